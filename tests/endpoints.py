@@ -36,7 +36,7 @@ DirsAllowed = .
 ServerPort = {port}
 ServerRoot = .
 [SPARQL]
-ResultSetMaxRows = 1000000
+ResultSetMaxRows = {most}
 """
 
 
@@ -59,13 +59,13 @@ def oxigraph_server(folder: Path) -> Iterator[SparqlEndpoint]:
 
 
 @contextmanager
-def virtuoso_server(folder: Path) -> Iterator[SparqlEndpoint]:
+def virtuoso_server(folder: Path, most_rows: int = 1_000_000) -> Iterator[SparqlEndpoint]:
     """Virtuoso, as Debian packages it (virtuoso-opensource-7)."""
     program = shutil.which("virtuoso-t")
     if program is None:
         pytest.skip("Virtuoso is not installed")
     port = free_port()
-    (folder / "v.ini").write_text(_VIRTUOSO.format(port=port, own=free_port()))
+    (folder / "v.ini").write_text(_VIRTUOSO.format(port=port, own=free_port(), most=most_rows))
     call = [program, "+foreground", "+configfile", "v.ini"]
     with _running(call, folder, f"http://127.0.0.1:{port}/sparql?query=ASK%20%7B%7D"):
         yield SparqlEndpoint.at(f"http://127.0.0.1:{port}/sparql-auth", "", "dba", "dba")

@@ -146,6 +146,9 @@ class StoreSettings(Section):
         " store; it needs triple terms",
         examples=["http://localhost:7878/query"],
     )
+    user: str = Field("", description="who reads there, if it asks")
+    password: SecretStr | None = Field(None, description="their password")
+    timeout: float = Field(60, gt=0, description="seconds that an answer of it may take")
 
 
 class PublishSettings(Section):
@@ -159,6 +162,7 @@ class PublishSettings(Section):
     query: str = Field("", description="where it takes queries, if that can't be told from `to`")
     user: str = Field("", description="who writes there, if it asks")
     password: SecretStr | None = Field(None, description="their password")
+    timeout: float = Field(600, gt=0, description="seconds that an update may take")
 
 
 class OntologySettings(Section):

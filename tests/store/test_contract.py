@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyoxigraph import (
+    BlankNode,
     DefaultGraph,
     Literal,
     NamedNode,
@@ -141,6 +142,59 @@ def test_match_finds_by_every_part(make: Maker) -> None:
     assert set(store.match(None, None, None, DefaultGraph())) == {QUADS[0]}
     nine = Literal("9", datatype=v.xsd("double"))
     assert [quad.subject for quad in store.match(None, None, nine)] == [B]
+
+
+def test_terms_come_back_as_they_are(make: Maker) -> None:
+    texts = ["", " ", "a\nb\r\t", "x\" \\ ' y", "ü — 極地 \U0001f427", " .\n", "<<( .\n", "\u2028"]
+    values: list[Literal | NamedNode] = [
+        *map(Literal, texts),
+        *(Literal(text, language="de-at") for text in texts),
+        *(literal(value) for value in (1, -2.5, True, datetime(1911, 12, 14), float("inf"))),
+        Literal("unlike its type", datatype=v.xsd("integer")),
+        NamedNode("urn:%C3%BC?a=b&c#d"),
+    ]
+    quads = {Quad(A, P, value, graph) for value in values for graph in (DefaultGraph(), G)}
+    quads |= {Quad(A, v.RDF_REIFIES, Triple(A, P, value), G) for value in values}
+    store = make(quads)
+    assert set(store.match()) == quads
+    for value in values:
+        assert set(store.match(None, P, value, G)) == {Quad(A, P, value, G)}
+    reified = Triple(A, P, values[2])
+    assert list(store.match(None, None, reified)) == [Quad(A, v.RDF_REIFIES, reified, G)]
+    lines = store.lines(G)
+    assert set(parse(b"".join(lines), RdfFormat.N_QUADS)) == set(store.match(graph=G))
+    assert len(lines) == len(list(store.match(graph=G)))
+    assert store.lines(NamedNode("urn:nowhere")) == []
+
+
+def test_nothing_matches_a_blank_node_of_others(make: Maker) -> None:
+    assert list(make(QUADS).match(BlankNode())) == []
+
+
+def test_rows_have_a_value_or_none_for_each_column(make: Maker) -> None:
+    store = make([Quad(A, v.RDFS_LABEL, Literal("a"), DefaultGraph()), *QUADS])
+    [row] = select(store, "retrieve/labels", {"items": [A, B]}, union=False)
+    assert (row["item"], row["label"]) == (A, Literal("a"))
+    found = store.query("SELECT ?s ?x WHERE { ?s rdfs:label ?l OPTIONAL { ?l <urn:p> ?x } }")
+    assert isinstance(found, Solutions)
+    assert [variable.value for variable in found.variables] == ["s", "x"]
+    assert [(row["s"], row["x"]) for row in found] == [(A, None)]
+    assert select(store, "trace/sessions", {"catalogue": [G]}) == []
+
+
+def test_what_is_for_reading_is_not_written_to(make: Maker) -> None:
+    store = make(QUADS)
+    before, new = set(store.match()), Quad(A, P, A, G)
+    try:
+        store.extend([new, *QUADS])
+    except (StoreError, TypeError):  # a snapshot, an endpoint
+        with pytest.raises((StoreError, TypeError)):
+            store.remove(QUADS)
+        assert set(store.match()) == before
+        return
+    assert set(store.match()) == {new, *before}
+    store.remove([new, new])
+    assert set(store.match()) == before
 
 
 @given(st.lists(st.text(st.characters(exclude_categories=["Cs"])), max_size=4))

@@ -101,8 +101,12 @@ class EmbeddedMapper:
         if not wanted.weights:
             extracts = without_asides(everything)
         rated = _distinct(self._scored(wanted, extracts, weights, context))
-        titles = document_titles(context.store, {e.evidence.document for e in extracts})
-        headings = {*titles.values(), *section_headings(context.store)}
+        documents = {e.evidence.document for e in extracts}
+        titles = context.remembered("titles", 50_000).get_all(
+            documents, lambda missing: document_titles(context.store, missing)
+        )
+        sections = context.once("headings", lambda: section_headings(context.store))
+        headings = {*titles.values(), *sections}
         themes = themes_of(rated, extracts, reports, titles, headings)[: self.THEMES]
         if not wanted.weights:
             themes = [_representative(t, 1 - self.STEP * n) for n, t in enumerate(themes, 1)]

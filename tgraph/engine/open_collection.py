@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import copy
 import uuid as uuids
-from collections.abc import Callable
-from contextlib import AbstractContextManager, ExitStack, nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cache, cached_property, partial
 from pathlib import Path
@@ -27,11 +28,11 @@ from tgraph.retrieve.base import Context
 from tgraph.settings import Settings, TelemetrySettings
 from tgraph.store.base import select, text_of
 from tgraph.store.folder import CollectionFolder
-from tgraph.store.oxigraph import OxigraphStore
 from tgraph.store.snapshot import Snapshot
 
 if TYPE_CHECKING:
     from tgraph.store.base import Store
+    from tgraph.store.sparql_endpoint import SparqlStore
     from tgraph.telemetry.exporting import Telemetry
 
 R = TypeVar("R", bound=BundleRecord)
@@ -141,9 +142,14 @@ class OpenCollection:
         """What is read meanwhile stays open, whatever is published and whoever else reads."""
         return self._states.leases.reading()
 
-    def asking(self) -> AbstractContextManager[None]:
-        """The same, while a question is answered."""
-        return self._states.asking()
+    @contextmanager
+    def asking(self) -> Iterator[None]:
+        """The same, while a question is answered. ``StoreError`` where ``store.url`` is to be read
+        and has something else by now."""
+        with self._states.asking():
+            if there := self._endpoint:
+                self._checked(there, self._states.knowledge())
+            yield
 
     @property
     def is_asked(self) -> bool:
@@ -168,17 +174,24 @@ class OpenCollection:
 
     def context(self) -> Context:
         """The newest published knowledge, kept open until something newer is published."""
-        return self._states.context(self._how, self._context)
+        return self._states.context(self._how, lambda k: self._context(k, self._asked_store(k)))
+
+    def own_context(self) -> Context:
+        """The same as the folder has it, wherever questions read it."""
+        if not self.settings.store.url:
+            return self.context()
+        how = f"{self._how} of the folder"
+        return self._states.context(how, lambda k: self._context(k, k.snapshot.store))
 
     @cached_property
     def _how(self) -> str:
         """What tells one way of reading knowledge from another."""
         return self.settings.model_dump_json(exclude={"person"})
 
-    def _context(self, knowledge: OpenKnowledge) -> Context:
+    def _context(self, knowledge: OpenKnowledge, store: Store) -> Context:
         vectors, generation = knowledge.snapshot.vectors, knowledge.generation
         return Context(
-            self._asked_store(knowledge),
+            store,
             knowledge.texts,
             knowledge.vectors,
             self.parts.embedder,
@@ -190,30 +203,48 @@ class OpenCollection:
         )
 
     def _asked_store(self, knowledge: OpenKnowledge) -> Store:
-        """What questions read: the snapshot, or the endpoint that it was published to.
-        ``StoreError`` where that holds other knowledge."""
-        url = self.settings.store.url
-        if not url:
-            return knowledge.snapshot.store
+        """What questions read: the snapshot, or the endpoint that it was published to."""
+        there = self._endpoint
+        return self._checked(there, knowledge) if there else knowledge.snapshot.store
+
+    @property
+    def _endpoint(self) -> SparqlStore | None:
+        """That of ``store.url``."""
+        own = self.settings.store
+        if not own.url:
+            return None
         from tgraph.store.sparql_endpoint import SparqlEndpoint, SparqlStore
 
-        there = SparqlStore(SparqlEndpoint.at(url, url))
-        [row] = select(there, "trace/generation")
-        generation = int(text_of(row["generation"]) or 0)
-        if generation != knowledge.generation:
-            raise StoreError(
-                f"{url} holds generation {generation} of the graph, which is at generation"
-                f" {knowledge.generation}.",
-                "Run `tgraph publish`.",
+        password = own.password.get_secret_value() if own.password else ""
+        at = SparqlEndpoint.at(own.url, own.url, own.user, password)
+        return SparqlStore(replace(at, timeout=own.timeout))
+
+    def _checked(self, there: SparqlStore, knowledge: OpenKnowledge) -> SparqlStore:
+        """The endpoint. ``StoreError`` where it hasn't the knowledge of this folder, whole."""
+        rows, own = (select(s, "trace/generation") for s in (there, knowledge.snapshot.store))
+        found, known = (row[0] if row else {} for row in (rows, own))
+        url, held = self.settings.store.url, text_of(found.get("generation")) or "no"
+        if held == text_of(known.get("generation")) and found["head"] != known["head"]:
+            problem = f"{url} holds another graph."
+        elif held != str(knowledge.generation):
+            problem = (
+                f"{url} holds {'no generation' if held == 'no' else f'generation {held}'} of the"
+                f" graph, which is at generation {knowledge.generation}."
             )
-        return there
+        elif text_of(found["status"]):
+            problem = f"{url} is being published to, or that was cut off."
+        elif text_of(found["view"]) == "classic":
+            raise StoreError(f"{url} has no triple terms, by which questions read it.")
+        else:
+            return there
+        raise StoreError(problem, "Run `tgraph publish`.")
 
     def context_as_of(self, generation: int) -> Context:
         """Knowledge as it was at a generation, with its vectors; that of the newest is what
         ``context`` gives. The last ones are kept open. ``StoreError`` where it can't be read."""
-        context = self.context()
+        context = self.own_context()
         if generation == context.generation:
-            return context
+            return self.context()
         return self._states.past(
             generation, self._how, partial(self._open_past, context, generation)
         )
@@ -224,11 +255,10 @@ class OpenCollection:
         from tgraph.models.client import Client
 
         newest = self._states.knowledge()
-        assert isinstance(now.store, OxigraphStore)
         own, librarian = now.embedder, self.librarian
         saved = SavedVectors(newest.snapshot.vectors, newest.generation)
         with ExitStack() as opened:
-            past = opened.enter_context(as_of(now.store, librarian, generation))
+            past = opened.enter_context(as_of(newest.snapshot.store, librarian, generation))
             store, notes = without_erased(past)
             near = None if isinstance(own, Client) else own  # a server's calls would go unrecorded
             embedder = VectorsOnRecord(own.agent, past, librarian, own, near)

@@ -19,7 +19,7 @@ from tgraph import vocabulary as v
 from tgraph.index.sources import text_value
 from tgraph.model import Agent, Chunk, Prompt
 from tgraph.models.base import Author, CallSink, no_sink
-from tgraph.store.base import Store
+from tgraph.store.base import Store, text_of
 from tgraph.version import __version__
 
 PIECE = 600
@@ -155,6 +155,12 @@ def standing_contexts(store: Store) -> dict[str, str]:
         for quad in quads
         if isinstance(quad.subject, NamedNode) and isinstance(quad.object, NamedNode)
     }
+
+
+def context_texts(store: Store) -> dict[str, str]:
+    """What each context says, and whatever else on record has a text of its own."""
+    quads = store.match(None, v.tg("text"), None, v.SOURCE_GRAPH)
+    return {text_of(quad.subject): text_of(quad.object) for quad in quads}
 
 
 def context_text(store: Store, context: str) -> str:

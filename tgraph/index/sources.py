@@ -14,7 +14,7 @@ from tgraph.errors import ErasedTextError, EvidenceError, StoreError
 from tgraph.librarian import Librarian
 from tgraph.model import Chunk, SegmentKind
 from tgraph.rendering import one_line
-from tgraph.store.base import Store, Subject, Term
+from tgraph.store.base import Store, Subject, Term, select, text_of
 
 if TYPE_CHECKING:
     from tgraph.ingest.page_reading import PageReading
@@ -146,20 +146,29 @@ def chunks_of_document(store: Store, document: str) -> Iterator[str]:
 
 def standing_chunks(store: Store) -> Iterator[tuple[str, str]]:
     """(document, chunk), in the order of their IRIs."""
-    for document in sorted(standing_documents(store)):
-        for chunk in sorted(chunks_of_document(store, document)):
-            yield document, chunk
+    standing = standing_documents(store)
+    chunks = store.match(None, v.RDF_TYPE, v.tg("Chunk"), v.SOURCE_GRAPH)
+    known = (q.subject.value for q in chunks if isinstance(q.subject, NamedNode))
+    placed = ((document_of_chunk(chunk), chunk) for chunk in known)
+    yield from sorted(pair for pair in placed if pair[0] in standing)
+
+
+def titles_and_headings(store: Store) -> dict[str, str]:
+    """What documents are called and chunks stand under, the path of their headings."""
+    rows = select(store, "retrieve/headings")
+    return {text_of(row["subject"]): text_of(row["text"]) for row in reversed(rows)}
 
 
 def document_titles(store: Store, documents: Iterable[str]) -> dict[str, str]:
     """The title of each document that has one."""
-    found = {document: text_value(store, document, v.dcterms("title")) for document in documents}
-    return {document: title for document, title in found.items() if title}
+    known = titles_and_headings(store)
+    return {document: known[document] for document in documents if known.get(document)}
 
 
 def section_headings(store: Store) -> set[str]:
     """The headings that standing chunks stand under."""
-    paths = (text_value(store, chunk, v.tg("heading")) for _, chunk in standing_chunks(store))
+    known = titles_and_headings(store)
+    paths = (known.get(chunk, "") for _, chunk in standing_chunks(store))
     return {heading for path in paths for heading in path.split(" > ") if heading}
 
 

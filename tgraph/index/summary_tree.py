@@ -6,14 +6,15 @@ is knowledge (level, members); how each summary came about, with its text, is in
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from pyoxigraph import Literal, NamedNode
+from pyoxigraph import NamedNode
 
 from tgraph import vocabulary as v
 from tgraph.index.sources import text_value
-from tgraph.store.base import Store
+from tgraph.store.base import Store, select, text_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,15 +41,22 @@ def is_chunk(iri: str) -> bool:
 
 def standing_tree(store: Store) -> dict[str, TreeNode]:
     """The summaries that knowledge holds, by IRI, in the order of level and IRI."""
-    found = []
-    for quad in store.match(None, v.RDF_TYPE, v.tg("Summary"), v.KNOWLEDGE_GRAPH):
-        assert isinstance(quad.subject, NamedNode)
-        members = store.match(quad.subject, v.tg("member"), None, v.KNOWLEDGE_GRAPH)
-        levels = store.match(quad.subject, v.tg("level"), None, v.KNOWLEDGE_GRAPH)
-        level = next((q.object.value for q in levels if isinstance(q.object, Literal)), "1")
-        named = sorted(q.object.value for q in members if isinstance(q.object, NamedNode))
-        found.append(TreeNode(quad.subject.value, int(level), tuple(named)))
+    levels: dict[str, int] = {}
+    members: defaultdict[str, list[str]] = defaultdict(list)
+    for row in select(store, "retrieve/tree", union=False):
+        summary, member = text_of(row["summary"]), row["member"]
+        levels.setdefault(summary, int(text_of(row["level"]) or 1))
+        if isinstance(member, NamedNode):
+            members[summary].append(member.value)
+    found = (TreeNode(s, level, tuple(sorted({*members[s]}))) for s, level in levels.items())
     return {node.iri: node for node in sorted(found, key=lambda node: (node.level, node.iri))}
+
+
+def summary_texts(store: Store, summaries: Sequence[str]) -> dict[str, tuple[str, str]]:
+    """What each summary on record is called, and what it says."""
+    items = [NamedNode(summary) for summary in summaries]
+    rows = select(store, "retrieve/texts", {"items": items}) if items else []
+    return {text_of(row["item"]): (text_of(row["label"]), text_of(row["text"])) for row in rows}
 
 
 def summary_text(store: Store, summary: str) -> str:

@@ -80,7 +80,8 @@ def chunk_tokens(context: Context, chunks: Sequence[str]) -> dict[str, int]:
 class KnownEntity:
     """An entity of the knowledge graph with its relationships counted.
 
-    ``described`` are the places that its descriptions come from, ``named`` all that speak of it.
+    ``described`` are the places that its descriptions come from, ``named`` all that speak of it;
+    ``claimed`` tells whether a claim is about it.
     """
 
     iri: str
@@ -90,6 +91,7 @@ class KnownEntity:
     links: int
     described: tuple[Evidence, ...]
     named: tuple[Evidence, ...]
+    claimed: bool = False
 
     @property
     def item(self) -> Item:
@@ -109,7 +111,7 @@ def _read(entities: list[str], context: Context) -> dict[str, KnownEntity]:
     said: dict[str, dict[str, list[str]]] = {}
     for row in select(context.store, "retrieve/entities", {"entities": nodes}, union=False):
         known = said.setdefault(text_of(row["entity"]), {})
-        for column in ("label", "type", "description"):
+        for column in ("label", "type", "description", "claimed"):
             values = known.setdefault(column, [])
             if (value := text_of(row[column])) and value not in values:
                 values.append(value)
@@ -123,6 +125,7 @@ def _read(entities: list[str], context: Context) -> dict[str, KnownEntity]:
             degree(context, entity),
             tuple(e for e, text in places.get(entity, ()) if text),
             tuple(e for e, _ in places.get(entity, ())),
+            "true" in about["claimed"],
         )
         for entity, about in said.items()
     }

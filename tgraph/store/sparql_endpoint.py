@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import http
 import http.client
+import re
 import urllib.error
 import urllib.request
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import quote, urlencode, urlsplit, urlunsplit
 
@@ -22,7 +23,10 @@ from pyoxigraph import (
     Quad,
     QueryBoolean,
     QueryResultsFormat,
+    QuerySolution,
     QuerySolutions,
+    Triple,
+    Variable,
     parse_query_results,
 )
 
@@ -38,16 +42,44 @@ KNOWLEDGE = NamedNode("urn:graph:knowledge")
 _JSON = "application/sparql-results+json"
 _FORM = "application/x-www-form-urlencoded"
 _SHOWN = 300
-_RETRIED = frozenset((429, 502, 503, 504))
+_SYNTAX = "37000"
+"""SQL's state for what is wrong by its syntax, which Virtuoso answers 500 for."""
+_CUT_OFF = {
+    "X-SPARQL-MaxRows": "at {} rows, the most that it gives (ResultSetMaxRows of Virtuoso)",
+    "X-SQL-State": "before it was complete ({}), since it took too long",
+}
+"""What a reply has in its head that is not all of the answer, and what that means."""
 _PREFIXES = "".join(f"PREFIX {name}: <{iri}>\n" for name, iri in PREFIXES.items())
+_ANY = "ASK { ?s ?p ?o }"
+_REIFIES = re.compile(r"(\S+) rdf:reifies <<\(\s*(\S+)\s+(\S+)\s+(\S+)\s*\)>>")
+_CLASSIC = r"\1 rdf:subject \2 ; rdf:predicate \3 ; rdf:object \4"
 _TERMS = f"ASK {{ <urn:x:a> <{v.RDF_REIFIES.value}> <<( <urn:x:a> <urn:x:b> <urn:x:c> )>> }}"
+
+
+@dataclass(frozen=True, slots=True)
+class WholeSolutions:
+    """``Solutions`` that came whole."""
+
+    variables: list[Variable]
+    rows: list[QuerySolution]
+
+    def __iter__(self) -> Iterator[QuerySolution]:
+        return iter(self.rows)
+
+
+class _Unredirected(urllib.request.HTTPRedirectHandler):
+    """Nothing goes where nobody has sent it; an update would become a GET, and be lost."""
+
+    def redirect_request(self, *given: Any) -> None:
+        return None
 
 
 @dataclass(frozen=True, slots=True)
 class SparqlEndpoint:
     """Where updates and queries go; ``password`` with the ``user`` answers a server that asks for
-    them, by Basic or Digest. Errors are ``EndpointError``, and ``QueryError`` for what is refused
-    as wrong."""
+    them, by Basic or Digest, and goes nowhere else: a redirect is an error. Errors are
+    ``EndpointError``, also where an answer is cut off or takes longer than ``timeout`` seconds
+    between two pieces of it, and ``QueryError`` for what is refused as wrong."""
 
     update_url: str
     query_url: str
@@ -85,30 +117,34 @@ class SparqlEndpoint:
             )
         password = settings.password.get_secret_value() if settings.password else ""
         query = settings.query if not to or to == settings.to else ""
-        return cls.at(to or settings.to, query, settings.user, password)
+        found = cls.at(to or settings.to, query, settings.user, password)
+        return replace(found, timeout=settings.timeout)
 
     def update(self, text: str) -> None:
         """Carry out a SPARQL 1.1 update."""
         self._post(self.update_url, {"update": text}, "*/*")
 
-    def query(self, text: str, *, union: bool = False) -> QuerySolutions | QueryBoolean:
-        """The result of a SELECT or an ASK; with ``union`` over all graphs as one, where the store
-        has a parameter for that (Oxigraph), else as it reads its default graph."""
+    def query(self, text: str, *, union: bool = False) -> WholeSolutions | QueryBoolean:
+        """The whole result of a SELECT or an ASK; with ``union`` over all graphs as one, where the
+        store has a parameter for that (Oxigraph), else as it reads its default graph."""
         url = self.query_url
         if union:
             url += ("&" if "?" in url else "?") + "union-default-graph"
         data = self._post(url, {"query": text}, _JSON)
         try:
             found = parse_query_results(data, QueryResultsFormat.JSON)
+            if isinstance(found, QuerySolutions):
+                return WholeSolutions(found.variables, list(found))
         except (SyntaxError, ValueError) as error:
             raise EndpointError(
-                f"{self.query_url} did not answer with results: {error}."
+                f"{self.query_url} did not answer with results: {error}.",
+                "Is that where it takes SPARQL queries?",
             ) from error
-        assert isinstance(found, QuerySolutions | QueryBoolean)
         return found
 
     def knows_terms(self) -> bool:
         """Whether the store understands triple terms (RDF 1.2)."""
+        self.query(_ANY)  # one that refuses everything tells nothing
         try:
             self.query(_TERMS)
         except QueryError:
@@ -124,11 +160,19 @@ class SparqlEndpoint:
         try:
             with self._opener().open(request, timeout=self.timeout) as reply:
                 answer: bytes = reply.read()
+                _check_whole(url, reply.headers)
                 return answer
         except urllib.error.HTTPError as error:
             raise _refused(url, error) from error
         except (OSError, http.client.HTTPException) as error:
             reason = getattr(error, "reason", error)
+            if isinstance(error, http.client.IncompleteRead):
+                raise EndpointError(f"The answer of {url} broke off.", _AGAIN) from error
+            if isinstance(reason, TimeoutError):
+                raise EndpointError(
+                    f"The SPARQL endpoint {url} did not answer within {self.timeout:g} seconds.",
+                    "Set publish.timeout, or store.timeout where questions read it.",
+                ) from error
             raise EndpointError(
                 f"The SPARQL endpoint {url} can't be reached: {reason}.", "Is it running?"
             ) from error
@@ -139,28 +183,57 @@ class SparqlEndpoint:
             for url in (self.update_url, self.query_url):
                 known.add_password(None, url, self.user, self.password)
         return urllib.request.build_opener(
-            urllib.request.HTTPBasicAuthHandler(known), urllib.request.HTTPDigestAuthHandler(known)
+            urllib.request.HTTPBasicAuthHandler(known),
+            urllib.request.HTTPDigestAuthHandler(known),
+            _Unredirected(),
         )
+
+
+_AGAIN = "Run the same command again: it goes on where it was."
+
+
+def _check_whole(url: str, headers: Mapping[str, str]) -> None:
+    for name, meaning in _CUT_OFF.items():
+        if said := headers.get(name):
+            raise EndpointError(
+                f"The SPARQL endpoint {url} cut its answer off {meaning.format(said)}.",
+                "Set its limits higher.",
+            )
 
 
 def _refused(url: str, error: urllib.error.HTTPError) -> EndpointError | QueryError:
     said = " ".join(error.read(4 * _SHOWN).decode("utf-8", "replace").split())[:_SHOWN]
     message = f"The SPARQL endpoint {url} answered {error.code}: {said or error.reason}."
+    if elsewhere := error.headers.get("Location"):
+        message = f"The SPARQL endpoint {url} answered {error.code}, go to {elsewhere}."
+        return EndpointError(message, "Nothing was sent there: give that URL, if you trust it.")
     if error.code in (401, 403):
-        return EndpointError(message, "Set publish.user and publish.password.")
+        return EndpointError(
+            message,
+            "Set the user and the password of publish, or of store where questions read it.",
+        )
+    if error.code in (http.HTTPStatus.NOT_FOUND, http.HTTPStatus.METHOD_NOT_ALLOWED):
+        return EndpointError(message, "Give the URL where it takes SPARQL.")
+    if error.code == http.HTTPStatus.REQUEST_ENTITY_TOO_LARGE:
+        return EndpointError(message, "Set the size of requests that it takes higher.")
     if error.code == http.HTTPStatus.BAD_REQUEST:
         return QueryError(f"The SPARQL query can't be parsed by {url}: {said}.")
-    if error.code in _RETRIED:
-        return EndpointError(message, "Run the same command again: it goes on where it was.")
+    if error.code == http.HTTPStatus.TOO_MANY_REQUESTS or (
+        error.code >= http.HTTPStatus.INTERNAL_SERVER_ERROR and _SYNTAX not in said
+    ):
+        return EndpointError(message, _AGAIN)
     return QueryError(message)
 
 
 class SparqlStore:
     """An endpoint that a graph was published to, for reading as a ``Store``; each call is one
-    request. It is read as it is at the moment, and what somebody else writes there is read too."""
+    request. It is read as it is at the moment, and what somebody else writes there is read too.
 
-    def __init__(self, endpoint: SparqlEndpoint) -> None:
+    Where it has the ``classic`` view, queries are put in that."""
+
+    def __init__(self, endpoint: SparqlEndpoint, *, classic: bool = False) -> None:
         self._endpoint = endpoint
+        self._classic = classic
 
     def match(
         self,
@@ -172,13 +245,13 @@ class SparqlStore:
         where = {"s": subject, "p": predicate, "o": obj, "g": _there(graph)}
         if any(isinstance(term, BlankNode) for term in where.values()):
             return iter(())  # one of here is none of there
-        terms = {name: f"?{name}" if term is None else str(term) for name, term in where.items()}
+        terms = {name: _asked(name, term) for name, term in where.items()}
         free = [name for name, term in where.items() if term is None]
         text = "SELECT {} WHERE {{ GRAPH {g} {{ {s} {p} {o} }} }}".format(
             " ".join(f"?{name}" for name in free) or "(1 AS ?found)", **terms
         )
         found = self._endpoint.query(text)
-        assert isinstance(found, QuerySolutions)
+        assert isinstance(found, WholeSolutions)
         return (_quad({**where, **{name: row[name] for name in free}}) for row in found)
 
     def lines(self, graph: NamedNode) -> list[bytes]:
@@ -186,13 +259,26 @@ class SparqlStore:
 
     def query(self, text: str, *, union: bool = True) -> Results:
         """As of ``Store``; without ``union`` the default graph is what was published as such."""
-        return self._endpoint.query(_PREFIXES + (text if union else _from(text)), union=union)
+        asked = in_classic_view(text) if self._classic else text
+        return self._endpoint.query(_PREFIXES + (asked if union else _from(asked)), union=union)
 
     def extend(self, quads: Iterable[Quad]) -> None:
         raise TypeError("an endpoint is for reading; `tgraph publish` writes to it")
 
     def remove(self, quads: Iterable[Quad]) -> None:
         raise TypeError("an endpoint is for reading; `tgraph publish` writes to it")
+
+
+def _asked(name: str, term: Term | Graph | None) -> str:
+    if term is None:
+        return f"?{name}"
+    return f"<<( {term} )>>" if isinstance(term, Triple) else str(term)
+
+
+def in_classic_view(query: str) -> str:
+    """The query for a store without triple terms: what reifies a triple is a statement of three
+    parts there."""
+    return _REIFIES.sub(_CLASSIC, query)
 
 
 def _from(text: str) -> str:

@@ -69,6 +69,11 @@ _MISSING: Mapping[str, Callable[[Store], bool]] = {
 }
 """Whether a state of the graph lacks what a mode needs."""
 
+
+def _lacks(context: Context, need: Need) -> bool:
+    return context.once(f"lacks {need.what}", lambda: _MISSING[need.what](context.store))
+
+
 _LACKS = {"contexts": "no contexts of chunks", "tree": "no tree of summaries"}
 
 
@@ -92,7 +97,10 @@ class AskedKnowledge:
     def context(self) -> Context:
         """The newest state with what ``prepare`` has built in it, or that of the point."""
         opened = self.opened
-        whole = opened.context_as_of(self.point.generation) if self.point else opened.context()
+        if self.point:
+            return narrowed(opened.context_as_of(self.point.generation), self.filters)
+        # what filters leave is put together from the statements, one by one: not over a network
+        whole = opened.own_context() if self.filters else opened.context()
         return narrowed(whole, self.filters)
 
     def announce(self) -> None:
@@ -112,7 +120,7 @@ class AskedKnowledge:
         found = mode_named(mode)
         need = found.need if found is not None else None
         whole = self.opened.context_as_of(self.point.generation)
-        if need is not None and _MISSING[need.what](whole.store):
+        if need is not None and _lacks(whole, need):
             raise UsageError(
                 f"Generation {self.point.generation} has {_LACKS[need.what]}, which the mode "
                 f"{mode} searches: nobody had asked for it by then.",
@@ -193,7 +201,7 @@ def prepare(opened: OpenCollection, mode: str) -> None:
     """Build what the mode needs and no index run has built."""
     found = mode_named(mode)
     need = found.need if found is not None else None
-    if need is not None and _MISSING[need.what](opened.context().store):
+    if need is not None and _lacks(opened.context(), need):
         with opened.watching() as (progress, message):
             message(need.message)
             PrepareRun(opened.setup(progress, message)).prepare(need)

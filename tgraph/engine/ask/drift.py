@@ -49,6 +49,7 @@ from tgraph.retrieve.search.drift_actions import (
     ActionGraph,
     ActionStatus,
 )
+from tgraph.retrieve.search.local import read_ahead
 
 UNUSED = "cited by no answer on the way"
 UNHELPFUL = "it does not help to answer"
@@ -309,13 +310,13 @@ class DriftSearch:
     def run(self) -> None:
         """Ask, round by round, until a limit is met or nothing is left to ask."""
         settings = self.method.settings
-        self._answer([*self._folds(), self._searched(self.graph[ROOT])])
+        self._answer([*self._folds(), *self._searched([self.graph[ROOT]])])
         for rounds_left in range(settings.depth, 0, -1):
             calls_left = settings.call_budget - self.calls - 1  # the last writes the answer
             size = min(settings.breadth, ceil(calls_left / rounds_left))
             if size < 1:
                 break
-            self._answer([self._searched(action) for action in self.graph.choose(size)])
+            self._answer(self._searched(self.graph.choose(size)))
         spent = self.calls + 1 >= settings.call_budget
         self.graph.close(NO_CALLS if spent else NO_ROUND)
         failures = [self.found.response(number).failure for number in self.found.answered]
@@ -376,10 +377,22 @@ class DriftSearch:
             else:
                 self.found.reasons[each.candidate.item.iri] = FAR
 
-    def _searched(self, action: Action) -> Action:
-        """The action with what a local search finds for it."""
-        history = self.question.history if action.number == ROOT else ()
-        query = Question(action.query, history)
+    def _searched(self, actions: Sequence[Action]) -> list[Action]:
+        """The actions, each with what a local search finds for it."""
+        queries = [
+            Question(action.query, self.question.history if action.number == ROOT else ())
+            for action in actions
+        ]
+        read_ahead(queries, self.method.settings, self.context)
+        found = [self._search(query) for query in queries]
+        selected = [each for _, selection in found for each in selection.selected]
+        grounded_selection(selected, self.context)  # all at once; what is read is kept
+        for action, (retrieval, selection) in zip(actions, found, strict=True):
+            own = grounded_selection(selection.selected, self.context)
+            self.found.done[action.number] = DoneAction("", retrieval.candidates, own)
+        return list(actions)
+
+    def _search(self, query: Question) -> tuple[Retrieval, Selection]:
         retrieval = self.method.retriever.retrieve(query, self.context)
         limit = self.context.limits.edge_limit
         selection = self.method.selector.select(query, retrieval, limit, self.record.call)
@@ -389,9 +402,7 @@ class DriftSearch:
             self.found.reasons.setdefault(rejected.candidate.item.iri, rejected.reason)
         for reason, count in retrieval.dropped.items():
             self.found.drop(reason, count)
-        selected = grounded_selection(selection.selected, self.context)
-        self.found.done[action.number] = DoneAction("", retrieval.candidates, selected)
-        return action
+        return retrieval, selection
 
     def _answer(self, actions: Sequence[Action]) -> None:
         """Ask all of them at the same time; take the answers in their order."""

@@ -124,7 +124,7 @@ class SessionReplay:
     @classmethod
     def of(cls, opened: OpenCollection, session: SessionSummary) -> Self:
         """That of a session on record. ``UsageError`` where it can't be read as it was."""
-        context = opened.context()
+        context = opened.own_context()
         found = read_recorded(opened.read(), opened.librarian, session.bundle, session.explain_id)
         kept = context.generation, opened.parts, opened.settings, opened.librarian
         return cls(found, context, *kept)

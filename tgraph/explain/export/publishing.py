@@ -15,7 +15,7 @@ from itertools import islice
 from pyoxigraph import DefaultGraph, Literal, NamedNode, Quad
 
 from tgraph import vocabulary as v
-from tgraph.errors import UsageError
+from tgraph.errors import EndpointError, UsageError
 from tgraph.explain.integrity.entries import ChainEntry, read_entries
 from tgraph.explain.integrity.erasures import Rewritings
 from tgraph.explain.trace.record_quads import classic
@@ -31,7 +31,8 @@ CURSOR = NamedNode("urn:graph:publication")
 AT_ONCE = 400
 """Quads of one update: Virtuoso compiles each into one program, whose lines are limited."""
 
-_NUMBER, _HEAD = v.tg("sequence"), v.tg("chainHash")
+_NUMBER, _HEAD, _VIEW, _STATUS = map(v.tg, ("sequence", "chainHash", "kind", "status"))
+_CLASSIC, _TERMS = "classic", "terms"
 Progress = Callable[[int, int], None]
 
 
@@ -50,10 +51,11 @@ class Publication:
 
 @dataclass(frozen=True, slots=True)
 class Cursor:
-    """How far a chain is published: the number of an entry, and the head after it."""
+    """How far a chain is published: the number of an entry, the head after it, and the view."""
 
     sequence: int
     head: str
+    view: str = ""
 
 
 def publish(
@@ -67,17 +69,28 @@ def publish(
 ) -> Publication:
     """Bring the endpoint up to date with the record.
 
-    ``without_terms`` writes the classic view, without triple terms; None asks the endpoint. Where
-    an erasure is among what is new, or ``anew`` says so, all that was published is deleted first
-    and published again. ``UsageError`` where the endpoint has something else under a cursor.
+    ``without_terms`` writes the classic view, without triple terms; None is the view that was
+    published, and where nothing was, asks the endpoint. Where an erasure is among what is new, or
+    ``anew`` says so, all that was published is deleted first and published again. ``UsageError``
+    where the endpoint has something else under a cursor, or the other view; ``EndpointError`` also
+    where it takes updates without carrying them out.
     """
     chains = chains_of(store)
     entries = list(merge(*chains.values(), key=lambda entry: v.in_time(entry.time)))
-    plain = not endpoint.knows_terms() if without_terms is None else without_terms
     cursors = {name: read_cursor(endpoint, name) for name in chains}
+    published_view = "" if anew else next((c.view for c in cursors.values() if c.view), "")
+    if without_terms is None:
+        plain = _is_classic(published_view) if published_view else not endpoint.knows_terms()
+    else:
+        plain = without_terms
     if not anew:
         for name, chain in chains.items():
             _check(endpoint, cursors[name], chain)
+        if published_view and _is_classic(published_view) != plain:
+            raise UsageError(
+                f"{endpoint.update_url} has the {published_view} view.",
+                "Publish in that view, or anew, which deletes it first.",
+            )
     new = [entry for entry in entries if entry.sequence > cursors[catalogue_of(entry)].sequence]
     published = len(entries) - len(new)
     anew = anew or bool(published and any(entry.kind == ERASURE.name for entry in new))
@@ -88,6 +101,8 @@ def publish(
     for done, entry in enumerate(new):
         progress(done, len(new))
         writer.write(entry)
+        if done in (0, len(new) - 1):
+            _check_arrived(endpoint, entry)
     progress(len(new), len(new))
     return Publication(endpoint.update_url, published, len(entries), writer.sent, plain, anew)
 
@@ -114,6 +129,19 @@ def _check(endpoint: SparqlEndpoint, cursor: Cursor, chain: Sequence[ChainEntry]
         )
 
 
+def _is_classic(view: str) -> bool:
+    return view == _CLASSIC
+
+
+def _check_arrived(endpoint: SparqlEndpoint, entry: ChainEntry) -> None:
+    """Whoever answers an update may be somebody else, or carry it out elsewhere."""
+    if read_cursor(endpoint, catalogue_of(entry)).head != entry.chain:
+        raise EndpointError(
+            f"What {endpoint.update_url} was sent can't be read at {endpoint.query_url}.",
+            "Does the one take updates, and the other queries of the same store?",
+        )
+
+
 class _Publisher:
     """Carries out entries of a chain at an endpoint."""
 
@@ -134,7 +162,9 @@ class _Publisher:
 
     def write(self, entry: ChainEntry) -> None:
         """What the entry seals, then the entry itself together with the cursor."""
+        catalogue = catalogue_of(entry)
         if entry.kind == "batch":
+            self._endpoint.update(_unfinished(catalogue))
             key = self._rewritings.hash_of(entry.subject, entry.hash)
             self._send("DELETE", self._quads(key, b"-"))
             self._send("INSERT", self._quads(key, b"+"))
@@ -142,15 +172,15 @@ class _Publisher:
             bundle = NamedNode(entry.subject)
             self._send("INSERT", self._store.match(None, None, None, bundle))
         inserted = data_update("INSERT", self._seen(entry.quads))
-        catalogue = catalogue_of(entry)
-        self._endpoint.update(f"{inserted};\n{_forget(catalogue)};\n{_cursor(catalogue, entry)}")
+        cursor = _cursor(catalogue, entry, _CLASSIC if self._plain else _TERMS)
+        self._endpoint.update(f"{inserted};\n{_forget(catalogue)};\n{cursor}")
         self.sent += len(entry.quads)
 
     def clear(self, catalogues: Iterable[str]) -> None:
         """Delete all that was published; the cursors go first, so that nobody goes on from them."""
         own = {KNOWLEDGE.value, v.SOURCE_GRAPH.value, *catalogues}
         for catalogue in catalogues:
-            self._endpoint.update(_forget(catalogue))
+            self._endpoint.update(f"{_forget(catalogue)};\n{_unfinished(catalogue)}")
         for row in select(SparqlStore(self._endpoint), "trace/filled-graphs"):
             graph = text_of(row["graph"])
             if graph in own or graph.startswith(v.bundle_iri("")):
@@ -179,9 +209,15 @@ def _forget(catalogue: str) -> str:
     return f"DELETE {{ {cursor} }} WHERE {{ {cursor} }}"
 
 
-def _cursor(catalogue: str, entry: ChainEntry) -> str:
+def _unfinished(catalogue: str) -> str:
+    """Says of a catalogue that what it seals is being changed, so that nobody asks it half-way."""
+    mark = Quad(NamedNode(catalogue), _STATUS, Literal("unfinished"), CURSOR)
+    return data_update("INSERT", [mark])
+
+
+def _cursor(catalogue: str, entry: ChainEntry, view: str) -> str:
     number = Literal(str(entry.sequence), datatype=v.xsd("integer"))
-    stated = ((_NUMBER, number), (_HEAD, Literal(entry.chain)))
+    stated = ((_NUMBER, number), (_HEAD, Literal(entry.chain)), (_VIEW, Literal(view)))
     return data_update("INSERT", [Quad(NamedNode(catalogue), *pair, CURSOR) for pair in stated])
 
 
@@ -202,5 +238,8 @@ def data_update(what: str, quads: Iterable[Quad]) -> str:
 def read_cursor(endpoint: SparqlEndpoint, catalogue: str) -> Cursor:
     """That of a catalogue; 0 where nothing is published."""
     rows = select(SparqlStore(endpoint), "trace/cursor", {"catalogue": [NamedNode(catalogue)]})
-    known = [(int(text_of(row["sequence"])), text_of(row["head"])) for row in rows]
-    return Cursor(*max(known, default=(0, "")))
+    known = [
+        Cursor(int(text_of(row["sequence"])), text_of(row["head"]), text_of(row["view"]))
+        for row in rows
+    ]
+    return max(known, key=lambda cursor: cursor.sequence, default=Cursor(0, ""))

@@ -12,18 +12,20 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import combinations
 
 from pyoxigraph import Literal, NamedNode
 
 from tgraph import vocabulary as v
+from tgraph.index.evidence import StoredEvidence
 from tgraph.index.knowledge import claims_of, is_statement
 from tgraph.model import Citation, Evidence, Note, Sentence
 from tgraph.resources import read_text
 from tgraph.retrieve.base import Context
 from tgraph.retrieve.contradictions.single_values import Contradiction, SingleValues
-from tgraph.retrieve.labels import Triple, local_name, reified
+from tgraph.retrieve.labels import local_name, reified
 from tgraph.retrieve.text.lexical import stem
-from tgraph.store.base import Store, Subject, select
+from tgraph.store.base import Row, Store, select
 
 _LISTED = re.compile(r'\(<([^<>]+)> "(\w+)"\)')
 _TIME = re.compile(r"-?\d{4}")
@@ -39,29 +41,46 @@ def once_only() -> Mapping[str, str]:
 
 def denials(store: Store) -> list[Contradiction]:
     """The denials in the whole of knowledge that deny a statement of it."""
-    found: dict[Contradiction, None] = {}
-    for row in select(store, "retrieve/relations", union=False):
-        predicate = row["predicate"]
-        if isinstance(predicate, NamedNode) and _verb(predicate)[1]:
-            for triple in _triples(store, predicate):
-                found.update(dict.fromkeys(_denials(store, triple)))
+    relations = (row["predicate"] for row in select(store, "retrieve/relations", union=False))
+    denying = [r for r in relations if isinstance(r, NamedNode) and _verb(r)[1]]
+    rows = select(store, "retrieve/denied", {"predicates": denying}, union=False)
+    found = dict.fromkeys(each for row in rows for each in _denial(row))
     return sorted(found, key=lambda c: (c.subject, c.first, c.second))
+
+
+def _denial(row: Row) -> Iterator[Contradiction]:
+    """The statement that a denial is of, where what else joins its ends is that."""
+    subject, refused, obj, stated = (row[n] for n in ("subject", "predicate", "object", "other"))
+    if (
+        isinstance(subject, NamedNode)
+        and isinstance(refused, NamedNode)
+        and isinstance(stated, NamedNode)
+        and isinstance(obj, NamedNode | Literal)
+        and is_statement(stated)
+    ):
+        verb, _ = _verb(refused)
+        if verb and _verb(stated) == (verb, False):
+            facts = (v.edge_iri(subject, predicate, obj) for predicate in (stated, refused))
+            yield Contradiction("denial", subject.value, *facts)
 
 
 def values(store: Store) -> list[Contradiction]:
     """The values in the whole of knowledge that differ where an entity has one only."""
-    found: dict[Contradiction, None] = {}
-    for relation in once_only():
-        for triple in _triples(store, NamedNode(relation)):
-            found.update(dict.fromkeys(_values(store, triple)))
-    return list(found)
-
-
-def _triples(store: Store, predicate: NamedNode) -> Iterator[Triple]:
-    for quad in store.match(None, predicate, None, v.KNOWLEDGE_GRAPH):
-        subject, obj = quad.subject, quad.object
-        if isinstance(subject, NamedNode) and isinstance(obj, NamedNode | Literal):
-            yield subject, predicate, obj
+    said: defaultdict[tuple[str, str], list[tuple[str, str]]] = defaultdict(list)
+    relations = [NamedNode(relation) for relation in once_only()]
+    for row in select(store, "retrieve/statements", {"predicates": relations}, union=False):
+        subject, predicate, value = row["subject"], row["predicate"], row["object"]
+        if isinstance(subject, NamedNode) and isinstance(value, Literal):
+            assert isinstance(predicate, NamedNode)
+            edge = v.edge_iri(subject, predicate, value)
+            said[subject.value, once_only()[predicate.value]].append((value.value, edge))
+    found = (
+        Contradiction("values", subject, one[1], other[1])
+        for (subject, _), facts in said.items()
+        for one, other in combinations(sorted(facts), 2)
+        if _differ(one[0], other[0])
+    )
+    return list(dict.fromkeys(found))
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,24 +109,9 @@ def disputed(store: Store) -> Disputed:
         for edge in _facts(each):
             by_edge[edge].append(each)
     by_chunk: defaultdict[str, list[tuple[int, int, str]]] = defaultdict(list)
-    for edge in by_edge:
-        merged = store.match(NamedNode(edge), v.tg("mergedFrom"), None, v.SOURCE_GRAPH)
-        for said in (NamedNode(edge), *(quad.object for quad in merged)):
-            for quad in store.match(None, v.tg("edge"), said, v.SOURCE_GRAPH):
-                for chunk, start, end in _stated(store, quad.subject):
-                    by_chunk[chunk].append((start, end, edge))
+    for place in StoredEvidence(store).of_edges(list(by_edge)):
+        by_chunk[place.chunk].append((place.start, place.start + place.length, place.about))
     return Disputed(by_edge, by_chunk)
-
-
-def _stated(store: Store, evidence: Subject) -> Iterator[tuple[str, int, int]]:
-    """The chunk of an evidence, and the characters of its page."""
-    said = {q.predicate: q.object for q in store.match(evidence, None, None, v.SOURCE_GRAPH)}
-    chunk, start, length = (
-        getattr(said.get(predicate), "value", "")
-        for predicate in (v.prov("wasDerivedFrom"), v.tg("charOffset"), v.tg("charLength"))
-    )
-    if chunk and start:
-        yield chunk, int(start), int(start) + int(length or 0)
 
 
 def notes_on(context: Context, sentences: Sequence[Sentence]) -> tuple[Note, ...]:
@@ -155,55 +159,13 @@ def _places(context: Context, found: Contradiction, fact: str) -> tuple[Evidence
     return tuple(e for claim in about if claim.iri == fact for e in claim.evidence[:1])
 
 
-# --- what disagrees with one fact ---
-
-
-def _values(store: Store, triple: Triple) -> Iterator[Contradiction]:
-    """Other values of what its subject has once."""
-    subject, predicate, value = triple
-    what = once_only().get(predicate.value)
-    if what is None or not isinstance(value, Literal) or not _TIME.match(value.value):
-        return
-    for relation, same in once_only().items():
-        if same != what:
-            continue
-        for quad in store.match(subject, NamedNode(relation), None, v.KNOWLEDGE_GRAPH):
-            other = quad.object
-            if isinstance(other, Literal) and _differ(value.value, other.value):
-                second = v.edge_iri(subject, quad.predicate, other)
-                pair = sorted([(value.value, v.edge_iri(*triple)), (other.value, second)])
-                yield Contradiction("values", subject.value, pair[0][1], pair[1][1])
+# --- what disagrees ---
 
 
 def _differ(one: str, other: str) -> bool:
     """Whether neither is the other said more exactly."""
     times = _TIME.match(one) and _TIME.match(other)
     return bool(times) and not one.startswith(other) and not other.startswith(one)
-
-
-def _denials(store: Store, triple: Triple) -> Iterator[Contradiction]:
-    subject, predicate, obj = triple
-    verb, denied = _verb(predicate)
-    if not verb:
-        return
-    for quad in store.match(subject, None, obj, v.KNOWLEDGE_GRAPH):
-        if is_statement(quad.predicate):
-            other, is_denied = _verb(quad.predicate)
-            if other == verb and is_denied != denied:
-                stated, refused = (
-                    (quad.predicate, predicate)
-                    if denied
-                    else (
-                        predicate,
-                        quad.predicate,
-                    )
-                )
-                yield Contradiction(
-                    "denial",
-                    subject.value,
-                    v.edge_iri(subject, stated, obj),
-                    v.edge_iri(subject, refused, obj),
-                )
 
 
 @cache

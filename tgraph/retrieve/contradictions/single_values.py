@@ -9,13 +9,13 @@ another unit is no disagreement.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import combinations
 from typing import Literal as Choice
 
-from pyoxigraph import Literal, NamedNode, Quad
+from pyoxigraph import Literal, NamedNode
 
 from tgraph import vocabulary as v
 from tgraph.index.knowledge import is_statement
@@ -23,6 +23,7 @@ from tgraph.index.standing_knowledge import StandingEvidence
 from tgraph.resources import name_list
 from tgraph.retrieve.labels import local_name
 from tgraph.store.base import Store, select
+from tgraph.store.read_ahead import ReadAhead
 
 # --- amounts ---
 
@@ -223,36 +224,39 @@ class SingleValues:
     """Reads one store."""
 
     def __init__(self, store: Store) -> None:
-        self._store = store
+        self._store = ReadAhead(store)
         declared = store.match(None, v.RDF_TYPE, FUNCTIONAL, None)
         self._declared = {q.subject for q in declared if isinstance(q.subject, NamedNode)}
 
     def all(self) -> Iterator[Contradiction]:
         """Every pair of facts in knowledge that differ in what there is one of."""
         things: dict[tuple[str, str], list[_Said]] = {}
-        for row in select(self._store, "retrieve/relations", union=False):
-            predicate = row["predicate"]
-            if isinstance(predicate, NamedNode) and self._may_be(predicate):
-                for said in self._read(self._store.match(None, predicate, None, v.KNOWLEDGE_GRAPH)):
-                    things.setdefault((said.thing, said.what), []).append(said)
-        for facts in things.values():
+        for said in self._all_said():
+            things.setdefault((said.thing, said.what), []).append(said)
+        several = [facts for facts in things.values() if len(facts) > 1]
+        self._store.read(s.value.value for f in several for s in f if type(s.value) is NamedNode)
+        for facts in several:
             for one, other in combinations(sorted(facts, key=lambda s: s.edge), 2):
                 yield from self._compared(one, other)
+
+    def _all_said(self) -> Iterator[_Said]:
+        rows = select(self._store, "retrieve/relations", union=False)
+        relations = (row["predicate"] for row in rows)
+        single = [r for r in relations if isinstance(r, NamedNode) and self._may_be(r)]
+        for row in select(self._store, "retrieve/statements", {"predicates": single}, union=False):
+            s, p, o = row["subject"], row["predicate"], row["object"]
+            if (
+                isinstance(s, NamedNode)
+                and isinstance(p, NamedNode)
+                and isinstance(o, NamedNode | Literal)
+                and is_statement(p)
+            ):
+                yield from self._said(s, p, o)
 
     # --- which relations ---
 
     def _may_be(self, predicate: NamedNode) -> bool:
         return predicate in self._declared or bool(measured(predicate) or _single(predicate))
-
-    def _read(self, quads: Iterable[Quad]) -> Iterator[_Said]:
-        for quad in quads:
-            s, o = quad.subject, quad.object
-            if (
-                is_statement(quad.predicate)
-                and isinstance(s, NamedNode)
-                and isinstance(o, NamedNode | Literal)
-            ):
-                yield from self._said(s, quad.predicate, o)
 
     def _said(
         self, subject: NamedNode, predicate: NamedNode, obj: NamedNode | Literal

@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from tgraph.errors import EndpointError, ModelError, TgraphError
-from tgraph.index.chunk_contexts import context_text, spelled_out, standing_contexts, with_context
+from tgraph.index.chunk_contexts import context_texts, spelled_out, standing_contexts, with_context
 from tgraph.model import Evidence, Retrieval
 from tgraph.retrieve.base import Context, Question, Rank, Retriever, Services, in_conversation
 from tgraph.retrieve.candidates import chunk_candidates, chunk_evidence, ranked
@@ -172,7 +172,8 @@ def _links(context: Context) -> Mapping[str, str]:
 
 
 def _said(context: Context, link: str | None) -> str:
-    return context_text(context.store, link) if link else ""
+    texts = context.once("texts of contexts", lambda: context_texts(context.store))
+    return texts.get(link, "") if link else ""
 
 
 def contextual_retriever(settings: Settings, services: Services) -> Retriever:

@@ -288,7 +288,8 @@ class Surroundings:
         context = self.context
         iris = [entity.iri for entity in self.entities]
         labels = {entity.iri: entity.label for entity in self.entities}
-        claims = claims_of(context.store, context.texts, iris, context.doubt)
+        told = [entity.iri for entity in self.entities if entity.claimed]
+        claims = claims_of(context.store, context.texts, told, context.doubt)
         found = {
             claim.iri: (claim, place, entity)
             for place, entity in reversed(list(enumerate(iris)))
@@ -352,6 +353,15 @@ local_retriever = of_section(LocalRetriever, "local_search")
 def drift_retriever(settings: Settings, services: Services) -> Retriever:
     """Local search within the limits of a DRIFT search."""
     return LocalRetriever(_local_settings(settings.drift_search))
+
+
+def read_ahead(
+    questions: Sequence[Question], settings: DriftSearchSettings, context: Context
+) -> None:
+    """Read what the questions of a DRIFT search lead to at once, so that it is known then."""
+    own = _local_settings(settings)
+    matched = (match_by_vector(question, own, context) for question in questions)
+    known_entities(context, [match.entity for matches in matched for match in matches])
 
 
 def _local_settings(own: DriftSearchSettings) -> LocalSearchSettings:

@@ -17,7 +17,7 @@ from tgraph.index.summary_tree import (
     TreeNode,
     is_chunk,
     standing_tree,
-    summary_text,
+    summary_texts,
     summary_title,
     ways_down,
 )
@@ -156,6 +156,7 @@ def _retrieval(hits: Hits, vector: object, limit: int, context: Context) -> Retr
     chunks = [iri for iri, _ in hits if is_chunk(iri)]
     whole = chunk_evidence(context, chunks)
     tokens = chunk_tokens(context, list(whole))
+    told = _texts(context, [iri for iri, _ in hits if not is_chunk(iri)])
     found: list[tuple[Item, float, tuple[Evidence, ...], int, str]] = []
     for iri, score in hits:
         if iri in whole:
@@ -163,8 +164,7 @@ def _retrieval(hits: Hits, vector: object, limit: int, context: Context) -> Retr
             cost = cost_of(item, tokens.get(iri))
             found.append((item, score, (whole[iri],), cost, "it"))
         elif not is_chunk(iri):
-            title, text = summary_title(context.store, iri), summary_text(context.store, iri)
-            item = Item("summary", iri, title, text)
+            item = Item("summary", iri, *told.get(iri, ("", "")))
             places = summary_evidence(item, vector, limit, context)
             level = tree_of(context)[iri].level
             if places:
@@ -181,6 +181,12 @@ def _retrieval(hits: Hits, vector: object, limit: int, context: Context) -> Retr
         for rank, (item, score, places, cost, what) in enumerate(found, 1)
     )
     return Retrieval(candidates, 0, len(candidates))
+
+
+def _texts(context: Context, summaries: Sequence[str]) -> dict[str, tuple[str, str]]:
+    """What the summaries are called, and what they say."""
+    memory = context.remembered("texts of summaries", 20_000)
+    return memory.get_all(summaries, lambda missing: summary_texts(context.store, missing))
 
 
 def summary_evidence(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable
 from typing import TYPE_CHECKING
 
-from tgraph.index.sources import chunks_of_document, standing_documents
+from tgraph.index.sources import standing_chunks
 from tgraph.retrieve.base import Context
 from tgraph.retrieve.text.bm25 import WordIndex
 from tgraph.retrieve.text.lexicon import lexicon_of_chunk
@@ -25,8 +25,7 @@ def words_of_chunks(context: Context) -> WordIndex:
     """The words of all chunks that stand, counted at the first question that needs them."""
 
     def count() -> WordIndex:
-        documents = standing_documents(context.store)
-        chunks = [chunk for each in documents for chunk in chunks_of_document(context.store, each)]
+        chunks = [chunk for _, chunk in standing_chunks(context.store)]
         languages = {chunk: lexicon_of_chunk(chunk, context) for chunk in chunks}
         return WordIndex([(chunk, context.texts.of_chunk(chunk)) for chunk in chunks], languages)
 
