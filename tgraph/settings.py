@@ -428,8 +428,10 @@ def _merged(values: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any
     merged = dict(values)
     for key, value in over.items():
         below = merged.get(key)
-        both = isinstance(below, dict) and isinstance(value, dict)
-        merged[key] = _merged(below, value) if both else value
+        if isinstance(below, dict) and isinstance(value, dict):
+            merged[key] = _merged(below, value)
+        else:
+            merged[key] = value
     return merged
 
 

@@ -1,4 +1,4 @@
-"""A question of an open collection: its history, what of the knowledge it is asked of, its mode, and
+"""A question of an open collection: its history, what of the knowledge is asked, in which mode, and
 what that needs."""
 
 from __future__ import annotations
