@@ -33,6 +33,22 @@ def test_file_then_environment_then_flags(tmp_path: Path, monkeypatch: pytest.Mo
     assert settings.collection == "default"
 
 
+def test_variables_set_sections_and_lists_as_json_and_what_is_in_them(monkeypatch):
+    monkeypatch.setenv("TGRAPH_EXTRACT", '{"gleanings": 3, "ontology_limit": 7}')
+    monkeypatch.setenv("tgraph_extract__ontology_limit", "8")
+    monkeypatch.setenv("TGRAPH_EXTRACT__ENTITY_TYPES", '["ship", "place"]')
+    extract = load_settings(None).extract
+    assert (extract.gleanings, extract.ontology_limit) == (3, 8)
+    assert extract.entity_types == ("ship", "place")
+    monkeypatch.setenv("TGRAPH_EXTRACT__ENTITY_TYPES", "ship, place")
+    with pytest.raises(UsageError, match="TGRAPH_EXTRACT__ENTITY_TYPES is not JSON"):
+        load_settings(None)
+    monkeypatch.delenv("TGRAPH_EXTRACT__ENTITY_TYPES")
+    monkeypatch.setenv("TGRAPH_EXTRACT__GLEANING", "3")
+    with pytest.raises(UsageError, match=r"extract\.gleaning is not a setting"):
+        load_settings(None)
+
+
 def test_an_unknown_key_is_an_error_that_names_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     (tmp_path / "tgraph.toml").write_text("[chat]\nmodle = 'x'\n")
     with pytest.raises(UsageError, match=r"chat\.modle is not a setting"):

@@ -8,22 +8,17 @@ folder elsewhere.
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_origin
 from urllib.parse import parse_qsl, urlsplit, urlunsplit
 
-from pydantic import BaseModel, Field, SecretStr, TypeAdapter, ValidationError
-from pydantic_settings import (
-    BaseSettings,
-    PydanticBaseSettingsSource,
-    SettingsConfigDict,
-    TomlConfigSettingsSource,
-)
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, TypeAdapter, ValidationError
 
 from tgraph.errors import UsageError
 from tgraph.retrieve.modes.base import Section
@@ -318,37 +313,8 @@ class TelemetrySettings(Section):
     )
 
 
-class _GraphFile(TomlConfigSettingsSource):
-    """The graph's file, whose paths are relative to the folder that it stands in."""
-
-    def __call__(self) -> dict[str, Any]:
-        values = self._located(super().__call__(), "prompts")
-        integrity, reader = values.get("integrity"), values.get("reader")
-        if isinstance(integrity, dict):
-            values = {**values, "integrity": self._located(integrity, "signing_key")}
-        if isinstance(reader, dict) and self._is_folder(reader.get("model")):
-            located = self._located(reader, "model")
-            values = {**values, "reader": {**located, "model": str(located["model"])}}
-        return values
-
-    def _is_folder(self, path: object) -> bool:
-        """Whether that is what a name means that may mean something else."""
-        file = self.toml_file_path
-        return isinstance(path, str) and isinstance(file, Path) and (file.parent / path).is_dir()
-
-    def _located(self, values: dict[str, Any], name: str) -> dict[str, Any]:
-        path = values.get(name)
-        if isinstance(path, str) and isinstance(self.toml_file_path, Path):
-            return {**values, name: self.toml_file_path.parent / path}
-        return values
-
-
-class _CommonSettings(BaseSettings):
+class _CommonSettings(BaseModel):
     """What is set for all modes."""
-
-    model_config = SettingsConfigDict(
-        env_prefix="TGRAPH_", env_nested_delimiter="__", extra="forbid", frozen=True
-    )
 
     collection: str = Field("default", description="the collection, where -C names none")
     explain_collection: str = Field(
@@ -386,16 +352,7 @@ class _CommonSettings(BaseSettings):
 class Settings(ModeSettings, _CommonSettings):
     """Everything that can be set."""
 
-    @classmethod
-    def settings_customise_sources(
-        cls,
-        settings_cls: type[BaseSettings],
-        init_settings: PydanticBaseSettingsSource,
-        env_settings: PydanticBaseSettingsSource,
-        dotenv_settings: PydanticBaseSettingsSource,
-        file_secret_settings: PydanticBaseSettingsSource,
-    ) -> tuple[PydanticBaseSettingsSource, ...]:
-        return init_settings, env_settings, _GraphFile(settings_cls)
+    model_config = ConfigDict(extra="forbid", frozen=True)
 
     def uses_model(self) -> bool:
         """Whether a language model does the work, rather than the embedded default."""
@@ -416,6 +373,7 @@ class Settings(ModeSettings, _CommonSettings):
 
 
 _SEE = f"See `tgraph config show` and {FILE}."
+_PREFIX = "TGRAPH_"
 _NOT_SETTINGS = {"TGRAPH_ROOT", "TGRAPH_SHARED_DATA", "TGRAPH_DEBUG"}
 
 
@@ -425,21 +383,13 @@ def load_settings(root: Path | None, overrides: Mapping[str, Any] | None = None)
     ``overrides`` are flags, with ``section.key`` for nested ones; None values are not set. A key
     that doesn't exist, or a value that doesn't fit, is a ``UsageError`` that names it.
     """
-    source = root / FILE if root is not None else None
-    values = _nested({k: value for k, value in (overrides or {}).items() if value is not None})
+    flags = _nested({k: value for k, value in (overrides or {}).items() if value is not None})
     _check_environment()
-    file = source if source and source.is_file() else None
-    config = SettingsConfigDict(**{**Settings.model_config, "toml_file": file})
-
-    class Located(Settings):
-        model_config = config
-
+    file = _file_values(root / FILE) if root is not None else {}
     try:
-        settings = Located(**values)
+        settings = Settings(**_merged(_merged(file, _environment()), flags))
     except ValidationError as error:
         raise UsageError(_explain(error), _SEE) from error
-    except ValueError as error:
-        raise UsageError(f"{source} can't be read: {error}.") from error
     return _with_openai_variables(settings)
 
 
@@ -477,12 +427,84 @@ def _nested(flat: Mapping[str, Any]) -> dict[str, Any]:
     return nested
 
 
+def _merged(values: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
+    """The values with others ``over`` them, section by section."""
+    merged = dict(values)
+    for key, value in over.items():
+        below = merged.get(key)
+        if isinstance(below, dict) and isinstance(value, dict):
+            merged[key] = _merged(below, value)
+        else:
+            merged[key] = value
+    return merged
+
+
+def _file_values(path: Path) -> dict[str, Any]:
+    """What a graph's file sets, its paths relative to the folder that it stands in; nothing where
+    there is no file."""
+    if not path.is_file():
+        return {}
+    try:
+        values = tomllib.loads(path.read_text("utf-8"))
+    except ValueError as error:
+        raise UsageError(f"{path} can't be read: {error}.") from error
+    values = _located(values, "prompts", path)
+    integrity, reader = values.get("integrity"), values.get("reader")
+    if isinstance(integrity, dict):
+        values = {**values, "integrity": _located(integrity, "signing_key", path)}
+    if isinstance(reader, dict) and _is_folder(path.parent, reader.get("model")):
+        values = {**values, "reader": {**reader, "model": str(path.parent / reader["model"])}}
+    return values
+
+
+def _is_folder(beside: Path, name: object) -> bool:
+    """Whether that is what a name means that may mean something else."""
+    return isinstance(name, str) and (beside / name).is_dir()
+
+
+def _located(values: dict[str, Any], name: str, file: Path) -> dict[str, Any]:
+    path = values.get(name)
+    return {**values, name: file.parent / path} if isinstance(path, str) else values
+
+
+def _environment() -> dict[str, Any]:
+    """What ``TGRAPH_*`` variables set: sections and lists as JSON, of a section given so what has a
+    variable of its own."""
+    sections: dict[str, Any] = {}
+    keys: dict[str, Any] = {}
+    for variable, text in os.environ.items():
+        prefix, name = variable[: len(_PREFIX)].upper(), variable[len(_PREFIX) :].lower()
+        name = name.replace("__", ".")
+        if prefix != _PREFIX or name.partition(".")[0] not in Settings.model_fields:
+            continue
+        target = keys if "." in name else sections
+        target[name] = _parsed(variable, text) if _is_structured(name) else text
+    return _merged(sections, _nested(keys))
+
+
+def _is_structured(name: str) -> bool:
+    """Whether a setting of that name is a section or a list."""
+    section, _, key = name.partition(".")
+    kind = Settings.model_fields[section].annotation
+    fields = kind.model_fields if isinstance(kind, type) and issubclass(kind, BaseModel) else {}
+    if not key:
+        return bool(fields)
+    return key in fields and get_origin(fields[key].annotation) is tuple
+
+
+def _parsed(variable: str, text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        raise UsageError(f"The environment variable {variable} is not JSON: {error}.") from error
+
+
 def _check_environment() -> None:
     """An unknown ``TGRAPH_*`` variable is a typing error that would otherwise pass in silence."""
-    known = {f"TGRAPH_{name.upper()}" for name in Settings.model_fields} | _NOT_SETTINGS
+    known = {f"{_PREFIX}{name.upper()}" for name in Settings.model_fields} | _NOT_SETTINGS
     for name in os.environ:
         upper = name.upper()
-        if upper.startswith("TGRAPH_") and upper.split("__")[0] not in known:
+        if upper.startswith(_PREFIX) and upper.split("__")[0] not in known:
             raise UsageError(
                 f"The environment variable {name} is not a setting.",
                 "`tgraph config show` lists them all.",
@@ -562,7 +584,7 @@ def _origin(
 ) -> str:
     if name in flags:
         return "flag"
-    variable = f"TGRAPH_{name.replace('.', '__').upper()}"
+    variable = f"{_PREFIX}{name.replace('.', '__').upper()}"
     for found in os.environ:
         if found.upper() == variable:
             return found

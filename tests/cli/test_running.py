@@ -81,6 +81,58 @@ def test_the_scripts_do_what_the_commands_do(terminal):
     assert "true" in shown.stdout
 
 
+LOADED = """
+import atexit, gc, sys
+frozen = lambda: print("frozen", bool(gc.get_freeze_count()), *sys.modules, file=sys.stderr)
+atexit.register(frozen)
+from tgraph.cli.scripts import main
+main()
+"""
+INDEXING = {
+    "asyncio.staggered",
+    "dotenv",
+    "igraph",
+    "markdown_it",
+    "spacy",
+    "tgraph.engine.index",
+    "tgraph.executors",
+    "tgraph.isolation",
+}
+
+
+def loaded(*arguments: str) -> set[str]:
+    """What a command has loaded when it ends, with ``frozen True`` where nothing is collected."""
+    done = subprocess.run(
+        [sys.executable, "-c", LOADED, *arguments], capture_output=True, text=True, check=True
+    )
+    return set(done.stderr.splitlines()[-1].split())
+
+
+def test_a_question_loads_nothing_that_only_indexing_needs(terminal):
+    root = str(terminal.root)
+    hashed = ("--embedding-provider", "hashing")
+    embedded = loaded("ask", "-r", root, *hashed, "--mode", "graph", "-q", QUESTION)
+    assert "tgraph.engine.ask.conversation" in embedded
+    assert embedded & {*INDEXING, "asyncio", "openai", "ssl"} == set()
+    by_model = loaded("ask", "-r", root, *terminal.model, "-q", QUESTION)
+    assert "openai" in by_model
+    assert by_model & (INDEXING - {"asyncio.staggered"}) == set()
+
+
+@pytest.mark.parametrize(
+    "command", [("sessions",), ("trace", "last"), ("sparql", "ASK {}"), ("audit", "--list")]
+)
+def test_what_asks_no_model_loads_none_and_no_numbers(terminal, command):
+    found = loaded(*command, "-r", str(terminal.root))
+    assert not found & {"asyncio", "numpy", "onnxruntime", "openai", "ssl", "tgraph.engine.ask"}
+    if command[0] == "audit":
+        assert not found & {"pydantic", "tgraph.settings"}
+
+
+def test_nothing_is_collected_when_a_command_ends():
+    assert "True" in loaded("--version")
+
+
 def test_a_pipe_that_closes_early_is_no_failure(terminal):
     if not (SCRIPTS / "tgraph").exists():
         pytest.skip("the console scripts are not installed beside this Python")

@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from tgraph import vocabulary as v
 from tgraph.answer.base import Draft
-from tgraph.ingest.segments import kind_at
+from tgraph.ingest.page_reading import kind_at
 from tgraph.ingest.sentences import sentences
 from tgraph.model import (
     Citation,

@@ -13,9 +13,13 @@ from tgraph.cli.interruption import heed
 def run(name: str) -> None:
     """Load and run what ``tgraph.cli.main`` calls so."""
     heed()
-    from tgraph.cli import main as commands
+    from tgraph.engine.garbage import never_collected_at_the_end, seldom_collected
 
-    getattr(commands, name)()
+    never_collected_at_the_end()
+    with seldom_collected():
+        from tgraph.cli import main as commands
+
+        getattr(commands, name)()
 
 
 main = partial(run, "main")

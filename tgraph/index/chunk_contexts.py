@@ -16,7 +16,7 @@ from typing import Protocol
 from pyoxigraph import NamedNode
 
 from tgraph import vocabulary as v
-from tgraph.index.sources import text_value
+from tgraph.index.sources import standing_chunks, text_value
 from tgraph.model import Agent, Chunk, Prompt
 from tgraph.models.base import Author, CallSink, no_sink
 from tgraph.store.base import Store, text_of
@@ -145,6 +145,14 @@ def spelled_out(text: str) -> str:
 
 def with_context(context: str, text: str) -> str:
     return f"{context}\n\n{text}" if context else text
+
+
+def lacks_contexts(store: Store) -> bool:
+    """Whether there are chunks and none of them has a context."""
+    linked = store.match(None, v.tg("context"), None, v.KNOWLEDGE_GRAPH)
+    if next(linked, None) is not None:
+        return False
+    return next(standing_chunks(store), None) is not None
 
 
 def standing_contexts(store: Store) -> dict[str, str]:

@@ -338,7 +338,7 @@ class Texts:
     def segment_kind(self, chunk: str, start: int, end: int) -> SegmentKind | None:
         """As ``kind_at``, of the page that the chunk is of; None also where its text is lost or
         erased."""
-        from tgraph.ingest.segments import kind_at
+        from tgraph.ingest.page_reading import kind_at
 
         try:
             page = self.reading(document_of_chunk(chunk), page_of_chunk(chunk))

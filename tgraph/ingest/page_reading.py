@@ -6,12 +6,13 @@ from __future__ import annotations
 import json
 import zlib
 from array import array
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
-from tgraph.model import Inline, Segment, TextSpan
+from tgraph.model import Inline, Segment, SegmentKind, TextSpan
 
 _SMALL = 2_000
 """Bytes below which compression isn't worth its time."""
@@ -37,6 +38,13 @@ def reading_of(found: tuple[Segment, ...]) -> PageReading:
     from tgraph.ingest.segments import sentences_of
 
     return PageReading(found, tuple(tuple(sentences_of(each)) for each in found))
+
+
+def kind_at(page: Sequence[Segment], start: int, end: int) -> SegmentKind | None:
+    """The kind of the segment, of those of a page, that a stretch of it stands in; None where it
+    reaches beyond one."""
+    at = bisect_right(page, start, key=lambda segment: segment.start) - 1
+    return page[at].kind if at >= 0 and end <= page[at].end else None
 
 
 def packed(page: PageReading, text: str) -> bytes:

@@ -6,17 +6,14 @@ read segments and nothing else.
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from collections.abc import Sequence
-
 from tgraph.ingest.apparatus import is_address, recognised
 from tgraph.ingest.front_matter import front_matter
 from tgraph.ingest.markdown_segments import read_page
 from tgraph.ingest.plain_segments import plain_segments
 from tgraph.ingest.sentences import Span, sentences
-from tgraph.model import Segment, SegmentKind
+from tgraph.model import Segment
 
-__all__ = ["Segment", "kind_at", "segments", "sentences_of"]
+__all__ = ["Segment", "segments", "sentences_of"]
 
 MARKDOWN = "text/markdown"
 _WHOLE = frozenset(("row", "heading", "display"))
@@ -34,13 +31,6 @@ def segments(text: str, media_type: str) -> tuple[Segment, ...]:
         return read_page(text).segments
     found = list(plain_segments(text, marked=media_type == "text/plain"))
     return tuple(recognised(found, [is_address(segment.text) for segment in found]))
-
-
-def kind_at(page: Sequence[Segment], start: int, end: int) -> SegmentKind | None:
-    """The kind of the segment, of those of a page, that a stretch of it stands in; None where it
-    reaches beyond one."""
-    at = bisect_right(page, start, key=lambda segment: segment.start) - 1
-    return page[at].kind if at >= 0 and end <= page[at].end else None
 
 
 def body_start(text: str, media_type: str) -> int:

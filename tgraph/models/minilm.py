@@ -15,7 +15,7 @@ import os
 import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import cached_property
+from functools import cache, cached_property
 from hashlib import file_digest
 from importlib.util import find_spec
 from pathlib import Path
@@ -200,6 +200,7 @@ def _missing() -> ModelError:
     return ModelError("The embedding model all-MiniLM-L6-v2 isn't installed.", _REMEDY)
 
 
+@cache
 def _checked(path: Path) -> Path:
     try:
         with path.open("rb") as file:

@@ -270,6 +270,7 @@ class OnnxReader:
             session = onnxruntime.InferenceSession(self._network, options, ["CPUExecutionProvider"])
         except Exception as error:  # onnxruntime's exceptions have no common class
             raise ModelError(f"The reader can't be loaded: {error}") from error
+        self._network = b""  # which onnxruntime has now
         outputs = [output.name for output in session.get_outputs()]
         if not set(outputs) >= _SPAN_HEADS and outputs != [_SCORE]:
             raise ModelError(f"{self.agent.name} is no reader: it gives {outputs}.", _READERS)

@@ -1,5 +1,5 @@
-"""What only some modes need is built by the first question that does, and kept up to date by every
-index run from then on."""
+"""A question of an open collection: its history, what of the knowledge is asked, in which mode, and
+what that needs."""
 
 from __future__ import annotations
 
@@ -20,17 +20,14 @@ from tgraph.engine.ask.methods import Chosen, Method, without_retrieval
 from tgraph.engine.ask.parameters import ONLY, STANDS_ALONE, WRITER, recorded
 from tgraph.engine.ask.question_run import ContextStream, QuestionRun, Stream
 from tgraph.engine.ask.streams import result_of
-from tgraph.engine.index.chunk_context import lacks_contexts, update_contexts
-from tgraph.engine.index.embeddings import embed
-from tgraph.engine.index.run import Run, describe_run
 from tgraph.errors import UsageError
+from tgraph.index.chunk_contexts import lacks_contexts
 from tgraph.index.sources import standing_chunks
 from tgraph.index.summary_tree import standing_tree
 from tgraph.model import Answer, Only, Turn
 from tgraph.record.session import SessionRecord
 from tgraph.retrieve.base import Context, Question
 from tgraph.retrieve.filters import NO_FILTERS, Filters
-from tgraph.retrieve.modes.base import Need
 from tgraph.retrieve.modes.registry import AUTO, mode_named
 from tgraph.retrieve.subset import is_empty, narrowed
 from tgraph.retrieve.text.follow_up import stands_alone
@@ -41,21 +38,6 @@ from tgraph.store.statements import Value
 if TYPE_CHECKING:
     from tgraph.engine.open_collection import OpenCollection
     from tgraph.explain.trace.generations import PointInTime
-
-
-class PrepareRun(Run):
-    """An index run without files."""
-
-    def prepare(self, need: Need) -> None:
-        """Build it and publish the graph with it; nothing where another process has done so."""
-        with self._workshop() as shop:
-            started = shop.begin(self.label)
-            if need.what == "contexts":
-                update_contexts(shop, wanted=True)
-            if embed(shop, self._ledger, tree=need.what == "tree"):
-                describe_run(shop, started, self.label)
-                self._commit(shop)
-            self._publish(shop)
 
 
 def _lacks_tree(store: Store) -> bool:
@@ -202,6 +184,8 @@ def prepare(opened: OpenCollection, mode: str) -> None:
     found = mode_named(mode)
     need = found.need if found is not None else None
     if need is not None and _lacks(opened.context(), need):
+        from tgraph.engine.index.preparation import PrepareRun  # late: few questions index
+
         with opened.watching() as (progress, message):
             message(need.message)
             PrepareRun(opened.setup(progress, message)).prepare(need)

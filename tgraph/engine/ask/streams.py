@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncGenerator, Generator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import aclosing
@@ -35,6 +34,8 @@ class ThreadStream(Generic[M, R]):
         self._stream = stream
 
     async def messages(self) -> AsyncGenerator[M, None]:
+        import asyncio  # late: a command has no event loop
+
         loop = asyncio.get_running_loop()
         pool = ThreadPoolExecutor(1, "ask")
         try:

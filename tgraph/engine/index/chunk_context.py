@@ -33,14 +33,6 @@ from tgraph.record.summaries import ChunkContext, context_link, context_quads
 from tgraph.store.base import Store, select, text_of
 
 
-def lacks_contexts(store: Store) -> bool:
-    """Whether there are chunks and none of them has a context."""
-    linked = store.match(None, v.tg("context"), None, v.KNOWLEDGE_GRAPH)
-    if next(linked, None) is not None:
-        return False
-    return next(standing_chunks(store), None) is not None
-
-
 def update_contexts(context: IndexContext, *, wanted: bool = False) -> int:
     """Bring the contexts up to date with the standing chunks; how many were made.
 

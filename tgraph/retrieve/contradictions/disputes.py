@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import combinations
+from typing import TYPE_CHECKING
 
 from pyoxigraph import Literal, NamedNode
 
@@ -21,11 +22,13 @@ from tgraph.index.evidence import StoredEvidence
 from tgraph.index.knowledge import claims_of, is_statement
 from tgraph.model import Citation, Evidence, Note, Sentence
 from tgraph.resources import read_text
-from tgraph.retrieve.base import Context
 from tgraph.retrieve.contradictions.single_values import Contradiction, SingleValues
 from tgraph.retrieve.labels import local_name, reified
 from tgraph.retrieve.text.lexical import stem
 from tgraph.store.base import Row, Store, select
+
+if TYPE_CHECKING:
+    from tgraph.retrieve.base import Context
 
 _LISTED = re.compile(r'\(<([^<>]+)> "(\w+)"\)')
 _TIME = re.compile(r"-?\d{4}")
