@@ -41,6 +41,10 @@ ResultSetMaxRows = 1000000
 """
 
 
+_MOTO = "import moto.s3.urls; from moto.server import main; main()"
+"""What it would import at its first request is there before."""
+
+
 def free_port() -> int:
     with socket.socket() as listening:
         listening.bind(("127.0.0.1", 0))
@@ -78,7 +82,7 @@ def s3_server(folder: Path, *prefix: str, host: str = "127.0.0.1") -> Iterator[s
     for package in ("moto", "flask", "s3fs"):
         pytest.importorskip(package, reason="a server and a client of S3's protocol: moto, s3fs")
     port, log = free_port(), folder / "s3.log"
-    call = [*prefix, sys.executable, "-m", "moto.server", "-H", host, "-p", str(port)]
+    call = [*prefix, sys.executable, "-c", _MOTO, "-H", host, "-p", str(port)]
     with log.open("wb") as file, subprocess.Popen(call, stdout=file, stderr=file) as process:
         try:
             _wait(lambda: b"Running on" in log.read_bytes(), process)

@@ -166,6 +166,23 @@ def test_a_replica_only_follows(graph: KnowledgeGraph, url: str, tmp_path: Path)
             other.ship(url)
 
 
+def test_a_replica_does_without_what_was_not_built(url: str, tmp_path: Path) -> None:
+    with open_graph(tmp_path / "g") as graph:
+        index(graph, tmp_path, **TEXTS, **{f"n{n}": f"Nothing {n} happened.\n" for n in range(5)})
+        graph.ship(url)
+        said: list[str] = []
+        with open_graph(tmp_path / "r", message=said.append) as kg:
+            kg.follow(url)
+            assert kg.ask(QUESTION).sentences
+            assert any("no contexts of chunks (`contextual_search.enabled`)" in s for s in said)
+            with pytest.raises(UsageError, match="no contexts of chunks"):
+                kg.ask(QUESTION, "contextual")
+            graph.ask(QUESTION, "contextual")
+            graph.ship(url)
+            kg.follow(url)
+            assert kg.ask(QUESTION, "contextual").sentences
+
+
 # --- what is not as it was shipped ---
 
 
