@@ -51,7 +51,7 @@ def follow(url: str, every: float | None, as_json: bool, quiet: bool) -> None:
     The replica answers as the graph itself does. Everything is checked on its way: order, gaps,
     the seal of each session and batch, the hash of each content (exit code 4). Sessions that are
     recorded here are handed over at the next round, and are seen once the writer has chained them.
-    A replica changes nothing else. With --every it goes on where the storage can't be reached.
+    A replica changes nothing else. With --every it tries again where the storage can't be reached.
 
     \b
     Examples:

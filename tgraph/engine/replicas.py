@@ -147,10 +147,10 @@ class Storage:
             return bool(self._files.exists(f"{self._base}/{folder}/{name}"))
 
     def find(self, folder: str, name: str) -> bytes | None:
-        """The file; None where there is none."""
+        """The file; None where there is none. By its beginning, so that none asks for its size."""
         with self._reached():
             try:
-                found: bytes = self._files.cat_file(f"{self._base}/{folder}/{name}")
+                found: bytes = self._files.cat_file(f"{self._base}/{folder}/{name}", start=0)
             except FileNotFoundError:
                 return None
             return found
