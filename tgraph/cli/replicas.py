@@ -51,22 +51,32 @@ def follow(url: str, every: float | None, as_json: bool, quiet: bool) -> None:
     The replica answers as the graph itself does. Everything is checked on its way: order, gaps,
     the seal of each session and batch, the hash of each content (exit code 4). Sessions that are
     recorded here are handed over at the next round, and are seen once the writer has chained them.
-    A replica changes nothing else.
+    A replica changes nothing else. With --every it tries again where the storage can't be reached.
 
     \b
     Examples:
       tgraph follow /mnt/shared/my-graph --root replica
       tgraph follow s3://bucket/my-graph --root replica --every 30
     """
+    from tgraph.errors import EndpointError
+
+    if every is None:
+        _round(url, as_json=as_json, quiet=quiet)
+        return
+    while True:
+        try:
+            _round(url, as_json=as_json, quiet=quiet)
+        except EndpointError as error:
+            say(f"{error} Next try in {every:g} s.")
+        time.sleep(every)
+
+
+def _round(url: str, *, as_json: bool, quiet: bool) -> None:
     from tgraph.cli.progress import show_progress
 
-    while True:
-        with opened(create=True) as graph, show_progress(quiet) as (progress, _):
-            done = graph.follow(url, progress=progress)
-        _tell(done, "Followed", "handed over", as_json=as_json)
-        if every is None:
-            return
-        time.sleep(every)
+    with opened(create=True) as graph, show_progress(quiet) as (progress, _):
+        done = graph.follow(url, progress=progress)
+    _tell(done, "Followed", "handed over", as_json=as_json)
 
 
 def _tell(done: Shipment, what: str, journals: str, *, as_json: bool) -> None:

@@ -3,8 +3,10 @@ the same entries carried out in the same order, over files that any storage can 
 
 Below the URL there are ``contents/`` (the librarian's, by hash), ``derived/`` (vectors and tables,
 by hash), ``journals/`` (what replicas recorded, until the writer has chained it) and ``log/``:
-segments by number, each of which names the hash of the one before. One is written once, after all
-that it refers to. An erasure begins a new ``epoch``: everything is deleted and shipped anew.
+segments by number, each of which names the hash of the one before, and the ``head`` that says which
+is the last. A segment is written once, after all that it refers to, and names it, so that nobody
+has to list what is there. An erasure begins a new ``epoch``: everything is deleted there, and
+shipped anew.
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
-from functools import cached_property
+from functools import partial
 from hashlib import sha256
 from heapq import merge
 from importlib import import_module
@@ -25,16 +27,24 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from pyoxigraph import NamedNode, Quad
+from pyoxigraph import Literal, NamedNode, Quad
 
 from tgraph import vocabulary as v
 from tgraph.engine.open_collection import OpenCollection
-from tgraph.errors import EndpointError, UsageError, VerificationError
-from tgraph.explain.export.publishing import catalogue_of, chains_of
-from tgraph.explain.integrity.entries import ChainEntry, stated
+from tgraph.errors import EndpointError, TgraphError, UsageError, VerificationError
+from tgraph.explain.integrity.entries import ChainEntry, entries_after, entry_of, stated
 from tgraph.explain.integrity.erasures import Rewritings
+from tgraph.models.concurrency import together
 from tgraph.record.bundle import ERASURE, INVALIDATION, kind_of_journal
-from tgraph.record.chain import CHAIN_HASH, GENESIS, Head, canonical_hash, chain_hash, read_head
+from tgraph.record.chain import (
+    CHAIN_HASH,
+    GENESIS,
+    Head,
+    canonical_hash,
+    chain_hash,
+    entry_at,
+    read_head,
+)
 from tgraph.store.base import Store, text_of
 from tgraph.store.files import (
     disk_errors,
@@ -52,10 +62,13 @@ from tgraph.store.statements import read_nquads, read_trig, to_bytes
 
 FORMAT = 1
 LOG, CONTENTS, DERIVED, JOURNALS = "log", "contents", "derived", "journals"
-EPOCH = "epoch"
-"""Beside the segments: how many erasures the log has behind it."""
+HEAD = "head"
+"""Beside the segments: where the log ends."""
 
 _AT_ONCE = 5_000
+_TRANSFERS = 16
+"""Files on their way at the same time, where the storage is a server."""
+
 _REMEDY = "Run: pip install 'tgraph-rag[replicas]'"
 _AGAIN = "Ship to another place, or find out who changed it."
 Progress = Callable[[int, int], None]
@@ -85,6 +98,10 @@ class Shipment:
     anew: bool = False
 
 
+def unseen(done: int, total: int) -> None:
+    """Progress that nobody is shown."""
+
+
 class Storage:
     """The files below a URL, by name; ``EndpointError`` where they can't be reached."""
 
@@ -101,6 +118,17 @@ class Storage:
             raise UsageError(f"{url!r} can't be used: {error}.", remedy) from error
         self.url = url
         self._files.use_listings_cache = False
+        self._is_local = self._files.protocol in ("file", ("file", "local"))
+        self._at_once = _TRANSFERS if getattr(self._files, "async_impl", False) else 1
+
+    def each(self, names: Sequence[str], work: Callable[[str], bool], progress: Progress) -> int:
+        """Transfer each of the files, several at the same time where that is of use; for how many
+        of them ``work`` was done."""
+        step, done = 8 * self._at_once, 0
+        for at in range(0, len(names), step):
+            progress(at, len(names))
+            done += sum(together(names[at : at + step], work, self._at_once))
+        return done
 
     def names(self, folder: str) -> set[str]:
         """The names of the files of a folder; none where it isn't there."""
@@ -110,27 +138,50 @@ class Storage:
                 found = self._files.ls(f"{self._base}/{folder}", detail=False)
             except FileNotFoundError:
                 return set()
-            return {str(name).rstrip("/").rpartition("/")[2] for name in found}
+            names = {str(name).rstrip("/").rpartition("/")[2] for name in found}
+            return {name for name in names if not name.startswith(".")}
+
+    def has(self, folder: str, name: str) -> bool:
+        with self._reached():
+            self._files.invalidate_cache()
+            return bool(self._files.exists(f"{self._base}/{folder}/{name}"))
+
+    def find(self, folder: str, name: str) -> bytes | None:
+        """The file; None where there is none. By its beginning, so that none asks for its size."""
+        with self._reached():
+            try:
+                found: bytes = self._files.cat_file(f"{self._base}/{folder}/{name}", start=0)
+            except FileNotFoundError:
+                return None
+            return found
 
     def read(self, folder: str, name: str) -> bytes:
         """``VerificationError`` where there is no such file."""
-        with self._reached():
-            try:
-                found: bytes = self._files.cat_file(f"{self._base}/{folder}/{name}")
-            except FileNotFoundError as error:
-                raise VerificationError(
-                    f"{folder}/{name} is missing at {self.url}.", _AGAIN
-                ) from error
-            return found
+        found = self.find(folder, name)
+        if found is None:
+            raise VerificationError(f"{folder}/{name} is missing at {self.url}.", _AGAIN)
+        return found
 
     def write(self, folder: str, name: str, data: bytes) -> None:
-        """Whole or not at all."""
+        """Whole or not at all, in the place of one that is there."""
         with self._reached():
-            self._files.makedirs(f"{self._base}/{folder}", exist_ok=True)
-            if self._files.protocol in ("file", ("file", "local")):
-                write_atomic(Path(self._base) / folder / name, data)
+            if self._is_local:
+                path = Path(self._base) / folder / name
+                make_folder(path.parent)
+                write_atomic(path, data)
             else:  # object storage has whole objects only
-                self._files.pipe_file(f"{self._base}/{folder}/{name}", data)
+                self._pipe(folder, name, data, "overwrite")
+
+    def create(self, folder: str, name: str, data: bytes) -> bool:
+        """Whole or not at all, unless there is one; whether there was none."""
+        with self._reached():
+            try:
+                if self._is_local:
+                    return self._create_here(Path(self._base) / folder / name, data)
+                self._pipe(folder, name, data, "create")
+            except FileExistsError:
+                return False
+            return True
 
     def delete(self, folder: str, names: Iterable[str]) -> None:
         with self._reached():
@@ -138,14 +189,44 @@ class Storage:
                 with suppress(FileNotFoundError):
                     self._files.rm_file(f"{self._base}/{folder}/{name}")
 
+    def _create_here(self, path: Path, data: bytes) -> bool:
+        with exclusive(Path(self._base) / ".lock", timeout=None):
+            if path.exists():
+                return False
+            make_folder(path.parent)
+            write_atomic(path, data)
+            return True
+
+    def _pipe(self, folder: str, name: str, data: bytes, mode: str) -> None:
+        path = f"{self._base}/{folder}/{name}"
+        try:
+            self._files.pipe_file(path, data, mode=mode)
+        except FileNotFoundError:  # where there are folders
+            self._files.makedirs(f"{self._base}/{folder}", exist_ok=True)
+            self._files.pipe_file(path, data, mode=mode)
+
     @contextmanager
     def _reached(self) -> Iterator[None]:
-        """What goes wrong with a storage, as one error."""
+        """What goes wrong with a storage, as one error: each package has its own."""
         try:
             yield
-        except OSError as error:
-            reason = error.strerror or str(error)
-            raise EndpointError(f"{self.url} can't be reached: {reason}.", "Try again.") from error
+        except TgraphError:
+            raise
+        except PermissionError as error:
+            raise EndpointError(
+                f"{self.url} refuses access: {_reason(error)}.", "Check the credentials."
+            ) from error
+        except Exception as error:
+            raise EndpointError(
+                f"{self.url} can't be reached: {_reason(error)}.",
+                "Nothing is lost: the next time goes on from here.",
+            ) from error
+
+
+def _reason(error: Exception) -> str:
+    """What is wrong, in one line."""
+    said = getattr(error, "strerror", None) or str(error) or type(error).__name__
+    return " ".join(str(said).split()).rstrip(".")
 
 
 # --- segments ---
@@ -174,40 +255,106 @@ def _name(number: int) -> str:
     return f"{number:08d}.gz"
 
 
-def _segments(storage: Storage, after: Position) -> Iterator[tuple[Position, _LogSegment]]:
-    """The segments behind a position, in their order. ``VerificationError`` where one is missing,
-    or is not what followed the one before."""
-    known = storage.names(LOG) - {EPOCH}
-    if after.number and _name(after.number) not in known:
-        raise VerificationError(
-            f"The log at {storage.url} ends before segment {after.number}, which was there.", _AGAIN
-        )
-    while remaining := {name for name in known if name > _name(after.number)}:
-        data = storage.read(LOG, _name(after.number + 1))
+@dataclass(frozen=True, slots=True)
+class _End:
+    """Where a log ends: ``position`` and what the header of its last segment says of chains
+    (``heads``) and of vectors and tables (``derived``). One that begins anew keeps the heads, by
+    which its writer is known; ``clearing`` is whether what was there before may be there still."""
+
+    position: Position
+    heads: Mapping[str, Sequence[Any]]
+    derived: Mapping[str, str]
+    clearing: bool = False
+
+    @classmethod
+    def read(cls, storage: Storage) -> _End | None:
+        """None where nothing has been shipped. ``VerificationError`` where the head is damaged."""
+        data = storage.find(LOG, HEAD)
+        if data is None:
+            return None
         try:
-            segment = _LogSegment.unpacked(data)
-            header = segment.header
-            found = header["number"], header["previous"], header["epoch"]
-            newer = header["format"] > FORMAT
-        except (OSError, EOFError, zlib.error, ValueError, KeyError, TypeError) as error:
-            raise _altered(storage, after.number + 1, "it can't be read") from error
-        if newer:
-            raise UsageError("The log was written by a newer tgraph.", "Upgrade this one.")
-        if found != (after.number + 1, after.hash, after.epoch):
-            raise _altered(storage, after.number + 1, "it doesn't follow the one before")
-        after = Position(storage.url, after.number + 1, sha256(data).hexdigest(), after.epoch)
+            said = json.loads(data)
+            _check_format(said["format"])
+            position = Position(storage.url, said["number"], said["hash"], said["epoch"])
+            return cls(position, dict(said["heads"]), dict(said["derived"]), said["clearing"])
+        except (ValueError, KeyError, TypeError) as error:
+            raise VerificationError(
+                f"The head of the log at {storage.url} can't be read.", _AGAIN
+            ) from error
+
+    def write(self, storage: Storage) -> None:
+        at = self.position
+        said = {"format": FORMAT, "number": at.number, "hash": at.hash, "epoch": at.epoch}
+        said |= {"heads": self.heads, "derived": self.derived, "clearing": self.clearing}
+        storage.write(LOG, HEAD, json.dumps(said).encode())
+
+    def check(self, storage: Storage, known: Position) -> None:
+        """``VerificationError`` where the log does not go as far as is known, or went another way;
+        what lies behind is checked by who reads it."""
+        at = self.position
+        if at.epoch < known.epoch:
+            raise VerificationError(
+                f"The log at {storage.url} is older than what is known.", _AGAIN
+            )
+        if at.epoch > known.epoch or not known.number:
+            return
+        if at.number < known.number or not storage.has(LOG, _name(known.number)):
+            raise _ended(storage, known)
+        if at.number == known.number and at.hash != known.hash:
+            raise _altered(storage, at.number, "it is another one than was there")
+
+
+def _ended(storage: Storage, known: Position) -> VerificationError:
+    return VerificationError(
+        f"The log at {storage.url} ends before segment {known.number}, which was there.", _AGAIN
+    )
+
+
+def _check_format(written: int) -> None:
+    if written > FORMAT:
+        raise UsageError("The log was written by a newer tgraph.", "Upgrade this one.")
+
+
+def _segments(
+    storage: Storage, after: Position, end: Position
+) -> Iterator[tuple[Position, _LogSegment]]:
+    """The segments behind a position up to the end, in their order. ``VerificationError`` where one
+    is missing, or is not what followed the one before."""
+    while after.number < end.number:
+        after, segment = _segment(storage, after)
+        if after.number == end.number and after.hash != end.hash:
+            raise _altered(storage, after.number, "it is not the one that the log ends with")
         yield after, segment
-        known = remaining - {_name(after.number)}
+
+
+def _segment(storage: Storage, after: Position) -> tuple[Position, _LogSegment]:
+    """The segment that follows."""
+    number = after.number + 1
+    data = storage.read(LOG, _name(number))
+    try:
+        segment = _LogSegment.unpacked(data)
+        header = segment.header
+        _check_format(header["format"])
+        found = header["number"], header["previous"], header["epoch"]
+        if not all(map(_KEY.fullmatch, [*header["contents"], *header["derived"].values()])):
+            raise ValueError("no hash")
+    except (
+        OSError,
+        EOFError,
+        zlib.error,
+        ValueError,
+        LookupError,
+        TypeError,
+        AttributeError,
+    ) as error:
+        raise _altered(storage, number, "it can't be read") from error
+    if found != (number, after.hash, after.epoch):
+        raise _altered(storage, number, "it doesn't follow the one before")
+    return replace(after, number=number, hash=sha256(data).hexdigest()), segment
 
 
 def _altered(storage: Storage, number: int, why: str) -> VerificationError:
     return VerificationError(f"Segment {number} of the log at {storage.url}: {why}.", _AGAIN)
-
-
-def _epoch(storage: Storage) -> int:
-    if EPOCH not in storage.names(LOG):
-        return 0
-    return int(storage.read(LOG, EPOCH) or b"0")
 
 
 # --- the writer ---
@@ -216,29 +363,73 @@ def _epoch(storage: Storage) -> int:
 def ship(opened: OpenCollection, url: str, progress: Progress) -> Shipment:
     """Bring the log at the URL up to date with the collection, journals of replicas first.
 
-    Nobody else may ship there at the same time. ``UsageError`` where another collection did.
+    ``UsageError`` where another collection was shipped there, or a copy of this one that went on by
+    itself: a log has one writer. ``VerificationError`` where it ends before what was shipped.
     """
     storage, folder = Storage(url), opened.folder
     if is_replica(folder):
         raise UsageError("A replica ships nothing.", "Ship from where the graph is written.")
     with exclusive(folder.path / "ship.lock", timeout=None):
+        end = _end_for_writer(storage, folder)
+        _check_heads(storage, opened.read(), end.heads)
         taken = _take_journals(opened, storage)
         opened.read()
         snapshot = opened.snapshot()
         try:
-            done = _Shipping(opened, storage, snapshot).ship(progress)
+            done = _Shipping(opened, storage, snapshot, end).ship(progress)
         finally:
             snapshot.close()
-        _forget_journals(opened, storage)
-    return replace(done, journals=taken)
+        if taken.names:
+            _forget_journals(opened, storage, taken.names)
+    return replace(done, journals=taken.new)
 
 
-def _take_journals(opened: OpenCollection, storage: Storage) -> int:
-    """Chain what replicas recorded; how many journals that were. One that says anything outside of
-    its own bundle is left where it is, and said so."""
+def _shipped(folder: CollectionFolder) -> Path:
+    return folder.path / "shipped.json"
+
+
+def _end_for_writer(storage: Storage, folder: CollectionFolder) -> _End:
+    """Where the log ends, which is not before what is remembered of it."""
+    known = Position(**(read_json(_shipped(folder)) or {}).get("position", {}))
+    end = _End.read(storage)
+    if known.url != storage.url:
+        known = Position()
+    if end is None and known.number:
+        raise _ended(storage, known)
+    end = end or _End(Position(storage.url), {}, {})
+    end.check(storage, known)
+    return end
+
+
+def _check_heads(storage: Storage, store: Store, heads: Mapping[str, Sequence[Any]]) -> None:
+    """``UsageError`` where the chains that were shipped are no beginnings of these."""
+    for name, (sequence, head) in heads.items():
+        catalogue = NamedNode(name)
+        entry = entry_at(store, catalogue, sequence)
+        own = [text_of(q.object) for q in store.match(entry, CHAIN_HASH, None, catalogue)]
+        if entry is None or own != [head]:
+            raise UsageError(
+                f"At {storage.url} another collection was shipped, or a copy of this one that went"
+                f" on by itself: entry {sequence} of its chain is not in this one.",
+                "Nothing was changed there. Two graphs can't share a place: ship to another.",
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class _Journals:
+    """The journals that are there, and how many of them were ``new``."""
+
+    names: Sequence[str]
+    new: int
+
+
+def _take_journals(opened: OpenCollection, storage: Storage) -> _Journals:
+    """Chain what replicas recorded. A journal that says anything outside of its own bundle is left
+    where it is, and said so."""
     store, folder = opened.read(), opened.folder
+    names = sorted(filter(_names_journal, storage.names(JOURNALS)))
     taken = 0
-    for name in sorted(filter(_names_journal, storage.names(JOURNALS))):
+    for name in names:
         if _is_chained(store, name) or (folder.journals / name).exists():
             continue
         data = storage.read(JOURNALS, name)
@@ -250,7 +441,7 @@ def _take_journals(opened: OpenCollection, storage: Storage) -> int:
         taken += 1
     if taken:
         opened.ledger.fold()
-    return taken
+    return _Journals(names, taken)
 
 
 _JOURNAL = re.compile(r"[0-9a-f-]{36}(\.[a-z]+)?\.journal")
@@ -286,9 +477,8 @@ def _keeps_to_itself(name: str, data: bytes) -> bool:
     )
 
 
-def _forget_journals(opened: OpenCollection, storage: Storage) -> None:
+def _forget_journals(opened: OpenCollection, storage: Storage, names: Iterable[str]) -> None:
     store = opened.read()
-    names = filter(_names_journal, storage.names(JOURNALS))
     storage.delete(JOURNALS, [name for name in names if _is_chained(store, name)])
 
 
@@ -301,108 +491,165 @@ def _is_chained(store: Store, journal: str) -> bool:
     )
 
 
-class _Shipping:
-    """One shipment of a published state."""
+def _catalogues(store: Store) -> list[str]:
+    """The catalogues that have a chain."""
+    first = Literal("1", datatype=v.xsd("integer"))
+    graphs = {text_of(q.graph_name) for q in store.match(None, v.tg("sequence"), first, None)}
+    return sorted(graph for graph in graphs if graph.startswith(v.collection_iri("")))
 
-    def __init__(self, opened: OpenCollection, storage: Storage, snapshot: Snapshot) -> None:
+
+def _erasures(store: Store, catalogues: Iterable[str]) -> list[ChainEntry]:
+    kind = Literal(ERASURE.name)
+    return [
+        entry_of(store, quad.subject, name)
+        for name in catalogues
+        for quad in store.match(None, v.tg("kind"), kind, NamedNode(name))
+        if isinstance(quad.subject, NamedNode)
+    ]
+
+
+class _Shipping:
+    """One shipment of a published state to a log with an ``end``."""
+
+    def __init__(
+        self, opened: OpenCollection, storage: Storage, snapshot: Snapshot, end: _End
+    ) -> None:
         self._librarian = opened.librarian
         self._storage = storage
         self._store = snapshot.store
         self._vectors = snapshot.vectors
         self._generation = snapshot.pointer.generation
         self._collection = opened.folder.name
-        self._state = opened.folder.path / "shipped.json"
+        self._path = _shipped(opened.folder)
+        self._state = read_json(self._path) or {}
+        self._end = end
         self._files = 0
 
     def ship(self, progress: Progress) -> Shipment:
-        storage = self._storage
-        chains = chains_of(self._store)
-        entries = list(merge(*chains.values(), key=lambda entry: v.in_time(entry.time)))
-        rewritings = Rewritings(self._store, entries)
-        epoch = sum(entry.kind == ERASURE.name for entry in entries)
-        anew = epoch != _epoch(storage)
-        if anew:
-            self._clear(epoch)
-        last, before = self._shipped(Position(storage.url, epoch=epoch))
-        shipped = before.get("heads", {})
-        self._check(shipped, chains)
-        known = {name: sequence for name, (sequence, _) in shipped.items()}
-        new = [each for each in entries if each.sequence > known.get(catalogue_of(each), 0)]
+        storage, store = self._storage, self._store
+        catalogues = _catalogues(store)
+        erasures = _erasures(store, catalogues)
+        anew = len(erasures) != self._end.position.epoch
+        if anew or self._end.clearing:
+            self._clear(len(erasures))
+        known = {name: sequence for name, (sequence, _) in self._begun().items()}
+        chains = {name: entries_after(store, name, known.get(name, 0)) for name in catalogues}
+        new = list(merge(*chains.values(), key=lambda entry: v.in_time(entry.time)))
         if new:
-            self._ship_contents(progress)
-            heads = {name: (chain[-1].sequence, chain[-1].chain) for name, chain in chains.items()}
-            header = {
-                "format": FORMAT,
-                "number": last.number + 1,
-                "previous": last.hash,
-                "epoch": epoch,
-                "collection": self._collection,
-                "generation": self._generation,
-                "heads": heads,
-                "derived": self._ship_derived(before.get("derived", {})),
-            }
-            told = [self._told(entry, rewritings) for entry in new]
-            data = _LogSegment(header, told).packed()
-            storage.write(LOG, _name(last.number + 1), data)
-            last = replace(last, number=last.number + 1, hash=sha256(data).hexdigest())
-            state = {name: header[name] for name in ("heads", "derived")}
-            write_json(self._state, {"position": asdict(last), **state})
-        return Shipment(storage.url, len(new), self._files, 0, last.number, anew)
+            heads = {name: (c[-1].sequence, c[-1].chain) for name, c in chains.items() if c}
+            rewritings = Rewritings(store, erasures)
+            if not self._append(new, {**self._begun(), **heads}, rewritings, progress):
+                return self.ship(progress)
+        elif self._state.get("position") != asdict(self._end.position):
+            self._remember()
+        return Shipment(storage.url, len(new), self._files, 0, self._end.position.number, anew)
 
-    def _shipped(self, last: Position) -> tuple[Position, dict[str, Any]]:
-        """The end of the log and the header there; of a log whose end is remembered only what
-        follows is read."""
-        header: dict[str, Any] = {}
-        found = read_json(self._state) or {}
-        known = Position(**found.get("position", {}))
-        if (known.url, known.epoch) == (last.url, last.epoch):
-            last, header = known, found
-        for position, segment in _segments(self._storage, last):
-            last, header = position, dict(segment.header)
-        return last, header
+    def _begun(self) -> Mapping[str, Sequence[Any]]:
+        """The heads of what the log has; none in one that begins anew."""
+        return self._end.heads if self._end.position.number else {}
 
-    def _check(
-        self, shipped: Mapping[str, Any], chains: Mapping[str, Sequence[ChainEntry]]
-    ) -> None:
-        for name, (sequence, head) in shipped.items():
-            chain = chains.get(name, ())
-            if len(chain) < sequence or chain[sequence - 1].chain != head:
-                raise UsageError(
-                    f"At {self._storage.url} another collection was shipped.",
-                    "Ship to another place.",
-                )
+    def _append(
+        self,
+        new: Sequence[ChainEntry],
+        heads: Mapping[str, Sequence[Any]],
+        rewritings: Rewritings,
+        progress: Progress,
+    ) -> bool:
+        """Write a segment with the entries, after all that it refers to; then the head. False where
+        there is a segment already, which is the end now."""
+        storage, last = self._storage, self._end
+        told = [self._told(entry, rewritings) for entry in new]
+        contents = sorted({key for each in told for key in self._needed(each)})
+        self._ship_contents(contents, progress)
+        number = last.position.number + 1
+        header: dict[str, Any] = {
+            "format": FORMAT,
+            "number": number,
+            "previous": last.position.hash,
+            "epoch": last.position.epoch,
+            "collection": self._collection,
+            "generation": self._generation,
+            "heads": heads,
+            "derived": self._ship_derived(),
+            "contents": contents,
+        }
+        data = _LogSegment(header, told).packed()
+        position = replace(last.position, number=number, hash=sha256(data).hexdigest())
+        is_new = storage.create(LOG, _name(number), data)
+        if not is_new:  # by this graph, before an interruption, or by another in this moment
+            position, segment = _segment(storage, last.position)
+            header = dict(segment.header)
+            _check_heads(storage, self._store, header["heads"])
+        self._end = _End(position, header["heads"], header["derived"])
+        self._end.write(storage)
+        self._remember()
+        if self._end.derived != last.derived:  # the former stay for who is reading them
+            kept = {*self._end.derived.values(), *last.derived.values()}
+            storage.delete(DERIVED, storage.names(DERIVED) - kept)
+        return is_new
+
+    def _remember(self, *, under_way: bool = False) -> None:
+        """``under_way`` is what an interruption leaves."""
+        self._state |= {"position": asdict(self._end.position), "under_way": under_way}
+        write_json(self._path, self._state)
 
     def _clear(self, epoch: int) -> None:
         """Begin the log anew: what an erasure took must stay nowhere."""
         storage = self._storage
-        storage.write(LOG, EPOCH, str(epoch).encode())
+        self._end = _End(Position(storage.url, epoch=epoch), self._end.heads, {}, clearing=True)
+        self._end.write(storage)
         for folder in (LOG, CONTENTS, DERIVED):
-            storage.delete(folder, storage.names(folder) - {EPOCH})
+            storage.delete(folder, storage.names(folder) - {HEAD})
+        self._end = replace(self._end, clearing=False)
+        self._end.write(storage)
 
-    def _ship_contents(self, progress: Progress) -> None:
-        there = self._storage.names(CONTENTS)
-        missing = [(key, path) for key, path in self._librarian.files() if key not in there]
-        for done, (key, _) in enumerate(missing):
-            progress(done, len(missing))
-            self._put(CONTENTS, key, gzip.compress(self._librarian.get(key), 6, mtime=0))
+    def _needed(self, told: Mapping[str, str]) -> Iterator[str]:
+        """The contents that an entry speaks of, but for those that an erasure took."""
+        if told["kind"] == "batch":
+            yield told["content"]
+        yield from filter(self._librarian.has, self._spoken_of(told))
+
+    def _spoken_of(self, told: Mapping[str, str]) -> Iterator[str]:
+        yield from _hashes(told["quads"] + told.get("bundle", ""))
+        for line in self._librarian.lines(told["content"]) if told["kind"] == "batch" else ():
+            if line[:1] == b"=":
+                yield line[1:].decode().strip()
+            elif line[:1] == b"+":
+                yield from _hashes(line.decode())
+
+    def _ship_contents(self, keys: Sequence[str], progress: Progress) -> None:
+        """What is not there. After an interruption, and in the beginning, much may be there, so it
+        is listed."""
+        listed = not self._end.position.number or self._state.get("under_way")
+        there = self._storage.names(CONTENTS) if listed else set()
+        self._remember(under_way=True)
+        missing = [key for key in keys if key not in there]
+        self._files += self._storage.each(missing, self._ship_content, progress)
         progress(len(missing), len(missing))
 
-    def _ship_derived(self, before: Mapping[str, str]) -> dict[str, str]:
-        """Vectors and tables, by their hashes; what each file is called. Those of the segment
-        ``before`` stay for who is reading it."""
-        there = self._storage.names(DERIVED)
-        found: dict[str, str] = {}
-        for path in sorted(self._vectors.iterdir()) if self._vectors.is_dir() else ():
-            data = path.read_bytes()
-            found[path.name] = sha256(data).hexdigest()
-            if found[path.name] not in there:
-                self._put(DERIVED, found[path.name], gzip.compress(data, 1, mtime=0))
-        self._storage.delete(DERIVED, there - {*found.values(), *before.values()})
-        return found
+    def _ship_content(self, key: str) -> bool:
+        packed = gzip.compress(self._librarian.get(key), 6, mtime=0)
+        return self._storage.create(CONTENTS, key, packed)
 
-    def _put(self, folder: str, name: str, data: bytes) -> None:
-        self._storage.write(folder, name, data)
-        self._files += 1
+    def _ship_derived(self) -> dict[str, str]:
+        """Vectors and tables, by their hashes; what each file is called. A file that did not change
+        since it was shipped is not read."""
+        before, there = self._state.get("files", {}), set(self._end.derived.values())
+        files: dict[str, list[Any]] = {}
+        for path in sorted(self._vectors.iterdir()) if self._vectors.is_dir() else ():
+            stat = path.stat()
+            *as_it_was, key = before.get(path.name, [""])
+            if as_it_was != [stat.st_size, stat.st_mtime_ns] or key not in there:
+                key = self._ship_file(path.read_bytes(), there)
+            files[path.name] = [stat.st_size, stat.st_mtime_ns, key]
+        self._state["files"] = files
+        return {name: key for name, (_, _, key) in files.items()}
+
+    def _ship_file(self, data: bytes, there: set[str]) -> str:
+        key = sha256(data).hexdigest()
+        if key not in there:
+            self._files += self._storage.create(DERIVED, key, gzip.compress(data, 1, mtime=0))
+        return key
 
     def _told(self, entry: ChainEntry, rewritings: Rewritings) -> dict[str, str]:
         told = {"subject": entry.subject, "kind": entry.kind, "quads": _text(entry.quads)}
@@ -427,8 +674,7 @@ def is_replica(folder: CollectionFolder) -> bool:
 
 def position_of(folder: CollectionFolder) -> Position:
     """How far a replica is; at the beginning where it is none yet."""
-    found = read_json(folder.replica)
-    return Position(**found) if found else Position()
+    return Position(**(read_json(folder.replica) or {}).get("position", {}))
 
 
 def follow(opened: OpenCollection, url: str, progress: Progress) -> Shipment:
@@ -436,13 +682,34 @@ def follow(opened: OpenCollection, url: str, progress: Progress) -> Shipment:
     hand over what was recorded here.
 
     Every segment, entry, bundle and content is checked before readers see any of it.
-    ``VerificationError`` where something is not as it was sealed, missing, or in another order.
+    ``VerificationError`` where something is not as it was sealed, missing, or in another order;
+    ``EndpointError`` where nothing has been shipped yet.
     """
     storage, folder = Storage(url), opened.folder
     if not is_replica(folder) and folder.pointer.exists():
         raise UsageError("There is a graph already that follows no other.", "Name another folder.")
     with exclusive(folder.path / "ship.lock", timeout=None):
-        return _Following(opened, storage).follow(progress)
+        end = _end_for_reader(storage, position_of(folder))
+        while True:
+            try:
+                return _Following(opened, storage).follow(end, progress)
+            except VerificationError:  # unless it is shipped anew, or vectors were, in this moment
+                before, end = end, _end_for_reader(storage, position_of(folder))
+                if before == end:
+                    raise
+
+
+def _end_for_reader(storage: Storage, known: Position) -> _End:
+    """Where the log ends, which is not before where a replica is."""
+    if known.url not in ("", storage.url):
+        raise UsageError(f"This is a replica of {known.url}.", "Follow that.")
+    end = _End.read(storage)
+    if end is None and known.number:
+        raise _ended(storage, known)
+    if end is None:
+        raise EndpointError(f"Nothing has been shipped to {storage.url}.", "Run `tgraph ship`.")
+    end.check(storage, known)
+    return end
 
 
 class _Following:
@@ -453,37 +720,35 @@ class _Following:
         self._folder = opened.folder
         self._librarian = opened.librarian
         self._storage = storage
+        self._state = read_json(opened.folder.replica) or {}
         self._entries = self._files = 0
         self._erased = False
 
-    def follow(self, progress: Progress) -> Shipment:
-        storage, folder = self._storage, self._folder
-        position, epoch = position_of(folder), _epoch(storage)
-        if position.url not in ("", storage.url):
-            raise UsageError(f"This is a replica of {position.url}.", "Follow that.")
-        anew = epoch > position.epoch
-        if epoch < position.epoch:
-            raise VerificationError(f"The log at {storage.url} is older than this replica.", _AGAIN)
+    def follow(self, end: _End, progress: Progress) -> Shipment:
+        storage, folder, last = self._storage, self._folder, end.position
+        position = replace(position_of(folder), url=storage.url)
+        anew = last.epoch > position.epoch
         if anew:
             self._empty()
-            position = Position(epoch=epoch)
-        position = replace(position, url=storage.url)
-        write_json(folder.replica, asdict(position))
-        known = storage.names(LOG) - {EPOCH}
-        derived: Mapping[str, str] = {}
-        with self._opened.ledger.open() as (store, _):
-            for reached, segment in _segments(storage, position):
-                position = reached
-                progress(position.number, len(known))
-                self._carry_out(store, segment)
-                derived = segment.header["derived"]
-            if derived:
+            position = Position(storage.url, epoch=last.epoch)
+        if position.number < last.number:
+            self._remember(position)
+            with self._opened.ledger.open() as (store, _):
+                for reached, segment in _segments(storage, position, last):
+                    progress(reached.number, last.number)
+                    self._carry_out(store, segment)
+                    derived = segment.header["derived"]
                 self._put_derived(derived)
                 self._opened.ledger.publish(store)
-        write_json(folder.replica, asdict(position))
+        self._remember(last)
         self._forget()
         handed = self._hand_over()
-        return Shipment(storage.url, self._entries, self._files, handed, position.number, anew)
+        return Shipment(storage.url, self._entries, self._files, handed, last.number, anew)
+
+    def _remember(self, position: Position) -> None:
+        if self._state.get("position") != asdict(position):
+            self._state["position"] = asdict(position)
+            write_json(self._folder.replica, self._state)
 
     def _empty(self) -> None:
         """Begin anew, with nothing of what an erasure took: a store keeps what was deleted in its
@@ -498,6 +763,7 @@ class _Following:
     def _carry_out(self, store: OxigraphStore, segment: _LogSegment) -> None:
         self._erased = segment.header["epoch"] > 0
         heads: dict[str, Head] = {}
+        self._fetch(segment.header["contents"])
         for told in segment.entries:
             quads = list(read_nquads(told["quads"]))
             said = _said(quads)
@@ -512,7 +778,6 @@ class _Following:
                 raise self._wrong(told, "does not follow the entry before it")
             if chain_hash(quads) != said.chain:
                 raise self._wrong(told, "says something else than was sealed")
-            self._fetch(_hashes(told["quads"] + told.get("bundle", "")))
             store.extend([*self._sealed(store, told, said), *quads])
             heads[catalogue] = Head(said.sequence, said.chain)
             self._entries += 1
@@ -536,8 +801,6 @@ class _Following:
         return bundle
 
     def _carry_out_batch(self, store: OxigraphStore, key: str) -> None:
-        self._fetch([key])
-        self._fetch(line.strip() for line in self._signed(key, b"="))
         for sign in (b"-", b"+"):
             lines = self._signed(key, sign)
             while block := list(islice(lines, _AT_ONCE)):
@@ -549,43 +812,53 @@ class _Following:
         return (ln[1:].decode() for ln in self._librarian.lines(key) if ln[:1] == sign)
 
     def _fetch(self, keys: Iterable[str]) -> None:
-        """Get the contents that are not there; those that an erasure took are nowhere."""
-        for key in dict.fromkeys(keys):
-            if not self._librarian.has(key) and key in self._contents:
-                try:
-                    content = gzip.decompress(self._storage.read(CONTENTS, key))
-                except (OSError, EOFError, zlib.error) as error:
-                    raise VerificationError(f"The content {key} can't be read.", _AGAIN) from error
-                if sha256(content).hexdigest() != key:
-                    raise VerificationError(f"The content {key} is another one.", _AGAIN)
-                self._librarian.put(content)
-                self._files += 1
+        """Get the contents that are not here."""
+        missing = [key for key in dict.fromkeys(keys) if not self._librarian.has(key)]
+        self._files += self._storage.each(missing, self._fetch_content, unseen)
 
-    @cached_property
-    def _contents(self) -> set[str]:
-        return self._storage.names(CONTENTS)
+    def _fetch_content(self, key: str) -> bool:
+        try:
+            content = gzip.decompress(self._storage.read(CONTENTS, key))
+        except (OSError, EOFError, zlib.error) as error:
+            raise VerificationError(f"The content {key} can't be read.", _AGAIN) from error
+        if sha256(content).hexdigest() != key:
+            raise VerificationError(f"The content {key} is another one.", _AGAIN)
+        self._librarian.put(content)
+        return True
 
     def _put_derived(self, wanted: Mapping[str, str]) -> None:
         """The vectors and tables of the newest generation, whole; readers keep the old files."""
+        here = self._folder.vectors
+        if self._state.get("derived") == wanted and all((here / name).exists() for name in wanted):
+            return
         fresh = self._folder.path / "vectors.new"
         shutil.rmtree(fresh, ignore_errors=True)
         with disk_errors():
             make_folder(fresh)
-            for name, key in wanted.items():
-                if Path(name).name != name or not _KEY.fullmatch(key):
-                    raise VerificationError(f"{name!r} is no name of a file.", _AGAIN)
-                (fresh / name).write_bytes(self._derived(name, key))
-            if self._folder.vectors.exists():
-                shutil.rmtree(self._folder.vectors)
-            fresh.rename(self._folder.vectors)
+            put = partial(self._put_file, fresh, wanted)
+            self._files += self._storage.each(sorted(wanted), put, unseen)
+            if here.exists():
+                shutil.rmtree(here)
+            fresh.rename(here)
+        self._state["derived"] = dict(wanted)
 
-    def _derived(self, name: str, key: str) -> bytes:
-        """The file as it is here already, or from there."""
+    def _put_file(self, folder: Path, wanted: Mapping[str, str], name: str) -> bool:
+        """Put the file there, as it is here already or else as it was shipped; whether it was."""
+        if Path(name).name != name:
+            raise VerificationError(f"{name!r} is no name of a file.", _AGAIN)
         here = self._folder.vectors / name
         data = here.read_bytes() if here.exists() else b""
-        if sha256(data).hexdigest() != key:
+        fetched = sha256(data).hexdigest() != wanted[name]
+        if fetched:
+            data = self._derived(name, wanted[name])
+        (folder / name).write_bytes(data)
+        return fetched
+
+    def _derived(self, name: str, key: str) -> bytes:
+        try:
             data = gzip.decompress(self._storage.read(DERIVED, key))
-            self._files += 1
+        except (OSError, EOFError, zlib.error) as error:
+            raise VerificationError(f"The file {name} can't be read.", _AGAIN) from error
         if sha256(data).hexdigest() != key:
             raise VerificationError(f"The file {name} is another one.", _AGAIN)
         return data
@@ -599,19 +872,21 @@ class _Following:
 
     def _hand_over(self) -> int:
         """Give the writer the journals of what has ended; how many were new."""
-        there, handed = self._storage.names(JOURNALS), 0
-        for path in sorted(self._folder.journals.glob("*.journal")):
-            if path.name not in there and is_free(path):
-                self._storage.write(JOURNALS, path.name, path.read_bytes())
-                handed += 1
-        return handed
+        ended = [path for path in self._folder.journals.glob("*.journal") if is_free(path)]
+        there = self._storage.names(JOURNALS) if ended else set()
+        new = sorted(path for path in ended if path.name not in there)
+        for path in new:
+            self._storage.write(JOURNALS, path.name, path.read_bytes())
+        return len(new)
 
     def _forget(self) -> None:
         """Delete the journals that have come back in the chain."""
-        store = self._opened.read() if self._folder.pointer.exists() else None
-        for path in sorted(self._folder.journals.glob("*.journal")):
-            if store is not None and _is_chained(store, path.name):
-                path.unlink(missing_ok=True)
+        journals = sorted(self._folder.journals.glob("*.journal"))
+        if journals and self._folder.pointer.exists():
+            store = self._opened.read()
+            for path in journals:
+                if _is_chained(store, path.name):
+                    path.unlink(missing_ok=True)
 
 
 def _said(quads: Sequence[Quad]) -> ChainEntry:

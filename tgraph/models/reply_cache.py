@@ -8,7 +8,10 @@ from __future__ import annotations
 import json
 import logging
 import os
-from collections.abc import Generator, Iterator, MutableMapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, MutableMapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
 from datetime import datetime
 from hashlib import sha256
 from pathlib import Path
@@ -138,6 +141,50 @@ def cache_here(folder: Path) -> Store:
     return CacheFolder(folder) if folder.parent.parent.is_dir() else {}
 
 
+class UnknownReplyError(Exception):
+    """A reply that is not in the ``cache``, where none may be asked for."""
+
+    def __init__(self, cache: Store) -> None:
+        super().__init__("the reply is not known")
+        self.cache = cache
+
+
+@dataclass(slots=True)
+class _Memory:
+    """What is known beside the cache, and what was read and had meanwhile."""
+
+    known: Mapping[str, bytes] = field(default_factory=dict)
+    read: dict[str, bytes] = field(default_factory=dict)
+    had: dict[str, bytes] = field(default_factory=dict)
+    asks: bool = True
+
+
+_memory: ContextVar[_Memory | None] = ContextVar("_memory", default=None)
+
+
+@contextmanager
+def _remembering(memory: _Memory) -> Iterator[_Memory]:
+    token = _memory.set(memory)
+    try:
+        yield memory
+    finally:
+        _memory.reset(token)
+
+
+@contextmanager
+def only_known() -> Iterator[Mapping[str, bytes]]:
+    """Ask no model in this thread: ``UnknownReplyError`` instead. Gives what is read."""
+    with _remembering(_Memory(asks=False)) as memory:
+        yield memory.read
+
+
+@contextmanager
+def knowing(known: Mapping[str, bytes]) -> Iterator[Mapping[str, bytes]]:
+    """Remember these entries too in this thread. Gives those that are had beside them."""
+    with _remembering(_Memory(known)) as memory:
+        yield memory.had
+
+
 def _opened(cache: Store | str | Path) -> Store:
     return CacheFolder(cache) if isinstance(cache, str | Path) else cache
 
@@ -160,7 +207,7 @@ class CachedChat:
     def complete(self, request: ChatRequest, sink: CallSink = no_sink) -> ChatReply:
         key = chat_key(self.agent, request)
         kept = self._kept(key, request, sink)
-        return kept or self._model.complete(request, self._keeping(key, sink))
+        return kept or self._asked().complete(request, self._keeping(key, sink))
 
     def stream(
         self, request: ChatRequest, sink: CallSink = no_sink
@@ -173,7 +220,7 @@ class CachedChat:
             return kept
         calls: list[Call] = []
         try:
-            yield from self._model.stream(request, calls.append)
+            yield from self._asked().stream(request, calls.append)
         finally:
             for call in calls:
                 self._keeping(key, sink)(call)
@@ -181,7 +228,29 @@ class CachedChat:
 
     def forget(self, request: ChatRequest) -> None:
         """Drops the reply to a request, because it turned out to be of no use."""
-        self._cache.pop(chat_key(self.agent, request), None)
+        key = chat_key(self.agent, request)
+        self._cache.pop(key, None)
+        if memory := _memory.get():
+            memory.known = {each: memory.known[each] for each in memory.known if each != key}
+            memory.had.pop(key, None)
+
+    def _asked(self) -> ChatModel:
+        memory = _memory.get()
+        if memory is not None and not memory.asks:
+            raise UnknownReplyError(self._cache)
+        return self._model
+
+    def _remember(self, key: str, entry: bytes) -> None:
+        self._cache[key] = entry
+        if memory := _memory.get():
+            memory.had[key] = entry
+
+    def _recall(self, key: str) -> bytes | None:
+        memory = _memory.get() or _Memory()
+        found = memory.known.get(key) or self._cache.get(key)
+        if found is not None:
+            memory.read[key] = found
+        return found
 
     def _keeping(self, key: str, sink: CallSink) -> CallSink:
         def keep(call: Call) -> None:
@@ -189,14 +258,14 @@ class CachedChat:
             fit = "error" not in said and bool(said.get("text"))
             if fit and said["finish_reason"] not in _UNFIT:
                 others = json.dumps({"key": key, "reply": dict(said)}, ensure_ascii=False)
-                self._cache[key] = f'{others[:-1]}, "request": {call.request_text}}}'.encode()
+                self._remember(key, f'{others[:-1]}, "request": {call.request_text}}}'.encode())
             sink(call)
 
         return keep
 
     def _kept(self, key: str, request: ChatRequest, sink: CallSink) -> ChatReply | None:
         started = self._clock()
-        entry = _entry(self._cache.get(key), key)
+        entry = _entry(self._recall(key), key)
         if entry is None:
             return None
         sink(

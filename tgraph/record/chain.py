@@ -76,15 +76,15 @@ class Head:
 def read_head(store: Store, catalogue: NamedNode) -> Head:
     """The head of the chain, found in a logarithmic number of look-ups."""
     known, beyond = 0, 1
-    while _entry(store, catalogue, beyond) is not None:
+    while entry_at(store, catalogue, beyond) is not None:
         known, beyond = beyond, beyond * 2
     while beyond - known > 1:
         middle = (known + beyond) // 2
-        if _entry(store, catalogue, middle) is None:
+        if entry_at(store, catalogue, middle) is None:
             beyond = middle
         else:
             known = middle
-    entry = _entry(store, catalogue, known) if known else None
+    entry = entry_at(store, catalogue, known) if known else None
     if entry is None:
         return Head(0, GENESIS)
     chained = next(store.match(entry, CHAIN_HASH, None, catalogue)).object
@@ -92,7 +92,8 @@ def read_head(store: Store, catalogue: NamedNode) -> Head:
     return Head(known, chained.value)
 
 
-def _entry(store: Store, catalogue: NamedNode, sequence: int) -> NamedNode | None:
+def entry_at(store: Store, catalogue: NamedNode, sequence: int) -> NamedNode | None:
+    """The entry with that number, None where there is none."""
     number = Literal(str(sequence), datatype=v.xsd("integer"))
     for quad in store.match(None, v.tg("sequence"), number, catalogue):
         assert isinstance(quad.subject, NamedNode)

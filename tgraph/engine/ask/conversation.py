@@ -13,6 +13,7 @@ from tgraph.engine.ask.method_factory import (
     chosen,
     in_steps,
     method_of,
+    mode_for_form,
     other_mode,
     suggesting,
 )
@@ -38,6 +39,7 @@ from tgraph.store.statements import Value
 if TYPE_CHECKING:
     from tgraph.engine.open_collection import OpenCollection
     from tgraph.explain.trace.generations import PointInTime
+    from tgraph.retrieve.modes.base import Need
 
 
 def _lacks_tree(store: Store) -> bool:
@@ -50,10 +52,6 @@ _MISSING: Mapping[str, Callable[[Store], bool]] = {
     "tree": _lacks_tree,
 }
 """Whether a state of the graph lacks what a mode needs."""
-
-
-def _lacks(context: Context, need: Need) -> bool:
-    return context.once(f"lacks {need.what}", lambda: _MISSING[need.what](context.store))
 
 
 _LACKS = {"contexts": "no contexts of chunks", "tree": "no tree of summaries"}
@@ -99,10 +97,8 @@ class AskedKnowledge:
         if self.point is None:
             prepare(self.opened, mode)
             return
-        found = mode_named(mode)
-        need = found.need if found is not None else None
-        whole = self.opened.context_as_of(self.point.generation)
-        if need is not None and _lacks(whole, need):
+        need = _lacking(mode, self.opened.context_as_of(self.point.generation))
+        if need is not None:
             raise UsageError(
                 f"Generation {self.point.generation} has {_LACKS[need.what]}, which the mode "
                 f"{mode} searches: nobody had asked for it by then.",
@@ -181,14 +177,29 @@ def suggest(opened: OpenCollection, count: int, history: Sequence[Turn] | None) 
 
 def prepare(opened: OpenCollection, mode: str) -> None:
     """Build what the mode needs and no index run has built."""
+    need = _lacking(mode, opened.context())
+    if need is None:
+        return
+    if opened.folder.replica.exists():
+        raise UsageError(
+            f"This replica has {_LACKS[need.what]}, which the mode {mode} searches.",
+            f"Have it built where the graph is written (`{need.setting}`), or ask in another mode.",
+        )
+    from tgraph.engine.index.preparation import PrepareRun  # late: few questions index
+
+    with opened.watching() as (progress, message):
+        message(need.message)
+        PrepareRun(opened.setup(progress, message)).prepare(need)
+
+
+def _lacking(mode: str, context: Context) -> Need | None:
+    """What the mode needs and the state of the graph hasn't."""
     found = mode_named(mode)
     need = found.need if found is not None else None
-    if need is not None and _lacks(opened.context(), need):
-        from tgraph.engine.index.preparation import PrepareRun  # late: few questions index
-
-        with opened.watching() as (progress, message):
-            message(need.message)
-            PrepareRun(opened.setup(progress, message)).prepare(need)
+    if need is None:
+        return None
+    is_lacking = context.once(f"lacks {need.what}", lambda: _MISSING[need.what](context.store))
+    return need if is_lacking else None
 
 
 def in_turn(text: str, turns: tuple[Turn, ...]) -> Question:
@@ -204,9 +215,18 @@ def _history(opened: OpenCollection, history: Sequence[Turn] | None) -> tuple[Tu
 def _method(opened: OpenCollection, question: Question, mode: str, state: AskedKnowledge) -> Method:
     if mode != AUTO:
         return in_steps(method_of(mode, opened.parts), question.text, opened.parts)
-    method = chosen(question, opened.parts, state.context())
-    opened.message(f"Mode: {method.mode}, because {method.about.reason}.")
-    return method
+    context = state.context()
+    method = chosen(question, opened.parts, context)
+    need = _lacking(method.mode, opened.context().store)
+    if need is None or not opened.folder.replica.exists():
+        opened.message(f"Mode: {method.mode}, because {method.about.reason}.")
+        return method
+    mode = mode_for_form(method.about.form, opened.settings.auto, context)
+    opened.message(
+        f"Mode: {mode}. {method.mode} would be better: {method.about.reason}, but this"
+        f" replica has {_LACKS[need.what]} (`{need.setting}`)."
+    )
+    return in_steps(method_of(mode, opened.parts), question.text, opened.parts)
 
 
 def _asked(

@@ -274,6 +274,12 @@ def mode_for(form: Form, auto: AutoSettings, context: Context) -> tuple[str, str
     return mode, why
 
 
+def mode_for_form(form: Form, auto: AutoSettings, context: Context) -> str:
+    """The mode for questions of a form, whether documents are long or the graph is sparse."""
+    anyhow = auto.model_copy(update={"sparse_edges": 0.0, "long_chunks": math.inf})
+    return mode_for(form, anyhow, context)[0]
+
+
 _OF_STEPS: frozenset[Form | None] = frozenset({"linked", "compared"})
 """What takes several steps to answer."""
 

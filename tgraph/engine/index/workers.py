@@ -2,15 +2,17 @@
 
 What is found doesn't depend on who finds it, and a phase keeps the order of its items, so a graph
 is the same whoever worked on it. A task returns its calls with its result, and whoever asked for it
-puts them on record. What a worker can't do, since it died or can't be told, is done here.
+puts them on record. A model's replies are remembered here: those that are known go with a task, and
+those that it had come back with it. What a worker can't do, since it died or can't be told, is done
+here.
 """
 
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import CancelledError, Executor, Future
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property, lru_cache, partial
 from threading import Lock
 from typing import TYPE_CHECKING, Any, TypeVar, cast
@@ -20,6 +22,7 @@ from tgraph.executors import DaskExecutor, ProcessExecutor
 from tgraph.model import Agent
 from tgraph.models.base import Call, CallSink, Embedder, no_sink
 from tgraph.models.concurrency import RunCancelledError, shared_by, together
+from tgraph.models.reply_cache import UnknownReplyError, knowing, only_known
 from tgraph.settings import ExecutorSettings
 
 if TYPE_CHECKING:
@@ -37,21 +40,26 @@ _TEXTS = 64
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a task came to, and the calls that it made."""
+    """What a task came to, the calls that it made, and the entries for the cache of ``replies``."""
 
     result: Any
     calls: tuple[Call, ...]
     error: TgraphError | None = None
+    replies: Mapping[str, bytes] = field(default_factory=dict)
 
 
-def work(maker: bytes, method: str, arguments: Sequence[Any]) -> Outcome:
-    """The task: one method of a pickled maker or embedder, of which each process makes one."""
+def work(
+    maker: bytes, method: str, arguments: Sequence[Any], known: Mapping[str, bytes]
+) -> Outcome:
+    """The task: one method of a pickled maker or embedder, of which each process makes one, with
+    the replies that are ``known`` of it."""
     calls: list[Call] = []
-    try:
-        result = getattr(_made(maker), method)(*arguments, calls.append)
-    except TgraphError as error:
-        return Outcome(None, tuple(calls), error)
-    return Outcome(result, tuple(calls))
+    with knowing(known) as had:
+        try:
+            result = getattr(_made(maker), method)(*arguments, calls.append)
+        except TgraphError as error:
+            return Outcome(None, tuple(calls), error, had)
+    return Outcome(result, tuple(calls), None, had)
 
 
 @lru_cache(maxsize=16)
@@ -111,11 +119,16 @@ class Workers:
             return None
 
     def do(
-        self, data: bytes, method: str, arguments: Sequence[Any], here: Callable[[], Any]
+        self,
+        data: bytes,
+        method: str,
+        arguments: Sequence[Any],
+        here: Callable[[], Any],
+        known: Mapping[str, bytes] | None = None,
     ) -> Outcome:
         """The result of the task, by whoever can do it."""
         try:
-            future = self._executor.submit(work, data, method, arguments)
+            future = self._executor.submit(work, data, method, arguments, known or {})
         except RuntimeError:  # it was shut down meanwhile
             return Outcome(here(), ())
         with self._lock:
@@ -159,8 +172,24 @@ class _SentMaker:
 
     def _do(self, name: str, here: Callable[..., Any], *arguments: Any) -> Any:
         *plain, sink = arguments
-        done = self._workers.do(self._data, name, plain, partial(here, *plain, sink))
-        return _received(done, sink)
+        do = partial(self._workers.do, self._data, name, plain, partial(here, *plain, sink))
+        if self._maker.agent.kind != "model":
+            return _received(do(), sink)
+        calls: list[Call] = []
+        with only_known() as known:
+            try:
+                outcome = Outcome(here(*plain, calls.append), tuple(calls))
+            except UnknownReplyError as error:
+                cache = error.cache
+            except TgraphError as error:
+                return _received(Outcome(None, tuple(calls), error), sink)
+            else:
+                return _received(outcome, sink)
+        outcome = do(known)
+        for key, entry in outcome.replies.items():
+            if cache.get(key) != entry:
+                cache[key] = entry
+        return _received(outcome, sink)
 
 
 class _SentEmbedder:
@@ -183,12 +212,14 @@ class _SentEmbedder:
         size = max(_TEXTS, -(-len(texts) // self._workers.slots))
         parts = [list(texts[at : at + size]) for at in range(0, len(texts), size)]
 
-        def do(part: list[str]) -> Outcome:
+        def do(part: list[str]) -> NDArray[float32]:
             here = partial(self._embedder.embed, part, sink)
-            return self._workers.do(self._data, "embed", [part], here)
+            vectors: NDArray[float32] = _received(
+                self._workers.do(self._data, "embed", [part], here), sink
+            )
+            return vectors
 
-        outcomes = together(parts, do, len(parts))
-        return np.concatenate([_received(outcome, sink) for outcome in outcomes])
+        return np.concatenate(together(parts, do, len(parts)))
 
 
 def _received(outcome: Outcome, sink: CallSink) -> Any:

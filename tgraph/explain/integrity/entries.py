@@ -10,7 +10,7 @@ from typing import Literal as OneOf
 from pyoxigraph import Literal, NamedNode, Quad
 
 from tgraph import vocabulary as v
-from tgraph.record.chain import CHAIN_HASH, GENESIS, Head, chain_hash
+from tgraph.record.chain import CHAIN_HASH, GENESIS, Head, chain_hash, entry_at
 from tgraph.record.signing import KIND, PublicKey, statement_of
 from tgraph.store.base import Store
 
@@ -51,6 +51,19 @@ def read_entries(store: Store, catalogue: str) -> list[ChainEntry]:
         quads[term_text(quad.subject)].append(quad)
     entries = [_entry(subject, stated) for subject, stated in quads.items()]
     return sorted(entries, key=lambda entry: (entry.sequence, entry.subject))
+
+
+def entries_after(store: Store, catalogue: str, sequence: int) -> list[ChainEntry]:
+    """The entries that follow that number one after the other; the others are not read."""
+    graph, found = NamedNode(catalogue), list[ChainEntry]()
+    while subject := entry_at(store, graph, sequence + len(found) + 1):
+        found.append(entry_of(store, subject, catalogue))
+    return found
+
+
+def entry_of(store: Store, subject: NamedNode, catalogue: str) -> ChainEntry:
+    """The entry of the catalogue for the subject."""
+    return _entry(subject.value, list(store.match(subject, None, None, NamedNode(catalogue))))
 
 
 def _entry(subject: str, quads: Sequence[Quad]) -> ChainEntry:
