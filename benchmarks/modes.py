@@ -29,7 +29,7 @@ from pathlib import Path
 from typing import Any
 
 import tgraph
-from benchmarks.overhead import TEXT, Cost, FailedError, command, measure, server
+from benchmarks.overhead import TEXT, Cost, FailedError, command, compile_package, measure, server
 from benchmarks.peers import GraphRag, LightRag, LightRagShared, Peer, figures, version
 from tgraph.retrieve.modes.registry import MODES
 
@@ -183,6 +183,7 @@ def main() -> None:
         )
     options = parser.parse_args()
     modes = options.modes.split(",")
+    compile_package()
     with tempfile.TemporaryDirectory() as name, server() as url:
         folder = Path(name)
         files = corpus(options.data.resolve(), options.size, folder)
