@@ -14,7 +14,7 @@ _HAN = re.compile(r"[\u3400-\u9fff\uf900-\ufaff]")
 _KANA_OR_HANGUL = re.compile(r"[\u3040-\u30ff\uac00-\ud7af]")
 _WORD = re.compile(r"[^\W\d_]+")
 _ENGLISH = word_set("languages", "english")
-_OTHERS = word_set("languages", "others")
+_FOREIGN = word_set("languages", "others") - _ENGLISH
 _LISTED = ("de", "fr", "es")
 """Languages in Latin letters that have lists of their own."""
 _STOP_WORDS = {code: frozenset(tables("languages")[code]["stop"].split()) for code in _LISTED}
@@ -31,12 +31,12 @@ def language_of(text: str) -> Language:
         return "en"
     if len(_HAN.findall(sample)) > 0.3 * letters:
         return "other" if len(_KANA_OR_HANGUL.findall(sample)) > 0.05 * letters else "zh"
-    ascii_letters = sum(c.isascii() and c.isalpha() for c in sample)
+    ascii_letters = sum(map(str.isalpha, sample.encode("ascii", "ignore").decode()))
     if ascii_letters < 0.7 * letters:
         return "other"
     words = [word.lower() for word in _WORD.findall(sample)]
     english = sum(word in _ENGLISH for word in words)
-    others = sum(word in _OTHERS - _ENGLISH for word in words)
+    others = sum(word in _FOREIGN for word in words)
     if len(words) < _ENOUGH:
         return "en" if english >= others else "other"
     many = 0.06 * len(words)
