@@ -4,12 +4,13 @@ The language model is the scripted server of ``tgraph.testing`` in a process of 
 latency; vectors are hashed, so that only tgraph's own work is counted. A text larger than the data
 is made of copies of it whose names are changed, so that the graph grows with the text.
 
-With ``--graphrag PYTHON`` Microsoft GraphRAG is measured in the same run on the same text. PYTHON
-is the one of an environment of its own, made by ``python -m venv V && V/bin/pip install graphrag``:
-V/bin/python. Its calls are those of chat and of the embedder.
+With ``--graphrag PYTHON`` Microsoft GraphRAG is measured in the same run on the same text, with
+``--lightrag PYTHON`` LightRAG, as it is shipped and with one TLS context for all its calls. PYTHON
+is the one of an environment of its own, made by ``python -m venv V && V/bin/pip install graphrag``
+(or ``lightrag-hku openai``): V/bin/python. Their calls are those of chat and of the embedder.
 
 Run: python -m benchmarks.modes [--data FILE] [--size MEGABYTES] [--runs 2] [--modes local,global]
-[--graphrag PYTHON]
+[--graphrag PYTHON] [--lightrag PYTHON]
 """
 
 from __future__ import annotations
@@ -23,13 +24,13 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import tgraph
-from benchmarks import graphrag_beside
-from benchmarks.overhead import TEXT, Cost, FailedError, command, measure, server
+from benchmarks.overhead import TEXT, Cost, FailedError, command, compile_package, measure, server
+from benchmarks.peers import GraphRag, LightRag, LightRagShared, Peer, figures, version
 from tgraph.retrieve.modes.registry import MODES
 
 QUESTIONS = (
@@ -104,29 +105,53 @@ def warm(root: Path, mode: str, url: str) -> Iterator[Asked]:
 
 @dataclass(frozen=True, slots=True)
 class Beside:
-    """The last column: what it is called, and its cells."""
+    """A column of another system: what it is called, and its cells."""
 
-    name: str = "GraphRAG 3.3.0, measured elsewhere"
-    cells: Mapping[str, str] = field(default_factory=lambda: GRAPHRAG)
+    name: str
+    cells: Mapping[str, str]
 
 
-def beside(python: str, files: Sequence[Path], folder: Path, modes: Sequence[str]) -> Beside:
-    """GraphRAG's figures, measured now where ``python`` has it."""
-    if not python:
-        return Beside()
-    name = f"GraphRAG {graphrag_beside.version(python)}, same run"
-    return Beside(name, graphrag_beside.figures(python, files, folder, QUESTIONS, modes))
+ELSEWHERE = Beside("GraphRAG 3.3.0, measured elsewhere", GRAPHRAG)
+PEERS: Mapping[str, Sequence[tuple[type[Peer], str]]] = {
+    "graphrag": ((GraphRag, "GraphRAG {}, same run"),),
+    "lightrag-hku": (
+        (LightRag, "LightRAG {}, as shipped, same run"),
+        (LightRagShared, "LightRAG {}, TLS context shared, same run"),
+    ),
+}
+
+
+def beside(
+    pythons: Mapping[str, str], files: Sequence[Path], folder: Path, modes: Sequence[str]
+) -> Iterator[Beside]:
+    """The figures of the packages that a Python is named for, measured now."""
+    versions = {package: version(python, package) for package, python in pythons.items() if python}
+    for package, found in versions.items():
+        for made, name in PEERS[package]:
+            root = folder / made.__name__
+            cells = figures(made, pythons[package], files, root, QUESTIONS, modes)
+            yield Beside(name.format(found), cells)
 
 
 def report(
-    root: Path, files: Sequence[Path], url: str, modes: Sequence[str], runs: int, other: Beside
+    root: Path,
+    files: Sequence[Path],
+    url: str,
+    modes: Sequence[str],
+    runs: int,
+    others: Sequence[Beside],
 ) -> None:
     size = sum(file.stat().st_size for file in files) / 1e6
     print(f"\n{size:.2f} MB of text in {len(files)} files\n")
-    print(f"| what | cold CPU | memory | warm CPU | calls | prompt tokens | {other.name} |")
-    print("|---|---|---|---|---|---|---|")
+    heads = ["what", "cold CPU", "memory", "warm CPU", "calls", "prompt tokens"]
+    print(_row([*heads, *(other.name for other in others)]))
+    print("|---" * (len(heads) + len(others)) + "|")
+
+    def row(what: str, *cells: str) -> None:
+        print(_row([what, *cells, *(o.cells.get(what, "") for o in others)]), flush=True)
+
     cost, _ = index(root, files, url)
-    print(f"| index | {cost.cpu:.1f} s | {cost.memory:.0f} MB | | | | {other.cells['index']} |")
+    row("index", f"{cost.cpu:.1f} s", f"{cost.memory:.0f} MB", "", "", "")
     for mode in modes:
         options = model_options(root, url)
         cold = measure(command("ask", "-q", QUESTIONS[0], "-m", mode, *options), runs)
@@ -134,11 +159,12 @@ def report(
         cpu = statistics.median(a.cpu for a in asked)
         calls = max(a.calls for a in asked)
         tokens = statistics.median(a.tokens for a in asked)
-        print(
-            f"| {mode} | {cold.cpu:.2f} s | {cold.memory:.0f} MB | {cpu:.3f} s | {calls} |"
-            f" {tokens:,.0f} | {other.cells.get(mode, '')} |",
-            flush=True,
-        )
+        cells = f"{cold.cpu:.2f} s", f"{cold.memory:.0f} MB", f"{cpu:.3f} s", str(calls)
+        row(mode, *cells, f"{tokens:,.0f}")
+
+
+def _row(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(cells)} |"
 
 
 def main() -> None:
@@ -147,22 +173,26 @@ def main() -> None:
     parser.add_argument("--size", type=float, default=0.0, help="megabytes; default: the data's")
     parser.add_argument("--runs", type=int, default=2, help="cold: the best of so many")
     parser.add_argument("--modes", default=",".join(MODES))
-    parser.add_argument(
-        "--graphrag",
-        default="",
-        metavar="PYTHON",
-        help="a Python that has graphrag: measure it too",
-    )
+    for package in PEERS:
+        parser.add_argument(
+            f"--{package.removesuffix('-hku')}",
+            default="",
+            dest=package,
+            metavar="PYTHON",
+            help=f"a Python that has {package}: measure it too",
+        )
     options = parser.parse_args()
     modes = options.modes.split(",")
+    compile_package()
     with tempfile.TemporaryDirectory() as name, server() as url:
         folder = Path(name)
         files = corpus(options.data.resolve(), options.size, folder)
+        pythons = {package: getattr(options, package) for package in PEERS}
         try:
-            other = beside(options.graphrag, files, folder / "graphrag", modes)
+            others = [*beside(pythons, files, folder, modes)]
         except FailedError as error:
             parser.error(str(error))
-        report(folder / "graph", files, url, modes, options.runs, other)
+        report(folder / "graph", files, url, modes, options.runs, others or [ELSEWHERE])
 
 
 if __name__ == "__main__":

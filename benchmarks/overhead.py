@@ -81,6 +81,11 @@ class FailedError(Exception):
     """The command did not end with exit code 0."""
 
 
+def compile_package() -> None:
+    """Have the modules compiled, as an installer leaves them."""
+    compileall.compile_dir(REPOSITORY / "tgraph", quiet=1)
+
+
 def measure(arguments: Sequence[str], runs: int = 1) -> Cost:
     """The cheapest of several runs of this Python with these arguments."""
     costs = [_once(arguments) for _ in range(runs)]
@@ -91,7 +96,7 @@ def _once(arguments: Sequence[str]) -> Cost:
     environment = {
         name: value
         for name, value in os.environ.items()
-        if not name.startswith(("TGRAPH_", "OPENAI_")) and name != "PYTHONDONTWRITEBYTECODE"
+        if not name.startswith(("TGRAPH_", "OPENAI_", "PYTHON"))
     }
     done = subprocess.run(
         [sys.executable, "-S", "-c", LAUNCHER, sys.executable, *arguments],
@@ -313,7 +318,7 @@ def main() -> None:
     parser.add_argument("--data", type=Path, default=TEXT, help="a text to index")
     parser.add_argument("--runs", type=int, default=3, help="the best of so many")
     options = parser.parse_args()
-    compileall.compile_dir(REPOSITORY / "tgraph", quiet=1)  # as an installed package is
+    compile_package()
     table = Table()
     with tempfile.TemporaryDirectory() as folder, server() as url:
         commands(table, Path(folder), options.data.resolve(), url, options.runs)

@@ -53,8 +53,9 @@ class Librarian:
         itself: ``sync`` them all before it is made.
         """
         key = sha256(content).hexdigest()
-        if self._intact(key) is None:
-            self._write(key, content, durable=durable)
+        there = self._existing(key) is not None
+        if not there or self._intact(key) is None:
+            self._write(key, content, durable=durable or there)  # in the place of a damaged one
         elif durable:
             self.sync([key])
         return key
@@ -65,7 +66,7 @@ class Librarian:
         suffix = ".gz" if packed is not content else ""
         with disk_errors():
             path = self._path(key, suffix)
-            if durable or self._existing(key):  # in the place of a damaged one
+            if durable:
                 self._settle(path.parent)
                 write_atomic(path, packed, scratch=self._scratch)
             else:

@@ -14,6 +14,7 @@ from rdflib import Literal as RdflibLiteral
 from rdflib import URIRef
 
 from tgraph import vocabulary as v
+from tgraph.extract.model.quote_location import QuoteFinder
 from tgraph.extract.model.replies import GraphReply, typed_literal, usable_rows
 from tgraph.model import Chunk, ExtractedRelationship
 from tgraph.models.json_parsing import Read
@@ -31,7 +32,7 @@ def relationships(quote: str, text: str = PAGE[START:], **changes: object):
     row = {"subject": "A", "predicate": "reach", "object": "B", "quote": quote, **changes}
     dropped: Counter[str] = Counter()
     reply = GraphReply.model_validate({"relationships": [row]})
-    _, found = usable_rows(reply, chunk(text), dropped)
+    _, found = usable_rows(reply, QuoteFinder(chunk(text)), dropped)
     return found, dropped
 
 
@@ -156,7 +157,7 @@ def test_rows_are_read_with_what_models_leave_out_or_write_their_own_way():
     read = read_json(json.dumps(reply), GraphReply)
     assert isinstance(read, Read)
     dropped: Counter[str] = Counter()
-    entities, found = usable_rows(read.value, chunk(), dropped)
+    entities, found = usable_rows(read.value, QuoteFinder(chunk()), dropped)
     assert [(e.name, e.type, e.aliases) for e in entities] == [
         ("Roald Amundsen", "person", ()),
         ("Fram", "concept", ("the Fram", "Fram I")),

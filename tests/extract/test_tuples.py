@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tgraph.extract.model.extractor import ModelExtractor
+from tgraph.extract.model.quote_location import QuoteFinder
 from tgraph.extract.model.replies import RELATED, read_graph, read_tuples, usable_rows
 from tgraph.model import Chunk
 from tgraph.testing import ScriptedModel
@@ -29,7 +30,7 @@ def chunk() -> Chunk:
 def evidence(source: str, target: str, description: str = ""):
     reply = read_tuples(f'("relationship"<|>"{source}"<|>"{target}"<|>"{description}"<|>7)').value
     dropped: Counter[str] = Counter()
-    _, (found,) = usable_rows(reply, chunk(), dropped)
+    _, (found,) = usable_rows(reply, QuoteFinder(chunk()), dropped)
     if found.span is None:
         return None, dropped
     assert found.span.quote == PAGE[found.span.start : found.span.end]
@@ -107,7 +108,7 @@ def test_noise_beside_a_record_takes_nothing_from_it(text):
     names = [entity.name for entity in after.value.entities]
     assert names[:1] == ["SCROOGE"] or (after.truncated and after.dropped)
     for read in (before, after):
-        usable_rows(read.value, chunk(), Counter())
+        usable_rows(read.value, QuoteFinder(chunk()), Counter())
 
 
 def test_the_evidence_is_the_smallest_run_of_sentences_that_names_both_ends():
@@ -127,11 +128,11 @@ def test_of_equal_runs_the_description_decides():
     text = "Ann met Bob. Ann paid Bob dearly. Ann met Bob."
     page = Chunk("0" * 64, None, 0, 0, len(text), text, 12)
     reply = read_tuples('("relationship"<|>"Ann"<|>"Bob"<|>"She saw him."<|>7)').value
-    _, (found,) = usable_rows(reply, page, Counter())
+    _, (found,) = usable_rows(reply, QuoteFinder(page), Counter())
     assert found.span is not None
     assert found.span.quote == "Ann met Bob."  # words of up to three letters say nothing
     reply = read_tuples('("relationship"<|>"Ann"<|>"Bob"<|>"He was paid dearly."<|>7)').value
-    _, (found,) = usable_rows(reply, page, Counter())
+    _, (found,) = usable_rows(reply, QuoteFinder(page), Counter())
     assert found.span is not None
     assert found.span.quote == "Ann paid Bob dearly."
 

@@ -6,6 +6,8 @@ import os
 import stat
 import subprocess
 import sys
+from bisect import bisect_right
+from itertools import accumulate
 from pathlib import Path
 
 import pytest
@@ -104,10 +106,19 @@ def table_and_reference(request):
     return unpack(pack(reference._pat_str, reference._mergeable_ranks)), reference
 
 
+def starts(reference, text):
+    """The code point that each of tiktoken's tokens starts in."""
+    begun = [at for at, byte in enumerate(text.encode()) if not 0x80 <= byte < 0xC0]
+    lengths = map(len, reference.decode_tokens_bytes(reference.encode_ordinary(text)))
+    places = accumulate(lengths, initial=0)
+    return [bisect_right(begun, place) - 1 for place in places][:-1]
+
+
 @given(text=st.text() | st.text("aAbcdeé 'sſ1234.,!/\n\t你好한ก🙂\u200d", max_size=60))
-def test_a_table_counts_as_tiktoken_does(table_and_reference, text):
+def test_a_table_counts_and_cuts_as_tiktoken_does(table_and_reference, text):
     table, reference = table_and_reference
     assert table.count(text) == len(reference.encode_ordinary(text))
+    assert table.offsets(text) == starts(reference, text)
 
 
 def test_the_example_corpus_counts_the_same_by_table(table_and_reference):
@@ -115,11 +126,13 @@ def test_the_example_corpus_counts_the_same_by_table(table_and_reference):
     for path in sorted((REPOSITORY / "examples/antarctica").glob("*.[mt]*")):
         text = path.read_text()
         assert table.count(text) == len(reference.encode_ordinary(text))
+        assert table.offsets(text) == starts(reference, text)
 
 
 def test_a_piece_that_is_too_long_is_left_to_tiktoken(table_and_reference):
     table, _ = table_and_reference
     assert table.count("x" * 4000) is None
+    assert table.offsets("x" * 4000) is None
     assert count_tokens("x" * 4000) == 500
 
 

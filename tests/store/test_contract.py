@@ -377,6 +377,11 @@ def test_numbers_and_times_are_stated_in_canonical_form(value: float | datetime)
     assert [quad.object for quad in store.match()] == [stated]
 
 
+@given(st.floats(-1e10, 1e10) | st.floats(-1, 1))
+def test_a_number_is_stated_as_the_store_would_write_it(value: float) -> None:
+    assert literal(value) == v.canonical(Literal(round(value, 6)))
+
+
 @given(TEXT, st.sampled_from([v.entity_iri, v.relation_iri, v.type_iri]))
 def test_every_name_gives_a_valid_iri(name: str, mint: Callable[[str], str]) -> None:
     node = NamedNode(mint(name))

@@ -8,8 +8,9 @@ share most of its words: a reader is not sent through everything that the item w
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
 
 from tgraph import vocabulary as v
 from tgraph.answer.base import Draft
@@ -179,7 +180,7 @@ def _best_sentence(said: frozenset[str], text: str) -> tuple[float, int, int]:
     cut into sentences.
     """
     paragraphs = sorted(
-        (-_share(said, text[start:end]), start, end) for start, end in _paragraphs(text)
+        (-_shared(said, found), start, end) for start, end, found in _paragraph_terms(text)
     )
     best = (0.0, 0, 0)
     for most, start, end in paragraphs:
@@ -189,6 +190,14 @@ def _best_sentence(said: frozenset[str], text: str) -> tuple[float, int, int]:
             share = _share(said, text[start + first : start + last])
             best = min(best, (-share, start + first, start + last))
     return -best[0], best[1], best[2]
+
+
+@lru_cache(maxsize=128)
+def _paragraph_terms(text: str) -> tuple[tuple[int, int, frozenset[str]], ...]:
+    """Start, end and terms of each paragraph of a chunk; those of the last chunks are kept."""
+    return tuple(
+        (start, end, frozenset(terms(text[start:end]))) for start, end in _paragraphs(text)
+    )
 
 
 def _paragraphs(text: str) -> Iterator[tuple[int, int]]:
@@ -201,7 +210,11 @@ def _paragraphs(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _share(said: frozenset[str], quote: str) -> float:
-    return len(said.intersection(terms(quote))) / len(said) if said else 0.0
+    return _shared(said, terms(quote))
+
+
+def _shared(said: frozenset[str], found: Iterable[str]) -> float:
+    return len(said.intersection(found)) / len(said) if said else 0.0
 
 
 def _cited_as(kind: str, evidence: Evidence) -> CitationKind:

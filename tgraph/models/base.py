@@ -31,7 +31,11 @@ def now() -> datetime:
 
 def canonical_json(value: object) -> str:
     """JSON with sorted keys, no spaces and no escapes, so that equal values have equal text."""
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return _CANONICAL.encode(value)
+
+
+# made once: a prompt is hundreds of values, and ``json.dumps`` makes an encoder for each
+_CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
 
 @dataclass(frozen=True, slots=True)

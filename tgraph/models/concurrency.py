@@ -97,13 +97,19 @@ class Window:
         """
         while self._entries and self._entries[0].at <= now - self.seconds:
             self._entries.popleft()
-        spent = sum(entry.tokens for entry in self._entries) + tokens
         full = self.requests is not None and len(self._entries) >= self.requests
-        if self._entries and (full or (self.tokens is not None and spent > self.tokens)):
+        if self._entries and (full or self._exceeds(tokens)):
             return max(self._entries[0].at + self.seconds - now, 0.001)
         entry = _Entry(now, tokens)
-        self._entries.append(entry)
+        if self.requests is not None or self.tokens is not None:
+            self._entries.append(entry)
         return entry
+
+    def _exceeds(self, tokens: int) -> bool:
+        """Whether so many tokens more are too many."""
+        if self.tokens is None:
+            return False
+        return sum(entry.tokens for entry in self._entries) + tokens > self.tokens
 
 
 @dataclass(slots=True)

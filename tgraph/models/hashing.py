@@ -66,20 +66,21 @@ class HashingEmbedder:
         counts = Counter(words(text))
         vector: NDArray[float64] = np.zeros(self.dimension)
         if counts:
-            found = [(*_features(word), counts[word] ** 0.5) for word in sorted(counts)]
+            found = [(*_features(word), counts[word]) for word in sorted(counts)]
             places = np.concatenate([numbers for numbers, _, _ in found]) % self.dimension
-            weights = np.concatenate([weights * often for _, weights, often in found])
+            weights = np.concatenate([w if n == 1 else w * n**0.5 for _, w, n in found])
             vector += np.bincount(places, weights, self.dimension)
-        length = float(np.linalg.norm(vector))
+        length = float(vector.dot(vector)) ** 0.5
         if length == 0:
             vector[0] = length = 1.0
-        return vector / length
+        vector /= length
+        return vector
 
 
 def words(text: str) -> Iterator[str]:
     """The words of a text as they are compared: NFKC, case folded, cut at 64 characters."""
     folded = unicodedata.normalize("NFKC", text).casefold()
-    return (match.group()[:_LONGEST_WORD] for match in _WORD.finditer(folded))
+    return (word[:_LONGEST_WORD] for word in _WORD.findall(folded))
 
 
 @lru_cache(maxsize=20_000)
@@ -89,8 +90,13 @@ def _features(word: str) -> tuple[NDArray[int64], NDArray[float64]]:
 
     marked = f"<{word}>"
     names = [marked, *(marked[i : i + 3] for i in range(len(word)))] if len(word) > 1 else [marked]
-    digests = (blake2b(name.encode(), digest_size=8).digest() for name in names)
-    hashes = [int.from_bytes(digest, "little") for digest in digests]
+    hashes = [*map(_hash, names)]
     signs = np.array([1.0 if number & 1 else -1.0 for number in hashes])
     signs[1:] *= _TRIGRAM_WEIGHT / max(1, len(names) - 1) ** 0.5
     return np.array([number >> 2 for number in hashes], dtype=np.int64), signs
+
+
+@lru_cache(maxsize=20_000)
+def _hash(name: str) -> int:
+    """Of a trigram, which many words share, or of a word."""
+    return int.from_bytes(blake2b(name.encode(), digest_size=8).digest(), "little")

@@ -77,8 +77,7 @@ def _members(members: Iterable[tuple[str, str]]) -> str:
     return "{" + ",".join(f"{_json(name)}:{value}" for name, value in members) + "}"
 
 
-def _json(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
 _PATH = "/chat/completions"

@@ -78,9 +78,11 @@ class CacheFolder(MutableMapping[str, bytes]):
     def __setitem__(self, key: str, value: bytes) -> None:
         path = self._path(key)
         try:
-            if not path.parent.is_dir():
+            try:
+                _overwrite(path, _digest(value) + value)
+            except FileNotFoundError:
                 make_folder(path.parent)
-            _overwrite(path, _digest(value) + value)
+                _overwrite(path, _digest(value) + value)
         except OSError as error:
             if not self._warned:
                 log.warning("Replies can't be cached in %s: %s.", self.folder, error.strerror)

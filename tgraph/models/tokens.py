@@ -41,9 +41,9 @@ if TYPE_CHECKING:
 _LONGEST = 400  # bytes of a piece; a longer one is left to tiktoken, whose time is linear
 _NONE = 2**31
 _MOST_KEPT = 50_000
-_MUCH = 3_000_000
-"""Characters counted by a table from which on it pays to load the ranks, which count in a third of
-the time."""
+_MUCH = 5_000_000
+"""Characters counted or cut by a table from which on it pays to load the ranks, which take half the
+time."""
 _SHORT = 4  # bytes of what many words have in common
 _DIGEST = 64
 
@@ -64,6 +64,7 @@ class TokenTable:
         self._hashes = hashes
         self._ranks = ranks
         self._costs: dict[str, int] = {}
+        self._starts: dict[str, tuple[int, ...]] = {}
         self._known: dict[bytes, int] = {}
         self.counted = 0
 
@@ -77,15 +78,37 @@ class TokenTable:
                 data = piece.encode()
                 if len(data) > _LONGEST:
                     return None
-                cost = self._cost(data)
+                cost = len(self._cuts(data))
                 if len(self._costs) < _MOST_KEPT:
                     self._costs[piece] = cost
             total += cost * times
         return total
 
-    def _cost(self, data: bytes) -> int:
+    def offsets(self, text: str) -> list[int] | None:
+        """As ``token_offsets``, None where a piece is too long to be cut here."""
+        found: list[int] = []
+        at = 0
+        self.counted += len(text)
+        for piece in self._split.findall(text):
+            starts = self._starts.get(piece)
+            if starts is None:
+                data = piece.encode()
+                if len(data) > _LONGEST:
+                    return None
+                starts = tuple(_code_points(data, cut) for cut in self._cuts(data))
+                if len(self._starts) < _MOST_KEPT:
+                    self._starts[piece] = starts
+            if len(starts) == 1:
+                found.append(at)
+            else:
+                found += [at + start for start in starts]
+            at += len(piece)
+        return found
+
+    def _cuts(self, data: bytes) -> list[int]:
+        """Where the tokens of a piece start."""
         if self._rank(data) < _NONE:
-            return 1
+            return [0]
         starts = list(range(len(data) + 1))
         pairs = [self._rank(data[i : i + 2]) for i in range(len(data) - 1)]
         while pairs:
@@ -97,7 +120,7 @@ class TokenTable:
             for i in (at - 1, at):
                 if 0 <= i < len(pairs):
                     pairs[i] = self._rank(data[starts[i] : starts[i + 2]])
-        return len(starts) - 1
+        return starts[:-1]
 
     def _rank(self, data: bytes) -> int:
         rank = self._known.get(data)
@@ -109,6 +132,12 @@ class TokenTable:
             if len(data) <= _SHORT and len(self._known) < _MOST_KEPT:
                 self._known[data] = rank
         return rank
+
+
+def _code_points(data: bytes, at: int) -> int:
+    """Which code point of a text stands at a byte of it."""
+    inside = 0x80 <= data[at] < 0xC0
+    return len(data[:at].translate(None, _CONTINUATION)) - inside
 
 
 def _hash(data: bytes) -> int:
@@ -231,10 +260,32 @@ def count_tokens(text: str, encoding: str = DEFAULT_ENCODING) -> int:
     return sum(tokenizer.count(segment) for segment in _segments(text))
 
 
+def _usable_table(encoding: str) -> TokenTable | None:
+    """The table, None where the ranks are loaded already or have to be."""
+    table = None if encoding in _loaded else _table(encoding)
+    return None if table is None or table.counted > _MUCH else table
+
+
+def _offsets_by_table(text: str, encoding: str) -> list[int] | None:
+    """The offsets without the ranks, None where those have to be loaded."""
+    table = _usable_table(encoding)
+    if table is None:
+        return None
+    found: list[int] = []
+    base = 0
+    for segment in _segments(text):
+        offsets = table.offsets(segment)
+        if offsets is None:
+            return None
+        found += [base + offset for offset in offsets]
+        base += len(segment)
+    return found
+
+
 def _by_table(text: str, encoding: str) -> int | None:
     """The count without the ranks, None where they are loaded already or have to be."""
-    table = None if encoding in _loaded else _table(encoding)
-    if table is None or table.counted > _MUCH:
+    table = _usable_table(encoding)
+    if table is None:
         return None
     total = 0
     for segment in _segments(text):
@@ -251,7 +302,8 @@ def token_offsets(text: str, encoding: str = DEFAULT_ENCODING) -> array[int]:
     A token that starts inside a code point has that code point's offset, so cutting ``text`` at any
     of the offsets never splits a code point. Errors as for ``count_tokens``.
     """
-    return array("I", _offsets(text, _tokenizer(encoding)))
+    by_table = _offsets_by_table(text, encoding)
+    return array("I", _offsets(text, _tokenizer(encoding)) if by_table is None else by_table)
 
 
 def truncate(text: str, max_tokens: int, encoding: str = DEFAULT_ENCODING) -> str:

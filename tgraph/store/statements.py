@@ -24,7 +24,7 @@ Value = NamedNode | Literal | str | int | float | bool | datetime
 Statable = Value | Iterable[Value] | None
 Pair = tuple[NamedNode, Statable]
 
-_INTEGER, _DATE_TIME = v.xsd("integer"), v.xsd("dateTime")
+_INTEGER, _DOUBLE, _DATE_TIME = map(v.xsd, ("integer", "double", "dateTime"))
 
 
 def iri(value: str) -> NamedNode:
@@ -44,7 +44,10 @@ def literal(value: str | int | float | bool | datetime) -> Literal:
         return Literal(value)
     if isinstance(value, int):
         return Literal(str(value), datatype=_INTEGER)
-    return v.canonical(Literal(round(value, 6)))
+    number = round(value, 6)
+    if 1e-3 <= abs(number) < 1e9:  # at most 15 digits, which Python writes as Oxigraph does
+        return Literal(float.__repr__(number).removesuffix(".0"), datatype=_DOUBLE)
+    return v.canonical(Literal(number))
 
 
 def _terms(value: Statable) -> Iterable[NamedNode | Literal]:

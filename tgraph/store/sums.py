@@ -8,6 +8,7 @@ same names in the store that it was taken of.
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator, Mapping
 from hashlib import file_digest
 from pathlib import Path
@@ -68,10 +69,26 @@ def damaged_files(checkpoint: Path) -> Iterator[Path]:
 def damaged_own_files(checkpoint: Path, store: Path) -> Iterator[Path]:
     """The same, of those that the store doesn't share with it; of a large one its size tells."""
     for name, (size, digest) in sums_of(checkpoint).items():
-        path = checkpoint / name
-        told = digest if size <= SMALL and not is_same_file(path, store / name) else ""
-        if not _is_whole(path, size, told):
-            yield path
+        found = _stat(f"{checkpoint}{os.sep}{name}")
+        if found is None or found.st_size != size:
+            yield checkpoint / name
+        elif size > SMALL or _is_shared(found, f"{store}{os.sep}{name}"):
+            continue
+        elif not _is_whole(checkpoint / name, size, digest):
+            yield checkpoint / name
+
+
+def _stat(path: str) -> os.stat_result | None:
+    """What the disk says of the file; asked for each file of a snapshot before each question."""
+    try:
+        return os.stat(path)  # noqa: PTH116
+    except OSError:
+        return None
+
+
+def _is_shared(file: os.stat_result, path: str) -> bool:
+    other = _stat(path)
+    return other is not None and os.path.samestat(file, other)
 
 
 def damaged_tables(store: Path, checkpoint: Path) -> Iterator[Path]:

@@ -217,7 +217,7 @@ def _method(opened: OpenCollection, question: Question, mode: str, state: AskedK
         return in_steps(method_of(mode, opened.parts), question.text, opened.parts)
     context = state.context()
     method = chosen(question, opened.parts, context)
-    need = _lacking(method.mode, opened.context().store)
+    need = _lacking(method.mode, opened.context())
     if need is None or not opened.folder.replica.exists():
         opened.message(f"Mode: {method.mode}, because {method.about.reason}.")
         return method

@@ -6,7 +6,6 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cached_property
 from typing import Protocol, Unpack, get_args
 
 from pydantic import BaseModel, Field
@@ -112,13 +111,9 @@ class ModelClaims(Gleaning[ClaimsReply]):
 class _GleanedClaims(GleanedReplies[ClaimsReply]):
     def read(self, reply: ClaimsReply) -> Iterator[tuple[Key, ExtractedClaim]]:
         for row in reply.claims:
-            if c := read_claim(row, self._text, self.dropped):
+            if c := read_claim(row, self.text, self.dropped):
                 key = map(normalise_name, (c.subject, c.object, c.type))
                 yield (*key, c.status, c.span), c
-
-    @cached_property
-    def _text(self) -> QuoteFinder:
-        return QuoteFinder(self.chunk)
 
     def known(self) -> str:
         claims = self.all_of(ExtractedClaim)

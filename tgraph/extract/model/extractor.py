@@ -7,13 +7,14 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import copy
+from functools import cached_property
 from hashlib import sha256
 from typing import Any, Generic, TypeVar, Unpack
 
 from pydantic import BaseModel
 
 from tgraph.errors import EndpointError, ModelError
-from tgraph.extract.model.quote_location import one_line
+from tgraph.extract.model.quote_location import QuoteFinder, one_line
 from tgraph.extract.model.replies import GraphReply, read_graph, usable_rows
 from tgraph.extract.ontology import Ontology
 from tgraph.model import Chunk, ExtractedEntity, ExtractedRelationship, Extraction, Prompt
@@ -68,6 +69,11 @@ class GleanedReplies(ABC, Generic[R]):
     @abstractmethod
     def known(self) -> str:
         """One JSON value to a line, for the prompt of the next round."""
+
+    @cached_property
+    def text(self) -> QuoteFinder:
+        """The chunk's text, in which quotes are looked up."""
+        return QuoteFinder(self.chunk)
 
     @property
     def reply_hash(self) -> str:
@@ -206,7 +212,7 @@ def _normalised(name: object) -> object:
 
 class _GleanedGraph(GleanedReplies[GraphReply]):
     def read(self, reply: GraphReply) -> Iterator[tuple[Key, Any]]:
-        entities, relationships = usable_rows(reply, self.chunk, self.dropped)
+        entities, relationships = usable_rows(reply, self.text, self.dropped)
         for e in entities:
             yield (normalise_name(e.name), frozenset(map(normalise_name, e.aliases))), e
         for r in relationships:

@@ -143,18 +143,22 @@ def _fold(text: str) -> str:
 def _origins(text: str) -> Sequence[int]:
     """For each character of the folded text the index of the one that it comes from."""
     plain = text.translate(_FOLDS)
-    if len(plain) == len(text):
-        dropped = {
-            at for run in _SPACES.finditer(plain) for at in range(run.start() + 1, run.end())
-        }
-        return [at for at in range(len(text)) if at not in dropped] if dropped else range(len(text))
+    origin = range(len(text)) if len(plain) == len(text) else _unfolded(text)
+    dropped = {at for run in _SPACES.finditer(plain) for at in range(run.start() + 1, run.end())}
+    return [at for index, at in enumerate(origin) if index not in dropped] if dropped else origin
+
+
+def _unfolded(text: str) -> list[int]:
+    """The same while runs of spaces are still there."""
+    longer = "".join(c for c in set(text) if len(_FOLDS[ord(c)]) > 1)
     origin: list[int] = []
-    spaced = False
-    for index, character in enumerate(text):
-        for part in _FOLDS[ord(character)]:
-            if not (spaced and part == " "):
-                origin.append(index)
-            spaced = part == " "
+    at = 0
+    for match in re.finditer(f"[{re.escape(longer)}]", text):
+        index = match.start()
+        origin += range(at, index)
+        origin += [index] * len(_FOLDS[ord(text[index])])
+        at = index + 1
+    origin += range(at, len(text))
     return origin
 
 

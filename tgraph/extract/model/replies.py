@@ -15,7 +15,7 @@ from pyoxigraph import Literal
 
 from tgraph import vocabulary as v
 from tgraph.extract.model.quote_location import QuoteFinder, one_line
-from tgraph.model import Chunk, ExtractedEntity, ExtractedRelationship
+from tgraph.model import ExtractedEntity, ExtractedRelationship
 from tgraph.models.json_parsing import Read, read_reply
 from tgraph.vocabulary import normalise_name
 
@@ -109,10 +109,9 @@ class GraphReply(BaseModel):
 
 
 def usable_rows(
-    reply: GraphReply, chunk: Chunk, dropped: Counter[str]
+    reply: GraphReply, text: QuoteFinder, dropped: Counter[str]
 ) -> tuple[list[ExtractedEntity], list[ExtractedRelationship]]:
     """The usable rows of a reply; what can't be used is counted in ``dropped`` by reason."""
-    text = QuoteFinder(chunk)
     entities = [e for row in reply.entities if (e := _entity(row, text, dropped))]
     relationships = [r for row in reply.relationships if (r := _relationship(row, text, dropped))]
     relationships += [r for row in reply.attributes if (r := _attribute(row, text, dropped))]

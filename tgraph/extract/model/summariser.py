@@ -69,8 +69,10 @@ class ModelSummariser(Prompted):
         self, subject: str, batch: _Items, rest: _Items, dropped: Counter[str]
     ) -> list[SummarySentence]:
         """As many of the rest as the prompt has room for beside the batch, but at least one."""
-        asked = messages(self._prompt, self._values(subject, batch))
-        room = self._budget - sum(count_tokens(message["content"]) for message in asked)
+        asked = [m["content"] for m in messages(self._prompt, self._values(subject, batch))]
+        if self._fit_anyhow(asked, rest):
+            return list(rest)
+        room = self._budget - sum(map(count_tokens, asked))
         taken: list[SummarySentence] = []
         for item in rest:
             cost = count_tokens(item.text) + _OF_A_LINE
@@ -83,6 +85,12 @@ class ModelSummariser(Prompted):
             short = truncate(rest[0].text, max(room - _OF_A_LINE, _LEAST_ROOM))
             return [SummarySentence(short, rest[0].rests_on)]
         return taken
+
+    def _fit_anyhow(self, asked: Sequence[str], rest: _Items) -> bool:
+        """Whether there is room for all even if each byte is a token, as it is at most."""
+        texts = [*asked, *(item.text for item in rest)]
+        most = sum(len(text.encode("utf-8", "replace")) for text in texts)
+        return most + len(rest) * _OF_A_LINE <= self._budget
 
     def _values(self, subject: str, items: _Items) -> dict[str, str]:
         lines = (

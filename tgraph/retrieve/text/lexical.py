@@ -6,8 +6,9 @@ import math
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
+from itertools import chain
 
 from tgraph.resources import tables, word_set
 
@@ -74,23 +75,33 @@ _SUFFIXES = (
 
 def words(text: str) -> list[str]:
     """The words of a text in lower case; Chinese, Japanese and Korean as pairs of characters."""
-    text = unicodedata.normalize("NFKC", text).casefold()
+    text = _folded(text)
     if not _SPECIAL.search(text):
         return _WORD.findall(text)  # as most are
-    found = []
-    for word in _WORD.findall(text):
-        if word.isalnum() and word.isascii():
-            found.append(word)
-        elif _CJK.search(word):
-            found += [word[i : i + 2] for i in range(max(1, len(word) - 1))]
-        else:
-            found.append(_POSSESSIVE.sub("", word) or word)
-    return found
+    return [part for word in _WORD.findall(text) for part in _parts(word)]
+
+
+def _folded(text: str) -> str:
+    return unicodedata.normalize("NFKC", text).casefold()
+
+
+def _parts(word: str) -> Sequence[str]:
+    """A word without what makes it a possessive; the pairs of one of Chinese."""
+    if word.isalnum() and word.isascii():
+        return (word,)
+    if _CJK.search(word):
+        return [word[i : i + 2] for i in range(max(1, len(word) - 1))]
+    return (_POSSESSIVE.sub("", word) or word,)
 
 
 def terms(text: str) -> list[str]:
     """The stems of the words that carry meaning."""
-    return [stem(word) for word in words(text) if word not in STOP_WORDS]
+    return [*chain.from_iterable(map(_terms_of, _WORD.findall(_folded(text))))]
+
+
+@lru_cache(maxsize=65536)
+def _terms_of(word: str) -> tuple[str, ...]:
+    return tuple(stem(part) for part in _parts(word) if part not in STOP_WORDS)
 
 
 @lru_cache(maxsize=4096)

@@ -1,4 +1,4 @@
-"""The scripted model that GraphRAG is measured with: its replies have GraphRAG's formats."""
+"""The scripted model that peers are measured with: its replies have the peers' formats."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ import pytest
 REPOSITORY = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(REPOSITORY))  # benchmarks are no part of the package
 
-from benchmarks.graphrag_beside import offline, piped, version  # noqa: E402
-from benchmarks.graphrag_stub import reply  # noqa: E402
 from benchmarks.overhead import FailedError  # noqa: E402
+from benchmarks.peer_stub import reply  # noqa: E402
+from benchmarks.peers import offline, piped, version  # noqa: E402
 
 EXTRACT = """
 Output the list, then <|COMPLETE|>
@@ -102,9 +102,52 @@ def test_drift_gets_an_answer_a_score_and_five_follow_ups(step: str, key: str) -
     assert len(set(made["follow_up_queries"])) == 5
 
 
-def test_a_python_without_graphrag_is_named(tmp_path: Path) -> None:
-    with pytest.raises(FailedError, match="install it there with pip"):
-        version(str(tmp_path / "python"))
+LIGHTRAG = """
+End with <|COMPLETE|>.
+Output at most {total} total rows and at most {entity} entity rows.
+
+---Input Text---
+```
+Scrooge met Jacob Marley in London. Belle left.
+```
+
+---Output---
+"""
+
+
+@pytest.mark.parametrize(
+    ("total", "entity", "rows"),
+    [
+        (9, 4, ["Scrooge", "Jacob Marley", "London", "Belle", "Scrooge", "Jacob Marley"]),
+        (9, 2, ["Scrooge", "Jacob Marley", "Scrooge"]),
+        (3, 3, ["Scrooge", "Jacob Marley", "London"]),
+    ],
+)
+def test_lightrag_gets_no_more_rows_than_it_asks_for(
+    total: int, entity: int, rows: list[str]
+) -> None:
+    text = LIGHTRAG.format(total=total, entity=entity)
+    *found, end = (row.split("<|#|>") for row in reply("", asked(text)).split("\n"))
+    assert end == ["<|COMPLETE|>"]
+    assert [row[1] for row in found] == rows
+    assert {(row[0], len(row)) for row in found} <= {("entity", 4), ("relation", 5)}
+
+
+def test_keywords_of_both_levels_are_those_of_the_question() -> None:
+    prompt = "high_level_keywords, low_level_keywords\nUser Query: Why did Scrooge change?\n"
+    made = json.loads(reply("", asked(prompt)))
+    assert made == {"high_level_keywords": ["change"], "low_level_keywords": ["Scrooge"]}
+
+
+def test_a_summary_for_lightrag_is_made_of_its_rows() -> None:
+    rows = "\n".join(json.dumps({"Description": text}) for text in ("Old.", "Mean.", "Old."))
+    assert reply("", asked(f"Description List:\n\n```\n{rows}\n```\n")) == "Old. Mean."
+
+
+@pytest.mark.parametrize("package", ["graphrag", "lightrag-hku"])
+def test_a_python_without_a_peer_is_named(package: str, tmp_path: Path) -> None:
+    with pytest.raises(FailedError, match=f"import {package}: install it there with pip"):
+        version(str(tmp_path / "python"), package)
 
 
 def test_the_environment_needs_no_network_and_no_profiling(tmp_path: Path) -> None:
@@ -121,7 +164,7 @@ def test_the_environment_needs_no_network_and_no_profiling(tmp_path: Path) -> No
 def test_the_server_counts_what_it_was_asked() -> None:
     from openai import OpenAI
 
-    command = [sys.executable, "-m", "benchmarks.graphrag_stub"]
+    command = [sys.executable, "-m", "benchmarks.peer_stub", "3072"]
     with piped(command, {**os.environ, "PYTHONPATH": str(REPOSITORY)}) as server:
         url = server.line()
         with OpenAI(base_url=url, api_key="none", max_retries=0) as client:

@@ -1,7 +1,7 @@
-"""A scripted model for Microsoft GraphRAG: answers its prompts in the formats that they ask for.
+"""A scripted model for Microsoft GraphRAG and LightRAG: answers in the formats they ask for.
 
-It finds the same names in a text as the scripted model of ``tgraph.testing``, so that both systems
-are measured with a graph of the same kind. ``python -m benchmarks.graphrag_stub`` serves it.
+It finds the same names in a text as the scripted model of ``tgraph.testing``, so that all systems
+are measured with a graph of the same kind. ``python -m benchmarks.peer_stub DIMENSION`` serves it.
 """
 
 from __future__ import annotations
@@ -16,9 +16,6 @@ from typing import Any
 from tgraph.testing import ScriptedServer, ServerRequest
 from tgraph.testing.script import plausible_reply
 
-DIMENSION = 3072
-"""GraphRAG's default ``vector_size``."""
-
 _FOLLOW_UPS = 5
 _SUMMARY_WORDS = 500
 _FINDINGS = 8
@@ -26,20 +23,24 @@ _REAL_DATA = re.compile(r"Real Data\b")
 _TEXT = re.compile(r"^Text: *\n?(.*?)(?:^#{6,}$|^The report should include)", re.DOTALL | re.M)
 _DESCRIPTIONS = re.compile(r"^Description List: (.*?)^#{6,}$", re.DOTALL | re.M)
 _ROW = re.compile(r"^(\d+),([^,]+),(.*)$", re.M)
+_LIGHTRAG_TEXT = re.compile(r"^---Input Text---\n```\n(.*)^```$", re.DOTALL | re.M)
+_LIGHTRAG_MOST = re.compile(r"at most (\d+) (total|entity) rows")
+_LIGHTRAG_DESCRIPTION = re.compile(r'^\{"Description": .*\}$', re.M)
+_LIGHTRAG_QUESTION = re.compile(r"^User Query: (.*)$", re.M)
 _REPORT = re.compile(r"^(\d+)\|([^|]+)\|", re.M)
 _NAME = re.compile(r"\b(?:[A-Z][a-z]{3,}|[A-Z]{4,})\b")
 _WORD = re.compile(r"\w{4,}")
 
 
-class GraphRagServer(ScriptedServer):
-    """A scripted server that answers GraphRAG's prompts from what they hold."""
+class PeerServer(ScriptedServer):
+    """A scripted server that answers the peers' prompts from what they hold."""
 
     def say(self, request: ServerRequest) -> str:
         return reply(request.step, request.body["messages"])
 
 
 def reply(step: str, messages: Sequence[Mapping[str, Any]]) -> str:
-    """What the model answers a prompt of GraphRAG, in the format that the prompt asks for.
+    """What the model answers a prompt of a peer, in the format that the prompt asks for.
 
     ``step`` is the name of the response format, empty where there is none.
     """
@@ -51,6 +52,8 @@ def reply(step: str, messages: Sequence[Mapping[str, Any]]) -> str:
     if "<|COMPLETE|>" in prompt:
         gleaning = any(message["role"] == "assistant" for message in messages)
         return "<|COMPLETE|>" if gleaning else _tuples(prompt)
+    if "low_level_keywords" in prompt:
+        return json.dumps(_keywords(prompt))
     if "Description List:" in prompt:
         return _summary(prompt)
     if '"points"' in prompt:
@@ -77,8 +80,9 @@ def _real(prompt: str) -> str:
 
 def _tuples(prompt: str) -> str:
     """The entities and relationships that tgraph's scripted model finds in the same text."""
-    asked = [{"content": f"<<<TEXT\n{_real(prompt)}\nTEXT>>>"}]
-    graph = json.loads(plausible_reply("extract_graph", asked))
+    if found := _LIGHTRAG_TEXT.search(prompt):
+        return _lightrag_tuples(_scripted("extract_graph", "TEXT", found.group(1)), prompt)
+    graph = _scripted("extract_graph", "TEXT", _real(prompt))
     rows = [("entity", e["name"], e["type"], e["description"]) for e in graph["entities"]]
     links = [
         ("relationship", r["subject"], r["object"], r["description"], str(r["strength"]))
@@ -88,14 +92,48 @@ def _tuples(prompt: str) -> str:
     return "\n##\n".join(records) + "\n<|COMPLETE|>"
 
 
+def _scripted(step: str, block: str, text: str) -> Any:
+    asked = [{"content": f"<<<{block}\n{text}\n{block}>>>"}]
+    return json.loads(plausible_reply(step, asked))
+
+
+def _lightrag_tuples(graph: Any, prompt: str) -> str:
+    """As many of them as the prompt allows, and relationships of what is among them only."""
+    most = {kind: int(number) for number, kind in _LIGHTRAG_MOST.findall(prompt)}
+    entities = graph["entities"][: most["entity"]]
+    names = {entity["name"] for entity in entities}
+    rows = [("entity", e["name"], e["type"], e["description"]) for e in entities]
+    links = [
+        ("relation", r["subject"], r["object"], ", ".join(r["keywords"]), r["description"])
+        for r in graph["relationships"]
+        if {r["subject"], r["object"]} <= names
+    ]
+    records = ("<|#|>".join(map(_flat, row)) for row in [*rows, *links][: most["total"]])
+    return "\n".join([*records, "<|COMPLETE|>"])
+
+
+def _keywords(prompt: str) -> dict[str, list[str]]:
+    """What tgraph's scripted model finds in the same question."""
+    question = _LIGHTRAG_QUESTION.findall(prompt)[-1]
+    return {
+        f"{level}_level_keywords": found
+        for level, found in _scripted("extract_keywords", "QUESTION", question).items()
+    }
+
+
 def _flat(text: str) -> str:
     return " ".join(text.replace("##", " ").replace("<|", " ").split())
 
 
 def _summary(prompt: str) -> str:
     found = _DESCRIPTIONS.search(prompt)
-    words = " ".join(dict.fromkeys(json.loads(found.group(1)) if found else ())).split()
+    listed = json.loads(found.group(1)) if found else _lightrag_descriptions(prompt)
+    words = " ".join(dict.fromkeys(listed)).split()
     return " ".join(words[:_SUMMARY_WORDS])
+
+
+def _lightrag_descriptions(prompt: str) -> list[str]:
+    return [json.loads(row)["Description"] for row in _LIGHTRAG_DESCRIPTION.findall(prompt)]
 
 
 def _community_report(prompt: str) -> dict[str, Any]:
@@ -144,10 +182,10 @@ def _some_names(prompt: str, count: int) -> list[str]:
     return (names[start:] + names[:start])[:count]
 
 
-def serve() -> None:
+def serve(dimension: int) -> None:
     """Prints the base URL; then, for each line it reads, what has been asked since the last."""
     seen = 0
-    with GraphRagServer(dimension=DIMENSION) as server:
+    with PeerServer(dimension=dimension) as server:
         print(server.base_url, flush=True)
         for _ in sys.stdin:
             asked = server.requests[seen:]
@@ -158,4 +196,4 @@ def serve() -> None:
 
 
 if __name__ == "__main__":
-    serve()
+    serve(int(sys.argv[1]))
