@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,7 @@ from tgraph.index.lookup_table import (
 from tgraph.index.sources import Texts, standing_documents
 from tgraph.librarian import Librarian
 from tgraph.model import Evidence
+from tgraph.retrieve.search.network import Network, network_of
 from tgraph.store.base import Store
 from tgraph.store.oxigraph import OxigraphStore
 
@@ -175,6 +177,30 @@ def test_the_table_says_what_the_store_says(states: dict[str, Path], change: str
             assert max(counted.values()) > 1
             standing = {each.chunk for each in said[3].values()}
             assert table.tokens(standing) == tokens_of(found.store, sorted(standing))
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_the_network_of_graph_ranking_is_the_same_in_the_table(
+    states: dict[str, Path], change: str
+) -> None:
+    with open_graph(states[change]) as kg:
+        context = kg._opened.context()
+        plain = replace(context, table=lambda: None, _memory={})
+        for settings in (0.8, 1.0), (0.95, 0.0), (0.1, 2.0):
+            kept, read = (network_of(each, *settings) for each in (context, plain))
+            nodes = range(len(read.entities) + len(read.chunks))
+            assert [*map(kept.iri, nodes)] == [*map(read.iri, nodes)]
+            assert [*map(kept.beside, nodes)] == [*map(read.beside, nodes)]
+            assert list(kept.spread) == list(read.spread)
+            assert kept.walk({0: 1.0}, 0.85) == pytest.approx(read.walk({0: 1.0}, 0.85), abs=1e-9)
+            for name in ("Scott", "robert falcon scott", "the South Pole", "diary"):
+                assert kept.node(v.entity_iri(name)) == read.node(v.entity_iri(name))
+                assert named_nodes(kept, name) == named_nodes(read, name)
+        assert named_nodes(kept, "South Pole")
+
+
+def named_nodes(found: Network, text: str) -> list[tuple[str, list[int]]]:
+    return [(name.text, sorted(name.nodes)) for name in found.names.in_text(text)]
 
 
 def test_an_entity_with_very_many_relationships_is_counted_up_to_a_bound(

@@ -1,6 +1,6 @@
 """What questions look up by the hundred, of one generation of knowledge, in tables of SQLite:
-evidence, the graph itself (triples by their ends, names, types, weights), how many relationships
-entities have, how long chunks are, and how pages read.
+evidence, the graph itself (triples by their ends, names, types, weights), the network of graph
+ranking, how many relationships entities have, how long chunks are, and how pages read.
 
 They lie beside the vectors and are derived like them. In the store a row of evidence is a dozen
 look-ups of 10 µs each; here all rows of an edge or an entity are one. Where the file is missing,
@@ -105,6 +105,9 @@ CREATE TABLE edge (iri BLOB PRIMARY KEY, subject INTEGER, predicate INTEGER, obj
 CREATE TABLE said (iri TEXT, kind TEXT, text TEXT, entity INTEGER, PRIMARY KEY (iri, kind, text))
     WITHOUT ROWID;
 CREATE TABLE changed (kind TEXT, key, PRIMARY KEY (kind, key)) WITHOUT ROWID;
+CREATE TABLE node (iri TEXT PRIMARY KEY, chunk INTEGER, mark INTEGER, spread INTEGER, ties BLOB)
+    WITHOUT ROWID;
+CREATE TABLE link (iri TEXT, kind TEXT, text TEXT, PRIMARY KEY (iri, kind, text)) WITHOUT ROWID;
 """
 _KEYS = {
     "evidence": "about",
@@ -114,6 +117,8 @@ _KEYS = {
     "chunk": "iri",
     "document": "iri",
     "page": "iri",
+    "node": "iri",
+    "link": "iri",
 }
 """The tables and by what their rows are known."""
 _INDEX = """
@@ -123,6 +128,7 @@ CREATE INDEX term ON text (text);
 CREATE INDEX outgoing ON edge (subject, iri) WHERE stated;
 CREATE INDEX incoming ON edge (object, iri) WHERE stated;
 CREATE INDEX named ON said (text) WHERE entity;
+CREATE INDEX linked ON link (kind, text);
 """
 T = TypeVar("T", bound="LookupTable | None")
 
@@ -158,6 +164,10 @@ _MENTIONS = """
 SELECT about, text FROM evidence JOIN text ON number = chunk
 WHERE NOT (about >= ? AND about < ?) AND NOT (about >= ? AND about < ?) GROUP BY about, chunk
 """
+_REIFIED = f"{_TERMS} WHERE reified"
+_NODES = "SELECT iri, chunk, mark, spread, ties FROM node ORDER BY chunk, iri"
+_LINKS = "SELECT iri, text FROM link WHERE iri = ? AND kind = ?"
+_LINKED = "SELECT iri, text FROM link WHERE text = ? AND kind = ? ORDER BY iri"
 _EVIDENCE, _EDGE = f"{v.URN}evidence:", f"{v.URN}edge:"
 _EDGES = _EDGE, f"{v.URN}edge;"
 _OTHERS = tuple(f"{v.URN}{kind}{end}" for kind in ("edge", "claim") for end in (":", ";"))
@@ -269,6 +279,41 @@ class LookupTable:
         for iri, text in self._of("said", _SAID, asked):
             found[iri].append(text)
         return found
+
+    # --- the network of graph ranking ---
+
+    def relations(self) -> Iterator[tuple[str, str, str]]:
+        """The edges between resources, with these."""
+        for rows in self._with("edge", _REIFIED, [()]):
+            for iri, subject, _, obj in rows:
+                if obj.startswith("<"):
+                    yield _unpacked_edge(iri), subject[1:-1], obj[1:-1]
+
+    def put_nodes(self, rows: Iterable[tuple[str, bool, int, int, bytes]]) -> None:
+        """Keep these nodes: IRI, whether it is a chunk, the mark that ties know it by, how many
+        chunks name it, its ties."""
+        self._put("INSERT OR REPLACE INTO node VALUES (?, ?, ?, ?, ?)", rows)
+
+    def put_links(self, rows: Iterable[tuple[str, str, str]]) -> None:
+        """Keep what resources have of a kind: IRI, kind, text."""
+        self._put("INSERT OR IGNORE INTO link VALUES (?, ?, ?)", rows)
+
+    def nodes(self) -> list[tuple[str, bool, int, int, bytes]]:
+        """All nodes, the entities first, each in the order of the IRIs."""
+        return self._with("node", _NODES, [()])[0]
+
+    def links(self, iris: Iterable[str], kind: str) -> list[tuple[str, str]]:
+        """What the resources have of the kind, each with the IRI."""
+        return self._of("link", _LINKS, ((iri, kind) for iri in iris))
+
+    def linked(self, texts: Iterable[str], kind: str) -> list[tuple[str, str]]:
+        """The resources that have one of the texts of the kind, each with the text."""
+        found = self._with("link", _LINKED, ((text, kind) for text in texts))
+        return [row for rows in found for row in rows]
+
+    def _put(self, statement: str, rows: Iterable[tuple[object, ...]]) -> None:
+        with self._lock, self._connection:
+            self._connection.executemany(statement, rows)
 
     # --- as ``KeptPages`` ---
 

@@ -36,6 +36,7 @@ from tgraph.models.tokens import DEFAULT_ENCODING, encoding_for
 from tgraph.record.ledger import Ledger
 from tgraph.retrieve.candidates import cost_of
 from tgraph.retrieve.reports import Reports, item_of
+from tgraph.retrieve.search.network import keep_network
 from tgraph.store.base import Store
 from tgraph.store.snapshot import read_pointer
 
@@ -69,6 +70,7 @@ def embed(context: IndexContext, ledger: Ledger, *, tree: bool = False) -> bool:
     context.record.write_calls(context.copy)
     _shelve(context, ledger, generation)
     if not context.is_large:
+        keep_network(context.table(), context.copy.store, sets)
         context.table().save(context.copy.vectors, generation)
     _network(context).save(context.copy.vectors, generation)
     return True

@@ -10,9 +10,10 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from tgraph.index.lookup_table import LookupTable
 from tgraph.retrieve.text.lexical import STOP_WORDS, words
 
 LONGEST = 12
@@ -48,17 +49,46 @@ class NameIndex:
     def in_text(self, text: str) -> list[FoundName]:
         """The names in a text, longer ones before the shorter; none lies within another."""
         places = _places(text)
-        taken = [False] * len(places)
+        runs = [
+            (
+                range(first, first + length),
+                tuple(places[at][0] for at in range(first, first + length)),
+            )
+            for length in range(min(LONGEST, len(places)), 0, -1)
+            for first in range(len(places) - length + 1)
+        ]
+        called = self._called({key for _, key in runs})
+        taken: set[int] = set()
         found = []
-        for length in range(min(LONGEST, len(places)), 0, -1):
-            for first in range(len(places) - length + 1):
-                part = slice(first, first + length)
-                nodes = self._nodes.get(tuple(word for word, _, _ in places[part]))
-                if nodes and not any(taken[part]):
-                    taken[part] = [True] * length
-                    name = text[places[first][1] : places[first + length - 1][2]]
-                    found.append(FoundName(name, nodes))
+        for part, key in runs:
+            nodes = called.get(key)
+            if nodes and taken.isdisjoint(part):
+                taken.update(part)
+                name = text[places[part[0]][1] : places[part[-1]][2]]
+                found.append(FoundName(name, nodes))
         return found
+
+    def _called(self, keys: Iterable[Key]) -> Mapping[Key, tuple[int, ...]]:
+        """The nodes that have these names."""
+        return self._nodes
+
+
+class KeptNames(NameIndex):
+    """Nodes by the variants of their names, as links of a kind in the look-up tables."""
+
+    def __init__(self, table: LookupTable, kind: str, find: Callable[[str], int | None]) -> None:
+        super().__init__(())
+        self._table = table
+        self._kind = kind
+        self._find = find
+
+    def _called(self, keys: Iterable[Key]) -> Mapping[Key, tuple[int, ...]]:
+        found: defaultdict[Key, list[int]] = defaultdict(list)
+        for iri, text in self._table.linked(map(" ".join, keys), self._kind):
+            node = self._find(iri)
+            if node is not None:
+                found[tuple(text.split(" "))].append(node)
+        return {key: tuple(sorted(nodes)) for key, nodes in found.items()}
 
 
 def is_name(label: str) -> bool:
