@@ -11,7 +11,14 @@ import tgraph
 from tgraph.engine.components import Components
 from tgraph.retrieve.base import Context, Question
 from tgraph.retrieve.search.graph import GraphRetriever
-from tgraph.retrieve.subgraph import by_meaning, edges_of, nearest_of, share_of
+from tgraph.retrieve.subgraph import (
+    by_meaning,
+    edges_of,
+    hubs_of,
+    nearest_at,
+    nearest_of,
+    share_of,
+)
 from tgraph.retrieve.text.lexicon import frequencies
 from tgraph.retrieve.text.question_analysis import analyse
 from tgraph.retrieve.text.sentence_ranking import meaning_of
@@ -77,3 +84,23 @@ def test_a_question_without_words_of_the_sentences_ranks_by_meaning(context):
     meaning = meaning_of(inquiry, context)
     meaning.learn(edges)
     assert nearest_of(hub, edges, inquiry, meaning, context) == by_meaning(edges, meaning)
+
+
+@pytest.mark.parametrize(
+    "question",
+    [QUESTION, "Xyzzy plugh?", "Who founded an observatory?", "In which town is Gate007?"],
+)
+def test_what_is_kept_of_a_hub_ranks_its_edges_as_their_sentences_do(context, question):
+    hub = entity_iri("Marcus Varro")
+    edges = edges_of(hub, context)
+    inquiry = analyse(question, frequencies(context))
+    meaning = meaning_of(inquiry, context)
+    meaning.learn(edges)
+    kept = hubs_of([hub, entity_iri("Vicus349"), entity_iri("Nobody")], context)
+    assert list(kept) == [hub]
+    assert nearest_at(kept, inquiry, meaning)[hub] == nearest_of(
+        hub, edges, inquiry, meaning, context
+    )
+    table = context.table()
+    assert table is not None
+    assert table.statements(edges) == edges

@@ -29,6 +29,7 @@ from tgraph.index.vectors.items import KINDS, items_of
 from tgraph.index.vectors.vector_index import build, load
 from tgraph.models.reply_cache import CacheFolder
 from tgraph.retrieve.search.network import keep_network
+from tgraph.retrieve.subgraph import keep_hubs
 from tgraph.store.files import disk_errors, exclusive, sync_folder
 from tgraph.store.folder import CollectionFolder
 from tgraph.store.oxigraph import OxigraphStore
@@ -192,6 +193,7 @@ def _mend_lookups(opened: OpenCollection, store: OxigraphStore, generation: int)
         table.close()
         return HealthFinding("ok", "look-ups", "whole")
     with closing(tabulate(store, opened.librarian)) as table:
+        keep_hubs(table, Texts(store, opened.librarian))
         with suppress(StoreError):
             vectors = {kind: load(folder, kind, generation=generation) for kind in KINDS}
             keep_network(table, store, vectors)

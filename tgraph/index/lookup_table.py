@@ -1,6 +1,7 @@
 """What questions look up by the hundred, of one generation of knowledge, in tables of SQLite:
 evidence, the graph itself (triples by their ends, names, types, weights), the network of graph
-ranking, how many relationships entities have, how long chunks are, and how pages read.
+ranking, the words at entities with many edges, how many relationships entities have, how long
+chunks are, and how pages read.
 
 They lie beside the vectors and are derived like them. In the store a row of evidence is a dozen
 look-ups of 10 µs each; here all rows of an edge or an entity are one. Where the file is missing,
@@ -107,6 +108,8 @@ CREATE TABLE said (iri TEXT, kind TEXT, text TEXT, entity INTEGER, PRIMARY KEY (
 CREATE TABLE changed (kind TEXT, key, PRIMARY KEY (kind, key)) WITHOUT ROWID;
 CREATE TABLE node (iri TEXT PRIMARY KEY, chunk INTEGER, mark INTEGER, spread INTEGER, ties BLOB)
     WITHOUT ROWID;
+CREATE TABLE hub (iri TEXT PRIMARY KEY, edges BLOB, places BLOB, sizes BLOB, terms BLOB)
+    WITHOUT ROWID;
 CREATE TABLE link (iri TEXT, kind TEXT, text TEXT, PRIMARY KEY (iri, kind, text)) WITHOUT ROWID;
 """
 _KEYS = {
@@ -118,6 +121,7 @@ _KEYS = {
     "document": "iri",
     "page": "iri",
     "node": "iri",
+    "hub": "iri",
     "link": "iri",
 }
 """The tables and by what their rows are known."""
@@ -166,6 +170,11 @@ WHERE NOT (about >= ? AND about < ?) AND NOT (about >= ? AND about < ?) GROUP BY
 """
 _REIFIED = f"{_TERMS} WHERE reified"
 _NODES = "SELECT iri, chunk, mark, spread, ties FROM node ORDER BY chunk, iri"
+_HUB = "SELECT iri, edges, places, sizes, terms FROM hub WHERE iri = ?"
+_DEGREES = "SELECT iri, degree FROM entity WHERE degree > ? ORDER BY iri"
+_AT_END = "SELECT iri FROM edge WHERE {} = (SELECT number FROM text WHERE text = ?) AND stated"
+_ENDS = tuple(f"{_AT_END.format(end)} ORDER BY iri LIMIT ?" for end in ("subject", "object"))
+_STATED = f"{_TERMS} WHERE iri = ? AND stated"
 _LINKS = "SELECT iri, text FROM link WHERE iri = ? AND kind = ?"
 _LINKED = "SELECT iri, text FROM link WHERE text = ? AND kind = ? ORDER BY iri"
 _EVIDENCE, _EDGE = f"{v.URN}evidence:", f"{v.URN}edge:"
@@ -314,6 +323,34 @@ class LookupTable:
     def _put(self, statement: str, rows: Iterable[tuple[object, ...]]) -> None:
         with self._lock, self._connection:
             self._connection.executemany(statement, rows)
+
+    # --- hubs ---
+
+    def statements(self, edges: Iterable[str]) -> Edges:
+        """What those of the edges say that knowledge states."""
+        return _statements(self._of("edge", _STATED, zip(map(_packed_edge, edges))))
+
+    def edges_at(self, entity: str) -> list[str]:
+        """The edges that ``around`` gives, in the order of their IRIs."""
+        asked = [(str(NamedNode(entity)), HUB + len(self._changed["edge"]))]
+        found: set[str] = set()
+        for query in _ENDS:
+            for rows in self._with("edge", query, asked):
+                found.update(sorted(_unpacked_edge(iri) for (iri,) in rows)[:HUB])
+        return sorted(found)
+
+    def degrees(self, least: int) -> dict[str, int]:
+        """The entities with more relationships and attributes than that, and how many."""
+        return dict(self._with("entity", _DEGREES, [(least,)])[0])
+
+    def put_hubs(self, rows: Iterable[tuple[str, bytes, bytes, bytes, bytes]]) -> None:
+        """Keep these hubs, as of ``hub``."""
+        self._put("INSERT OR REPLACE INTO hub VALUES (?, ?, ?, ?, ?)", rows)
+
+    def hub(self, entity: str) -> tuple[bytes, bytes, bytes, bytes] | None:
+        """What was kept of an entity's edges and of their words; None where nothing was."""
+        rows = self._of("hub", _HUB, [(entity,)])
+        return tuple(rows[0][1:]) if rows else None
 
     # --- as ``KeptPages`` ---
 

@@ -7,17 +7,23 @@ the right one may be far down by meaning alone.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from functools import lru_cache, partial
+from hashlib import sha256
 from itertools import chain
+from typing import TYPE_CHECKING
 
 from pyoxigraph import NamedNode
 
 from tgraph import vocabulary as v
 from tgraph.errors import UsageError, nearest_names
+from tgraph.index.evidence import EvidenceReader
 from tgraph.index.graph_source import EdgeAttributes, Edges, StoredGraph, statement_of
 from tgraph.index.knowledge import is_statement
+from tgraph.index.lookup_table import LookupTable
+from tgraph.index.sources import Texts
 from tgraph.retrieve.base import Context
 from tgraph.retrieve.filters import entities_of_types
 from tgraph.retrieve.labels import Triple, labels_of, local_name
@@ -26,11 +32,18 @@ from tgraph.retrieve.text.question_analysis import AnalysedQuestion
 from tgraph.retrieve.text.similarity import Similarity
 from tgraph.store.base import Store, text_of
 
+if TYPE_CHECKING:
+    from numpy import bytes_, float64, int64
+    from numpy.typing import NDArray
+
 RANK_CONSTANT = 10
 """Of reciprocal rank fusion, as in ``contextual``."""
 
 READ_EVIDENCE = 12
 """Places read of one edge."""
+
+_EDGE = f"{v.URN}edge:".encode()
+_EDGE_IRI = re.compile(_EDGE.decode() + "[0-9a-f]{40}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,18 +152,24 @@ def grow(
     visited: set[str] = set()
     frontier = list(seeds)
     for hop in range(context.limits.max_path_length):
-        around = {entity: edges_of(entity, context) for entity in frontier}
+        nearest = {} if subgraph.hops else _at_hubs(frontier, inquiry, meaning, context)
+        around = {e: edges_of(e, context) for e in frontier if e not in nearest}
         meaning.learn(iri for edges in around.values() for iri in edges)
         visited.update(frontier)
         reached: dict[str, float] = {}
-        for entity, edges in around.items():
+        for entity in frontier:
             subgraph.reached.setdefault(entity, hop)
             subgraph._taken.setdefault(entity, 0)
-            followed = {i: t for i, t in edges.items() if subgraph.follows(i, t, entity)}
-            subgraph.drop("not in the traversal instructions", len(edges) - len(followed))
-            edges = followed
-            taken = _taken_of(entity, edges, inquiry, meaning, context)
-            subgraph.drop("triple limit", len(edges) - len(taken))
+            if entity in nearest:
+                size, edges = nearest[entity]
+                taken: Sequence[str] = list(edges)
+            else:
+                edges = around[entity]
+                followed = {i: t for i, t in edges.items() if subgraph.follows(i, t, entity)}
+                subgraph.drop("not in the traversal instructions", len(edges) - len(followed))
+                edges, size = followed, len(followed)
+                taken = _taken_of(entity, edges, inquiry, meaning, context)
+            subgraph.drop("triple limit", size - len(taken))
             for iri in taken:
                 subgraph.take(iri, edges[iri], hop, entity)
                 for end in ends(edges[iri]):
@@ -171,6 +190,26 @@ def _taken_of(
     return nearest_of(entity, edges, inquiry, meaning, context)[: share_of(limit)]
 
 
+def _at_hubs(
+    entities: Iterable[str], inquiry: AnalysedQuestion, meaning: Similarity, context: Context
+) -> dict[str, tuple[int, Edges]]:
+    """For those of the entities that are hubs and have more edges than the limit, how many they
+    have, and those that are taken of them, in their order."""
+    limit = context.limits.triple_limit
+    hubs = {} if inquiry.by_words else hubs_of(entities, context)
+    found = {entity: hub for entity, hub in hubs.items() if len(hub) > limit}
+    orders = nearest_at(found, inquiry, meaning)
+    taken = {entity: order[: share_of(limit)] for entity, order in orders.items()}
+    wanted = list(dict.fromkeys(iri for order in taken.values() for iri in order))
+    meaning.learn(wanted)
+    table = context.table()
+    triples = table.statements(wanted) if table is not None and wanted else {}
+    return {
+        entity: (len(found[entity]), {iri: triples[iri] for iri in order})
+        for entity, order in taken.items()
+    }
+
+
 def by_meaning(edges: Iterable[str], meaning: Similarity) -> list[str]:
     """The edges, those nearest in meaning first."""
     return sorted(edges, key=lambda iri: (-meaning.of_edge(iri), iri))
@@ -187,8 +226,7 @@ def nearest_of(
     the words that their sentences share with it, the entity's own name aside, are fused (reciprocal
     rank fusion, Cormack and others 2009)."""
     near = by_meaning(edges, meaning)
-    own = term_set(local_name(entity))
-    weights = {term: weight for term, weight in inquiry.weights.items() if term not in own}
+    weights = _weights_at(entity, inquiry)
     shared = _words_shared(near, weights, context)
     if not any(shared.values()):
         return near
@@ -198,6 +236,12 @@ def nearest_of(
         for rank, iri in enumerate(order):
             worth[iri] += 1 / (RANK_CONSTANT + rank)
     return sorted(near, key=lambda iri: -worth[iri])
+
+
+def _weights_at(entity: str, inquiry: AnalysedQuestion) -> dict[str, float]:
+    """What the question's words tell, the entity's own name aside."""
+    own = term_set(local_name(entity))
+    return {term: weight for term, weight in inquiry.weights.items() if term not in own}
 
 
 def _words_shared(
@@ -248,3 +292,158 @@ def weights_of(context: Context, edges: Sequence[str]) -> dict[str, EdgeAttribut
     """The weight and the description of each edge that knowledge holds."""
     memory = context.remembered("attributes of edges", 50_000)
     return memory.get_all(edges, context.graph.attributes)
+
+
+# --- hubs ---
+
+
+KEPT_HUB = 20
+"""Edges beyond which those of an entity are kept with their words, so that they can be ranked
+without reading any of them."""
+
+_HUBS = 100
+"""Hubs that are held in memory."""
+
+_AT_ONCE = 2_000
+_DIGEST = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Hub:
+    """The edges of an entity, in the order of their IRIs, and the words of their sentences.
+
+    ``terms`` are marks of terms, ``within`` says for each in which sentence it is, ``edges`` for
+    each sentence at which of ``iris`` it is evidence."""
+
+    iris: NDArray[bytes_]
+    edges: NDArray[int64]
+    within: NDArray[int64]
+    terms: NDArray[int64]
+
+    def __len__(self) -> int:
+        return len(self.iris)
+
+    def shared(self, weights: Mapping[str, float]) -> NDArray[float64]:
+        """As ``_words_shared`` of each edge."""
+        import numpy as np
+
+        telling = np.zeros(len(self.terms))
+        for term, weight in weights.items():
+            telling[self.terms == _mark(term)] = weight
+        at = np.flatnonzero(telling)
+        sums = np.bincount(self.within[at], telling[at], len(self.edges))
+        found = np.zeros(len(self))
+        told = np.flatnonzero(sums)
+        np.maximum.at(found, self.edges[told], sums[told])
+        return found
+
+
+@lru_cache(maxsize=4096)
+def _mark(term: str) -> int:
+    return int.from_bytes(sha256(term.encode()).digest()[:8], "little", signed=True)
+
+
+def hubs_of(entities: Iterable[str], context: Context) -> dict[str, Hub]:
+    """Those of the entities whose edges are kept with their words."""
+    table = context.table()
+    if table is None:
+        return {}
+    memory = context.remembered("hubs", _HUBS)
+    read = {entity: memory.get(entity, partial(_read_hub, table, entity)) for entity in entities}
+    return {entity: hub for entity, hub in read.items() if hub is not None}
+
+
+def _read_hub(table: LookupTable, entity: str) -> Hub | None:
+    import numpy as np
+
+    kept = table.hub(entity)
+    if kept is None:
+        return None
+    edges, places, sizes, terms = kept
+    digests = edges.hex().encode()
+    iris = [_EDGE + digests[at : at + 2 * _DIGEST] for at in range(0, len(digests), 2 * _DIGEST)]
+    own = np.frombuffer(places, dtype=np.uint8)
+    lengths = np.frombuffer(sizes, dtype=np.uint16)
+    return Hub(
+        np.array(iris),
+        np.repeat(np.arange(len(own)), own),
+        np.repeat(np.arange(len(lengths)), lengths),
+        np.frombuffer(terms, dtype="<i8"),
+    )
+
+
+def nearest_at(
+    hubs: Mapping[str, Hub], inquiry: AnalysedQuestion, meaning: Similarity
+) -> dict[str, list[str]]:
+    """The edges of each hub as ``nearest_of`` orders them."""
+    import numpy as np
+
+    if not hubs:
+        return {}
+    likeness = meaning.of_all(np.concatenate([hub.iris for hub in hubs.values()]))
+    bounds = np.cumsum([len(hub) for hub in hubs.values()])[:-1]
+    found = {}
+    for (entity, hub), own in zip(hubs.items(), np.split(likeness, bounds), strict=True):
+        order = _fused(own, hub.shared(_weights_at(entity, inquiry)))
+        found[entity] = [iri.decode() for iri in hub.iris[order].tolist()]
+    return found
+
+
+def _fused(likeness: NDArray[float64], shared: NDArray[float64]) -> NDArray[int64]:
+    """The order of edges, given in that of their IRIs, as ``nearest_of`` has it."""
+    import numpy as np
+
+    near = np.argsort(-likeness, kind="stable")
+    if not shared.any():
+        return near
+    by_words = near[np.argsort(-shared[near], kind="stable")]
+    worth = np.zeros(len(near))
+    for order in (near, by_words):
+        worth[order] += 1 / (RANK_CONSTANT + np.arange(len(order)))
+    return near[np.argsort(-worth[near], kind="stable")]
+
+
+def keep_hubs(table: LookupTable, texts: Texts, entities: Iterable[str] | None = None) -> None:
+    """Put those of the entities, or of all, that are hubs into the tables: a row each, which
+    depends on the entity's edges and their evidence."""
+    evidence = EvidenceReader(table, texts, lambda error: None)  # who asks is told of doubts
+    degrees = table.degrees(KEPT_HUB)
+    wanted = None if entities is None else frozenset(entities)
+    hubs = [entity for entity in sorted(degrees) if wanted is None or entity in wanted]
+    known: dict[str, tuple[bytes, ...]] = {}
+    for start in range(0, len(hubs), _HUBS):
+        around = {entity: table.edges_at(entity) for entity in hubs[start : start + _HUBS]}
+        missing = [e for e in dict.fromkeys(chain(*around.values())) if e not in known]
+        known |= _words_of(missing, evidence)
+        table.put_hubs(
+            (entity, *_as_row(edges, known))
+            for entity, edges in around.items()
+            if len(edges) > KEPT_HUB and all(map(_EDGE_IRI.fullmatch, edges))
+        )
+
+
+def _words_of(edges: Sequence[str], evidence: EvidenceReader) -> dict[str, tuple[bytes, ...]]:
+    """For each edge the marks of the terms of each of its places."""
+    found: dict[str, tuple[bytes, ...]] = {}
+    for start in range(0, len(edges), _AT_ONCE):
+        batch = edges[start : start + _AT_ONCE]
+        places = evidence.of_edges(batch, READ_EVIDENCE)
+        for edge in batch:
+            found[edge] = tuple(_marks(place.quote) for place in places.get(edge, ()))
+    return found
+
+
+def _marks(quote: str) -> bytes:
+    return b"".join(_mark(t).to_bytes(8, "little", signed=True) for t in sorted(term_set(quote)))
+
+
+def _as_row(
+    edges: Sequence[str], words: Mapping[str, Sequence[bytes]]
+) -> tuple[bytes, bytes, bytes, bytes]:
+    places = [place for edge in edges for place in words[edge]]
+    return (
+        b"".join(bytes.fromhex(edge.rpartition(":")[2]) for edge in edges),
+        bytes(len(words[edge]) for edge in edges),
+        b"".join((len(place) // 8).to_bytes(2, "little") for place in places),
+        b"".join(places),
+    )

@@ -26,6 +26,7 @@ from tgraph.index.reports.report_cache import (
     save_report_cache,
     writer_of_reports,
 )
+from tgraph.index.sources import Texts
 from tgraph.index.summary_tree import standing_tree
 from tgraph.index.vectors.items import KINDS, PLURALS, items_of
 from tgraph.index.vectors.vector_index import VectorSet, build, revise
@@ -37,6 +38,7 @@ from tgraph.record.ledger import Ledger
 from tgraph.retrieve.candidates import cost_of
 from tgraph.retrieve.reports import Reports, item_of
 from tgraph.retrieve.search.network import keep_network
+from tgraph.retrieve.subgraph import keep_hubs
 from tgraph.store.base import Store
 from tgraph.store.snapshot import read_pointer
 
@@ -71,6 +73,7 @@ def embed(context: IndexContext, ledger: Ledger, *, tree: bool = False) -> bool:
     _shelve(context, ledger, generation)
     if not context.is_large:
         keep_network(context.table(), context.copy.store, sets)
+        keep_hubs(context.table(), Texts(context.copy.store, context.librarian))
         context.table().save(context.copy.vectors, generation)
     _network(context).save(context.copy.vectors, generation)
     return True

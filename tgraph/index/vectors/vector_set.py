@@ -19,7 +19,7 @@ from tgraph.model import Agent
 from tgraph.models.base import compact
 
 if TYPE_CHECKING:
-    from numpy import bool_, float32, int64, uint8, uint32
+    from numpy import bool_, bytes_, float32, int64, uint8, uint32
     from numpy.typing import NDArray
 
 
@@ -69,11 +69,35 @@ class Keys(Sequence[str]):
 
         if isinstance(allowed, np.ndarray):
             return np.flatnonzero(allowed)
+        if self._column is not None and len(allowed) > _FEW:
+            found_at = self.find_all(np.array([iri.encode() for iri in set(allowed)]))
+            return np.sort(found_at[found_at >= 0])
         if len(allowed) * _FEW < len(self) and "_numbers" not in self.__dict__:
             found = [place for iri in set(allowed) if (place := self.find(iri)) is not None]
         else:
             found = [self._numbers[iri] for iri in set(allowed) if iri in self._numbers]
         return np.array(sorted(found), dtype=np.int64)
+
+    def find_all(self, iris: NDArray[bytes_]) -> NDArray[int64]:
+        """The owner numbers of IRIs, -1 for unknown ones, in their order."""
+        import numpy as np
+
+        if self._column is None or self._column.dtype != iris.dtype:
+            found = [self.find(iri.decode()) for iri in iris.tolist()]
+            return np.array([-1 if place is None else place for place in found], dtype=np.int64)
+        places = np.searchsorted(self._column, iris)
+        places[places == len(self)] = 0
+        return np.where(self._column[places] == iris, places, -1)
+
+    @cached_property
+    def _column(self) -> NDArray[bytes_] | None:
+        """The keys as an array, where all are of one length, as those of edges are."""
+        import numpy as np
+
+        size = int(self._ends[0]) if len(self) else 0
+        if not size or not np.array_equal(self.ends, np.arange(1, len(self) + 1) * size):
+            return None
+        return np.ascontiguousarray(self.block).view(f"S{size}")
 
     def find(self, iri: str) -> int | None:
         """The IRI's place, if it is there."""

@@ -9,7 +9,7 @@ from tgraph.index.vectors.items import sentence_hash
 from tgraph.index.vectors.vector_index import VectorSet
 
 if TYPE_CHECKING:
-    from numpy import float32, uint8
+    from numpy import bytes_, float32, float64, uint8
     from numpy.typing import NDArray
 
     Vector = NDArray[float32]
@@ -55,6 +55,22 @@ class Similarity:
             scores = (one, other)
             self._edges[iri] = max(scores, self._edges.get(iri, scores))
             self._sentences.setdefault(digest, scores)
+
+    def of_all(self, edges: NDArray[bytes_]) -> NDArray[float64]:
+        """The likeness of each of these edges, given by their IRIs; it is not kept."""
+        import numpy as np
+
+        found = np.zeros(len(edges))
+        if not len(self._vectors) or not len(edges):
+            return found
+        places = self._vectors.keys.find_all(edges)
+        own, back = np.unique(places[places >= 0], return_inverse=True)
+        if len(own):
+            lines, counts = self._vectors.lines_of(own)
+            products = np.vecdot(self._vectors.vectors_of(lines), self._question[0])
+            starts = np.cumsum(counts) - counts
+            found[places >= 0] = np.maximum.reduceat(np.round(products, 6), starts)[back]
+        return np.round(found, 6)
 
     def of_edge(self, edge: str) -> float:
         return self._edges.get(edge, (0.0, 0.0))[0]
