@@ -253,8 +253,8 @@ def _words_shared(
     return {
         iri: max(
             (
-                sum(weights[term] for term in weights.keys() & term_set(place.quote))
-                for place in evidence.get(iri, ())
+                sum(weight for term, weight in weights.items() if term in own)
+                for own in (term_set(place.quote) for place in evidence.get(iri, ()))
             ),
             default=0.0,
         )
@@ -327,11 +327,9 @@ class Hub:
         """As ``_words_shared`` of each edge."""
         import numpy as np
 
-        telling = np.zeros(len(self.terms))
+        sums = np.zeros(len(self.edges))
         for term, weight in weights.items():
-            telling[self.terms == _mark(term)] = weight
-        at = np.flatnonzero(telling)
-        sums = np.bincount(self.within[at], telling[at], len(self.edges))
+            sums[self.within[self.terms == _mark(term)]] += weight
         found = np.zeros(len(self))
         told = np.flatnonzero(sums)
         np.maximum.at(found, self.edges[told], sums[told])

@@ -9,7 +9,7 @@ from tgraph.index.vectors.items import sentence_hash
 from tgraph.index.vectors.vector_index import VectorSet
 
 if TYPE_CHECKING:
-    from numpy import bytes_, float32, float64, uint8
+    from numpy import bytes_, float32, float64, int64, uint8
     from numpy.typing import NDArray
 
     Vector = NDArray[float32]
@@ -44,7 +44,7 @@ class Similarity:
         vectors = self._vectors
         places = vectors.keys.places(wanted)
         lines, counts = vectors.lines_of(places)
-        found = np.round(vectors.vectors_of(lines) @ self._question.T, 6).tolist()
+        found = np.round(self._products(lines), 6).tolist()
         names = sorted(wanted)  # the order of the keys
         if len(names) != len(places):
             names = [vectors.keys[place] for place in places.tolist()]
@@ -55,6 +55,14 @@ class Similarity:
             scores = (one, other)
             self._edges[iri] = max(scores, self._edges.get(iri, scores))
             self._sentences.setdefault(digest, scores)
+
+    def _products(self, lines: NDArray[int64]) -> NDArray[float32]:
+        """The likeness of these lines to the question with and without its names."""
+        import numpy as np
+
+        rows = self._vectors.vectors_of(lines)
+        # a row at a time: a matrix product depends on the neighbours
+        return np.stack([np.vecdot(rows, each) for each in self._question], axis=1)
 
     def of_all(self, edges: NDArray[bytes_]) -> NDArray[float64]:
         """The likeness of each of these edges, given by their IRIs; it is not kept."""
