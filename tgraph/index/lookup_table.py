@@ -85,7 +85,7 @@ def tokens_of(store: Store, chunks: Sequence[str]) -> dict[str, int]:
     return {text_of(row["chunk"]): int(text_of(row["tokens"])) for row in rows}
 
 
-FORMAT = 4
+FORMAT = 5
 """Also of how pages read: another one where ``tgraph.ingest.segments`` finds other segments."""
 
 STEM = "lookups"
@@ -106,8 +106,8 @@ CREATE TABLE edge (iri BLOB PRIMARY KEY, subject INTEGER, predicate INTEGER, obj
 CREATE TABLE said (iri TEXT, kind TEXT, text TEXT, entity INTEGER, PRIMARY KEY (iri, kind, text))
     WITHOUT ROWID;
 CREATE TABLE changed (kind TEXT, key, PRIMARY KEY (kind, key)) WITHOUT ROWID;
-CREATE TABLE node (iri TEXT PRIMARY KEY, chunk INTEGER, mark INTEGER, spread INTEGER, ties BLOB)
-    WITHOUT ROWID;
+CREATE TABLE node (iri TEXT PRIMARY KEY, chunk INTEGER, ties BLOB) WITHOUT ROWID;
+CREATE TABLE alike (word TEXT PRIMARY KEY, ties BLOB) WITHOUT ROWID;
 CREATE TABLE hub (iri TEXT PRIMARY KEY, edges BLOB, places BLOB, sizes BLOB, terms BLOB)
     WITHOUT ROWID;
 CREATE TABLE link (iri TEXT, kind TEXT, text TEXT, PRIMARY KEY (iri, kind, text)) WITHOUT ROWID;
@@ -121,6 +121,7 @@ _KEYS = {
     "document": "iri",
     "page": "iri",
     "node": "iri",
+    "alike": "word",
     "hub": "iri",
     "link": "iri",
 }
@@ -168,15 +169,21 @@ _MENTIONS = """
 SELECT about, text FROM evidence JOIN text ON number = chunk
 WHERE NOT (about >= ? AND about < ?) AND NOT (about >= ? AND about < ?) GROUP BY about, chunk
 """
-_REIFIED = f"{_TERMS} WHERE reified"
-_NODES = "SELECT iri, chunk, mark, spread, ties FROM node ORDER BY chunk, iri"
+_SPOKEN_OF = """
+SELECT DISTINCT about FROM evidence WHERE chunk = (SELECT number FROM text WHERE text = ?)
+AND stated AND NOT (about >= ? AND about < ?) AND NOT (about >= ? AND about < ?)
+"""
+_FROM = f"{_TERMS} WHERE reified AND subject {_IS}"
+_NODES = "SELECT iri, chunk, ties FROM node"
+_ALIKE = "SELECT word, ties FROM alike"
 _HUB = "SELECT iri, edges, places, sizes, terms FROM hub WHERE iri = ?"
 _DEGREES = "SELECT iri, degree FROM entity WHERE degree > ? ORDER BY iri"
 _AT_END = "SELECT iri FROM edge WHERE {} = (SELECT number FROM text WHERE text = ?) AND stated"
 _ENDS = tuple(f"{_AT_END.format(end)} ORDER BY iri LIMIT ?" for end in ("subject", "object"))
 _STATED = f"{_TERMS} WHERE iri = ? AND stated"
 _LINKS = "SELECT iri, text FROM link WHERE iri = ? AND kind = ?"
-_LINKED = "SELECT iri, text FROM link WHERE text = ? AND kind = ? ORDER BY iri"
+_LINKED = "SELECT iri, text FROM link WHERE kind = ? AND text = ?"
+_ALL_LINKS = "SELECT iri, text FROM link WHERE kind = ?"
 _EVIDENCE, _EDGE = f"{v.URN}evidence:", f"{v.URN}edge:"
 _EDGES = _EDGE, f"{v.URN}edge;"
 _OTHERS = tuple(f"{v.URN}{kind}{end}" for kind in ("edge", "claim") for end in (":", ";"))
@@ -291,38 +298,53 @@ class LookupTable:
 
     # --- the network of graph ranking ---
 
-    def relations(self) -> Iterator[tuple[str, str, str]]:
-        """The edges between resources, with these."""
-        for rows in self._with("edge", _REIFIED, [()]):
+    def relations(self, subjects: Iterable[str]) -> Iterator[tuple[str, str, str]]:
+        """What the subjects are tied to by edges that texts state: edge, subject, object."""
+        for rows in self._with("edge", _FROM, ((str(NamedNode(e)), -1) for e in subjects)):
             for iri, subject, _, obj in rows:
                 if obj.startswith("<"):
                     yield _unpacked_edge(iri), subject[1:-1], obj[1:-1]
 
-    def put_nodes(self, rows: Iterable[tuple[str, bool, int, int, bytes]]) -> None:
-        """Keep these nodes: IRI, whether it is a chunk, the mark that ties know it by, how many
-        chunks name it, its ties."""
-        self._put("INSERT OR REPLACE INTO node VALUES (?, ?, ?, ?, ?)", rows)
+    def spoken_of(self, chunk: str) -> list[str]:
+        """What the chunk speaks of that is neither an edge nor a claim, under the names there."""
+        return [about for (about,) in self._with("evidence", _SPOKEN_OF, [(chunk, *_OTHERS)])[0]]
 
-    def put_links(self, rows: Iterable[tuple[str, str, str]]) -> None:
-        """Keep what resources have of a kind: IRI, kind, text."""
-        self._put("INSERT OR IGNORE INTO link VALUES (?, ?, ?)", rows)
+    def names(self, resource: str) -> list[str]:
+        """All labels and aliases."""
+        found = (self._said([resource], kind).get(resource, ()) for kind in ("label", "alias"))
+        return [name for names in found for name in names]
 
-    def nodes(self) -> list[tuple[str, bool, int, int, bytes]]:
-        """All nodes, the entities first, each in the order of the IRIs."""
-        return self._with("node", _NODES, [()])[0]
+    def nodes(self) -> list[tuple[str, bool, bytes]]:
+        """All nodes, the entities first, each in the order of the IRIs, with their ties."""
+        return sorted(self._with("node", _NODES, [()])[0], key=lambda row: (row[1], row[0]))
+
+    def alike(self) -> list[tuple[str, bytes]]:
+        """The ties between entities whose names share a word, for each word."""
+        return self._with("alike", _ALIKE, [()])[0]
 
     def links(self, iris: Iterable[str], kind: str) -> list[tuple[str, str]]:
         """What the resources have of the kind, each with the IRI."""
         return self._of("link", _LINKS, ((iri, kind) for iri in iris))
 
-    def linked(self, texts: Iterable[str], kind: str) -> list[tuple[str, str]]:
-        """The resources that have one of the texts of the kind, each with the text."""
-        found = self._with("link", _LINKED, ((text, kind) for text in texts))
+    def linked(self, kind: str, texts: Iterable[str] | None = None) -> list[tuple[str, str]]:
+        """The resources that have one of the texts of the kind, or any, each with the text."""
+        asked: list[Values] = [(kind,)] if texts is None else [(kind, text) for text in texts]
+        found = self._with("link", _ALL_LINKS if texts is None else _LINKED, asked)
         return [row for rows in found for row in rows]
 
-    def _put(self, statement: str, rows: Iterable[tuple[object, ...]]) -> None:
-        with self._lock, self._connection:
-            self._connection.executemany(statement, rows)
+    def put(
+        self, table: str, rows: Iterable[tuple[object, ...]], keys: Collection[str] | None = None
+    ) -> None:
+        """Keep rows in one of the tables that nobody fills before vectors are made. Where there are
+        newer tables they are put there, and are all that the ``keys`` have."""
+        connection = self._connection if self._newer is None else self._newer
+        made = list(rows)  # which may look things up here
+        with self._lock, connection:
+            for key in keys or ():
+                connection.execute(f"DELETE FROM {table} WHERE {_KEYS[table]} = ?", (key,))  # noqa: S608
+                connection.execute("INSERT OR IGNORE INTO changed VALUES (?, ?)", (table, key))
+            connection.executemany(_PUT[table], made)
+        self.__dict__.pop("_changed", None)
 
     # --- hubs ---
 
@@ -342,10 +364,6 @@ class LookupTable:
     def degrees(self, least: int) -> dict[str, int]:
         """The entities with more relationships and attributes than that, and how many."""
         return dict(self._with("entity", _DEGREES, [(least,)])[0])
-
-    def put_hubs(self, rows: Iterable[tuple[str, bytes, bytes, bytes, bytes]]) -> None:
-        """Keep these hubs, as of ``hub``."""
-        self._put("INSERT OR REPLACE INTO hub VALUES (?, ?, ?, ?, ?)", rows)
 
     def hub(self, entity: str) -> tuple[bytes, bytes, bytes, bytes] | None:
         """What was kept of an entity's edges and of their words; None where nothing was."""
@@ -610,6 +628,14 @@ _INSERT = {
     "chunk": "INSERT INTO chunk VALUES (?, ?)",
     "document": "INSERT INTO document VALUES (?, ?, ?, ?, ?)",
     "page": "INSERT INTO page VALUES (?, ?, ?)",
+}
+
+
+_PUT = {
+    "node": "INSERT OR REPLACE INTO node VALUES (?, ?, ?)",
+    "alike": "INSERT OR REPLACE INTO alike VALUES (?, ?)",
+    "link": "INSERT OR IGNORE INTO link VALUES (?, ?, ?)",
+    "hub": "INSERT OR REPLACE INTO hub VALUES (?, ?, ?, ?, ?)",
 }
 
 
