@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -21,15 +22,26 @@ from tgraph.index.lookup_table import (
     HEAD,
     MOST_COUNTED,
     STEM,
+    LookupTable,
     degree_of,
     load_table,
     tabulate,
     tokens_of,
 )
 from tgraph.index.sources import Texts, standing_documents
+from tgraph.index.vectors.vector_index import load
 from tgraph.librarian import Librarian
 from tgraph.model import Evidence
-from tgraph.retrieve.search.network import Network, network_of
+from tgraph.retrieve.search.network import (
+    EMBEDDER,
+    MERGED,
+    NAME,
+    WORD,
+    Network,
+    keep_network,
+    network_of,
+)
+from tgraph.retrieve.subgraph import keep_hubs
 from tgraph.store.base import Store
 from tgraph.store.oxigraph import OxigraphStore
 
@@ -76,7 +88,19 @@ def _place(row: tuple[Evidence, str]) -> tuple[str, str]:
 @pytest.fixture(scope="module")
 def states(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """Copies of a graph after each of the changes that it goes through."""
-    folder = tmp_path_factory.mktemp("evidence")
+    return changed_graphs(tmp_path_factory.mktemp("evidence"))
+
+
+@pytest.fixture(scope="module")
+def added_states(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Path]]:
+    """The same where tables are never made anew, and few edges make a hub."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("tgraph.index.lookup_table.LARGEST_ADDITION", 0)
+        patch.setattr("tgraph.retrieve.subgraph.KEPT_HUB", 1)
+        yield changed_graphs(tmp_path_factory.mktemp("added"))
+
+
+def changed_graphs(folder: Path) -> dict[str, Path]:
     kept: dict[str, Path] = {}
 
     def keep(name: str) -> None:
@@ -197,6 +221,33 @@ def test_the_network_of_graph_ranking_is_the_same_in_the_table(
                 assert kept.node(v.entity_iri(name)) == read.node(v.entity_iri(name))
                 assert named_nodes(kept, name) == named_nodes(read, name)
         assert named_nodes(kept, "South Pole")
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_what_is_put_for_changed_keys_is_what_is_made_of_all(
+    added_states: dict[str, Path], change: str
+) -> None:
+    with snapshot(added_states[change]) as found:
+        librarian = Librarian(collection(added_states[change]).librarian)
+        vectors = {kind: load(found.vectors, kind) for kind in ("entity", "edge", "chunk")}
+        added = load_table(found.vectors, found.pointer.generation)
+        assert added is not None
+        assert (added.newer is None) == (change == "indexed")
+        with closing(added), closing(tabulate(found.store, librarian)) as anew:
+            keep_network(anew, found.store, vectors)
+            keep_hubs(anew, Texts(found.store, librarian))
+            assert kept(added) == kept(anew)
+            assert any(kept(anew)[-1].values())
+
+
+def kept(table: LookupTable) -> tuple[Any, ...]:
+    """What is put into the tables last."""
+    return (
+        table.nodes(),
+        sorted(table.alike()),
+        {kind: sorted(set(table.linked(kind))) for kind in (NAME, WORD, MERGED, EMBEDDER)},
+        {entity: table.hub(entity) for entity in table.degrees(0)},
+    )
 
 
 def named_nodes(found: Network, text: str) -> list[tuple[str, list[int]]]:

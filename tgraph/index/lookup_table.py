@@ -105,12 +105,12 @@ CREATE TABLE edge (iri BLOB PRIMARY KEY, subject INTEGER, predicate INTEGER, obj
                    reified INTEGER, stated INTEGER, weight REAL, description TEXT) WITHOUT ROWID;
 CREATE TABLE said (iri TEXT, kind TEXT, text TEXT, entity INTEGER, PRIMARY KEY (iri, kind, text))
     WITHOUT ROWID;
-CREATE TABLE node (iri TEXT PRIMARY KEY, chunk INTEGER, mark INTEGER, spread INTEGER, ties BLOB)
-    WITHOUT ROWID;
+CREATE TABLE changed (kind TEXT, key, PRIMARY KEY (kind, key)) WITHOUT ROWID;
+CREATE TABLE node (iri TEXT PRIMARY KEY, chunk INTEGER, ties BLOB) WITHOUT ROWID;
+CREATE TABLE alike (word TEXT PRIMARY KEY, ties BLOB) WITHOUT ROWID;
 CREATE TABLE hub (iri TEXT PRIMARY KEY, edges BLOB, places BLOB, sizes BLOB, terms BLOB)
     WITHOUT ROWID;
 CREATE TABLE link (iri TEXT, kind TEXT, text TEXT, PRIMARY KEY (iri, kind, text)) WITHOUT ROWID;
-CREATE TABLE changed (kind TEXT, key, PRIMARY KEY (kind, key)) WITHOUT ROWID;
 """
 _KEYS = {
     "evidence": "about",
@@ -121,6 +121,7 @@ _KEYS = {
     "document": "iri",
     "page": "iri",
     "node": "iri",
+    "alike": "word",
     "hub": "iri",
     "link": "iri",
 }
@@ -168,15 +169,21 @@ _MENTIONS = """
 SELECT about, text FROM evidence JOIN text ON number = chunk
 WHERE NOT (about >= ? AND about < ?) AND NOT (about >= ? AND about < ?) GROUP BY about, chunk
 """
-_REIFIED = f"{_TERMS} WHERE reified"
-_NODES = "SELECT iri, chunk, mark, spread, ties FROM node ORDER BY chunk, iri"
+_SPOKEN_OF = """
+SELECT DISTINCT about FROM evidence WHERE chunk = (SELECT number FROM text WHERE text = ?)
+AND stated AND NOT (about >= ? AND about < ?) AND NOT (about >= ? AND about < ?)
+"""
+_FROM = f"{_TERMS} WHERE reified AND subject {_IS}"
+_NODES = "SELECT iri, chunk, ties FROM node"
+_ALIKE = "SELECT word, ties FROM alike"
 _HUB = "SELECT iri, edges, places, sizes, terms FROM hub WHERE iri = ?"
 _DEGREES = "SELECT iri, degree FROM entity WHERE degree > ? ORDER BY iri"
 _AT_END = "SELECT iri FROM edge WHERE {} = (SELECT number FROM text WHERE text = ?) AND stated"
 _ENDS = tuple(f"{_AT_END.format(end)} ORDER BY iri LIMIT ?" for end in ("subject", "object"))
 _STATED = f"{_TERMS} WHERE iri = ? AND stated"
 _LINKS = "SELECT iri, text FROM link WHERE iri = ? AND kind = ?"
-_LINKED = "SELECT iri, text FROM link WHERE text = ? AND kind = ? ORDER BY iri"
+_LINKED = "SELECT iri, text FROM link WHERE kind = ? AND text = ?"
+_ALL_LINKS = "SELECT iri, text FROM link WHERE kind = ?"
 _EVIDENCE, _EDGE = f"{v.URN}evidence:", f"{v.URN}edge:"
 _EDGES = _EDGE, f"{v.URN}edge;"
 _OTHERS = tuple(f"{v.URN}{kind}{end}" for kind in ("edge", "claim") for end in (":", ";"))
@@ -291,34 +298,53 @@ class LookupTable:
 
     # --- the network of graph ranking ---
 
-    def relations(self) -> Iterator[tuple[str, str, str]]:
-        """The edges between resources, with these."""
-        for iri, subject, _, obj in self._with("edge", _REIFIED, [()])[0]:
-            if obj.startswith("<"):
-                yield _unpacked_edge(iri), subject[1:-1], obj[1:-1]
+    def relations(self, subjects: Iterable[str]) -> Iterator[tuple[str, str, str]]:
+        """What the subjects are tied to by edges that texts state: edge, subject, object."""
+        for rows in self._with("edge", _FROM, ((str(NamedNode(e)), -1) for e in subjects)):
+            for iri, subject, _, obj in rows:
+                if obj.startswith("<"):
+                    yield _unpacked_edge(iri), subject[1:-1], obj[1:-1]
 
-    def put_nodes(self, rows: Iterable[tuple[str, bool, int, int, bytes]]) -> None:
-        """Make these the nodes: IRI, whether it is a chunk, the mark that ties know it by, how many
-        chunks name it, its ties."""
-        self._put_all("node", "SELECT * FROM node", rows)
+    def spoken_of(self, chunk: str) -> list[str]:
+        """What the chunk speaks of that is neither an edge nor a claim, under the names there."""
+        return [about for (about,) in self._with("evidence", _SPOKEN_OF, [(chunk, *_OTHERS)])[0]]
 
-    def put_links(self, rows: Iterable[tuple[str, str, str]]) -> None:
-        """Make these what resources have: IRI, kind, text."""
-        self._put_all("link", "SELECT * FROM link", rows)
+    def names(self, resource: str) -> list[str]:
+        """All labels and aliases."""
+        found = (self._said([resource], kind).get(resource, ()) for kind in ("label", "alias"))
+        return [name for names in found for name in names]
 
-    def nodes(self) -> list[tuple[str, bool, int, int, bytes]]:
-        """All nodes, the entities first, each in the order of the IRIs."""
-        (found,) = self._with("node", _NODES, [()])
-        return found if self._newer is None else sorted(found, key=lambda row: (row[1], row[0]))
+    def nodes(self) -> list[tuple[str, bool, bytes]]:
+        """All nodes, the entities first, each in the order of the IRIs, with their ties."""
+        return sorted(self._with("node", _NODES, [()])[0], key=lambda row: (row[1], row[0]))
+
+    def alike(self) -> list[tuple[str, bytes]]:
+        """The ties between entities whose names share a word, for each word."""
+        return self._with("alike", _ALIKE, [()])[0]
 
     def links(self, iris: Iterable[str], kind: str) -> list[tuple[str, str]]:
         """What the resources have of the kind, each with the IRI."""
         return self._of("link", _LINKS, ((iri, kind) for iri in iris))
 
-    def linked(self, texts: Iterable[str], kind: str) -> list[tuple[str, str]]:
-        """The resources that have one of the texts of the kind, each with the text."""
-        found = self._with("link", _LINKED, ((text, kind) for text in texts))
-        return [row for rows in found for row in sorted(rows)]
+    def linked(self, kind: str, texts: Iterable[str] | None = None) -> list[tuple[str, str]]:
+        """The resources that have one of the texts of the kind, or any, each with the text."""
+        asked: list[Values] = [(kind,)] if texts is None else [(kind, text) for text in texts]
+        found = self._with("link", _ALL_LINKS if texts is None else _LINKED, asked)
+        return [row for rows in found for row in rows]
+
+    def put(
+        self, table: str, rows: Iterable[tuple[object, ...]], keys: Collection[str] | None = None
+    ) -> None:
+        """Keep rows in one of the tables that nobody fills before vectors are made. Where there are
+        newer tables they are put there, and are all that the ``keys`` have."""
+        connection = self._connection if self._newer is None else self._newer
+        made = list(rows)  # which may look things up here
+        with self._lock, connection:
+            for key in keys or ():
+                connection.execute(f"DELETE FROM {table} WHERE {_KEYS[table]} = ?", (key,))  # noqa: S608
+                connection.execute("INSERT OR IGNORE INTO changed VALUES (?, ?)", (table, key))
+            connection.executemany(_PUT[table], made)
+        self.__dict__.pop("_changed", None)
 
     # --- hubs ---
 
@@ -331,48 +357,18 @@ class LookupTable:
         asked = [(str(NamedNode(entity)), HUB + len(self._changed["edge"]))]
         found: set[str] = set()
         for query in _ENDS:
-            iris = sorted(_unpacked_edge(row[0]) for row in self._with("edge", query, asked)[0])
-            found.update(iris[:HUB])
+            for rows in self._with("edge", query, asked):
+                found.update(sorted(_unpacked_edge(iri) for (iri,) in rows)[:HUB])
         return sorted(found)
 
-    def degrees(self, least: int) -> list[tuple[str, int]]:
+    def degrees(self, least: int) -> dict[str, int]:
         """The entities with more relationships and attributes than that, and how many."""
-        return sorted(self._with("entity", _DEGREES, [(least,)])[0])
-
-    def put_hubs(self, rows: Iterable[tuple[str, bytes, bytes, bytes, bytes]]) -> None:
-        """Keep these hubs, as of ``hub``."""
-        self._put("hub", rows)
+        return dict(self._with("entity", _DEGREES, [(least,)])[0])
 
     def hub(self, entity: str) -> tuple[bytes, bytes, bytes, bytes] | None:
         """What was kept of an entity's edges and of their words; None where nothing was."""
         rows = self._of("hub", _HUB, [(entity,)])
         return tuple(rows[0][1:]) if rows else None
-
-    # --- keeping ---
-
-    def _put(self, table: str, rows: Iterable[Sequence[Any]]) -> None:
-        """Have these rows in the table, in the place of others of the same keys."""
-        into = self._newer or self._connection
-        with self._lock, into:
-            into.executemany(_INSERT[table], rows)
-
-    def _put_all(self, table: str, everything: str, rows: Iterable[Sequence[Any]]) -> None:
-        """Have these rows only; beside older tables those of them whose keys have other rows."""
-        if self._newer is None:
-            self._put(table, rows)
-            return
-        before, now = defaultdict[str, set[Any]](set), defaultdict[str, set[Any]](set)
-        for row in self._rows(self._connection, everything, [()])[0]:
-            before[row[0]].add(row)
-        for row in rows:
-            now[row[0]].add(tuple(row))
-        differ = [key for key in before.keys() | now.keys() if before[key] != now[key]]
-        with self._lock, self._newer as newer:
-            newer.execute(f"DELETE FROM {table}")  # noqa: S608
-            newer.execute("DELETE FROM changed WHERE kind = ?", (table,))
-            newer.executemany(_CHANGED, ((table, key) for key in differ))
-            newer.executemany(_INSERT[table], (row for key in differ for row in now[key]))
-        self.__dict__.pop("_changed", None)
 
     # --- as ``KeptPages`` ---
 
@@ -577,14 +573,13 @@ def revise(
         "edge": set(map(_packed_edge, edges)),
         "entity": resources,
         "said": resources,
-        "hub": resources,
         "chunk": changed.chunks,
         "document": changed.documents,
         "page": pages,
     }
     for table, own in keys.items():
         connection.executemany(f"DELETE FROM {table} WHERE {_KEYS[table]} = ?", zip(own))  # noqa: S608
-        connection.executemany(_CHANGED, ((table, key) for key in own))
+        connection.executemany(f"INSERT OR IGNORE INTO changed VALUES ('{table}', ?)", zip(own))  # noqa: S608
     texts = _Numbering(dict(connection.execute("SELECT text, number FROM text")))
     standing = StoredEvidence(store).documents(changed.documents)
     documents = list(_documents(store, standing))
@@ -624,8 +619,6 @@ _UNASKED = frozenset(
 
 _NAMING = {v.RDFS_LABEL: "label", v.SKOS_ALT_LABEL: "alias"}
 
-_CHANGED = "INSERT OR IGNORE INTO changed VALUES (?, ?)"
-
 _INSERT = {
     "evidence": "INSERT INTO evidence VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
     "edge": "INSERT OR IGNORE INTO edge VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
@@ -635,9 +628,14 @@ _INSERT = {
     "chunk": "INSERT INTO chunk VALUES (?, ?)",
     "document": "INSERT INTO document VALUES (?, ?, ?, ?, ?)",
     "page": "INSERT INTO page VALUES (?, ?, ?)",
-    "node": "INSERT OR REPLACE INTO node VALUES (?, ?, ?, ?, ?)",
-    "hub": "INSERT OR REPLACE INTO hub VALUES (?, ?, ?, ?, ?)",
+}
+
+
+_PUT = {
+    "node": "INSERT OR REPLACE INTO node VALUES (?, ?, ?)",
+    "alike": "INSERT OR REPLACE INTO alike VALUES (?, ?)",
     "link": "INSERT OR IGNORE INTO link VALUES (?, ?, ?)",
+    "hub": "INSERT OR REPLACE INTO hub VALUES (?, ?, ?, ?, ?)",
 }
 
 

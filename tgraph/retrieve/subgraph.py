@@ -8,7 +8,7 @@ the right one may be far down by meaning alone.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from hashlib import sha256
@@ -401,23 +401,24 @@ def _fused(likeness: NDArray[float64], shared: NDArray[float64]) -> NDArray[int6
     return near[np.argsort(-worth[near], kind="stable")]
 
 
-def keep_hubs(table: LookupTable, texts: Texts, entities: Iterable[str] | None = None) -> None:
-    """Put those of the entities, or of all, that are hubs into the tables: a row each, which
-    depends on the entity's edges and their evidence."""
+def keep_hubs(table: LookupTable, texts: Texts, changed: Collection[str] | None = None) -> None:
+    """Put the entities that are hubs into the tables, or those of the ``changed`` ones: a row each,
+    which depends on the entity's edges and their evidence."""
     evidence = EvidenceReader(table, texts, lambda error: None)  # who asks is told of doubts
-    degrees = table.degrees(KEPT_HUB)
-    wanted = None if entities is None else frozenset(entities)
-    hubs = [entity for entity, _ in degrees if wanted is None or entity in wanted]
+    wanted = None if changed is None else set(changed)
+    hubs = [e for e in sorted(table.degrees(KEPT_HUB)) if wanted is None or e in wanted]
     known: dict[str, tuple[bytes, ...]] = {}
+    rows = []
     for start in range(0, len(hubs), _HUBS):
         around = {entity: table.edges_at(entity) for entity in hubs[start : start + _HUBS]}
         missing = [e for e in dict.fromkeys(chain(*around.values())) if e not in known]
         known |= _words_of(missing, evidence)
-        table.put_hubs(
+        rows += [
             (entity, *_as_row(edges, known))
             for entity, edges in around.items()
             if len(edges) > KEPT_HUB and all(map(_EDGE_IRI.fullmatch, edges))
-        )
+        ]
+    table.put("hub", rows, changed)
 
 
 def _words_of(edges: Sequence[str], evidence: EvidenceReader) -> dict[str, tuple[bytes, ...]]:

@@ -3,7 +3,7 @@ change are kept."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from functools import partial
 from pathlib import Path
 
@@ -72,13 +72,18 @@ def embed(context: IndexContext, ledger: Ledger, *, tree: bool = False) -> bool:
     context.record.write_calls(context.copy)
     _shelve(context, ledger, generation)
     if not context.is_large:
-        keep_network(context.table(), context.copy.store, sets)
-        table, keys = context.table(), context.changes.keys
-        revised = keys.resources if keys and table.newer is not None else None
-        keep_hubs(table, Texts(context.copy.store, context.librarian), revised)
+        _keep(context, sets)
         context.table().save(context.copy.vectors, generation)
     _network(context).save(context.copy.vectors, generation)
     return True
+
+
+def _keep(context: IndexContext, sets: Mapping[str, VectorSet]) -> None:
+    """Put what is made with the help of vectors into the tables."""
+    table, store = context.table(), context.copy.store
+    changed = None if table.newer is None else context.changes.keys
+    keep_network(table, store, sets, changed)
+    keep_hubs(table, Texts(store, context.librarian), changed.resources if changed else None)
 
 
 def _embedded(context: IndexContext, kind: str, previous: VectorSet | None) -> VectorSet:

@@ -70,7 +70,7 @@ class Keys(Sequence[str]):
         if isinstance(allowed, np.ndarray):
             return np.flatnonzero(allowed)
         if self._column is not None and len(allowed) > _FEW:
-            found_at = self.places_of([iri.encode() for iri in set(allowed)])
+            found_at = self.find_all(np.array([iri.encode() for iri in set(allowed)]))
             return np.sort(found_at[found_at >= 0])
         if len(allowed) * _FEW < len(self) and "_numbers" not in self.__dict__:
             found = [place for iri in set(allowed) if (place := self.find(iri)) is not None]
@@ -78,17 +78,16 @@ class Keys(Sequence[str]):
             found = [self._numbers[iri] for iri in set(allowed) if iri in self._numbers]
         return np.array(sorted(found), dtype=np.int64)
 
-    def places_of(self, iris: Sequence[bytes] | NDArray[bytes_]) -> NDArray[int64]:
+    def find_all(self, iris: NDArray[bytes_]) -> NDArray[int64]:
         """The owner numbers of IRIs, -1 for unknown ones, in their order."""
         import numpy as np
 
-        if self._column is None or not len(iris):
-            found = (self.find(bytes(iri).decode()) for iri in iris)
+        if self._column is None or self._column.dtype != iris.dtype:
+            found = [self.find(iri.decode()) for iri in iris.tolist()]
             return np.array([-1 if place is None else place for place in found], dtype=np.int64)
-        wanted = np.asarray(iris)
-        places = np.searchsorted(self._column, wanted)
+        places = np.searchsorted(self._column, iris)
         places[places == len(self)] = 0
-        return np.where(self._column[places] == wanted, places, -1)
+        return np.where(self._column[places] == iris, places, -1)
 
     @cached_property
     def _column(self) -> NDArray[bytes_] | None:

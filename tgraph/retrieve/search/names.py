@@ -84,7 +84,7 @@ class KeptNames(NameIndex):
 
     def _called(self, keys: Iterable[Key]) -> Mapping[Key, tuple[int, ...]]:
         found: defaultdict[Key, list[int]] = defaultdict(list)
-        for iri, text in self._table.linked(map(" ".join, keys), self._kind):
+        for iri, text in self._table.linked(self._kind, map(" ".join, keys)):
             node = self._find(iri)
             if node is not None:
                 found[tuple(text.split(" "))].append(node)

@@ -19,12 +19,12 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, field
 from functools import cached_property
 from hashlib import sha256
-from itertools import chain, pairwise
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from pyoxigraph import Literal, Triple
 
 from tgraph import vocabulary as v
+from tgraph.index.changed_keys import ChangedKeys
 from tgraph.index.lookup_table import LookupTable
 from tgraph.index.sources import document_of_chunk
 from tgraph.index.vectors.vector_index import VectorSet
@@ -35,7 +35,7 @@ from tgraph.retrieve.text.lexical import words
 from tgraph.store.base import Store, select, text_of
 
 if TYPE_CHECKING:
-    from numpy import float64, int64
+    from numpy import float32, float64, int64
     from numpy.typing import NDArray
 
 Pair = tuple[int, int]
@@ -50,9 +50,10 @@ KEPT_LIKENESS = 0.7
 
 _AT_ONCE = 20_000
 _ASIDE = re.compile(r"\s*\([^()]*\)$")
-_TIE = [("other", "<i8"), ("count", "<u4"), ("likeness", "<f4")]
-"""A tie as it is kept: the mark of the other end, how many facts and mentions tie them, and how
-alike their names are, or 1 where a chunk is about an entity."""
+_TIE = [("other", "<i8"), ("count", "<u4"), ("about", "<u4")]
+"""A tie as it is kept: the mark of the other end; of an entity how many edges lead there, of a
+chunk whether it speaks of it, and whether it is about it."""
+_ALIKE = [("one", "<i8"), ("other", "<i8"), ("likeness", "<f4"), ("_", "<u4")]
 _EXACT, _MOST_STEPS = 1e-11, 500
 """What the residual of a walk may be beside its start, and steps after which it is good enough."""
 
@@ -255,57 +256,121 @@ def _made(context: Context, synonymy: float, subject_weight: float) -> Network:
 
 # --- as it is kept ---
 
-
-def keep_network(table: LookupTable, store: Store, vectors: Mapping[str, VectorSet]) -> None:
-    """Put the nodes and their ties into the tables."""
-    entities, chunks = list(vectors["entity"].keys), list(vectors["chunk"].keys)
-    nodes = {iri: place for place, iri in enumerate((*entities, *chunks))}
-    reader = _NetworkReader(store, table.mentions, nodes, table)
-    mentions, subjects = reader.mentions(), reader.subjects(chunks)
-    counts: Counter[Pair] = Counter(reader.facts(vectors["edge"]))
-    counts.update(mentions)
-    alike = synonyms(vectors["entity"], KEPT_LIKENESS) | dict.fromkeys(subjects, 1.0)
-    spread = Counter(entity for entity, _ in mentions)
-    marks = [_mark(iri) for iri in nodes]
-    table.put_nodes(
-        (iri, node >= len(entities), marks[node], spread[node], ties)
-        for (iri, node), ties in zip(nodes.items(), _as_rows(counts, alike, marks), strict=True)
-    )
-    iris = [*entities, *chunks]
-    called = (
-        (iris[node], NAME, " ".join(key))
-        for name, node in reader.names(chunks)
-        for key in variants(name)
-    )
-    merged = ((name, MERGED, entity) for name, entity in reader.merged.items())
-    by = repr(vectors["entity"].agent), EMBEDDER, ""
-    table.put_links(chain(called, merged, [by]))
+NAME, WORD, MERGED, EMBEDDER = "name", "word", "merged", "embedder"
+"""Kinds of links: what a node is called, a word of an entity's name, the entity that a name was
+merged into, and whose vectors say how alike names are."""
 
 
-NAME, MERGED, EMBEDDER = "name", "merged", "embedder"
-"""Kinds of links: what a node is called, the entity that a name was merged into, and whose vectors
-say how alike names are."""
+def keep_network(
+    table: LookupTable,
+    store: Store,
+    vectors: Mapping[str, VectorSet],
+    changed: ChangedKeys | None = None,
+) -> None:
+    """Put the network into the tables, or what of it may have ``changed``.
+
+    Each row depends on its key alone: an entity's on the edges that lead out of it, a chunk's on
+    what it speaks of and what it and its document are called, a word's on the vectors of the
+    entities whose names have it. What names stand for, if they were merged, is seen when the rows
+    are read.
+    """
+    keeper, revised = _NetworkKeeper(table, store, vectors), table.newer is not None
+    agent = repr(vectors["entity"].agent)
+    if changed is None or not table.links([agent], EMBEDDER):
+        entities, chunks = list(vectors["entity"].keys), list(vectors["chunk"].keys)
+        keeper.keep([*entities, *keeper.merged], chunks, revised=revised)
+        table.put("link", [(agent, EMBEDDER, "")], [agent] if revised else None)
+    else:
+        keeper.keep(sorted(changed.resources), sorted(changed.chunks), revised=True)
+
+
+class _NetworkKeeper:
+    """Makes the rows of resources and chunks."""
+
+    def __init__(self, table: LookupTable, store: Store, vectors: Mapping[str, VectorSet]) -> None:
+        self._table = table
+        self._vectors = vectors
+        self.merged = _merged(store)
+        self._headings = _headings(store)
+
+    def keep(
+        self, resources: Sequence[str], chunks: Sequence[str], *, revised: bool = False
+    ) -> None:
+        """Put the rows of these into the tables; ``revised`` says that others may be there."""
+        table = self._table
+        words = {text for _, text in table.links(resources, WORD)} if revised else set()
+        keys = {*resources, *chunks} if revised else None
+        entities = self._standing("entity", resources)
+        standing = self._standing("chunk", chunks)
+        table.put("link", self._links(resources, entities, standing), keys)
+        table.put("node", [*self._entities(entities), *self._chunks(standing)], keys)
+        words.update(text for _, text in table.links(resources, WORD))
+        table.put("alike", self._alike(sorted(words)), words if revised else None)
+
+    def _standing(self, kind: str, iris: Sequence[str]) -> list[str]:
+        known = self._vectors[kind].keys
+        return sorted({iri for iri in iris if known.find(iri) is not None})
+
+    def _links(
+        self, resources: Iterable[str], entities: Iterable[str], chunks: Iterable[str]
+    ) -> Iterator[tuple[str, str, str]]:
+        for iri in resources:
+            for name in filter(is_name, self._table.names(iri)):
+                yield from ((iri, NAME, " ".join(key)) for key in variants(name))
+            if iri in self.merged:
+                yield iri, MERGED, self.merged[iri]
+        for entity in entities:
+            yield from ((entity, WORD, word) for word in set(words(local_name(entity))))
+        for chunk in chunks:
+            for title in _titles(chunk, self._headings):
+                yield from ((chunk, NAME, " ".join(key)) for key in variants(title))
+
+    def _entities(self, entities: Sequence[str]) -> Iterator[tuple[str, bool, bytes]]:
+        found: defaultdict[str, Counter[str]] = defaultdict(Counter)
+        relations = list(self._table.relations(entities))
+        known = self._vectors["edge"].keys.places({edge for edge, _, _ in relations})
+        edges = {self._vectors["edge"].keys[place] for place in known.tolist()}
+        for edge, subject, obj in relations:
+            if edge in edges:
+                found[subject][obj] += 1
+        for entity in entities:
+            ties = [(_mark(obj), count, 0) for obj, count in sorted(found[entity].items())]
+            yield entity, False, _packed(ties, _TIE)
+
+    def _chunks(self, chunks: Sequence[str]) -> Iterator[tuple[str, bool, bytes]]:
+        for chunk in chunks:
+            spoken = set(self._table.spoken_of(chunk))
+            about = set(_called_after(chunk, self._headings))
+            ties = [(_mark(e), e in spoken, e in about) for e in sorted(spoken | about)]
+            yield chunk, True, _packed(ties, _TIE)
+
+    def _alike(self, words: Iterable[str]) -> Iterator[tuple[str, bytes]]:
+        """The entities whose names share each word, two at a time, where they are alike."""
+        import numpy as np
+
+        vectors = self._vectors["entity"]
+        for word in words:
+            having = sorted(iri for iri, _ in self._table.linked(WORD, [word]))
+            if not 1 < len(having) <= COMMON:
+                continue
+            places = np.array([vectors.keys.find(iri) for iri in having])
+            rows = vectors.vectors_of(np.searchsorted(vectors.owners, places))
+            ones, others = np.triu_indices(len(having), 1)
+            likeness = _likeness(rows[ones], rows[others])
+            near = np.flatnonzero(likeness >= KEPT_LIKENESS)
+            marks = [_mark(iri) for iri in having]
+            found = [(marks[ones[i]], marks[others[i]], likeness[i], 0) for i in near.tolist()]
+            yield word, _packed(found, _ALIKE)
 
 
 def _mark(iri: str) -> int:
     return int.from_bytes(sha256(iri.encode()).digest()[:8], signed=True)
 
 
-def _as_rows(counts: Ties, alike: Ties, marks: Sequence[int]) -> Iterator[bytes]:
-    """The ties of each node, in their order."""
+def _packed(ties: Sequence[tuple[object, ...]], kind: Sequence[tuple[str, str]]) -> bytes:
     import numpy as np
 
-    pairs = sorted(counts.keys() | alike.keys())
-    ends = np.array(pairs, dtype=np.int64).reshape(-1, 2)
-    found = np.zeros(2 * len(pairs), dtype=_TIE)
-    found["count"] = [counts.get(pair, 0) for pair in pairs] * 2
-    found["likeness"] = [alike.get(pair, 0.0) for pair in pairs] * 2
-    found["other"] = np.array(marks, dtype=np.int64)[ends[:, ::-1].T.ravel()]
-    order = np.argsort(ends.T.ravel(), kind="stable")
-    found = found[order]
-    bounds = np.searchsorted(ends.T.ravel()[order], np.arange(len(marks) + 1)).tolist()
-    for start, end in pairwise(bounds):
-        yield found[start:end].tobytes()
+    return np.array(ties, dtype=list(kind)).tobytes()
 
 
 def _kept(context: Context, synonymy: float, subject_weight: float) -> Network | None:
@@ -319,37 +384,115 @@ def _kept(context: Context, synonymy: float, subject_weight: float) -> Network |
     if len(rows) != len(entities) + len(chunks) or not table.links([agent], EMBEDDER):
         return None
     find = _Finder(table, entities, chunks)
+    ties = _KeptTies(rows, len(entities), table.linked(MERGED))
     return Network(
         entities,
         chunks,
-        _adjacency(rows, len(entities), synonymy, subject_weight),
-        [row[3] for row in rows[: len(entities)]],
+        ties.adjacency(table.alike(), synonymy, subject_weight),
+        ties.spread(),
         KeptNames(table, NAME, find),
         find,
     )
 
 
-def _adjacency(
-    rows: Sequence[tuple[str, bool, int, int, bytes]],
-    entities: int,
-    synonymy: float,
-    subject_weight: float,
-) -> Adjacency:
-    import numpy as np
+class _KeptTies:
+    """The ties of kept rows, with nodes in place of marks."""
 
-    marks = np.array([row[2] for row in rows], dtype=np.int64)
-    order = np.argsort(marks)
-    found = np.frombuffer(b"".join([row[4] for row in rows]), dtype=_TIE)
-    sizes = np.array([len(row[4]) for row in rows], dtype=np.int64) // found.itemsize
-    others = order[np.searchsorted(marks, found["other"], sorter=order)]
-    owners = np.repeat(np.arange(len(rows)), sizes)
-    about = (others >= entities) | (owners >= entities)
-    alike = found["likeness"]
-    more = np.where(about, alike * subject_weight, np.where(alike >= synonymy, alike, 0.0))
-    weights = found["count"] + more
-    tied = weights > 0
-    starts = np.searchsorted(owners[tied], np.arange(len(rows) + 1))
-    return Adjacency(starts, others[tied], weights[tied].astype(np.float64))
+    def __init__(
+        self,
+        rows: Sequence[tuple[str, bool, bytes]],
+        entities: int,
+        merged: Iterable[tuple[str, str]],
+    ) -> None:
+        import numpy as np
+
+        self._size = len(rows)
+        self._entities = entities
+        nodes = {_mark(iri): node for node, (iri, _, _) in enumerate(rows)}
+        self._nodes = _Lookup(nodes)
+        into = {_mark(name): nodes.get(_mark(entity), -1) for name, entity in merged}
+        found = np.frombuffer(b"".join([row[2] for row in rows]), dtype=_TIE)
+        sizes = np.array([len(row[2]) for row in rows], dtype=np.int64) // found.itemsize
+        owners = np.repeat(np.arange(len(rows)), sizes)
+        out = owners < entities
+        facts, spoken = found[out], found[~out]
+        self._facts = self._pairs(owners[out], self._nodes.of(facts["other"]), facts["count"])
+        named = _Lookup(nodes | into).of(spoken["other"])
+        named = np.where(named < entities, named, -1)
+        mentioned, about = spoken["count"] > 0, spoken["about"] > 0
+        chunks = owners[~out]
+        self._mentions = self._distinct(chunks[mentioned], named[mentioned])
+        self._subjects = self._distinct(chunks[about], named[about])
+
+    def spread(self) -> list[int]:
+        """In how many chunks each of the entities is named."""
+        import numpy as np
+
+        counts = np.bincount(self._mentions // self._size, minlength=self._entities)
+        found: list[int] = counts.tolist()
+        return found
+
+    def adjacency(
+        self, alike: Sequence[tuple[str, bytes]], synonymy: float, subject_weight: float
+    ) -> Adjacency:
+        import numpy as np
+
+        rows = np.frombuffer(b"".join([ties for _, ties in alike]), dtype=_ALIKE)
+        rows = rows[rows["likeness"] >= np.float32(synonymy)]
+        one, other = (self._nodes.of(rows[end]) for end in ("one", "other"))
+        pairs, likeness = self._pairs(one, other, rows["likeness"])
+        pairs, first = np.unique(pairs, return_index=True)
+        kinds = [
+            self._facts,
+            (self._mentions, np.ones(len(self._mentions))),
+            (self._subjects, np.full(len(self._subjects), subject_weight)),
+            (pairs, likeness[first]),
+        ]
+        keys, back = np.unique(np.concatenate([k for k, _ in kinds]), return_inverse=True)
+        weights = np.bincount(back, np.concatenate([w for _, w in kinds]), len(keys))
+        keys, weights = keys[weights > 0], weights[weights > 0]
+        ones, others = keys // self._size, keys % self._size
+        owners = np.concatenate([ones, others])
+        order = np.argsort(owners, kind="stable")
+        starts = np.searchsorted(owners[order], np.arange(self._size + 1))
+        ends = np.concatenate([others, ones])[order]
+        return Adjacency(starts, ends, np.concatenate([weights, weights])[order])
+
+    def _pairs(
+        self, ones: NDArray[int64], others: NDArray[int64], values: NDArray[Any]
+    ) -> tuple[NDArray[int64], NDArray[float64]]:
+        """Two different nodes as one number, the smaller first, and the values of these ties."""
+        import numpy as np
+
+        tied = (ones >= 0) & (others >= 0) & (ones != others)
+        ones, others = ones[tied], others[tied]
+        keys = np.minimum(ones, others) * self._size + np.maximum(ones, others)
+        return keys, values[tied].astype(np.float64)
+
+    def _distinct(self, ones: NDArray[int64], others: NDArray[int64]) -> NDArray[int64]:
+        import numpy as np
+
+        return np.unique(self._pairs(ones, others, ones)[0])
+
+
+class _Lookup:
+    """Nodes by marks; -1 for none."""
+
+    def __init__(self, nodes: Mapping[int, int]) -> None:
+        import numpy as np
+
+        marks = np.fromiter(nodes.keys(), dtype=np.int64, count=len(nodes))
+        order = np.argsort(marks)
+        self._marks = marks[order]
+        self._nodes = np.fromiter(nodes.values(), dtype=np.int64, count=len(nodes))[order]
+
+    def of(self, marks: NDArray[int64]) -> NDArray[int64]:
+        import numpy as np
+
+        if not len(self._marks):
+            return np.full(len(marks), -1)
+        places = np.minimum(np.searchsorted(self._marks, marks), len(self._marks) - 1)
+        return np.where(self._marks[places] == marks, self._nodes[places], -1)
 
 
 class _Finder:
@@ -377,46 +520,31 @@ def _place(keys: Sequence[str], iri: str) -> int | None:
 
 
 class _NetworkReader:
-    """Reads the ties of the nodes, from the tables where there are any."""
+    """Reads the ties of the nodes from the store."""
 
     def __init__(
         self,
         store: Store,
         mentions: Callable[[], Mapping[str, Collection[str]]],
         nodes: Mapping[str, int],
-        table: LookupTable | None = None,
     ) -> None:
         self._store = store
         self._mentions = mentions
         self._nodes = nodes
-        self._table = table
-        merged = select(store, "retrieve/merged")
-        self.merged = {text_of(row["name"]): text_of(row["entity"]) for row in merged}
-        self._headings: dict[str, list[str]] = {}
-        for row in select(store, "retrieve/headings"):
-            self._headings.setdefault(text_of(row["subject"]), []).append(text_of(row["text"]))
+        self.merged = _merged(store)
+        self._headings = _headings(store)
 
     def facts(self, edges: VectorSet) -> dict[Pair, int]:
         """The number of relationships between two entities, of those that have vectors."""
         known = frozenset(edges.keys)
         found: Counter[Pair] = Counter()
-        for edge, subject, obj in self._relations():
-            one, other = self._nodes.get(subject), self._nodes.get(obj)
-            if edge in known and one is not None and other is not None and one != other:
-                found[min(one, other), max(one, other)] += 1
-        return dict(found)
-
-    def _relations(self) -> Iterator[tuple[str, str, str]]:
-        if self._table is not None:
-            yield from self._table.relations()
-            return
         for quad in self._store.match(None, v.RDF_REIFIES, None, v.SOURCE_GRAPH):
-            if isinstance(quad.object, Triple):
-                yield (
-                    text_of(quad.subject),
-                    text_of(quad.object.subject),
-                    text_of(quad.object.object),
-                )
+            if text_of(quad.subject) in known and isinstance(quad.object, Triple):
+                one = self._nodes.get(text_of(quad.object.subject))
+                other = self._nodes.get(text_of(quad.object.object))
+                if one is not None and other is not None and one != other:
+                    found[min(one, other), max(one, other)] += 1
+        return dict(found)
 
     def mentions(self) -> set[Pair]:
         """The entities with the chunks that name them."""
@@ -433,10 +561,8 @@ class _NetworkReader:
         return {
             (entity, self._nodes[chunk])
             for chunk in chunks
-            for subject in (chunk, document_of_chunk(chunk))
-            for heading in self._headings.get(subject, ())
-            for name in heading.split(" > ")
-            for entity in self._called(name)
+            for name in _called_after(chunk, self._headings)
+            if (entity := self._entity(name)) is not None
         }
 
     def names(self, chunks: Sequence[str]) -> Iterator[tuple[str, int]]:
@@ -450,18 +576,41 @@ class _NetworkReader:
                     if is_name(name):
                         yield name, node
         for chunk in chunks:
-            for title in self._headings.get(document_of_chunk(chunk), ()):
-                if len(title.split()) > 1:
-                    yield title, self._nodes[chunk]
-
-    def _called(self, name: str) -> Iterator[int]:
-        for variant in {name, _ASIDE.sub("", name)}:
-            entity = self._entity(v.entity_iri(variant)) if variant.strip() else None
-            if entity is not None:
-                yield entity
+            yield from ((title, self._nodes[chunk]) for title in _titles(chunk, self._headings))
 
     def _entity(self, iri: str) -> int | None:
         return self._nodes.get(self.merged.get(iri, iri))
+
+
+Headings = Mapping[str, Sequence[str]]
+"""The titles of documents and the headings of chunks, by IRI."""
+
+
+def _headings(store: Store) -> Headings:
+    found: defaultdict[str, list[str]] = defaultdict(list)
+    for row in select(store, "retrieve/headings"):
+        found[text_of(row["subject"])].append(text_of(row["text"]))
+    return found
+
+
+def _merged(store: Store) -> dict[str, str]:
+    """The entities that names were merged into."""
+    rows = select(store, "retrieve/merged")
+    return {text_of(row["name"]): text_of(row["entity"]) for row in rows}
+
+
+def _titles(chunk: str, headings: Headings) -> list[str]:
+    titles = headings.get(document_of_chunk(chunk), ())
+    return [title for title in titles if len(title.split()) > 1]
+
+
+def _called_after(chunk: str, headings: Headings) -> Iterator[str]:
+    """What a chunk's document or section may be called after, as entities."""
+    for subject in (chunk, document_of_chunk(chunk)):
+        for heading in headings.get(subject, ()):
+            for name in heading.split(" > "):
+                found = {name, _ASIDE.sub("", name)}
+                yield from (v.entity_iri(variant) for variant in found if variant.strip())
 
 
 def synonyms(vectors: VectorSet, least: float) -> dict[Pair, float]:
@@ -479,10 +628,17 @@ def synonyms(vectors: VectorSet, least: float) -> dict[Pair, float]:
     found: dict[Pair, float] = {}
     for start in range(0, len(pairs), _AT_ONCE):
         part = pairs[start : start + _AT_ONCE]
-        likeness = np.round(np.einsum("ij,ij->i", rows[part[:, 0]], rows[part[:, 1]]), 6)
+        likeness = _likeness(rows[part[:, 0]], rows[part[:, 1]])
         near = likeness >= least
         for (one, other), score in zip(part[near].tolist(), likeness[near].tolist(), strict=True):
             found[one, other] = score
+    return found
+
+
+def _likeness(ones: NDArray[float32], others: NDArray[float32]) -> NDArray[float32]:
+    import numpy as np
+
+    found: NDArray[float32] = np.round(np.einsum("ij,ij->i", ones, others), 6)
     return found
 
 

@@ -71,7 +71,7 @@ class Similarity:
         found = np.zeros(len(edges))
         if not len(self._vectors) or not len(edges):
             return found
-        places = self._vectors.keys.places_of(edges)
+        places = self._vectors.keys.find_all(edges)
         own, back = np.unique(places[places >= 0], return_inverse=True)
         if len(own):
             lines, counts = self._vectors.lines_of(own)
