@@ -118,6 +118,8 @@ class Storage:
             raise UsageError(f"{url!r} can't be used: {error}.", remedy) from error
         self.url = url
         self._files.use_listings_cache = False
+        if "s3" in self._files.protocol:
+            self._files.retries = 1  # botocore tries again too: 25 times its patience is hours
         self._is_local = self._files.protocol in ("file", ("file", "local"))
         self._at_once = _TRANSFERS if getattr(self._files, "async_impl", False) else 1
 
