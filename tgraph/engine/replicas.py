@@ -258,7 +258,7 @@ def _name(number: int) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class _End:
+class _LogEnd:
     """Where a log ends: ``position`` and what the header of its last segment says of chains
     (``heads``) and of vectors and tables (``derived``). One that begins anew keeps the heads, by
     which its writer is known; ``clearing`` is whether what was there before may be there still."""
@@ -269,7 +269,7 @@ class _End:
     clearing: bool = False
 
     @classmethod
-    def read(cls, storage: Storage) -> _End | None:
+    def read(cls, storage: Storage) -> _LogEnd | None:
         """None where nothing has been shipped. ``VerificationError`` where the head is damaged."""
         data = storage.find(LOG, HEAD)
         if data is None:
@@ -390,15 +390,15 @@ def _shipped(folder: CollectionFolder) -> Path:
     return folder.path / "shipped.json"
 
 
-def _end_for_writer(storage: Storage, folder: CollectionFolder) -> _End:
+def _end_for_writer(storage: Storage, folder: CollectionFolder) -> _LogEnd:
     """Where the log ends, which is not before what is remembered of it."""
     known = Position(**(read_json(_shipped(folder)) or {}).get("position", {}))
-    end = _End.read(storage)
+    end = _LogEnd.read(storage)
     if known.url != storage.url:
         known = Position()
     if end is None and known.number:
         raise _ended(storage, known)
-    end = end or _End(Position(storage.url), {}, {})
+    end = end or _LogEnd(Position(storage.url), {}, {})
     end.check(storage, known)
     return end
 
@@ -514,7 +514,7 @@ class _Shipping:
     """One shipment of a published state to a log with an ``end``."""
 
     def __init__(
-        self, opened: OpenCollection, storage: Storage, snapshot: Snapshot, end: _End
+        self, opened: OpenCollection, storage: Storage, snapshot: Snapshot, end: _LogEnd
     ) -> None:
         self._librarian = opened.librarian
         self._storage = storage
@@ -582,7 +582,7 @@ class _Shipping:
             position, segment = _segment(storage, last.position)
             header = dict(segment.header)
             _check_heads(storage, self._store, header["heads"])
-        self._end = _End(position, header["heads"], header["derived"])
+        self._end = _LogEnd(position, header["heads"], header["derived"])
         self._end.write(storage)
         self._remember()
         if self._end.derived != last.derived:  # the former stay for who is reading them
@@ -598,7 +598,7 @@ class _Shipping:
     def _clear(self, epoch: int) -> None:
         """Begin the log anew: what an erasure took must stay nowhere."""
         storage = self._storage
-        self._end = _End(Position(storage.url, epoch=epoch), self._end.heads, {}, clearing=True)
+        self._end = _LogEnd(Position(storage.url, epoch=epoch), self._end.heads, {}, clearing=True)
         self._end.write(storage)
         for folder in (LOG, CONTENTS, DERIVED):
             storage.delete(folder, storage.names(folder) - {HEAD})
@@ -701,11 +701,11 @@ def follow(opened: OpenCollection, url: str, progress: Progress) -> Shipment:
                     raise
 
 
-def _end_for_reader(storage: Storage, known: Position) -> _End:
+def _end_for_reader(storage: Storage, known: Position) -> _LogEnd:
     """Where the log ends, which is not before where a replica is."""
     if known.url not in ("", storage.url):
         raise UsageError(f"This is a replica of {known.url}.", "Follow that.")
-    end = _End.read(storage)
+    end = _LogEnd.read(storage)
     if end is None and known.number:
         raise _ended(storage, known)
     if end is None:
@@ -726,7 +726,7 @@ class _Following:
         self._entries = self._files = 0
         self._erased = False
 
-    def follow(self, end: _End, progress: Progress) -> Shipment:
+    def follow(self, end: _LogEnd, progress: Progress) -> Shipment:
         storage, folder, last = self._storage, self._folder, end.position
         position = replace(position_of(folder), url=storage.url)
         anew = last.epoch > position.epoch
