@@ -410,6 +410,9 @@ class LookupTable:
         with disk_errors():
             head = {"format": FORMAT, "generation": generation, "files": written}
             write_json(folder / HEAD, head)
+            for path in folder.glob(f"{STEM}*.*"):
+                if path.name not in {HEAD, *(file.name for file in files.values())}:
+                    path.unlink(missing_ok=True)
 
     # --- asking ---
 

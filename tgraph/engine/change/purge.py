@@ -24,6 +24,7 @@ from pyoxigraph import DefaultGraph, Literal, NamedNode, Quad
 from tgraph import vocabulary as v
 from tgraph.engine.change.entity_curation import check_reason, impact_of, take_back
 from tgraph.engine.change.prompt_tuning import FOLDER, remove_tuned, tuned_from
+from tgraph.engine.index.embeddings import consolidate
 from tgraph.engine.index.run import BUSY, PATIENCE
 from tgraph.engine.open_collection import OpenCollection
 from tgraph.engine.progress import OnMessage, OnProgress, Progress, RunSetup
@@ -177,6 +178,7 @@ class Purging(RunSetup):
             self._wait_for_sessions()
             with self.ledger.open(timeout=PATIENCE) as (store, _):
                 started = self.clock()
+                consolidate(self.ledger, store)
                 _CollectionRewriting(store, document, self).run(reason, started)
         self.ledger.fold(timeout=PATIENCE)
 

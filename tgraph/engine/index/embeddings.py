@@ -4,6 +4,7 @@ change are kept."""
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from contextlib import closing, suppress
 from functools import partial
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from tgraph.errors import StoreError
 from tgraph.index.communities.partition import DEFAULT_CUTTING
 from tgraph.index.entity_network import EntityNetwork, read_network
 from tgraph.index.evidence import EvidenceReader
+from tgraph.index.lookup_table import load_table, tabulate
 from tgraph.index.reports.report_cache import (
     ReportCache,
     load_report_cache,
@@ -29,7 +31,7 @@ from tgraph.index.reports.report_cache import (
 from tgraph.index.sources import Texts
 from tgraph.index.summary_tree import standing_tree
 from tgraph.index.vectors.items import KINDS, PLURALS, items_of
-from tgraph.index.vectors.vector_index import VectorSet, build, revise
+from tgraph.index.vectors.vector_index import VectorSet, build, compacted, revise
 from tgraph.index.vectors.vector_index import load as load_vectors
 from tgraph.models.base import Embedder
 from tgraph.models.reply_cache import CachedEmbedder
@@ -125,6 +127,24 @@ def _network(context: IndexContext) -> EntityNetwork:
     """The network of the working copy: where nobody asked for it, what it is of did not change."""
     found = context.changes.network or published_network(context, DEFAULT_CUTTING)
     return found or read_network(context.copy.store)
+
+
+def consolidate(ledger: Ledger, store: Store) -> None:
+    """Make what lies beside the knowledge anew where something of an earlier one is left in it:
+    rows of texts that are gone, and what newer tables took the place of."""
+    folder, generation = ledger.folder.vectors, ledger.generation(store)
+    sets: dict[str, VectorSet] = {}
+    for kind in KINDS:
+        with suppress(StoreError):
+            sets[kind] = compacted(load_vectors(folder, kind, generation=generation))
+            sets[kind].save(folder, generation)
+    table = load_table(folder, generation)
+    if table is None or sets.keys() != set(KINDS):
+        return
+    with closing(table), closing(tabulate(store, ledger.librarian, table)) as fresh:
+        keep_network(fresh, store, sets)
+        keep_hubs(fresh, Texts(store, ledger.librarian))
+        fresh.save(folder, generation)
 
 
 def grow_tree_anew(context: IndexContext, ledger: Ledger) -> None:

@@ -34,6 +34,7 @@ __all__ = [
     "VectorIndexError",
     "VectorSet",
     "build",
+    "compacted",
     "load",
     "revise",
 ]
@@ -109,7 +110,7 @@ def revise(
         return None
     moved = {digest: (start + previous.count, count) for digest, (start, count) in places.items()}
     joined = _with_lines(previous, touched, sorted(wanted), {**known, **moved}, matrix)
-    return joined if _is_worth_keeping(joined) else _compacted(joined)
+    return joined if _is_worth_keeping(joined) else compacted(joined)
 
 
 LARGEST_ADDITION = 8
@@ -177,7 +178,7 @@ def _is_worth_keeping(vectors: VectorSet) -> bool:
     return (vectors.count - used) * LARGEST_ADDITION <= size
 
 
-def _compacted(vectors: VectorSet) -> VectorSet:
+def compacted(vectors: VectorSet) -> VectorSet:
     """The same set as ``build`` makes it: only rows that some line has, in the order of their
     texts' hashes, and a graph of all of them."""
     import numpy as np
