@@ -94,9 +94,9 @@ _Wanted = dict[str, Callable[[], list[FoundCommunities]]]
 @dataclass(frozen=True, slots=True)
 class Reclustering:
     """A change of communities: those ``found``, the quads of knowledge to remove, the hierarchies
-    that were ``made`` (communities by key) and that ``ended``, and the communities that ``left``,
-    with what was said of them. ``network`` is what they are communities of; where the change is
-    ``first`` there were none before."""
+    that were ``made`` (communities by key) and that ``ended``, the communities that are ``new``,
+    and those that ``left``, with what was said of them. ``network`` is what they are communities
+    of; where the change is ``first`` there were none before."""
 
     network: EntityNetwork
     first: bool
@@ -104,6 +104,7 @@ class Reclustering:
     removed: Sequence[Quad]
     made: Mapping[str, Sequence[str]]
     ended: Sequence[Hierarchy]
+    new: Collection[str]
     left: Mapping[str, Sequence[Quad]]
 
 
@@ -135,7 +136,8 @@ def _recluster(context: IndexContext, how: Clustering, same: bool) -> int:
         change = compare(copy.store, how, progress)
         context.changes.communities = None
     else:
-        context.changes.communities = {*change.left, *(c.iri for c, _ in change.found)}
+        context.changes.communities = {*change.left, *change.new}
+        context.changes.divided = {community.iri for community, _ in change.found}
     context.changes.network = change.network
     copy.remove(change.removed)
     found = iter(change.found)
@@ -225,6 +227,7 @@ def _compared(
         removed=[quad for said in before.values() for quad in said if quad not in stay],
         made=made,
         ended=ended,
+        new={one.community.iri for one in found if one.community.iri not in before},
         left={name: said for name, said in sorted(before.items()) if said and name not in again},
     )
 
@@ -297,6 +300,7 @@ def _touched_communities(context: IndexContext) -> set[str] | None:
         for quad in store.match(None, v.tg("member"), NamedNode(resource), v.KNOWLEDGE_GRAPH):
             if isinstance(quad.subject, NamedNode) and has_type(store, quad.subject, "Community"):
                 found.add(quad.subject.value)
+    context.changes.reported = found
     return found
 
 

@@ -17,10 +17,12 @@ from tgraph.engine.index.community_reports import published_network
 from tgraph.engine.index.phase import IndexContext
 from tgraph.engine.index.raptor_tree import grow_tree, wants_tree
 from tgraph.errors import StoreError
+from tgraph.index.communities.communities import read_community
 from tgraph.index.communities.partition import DEFAULT_CUTTING
 from tgraph.index.entity_network import EntityNetwork, read_network
 from tgraph.index.evidence import EvidenceReader
 from tgraph.index.lookup_table import load_table, tabulate
+from tgraph.index.reports.report import report_on
 from tgraph.index.reports.report_cache import (
     ReportCache,
     load_report_cache,
@@ -160,30 +162,54 @@ def _shelve(context: IndexContext, ledger: Ledger, generation: int) -> None:
     """Put the reports beside the vectors, with all that questions would count of each."""
     folder, pointer = ledger.folder.vectors, read_pointer(ledger.folder)
     before = load_report_cache(folder, pointer.generation) if pointer else None
-    shelf = cache_reports(context.copy.store, context.evidence, context.parts, before)
+    known = _reports_of(context, before)
+    shelf = cache_reports(context.copy.store, context.evidence, context.parts, before, known)
     writer = context.changes.writer
     if not writer and pointer:
         writer = writer_of_reports(folder, pointer.generation)
     save_report_cache(context.copy.vectors, generation, shelf, writer)
 
 
+def _reports_of(context: IndexContext, before: ReportCache | None) -> ReportCache:
+    """The communities and reports of the working copy: those before with what changed, where that
+    is known."""
+    store, reported = context.copy.store, context.changes.reported
+    if before is None or reported is None:
+        return read_report_cache(store)
+    changed = reported | context.changes.divided
+    kept = (one for one in before.communities if one.iri not in changed)
+    found = (one for name in changed if (one := read_community(store, name)))
+    communities = sorted([*kept, *found], key=lambda one: (one.level, one.iri))
+    reports = {name: one for name, one in before.reports.items() if name not in changed}
+    written = ((name, report_on(store, name)) for name in changed)
+    reports |= {name: report for name, report in written if report}
+    same = {one.iri for name, one in before.reports.items() if name not in changed}
+    counted = {iri: count for iri, count in before.occurrences.items() if iri in same}
+    return ReportCache(tuple(communities), dict(sorted(reports.items())), counted)
+
+
 def cache_reports(
-    store: Store, evidence: EvidenceReader, parts: Components, before: ReportCache | None
+    store: Store,
+    evidence: EvidenceReader,
+    parts: Components,
+    before: ReportCache | None,
+    known: ReportCache | None = None,
 ) -> ReportCache:
-    """The reports of the store with all that questions would count of each, as far as it was not
-    counted ``before``."""
-    reports = Reports(read_report_cache(store), evidence)
+    """The reports of the store, which are ``known`` or read, with all that questions would count of
+    each, as far as it was not counted ``before``."""
+    found = known or read_report_cache(store)
+    reports = Reports(found, evidence)
     chat = parts.chat
     encoding = encoding_for(chat.agent.name) if chat else DEFAULT_ENCODING
-    known = before.tokens.get(encoding, {}) if before else {}
+    tokens = before.tokens.get(encoding, {}) if before else {}
     costs = before.costs if before else {}
     told = reports.by_iri.values()
     return ReportCache(
         tuple(reports.communities.values()),
         reports.by_community,
-        {report.iri: reports.occurrences(report) for report in told},
+        {r.iri: found.occurrences.get(r.iri) or reports.occurrences(r) for r in told},
         {r.iri: costs.get(r.iri) or cost_of(item_of(r)) for r in told},
-        {encoding: {r.iri: known.get(r.iri) or whole_cost(r, encoding) for r in told}},
+        {encoding: {r.iri: tokens.get(r.iri) or whole_cost(r, encoding) for r in told}},
     )
 
 

@@ -36,12 +36,15 @@ from tgraph.store.writer import WorkingCopy
 @dataclass(slots=True)
 class RunChanges:
     """What a run changed, as far as that is known: the ``keys`` of what is derived, the ``network``
-    of entities, the ``communities`` that are new or gone, and who was the ``writer`` of reports.
-    Where it isn't, all that is derived is made anew."""
+    of entities, the ``communities`` that are new or gone and all that were ``divided`` with them,
+    those whose report was looked at, and who was the ``writer`` of reports. Where it isn't, all
+    that is derived is made anew."""
 
     keys: ChangedKeys | None = None
     network: EntityNetwork | None = None
     communities: set[str] | None = field(default_factory=set)
+    divided: set[str] = field(default_factory=set)
+    reported: set[str] | None = None
     writer: str = ""
 
 
