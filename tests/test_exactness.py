@@ -122,10 +122,10 @@ def exact(graph: KnowledgeGraph) -> Exact:
     folder = graph._opened.folder
     for kind in KINDS:
         vectors = load(folder.vectors, kind)
-        lines = zip(vectors.owners.tolist(), vectors.hashes, vectors.rows.tolist(), strict=True)
+        rows = vectors.vectors_of(slice(None))
+        lines = zip(vectors.owners.tolist(), vectors.hashes, rows, strict=True)
         found[f"{kind} vectors"] = frozenset(
-            (vectors.keys[owner], text.tobytes(), vectors.matrix[row].tobytes())
-            for owner, text, row in lines
+            (vectors.keys[owner], text.tobytes(), row.tobytes()) for owner, text, row in lines
         )
     return found
 

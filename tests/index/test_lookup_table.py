@@ -135,8 +135,11 @@ def changed_graphs(folder: Path) -> dict[str, Path]:
 
 
 @pytest.mark.parametrize("change", CHANGES)
-def test_the_graph_is_the_same_in_the_table(states: dict[str, Path], change: str) -> None:
-    with snapshot(states[change]) as found:
+@pytest.mark.parametrize("which", ["states", "added_states"])
+def test_the_graph_is_the_same_in_the_table(
+    request: pytest.FixtureRequest, which: str, change: str
+) -> None:
+    with snapshot(request.getfixturevalue(which)[change]) as found:
         table = load_table(found.vectors, found.pointer.generation)
         assert table is not None
         with closing(table):
@@ -185,7 +188,11 @@ def test_pages_read_from_the_table_as_from_their_texts(states: dict[str, Path]) 
 
 
 @pytest.mark.parametrize("change", CHANGES)
-def test_the_table_says_what_the_store_says(states: dict[str, Path], change: str) -> None:
+@pytest.mark.parametrize("which", ["states", "added_states"])
+def test_the_table_says_what_the_store_says(
+    request: pytest.FixtureRequest, which: str, change: str
+) -> None:
+    states = request.getfixturevalue(which)
     with snapshot(states[change]) as found:
         texts = Texts(found.store, Librarian(collection(states[change]).librarian))
         table = load_table(found.vectors, found.pointer.generation)
@@ -232,7 +239,7 @@ def test_what_is_put_for_changed_keys_is_what_is_made_of_all(
         vectors = {kind: load(found.vectors, kind) for kind in ("entity", "edge", "chunk")}
         added = load_table(found.vectors, found.pointer.generation)
         assert added is not None
-        assert (added.newer is None) == (change == "indexed")
+        assert (added.newer is None) == (change in ("indexed", "purged"))
         with closing(added), closing(tabulate(found.store, librarian)) as anew:
             keep_network(anew, found.store, vectors)
             keep_hubs(anew, Texts(found.store, librarian))

@@ -26,6 +26,7 @@ from tgraph.index.vectors.vector_index import (
     VectorSet,
     build,
     load,
+    revise,
 )
 from tgraph.index.vectors.vector_set import Keys
 from tgraph.model import Agent
@@ -287,6 +288,77 @@ def test_windows_of_unchanged_texts_are_kept_with_them():
     assert embedder.seen == []
     assert np.array_equal(again.matrix, first.matrix)
     assert np.array_equal(again.owners, first.owners)
+
+
+SMALL = HnswParameters(threshold=4)
+WITHOUT_GRAPH = HnswParameters(threshold=10_000)
+
+
+@settings(max_examples=examples(60), deadline=None)
+@given(
+    st.lists(st.tuples(st.integers(0, 45), st.integers(0, 6)), max_size=12),
+    st.lists(st.tuples(st.integers(0, 45), st.integers(0, 6)), max_size=12),
+    st.sampled_from((SMALL, WITHOUT_GRAPH)),
+)
+def test_a_revised_set_says_what_one_of_everything_says(first, second, parameters):
+    """Of whatever was changed, added and taken away, in two rounds; only new texts are embedded."""
+    items = {iri: [text, f"{text} again"][: 1 + n % 2] for n, (iri, text) in enumerate(ITEMS)}
+    vectors = build("entity", _pairs(items), Spy(), parameters=parameters)
+    for changes in (first, second):
+        touched = {f"urn:e:{place:02}" for place, _ in changes}
+        before = {text for texts in items.values() for text in texts}
+        for place, kind in changes:
+            items[f"urn:e:{place:02}"] = [f"word{kind} new text {n}" for n in range(kind % 3)]
+        embedder = Spy()
+        own = [pair for pair in _pairs(items) if pair[0] in touched]
+        vectors = revise(vectors, own, touched, embedder)
+        assert vectors is not None
+        assert not before & set(embedder.seen)
+        fresh = build("entity", _pairs(items), Spy(), parameters=parameters)
+        assert _content(vectors) == _content(fresh)
+        queries = HashingEmbedder(DIMENSION).embed(["word3 shared1", "word2 new text 1"])
+        assert vectors.search(queries, 9) == fresh.search(queries, 9)
+        assert vectors.search(queries, 3, list(fresh.keys)[::2]) == fresh.search(
+            queries, 3, list(fresh.keys)[::2]
+        )
+
+
+def _pairs(items):
+    return [(iri, text) for iri, texts in items.items() for text in texts]
+
+
+def _content(vectors):
+    rows = vectors.vectors_of(slice(None))
+    keys = [vectors.keys[owner] for owner in vectors.owners.tolist()]
+    return list(vectors.keys), [
+        (key, digest.tobytes(), row.tobytes())
+        for key, digest, row in zip(keys, vectors.hashes, rows, strict=True)
+    ]
+
+
+def test_what_came_since_is_kept_beside_the_files_that_were_there(tmp_path):
+    """A small change of a large set leaves its rows and its graph where they are."""
+    _saved(tmp_path / "a", parameters=SMALL)
+    vectors = revise(load(tmp_path / "a", "entity"), [("urn:new", "brand new")], ["urn:new"], Spy())
+    assert vectors is not None
+    vectors.save(tmp_path / "b", 8)
+    roles = ("vectors", "hnsw")
+    names = [
+        [files.read_manifest(tmp_path / folder, "entity").files[role].name for role in roles]
+        for folder in "ab"
+    ]
+    assert names[0] == names[1]
+    found = load(tmp_path / "b", "entity", generation=8, verify=True)
+    assert _content(found) == _content(build("entity", [*ITEMS, ("urn:new", "brand new")], Spy()))
+    (query,) = HashingEmbedder(DIMENSION).embed(["brand new"])
+    assert found.search(query, 1)[0][0][0] == "urn:new"
+    everything = [(iri, "other " + text) for iri, text in ITEMS]
+    anew = revise(found, everything, [iri for iri, _ in ITEMS], Spy())
+    assert anew is not None
+    anew.save(tmp_path / "b", 9)
+    manifest = files.read_manifest(tmp_path / "b", "entity")
+    assert "more" not in manifest.files
+    assert manifest.rows == len(anew.matrix) == 41
 
 
 def test_vectors_of_another_agent_or_dimension_are_not_kept():

@@ -169,6 +169,9 @@ _MENTIONS = """
 SELECT about, text FROM evidence JOIN text ON number = chunk
 WHERE NOT (about >= ? AND about < ?) AND NOT (about >= ? AND about < ?) GROUP BY about, chunk
 """
+_MENTIONED = """
+SELECT DISTINCT about, text FROM evidence JOIN text ON number = chunk WHERE about = ?
+"""
 _SPOKEN_OF = """
 SELECT DISTINCT about FROM evidence WHERE chunk = (SELECT number FROM text WHERE text = ?)
 AND stated AND NOT (about >= ? AND about < ?) AND NOT (about >= ? AND about < ?)
@@ -249,10 +252,12 @@ class LookupTable:
 
     def mentions(self, entities: Collection[str] | None = None) -> dict[str, set[str]]:
         found: defaultdict[str, set[str]] = defaultdict(set)
-        for rows in self._with("evidence", _MENTIONS, [_OTHERS]):
-            for about, chunk in rows:
-                if entities is None or about in entities:
-                    found[about].add(chunk)
+        if entities is None:
+            rows = self._with("evidence", _MENTIONS, [_OTHERS])[0]
+        else:
+            rows = self._of("evidence", _MENTIONED, zip(entities))
+        for about, chunk in rows:
+            found[about].add(chunk)
         return found
 
     # --- as a ``GraphSource`` ---

@@ -119,7 +119,8 @@ class Reports:
 
     @cached_property
     def _mentions(self) -> Mapping[str, set[str]]:
-        told = (self.communities[report.community] for report in self.by_community.values())
+        unknown = (r for r in self.by_community.values() if r.iri not in self._shelf.occurrences)
+        told = (self.communities[report.community] for report in unknown)
         return self._evidence.mentions({member for one in told for member in one.members})
 
 

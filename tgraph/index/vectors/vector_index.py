@@ -156,14 +156,14 @@ def _with_lines(
     at = np.searchsorted(owners, own)
     block = np.frombuffer(b"".join(digest for _, digest, _ in lines), dtype=np.uint8)
     rows = np.array([row for _, _, row in lines], dtype=np.uint32)
-    more = fresh if previous.more is None else np.concatenate([previous.more, fresh])
+    added = [part for part in (previous.more, fresh) if part is not None and len(part)]
     return replace(
         previous,
         keys=keys,
         owners=np.insert(owners, at, own),
         hashes=np.insert(previous.hashes[kept], at, block.reshape(-1, _HASH_BYTES), axis=0),
         rows=np.insert(previous.rows[kept], at, rows),
-        more=np.asarray(more, dtype=np.float32) if len(more) else previous.more,
+        more=np.concatenate(added).astype(np.float32) if added else None,
     )
 
 
