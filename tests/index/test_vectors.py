@@ -311,8 +311,9 @@ def test_a_revised_set_says_what_one_of_everything_says(first, second, parameter
             items[f"urn:e:{place:02}"] = [f"word{kind} new text {n}" for n in range(kind % 3)]
         embedder = Spy()
         own = [pair for pair in _pairs(items) if pair[0] in touched]
-        vectors = revise(vectors, own, touched, embedder)
-        assert vectors is not None
+        revised = revise(vectors, own, touched, embedder)
+        assert revised is not None
+        vectors = revised
         assert not before & set(embedder.seen)
         fresh = build("entity", _pairs(items), Spy(), parameters=parameters)
         assert _content(vectors) == _content(fresh)

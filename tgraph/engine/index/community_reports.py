@@ -30,7 +30,7 @@ from tgraph.index.communities.communities import (
     stated_quads,
     with_edges,
 )
-from tgraph.index.communities.given import given_hierarchies, named, standing_given
+from tgraph.index.communities.given import given_hierarchies, named, standing_given, were_given
 from tgraph.index.communities.leiden import SEED, Clustering
 from tgraph.index.communities.partition import Cutting
 from tgraph.index.entity_network import (
@@ -172,7 +172,7 @@ def _compare_changed(
     """The same from the network before and what the run changed; None where that isn't enough."""
     store, keys = context.copy.store, context.changes.keys
     before = published_network(context, how.cutting)
-    if keys is None or before is None or how.use_lcc or given_hierarchies(store):
+    if keys is None or before is None or how.use_lcc or were_given(store):
         return None
     pairs = {pair_of(*pair) for pair in keys.pairs}
     change = changed_network(before, store, keys.resources, pairs)

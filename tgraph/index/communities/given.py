@@ -74,6 +74,12 @@ def given_hierarchies(store: Store) -> list[GivenHierarchy]:
     return sorted(found, key=lambda hierarchy: hierarchy.iri)
 
 
+def were_given(store: Store) -> bool:
+    """Whether any graph ever brought communities."""
+    quads = store.match(None, v.RDF_TYPE, v.tg("GivenHierarchy"), v.SOURCE_GRAPH)
+    return next(quads, None) is not None
+
+
 def _said(store: Store, subject: object) -> defaultdict[NamedNode, list[NamedNode | Literal]]:
     found: defaultdict[NamedNode, list[NamedNode | Literal]] = defaultdict(list)
     assert isinstance(subject, NamedNode)
