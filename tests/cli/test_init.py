@@ -52,7 +52,13 @@ def test_every_setting_is_there_once_with_its_default():
                 value = tuple(value) if isinstance(value, list) else value
                 assert value == inner.default, f"{name}.{key}"
         assert not sections[name], field
-    assert secrets == ["chat.api_key", "embedding.api_key", "publish.password", "rerank.api_key"]
+    assert secrets == [
+        "chat.api_key",
+        "embedding.api_key",
+        "publish.password",
+        "store.password",
+        "rerank.api_key",
+    ]
 
 
 def test_a_line_is_set_by_taking_its_mark_away(tmp_path: Path):

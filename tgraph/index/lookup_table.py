@@ -170,11 +170,12 @@ SELECT about, text FROM evidence JOIN text ON number = chunk
 WHERE NOT (about >= ? AND about < ?) AND NOT (about >= ? AND about < ?) GROUP BY about, chunk
 """
 _MENTIONED = """
-SELECT DISTINCT about, text FROM evidence JOIN text ON number = chunk WHERE about = ?
+SELECT about, text FROM evidence JOIN text ON number = chunk WHERE about = ?
+GROUP BY about, chunk
 """
 _SPOKEN_OF = """
-SELECT DISTINCT about FROM evidence WHERE chunk = (SELECT number FROM text WHERE text = ?)
-AND stated AND NOT (about >= ? AND about < ?) AND NOT (about >= ? AND about < ?)
+SELECT about FROM evidence WHERE chunk = (SELECT number FROM text WHERE text = ?)
+AND stated AND NOT (about >= ? AND about < ?) AND NOT (about >= ? AND about < ?) GROUP BY about
 """
 _FROM = f"{_TERMS} WHERE reified AND subject {_IS}"
 _NODES = "SELECT iri, chunk, ties FROM node"
