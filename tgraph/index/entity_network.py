@@ -69,11 +69,6 @@ class EntityNetwork:
         """How many entities nothing ties to another."""
         return int((self.partition.parts < 0).sum())
 
-    def members(self, part: int) -> list[str]:
-        """The entities of a part, in order."""
-        order, _ = self._by_part
-        return [self.entities[int(place)] for place in order[slice(*self._span(part))]]
-
     def largest(self) -> set[int]:
         """The parts of the connected part that has most entities, of several of the first."""
         import numpy as np
@@ -99,10 +94,8 @@ class EntityNetwork:
     def _component(self, store: Store, part: int) -> Component:
         import numpy as np
 
-        order, _ = self._by_part
-        places = order[slice(*self._span(part))]
-        first, last = self._tie_span(part)
-        rows = self._ties_by_part[0][first:last]
+        places = _of_part(part, *self._by_part)
+        rows = _of_part(part, *self._ties_by_part)
         local = np.searchsorted(places, self.ends[rows])
         ties = zip(*local.T.tolist(), self.weights[rows].tolist(), strict=True)
         members = tuple(self.entities[int(place)] for place in places)
@@ -119,13 +112,6 @@ class EntityNetwork:
         order = np.argsort(self.partition.parts, kind="stable")
         return order, self.partition.parts[order]
 
-    def _span(self, part: int) -> tuple[int, int]:
-        import numpy as np
-
-        _, parts = self._by_part
-        low, high = np.searchsorted(parts, part), np.searchsorted(parts, part, side="right")
-        return int(low), int(high)
-
     @cached_property
     def _ties_by_part(self) -> tuple[Any, Any]:
         """The ties inside parts, part by part, and the parts."""
@@ -135,13 +121,6 @@ class EntityNetwork:
         inside = np.flatnonzero(one == other)
         order = inside[np.argsort(one[inside], kind="stable")]
         return order, one[order]
-
-    def _tie_span(self, part: int) -> tuple[int, int]:
-        import numpy as np
-
-        _, parts = self._ties_by_part
-        low, high = np.searchsorted(parts, part), np.searchsorted(parts, part, side="right")
-        return int(low), int(high)
 
     # --- files ---
 
@@ -171,6 +150,14 @@ class EntityNetwork:
         }
         with disk_errors():
             write_json(folder / HEAD, head)
+
+
+def _of_part(part: int, order: NDArray[Any], parts: NDArray[Any]) -> NDArray[Any]:
+    """Those in the order, which goes part by part, that are of the part."""
+    import numpy as np
+
+    low, high = np.searchsorted(parts, part), np.searchsorted(parts, part, side="right")
+    return order[low:high]
 
 
 def load_network(folder: Path, generation: int, cutting: Cutting) -> EntityNetwork | None:

@@ -53,7 +53,6 @@ _MISSING: Mapping[str, Callable[[Store], bool]] = {
 }
 """Whether a state of the graph lacks what a mode needs."""
 
-
 _LACKS = {"contexts": "no contexts of chunks", "tree": "no tree of summaries"}
 
 

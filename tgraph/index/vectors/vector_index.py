@@ -66,12 +66,7 @@ def build(
     and has it. ``progress`` is told how many of the new texts are done, and of how many; ``sink``
     gets the embedder's calls. Errors are the embedder's.
     """
-    texts: dict[bytes, str] = {}
-    wanted: set[tuple[str, bytes]] = set()
-    for iri, text in items:
-        digest = text_hash(text)
-        texts[digest] = text
-        wanted.add((iri, digest))
+    texts, wanted = _by_hash(items)
     known = _rows_by_text(previous) if previous and previous.agent == embedder.agent else {}
     fresh = {digest: text for digest, text in texts.items() if digest not in known}
     matrix, places = _embed(embedder, fresh, progress, sink)
@@ -80,6 +75,19 @@ def build(
     elif known:
         matrix, places = _embed(embedder, texts, progress, sink)
     return _arrange(kind, embedder, sorted(wanted), matrix, places, parameters)
+
+
+def _by_hash(
+    items: Iterable[tuple[str, str]],
+) -> tuple[dict[bytes, str], set[tuple[str, bytes]]]:
+    """The texts by their hashes, and which hashes each IRI has."""
+    texts: dict[bytes, str] = {}
+    wanted: set[tuple[str, bytes]] = set()
+    for iri, text in items:
+        digest = text_hash(text)
+        texts[digest] = text
+        wanted.add((iri, digest))
+    return texts, wanted
 
 
 def revise(
@@ -97,12 +105,7 @@ def revise(
     added, until these and those that nothing has any more are an eighth. None where the embedder's
     dimension has changed.
     """
-    texts: dict[bytes, str] = {}
-    wanted: set[tuple[str, bytes]] = set()
-    for iri, text in items:
-        digest = text_hash(text)
-        texts[digest] = text
-        wanted.add((iri, digest))
+    texts, wanted = _by_hash(items)
     known = _rows_of_texts(previous, texts)
     fresh = {digest: text for digest, text in texts.items() if digest not in known}
     matrix, places = _embed(embedder, fresh, progress, sink)
