@@ -17,7 +17,7 @@ from functools import partial
 from pathlib import Path
 
 from tgraph.engine.checks import PATIENCE, HealthFinding
-from tgraph.engine.index.embeddings import cache_reports
+from tgraph.engine.index.embeddings import cache_reports, tables_of
 from tgraph.engine.open_collection import OpenCollection
 from tgraph.engine.progress import OnProgress, Progress
 from tgraph.errors import DamagedStoreError, StoreError, TgraphError
@@ -26,10 +26,8 @@ from tgraph.index.lookup_table import load_table, tabulate
 from tgraph.index.reports.report_cache import load_report_cache, save_report_cache
 from tgraph.index.sources import Texts
 from tgraph.index.vectors.items import KINDS, items_of
-from tgraph.index.vectors.vector_index import build, load
+from tgraph.index.vectors.vector_index import VectorSet, build, load
 from tgraph.models.reply_cache import CacheFolder
-from tgraph.retrieve.search.network import keep_network
-from tgraph.retrieve.subgraph import keep_hubs
 from tgraph.store.files import disk_errors, exclusive, sync_folder
 from tgraph.store.folder import CollectionFolder
 from tgraph.store.oxigraph import OxigraphStore
@@ -192,11 +190,10 @@ def _mend_lookups(opened: OpenCollection, store: OxigraphStore, generation: int)
     if table is not None:
         table.close()
         return HealthFinding("ok", "look-ups", "whole")
-    with closing(tabulate(store, opened.librarian)) as table:
-        keep_hubs(table, Texts(store, opened.librarian))
-        with suppress(StoreError):
-            vectors = {kind: load(folder, kind, generation=generation) for kind in KINDS}
-            keep_network(table, store, vectors)
+    vectors: dict[str, VectorSet] = {}
+    with suppress(StoreError):
+        vectors = {kind: load(folder, kind, generation=generation) for kind in KINDS}
+    with closing(tables_of(store, opened.librarian, vectors)) as table:
         table.save(folder, generation)
     return HealthFinding("mended", "look-ups", "made anew of the store")
 

@@ -21,7 +21,7 @@ from tgraph.index.communities.communities import read_community
 from tgraph.index.communities.partition import DEFAULT_CUTTING
 from tgraph.index.entity_network import EntityNetwork, read_network
 from tgraph.index.evidence import EvidenceReader
-from tgraph.index.lookup_table import load_table, tabulate
+from tgraph.index.lookup_table import LookupTable, load_table, tabulate
 from tgraph.index.reports.report import report_on
 from tgraph.index.reports.report_cache import (
     ReportCache,
@@ -35,6 +35,7 @@ from tgraph.index.summary_tree import standing_tree
 from tgraph.index.vectors.items import KINDS, PLURALS, items_of
 from tgraph.index.vectors.vector_index import VectorSet, build, compacted, revise
 from tgraph.index.vectors.vector_index import load as load_vectors
+from tgraph.librarian import Librarian
 from tgraph.models.base import Embedder
 from tgraph.models.reply_cache import CachedEmbedder
 from tgraph.models.tokens import DEFAULT_ENCODING, encoding_for
@@ -143,10 +144,22 @@ def consolidate(ledger: Ledger, store: Store) -> None:
     table = load_table(folder, generation)
     if table is None or sets.keys() != set(KINDS):
         return
-    with closing(table), closing(tabulate(store, ledger.librarian, table)) as fresh:
-        keep_network(fresh, store, sets)
-        keep_hubs(fresh, Texts(store, ledger.librarian))
+    with closing(table), closing(tables_of(store, ledger.librarian, sets, table)) as fresh:
         fresh.save(folder, generation)
+
+
+def tables_of(
+    store: Store,
+    librarian: Librarian,
+    vectors: Mapping[str, VectorSet],
+    before: LookupTable | None = None,
+) -> LookupTable:
+    """The tables of a store, made anew with what takes vectors, where there are ``vectors``."""
+    table = tabulate(store, librarian, before)
+    keep_hubs(table, Texts(store, librarian))
+    if vectors:
+        keep_network(table, store, vectors)
+    return table
 
 
 def grow_tree_anew(context: IndexContext, ledger: Ledger) -> None:
