@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 
 from pyoxigraph import Literal, NamedNode, Triple
@@ -33,6 +33,7 @@ class StandingEvidence:
         self._stands = stands
         self._weigh = weigh
         self._evidence: dict[tuple[str, str], list[Properties]] = {}
+        self._read: dict[NamedNode, Properties] = {}
         self._chunks: dict[str, dict[str, Triple]] = {}
 
     def of_entity(self, entity: str) -> list[Properties]:
@@ -57,25 +58,30 @@ class StandingEvidence:
     ) -> set[str]:
         """What evidence that has the term by one of the properties has by the wanted ones."""
         return {
-            value(other.object)
+            value(found)
             for name in names
-            for quad in self._store.match(None, name, term, v.SOURCE_GRAPH)
+            for item in self._with(name, term)
             for predicate in wanted
-            for other in self._store.match(quad.subject, predicate, None, v.SOURCE_GRAPH)
+            for found in item.get(_last_part(predicate.value), ())
         }
+
+    def _with(self, name: NamedNode, term: Term) -> Iterator[Properties]:
+        """The evidence that has the term by the property, standing or not, in the order of IRIs."""
+        quads = self._store.match(None, name, term, v.SOURCE_GRAPH)
+        for subject in sorted((quad.subject for quad in quads), key=str):
+            assert isinstance(subject, NamedNode)
+            if subject not in self._read:
+                self._read[subject] = properties_of(self._store, subject)
+            yield self._read[subject]
 
     def _of(self, role: str, subject: str) -> list[Properties]:
         key = role, subject
         if key not in self._evidence:
-            quads = self._store.match(None, v.tg(role), NamedNode(subject), v.SOURCE_GRAPH)
-            subjects = sorted((quad.subject for quad in quads), key=str)
-            items = (self._standing(subject) for subject in subjects)
+            items = map(self._standing, self._with(v.tg(role), NamedNode(subject)))
             self._evidence[key] = [item for item in items if item is not None]
         return self._evidence[key]
 
-    def _standing(self, subject: object) -> Properties | None:
-        assert isinstance(subject, NamedNode)
-        found = properties_of(self._store, subject)
+    def _standing(self, found: Properties) -> Properties | None:
         if "wasDerivedFrom" not in found or not self._stands(found["wasDerivedFrom"][0].value):
             return None
         return self._weigh(found) if self._weigh else found

@@ -19,6 +19,7 @@ from tgraph.engine.index.phase import IndexContext, Made, Phase
 from tgraph.errors import UsageError
 from tgraph.index.communities.communities import (
     FoundCommunities,
+    StatementReader,
     community_names,
     community_quads,
     find_communities,
@@ -28,6 +29,7 @@ from tgraph.index.communities.communities import (
     read_community,
     state_communities,
     stated_quads,
+    statement_reader,
     with_edges,
 )
 from tgraph.index.communities.given import given_hierarchies, named, standing_given, were_given
@@ -54,7 +56,6 @@ from tgraph.index.reports.report import (
     report_on,
     report_subjects,
 )
-from tgraph.index.reports.report_cache import writer_of_reports
 from tgraph.index.sources import Texts
 from tgraph.model import Agent, Community, CommunityReport
 from tgraph.models.base import CallSink
@@ -277,8 +278,9 @@ def write_reports(context: IndexContext, known: Mapping[str, CommunityReport] | 
         communities = list(filter(None, (read_community(store, name) for name in sorted(touched))))
         reports = ((name, report_on(store, name)) for name in touched)
         standing = {name: report for name, report in reports if report}
-    communities = with_edges(store, communities)
-    phase = _ReportPhase(context, communities, standing, known or standing)
+    said = statement_reader(store)
+    communities = with_edges(store, communities, said)
+    phase = _ReportPhase(context, communities, standing, known or standing, said)
     levels = groupby(sorted(communities, key=lambda c: (-c.level, c.iri)), lambda c: c.level)
     phase.begin(len(communities))
     for _, level in levels:
@@ -292,8 +294,8 @@ def _touched_communities(context: IndexContext) -> set[str] | None:
     and those whose report is a fallback: what the others' reports show did not change. None where
     that isn't known, or others wrote them."""
     store, keys, changed = context.copy.store, context.changes.keys, context.changes.communities
-    before, context.changes.writer = _writer_before(context), _writer(context)
-    if keys is None or changed is None or before != context.changes.writer:
+    writer = context.changes.makers.reports = _writer(context)
+    if keys is None or changed is None or context.makers_before.reports != writer:
         return None
     found = changed | fallbacks(store)
     for resource in keys.resources:
@@ -313,11 +315,6 @@ def _writer(context: IndexContext) -> str:
 def _encoding(context: IndexContext) -> str:
     agent = context.parts.report_writer.agent
     return encoding_for(agent.name) if agent.kind == "model" else DEFAULT_ENCODING
-
-
-def _writer_before(context: IndexContext) -> str:
-    folder, pointer = context.ledger.folder, read_pointer(context.ledger.folder)
-    return writer_of_reports(folder.vectors, pointer.generation) if pointer else ""
 
 
 def reported(communities: Sequence[Community], context: IndexContext) -> Sequence[Community]:
@@ -346,6 +343,7 @@ class _ReportPhase(Phase[ReportContext, ReportDraft, ReportWriter]):
         communities: Sequence[Community],
         standing: Mapping[str, CommunityReport],
         known: Mapping[str, CommunityReport],
+        said: StatementReader,
     ) -> None:
         super().__init__(context, context.parts.report_writer)
         store = context.copy.store
@@ -354,11 +352,12 @@ class _ReportPhase(Phase[ReportContext, ReportDraft, ReportWriter]):
         self._standing = standing
         keyed = ((report_key_of(store, r.iri), r) for r in known.values() if self.by_model)
         self._known = {key: report for key, report in keyed if key}
-        self._reader = DetailReader(store, Texts(store, context.librarian), context.evidence)
+        texts = Texts(store, context.librarian)
+        self._reader = DetailReader(store, texts, context.evidence, said)
         self._sizes = Sizes(_encoding(context))
         self._budget = context.settings.reports.max_input_tokens - self.maker.overhead
         self._made: dict[str, CommunityReport] = {}
-        self._given = GivenReports(store, Texts(store, context.librarian))
+        self._given = GivenReports(store, texts)
         if self._budget < LEAST_BUDGET:
             raise UsageError(
                 f"The prompt community_report leaves {self._budget:,} tokens for what it shows.",

@@ -35,6 +35,7 @@ from tgraph.index.prepended_metadata import preface_quad, standing_prefaces, sto
 from tgraph.index.sources import (
     Texts,
     document_of_chunk,
+    lexical_documents,
     standing_chunks,
     standing_documents,
     text_value,
@@ -98,7 +99,7 @@ def derive(context: IndexContext, touched: Touched, started: datetime) -> Derive
     copy, summariser = context.copy, context.parts.summariser
     descriptions = Descriptions(copy.store, summariser.key if summariser else None)
     if summariser:
-        touch_unsummarised(copy.store, touched)
+        _touch_undescribed(context, summariser.key, touched)
     tied = update_cooccurrences(context, touched)
     fit = update_fit(context, touched)
     standing = standing_documents(copy.store)
@@ -120,6 +121,14 @@ def derive(context: IndexContext, touched: Touched, started: datetime) -> Derive
     copy.add(merges)
     found = (tied.entities, tied.relationships) if tied else (0, 0)
     return Derived(len(change.merged), descriptions.pending, *found)
+
+
+def _touch_undescribed(context: IndexContext, summariser: str, touched: Touched) -> None:
+    """Touch what has several descriptions side by side, unless who summarises now did before."""
+    store = context.copy.store
+    if context.makers_before.descriptions != summariser or lexical_documents(store):
+        touch_unsummarised(store, touched)
+    context.changes.makers.descriptions = summariser
 
 
 def update_prefaces(context: IndexContext) -> None:

@@ -28,7 +28,6 @@ from tgraph.index.reports.report_cache import (
     load_report_cache,
     read_report_cache,
     save_report_cache,
-    writer_of_reports,
 )
 from tgraph.index.sources import Texts
 from tgraph.index.summary_tree import standing_tree
@@ -177,10 +176,9 @@ def _shelve(context: IndexContext, ledger: Ledger, generation: int) -> None:
     before = load_report_cache(folder, pointer.generation) if pointer else None
     known = _reports_of(context, before)
     shelf = cache_reports(context.copy.store, context.evidence, context.parts, before, known)
-    writer = context.changes.writer
-    if not writer and pointer:
-        writer = writer_of_reports(folder, pointer.generation)
-    save_report_cache(context.copy.vectors, generation, shelf, writer)
+    makers = context.changes.makers
+    makers.reports = makers.reports or context.makers_before.reports
+    save_report_cache(context.copy.vectors, generation, shelf, makers)
 
 
 def _reports_of(context: IndexContext, before: ReportCache | None) -> ReportCache:

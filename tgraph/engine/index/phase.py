@@ -23,6 +23,7 @@ from tgraph.index.entity_network import EntityNetwork
 from tgraph.index.evidence import EvidenceReader, StoredEvidence, left_out
 from tgraph.index.knowledge import Touched
 from tgraph.index.lookup_table import LazyTable, LookupTable
+from tgraph.index.reports.report_cache import Makers, makers_of
 from tgraph.index.sources import Texts, lexical_documents, standing_documents
 from tgraph.librarian import Librarian
 from tgraph.model import Agent, Prompt
@@ -30,6 +31,7 @@ from tgraph.models.base import CallSink, Embedder
 from tgraph.record.activities import Authorship, agent_quads
 from tgraph.record.merges import standing_merges
 from tgraph.record.recorder import RunRecord
+from tgraph.store.snapshot import read_pointer
 from tgraph.store.writer import WorkingCopy
 
 
@@ -37,15 +39,15 @@ from tgraph.store.writer import WorkingCopy
 class RunChanges:
     """What a run changed, as far as that is known: the ``keys`` of what is derived, the ``network``
     of entities, the ``communities`` that are new or gone and all that were ``divided`` with them,
-    those whose report was looked at, and who was the ``writer`` of reports. Where it isn't, all
-    that is derived is made anew."""
+    those whose report was looked at, and the ``makers``. Where it isn't, all that is derived is
+    made anew."""
 
     keys: ChangedKeys | None = None
     network: EntityNetwork | None = None
     communities: set[str] | None = field(default_factory=set)
     divided: set[str] = field(default_factory=set)
     reported: set[str] | None = None
-    writer: str = ""
+    makers: Makers = field(default_factory=Makers)
 
 
 @dataclass(frozen=True)
@@ -82,6 +84,12 @@ class IndexContext(RunSetup):
         return not lexical_documents(self.copy.store).isdisjoint(
             standing_documents(self.copy.store)
         )
+
+    @property
+    def makers_before(self) -> Makers:
+        """Who made what was derived of the knowledge that the run began with."""
+        folder, pointer = self.ledger.folder, read_pointer(self.ledger.folder)
+        return makers_of(folder.vectors, pointer.generation) if pointer else Makers()
 
     def note_changes(self, touched: Touched) -> None:
         """From here on it is known what the run changed: the evidence of what is ``touched``, and

@@ -8,7 +8,7 @@ relationship ties to another has none.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import chain
@@ -26,6 +26,7 @@ from tgraph.store.statements import Statements, Writer, edge_of, iri
 _PROPERTIES = (v.RDF_TYPE, v.RDFS_LABEL, v.tg("level"), v.tg("member"), v.tg("parent"))
 _NAMED, _LETTERS = 3, 60
 _HEAVIEST = 1e9
+_EDGE = v.tg("Edge")
 
 
 class Relationship(NamedTuple):
@@ -255,8 +256,28 @@ class _Stated:
         return Community(name, self.level, members, (), self.parent, children)
 
 
-def with_edges(store: Store, communities: Sequence[Community]) -> tuple[Community, ...]:
-    """The communities with their edges."""
+StatementReader = Callable[[str], Sequence[Quad]]
+"""What knowledge says of a resource."""
+
+KEPT_STATEMENTS = 50_000
+"""Resources whose statements are kept: those of the communities that a change of a page touches."""
+
+
+def statement_reader(store: Store) -> StatementReader:
+    """Reads what knowledge says of a resource, and keeps it for who asks again."""
+
+    @lru_cache(maxsize=KEPT_STATEMENTS)
+    def read(resource: str) -> Sequence[Quad]:
+        return tuple(store.match(NamedNode(resource), None, None, v.KNOWLEDGE_GRAPH))
+
+    return read
+
+
+def with_edges(
+    store: Store, communities: Sequence[Community], said: StatementReader | None = None
+) -> tuple[Community, ...]:
+    """The communities with their edges; ``said`` is who reads the store."""
+    said = said or statement_reader(store)
     found: dict[str, list[str]] = {community.iri: [] for community in communities}
     of_entity: dict[str, set[str]] = {}
     for community in communities:
@@ -264,22 +285,22 @@ def with_edges(store: Store, communities: Sequence[Community]) -> tuple[Communit
             of_entity.setdefault(member, set()).add(community.iri)
     relations = set(instances(store, "Relation"))
     for member, within in of_entity.items():
-        for edge, other in _edges_from(store, member, of_entity, relations):
+        for edge, other in _edges_from(said, member, of_entity, relations):
             for name in within & of_entity[other]:
                 found[name].append(edge)
     return tuple(replace(one, edges=tuple(sorted(found[one.iri]))) for one in communities)
 
 
 def _edges_from(
-    store: Store, entity: str, others: Container[str], relations: Container[NamedNode]
+    said: StatementReader, entity: str, others: Container[str], relations: Container[NamedNode]
 ) -> Iterator[tuple[str, str]]:
     """The edges of knowledge from the entity to one of the others, each with that."""
-    for quad in store.match(NamedNode(entity), None, None, v.KNOWLEDGE_GRAPH):
+    for quad in said(entity):
         other = value(quad.object) if isinstance(quad.object, NamedNode) else entity
         if other == entity or other not in others or quad.predicate not in relations:
             continue
         edge = edge_of(quad.triple)
-        if next(store.match(NamedNode(edge), v.RDF_TYPE, v.tg("Edge"), v.KNOWLEDGE_GRAPH), None):
+        if any(q.predicate == v.RDF_TYPE and q.object == _EDGE for q in said(edge)):
             yield edge, other
 
 

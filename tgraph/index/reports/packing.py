@@ -7,15 +7,16 @@ has no room is counted.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
-from itertools import islice
+from itertools import chain, islice
 
 from pyoxigraph import Literal, NamedNode, Triple
 
 from tgraph import vocabulary as v
+from tgraph.index.communities.communities import StatementReader, statement_reader
 from tgraph.index.evidence import EvidenceReader
 from tgraph.index.knowledge import claims_of, is_statement
 from tgraph.index.reports.context import (
@@ -34,7 +35,7 @@ from tgraph.index.reports.context import (
 )
 from tgraph.index.sources import Texts, document_of_chunk, standing_documents, value
 from tgraph.model import Claim, Community, Edge
-from tgraph.store.base import Store
+from tgraph.store.base import Store, Term
 
 CENTRAL = 10
 """The most linked entities are shown even where sub-reports stand for them."""
@@ -97,11 +98,23 @@ class _Packing:
         self._entities = {entity.iri: entity for entity in details.entities}
         self._edges = {edge.iri: edge for edge in details.edges}
         self._claims = {claim.iri: claim for claim in details.claims}
+        self._parts_of: dict[str, Parts] = {
+            **{iri: entity_parts(entity) for iri, entity in self._entities.items()},
+            **{iri: edge_parts(edge) for iri, edge in self._edges.items()},
+            **{iri: claim_parts(claim) for iri, claim in self._claims.items()},
+        }
+        self._ends = {iri: frozenset(edge.ends) for iri, edge in self._edges.items()}
+        self._edges_at, self._claims_of = defaultdict(list), defaultdict(list)
+        for iri, ends in self._ends.items():
+            for end in ends:
+                self._edges_at[end].append(iri)
+        for claim in details.claims:
+            self._claims_of[claim.subject].append(claim.iri)
         self._central = [entity.iri for entity in details.entities[:CENTRAL]]
         self._reports: list[SubReport] = []
         self._uses: Counter[Hashable] = Counter()
         self.cost = 0
-        for parts in self._parts(self._entities, self._edges, self._claims):
+        for parts in self._parts_of.values():
             self._add(parts)
 
     def context(self) -> ReportContext:
@@ -116,17 +129,17 @@ class _Packing:
     def size_of(self, community: Community) -> int:
         """What the details of a sub-community cost by themselves."""
         parts: dict[Hashable, str] = {}
-        for own in self._parts(*self._inside(set(community.members))):
-            parts.update(own)
+        for iri in chain(*self._inside(community.members)):
+            parts.update(self._parts_of[iri])
         return sum(map(self._cost, parts.values()))
 
     def replace(self, child: Child) -> None:
         """Let the child's report stand for its details, unless that saves nothing."""
-        entities, edges, claims = self._inside(set(child.community.members))
+        entities, edges, claims = self._inside(child.community.members)
         entities = [iri for iri in entities if iri not in self._central]
         report = SubReport(child.report)
         before = self.cost
-        removed = list(self._parts(entities, edges, claims))
+        removed = [self._parts_of[iri] for iri in chain(entities, edges, claims)]
         for parts in removed:
             self._remove(parts)
         self._add(report_parts(report))
@@ -161,23 +174,16 @@ class _Packing:
             squeeze.claim(claim)
         return squeeze.context(self.context())
 
-    def _inside(self, members: set[str]) -> tuple[list[str], list[str], list[str]]:
+    def _inside(self, members: Sequence[str]) -> tuple[list[str], list[str], list[str]]:
         """What is shown of the members alone: entities, edges and claims."""
+        within = set(members)
+        around = dict.fromkeys(edge for member in members for edge in self._edges_at[member])
+        about = (claim for member in members for claim in self._claims_of[member])
         return (
-            [iri for iri in self._entities if iri in members],
-            [iri for iri, edge in self._edges.items() if members.issuperset(edge.ends)],
-            [iri for iri, claim in self._claims.items() if claim.subject in members],
+            [iri for iri in members if iri in self._entities],
+            [iri for iri in around if iri in self._edges and within >= self._ends[iri]],
+            [iri for iri in about if iri in self._claims],
         )
-
-    def _parts(
-        self, entities: Iterable[str], edges: Iterable[str], claims: Iterable[str]
-    ) -> Iterator[Parts]:
-        for iri in entities:
-            yield entity_parts(self._entities[iri])
-        for iri in edges:
-            yield edge_parts(self._edges[iri])
-        for iri in claims:
-            yield claim_parts(self._claims[iri])
 
     def _add(self, parts: Parts) -> None:
         for key, text in parts.items():
@@ -269,6 +275,7 @@ QUOTES = 2
 AT_ONCE = 5_000
 """Edges whose evidence is looked up together."""
 
+_SUMMARY = v.tg("summary")
 _EVIDENCE = 5
 """The evidence that an entity's descriptions are traced to, at most."""
 
@@ -281,8 +288,16 @@ class DetailReader:
     while the rest of the graph grows.
     """
 
-    def __init__(self, store: Store, texts: Texts, evidence: EvidenceReader) -> None:
+    def __init__(
+        self,
+        store: Store,
+        texts: Texts,
+        evidence: EvidenceReader,
+        said: StatementReader | None = None,
+    ) -> None:
+        """``said`` is who reads knowledge, by default whoever is made here."""
         self._store = store
+        self._said = said or statement_reader(store)
         self._texts = texts
         self._places = evidence
         self._standing = standing_documents(store)
@@ -343,7 +358,7 @@ class DetailReader:
 
     def _attributes(self, members: Iterable[str]) -> Iterable[Edge | None]:
         for member in members:
-            for quad in self._store.match(NamedNode(member), None, None, v.KNOWLEDGE_GRAPH):
+            for quad in self._said(member):
                 if isinstance(quad.object, Literal) and is_statement(quad.predicate):
                     yield self._edge(quad.triple)
 
@@ -363,11 +378,11 @@ class DetailReader:
     # --- entities ---
 
     def _read_entity(self, iri: str) -> EntityDetail:
-        types = self._store.match(NamedNode(iri), v.RDF_TYPE, None, v.KNOWLEDGE_GRAPH)
+        types = self._values_of(iri, v.RDF_TYPE)
         named = sorted(
-            self._label(quad.object.value)
-            for quad in types
-            if isinstance(quad.object, NamedNode) and quad.object != v.tg("Entity")
+            self._label(kind.value)
+            for kind in types
+            if isinstance(kind, NamedNode) and kind != v.tg("Entity")
         )
         described = self._texts_of(iri, v.tg("description"))
         summary = self._summary(iri)
@@ -407,12 +422,15 @@ class DetailReader:
 
     def _summary(self, iri: str) -> str:
         """The summary that the description is, which is derived from evidence; empty for none."""
-        found = self._store.match(NamedNode(iri), v.tg("summary"), None, v.KNOWLEDGE_GRAPH)
-        return next((q.object.value for q in found if isinstance(q.object, NamedNode)), "")
+        found = self._values_of(iri, _SUMMARY)
+        return next((term.value for term in found if isinstance(term, NamedNode)), "")
 
     def _texts_of(self, iri: str, predicate: NamedNode) -> list[str]:
-        found = self._store.match(NamedNode(iri), predicate, None, v.KNOWLEDGE_GRAPH)
-        return sorted(quad.object.value for quad in found if isinstance(quad.object, Literal))
+        found = self._values_of(iri, predicate)
+        return sorted(term.value for term in found if isinstance(term, Literal))
+
+    def _values_of(self, iri: str, predicate: NamedNode) -> Iterator[Term]:
+        return (quad.object for quad in self._said(iri) if quad.predicate == predicate)
 
 
 def _claim(claim: Claim) -> ClaimDetail:

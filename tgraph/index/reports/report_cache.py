@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import zlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -39,20 +39,31 @@ class ReportCache:
     tokens: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
 
 
+@dataclass(slots=True)
+class Makers:
+    """Who wrote all reports that are no fallback, and who gave all that has several descriptions
+    one; empty where that isn't known."""
+
+    reports: str = ""
+    descriptions: str = ""
+
+
 def read_report_cache(store: Store) -> ReportCache:
     """What the store says; nothing is counted."""
     return ReportCache(read_communities(store, edges=False), read_reports(store))
 
 
-def save_report_cache(folder: Path, generation: int, shelf: ReportCache, writer: str = "") -> None:
+def save_report_cache(
+    folder: Path, generation: int, shelf: ReportCache, makers: Makers | None = None
+) -> None:
     """Keep it in the folder, atomically and durably, as of a generation of the knowledge, with who
-    wrote all that are no fallback (empty: that isn't known).
+    made that.
 
     Raises ``StoreError`` where the disk fails.
     """
     text = json.dumps(_packed(shelf), ensure_ascii=False, separators=(",", ":"))
     body = zlib.compress(text.encode())
-    head = _head(generation, body) | {"writer": writer}
+    head = {**_head(generation, body), "makers": asdict(makers or Makers())}
     with disk_errors():
         write_atomic(folder / FILE, json.dumps(head).encode() + b"\n" + body)
 
@@ -68,14 +79,14 @@ def load_report_cache(folder: Path, generation: int) -> ReportCache | None:
     return None
 
 
-def writer_of_reports(folder: Path, generation: int) -> str:
-    """Who wrote the reports of that generation; empty where that isn't known."""
+def makers_of(folder: Path, generation: int) -> Makers:
+    """Who made what is derived in that generation, as far as the folder knows."""
     try:
         with (folder / FILE).open("rb") as file:
             head = json.loads(file.readline())
-        return str(head["writer"]) if head["generation"] == generation else ""
+        return Makers(**head["makers"]) if head["generation"] == generation else Makers()
     except (OSError, ValueError, KeyError, TypeError):
-        return ""
+        return Makers()
 
 
 def _head(generation: int, body: bytes) -> dict[str, int]:
