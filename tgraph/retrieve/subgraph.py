@@ -8,17 +8,18 @@ the right one may be far down by meaning alone.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from hashlib import sha256
-from itertools import chain
+from itertools import accumulate, chain, pairwise
 from typing import TYPE_CHECKING
 
 from pyoxigraph import NamedNode
 
 from tgraph import vocabulary as v
 from tgraph.errors import UsageError, nearest_names
+from tgraph.index.changed_keys import ChangedKeys
 from tgraph.index.evidence import EvidenceReader
 from tgraph.index.graph_source import EdgeAttributes, Edges, StoredGraph, statement_of
 from tgraph.index.knowledge import is_statement
@@ -401,16 +402,20 @@ def _fused(likeness: NDArray[float64], shared: NDArray[float64]) -> NDArray[int6
     return near[np.argsort(-worth[near], kind="stable")]
 
 
-def keep_hubs(table: LookupTable, texts: Texts, changed: Collection[str] | None = None) -> None:
+def keep_hubs(table: LookupTable, texts: Texts, changed: ChangedKeys | None = None) -> None:
     """Put the entities that are hubs into the tables, or those of the ``changed`` ones: a row each,
     which depends on the entity's edges and their evidence."""
     evidence = EvidenceReader(table, texts, lambda error: None)  # who asks is told of doubts
-    wanted = None if changed is None else set(changed)
+    wanted = None if changed is None else set(changed.resources)
     hubs = [e for e in sorted(table.degrees(KEPT_HUB)) if wanted is None or e in wanted]
+    other = changed.edges if changed else ()
     known: dict[str, tuple[bytes, ...]] = {}
     rows = []
     for start in range(0, len(hubs), _HUBS):
         around = {entity: table.edges_at(entity) for entity in hubs[start : start + _HUBS]}
+        for entity in around if changed else ():
+            kept = _words_in(table.hub(entity)).items()
+            known |= {edge: words for edge, words in kept if edge not in other}
         missing = [e for e in dict.fromkeys(chain(*around.values())) if e not in known]
         known |= _words_of(missing, evidence)
         rows += [
@@ -418,7 +423,21 @@ def keep_hubs(table: LookupTable, texts: Texts, changed: Collection[str] | None 
             for entity, edges in around.items()
             if len(edges) > KEPT_HUB and all(map(_EDGE_IRI.fullmatch, edges))
         ]
-    table.put("hub", rows, changed)
+    table.put("hub", rows, wanted)
+
+
+def _words_in(row: tuple[bytes, bytes, bytes, bytes] | None) -> dict[str, tuple[bytes, ...]]:
+    """What a row was made of."""
+    if row is None:
+        return {}
+    edges, places, sizes, terms = row
+    ends = list(accumulate((8 * n for n in memoryview(sizes).cast("H")), initial=0))
+    marks = [terms[begin:end] for begin, end in pairwise(ends)]
+    split, prefix = list(accumulate(places, initial=0)), _EDGE.decode()
+    return {
+        f"{prefix}{edges[_DIGEST * n : _DIGEST * (n + 1)].hex()}": tuple(marks[begin:end])
+        for n, (begin, end) in enumerate(pairwise(split))
+    }
 
 
 def _words_of(edges: Sequence[str], evidence: EvidenceReader) -> dict[str, tuple[bytes, ...]]:

@@ -87,7 +87,7 @@ def _keep(context: IndexContext, sets: Mapping[str, VectorSet]) -> None:
     table, store = context.table(), context.copy.store
     changed = None if table.newer is None else context.changes.keys
     keep_network(table, store, sets, changed)
-    keep_hubs(table, Texts(store, context.librarian), changed.resources if changed else None)
+    keep_hubs(table, Texts(store, context.librarian), changed)
 
 
 def _embedded(context: IndexContext, kind: str, previous: VectorSet | None) -> VectorSet:
