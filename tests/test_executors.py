@@ -17,10 +17,11 @@ import pytest
 from click.testing import CliRunner
 
 from tests.chunks import chunk_of
+from tests.endpoints import free_port
 from tests.workers import knowledge, snapshot
 from tgraph.cli.main import cli
 from tgraph.engine.index.workers import Workers
-from tgraph.errors import UsageError
+from tgraph.errors import EndpointError, UsageError
 from tgraph.executors import DaskExecutor, ProcessExecutor, WorkerDiedError
 from tgraph.extract.embedded import EmbeddedExtractor
 from tgraph.extract.fast import FastExtractor
@@ -109,6 +110,20 @@ def test_what_is_no_cluster_is_said_with_the_remedy() -> None:
     for address in ("10.0.0.7:8786", "ray://h:1", "dask://h", "dask://h:x", "dask://h:1/x"):
         with pytest.raises(UsageError, match=r"dask://HOST:PORT"):
             DaskExecutor(address)
+
+
+def test_a_cluster_that_is_not_there_is_an_endpoint_that_cant_be_reached(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tgraph.executors._PATIENCE", 0.5)
+    with pytest.raises(EndpointError, match="Start it: dask scheduler"):
+        DaskExecutor(f"dask://127.0.0.1:{free_port()}")
+    (tmp_path / "a.txt").write_text(CHUNKS[0].text)
+    with distributed.LocalCluster(n_workers=0, dashboard_address="127.0.0.1:0") as empty:
+        call = ["index", str(tmp_path / "a.txt"), "-q", "-r", str(tmp_path / "g")]
+        result = CliRunner().invoke(cli, [*call, "--executor", address_of(empty)])
+    assert result.exit_code == 5, result.output
+    assert "has no worker. Start some: dask worker tcp://" in result.output
 
 
 # --- makers whose work is sent ---

@@ -14,7 +14,7 @@ from queue import LifoQueue
 from typing import Any, BinaryIO, ParamSpec, TypeVar
 from urllib.parse import urlsplit
 
-from tgraph.errors import UsageError
+from tgraph.errors import EndpointError, UsageError
 from tgraph.isolation import start
 
 P = ParamSpec("P")
@@ -150,8 +150,8 @@ class DaskExecutor(Executor):
     """The workers of a Dask cluster, each of which has tgraph installed, in the same version.
     ``processes`` and ``slots`` count its workers and the tasks that these do at the same time.
 
-    ``UsageError`` where the extra ``dask`` isn't installed, or no scheduler with a worker answers
-    at ``dask://HOST:PORT``.
+    ``UsageError`` where the extra ``dask`` isn't installed or the address is none,
+    ``EndpointError`` where no scheduler with a worker answers at ``dask://HOST:PORT``.
     """
 
     def __init__(self, address: str) -> None:
@@ -163,7 +163,7 @@ class DaskExecutor(Executor):
         try:
             self._client = client(server, timeout=_PATIENCE, set_as_default=False)
         except OSError as error:
-            raise UsageError(
+            raise EndpointError(
                 f"No Dask scheduler answers at {address}.", "Start it: dask scheduler"
             ) from error
         try:
@@ -171,7 +171,7 @@ class DaskExecutor(Executor):
         except TimeoutError as error:
             self._client.close()
             remedy = f"Start some: dask worker {server}"
-            raise UsageError(f"The Dask cluster at {address} has no worker.", remedy) from error
+            raise EndpointError(f"The Dask cluster at {address} has no worker.", remedy) from error
         threads = self._client.nthreads()
         self.processes, self.slots = len(threads), sum(threads.values())
         self._executor: Executor = self._client.get_executor(pure=False)

@@ -17,7 +17,7 @@ from functools import cached_property, lru_cache, partial
 from threading import Lock
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from tgraph.errors import TgraphError, UsageError
+from tgraph.errors import TgraphError
 from tgraph.executors import DaskExecutor, ProcessExecutor
 from tgraph.model import Agent
 from tgraph.models.base import Call, CallSink, Embedder, no_sink
@@ -109,11 +109,12 @@ class Workers:
 
     def _pickled(self, maker: object) -> bytes | None:
         """None for what can't be told to others, such as a model that a program made itself.
-        ``UsageError`` where the rate limits are too small to be shared."""
+        ``UsageError`` where the rate limits are too small to be shared, ``EndpointError`` where
+        there is no cluster."""
         try:
             with shared_by(self._cluster.processes if self.is_cluster else 1):
                 return pickle.dumps(maker, pickle.HIGHEST_PROTOCOL)
-        except UsageError:
+        except TgraphError:
             raise
         except Exception:
             return None
