@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from rich.progress import TaskID
 
 
+_WIDE = 80
+"""Columns in which the tokens of a stage have room beside its bar."""
+
+
 @contextmanager
 def show_progress(quiet: bool) -> Iterator[tuple[OnProgress, OnMessage]]:
     """Bars on stderr where somebody watches it, otherwise a line a stage."""
@@ -34,11 +38,12 @@ def show_progress(quiet: bool) -> Iterator[tuple[OnProgress, OnMessage]]:
     )
     from rich.progress import Progress as Bars
 
+    tokens = [TextColumn("{task.fields[usage]}")] if target.width >= _WIDE else []
     bars = Bars(
         TextColumn("{task.description:<12}"),
         BarColumn(bar_width=None),
         MofNCompleteColumn(),
-        TextColumn("{task.fields[usage]}"),
+        *tokens,
         TimeElapsedColumn(),
         TimeRemainingColumn(),
         console=target,
