@@ -21,6 +21,7 @@ from tests.workers import open_graph
 from tgraph import vocabulary as v
 from tgraph.cli.main import cli
 from tgraph.engine.graph import KnowledgeGraph
+from tgraph.engine.progress import Progress
 from tgraph.errors import EndpointError, QueryError, StoreError, UsageError
 from tgraph.explain.audit.named_audits import find_audit, list_audits, run_audit
 from tgraph.explain.export.publishing import CURSOR, data_update, publish
@@ -82,11 +83,16 @@ def test_everything_is_there_and_once_more_changes_nothing(
     assert (done.before, done.classic, done.anew) == (0, False, False)
     assert done.after == graph.integrity().sequence
     assert quads(there) == set(graph.read().match())
-    assert graph.publish(empty.update_url).quads == 0
+    seen: list[Progress] = []
+    assert graph.publish(empty.update_url, progress=seen.append).quads == 0
     index(graph, tmp_path, a="Ernest Shackleton led Nimrod Expedition.\n")
     graph.ask("Who led the Nimrod Expedition?")
     graph.retract(str(tmp_path / "b.txt"), reason="withdrawn")
-    more = graph.publish(empty.update_url)
+    more = graph.publish(empty.update_url, progress=seen.append)
+    assert {each.total for each in seen} == {0, more.quads}
+    assert seen[1].done == 0
+    assert seen[-1].done == more.quads
+    assert len(seen) > 4, "each request is told of"
     assert more.before == done.after < more.after
     assert quads(there) == set(graph.read().match())
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import click
 
 from tgraph.cli.options import common, settings_of
-from tgraph.cli.running import command, opened
+from tgraph.cli.running import ResumableCommand, command, opened
 from tgraph.cli.terminal import many, print_json, say
 
 
-@command("publish")
+@command("publish", cls=ResumableCommand)
 @click.option("--to", metavar="URL", help="Where the store takes SPARQL updates.")
 @click.option("--query-url", metavar="URL", help="Where it takes queries, if not beside it.")
 @click.option("--user", metavar="NAME", help="Who writes there (password: publish.password).")

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 import click
 
 from tgraph.cli.options import common
-from tgraph.cli.running import command, opened
+from tgraph.cli.running import ResumableCommand, command, opened
 from tgraph.cli.terminal import many, print_json, say
 
 if TYPE_CHECKING:
     from tgraph.engine.replicas import Shipment
 
 
-@command("ship")
+@command("ship", cls=ResumableCommand)
 @click.argument("url")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @click.option("-q", "--quiet", is_flag=True, help="No progress.")
@@ -39,7 +39,7 @@ def ship(url: str, as_json: bool, quiet: bool) -> None:
     _tell(done, "Shipped", "taken in", as_json=as_json)
 
 
-@command("follow")
+@command("follow", cls=ResumableCommand)
 @click.argument("url")
 @click.option("--every", type=click.FloatRange(min=1), metavar="SECONDS", help="Go on following.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object a round.")

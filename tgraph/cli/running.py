@@ -53,6 +53,12 @@ class Command(click.Command):
             context.exit(tell_failure(error))
 
 
+class ResumableCommand(Command):
+    """One whose work is on record where it is done, so that another call goes on with it."""
+
+    interrupted = "Interrupted. The same command goes on from here."
+
+
 def tell_failure(error: Exception) -> int:
     """Say in one sentence what failed, with a traceback where that is wanted; the exit code."""
     if common_option("debug") or os.environ.get("TGRAPH_DEBUG"):

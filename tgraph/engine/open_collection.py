@@ -225,8 +225,10 @@ class OpenCollection:
         found, known = (row[0] if row else {} for row in (rows, own))
         url, held = self.settings.store.url, text_of(found.get("generation")) or "no"
         if held == text_of(known.get("generation")) and found["head"] != known["head"]:
-            problem = f"{url} holds another graph."
-        elif held != str(knowledge.generation):
+            raise StoreError(
+                f"{url} holds another graph.", "Set store.url to where this one is published."
+            )
+        if held != str(knowledge.generation):
             problem = (
                 f"{url} holds {'no generation' if held == 'no' else f'generation {held}'} of the"
                 f" graph, which is at generation {knowledge.generation}."

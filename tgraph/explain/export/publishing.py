@@ -98,12 +98,12 @@ def publish(
     if anew:
         writer.clear(chains)
         new, published = entries, 0
+    total = sum(map(writer.size, new))
     for done, entry in enumerate(new):
-        progress(done, len(new))
-        writer.write(entry)
+        writer.write(entry, lambda sent: progress(sent, total))
         if done in (0, len(new) - 1):
             _check_arrived(endpoint, entry)
-    progress(len(new), len(new))
+    progress(total, total)
     return Publication(endpoint.update_url, published, len(entries), writer.sent, plain, anew)
 
 
@@ -160,17 +160,27 @@ class _Publisher:
         self._plain = plain
         self.sent = 0
 
-    def write(self, entry: ChainEntry) -> None:
-        """What the entry seals, then the entry itself together with the cursor."""
+    def size(self, entry: ChainEntry) -> int:
+        """How many quads are sent for an entry."""
+        if entry.kind == "batch":
+            key = self._rewritings.hash_of(entry.subject, entry.hash)
+            sealed = sum(line[:1] in (b"-", b"+") for line in self._librarian.lines(key))
+        else:
+            sealed = sum(1 for _ in self._store.match(None, None, None, NamedNode(entry.subject)))
+        return sealed + len(entry.quads)
+
+    def write(self, entry: ChainEntry, sent: Callable[[int], None]) -> None:
+        """What the entry seals, then the entry itself together with the cursor; ``sent`` is told
+        how many quads were, of all entries."""
         catalogue = catalogue_of(entry)
         if entry.kind == "batch":
             self._endpoint.update(_unfinished(catalogue))
             key = self._rewritings.hash_of(entry.subject, entry.hash)
-            self._send("DELETE", self._quads(key, b"-"))
-            self._send("INSERT", self._quads(key, b"+"))
+            self._send("DELETE", self._quads(key, b"-"), sent)
+            self._send("INSERT", self._quads(key, b"+"), sent)
         else:
             bundle = NamedNode(entry.subject)
-            self._send("INSERT", self._store.match(None, None, None, bundle))
+            self._send("INSERT", self._store.match(None, None, None, bundle), sent)
         inserted = data_update("INSERT", self._seen(entry.quads))
         cursor = _cursor(catalogue, entry, _CLASSIC if self._plain else _TERMS)
         self._endpoint.update(f"{inserted};\n{_forget(catalogue)};\n{cursor}")
@@ -191,9 +201,10 @@ class _Publisher:
         while block := "".join(islice(lines, AT_ONCE)):
             yield from read_nquads(block)
 
-    def _send(self, what: str, quads: Iterable[Quad]) -> None:
+    def _send(self, what: str, quads: Iterable[Quad], sent: Callable[[int], None]) -> None:
         rest = iter(quads)
         while block := list(islice(rest, AT_ONCE)):
+            sent(self.sent)
             self._endpoint.update(data_update(what, self._seen(block)))
             self.sent += len(block)
 
