@@ -22,7 +22,13 @@ from tests.workers import collection, copy_graph, open_graph
 from tgraph.cli.main import cli
 from tgraph.engine import replicas
 from tgraph.engine.graph import KnowledgeGraph
-from tgraph.errors import EndpointError, TgraphError, UsageError, VerificationError
+from tgraph.errors import (
+    EndpointError,
+    TgraphError,
+    UnknownNameError,
+    UsageError,
+    VerificationError,
+)
 from tgraph.store.base import Store
 from tgraph.store.journal import Journal, read_journal
 
@@ -100,6 +106,8 @@ def test_what_a_replica_records_comes_back_and_is_chained(
     caught_up(tmp_path / "r", url)
     with open_graph(tmp_path / "r") as kg:
         asked = kg.ask("Who led the Terra Nova Expedition?")
+        with pytest.raises(UnknownNameError, match="once the writer has chained it"):
+            kg.trace(asked.session)
         assert kg.follow(url).journals == 1
         assert kg.follow(url).journals == 0
     assert graph.ship(url).journals == 1
@@ -401,6 +409,29 @@ def test_a_round_asks_for_what_changed_and_lists_nothing_else(
             }
             assert followed.total() < shipped.total() < 20
             index(graph, tmp_path, **{name: f"Explorer {name}x led Party {name}y.\n"})
+
+
+def test_a_folder_is_the_same_however_it_is_named(
+    graph: KnowledgeGraph, url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    graph.ship("shipped")
+    caught_up(tmp_path / "r", "shipped/")
+    monkeypatch.chdir("/")
+    assert caught_up(tmp_path / "r", url) == quads(graph.read())
+    with open_graph(tmp_path / "r") as kg, pytest.raises(UsageError, match="is a replica of"):
+        kg.follow("shipped")
+
+
+def test_a_folder_that_cant_be_written_is_one_that_cant_be_reached(
+    graph: KnowledgeGraph, url: str
+) -> None:
+    lock = Path(url) / ".lock"
+    lock.mkdir(parents=True)
+    with pytest.raises(EndpointError, match="shipped can't be reached: Is a directory"):
+        graph.ship(url)
+    lock.rmdir()
+    assert graph.ship(url).entries
 
 
 def test_storage_may_be_anything_that_fsspec_knows(graph: KnowledgeGraph, tmp_path: Path) -> None:

@@ -31,7 +31,13 @@ from pyoxigraph import Literal, NamedNode, Quad
 
 from tgraph import vocabulary as v
 from tgraph.engine.open_collection import OpenCollection
-from tgraph.errors import EndpointError, TgraphError, UsageError, VerificationError
+from tgraph.errors import (
+    EndpointError,
+    StoreError,
+    TgraphError,
+    UsageError,
+    VerificationError,
+)
 from tgraph.explain.integrity.entries import ChainEntry, entries_after, entry_of, stated
 from tgraph.explain.integrity.erasures import Rewritings
 from tgraph.models.concurrency import together
@@ -116,11 +122,12 @@ class Storage:
         except (ValueError, ImportError) as error:
             remedy = "Name a folder, or a URL whose package is installed."
             raise UsageError(f"{url!r} can't be used: {error}.", remedy) from error
-        self.url = url
+        self._is_local = self._files.protocol in ("file", ("file", "local"))
+        self.url = str(self._base) if self._is_local else url
+        """The same wherever a command runs, so that a replica knows whom it follows."""
         self._files.use_listings_cache = False
         if "s3" in self._files.protocol:
             self._files.retries = 1  # botocore tries again too: 25 times its patience is hours
-        self._is_local = self._files.protocol in ("file", ("file", "local"))
         self._at_once = _TRANSFERS if getattr(self._files, "async_impl", False) else 1
 
     def each(self, names: Sequence[str], work: Callable[[str], bool], progress: Progress) -> int:
@@ -212,20 +219,24 @@ class Storage:
         """What goes wrong with a storage, as one error: each package has its own."""
         try:
             yield
-        except TgraphError:
-            raise
-        except PermissionError as error:
-            raise EndpointError(
-                f"{self.url} refuses access: {_reason(error)}.", "Check the credentials."
-            ) from error
         except Exception as error:
-            raise EndpointError(
-                f"{self.url} can't be reached: {_reason(error)}.",
-                "Nothing is lost: the next time goes on from here.",
-            ) from error
+            found = error.__cause__ if isinstance(error, StoreError) else error
+            if found is None or isinstance(found, TgraphError):
+                raise
+            raise self._failure(found) from error
+
+    def _failure(self, error: BaseException) -> EndpointError:
+        if isinstance(error, PermissionError):
+            return EndpointError(
+                f"{self.url} refuses access: {_reason(error)}.", "Check the credentials."
+            )
+        return EndpointError(
+            f"{self.url} can't be reached: {_reason(error)}.",
+            "Nothing is lost: the next time goes on from here.",
+        )
 
 
-def _reason(error: Exception) -> str:
+def _reason(error: BaseException) -> str:
     """What is wrong, in one line."""
     said = getattr(error, "strerror", None) or str(error) or type(error).__name__
     return " ".join(str(said).split()).rstrip(".")
@@ -703,7 +714,7 @@ def follow(opened: OpenCollection, url: str, progress: Progress) -> Shipment:
 
 def _end_for_reader(storage: Storage, known: Position) -> _LogEnd:
     """Where the log ends, which is not before where a replica is."""
-    if known.url not in ("", storage.url):
+    if known.url not in ("", storage.url) and Storage(known.url).url != storage.url:
         raise UsageError(f"This is a replica of {known.url}.", "Follow that.")
     end = _LogEnd.read(storage)
     if end is None and known.number:
@@ -737,11 +748,12 @@ class _Following:
             self._remember(position)
             with self._opened.ledger.open() as (store, _):
                 for reached, segment in _segments(storage, position, last):
-                    progress(reached.number, last.number)
+                    progress(reached.number - 1, last.number)
                     self._carry_out(store, segment)
                     derived = segment.header["derived"]
                 self._put_derived(derived)
                 self._opened.ledger.publish(store)
+            progress(last.number, last.number)
         self._remember(last)
         self._forget()
         handed = self._hand_over()
@@ -822,9 +834,9 @@ class _Following:
         try:
             content = gzip.decompress(self._storage.read(CONTENTS, key))
         except (OSError, EOFError, zlib.error) as error:
-            raise VerificationError(f"The content {key} can't be read.", _AGAIN) from error
+            raise self._damaged(f"The content {key}", "can't be read") from error
         if sha256(content).hexdigest() != key:
-            raise VerificationError(f"The content {key} is another one.", _AGAIN)
+            raise self._damaged(f"The content {key}", "is another one")
         self._librarian.put(content)
         return True
 
@@ -860,15 +872,18 @@ class _Following:
         try:
             data = gzip.decompress(self._storage.read(DERIVED, key))
         except (OSError, EOFError, zlib.error) as error:
-            raise VerificationError(f"The file {name} can't be read.", _AGAIN) from error
+            raise self._damaged(f"The file {name}", "can't be read") from error
         if sha256(data).hexdigest() != key:
-            raise VerificationError(f"The file {name} is another one.", _AGAIN)
+            raise self._damaged(f"The file {name}", "is another one")
         return data
 
     def _wrong(self, told: Mapping[str, str], what: str) -> VerificationError:
         return VerificationError(
             f"{told['subject']} in the log at {self._storage.url} {what}.", _AGAIN
         )
+
+    def _damaged(self, what: str, how: str) -> VerificationError:
+        return VerificationError(f"{what} at {self._storage.url} {how}.", _AGAIN)
 
     # --- what was recorded here ---
 

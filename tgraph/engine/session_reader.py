@@ -10,7 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from tgraph import vocabulary as v
-from tgraph.errors import UsageError
+from tgraph.errors import UnknownNameError, UsageError
 
 if TYPE_CHECKING:
     from tgraph.engine.open_collection import OpenCollection
@@ -24,6 +24,18 @@ if TYPE_CHECKING:
     from tgraph.retrieve.base import Rank
     from tgraph.settings import Settings
     from tgraph.store.base import Store
+    from tgraph.store.folder import CollectionFolder
+
+
+_WAITING = (
+    "What was asked at this replica is seen once the writer has chained it: run `tgraph follow`"
+    " here, `tgraph ship` there, and `tgraph follow` again."
+)
+
+
+def _has_unchained(folder: CollectionFolder) -> bool:
+    """Whether it is a replica with sessions that its writer has not chained yet."""
+    return folder.replica.exists() and any(folder.journals.glob("*.journal"))
 
 
 class SessionReader:
@@ -33,9 +45,16 @@ class SessionReader:
         self._opened = opened
 
     def find(self, name: str) -> SessionSummary:
+        """The session of a name. ``UnknownNameError`` for any other; of a replica it says of
+        sessions that only this machine knows how they get on record."""
         from tgraph.explain.trace.sessions import find_session
 
-        return find_session(self._opened.read(), self._opened.catalogue, name)
+        try:
+            return find_session(self._opened.read(), self._opened.catalogue, name)
+        except UnknownNameError as error:
+            if not _has_unchained(self._opened.folder):
+                raise
+            raise UnknownNameError(error.message, f"{error.remedy} {_WAITING}") from error
 
     def trace(self, session: str) -> Trace:
         from tgraph.explain.trace.reader import read_trace
