@@ -19,12 +19,14 @@ Weigh = Callable[[Properties], Properties | None]
 """What a piece of evidence counts for; None where it does not count."""
 
 _VAGUE_TYPES = frozenset({"", "concept", "thing"})
+_ENTITY = v.tg("entity")
 KEYS = (v.tg("nameKey"), v.tg("aliasKey"))
 
 
 class StandingEvidence:
-    """Reads evidence from the source graph, each piece once. ``stands`` tells whether a chunk's
-    document still stands, ``weigh`` what evidence counts for that does not count as it is."""
+    """Reads evidence from the source graph, that of entities once. ``stands`` tells whether a
+    chunk's document still stands, ``weigh`` what evidence counts for that does not count as it
+    is."""
 
     def __init__(
         self, store: Store, stands: Callable[[str], bool], weigh: Weigh | None = None
@@ -32,21 +34,23 @@ class StandingEvidence:
         self._store = store
         self._stands = stands
         self._weigh = weigh
-        self._evidence: dict[tuple[str, str], list[Properties]] = {}
+        self._evidence: dict[str, list[Properties]] = {}
         self._read: dict[NamedNode, Properties] = {}
         self._chunks: dict[str, dict[str, Triple]] = {}
 
     def of_entity(self, entity: str) -> list[Properties]:
         """The standing evidence of an entity of the texts, in the order of its IRIs."""
-        return self._of("entity", entity)
+        if entity not in self._evidence:
+            self._evidence[entity] = self._of(_ENTITY, entity)
+        return self._evidence[entity]
 
     def of_edge(self, edge: str) -> list[Properties]:
         """The standing evidence of an edge of the texts, in the order of its IRIs."""
-        return self._of("edge", edge)
+        return self._of(v.tg("edge"), edge)
 
     def of_claim(self, claim: str) -> list[Properties]:
         """The standing evidence of a claim, in the order of its IRIs."""
-        return self._of("claim", claim)
+        return self._of(v.tg("claim"), claim)
 
     def claims_naming(self, entity: str) -> set[str]:
         """The claims about the entity, by the name that the texts have for it."""
@@ -70,16 +74,16 @@ class StandingEvidence:
         quads = self._store.match(None, name, term, v.SOURCE_GRAPH)
         for subject in sorted((quad.subject for quad in quads), key=str):
             assert isinstance(subject, NamedNode)
-            if subject not in self._read:
-                self._read[subject] = properties_of(self._store, subject)
-            yield self._read[subject]
+            found = self._read.get(subject)
+            if found is None:
+                found = properties_of(self._store, subject)
+                if "entity" in found:  # an edge is asked for once, an entity for much beside it
+                    self._read[subject] = found
+            yield found
 
-    def _of(self, role: str, subject: str) -> list[Properties]:
-        key = role, subject
-        if key not in self._evidence:
-            items = map(self._standing, self._with(v.tg(role), NamedNode(subject)))
-            self._evidence[key] = [item for item in items if item is not None]
-        return self._evidence[key]
+    def _of(self, role: NamedNode, subject: str) -> list[Properties]:
+        items = map(self._standing, self._with(role, NamedNode(subject)))
+        return [item for item in items if item is not None]
 
     def _standing(self, found: Properties) -> Properties | None:
         if "wasDerivedFrom" not in found or not self._stands(found["wasDerivedFrom"][0].value):
@@ -89,15 +93,15 @@ class StandingEvidence:
     def keys_of(self, entity: str) -> set[str]:
         """The names and aliases that evidence gives the entity or gave it: what does not stand any
         more may have kept others apart, or together."""
-        return self._beside((v.tg("entity"),), NamedNode(entity), KEYS)
+        return self._beside((_ENTITY,), NamedNode(entity), KEYS)
 
     def entities_with(self, key: str) -> set[str]:
         """The entities that some evidence, standing or not, gives this name or alias."""
-        return self._beside(KEYS, Literal(key), (v.tg("entity"),))
+        return self._beside(KEYS, Literal(key), (_ENTITY,))
 
     def same_as(self, entity: str) -> set[str]:
         """What evidence, standing or not, calls the same as the entity, or calls the entity."""
-        node, entities, same = NamedNode(entity), (v.tg("entity"),), (v.tg("same"),)
+        node, entities, same = NamedNode(entity), (_ENTITY,), (v.tg("same"),)
         return self._beside(entities, node, same) | self._beside(same, node, entities)
 
     # --- edges of the texts ---
