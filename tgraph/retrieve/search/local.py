@@ -138,6 +138,13 @@ def match_by_vector(
     More are looked at than are kept, since some are excluded. ``UsageError`` for a name to include
     or exclude that no entity has; to exclude, filters may have left out who has it.
     """
+    return labelled(_matched(question, settings, context), context.graph)
+
+
+def _matched(
+    question: Question, settings: LocalSearchSettings, context: Context
+) -> list[EntityMatch]:
+    """As ``match_by_vector``, without labels."""
     included = [entities_named(name, context) for name in settings.include]
     excluded = {
         entity
@@ -163,7 +170,7 @@ def match_by_vector(
             found.setdefault(
                 entity, EntityMatch(entity, "", question.text, max(0.0, score), "vector")
             )
-    return labelled(list(found.values()), context.graph)
+    return list(found.values())
 
 
 def claim_item(claim: Claim) -> Item:
@@ -467,7 +474,7 @@ class LocalOrders:
             return
         count = max(1, len(context.vectors["entity"]))
         wide = own.model_copy(update={"top_k_entities": count, "oversampling": 1})
-        order = [match.entity for match in match_by_vector(self.question, wide, context)]
+        order = [match.entity for match in _matched(self.question, wide, context)]
         name, most = "top-k-entities", len(self.matches)
         why = f"entities by likeness to {self.what}, of which the first {most} were taken ({name})"
         yield RankedOrder(name, most, order, leading, why, self._who)
