@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Protocol
@@ -187,21 +187,16 @@ def evidence_of(store: Store, parts: Sequence[str], most: int = sys.maxsize) -> 
     one.
 
     A way is the shortest one from the part (included) through sub-reports and their findings, by
-    ``prov:wasDerivedFrom`` alone; nearest evidence first. One query for each step on the longest
-    that is needed.
+    ``prov:wasDerivedFrom`` alone; nearest evidence first. Sub-reports are read some at a time, for
+    all parts in one query, and no more of them than are needed.
     """
     origins: dict[str, list[str]] = {}
-    seen = {part: {part} for part in parts}
-    below: dict[str, Collection[str]] = {part: [part] for part in parts}
-    while below:
-        _read_origins(store, {each for level in below.values() for each in level}, origins)
-        for part, level in list(below.items()):
-            found = {origin for each in level for origin in origins[each]} - seen[part]
-            seen[part] |= found
-            below[part] = [each for each in found if not each.startswith(_EVIDENCE)]
-            if not below[part] or sum(e.startswith(_EVIDENCE) for e in seen[part]) >= most:
-                del below[part]
-    return {part: dict(islice(_ways(part, origins).items(), most)) for part in parts}
+    walks = {part: _Walk(part, most) for part in parts}
+    wanted = set(parts)
+    while wanted:
+        _read_origins(store, wanted, origins)
+        wanted = {item for walk in walks.values() for item in walk.go_on(origins)}
+    return {part: dict(islice(walk.found.items(), most)) for part, walk in walks.items()}
 
 
 def _read_origins(store: Store, wanted: Iterable[str], origins: dict[str, list[str]]) -> None:
@@ -213,19 +208,45 @@ def _read_origins(store: Store, wanted: Iterable[str], origins: dict[str, list[s
         origins[text_of(row["item"])].append(text_of(row["origin"]))
 
 
-def _ways(part: str, origins: Mapping[str, Sequence[str]]) -> Ways:
-    found: Ways = {}
-    seen = {part}
-    queue: list[tuple[str, ...]] = [(part,)]
-    for way in queue:
-        for origin in sorted(origins.get(way[-1], ())):
-            if origin.startswith(_EVIDENCE):
-                found.setdefault(origin, way)
-            elif origin not in seen:
-                seen.add(origin)
-                queue.append((*way, origin))
-    return found
+@dataclass(slots=True)
+class _Walk:
+    """The way down from a part, breadth first, as far as it has been gone."""
 
+    part: str
+    most: int
+    found: Ways = field(default_factory=dict)
+    _queue: list[tuple[str, ...]] = field(default_factory=list)
+    _seen: set[str] = field(default_factory=set)
+    _gone: int = 0
+    _asked: int = 0
+
+    def __post_init__(self) -> None:
+        self._queue.append((self.part,))
+        self._seen.add(self.part)
+
+    def go_on(self, origins: Mapping[str, Sequence[str]]) -> list[str]:
+        """Go as far as the origins are known; those that are needed next, none at the end."""
+        while self._gone < len(self._queue) and len(self.found) < self.most:
+            way = self._queue[self._gone]
+            if way[-1] not in origins:
+                lacking = self.most - len(self.found)
+                self._asked = max(2 * self._asked, 1 + lacking // _LIKELY)
+                return [each[-1] for each in self._queue[self._gone : self._gone + self._asked]]
+            self._take(way, origins[way[-1]])
+            self._gone += 1
+        return []
+
+    def _take(self, way: tuple[str, ...], origins: Sequence[str]) -> None:
+        for origin in sorted(origins):
+            if origin.startswith(_EVIDENCE):
+                self.found.setdefault(origin, way)
+            elif origin not in self._seen:
+                self._seen.add(origin)
+                self._queue.append((*way, origin))
+
+
+_LIKELY = 25
+"""Pieces of evidence that a sub-report is taken to add."""
 
 _EVIDENCE = f"{v.URN}evidence:"
 
