@@ -20,6 +20,7 @@ Weigh = Callable[[Properties], Properties | None]
 
 _VAGUE_TYPES = frozenset({"", "concept", "thing"})
 _ENTITY = v.tg("entity")
+_EVIDENCE = f"{v.URN}evidence:"
 KEYS = (v.tg("nameKey"), v.tg("aliasKey"))
 
 
@@ -130,6 +131,8 @@ class StandingEvidence:
         if chunk.value not in self._chunks:
             found: dict[str, Triple] = {}
             for part in self._store.match(None, v.prov("wasDerivedFrom"), chunk, v.SOURCE_GRAPH):
+                if value(part.subject).startswith(_EVIDENCE):  # which contains nothing
+                    continue
                 contained = self._store.match(part.subject, v.tg("contains"), None, v.SOURCE_GRAPH)
                 for quad in contained:
                     triple = self.triple(value(quad.object))

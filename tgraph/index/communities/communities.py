@@ -285,23 +285,27 @@ def with_edges(
             of_entity.setdefault(member, set()).add(community.iri)
     relations = set(instances(store, "Relation"))
     for member, within in of_entity.items():
-        for edge, other in _edges_from(said, member, of_entity, relations):
-            for name in within & of_entity[other]:
-                found[name].append(edge)
+        for triple, other in _edges_from(said, member, of_entity, relations):
+            both = within & of_entity[other]
+            if both and _is_edge(said, edge := edge_of(triple)):
+                for name in both:
+                    found[name].append(edge)
     return tuple(replace(one, edges=tuple(sorted(found[one.iri]))) for one in communities)
 
 
 def _edges_from(
     said: StatementReader, entity: str, others: Container[str], relations: Container[NamedNode]
-) -> Iterator[tuple[str, str]]:
-    """The edges of knowledge from the entity to one of the others, each with that."""
+) -> Iterator[tuple[Triple, str]]:
+    """What knowledge states of the entity and one of the others, each with that."""
     for quad in said(entity):
         other = value(quad.object) if isinstance(quad.object, NamedNode) else entity
         if other == entity or other not in others or quad.predicate not in relations:
             continue
-        edge = edge_of(quad.triple)
-        if any(q.predicate == v.RDF_TYPE and q.object == _EDGE for q in said(edge)):
-            yield edge, other
+        yield quad.triple, other
+
+
+def _is_edge(said: StatementReader, edge: str) -> bool:
+    return any(q.predicate == v.RDF_TYPE and q.object == _EDGE for q in said(edge))
 
 
 def isolated_entities(store: Store) -> tuple[str, ...]:
