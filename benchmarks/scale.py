@@ -88,24 +88,33 @@ def _word(chance: random.Random) -> str:
 
 
 def write_corpus(folder: Path, edges: int) -> list[str]:
-    """Documents that say about so many edges below ``folder``, and one more page beside it; the
-    names, those first that are said most."""
+    """Documents that say about so many edges below ``folder``, and two more pages beside it: one of
+    the names that are said most, and one as the documents are. The names, those first that are said
+    most."""
     chance = random.Random(SEED)
     known = names(max(20, edges // EDGES_FOR_NAME), chance)
     weights = list(accumulate(1 / (place + 10) for place in range(len(known))))
     patterns = templates()
     said, document, number = 0, [], 0
     folder.mkdir(parents=True)
-    while said < edges:
+
+    def sentence() -> tuple[str, int]:
         parts = chance.choice(patterns)
         drawn = chance.choices(known, cum_weights=weights, k=len(parts) - 1)
-        document.append("".join(a + b for a, b in zip(parts, [*drawn, ""], strict=True)).strip())
-        said += sum(one != other for one, other in pairwise(drawn))
+        text = "".join(a + b for a, b in zip(parts, [*drawn, ""], strict=True)).strip()
+        return text, sum(one != other for one, other in pairwise(drawn))
+
+    while said < edges:
+        text, count = sentence()
+        document.append(text)
+        said += count
         if len(document) == SENTENCES or said >= edges:
             (folder / f"{number:06d}.txt").write_text(" ".join(document) + "\n", "utf-8")
             document, number = [], number + 1
     page = " ".join(f"{a} met {b} in {c}." for a, b, c in zip(known, known[3:], known[9:]))  # noqa: B905
-    (folder.parent / "page.txt").write_text(page[:4000].rpartition(".")[0] + ".\n", "utf-8")
+    usual = " ".join(sentence()[0] for _ in range(SENTENCES))
+    for name, text in (("page.txt", page), ("usual.txt", usual)):
+        (folder.parent / name).write_text(text[:4000].rpartition(".")[0] + ".\n", "utf-8")
     return known
 
 
@@ -200,10 +209,11 @@ def graph_question(graph: KnowledgeGraph, question: str, mode: str) -> float:
 
 
 def change(folder: Path) -> dict[str, float]:
-    """One page more, one document taken back, and the whole record checked."""
+    """Two pages more, one document taken back, and the whole record checked."""
     told: dict[str, float] = {}
     with opened(folder) as graph:
-        _, told["one page more"] = _timed(lambda: graph.index([folder / "page.txt"]))
+        _, told["one page more"] = _timed(lambda: graph.index([folder / "usual.txt"]))
+        _, told["one of the commonest names"] = _timed(lambda: graph.index([folder / "page.txt"]))
         _, told["a retraction"] = _timed(
             lambda: graph.retract("000000.txt", reason="a measurement")
         )
