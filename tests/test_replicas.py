@@ -119,6 +119,14 @@ def test_what_a_replica_records_comes_back_and_is_chained(
     assert graph.ship(url).journals == 0
 
 
+def test_texts_may_have_what_some_take_for_the_end_of_a_line(
+    graph: KnowledgeGraph, url: str, tmp_path: Path
+) -> None:
+    graph.ask("Who led the Terra\u2028Nova\u0085Expedition?\u2029", history=())
+    graph.ship(url)
+    assert caught_up(tmp_path / "r", url) == quads(graph.read())
+
+
 def test_a_forged_journal_is_not_taken_in(graph: KnowledgeGraph, url: str, tmp_path: Path) -> None:
     graph.ship(url)
     caught_up(tmp_path / "r", url)

@@ -23,6 +23,7 @@ from functools import partial
 from hashlib import sha256
 from heapq import merge
 from importlib import import_module
+from io import BytesIO
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -247,21 +248,33 @@ def _reason(error: BaseException) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _LogSegment:
-    """A stretch of the log: a header, and of each entry its quads and those of its bundle."""
+    """A stretch of the log: a header, and of each entry its quads and those of its bundle. It is
+    held as it is ``packed``: of its entries there is one in memory at a time."""
 
     header: Mapping[str, Any]
-    entries: Sequence[Mapping[str, str]]
-
-    def packed(self) -> bytes:
-        lines = [self.header, *self.entries]
-        text = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
-        return gzip.compress(text.encode("utf-8", "surrogatepass"), 6, mtime=0)
+    packed: bytes
 
     @classmethod
     def unpacked(cls, data: bytes) -> _LogSegment:
-        text = gzip.decompress(data).decode("utf-8", "surrogatepass")
-        header, *entries = map(json.loads, text.splitlines())
-        return cls(header, entries)
+        """Each line of it can be read from here on; raises what gzip and JSON raise otherwise."""
+        lines = _packed_lines(data)
+        header = json.loads(next(lines, ""))
+        for line in lines:
+            json.loads(line)
+        return cls(header, data)
+
+    @property
+    def entries(self) -> Iterator[Mapping[str, str]]:
+        return map(json.loads, islice(_packed_lines(self.packed), 1, None))
+
+
+def _line(said: Mapping[str, Any]) -> bytes:
+    return f"{json.dumps(said, ensure_ascii=False)}\n".encode("utf-8", "surrogatepass")
+
+
+def _packed_lines(data: bytes) -> Iterator[str]:
+    with gzip.open(BytesIO(data), "rt", 9, "utf-8", "surrogatepass", "\n") as lines:
+        yield from lines
 
 
 def _name(number: int) -> str:
@@ -571,8 +584,13 @@ class _Shipping:
         """Write a segment with the entries, after all that it refers to; then the head. False where
         there is a segment already, which is the end now."""
         storage, last = self._storage, self._end
-        told = [self._told(entry, rewritings) for entry in new]
-        contents = sorted({key for each in told for key in self._needed(each)})
+        entries, needed = BytesIO(), set[str]()
+        with gzip.GzipFile(fileobj=entries, mode="wb", compresslevel=6, mtime=0) as packed:
+            for entry in new:
+                told = self._told(entry, rewritings)
+                needed.update(self._needed(told))
+                packed.write(_line(told))
+        contents = sorted(needed)
         self._ship_contents(contents, progress)
         number = last.position.number + 1
         header: dict[str, Any] = {
@@ -586,7 +604,7 @@ class _Shipping:
             "derived": self._ship_derived(),
             "contents": contents,
         }
-        data = _LogSegment(header, told).packed()
+        data = gzip.compress(_line(header), 6, mtime=0) + entries.getvalue()
         position = replace(last.position, number=number, hash=sha256(data).hexdigest())
         is_new = storage.create(LOG, _name(number), data)
         if not is_new:  # by this graph, before an interruption, or by another in this moment
