@@ -283,7 +283,7 @@ def in_classic_view(query: str) -> str:
 
 def _from(text: str) -> str:
     """The query with the published default graph as its own."""
-    plain = "\n".join(line for line in text.splitlines() if not line.startswith("#"))
+    plain = "\n".join(line for line in text.split("\n") if not line.startswith("#"))
     head, _, rest = plain.partition("{")
     asked = head.rstrip().removesuffix("WHERE")
     graphs = f"FROM <{KNOWLEDGE.value}> FROM NAMED <{v.SOURCE_GRAPH.value}>"

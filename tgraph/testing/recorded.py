@@ -118,7 +118,7 @@ def citing(report: str, data: Mapping[str, str]) -> str:
 def _sentences(reply: str) -> list[dict[str, Any]]:
     """The sentences of a recorded answer; none where it isn't one."""
     try:
-        rows = [json.loads(line) for line in reply.splitlines()]
+        rows = [json.loads(line) for line in reply.strip().split("\n")]
     except ValueError:
         return []
     return rows if all(isinstance(row, dict) and "sentence" in row for row in rows) else []
