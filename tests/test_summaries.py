@@ -246,6 +246,11 @@ def test_they_stay_apart_where_the_settings_say_so_until_they_don_t(tmp_path: Pa
     assert corpus.calls == 0
     Corpus(tmp_path / "corpus").take_in(**TEXTS)
     assert corpus.described() == [SUMMARISED]
+    more = {**TEXTS, "d": TEXTS["a"].replace("A Norwegian ship", "A polar ship")}
+    corpus.take_in(**more)
+    assert len(corpus.described()) == 3
+    Corpus(tmp_path / "corpus").take_in(**more)
+    assert corpus.described() == ["A Norwegian ship. A polar ship. A ship of 402 tons."]
 
 
 def test_without_a_model_sentences_are_picked(tmp_path: Path) -> None:
