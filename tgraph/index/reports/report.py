@@ -191,12 +191,12 @@ def evidence_of(store: Store, parts: Sequence[str], most: int = sys.maxsize) -> 
     all parts in one query, and no more of them than are needed.
     """
     origins: dict[str, list[str]] = {}
-    walks = {part: _Walk(part, most) for part in parts}
+    ways = {part: _WayDown(part, most) for part in parts}
     wanted = set(parts)
     while wanted:
         _read_origins(store, wanted, origins)
-        wanted = {item for walk in walks.values() for item in walk.go_on(origins)}
-    return {part: dict(islice(walk.found.items(), most)) for part, walk in walks.items()}
+        wanted = {item for way in ways.values() for item in way.go_on(origins)}
+    return {part: dict(islice(way.found.items(), most)) for part, way in ways.items()}
 
 
 def _read_origins(store: Store, wanted: Iterable[str], origins: dict[str, list[str]]) -> None:
@@ -209,8 +209,8 @@ def _read_origins(store: Store, wanted: Iterable[str], origins: dict[str, list[s
 
 
 @dataclass(slots=True)
-class _Walk:
-    """The way down from a part, breadth first, as far as it has been gone."""
+class _WayDown:
+    """The way from a part to its evidence, breadth first, as far as it has been gone."""
 
     part: str
     most: int
