@@ -21,6 +21,7 @@ from tgraph.errors import EndpointError, UsageError
 from tgraph.explain.export.formats import serialise
 from tgraph.explain.trace.record_quads import classic
 from tgraph.index.communities.communities import read_communities
+from tgraph.index.entity_network import read_network
 from tgraph.index.evidence import stored_evidence
 from tgraph.index.reports.packing import DetailReader
 from tgraph.index.reports.report import evidence, read_reports, report_key_of
@@ -167,7 +168,9 @@ def test_every_edge_and_attribute_of_a_community_is_among_its_details(made):
         store = kg.read()
         communities = read_communities(store)
         texts = Texts(store, kg.librarian)
-        reader = DetailReader(store, texts, stored_evidence(store, texts))
+        reader = DetailReader(
+            store, texts, stored_evidence(store, texts), read_network(store).ties_within
+        )
         read = list(reader.read(communities))
         assert [details.community for details in read] == list(communities)
         for details in read:

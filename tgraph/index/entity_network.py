@@ -24,6 +24,7 @@ from tgraph.index.communities.communities import (
     has_type,
     instances,
     read_relationships,
+    relations_between,
     relationship_weight,
 )
 from tgraph.index.communities.partition import DEFAULT_CUTTING, Cutting, Partition, partition
@@ -78,6 +79,25 @@ class EntityNetwork:
         sizes = np.bincount(connected[connected >= 0])
         inside = connected == sizes.argmax() if len(sizes) else connected < 0
         return set(np.unique(self.partition.parts[inside & (connected >= 0)]).tolist())
+
+    def ties_within(self, entities: Iterable[str]) -> Iterator[Pair]:
+        """The ties between these entities."""
+        import numpy as np
+
+        found = (self.entities.find(entity) for entity in entities)
+        places = np.array(sorted({place for place in found if place is not None}), dtype=np.int32)
+        low = np.searchsorted(self._first_ends, places)
+        high = np.searchsorted(self._first_ends, places, side="right")
+        for place, start, end in zip(places.tolist(), low.tolist(), high.tolist(), strict=True):
+            others = np.intersect1d(self.ends[start:end, 1], places, assume_unique=True)
+            for other in others.tolist():
+                yield self.entities[place], self.entities[other]
+
+    @cached_property
+    def _first_ends(self) -> NDArray[int32]:
+        import numpy as np
+
+        return np.ascontiguousarray(self.ends[:, 0])
 
     def components(self, store: Store, parts: Iterable[int]) -> Iterator[Component]:
         """These parts, with what their entities are called."""
@@ -276,11 +296,10 @@ def _read_ties(store: Store, keys: Keys, pairs: Iterable[Pair]) -> Iterator[tupl
 
 def _weights(store: Store, subject: str, obj: str) -> Iterator[float]:
     """What the edges from one to the other weigh."""
-    for quad in store.match(NamedNode(subject), None, NamedNode(obj), v.KNOWLEDGE_GRAPH):
-        if has_type(store, quad.predicate, "Relation"):
-            weight = relationship_weight(store, quad.triple)
-            if weight is not None:
-                yield weight
+    for triple in relations_between(store, subject, obj):
+        weight = relationship_weight(store, triple)
+        if weight is not None:
+            yield weight
 
 
 def _among(ends: NDArray[Any], keys: Keys, pairs: Iterable[Pair]) -> NDArray[Any]:

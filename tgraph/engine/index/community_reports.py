@@ -19,7 +19,6 @@ from tgraph.engine.index.phase import IndexContext, Made, Phase
 from tgraph.errors import UsageError
 from tgraph.index.communities.communities import (
     FoundCommunities,
-    StatementReader,
     community_names,
     community_quads,
     find_communities,
@@ -29,12 +28,10 @@ from tgraph.index.communities.communities import (
     read_community,
     state_communities,
     stated_quads,
-    statement_reader,
-    with_edges,
 )
 from tgraph.index.communities.given import given_hierarchies, named, standing_given, were_given
 from tgraph.index.communities.leiden import SEED, Clustering
-from tgraph.index.communities.partition import Cutting
+from tgraph.index.communities.partition import DEFAULT_CUTTING, Cutting
 from tgraph.index.entity_network import (
     EntityNetwork,
     changed_network,
@@ -195,6 +192,12 @@ def published_network(context: IndexContext, cutting: Cutting) -> EntityNetwork 
     return load_network(context.ledger.folder.vectors, pointer.generation, cutting)
 
 
+def _network_of(context: IndexContext) -> EntityNetwork:
+    """The network of the knowledge in the working copy, once communities are those of it."""
+    known = context.changes.network or published_network(context, DEFAULT_CUTTING)
+    return known or read_network(context.copy.store)
+
+
 def _compared(
     store: Store,
     network: EntityNetwork,
@@ -278,9 +281,7 @@ def write_reports(context: IndexContext, known: Mapping[str, CommunityReport] | 
         communities = list(filter(None, (read_community(store, name) for name in sorted(touched))))
         reports = ((name, report_on(store, name)) for name in touched)
         standing = {name: report for name, report in reports if report}
-    said = statement_reader(store)
-    communities = with_edges(store, communities, said)
-    phase = _ReportPhase(context, communities, standing, known or standing, said)
+    phase = _ReportPhase(context, communities, standing, known or standing)
     levels = groupby(sorted(communities, key=lambda c: (-c.level, c.iri)), lambda c: c.level)
     phase.begin(len(communities))
     for _, level in levels:
@@ -343,7 +344,6 @@ class _ReportPhase(Phase[ReportContext, ReportDraft, ReportWriter]):
         communities: Sequence[Community],
         standing: Mapping[str, CommunityReport],
         known: Mapping[str, CommunityReport],
-        said: StatementReader,
     ) -> None:
         super().__init__(context, context.parts.report_writer)
         store = context.copy.store
@@ -353,7 +353,9 @@ class _ReportPhase(Phase[ReportContext, ReportDraft, ReportWriter]):
         keyed = ((report_key_of(store, r.iri), r) for r in known.values() if self.by_model)
         self._known = {key: report for key, report in keyed if key}
         texts = Texts(store, context.librarian)
-        self._reader = DetailReader(store, texts, context.evidence, said)
+        self._reader = DetailReader(
+            store, texts, context.evidence, _network_of(context).ties_within
+        )
         self._sizes = Sizes(_encoding(context))
         self._budget = context.settings.reports.max_input_tokens - self.maker.overhead
         self._made: dict[str, CommunityReport] = {}

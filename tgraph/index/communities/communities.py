@@ -8,7 +8,7 @@ relationship ties to another has none.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import chain
@@ -164,6 +164,13 @@ def relationship_weight(store: Store, triple: Triple) -> float | None:
     return 1.0 if has_type(store, node, "Edge") else None
 
 
+def relations_between(store: Store, subject: str, obj: str) -> Iterator[Triple]:
+    """What knowledge states of one entity and the other by its relations."""
+    for quad in store.match(NamedNode(subject), None, NamedNode(obj), v.KNOWLEDGE_GRAPH):
+        if has_type(store, quad.predicate, "Relation"):
+            yield quad.triple
+
+
 def has_type(store: Store, node: NamedNode, kind: str) -> bool:
     """Whether knowledge has the resource as one of this class."""
     quads = store.match(node, v.RDF_TYPE, v.tg(kind), v.KNOWLEDGE_GRAPH)
@@ -256,56 +263,18 @@ class _Stated:
         return Community(name, self.level, members, (), self.parent, children)
 
 
-StatementReader = Callable[[str], Sequence[Quad]]
-"""What knowledge says of a resource."""
-
-KEPT_STATEMENTS = 50_000
-"""Resources whose statements are kept: those of the communities that a change of a page touches."""
-
-
-def statement_reader(store: Store) -> StatementReader:
-    """Reads what knowledge says of a resource, and keeps it for who asks again."""
-
-    @lru_cache(maxsize=KEPT_STATEMENTS)
-    def read(resource: str) -> Sequence[Quad]:
-        return tuple(store.match(NamedNode(resource), None, None, v.KNOWLEDGE_GRAPH))
-
-    return read
-
-
-def with_edges(
-    store: Store, communities: Sequence[Community], said: StatementReader | None = None
-) -> tuple[Community, ...]:
-    """The communities with their edges; ``said`` is who reads the store."""
-    said = said or statement_reader(store)
+def with_edges(store: Store, communities: Sequence[Community]) -> tuple[Community, ...]:
+    """The communities with their edges."""
     found: dict[str, list[str]] = {community.iri: [] for community in communities}
     of_entity: dict[str, set[str]] = {}
     for community in communities:
         for member in community.members:
             of_entity.setdefault(member, set()).add(community.iri)
-    relations = set(instances(store, "Relation"))
-    for member, within in of_entity.items():
-        for triple, other in _edges_from(said, member, of_entity, relations):
-            both = within & of_entity[other]
-            if both and _is_edge(said, edge := edge_of(triple)):
-                for name in both:
-                    found[name].append(edge)
+    for relationship in read_relationships(store):
+        ends = relationship.subject, relationship.object
+        for name in set.intersection(*(of_entity.get(end, set()) for end in ends)):
+            found[name].append(relationship.edge)
     return tuple(replace(one, edges=tuple(sorted(found[one.iri]))) for one in communities)
-
-
-def _edges_from(
-    said: StatementReader, entity: str, others: Container[str], relations: Container[NamedNode]
-) -> Iterator[tuple[Triple, str]]:
-    """What knowledge states of the entity and one of the others, each with that."""
-    for quad in said(entity):
-        other = value(quad.object) if isinstance(quad.object, NamedNode) else entity
-        if other == entity or other not in others or quad.predicate not in relations:
-            continue
-        yield quad.triple, other
-
-
-def _is_edge(said: StatementReader, edge: str) -> bool:
-    return any(q.predicate == v.RDF_TYPE and q.object == _EDGE for q in said(edge))
 
 
 def isolated_entities(store: Store) -> tuple[str, ...]:

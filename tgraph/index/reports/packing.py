@@ -12,11 +12,12 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from itertools import chain, islice
+from typing import NamedTuple
 
-from pyoxigraph import Literal, NamedNode, Triple
+from pyoxigraph import Literal, NamedNode, Quad, Triple
 
 from tgraph import vocabulary as v
-from tgraph.index.communities.communities import StatementReader, statement_reader
+from tgraph.index.communities.communities import relations_between
 from tgraph.index.evidence import EvidenceReader
 from tgraph.index.knowledge import claims_of, is_statement
 from tgraph.index.reports.context import (
@@ -280,6 +281,21 @@ _EVIDENCE = 5
 """The evidence that an entity's descriptions are traced to, at most."""
 
 
+KEPT = 50_000
+"""Edges and entities that are kept for the next level of communities."""
+
+
+TiesWithin = Callable[[Sequence[str]], Iterable[tuple[str, str]]]
+"""Which two of some entities edges are between."""
+
+
+class _StatedEdge(NamedTuple):
+    """An edge, and the summary that its description is; empty for none."""
+
+    edge: Edge
+    summary: str
+
+
 class DetailReader:
     """Reads the details of communities from a store, ordered by importance.
 
@@ -289,45 +305,48 @@ class DetailReader:
     """
 
     def __init__(
-        self,
-        store: Store,
-        texts: Texts,
-        evidence: EvidenceReader,
-        said: StatementReader | None = None,
+        self, store: Store, texts: Texts, evidence: EvidenceReader, ties_within: TiesWithin
     ) -> None:
-        """``said`` is who reads knowledge, by default whoever is made here."""
         self._store = store
-        self._said = said or statement_reader(store)
+        self._ties_within = ties_within
         self._texts = texts
         self._places = evidence
         self._standing = standing_documents(store)
-        self._label = lru_cache(maxsize=None)(
-            lambda iri: next(iter(self._texts_of(iri, v.RDFS_LABEL)), iri)
+        self._label = lru_cache(KEPT)(
+            lambda iri: next(iter(_texts_of(self._said(iri), v.RDFS_LABEL)), iri)
         )
-        self._edge = lru_cache(maxsize=None)(self._read_edge)
-        self._entity = lru_cache(maxsize=None)(self._read_entity)
+        self._said = lru_cache(KEPT)(self._read_statements)
+        self._attributes = lru_cache(KEPT)(self._read_attributes)
+        self._between = lru_cache(KEPT)(self._read_between)
+        self._entity = lru_cache(KEPT)(self._read_entity)
 
     def read(self, communities: Iterable[Community]) -> Iterator[Details]:
-        """Everything about each community: its members, all edges between them, the attributes of
-        its members (edges to literals), and the claims of which they are the subject."""
-        batch: list[tuple[Community, dict[str, Edge]]] = []
+        """Everything about each community, which gets its edges: its members, all edges between
+        them, the attributes of its members (edges to literals), and the claims of which they are
+        the subject."""
+        batch: list[tuple[Community, dict[str, _StatedEdge]]] = []
         size = 0
         for community in communities:
-            edges = [*map(self._edge_of, community.edges), *self._attributes(community.members)]
-            known = {edge.iri: edge for edge in edges if edge is not None}
-            batch.append((community, known))
+            ties = map(self._between, self._ties_within(community.members))
+            edges = {one.edge.iri: one for one in chain.from_iterable(ties)}
+            attributes = chain.from_iterable(map(self._attributes, community.members))
+            known = edges | {one.edge.iri: one for one in attributes}
+            batch.append((replace(community, edges=tuple(sorted(edges))), known))
             size += len(known)
             if size >= AT_ONCE:
                 yield from self._details(batch)
                 batch, size = [], 0
         yield from self._details(batch)
 
-    def _details(self, batch: Sequence[tuple[Community, dict[str, Edge]]]) -> Iterator[Details]:
-        wanted = sorted({iri for _, edges in batch for iri in edges})
+    def _details(
+        self, batch: Sequence[tuple[Community, dict[str, _StatedEdge]]]
+    ) -> Iterator[Details]:
+        wanted = sorted({iri for _, known in batch for iri in known})
         evidence = self._places.of_edges(wanted, QUOTES)
         entities = sorted({member for community, _ in batch for member in community.members})
         claims = claims_of(self._store, self._texts, entities, self._places.doubt)
-        for community, edges in batch:
+        for community, known in batch:
+            edges = {iri: one.edge for iri, one in known.items()}
             ends = {iri: EdgeDetail(edge, 0).ends for iri, edge in edges.items()}
             links = Counter(end for of_edge in ends.values() for end in of_edge)
             rank = {iri: sum(links[end] for end in of_edge) for iri, of_edge in ends.items()}
@@ -338,7 +357,7 @@ class DetailReader:
                 community,
                 tuple(members),
                 tuple(
-                    EdgeDetail(edges[iri], rank[iri], evidence.get(iri, ()), self._summary(iri))
+                    EdgeDetail(edges[iri], rank[iri], evidence.get(iri, ()), known[iri].summary)
                     for iri in ordered
                 ),
                 tuple(
@@ -351,41 +370,43 @@ class DetailReader:
 
     # --- edges ---
 
-    def _edge_of(self, iri: str) -> Edge | None:
-        """The edge behind an IRI; None where knowledge does not hold it any more."""
-        triple = value(self._store, iri, v.RDF_REIFIES)
-        return self._edge(triple) if isinstance(triple, Triple) else None
+    def _read_between(self, pair: tuple[str, str]) -> tuple[_StatedEdge, ...]:
+        """The edges between two entities, both ways."""
+        ways = pair, pair[::-1]
+        triples = (triple for way in ways for triple in relations_between(self._store, *way))
+        return tuple(filter(None, map(self._read_edge, triples)))
 
-    def _attributes(self, members: Iterable[str]) -> Iterable[Edge | None]:
-        for member in members:
-            for quad in self._said(member):
-                if isinstance(quad.object, Literal) and is_statement(quad.predicate):
-                    yield self._edge(quad.triple)
+    def _read_attributes(self, member: str) -> tuple[_StatedEdge, ...]:
+        stated = (quad for quad in self._said(member) if isinstance(quad.object, Literal))
+        triples = (quad.triple for quad in stated if is_statement(quad.predicate))
+        return tuple(filter(None, map(self._read_edge, triples)))
 
-    def _read_edge(self, triple: Triple) -> Edge | None:
+    def _read_edge(self, triple: Triple) -> _StatedEdge | None:
+        """None where knowledge has no such edge."""
         subject, predicate, obj = triple.subject, triple.predicate, triple.object
         assert isinstance(subject, NamedNode)
         assert isinstance(obj, NamedNode | Literal)
-        iri = v.edge_iri(subject, predicate, obj)
-        weights = self._texts_of(iri, v.tg("weight"))
-        if not weights:
+        said = self._read_statements(v.edge_iri(subject, predicate, obj))
+        weights = _texts_of(said, v.tg("weight"))
+        if not weights or v.tg("Edge") not in _values_of(said, v.RDF_TYPE):
             return None
         ends = subject, predicate, obj
         labels = [t.value if isinstance(t, Literal) else self._label(t.value) for t in ends]
-        described = " ".join(self._texts_of(iri, v.tg("description")))
-        return Edge(*ends, labels[0], labels[1], labels[2], float(weights[0]), described)
+        described = " ".join(_texts_of(said, v.tg("description")))
+        edge = Edge(*ends, labels[0], labels[1], labels[2], float(weights[0]), described)
+        return _StatedEdge(edge, _summary(said))
 
     # --- entities ---
 
     def _read_entity(self, iri: str) -> EntityDetail:
-        types = self._values_of(iri, v.RDF_TYPE)
+        said = self._said(iri)
         named = sorted(
             self._label(kind.value)
-            for kind in types
+            for kind in _values_of(said, v.RDF_TYPE)
             if isinstance(kind, NamedNode) and kind != v.tg("Entity")
         )
-        described = self._texts_of(iri, v.tg("description"))
-        summary = self._summary(iri)
+        described = _texts_of(said, v.tg("description"))
+        summary = _summary(said)
         evidence = (summary,) if summary else self._evidence(iri, described)
         return EntityDetail(iri, self._label(iri), ", ".join(named), 0, tuple(described), evidence)
 
@@ -400,10 +421,16 @@ class DetailReader:
         standing = filter(self._stands, found)
         if not described:
             return tuple(islice(standing, 1))
-        said = [(iri, value(self._store, iri, v.tg("description"))) for iri in standing]
-        exact = [iri for iri, text in said if isinstance(text, Literal) and text.value in described]
-        telling = exact or [iri for iri, text in said if text] or [iri for iri, _ in said]
-        return tuple(telling[:_EVIDENCE])
+        exact: list[str] = []
+        telling: list[str] = []
+        silent: list[str] = []
+        for iri in standing:
+            text = value(self._store, iri, v.tg("description"))
+            says_so = isinstance(text, Literal) and text.value in described
+            (exact if says_so else telling if text else silent).append(iri)
+            if len(exact) == _EVIDENCE:
+                break
+        return tuple((exact or telling or silent)[:_EVIDENCE])
 
     def _absorbed(self, entity: str) -> Iterable[str]:
         for quad in self._store.match(None, v.tg("canonical"), NamedNode(entity), v.SOURCE_GRAPH):
@@ -420,17 +447,23 @@ class DetailReader:
 
     # --- both ---
 
-    def _summary(self, iri: str) -> str:
-        """The summary that the description is, which is derived from evidence; empty for none."""
-        found = self._values_of(iri, _SUMMARY)
-        return next((term.value for term in found if isinstance(term, NamedNode)), "")
+    def _read_statements(self, iri: str) -> tuple[Quad, ...]:
+        return tuple(self._store.match(NamedNode(iri), None, None, v.KNOWLEDGE_GRAPH))
 
-    def _texts_of(self, iri: str, predicate: NamedNode) -> list[str]:
-        found = self._values_of(iri, predicate)
-        return sorted(term.value for term in found if isinstance(term, Literal))
 
-    def _values_of(self, iri: str, predicate: NamedNode) -> Iterator[Term]:
-        return (quad.object for quad in self._said(iri) if quad.predicate == predicate)
+def _summary(said: Iterable[Quad]) -> str:
+    """The summary that the description is, which is derived from evidence; empty for none."""
+    found = _values_of(said, _SUMMARY)
+    return next((term.value for term in found if isinstance(term, NamedNode)), "")
+
+
+def _texts_of(said: Iterable[Quad], predicate: NamedNode) -> list[str]:
+    found = _values_of(said, predicate)
+    return sorted(term.value for term in found if isinstance(term, Literal))
+
+
+def _values_of(said: Iterable[Quad], predicate: NamedNode) -> Iterator[Term]:
+    return (quad.object for quad in said if quad.predicate == predicate)
 
 
 def _claim(claim: Claim) -> ClaimDetail:
