@@ -175,7 +175,7 @@ class SummarySettings(Section):
     enabled: bool = Field(True, description="without, descriptions stand one after the other")
     max_words: int = Field(500, ge=10, description="the longest summary")
     max_input_tokens: int = Field(
-        4000, ge=500, description="tokens of a prompt; what is more is folded into the summary"
+        4000, ge=500, description="tokens of a prompt; of more, runs are summarised first"
     )
 
 

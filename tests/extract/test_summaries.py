@@ -125,25 +125,49 @@ def test_the_limit_of_words_is_kept():
     assert summary.text == "One two…"
 
 
-def test_what_does_not_fit_is_folded_and_still_traces():
-    """Every prompt keeps to its budget; in the end each sentence leads to what was first said."""
-    descriptions = [f"Fact {number} of the Fram is told in these words." for number in range(60)]
-    budget, seen = 1000, []
+def halves(seen: list[dict[str, str]], budget: int) -> Callable[[ChatRequest], str]:
+    """A model that says two sentences of whatever it is shown, which ``seen`` gets."""
 
     def fold(request: ChatRequest) -> str:
-        seen.append(listed(request))
         assert sum(count_tokens(m["content"]) for m in request.messages) <= budget
-        halves = [list(seen[-1])[half::2] for half in (0, 1)]
-        return reply(*((f"Half {number}.", ids) for number, ids in enumerate(halves)))
+        seen.append(listed(request))
+        ids = list(seen[-1])
+        first = min(seen[-1].values())
+        return reply(*((f"Half {n} from {first[:20]}.", ids[n::2]) for n in (0, 1)))
 
-    summary, model = summarised(fold, descriptions, tokens=budget)
-    assert model.count("summarise_descriptions") == len(seen) > 2
-    assert [text for shown in seen for text in shown.values() if "Half" not in text] == descriptions
-    assert all(list(shown.values())[:2] == ["Half 0.", "Half 1."] for shown in seen[1:])
+    return fold
+
+
+def facts(count: int) -> list[str]:
+    return [f"Fact {number:04} of the Fram is told in these words." for number in range(count)]
+
+
+def test_what_does_not_fit_is_summarised_in_runs_and_still_traces():
+    """Every prompt keeps to its budget; in the end each sentence leads to what was first said."""
+    seen: list[dict[str, str]] = []
+    summary, model = summarised(halves(seen, 1000), facts(300), tokens=1000)
+    assert model.count("summarise_descriptions") == len(seen)
+    assert 10 < len(seen) < 60
+    shown = [text for each in seen for text in each.values() if not text.startswith("Half")]
+    assert shown == facts(300)
+    assert all(text.startswith("Half") for text in seen[-1].values())
     rests_on = [set(sentence.rests_on) for sentence in summary.sentences]
-    assert rests_on[0] | rests_on[1] == set(range(60))
+    assert rests_on[0] | rests_on[1] == set(range(300))
     assert not rests_on[0] & rests_on[1]
     assert not summary.dropped
+
+
+@given(st.integers(0, 300))
+def test_one_description_more_alters_few_prompts(place):
+    before: list[dict[str, str]] = []
+    after: list[dict[str, str]] = []
+    known = facts(300)
+    summarised(halves(before, 1000), known, tokens=1000)
+    more = sorted([*known, f"Fact {place:04} was told before as well."])
+    summarised(halves(after, 1000), more, tokens=1000)
+    new = [shown for shown in after if shown not in before]
+    assert 1 <= len(new) <= 8
+    assert len(after) > 20
 
 
 def test_one_description_that_is_too_long_alone_is_cut_and_counted():

@@ -1,10 +1,14 @@
-"""Summaries by a language model: what fits is packed into a prompt, and folded with the rest."""
+"""Summaries by a language model: what fits into a prompt, else summaries of summaries."""
 
 from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import cached_property
+from hashlib import blake2b
+from itertools import chain
 from typing import Unpack
 
 from tgraph.errors import ModelError
@@ -33,9 +37,11 @@ class SummaryReply(Row):
 class ModelSummariser(Prompted):
     """A ``Summariser`` that asks a language model by the prompt ``summarise_descriptions``.
 
-    Descriptions that don't fit into ``max_input_tokens`` together are summarised as far as they do;
-    the sentences of that summary go into the next prompt with as many of the rest as fit, and so
-    on. What a sentence rests on is passed on through every fold.
+    Descriptions that don't fit into ``max_input_tokens`` together are summarised in runs, and their
+    summaries as descriptions are, until they fit. What a sentence rests on is passed on through
+    every fold. Where a run ends is a matter of the texts in it (content-defined chunking:
+    Muthitacharoen, Chen, Mazieres, "A Low-bandwidth Network File System", SOSP 2001), so that one
+    description more alters the prompts of its own run and of those above it, and no others.
     """
 
     def __init__(
@@ -57,40 +63,36 @@ class ModelSummariser(Prompted):
     ) -> Summary:
         """As ``Summariser.summarise``."""
         dropped: Counter[str] = Counter()
-        rest = whole(descriptions)
-        found: tuple[SummarySentence, ...] = ()
-        while rest:
-            taken = self._fitting(subject, found, rest, dropped)
-            rest = rest[len(taken) :]
-            found = self._fold(subject, [*found, *taken], sink, dropped)
+        groups = [_Group((item,)) for item in whole(descriptions)]
+        asked = [m["content"] for m in messages(self._prompt, self._values(subject, ()))]
+        if not self._fit_anyhow(asked, descriptions):
+            room = self._budget - sum(map(count_tokens, asked))
+            groups = [_Group((_cut(item, room, dropped),)) for group in groups for item in group]
+            least = 1
+            while sum(group.cost for group in groups) > room and len(groups) > least:
+                runs = _runs(groups, room, least)
+                groups = [self._fold_run(subject, run, room, sink, dropped) for run in runs]
+                least = 2  # summaries that are too long for two in a prompt are joined all the same
+        found = self._fold(subject, [*chain.from_iterable(groups)], sink, dropped)
         return Summary(found, {reason: count for reason, count in dropped.items() if count})
 
-    def _fitting(
-        self, subject: str, batch: _Items, rest: _Items, dropped: Counter[str]
-    ) -> list[SummarySentence]:
-        """As many of the rest as the prompt has room for beside the batch, but at least one."""
-        asked = [m["content"] for m in messages(self._prompt, self._values(subject, batch))]
-        if self._fit_anyhow(asked, rest):
-            return list(rest)
-        room = self._budget - sum(map(count_tokens, asked))
-        taken: list[SummarySentence] = []
-        for item in rest:
-            cost = count_tokens(item.text) + _OF_A_LINE
-            if cost > room:
-                break
-            taken.append(item)
-            room -= cost
-        if not taken:
-            dropped["description cut for its summary"] += 1
-            short = truncate(rest[0].text, max(room - _OF_A_LINE, _LEAST_ROOM))
-            return [SummarySentence(short, rest[0].rests_on)]
-        return taken
+    def _fold_run(
+        self,
+        subject: str,
+        run: Sequence[_Group],
+        room: int,
+        sink: CallSink,
+        dropped: Counter[str],
+    ) -> _Group:
+        """The summary of a run; one description alone stays as it is, unless it is long."""
+        if len(run) == 1 and 2 * run[0].cost <= room:
+            return run[0]
+        return _Group(self._fold(subject, [*chain.from_iterable(run)], sink, dropped))
 
-    def _fit_anyhow(self, asked: Sequence[str], rest: _Items) -> bool:
+    def _fit_anyhow(self, asked: Sequence[str], descriptions: Sequence[str]) -> bool:
         """Whether there is room for all even if each byte is a token, as it is at most."""
-        texts = [*asked, *(item.text for item in rest)]
-        most = sum(len(text.encode("utf-8", "replace")) for text in texts)
-        return most + len(rest) * _OF_A_LINE <= self._budget
+        most = sum(len(text.encode("utf-8", "replace")) for text in (*asked, *descriptions))
+        return most + len(descriptions) * _OF_A_LINE <= self._budget
 
     def _values(self, subject: str, items: _Items) -> dict[str, str]:
         lines = (
@@ -118,6 +120,47 @@ class ModelSummariser(Prompted):
                 "A larger model, or one that supports structured output, does better.",
             )
         return within(found, self._max_words, dropped)
+
+
+class _Group(tuple[SummarySentence, ...]):
+    """Sentences that stay together: those of a summary, or one description."""
+
+    @cached_property
+    def cost(self) -> int:
+        """The tokens that they take in a prompt, about."""
+        return sum(count_tokens(item.text) + _OF_A_LINE for item in self)
+
+    def ends_run(self, chance: float) -> bool:
+        """Whether a run ends with this, as it does with so many of all groups."""
+        text = "\n".join(item.text for item in self)
+        digest = blake2b(text.encode("utf-8", "replace"), digest_size=8).digest()
+        return int.from_bytes(digest) < chance * 2**64
+
+
+def _cut(item: SummarySentence, room: int, dropped: Counter[str]) -> SummarySentence:
+    """The description, as much of it as a prompt has room for."""
+    if count_tokens(item.text) + _OF_A_LINE <= room:
+        return item
+    dropped["description cut for its summary"] += 1
+    return replace(item, text=truncate(item.text, max(room - _OF_A_LINE, _LEAST_ROOM)))
+
+
+def _runs(groups: Sequence[_Group], room: int, least: int) -> Iterator[list[_Group]]:
+    """The groups in runs, each of at least so many, of what a prompt has room for where it is of
+    more, and of about half of that."""
+    run: list[_Group] = []
+    size = 0
+    for group in groups:
+        if len(run) >= least and size + group.cost > room:
+            yield run
+            run, size = [], 0
+        run.append(group)
+        size += group.cost
+        if len(run) > 1 and group.ends_run(2 * group.cost / room):
+            yield run
+            run, size = [], 0
+    if run:
+        yield run
 
 
 def _checked(reply: SummaryReply, items: _Items, dropped: Counter[str]) -> list[SummarySentence]:
