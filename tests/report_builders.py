@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from pyoxigraph import NamedNode
 
 from tgraph import vocabulary as v
-from tgraph.index.reports.context import Child, ClaimDetail, Details, EdgeDetail, EntityDetail
+from tgraph.index.communities.communities import Outline, Pair
+from tgraph.index.reports.context import Child, ClaimDetail, EdgeDetail, EntityDetail
+from tgraph.index.reports.details import Details, StatedEdge
 from tgraph.model import Community, CommunityReport, Edge, Evidence, Finding
 
 
@@ -29,41 +32,61 @@ def evidence_of(edge: Edge, text: str, place: int) -> Evidence:
     )
 
 
+@dataclass(frozen=True)
+class MadeUpSource:
+    """A ``DetailSource`` of what the tests make up."""
+
+    found: Mapping[str, EntityDetail]
+    edges: Mapping[Pair, Edge]
+    quotes: Mapping[str, Evidence]
+
+    def label(self, entity: str) -> str:
+        return self.found[entity].name
+
+    def entity(self, entity: str) -> EntityDetail:
+        return self.found[entity]
+
+    def between(self, pair: Pair) -> Sequence[StatedEdge]:
+        return [StatedEdge(self.edges[pair])]
+
+    def attributes(self, entity: str) -> Sequence[StatedEdge]:
+        return []
+
+    def evidence(self, edges: Sequence[str]) -> Mapping[str, tuple[Evidence, ...]]:
+        return {edge: (self.quotes[edge],) for edge in edges}
+
+
 def details_of(
     pairs: Sequence[tuple[int, int]], words: int = 12, claims: int = 0, community: str = "c"
 ) -> Details:
     """A community of the pairs' entities, each edge with a sentence of so many words."""
-    edges = [edge_of(*pair) for pair in sorted(set(pairs))]
+    ordered = sorted(set(pairs))
     members = sorted({n for pair in pairs for n in pair})
-    degree = {n: sum(n in pair for pair in set(pairs)) for n in members}
-    shown = [
-        EdgeDetail(
-            edge,
-            degree[one] + degree[other],
-            (evidence_of(edge, f"{name(one)} knows {name(other)} " + "well " * words, 1000 * n),),
-        )
-        for n, (edge, (one, other)) in enumerate(zip(edges, sorted(set(pairs)), strict=True))
-    ]
-    shown.sort(key=lambda detail: (-detail.links, detail.iri))
-    entities = [
-        EntityDetail(v.entity_iri(name(n)), name(n), "person", degree[n], (), (f"urn:x:{n}",))
-        for n in sorted(members, key=lambda n: (-degree[n], n))
-    ]
-    said = [
-        ClaimDetail(f"urn:x:claim:{n}", entities[0].iri, f"Claim {n} is made.", ())
-        for n in range(claims)
-    ]
-    return Details(
-        Community(
-            f"urn:x:{community}",
-            0,
-            tuple(sorted(e.iri for e in entities)),
-            tuple(sorted(edge.iri for edge in edges)),
-        ),
-        tuple(entities),
-        tuple(shown),
-        tuple(said),
+    iris = {n: v.entity_iri(name(n)) for n in members}
+    edges = {(iris[one], iris[other]): edge_of(one, other) for one, other in ordered}
+    said = [f"{name(one)} knows {name(other)} " + "well " * words for one, other in ordered]
+    stated = zip(edges.values(), said, strict=True)
+    quotes = {e.iri: evidence_of(e, text, 1000 * n) for n, (e, text) in enumerate(stated)}
+    entities = {
+        iri: EntityDetail(iri, name(n), "person", 0, (), (f"urn:x:{n}",)) for n, iri in iris.items()
+    }
+    told = Details(
+        Community(f"urn:x:{community}", 0, tuple(sorted(entities)), ()),
+        Outline(dict.fromkeys(edges, 1), {}),
+        {},
+        MadeUpSource(entities, edges, quotes),
     )
+    first = next(told.entities(entities)).iri
+    made = [ClaimDetail(f"urn:x:claim:{n}", first, f"Claim {n} is made.") for n in range(claims)]
+    return replace(told, claims={first: made})
+
+
+def entities_of(details: Details) -> list[EntityDetail]:
+    return list(details.entities(details.community.members))
+
+
+def edges_of(details: Details) -> list[EdgeDetail]:
+    return list(details.edges(details.outline.ties, details.outline.attributes))
 
 
 def child_of(members: Sequence[int], words: int = 20, findings: int = 2) -> Child:

@@ -23,7 +23,7 @@ from tgraph.explain.trace.record_quads import classic
 from tgraph.index.communities.communities import read_communities
 from tgraph.index.entity_network import read_network
 from tgraph.index.evidence import stored_evidence
-from tgraph.index.reports.packing import DetailReader
+from tgraph.index.reports.details import DetailReader, edge_order, entity_order
 from tgraph.index.reports.report import evidence, read_reports, report_key_of
 from tgraph.index.sources import Texts, range_of_chunk, text_value
 from tgraph.model import CommunityReport
@@ -168,18 +168,25 @@ def test_every_edge_and_attribute_of_a_community_is_among_its_details(made):
         store = kg.read()
         communities = read_communities(store)
         texts = Texts(store, kg.librarian)
-        reader = DetailReader(
-            store, texts, stored_evidence(store, texts), read_network(store).ties_within
-        )
+        network = read_network(store)
+        reader = DetailReader(store, texts, stored_evidence(store, texts), network.outline)
         read = list(reader.read(communities))
         assert [details.community for details in read] == list(communities)
         for details in read:
-            assert {edge.iri for edge in details.edges} >= set(details.community.edges)
-            assert {entity.iri for entity in details.entities} == set(details.community.members)
-            assert all(edge.evidence for edge in details.edges)
-            assert all(entity.evidence for entity in details.entities)
-            links = [edge.links for edge in details.edges]
-            assert links == sorted(links, reverse=True)
+            outline = details.outline
+            edges = list(details.edges(outline.ties, outline.attributes))
+            entities = list(details.entities(details.community.members))
+            own = {edge.iri for edge in edges if isinstance(edge.edge.object, NamedNode)}
+            assert own == set(details.community.edges)
+            assert len(own) == details.relationships
+            assert len(edges) == len(own) + sum(outline.attributes.values())
+            assert {entity.iri for entity in entities} == set(details.community.members)
+            assert all(edge.evidence for edge in edges)
+            assert all(entity.evidence for entity in entities)
+            assert edges == sorted(edges, key=edge_order)
+            assert entities == sorted(entities, key=entity_order)
+            at = [end for edge in edges for end in edge.ends]
+            assert all(entity.links == at.count(entity.iri) for entity in entities)
 
 
 def test_reports_have_vectors(made):

@@ -53,7 +53,7 @@ def test_a_changed_network_is_the_one_that_is_read(
     change = changed_network(before, new, {e for e in touched if ":entity:" in e}, pairs)
     fresh = read_network(new, CUTTING)
     assert list(change.network.entities) == list(fresh.entities)
-    for name in ("marks", "ends", "weights"):
+    for name in ("marks", "attributes", "ends", "weights", "counts"):
         assert np.array_equal(getattr(change.network, name), getattr(fresh, name))
     stayed = set(before.parts) - set(change.parts_before)
     gone = {part.digest for part in parts_of(before, old, change.parts_before)}

@@ -9,13 +9,27 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.report_builders import child_of, details_of, edge_of, evidence_of, name
-from tgraph.index.reports.context import Child, Details, EdgeDetail, EntityDetail, ReportContext
-from tgraph.index.reports.packing import CENTRAL, Sizes, pack
+from tests.report_builders import (
+    child_of,
+    details_of,
+    edge_of,
+    edges_of,
+    entities_of,
+    evidence_of,
+    name,
+)
+from tgraph.index.reports.context import Child, EdgeDetail, EntityDetail, ReportContext
+from tgraph.index.reports.details import Details
+from tgraph.index.reports.packing import CENTRAL, Sizes
+from tgraph.index.reports.packing import pack as packed
 from tgraph.model import Community, Edge
 from tgraph.models.tokens import DEFAULT_ENCODING, count_tokens
 
 SIZES = Sizes(DEFAULT_ENCODING)
+
+
+def pack(details: Details, children: list[Child], budget: int, sizes: Sizes) -> ReportContext:
+    return packed(details, lambda: children, budget, sizes)
 
 
 def size(context: ReportContext) -> int:
@@ -48,7 +62,7 @@ def test_every_edge_is_shown_or_stands_in_a_report_that_is_shown_or_is_counted(m
     members = [set(c.community.members) for c in children if c.report.iri in reported]
     uncovered = [
         edge
-        for edge in details.edges
+        for edge in edges_of(details)
         if edge.iri not in shown and not any(part.issuperset(edge.ends) for part in members)
     ]
     lost_reports = context.left_out.get("sub-report with no room", 0)
@@ -72,8 +86,8 @@ def empty(details: Details) -> ReportContext:
 def test_the_order_of_importance_is_kept(made, budget):
     details, children = made
     context = pack(details, children, budget, SIZES)
-    assert list(context.edges) == [e for e in details.edges if e in context.edges]
-    assert list(context.entities) == [e for e in details.entities if e in context.entities]
+    assert list(context.edges) == [e for e in edges_of(details) if e in context.edges]
+    assert list(context.entities) == [e for e in entities_of(details) if e in context.entities]
     assert context == pack(details, list(reversed(children)), budget, SIZES)
 
 
@@ -81,9 +95,9 @@ def test_the_order_of_importance_is_kept(made, budget):
 def test_a_community_that_fits_is_shown_whole_and_uses_no_report(made):
     details, children = made
     context = pack(details, children, 100_000, SIZES)
-    assert context.entities == details.entities
-    assert context.edges == details.edges
-    assert context.claims == details.claims
+    assert list(context.entities) == entities_of(details)
+    assert list(context.edges) == edges_of(details)
+    assert list(context.claims) == details.claims_of(details.community.members)
     assert (context.reports, dict(context.left_out)) == ((), {})
 
 
@@ -116,7 +130,7 @@ def test_the_largest_part_is_replaced_first_and_no_more_than_needed():
     assert kept == {edge_of(*pair).iri for pair in [*small, (0, 20)]}
     names = {entity.name for entity in context.entities}
     assert {name(n) for n in range(20, 33)} <= names
-    assert {e.name for e in details.entities[:CENTRAL]} <= names, "the central ones stay"
+    assert {e.name for e in entities_of(details)[:CENTRAL]} <= names, "the central ones stay"
 
 
 def test_all_parts_are_replaced_where_one_is_not_enough():
@@ -140,10 +154,10 @@ def test_a_leaf_over_budget_is_shown_in_brief_and_what_is_left_out_is_counted():
     details = details_of(clique(0, 20), words=60, claims=2)
     context = pack(details, [], 1_500, SIZES)
     assert context.brief
-    missing = len(details.edges) - len(context.edges)
+    missing = len(edges_of(details)) - len(context.edges)
     assert missing > 0
     assert context.left_out["edge with no room"] == missing
-    assert context.edges == details.edges[: len(context.edges)]
+    assert list(context.edges) == edges_of(details)[: len(context.edges)]
     assert context.left_out["claim with no room"] == 2 - len(context.claims)
 
 

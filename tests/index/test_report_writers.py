@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.report_builders import child_of, details_of, edge_of, evidence_of
+from tests.report_builders import child_of, details_of, edge_of, entities_of, evidence_of
 from tgraph.errors import ModelError
 from tgraph.index.reports.context import EdgeDetail, EntityDetail, ReportContext, SubReport
 from tgraph.index.reports.extractive import ExtractiveWriter
@@ -34,7 +34,7 @@ PAIRS = [(1, 2), (1, 3), (1, 4), (2, 3)]
 
 
 def context_of(pairs: list[tuple[int, int]] = PAIRS, **options: Any) -> ReportContext:
-    return pack(details_of(pairs, **options), [], 100_000, Sizes(DEFAULT_ENCODING))
+    return pack(details_of(pairs, **options), list, 100_000, Sizes(DEFAULT_ENCODING))
 
 
 def quoted(*sentences: tuple[int, int, str]) -> ReportContext:
@@ -44,7 +44,7 @@ def quoted(*sentences: tuple[int, int, str]) -> ReportContext:
     for place, (one, other, text) in enumerate(sentences):
         edge = edge_of(one, other)
         edges.append(EdgeDetail(edge, 2, (evidence_of(edge, text, 1000 * place),)))
-    return ReportContext(details.community, details.entities, tuple(edges))
+    return ReportContext(details.community, tuple(entities_of(details)), tuple(edges))
 
 
 def reply(*findings: dict[str, Any], **changes: Any) -> str:
@@ -179,7 +179,7 @@ def test_a_long_quote_gives_the_sentence_that_names_most():
 
 def test_without_any_evidence_the_edges_speak():
     edge = EdgeDetail(edge_of(1, 2), 2, ())
-    entities = details_of([(1, 2)]).entities
+    entities = tuple(entities_of(details_of([(1, 2)])))
     context = ReportContext(Community("urn:x:c", 0, (), ()), entities, (edge,))
     draft = ExtractiveWriter().write(context)
     assert draft.findings[0].explanation == "Entity 001 knows Entity 002."
@@ -237,7 +237,7 @@ def test_the_whole_prompt_keeps_within_the_budget():
     model = ScriptedModel()
     writer = ModelReportWriter(model)
     details = details_of([(a, b) for a in range(40) for b in range(a)])
-    context = pack(details, [], 8_000 - writer.overhead, Sizes(DEFAULT_ENCODING))
+    context = pack(details, list, 8_000 - writer.overhead, Sizes(DEFAULT_ENCODING))
     writer.write(context)
     sent = "\n".join(message["content"] for message in model.requests[0].messages)
     assert 6_000 < count_tokens(sent) <= 8_000

@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass
 from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pyoxigraph import NamedNode
 
@@ -21,6 +21,9 @@ from tgraph import vocabulary as v
 from tgraph.errors import StoreError
 from tgraph.index.communities.communities import (
     Component,
+    Outline,
+    Pair,
+    attributes_of,
     has_type,
     instances,
     read_relationships,
@@ -38,12 +41,10 @@ if TYPE_CHECKING:
     from numpy import float64, int32, uint64
     from numpy.typing import NDArray
 
-FORMAT = 1
+FORMAT = 2
 HEAD = "network.json"
 STEM = "network"
-
-Pair = tuple[str, str]
-"""Two different entities, the first in the order of their IRIs first."""
+_ARRAYS = "marks", "attributes", "ends", "weights", "counts"
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,13 +52,16 @@ class EntityNetwork:
     """All entities, and the weight that ties each two of them between which there are edges.
 
     ``ends`` are the ties, two places in ``entities`` each, the smaller first, in order. A tie
-    weighs what its edges do together.
+    weighs what its edges do together, of which it has ``counts``. ``attributes`` counts the edges
+    to literals that each entity has.
     """
 
     entities: Keys
     marks: NDArray[uint64]
+    attributes: NDArray[int32]
     ends: NDArray[int32]
     weights: NDArray[float64]
+    counts: NDArray[int32]
     cutting: Cutting
 
     @cached_property
@@ -80,18 +84,24 @@ class EntityNetwork:
         inside = connected == sizes.argmax() if len(sizes) else connected < 0
         return set(np.unique(self.partition.parts[inside & (connected >= 0)]).tolist())
 
-    def ties_within(self, entities: Iterable[str]) -> Iterator[Pair]:
-        """The ties between these entities."""
+    def outline(self, entities: Iterable[str]) -> Outline:
+        """What is between these entities, and how many attributes they have."""
         import numpy as np
 
         found = (self.entities.find(entity) for entity in entities)
         places = np.array(sorted({place for place in found if place is not None}), dtype=np.int32)
         low = np.searchsorted(self._first_ends, places)
-        high = np.searchsorted(self._first_ends, places, side="right")
-        for place, start, end in zip(places.tolist(), low.tolist(), high.tolist(), strict=True):
-            others = np.intersect1d(self.ends[start:end, 1], places, assume_unique=True)
-            for other in others.tolist():
-                yield self.entities[place], self.entities[other]
+        sizes = np.searchsorted(self._first_ends, places, side="right") - low
+        skipped = np.cumsum(sizes) - sizes
+        rows = np.repeat(low - skipped, sizes) + np.arange(sizes.sum())
+        rows = rows[np.isin(self.ends[rows, 1], places)]
+        name = {place: self.entities[place] for place in places.tolist()}
+        counted = zip(self.ends[rows].tolist(), self.counts[rows].tolist(), strict=True)
+        said = zip(name.values(), self.attributes[places].tolist(), strict=True)
+        return Outline(
+            {(name[one], name[other]): count for (one, other), count in counted},
+            {entity: count for entity, count in said if count},
+        )
 
     @cached_property
     def _first_ends(self) -> NDArray[int32]:
@@ -152,9 +162,7 @@ class EntityNetwork:
         arrays: dict[str, NDArray[Any]] = {
             "keys": self.entities.block,
             "key-ends": self.entities.ends,
-            "marks": self.marks,
-            "ends": self.ends,
-            "weights": self.weights,
+            **{name: getattr(self, name) for name in _ARRAYS},
             "parts": self.partition.parts,
             "groups": self.partition.groups,
         }
@@ -191,7 +199,8 @@ def load_network(folder: Path, generation: int, cutting: Cutting) -> EntityNetwo
         files = {name: DataFile(**file) for name, file in head["files"].items()}
         arrays = {name: open_array(folder, file) for name, file in files.items()}
         keys = Keys(arrays["keys"], arrays["key-ends"])
-        found = EntityNetwork(keys, arrays["marks"], arrays["ends"], arrays["weights"], cutting)
+        own = {name: arrays[name] for name in _ARRAYS}
+        found = EntityNetwork(entities=keys, cutting=cutting, **own)
         found.__dict__["partition"] = Partition(arrays["parts"], arrays["groups"])
     except (OSError, KeyError, TypeError, ValueError, StoreError):
         return None
@@ -200,21 +209,40 @@ def load_network(folder: Path, generation: int, cutting: Cutting) -> EntityNetwo
 
 def read_network(store: Store, cutting: Cutting = DEFAULT_CUTTING) -> EntityNetwork:
     """The network of all knowledge in the store."""
-    names = sorted(value(node) for node in instances(store, "Entity"))
-    place = {name: number for number, name in enumerate(names)}
-    between: dict[tuple[int, int], list[float]] = {}
-    for edge in read_relationships(store):
-        one, other = sorted((place[edge.subject], place[edge.object]))
-        between.setdefault((one, other), []).append(edge.weight)
-    ties = sorted((*pair, math.fsum(weights)) for pair, weights in between.items())
-    return EntityNetwork(Keys.of(names), _marks(names), *_arrays(ties), cutting)
-
-
-def _arrays(ties: Sequence[tuple[int, int, float]]) -> tuple[NDArray[int32], NDArray[float64]]:
     import numpy as np
 
-    ends = np.array([(one, other) for one, other, _ in ties], dtype=np.int32).reshape(-1, 2)
-    return ends, np.array([weight for _, _, weight in ties], dtype=np.float64)
+    names = sorted(value(node) for node in instances(store, "Entity"))
+    place = {name: number for number, name in enumerate(names)}
+    attributes = np.zeros(len(names), dtype=np.int32)
+    between: dict[tuple[int, int], list[float]] = {}
+    for edge in read_relationships(store):
+        here = place[edge.subject]
+        if edge.object is None:
+            attributes[here] += 1
+            continue
+        there = place[edge.object]
+        between.setdefault((min(here, there), max(here, there)), []).append(edge.weight)
+    ties = sorted(_Tie(*ends, math.fsum(each), len(each)) for ends, each in between.items())
+    return EntityNetwork(Keys.of(names), _marks(names), attributes, *_arrays(ties), cutting)
+
+
+class _Tie(NamedTuple):
+    """Two places, what the edges between them weigh, and how many they are."""
+
+    one: int
+    other: int
+    weight: float
+    edges: int
+
+
+def _arrays(
+    ties: Sequence[_Tie],
+) -> tuple[NDArray[int32], NDArray[float64], NDArray[int32]]:
+    import numpy as np
+
+    ends = np.array([(tie.one, tie.other) for tie in ties], dtype=np.int32).reshape(-1, 2)
+    weights = np.array([tie.weight for tie in ties], dtype=np.float64)
+    return ends, weights, np.array([tie.edges for tie in ties], dtype=np.int32)
 
 
 def _marks(names: Iterable[str]) -> NDArray[uint64]:
@@ -252,14 +280,24 @@ def changed_network(
     marks = np.empty(len(keys), dtype=np.uint64)
     marks[moved[moved >= 0]] = before.marks[moved >= 0]
     marks[new] = _marks(keys[int(place)] for place in new)
+    attributes = np.zeros(len(keys), dtype=np.int32)
+    attributes[moved[moved >= 0]] = before.attributes[moved >= 0]
+    for entity in there:
+        attributes[keys.find(entity)] = len(attributes_of(store, entity))
     ends = moved[before.ends]
     kept = (ends >= 0).all(axis=1) & ~_among(ends, keys, asked)
-    added, weights = _arrays(list(_read_ties(store, keys, asked)))
+    added, weights, counts = _arrays(list(_read_ties(store, keys, asked)))
     ends = np.concatenate([ends[kept], added])
-    weights = np.concatenate([before.weights[kept], weights])
     order = np.lexsort((ends[:, 1], ends[:, 0]))
-    ordered = ends[order].astype(np.int32)
-    network = EntityNetwork(keys, marks, ordered, weights[order], before.cutting)
+    network = EntityNetwork(
+        keys,
+        marks,
+        attributes,
+        ends[order].astype(np.int32),
+        np.concatenate([before.weights[kept], weights])[order],
+        np.concatenate([before.counts[kept], counts])[order],
+        before.cutting,
+    )
     touched = {*entities, *(end for pair in asked for end in pair)}
     return ChangedNetwork(network, *_changed_parts(before, network, moved, touched))
 
@@ -283,7 +321,7 @@ def pair_of(one: str, other: str) -> Pair:
     return (one, other) if one <= other else (other, one)
 
 
-def _read_ties(store: Store, keys: Keys, pairs: Iterable[Pair]) -> Iterator[tuple[int, int, float]]:
+def _read_ties(store: Store, keys: Keys, pairs: Iterable[Pair]) -> Iterator[_Tie]:
     """The ties of those pairs that have edges, by the places of their ends."""
     for one, other in pairs:
         here, there = keys.find(one), keys.find(other)
@@ -291,7 +329,7 @@ def _read_ties(store: Store, keys: Keys, pairs: Iterable[Pair]) -> Iterator[tupl
             continue
         weights = [*_weights(store, one, other), *_weights(store, other, one)]
         if weights:
-            yield min(here, there), max(here, there), math.fsum(weights)
+            yield _Tie(min(here, there), max(here, there), math.fsum(weights), len(weights))
 
 
 def _weights(store: Store, subject: str, obj: str) -> Iterator[float]:

@@ -39,9 +39,10 @@ from tgraph.index.entity_network import (
     pair_of,
     read_network,
 )
-from tgraph.index.reports.context import Child, Details, ReportContext
+from tgraph.index.reports.context import Child, ReportContext
+from tgraph.index.reports.details import DetailReader, Details
 from tgraph.index.reports.extractive import ExtractiveWriter
-from tgraph.index.reports.packing import DetailReader, Sizes, pack
+from tgraph.index.reports.packing import Sizes, pack
 from tgraph.index.reports.report import (
     ReportDraft,
     ReportWriter,
@@ -353,9 +354,7 @@ class _ReportPhase(Phase[ReportContext, ReportDraft, ReportWriter]):
         keyed = ((report_key_of(store, r.iri), r) for r in known.values() if self.by_model)
         self._known = {key: report for key, report in keyed if key}
         texts = Texts(store, context.librarian)
-        self._reader = DetailReader(
-            store, texts, context.evidence, _network_of(context).ties_within
-        )
+        self._reader = DetailReader(store, texts, context.evidence, _network_of(context).outline)
         self._sizes = Sizes(_encoding(context))
         self._budget = context.settings.reports.max_input_tokens - self.maker.overhead
         self._made: dict[str, CommunityReport] = {}
@@ -373,10 +372,13 @@ class _ReportPhase(Phase[ReportContext, ReportDraft, ReportWriter]):
             self.go_on(batch)
 
     def _shown(self, details: Details) -> ReportContext:
-        children = [child for name in details.community.children if (child := self._child(name))]
         if details.community.iri in self._given:  # whatever it cites is there
-            return pack(details, (), sys.maxsize, self._sizes)
+            return pack(details, list, sys.maxsize, self._sizes)
+        children = partial(self._children, details.community)
         return pack(details, children, self._budget, self._sizes)
+
+    def _children(self, community: Community) -> list[Child]:
+        return [child for name in community.children if (child := self._child(name))]
 
     def _child(self, name: str) -> Child | None:
         """A community of the level below with its report, which stands where it is not among those

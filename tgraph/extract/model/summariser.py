@@ -63,11 +63,13 @@ class ModelSummariser(Prompted):
     ) -> Summary:
         """As ``Summariser.summarise``."""
         dropped: Counter[str] = Counter()
-        groups = [_Group((item,)) for item in whole(descriptions)]
+        groups = [_TextGroup((item,)) for item in whole(descriptions)]
         asked = [m["content"] for m in messages(self._prompt, self._values(subject, ()))]
         if not self._fit_anyhow(asked, descriptions):
             room = self._budget - sum(map(count_tokens, asked))
-            groups = [_Group((_cut(item, room, dropped),)) for group in groups for item in group]
+            groups = [
+                _TextGroup((_cut(item, room, dropped),)) for group in groups for item in group
+            ]
             least = 1
             while sum(group.cost for group in groups) > room and len(groups) > least:
                 runs = _runs(groups, room, least)
@@ -79,15 +81,15 @@ class ModelSummariser(Prompted):
     def _fold_run(
         self,
         subject: str,
-        run: Sequence[_Group],
+        run: Sequence[_TextGroup],
         room: int,
         sink: CallSink,
         dropped: Counter[str],
-    ) -> _Group:
+    ) -> _TextGroup:
         """The summary of a run; one description alone stays as it is, unless it is long."""
         if len(run) == 1 and 2 * run[0].cost <= room:
             return run[0]
-        return _Group(self._fold(subject, [*chain.from_iterable(run)], sink, dropped))
+        return _TextGroup(self._fold(subject, [*chain.from_iterable(run)], sink, dropped))
 
     def _fit_anyhow(self, asked: Sequence[str], descriptions: Sequence[str]) -> bool:
         """Whether there is room for all even if each byte is a token, as it is at most."""
@@ -122,7 +124,7 @@ class ModelSummariser(Prompted):
         return within(found, self._max_words, dropped)
 
 
-class _Group(tuple[SummarySentence, ...]):
+class _TextGroup(tuple[SummarySentence, ...]):
     """Sentences that stay together: those of a summary, or one description."""
 
     @cached_property
@@ -145,10 +147,10 @@ def _cut(item: SummarySentence, room: int, dropped: Counter[str]) -> SummarySent
     return replace(item, text=truncate(item.text, max(room - _OF_A_LINE, _LEAST_ROOM)))
 
 
-def _runs(groups: Sequence[_Group], room: int, least: int) -> Iterator[list[_Group]]:
+def _runs(groups: Sequence[_TextGroup], room: int, least: int) -> Iterator[list[_TextGroup]]:
     """The groups in runs, each of at least so many, of what a prompt has room for where it is of
     more, and of about half of that."""
-    run: list[_Group] = []
+    run: list[_TextGroup] = []
     size = 0
     for group in groups:
         if len(run) >= least and size + group.cost > room:

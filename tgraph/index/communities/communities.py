@@ -14,7 +14,7 @@ from functools import lru_cache
 from itertools import chain
 from typing import NamedTuple
 
-from pyoxigraph import NamedNode, Quad, Triple
+from pyoxigraph import Literal, NamedNode, Quad, Triple
 
 from tgraph import vocabulary as v
 from tgraph.index.communities.leiden import Clustering, Group, Tie, hierarchy
@@ -30,12 +30,26 @@ _EDGE = v.tg("Edge")
 
 
 class Relationship(NamedTuple):
-    """An edge between two entities, by IRI, with its weight."""
+    """An edge between two entities, or one that has a literal and no ``object``, by IRI, with its
+    weight."""
 
     edge: str
     subject: str
-    object: str
+    object: str | None
     weight: float
+
+
+Pair = tuple[str, str]
+"""Two different entities, the first in the order of their IRIs first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outline:
+    """How many edges there are between each two of some entities, and how many to literals each of
+    them has; where there are none nothing is said."""
+
+    ties: Mapping[Pair, int]
+    attributes: Mapping[str, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,8 +140,8 @@ def label_of(ranked: Sequence[str]) -> str:
 
 
 def read_relationships(store: Store) -> Iterator[Relationship]:
-    """The edges of knowledge between two different entities, in any order, each entity's IRI one
-    string for all: there may be a million.
+    """The edges of knowledge between two different entities, or of one to a literal, in any order,
+    each entity's IRI one string for all: there may be a million.
 
     A weight that is missing or no positive number counts as 1.
     """
@@ -139,11 +153,12 @@ def read_relationships(store: Store) -> Iterator[Relationship]:
     for relation in instances(store, "Relation"):
         for quad in store.match(None, relation, None, v.KNOWLEDGE_GRAPH):
             subject, obj = quad.subject, quad.object
-            if not isinstance(subject, NamedNode) or not isinstance(obj, NamedNode):
+            if not isinstance(subject, NamedNode) or not isinstance(obj, NamedNode | Literal):
                 continue
-            edge = v.edge_iri(subject, relation, obj)
-            one, other = entities.get(subject.value), entities.get(obj.value)
-            if one is not None and other is not None and one != other and edge in weights:
+            edge, one = v.edge_iri(subject, relation, obj), entities.get(subject.value)
+            other = entities.get(obj.value) if isinstance(obj, NamedNode) else None
+            related = isinstance(obj, Literal) or other not in (one, None)
+            if one is not None and related and edge in weights:
                 yield Relationship(edge, one, other, weights[edge])
 
 
@@ -157,11 +172,26 @@ def _weight(text: str) -> float:
 
 def relationship_weight(store: Store, triple: Triple) -> float | None:
     """The same weight of one edge; None where knowledge has no such edge."""
-    node = NamedNode(edge_of(triple))
-    weights = [q.object for q in store.match(node, v.tg("weight"), None, v.KNOWLEDGE_GRAPH)]
-    if weights:
-        return _weight(value(weights[-1]))
-    return 1.0 if has_type(store, node, "Edge") else None
+    return weight_in(store.match(NamedNode(edge_of(triple)), None, None, v.KNOWLEDGE_GRAPH))
+
+
+def weight_in(said: Iterable[Quad]) -> float | None:
+    """The same of what knowledge says of an edge."""
+    found = None
+    for quad in said:
+        if quad.predicate == v.tg("weight"):
+            return _weight(value(quad.object))
+        if quad.predicate == v.RDF_TYPE and quad.object == _EDGE:
+            found = 1.0
+    return found
+
+
+def attributes_of(store: Store, entity: str) -> list[Triple]:
+    """The edges from the entity to literals."""
+    quads = store.match(NamedNode(entity), None, None, v.KNOWLEDGE_GRAPH)
+    stated = (q for q in quads if isinstance(q.object, Literal) and q.predicate not in _PROPERTIES)
+    triples = [q.triple for q in stated if has_type(store, q.predicate, "Relation")]
+    return [t for t in triples if has_type(store, NamedNode(edge_of(t)), "Edge")]
 
 
 def relations_between(store: Store, subject: str, obj: str) -> Iterator[Triple]:
@@ -271,7 +301,7 @@ def with_edges(store: Store, communities: Sequence[Community]) -> tuple[Communit
         for member in community.members:
             of_entity.setdefault(member, set()).add(community.iri)
     for relationship in read_relationships(store):
-        ends = relationship.subject, relationship.object
+        ends = relationship.subject, relationship.object or ""
         for name in set.intersection(*(of_entity.get(end, set()) for end in ends)):
             found[name].append(relationship.edge)
     return tuple(replace(one, edges=tuple(sorted(found[one.iri]))) for one in communities)

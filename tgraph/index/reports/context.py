@@ -70,16 +70,6 @@ class ClaimDetail:
 
 
 @dataclass(frozen=True, slots=True)
-class Details:
-    """All that there is to say of a community, the most important first."""
-
-    community: Community
-    entities: tuple[EntityDetail, ...]
-    edges: tuple[EdgeDetail, ...]
-    claims: tuple[ClaimDetail, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
 class Child:
     """A sub-community that has its report."""
 
@@ -101,7 +91,8 @@ class ReportContext:
     C1..., sub-reports S1... and their findings S1.1...
 
     ``brief`` says that only the beginning of what there is to say of each is shown; ``left_out``
-    counts what had no room, by reason.
+    counts what had no room, by reason. ``relationships`` counts the edges between members, shown or
+    not.
     """
 
     community: Community
@@ -111,6 +102,7 @@ class ReportContext:
     reports: tuple[SubReport, ...] = ()
     brief: bool = False
     left_out: Mapping[str, int] = field(default_factory=dict)
+    relationships: int = 0
 
     def ids(self) -> dict[str, str]:
         """Each id and the IRI of what it stands for."""

@@ -259,7 +259,7 @@ def _in_order(chosen: Sequence[_SourceSentence]) -> list[_SourceSentence]:
 
 def _rating(context: ReportContext, found: Sequence[_SourceSentence]) -> tuple[float, str]:
     """More for what more edges tie together: 1 for one, 3.5 for ten, 6.7 for 100, 10 for 1,000."""
-    members, ties = len(context.community.members), len(context.community.edges)
+    members, ties = len(context.community.members), context.relationships
     documents = {sentence.place[0].partition(" ")[0] for sentence in found}
     why = (
         f"Rated by how much belongs together: {_counted(members, 'entity', 'entities')} and"

@@ -2,28 +2,22 @@
 
 The substitution is GraphRAG's (Edge et al., 2024, "From Local to Global", on the summaries of
 higher-level communities): the sub-communities with the most to say are replaced first. What still
-has no room is counted.
+has no room is counted. Details are read as far as there may be room for them, so that the largest
+community costs no more than a small one.
 """
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from dataclasses import dataclass, field
 from functools import lru_cache
-from itertools import chain, islice
-from typing import NamedTuple
+from itertools import islice
 
-from pyoxigraph import Literal, NamedNode, Quad, Triple
-
-from tgraph import vocabulary as v
-from tgraph.index.communities.communities import relations_between
-from tgraph.index.evidence import EvidenceReader
-from tgraph.index.knowledge import claims_of, is_statement
+from tgraph.index.communities.communities import Pair
 from tgraph.index.reports.context import (
     Child,
     ClaimDetail,
-    Details,
     EdgeDetail,
     EntityDetail,
     Parts,
@@ -34,33 +28,39 @@ from tgraph.index.reports.context import (
     entity_parts,
     report_parts,
 )
-from tgraph.index.sources import Texts, document_of_chunk, standing_documents, value
-from tgraph.model import Claim, Community, Edge
-from tgraph.store.base import Store, Term
+from tgraph.index.reports.details import KEPT, Details, edge_order, entity_order
 
 CENTRAL = 10
 """The most linked entities are shown even where sub-reports stand for them."""
 
 _ROW = 9  # tokens: the id of a row, its end, and the joints of its parts
 _JOINT = 4
+_LEAST = _ROW + _JOINT
+"""Tokens that a row costs at least."""
 
 
 class Sizes:
-    """The tokens of texts, each text counted once."""
+    """The tokens of texts, each text counted once while it is remembered."""
 
     def __init__(self, encoding: str) -> None:
         self._encoding = encoding
-        self._known: dict[str, int] = {}
+        self.of = lru_cache(KEPT)(self._count)
 
-    def of(self, text: str) -> int:
-        if text not in self._known:
-            from tgraph.models.tokens import count_tokens
+    def _count(self, text: str) -> int:
+        from tgraph.models.tokens import count_tokens
 
-            self._known[text] = count_tokens(text, self._encoding)
-        return self._known[text]
+        return count_tokens(text, self._encoding)
+
+    def cost(self, text: str) -> int:
+        """What a part of a row costs."""
+        return self.of(text) + (_ROW if text.startswith("{") else _JOINT)
 
 
-def pack(details: Details, children: Sequence[Child], budget: int, sizes: Sizes) -> ReportContext:
+Children = Callable[[], Sequence[Child]]
+"""The sub-communities that have reports, where they are wanted."""
+
+
+def pack(details: Details, children: Children, budget: int, sizes: Sizes) -> ReportContext:
     """The details, as far as ``budget`` tokens hold them.
 
     A community that fits is shown whole. Otherwise the sub-communities' reports stand in for their
@@ -78,128 +78,194 @@ def pack(details: Details, children: Sequence[Child], budget: int, sizes: Sizes)
         room -= over  # tokens join differently at the seams of some texts
 
 
-def _pack(details: Details, children: Sequence[Child], budget: int, sizes: Sizes) -> ReportContext:
-    packing = _Packing(details, sizes)
-    if packing.cost <= budget:
+def _pack(details: Details, children: Children, budget: int, sizes: Sizes) -> ReportContext:
+    packing = _Packing(details, budget, sizes)
+    if packing.add(_everything(details)):
         return packing.context()
-    by_size = sorted(children, key=lambda c: (-packing.size_of(c.community), c.community.iri))
-    for child in by_size:
-        packing.replace(child)
-        if packing.cost <= budget:
-            return packing.context()
-    return packing.squeezed(budget)
+    parts = _by_size(details, children())
+    used = [child for child, part in parts if _saves(part, child, details, sizes)]
+    *replaced, rest = _layers(details, [child.community.members for child in used])
+    central = [entity.iri for entity in _first(details)]
+    reports = [SubReport(child.report) for child in used]
+    packing = _Packing(details, budget, sizes)
+    packing.add(_Share(central))
+    for report in reports:
+        packing.add_report(report)
+    if not packing.add(rest):
+        return _squeezed(details, central, reports, rest, budget, sizes)
+    while reports and packing.put_back(reports[-1], replaced[len(reports) - 1]):
+        reports.pop()
+    return packing.context(reports)
+
+
+@dataclass(slots=True)
+class _Share:
+    """Some of what there is to say of a community: of members and their claims, of ties, and of the
+    attributes of members."""
+
+    members: list[str] = field(default_factory=list)
+    claims_of: list[str] = field(default_factory=list)
+    ties: list[Pair] = field(default_factory=list)
+    attributes_of: list[str] = field(default_factory=list)
+
+    def edges(self, details: Details) -> int:
+        """How many edges it has."""
+        known = details.outline
+        ties = sum(known.ties[pair] for pair in self.ties)
+        return ties + sum(known.attributes[member] for member in self.attributes_of)
+
+
+def _everything(details: Details) -> _Share:
+    (whole,) = _layers(details, [])
+    return whole
+
+
+def _layers(details: Details, parts: Sequence[Iterable[str]]) -> list[_Share]:
+    """What is inside each of the parts and none before it, and what is in none of them."""
+    inside: defaultdict[str, set[int]] = defaultdict(set)
+    for number, members in enumerate(parts):
+        for member in members:
+            inside[member].add(number)
+    layers = [_Share() for _ in range(len(parts) + 1)]
+    none = len(parts)
+    for member in details.community.members:
+        layer = layers[min(inside[member], default=none)]
+        layer.members.append(member)
+        layer.claims_of.append(member)
+        if member in details.outline.attributes:
+            layer.attributes_of.append(member)
+    for one, other in details.outline.ties:
+        layers[min(inside[one] & inside[other], default=none)].ties.append((one, other))
+    return layers
+
+
+def _by_size(details: Details, children: Sequence[Child]) -> list[tuple[Child, _Share]]:
+    """The sub-communities with what is inside each, those with the most to say first."""
+    found = [(child, _layers(details, [child.community.members])[0]) for child in children]
+    return sorted(found, key=lambda pair: (-_rows(pair[1], details), pair[0].community.iri))
+
+
+def _rows(part: _Share, details: Details) -> int:
+    claims = sum(len(details.claims.get(member, ())) for member in part.claims_of)
+    return len(part.members) + part.edges(details) + claims
+
+
+def _saves(part: _Share, child: Child, details: Details, sizes: Sizes) -> bool:
+    """Whether the child's report is shorter than what it stands for."""
+    cost = sum(map(sizes.cost, report_parts(SubReport(child.report)).values()))
+    return not _Packing(details, cost, sizes).add(part)
+
+
+def _first(details: Details) -> list[EntityDetail]:
+    return list(islice(details.entities(details.community.members), CENTRAL))
 
 
 class _Packing:
-    """What is shown so far, from everything on, and what it costs."""
+    """What is shown so far, and what it costs."""
 
-    def __init__(self, details: Details, sizes: Sizes) -> None:
+    def __init__(self, details: Details, budget: int, sizes: Sizes) -> None:
         self._details = details
+        self._budget = budget
         self._sizes = sizes
-        self._entities = {entity.iri: entity for entity in details.entities}
-        self._edges = {edge.iri: edge for edge in details.edges}
-        self._claims = {claim.iri: claim for claim in details.claims}
-        self._parts_of: dict[str, Parts] = {
-            **{iri: entity_parts(entity) for iri, entity in self._entities.items()},
-            **{iri: edge_parts(edge) for iri, edge in self._edges.items()},
-            **{iri: claim_parts(claim) for iri, claim in self._claims.items()},
-        }
-        self._ends = {iri: frozenset(edge.ends) for iri, edge in self._edges.items()}
-        self._edges_at, self._claims_of = defaultdict(list), defaultdict(list)
-        for iri, ends in self._ends.items():
-            for end in ends:
-                self._edges_at[end].append(iri)
-        for claim in details.claims:
-            self._claims_of[claim.subject].append(claim.iri)
-        self._central = [entity.iri for entity in details.entities[:CENTRAL]]
-        self._reports: list[SubReport] = []
+        self._entities: dict[str, EntityDetail] = {}
+        self._edges: dict[str, EdgeDetail] = {}
+        self._claims: dict[str, ClaimDetail] = {}
         self._uses: Counter[Hashable] = Counter()
-        self.cost = 0
-        for parts in self._parts_of.values():
-            self._add(parts)
+        self._cost = 0
 
-    def context(self) -> ReportContext:
+    def add(self, part: _Share) -> bool:
+        """Whether all of it has room; what was added before it had none stays."""
+        details = self._details
+        if self._cost + _LEAST * self._new_rows(part) > self._budget:
+            return False
+        for entity in details.entities(part.members):
+            if entity.iri not in self._entities and not self._pay(entity_parts(entity)):
+                return False
+            self._entities[entity.iri] = entity
+        for claim in details.claims_of(part.claims_of):
+            self._claims[claim.iri] = claim
+            self._pay(claim_parts(claim))
+        for edge in details.edges(part.ties, part.attributes_of):
+            self._edges[edge.iri] = edge
+            if not self._pay(edge_parts(edge)):
+                return False
+        return self._cost <= self._budget
+
+    def _new_rows(self, part: _Share) -> int:
+        return _rows(part, self._details) - sum(one in self._entities for one in part.members)
+
+    def add_report(self, report: SubReport) -> None:
+        """Show it, whether there is room or not."""
+        self._pay(report_parts(report))
+
+    def put_back(self, report: SubReport, part: _Share) -> bool:
+        """Whether there is room for what the report stands for in its place; if not, it stays."""
+        before = dict(self._entities), dict(self._edges), dict(self._claims), Counter(self._uses)
+        cost = self._cost
+        self._return(report_parts(report))
+        if self.add(part):
+            return True
+        self._entities, self._edges, self._claims, self._uses = before
+        self._cost = cost
+        return False
+
+    def context(self, reports: Sequence[SubReport] = ()) -> ReportContext:
+        """What is shown, beside reports that were added."""
+        details = self._details
+        claims = details.claims_of(details.community.members) if self._claims else ()
         return ReportContext(
-            self._details.community,
-            tuple(self._entities.values()),
-            tuple(self._edges.values()),
-            tuple(self._claims.values()),
-            tuple(self._reports),
+            details.community,
+            tuple(sorted(self._entities.values(), key=entity_order)),
+            tuple(sorted(self._edges.values(), key=edge_order)),
+            tuple(claim for claim in claims if claim.iri in self._claims),
+            tuple(reports),
+            relationships=details.relationships,
         )
 
-    def size_of(self, community: Community) -> int:
-        """What the details of a sub-community cost by themselves."""
-        parts: dict[Hashable, str] = {}
-        for iri in chain(*self._inside(community.members)):
-            parts.update(self._parts_of[iri])
-        return sum(map(self._cost, parts.values()))
-
-    def replace(self, child: Child) -> None:
-        """Let the child's report stand for its details, unless that saves nothing."""
-        entities, edges, claims = self._inside(child.community.members)
-        entities = [iri for iri in entities if iri not in self._central]
-        report = SubReport(child.report)
-        before = self.cost
-        removed = [self._parts_of[iri] for iri in chain(entities, edges, claims)]
-        for parts in removed:
-            self._remove(parts)
-        self._add(report_parts(report))
-        if self.cost >= before:
-            self._remove(report_parts(report))
-            for parts in removed:
-                self._add(parts)
-            return
-        everything = (self._entities, entities), (self._edges, edges), (self._claims, claims)
-        for kept, gone in everything:
-            for iri in gone:
-                del kept[iri]
-        self._reports.append(report)
-
-    def squeezed(self, budget: int) -> ReportContext:
-        """What is most important, in brief, as far as it fits."""
-        squeeze = _Squeeze(budget, self._cost)
-        for iri in self._central:
-            squeeze.entity(self._entities[iri])
-        for sub in self._reports:
-            squeeze.report(sub)
-        for sub in self._reports:
-            squeeze.findings(sub)
-        for edge in self._edges.values():
-            for end in edge.ends:
-                if end in self._entities:
-                    squeeze.entity(self._entities[end])
-            squeeze.edge(edge)
-        for entity in self._entities.values():
-            squeeze.entity(entity)
-        for claim in self._claims.values():
-            squeeze.claim(claim)
-        return squeeze.context(self.context())
-
-    def _inside(self, members: Sequence[str]) -> tuple[list[str], list[str], list[str]]:
-        """What is shown of the members alone: entities, edges and claims."""
-        within = set(members)
-        around = dict.fromkeys(edge for member in members for edge in self._edges_at[member])
-        about = (claim for member in members for claim in self._claims_of[member])
-        return (
-            [iri for iri in members if iri in self._entities],
-            [iri for iri in around if iri in self._edges and within >= self._ends[iri]],
-            [iri for iri in about if iri in self._claims],
-        )
-
-    def _add(self, parts: Parts) -> None:
+    def _pay(self, parts: Parts) -> bool:
+        """Whether there is room for it."""
         for key, text in parts.items():
             self._uses[key] += 1
             if self._uses[key] == 1:
-                self.cost += self._cost(text)
+                self._cost += self._sizes.cost(text)
+        return self._cost <= self._budget
 
-    def _remove(self, parts: Parts) -> None:
+    def _return(self, parts: Parts) -> None:
         for key, text in parts.items():
             self._uses[key] -= 1
             if not self._uses[key]:
-                self.cost -= self._cost(text)
+                self._cost -= self._sizes.cost(text)
 
-    def _cost(self, text: str) -> int:
-        return self._sizes.of(text) + (_ROW if text.startswith("{") else _JOINT)
+
+def _squeezed(
+    details: Details,
+    central: Sequence[str],
+    reports: Sequence[SubReport],
+    rest: _Share,
+    budget: int,
+    sizes: Sizes,
+) -> ReportContext:
+    """What is most important, in brief, as far as it fits. Where one of several has no room those
+    after it have none."""
+    squeeze = _Squeeze(budget, sizes.cost)
+    members = dict.fromkeys([*central, *rest.members])
+    for entity in details.entities(central):
+        squeeze.entity(entity)
+    for report in reports:
+        squeeze.report(report)
+    for report in reports:
+        squeeze.findings(report)
+    for edge in details.edges(rest.ties, rest.attributes_of):
+        for entity in details.entities(end for end in edge.ends if end in members):
+            squeeze.entity(entity)
+        if not squeeze.edge(edge):
+            break
+    for entity in details.entities(members):
+        if not squeeze.entity(entity):
+            break
+    for claim in details.claims_of(rest.claims_of):
+        squeeze.claim(claim)
+    return squeeze.context(details, len(members), rest.edges(details))
 
 
 class _Squeeze:
@@ -209,270 +275,74 @@ class _Squeeze:
         self._room = budget
         self._cost = cost
         self._paid: set[Hashable] = set()
-        self._seen: set[str] = set()
-        self._taken: set[str] = set()
-        self._whole: set[str] = set()
+        self._entities: dict[str, EntityDetail] = {}
+        self._edges: dict[str, EdgeDetail] = {}
+        self._claims: list[ClaimDetail] = []
+        self._reports: dict[str, SubReport] = {}
         self._left_out: Counter[str] = Counter()
 
-    def entity(self, entity: EntityDetail) -> None:
+    def entity(self, entity: EntityDetail) -> bool:
+        """Whether it is shown, now or before."""
+        if entity.iri in self._entities:
+            return True
         parts = entity_parts(entity, brief=True)
-        taken = self._take(entity.iri, parts, "entity with no room")
-        self._left_out["entity shown in brief"] += taken and parts != entity_parts(entity)
+        if not self._take(parts):
+            return False
+        self._entities[entity.iri] = entity
+        self._left_out["entity shown in brief"] += parts != entity_parts(entity)
+        return True
 
-    def edge(self, edge: EdgeDetail) -> None:
+    def edge(self, edge: EdgeDetail) -> bool:
+        """Whether it is shown."""
         parts = edge_parts(edge, brief=True)
-        taken = self._take(edge.iri, parts, "edge with no room")
-        self._left_out["edge shown in brief"] += taken and parts != edge_parts(edge)
+        if not self._take(parts):
+            return False
+        self._edges[edge.iri] = edge
+        self._left_out["edge shown in brief"] += parts != edge_parts(edge)
+        return True
 
     def claim(self, claim: ClaimDetail) -> None:
-        self._take(claim.iri, claim_parts(claim), "claim with no room")
+        if self._take(claim_parts(claim)):
+            self._claims.append(claim)
+        else:
+            self._left_out["claim with no room"] += 1
 
     def report(self, sub: SubReport) -> None:
         brief = SubReport(sub.report, whole=False)
-        self._take(sub.report.iri, report_parts(brief), "sub-report with no room")
+        if self._take(report_parts(brief)):
+            self._reports[sub.report.iri] = brief
+        else:
+            self._left_out["sub-report with no room"] += 1
 
     def findings(self, sub: SubReport) -> None:
-        if sub.report.iri not in self._taken or not sub.report.findings:
+        if sub.report.iri not in self._reports or not sub.report.findings:
             return
-        key = f"{sub.report.iri} findings"
-        if self._take(key, report_parts(sub), "sub-report shown without its findings"):
-            self._whole.add(sub.report.iri)
+        if self._take(report_parts(sub)):
+            self._reports[sub.report.iri] = sub
+        else:
+            self._left_out["sub-report shown without its findings"] += 1
 
-    def _take(self, key: str, parts: Parts, otherwise: str) -> bool:
-        """Whether it is taken now; what was offered before is not offered again."""
-        if key in self._seen:
-            return False
-        self._seen.add(key)
+    def _take(self, parts: Parts) -> bool:
+        """Whether there is room for those of the parts that are not there yet."""
         new = {part: text for part, text in parts.items() if part not in self._paid}
         cost = sum(map(self._cost, new.values()))
         if cost > self._room:
-            self._left_out[otherwise] += 1
             return False
         self._room -= cost
         self._paid |= set(new)
-        self._taken.add(key)
         return True
 
-    def context(self, everything: ReportContext) -> ReportContext:
-        taken = self._taken
+    def context(self, details: Details, entities: int, edges: int) -> ReportContext:
+        """What was taken, of so many entities and edges."""
+        self._left_out["entity with no room"] = entities - len(self._entities)
+        self._left_out["edge with no room"] = edges - len(self._edges)
         return ReportContext(
-            everything.community,
-            tuple(entity for entity in everything.entities if entity.iri in taken),
-            tuple(edge for edge in everything.edges if edge.iri in taken),
-            tuple(claim for claim in everything.claims if claim.iri in taken),
-            tuple(
-                SubReport(sub.report, sub.report.iri in self._whole)
-                for sub in everything.reports
-                if sub.report.iri in taken
-            ),
+            details.community,
+            tuple(sorted(self._entities.values(), key=entity_order)),
+            tuple(self._edges.values()),
+            tuple(self._claims),
+            tuple(self._reports.values()),
             brief=True,
             left_out={reason: count for reason, count in self._left_out.items() if count},
+            relationships=details.relationships,
         )
-
-
-QUOTES = 2
-"""The evidence that is shown for an edge."""
-
-AT_ONCE = 5_000
-"""Edges whose evidence is looked up together."""
-
-_SUMMARY = v.tg("summary")
-_EVIDENCE = 5
-"""The evidence that an entity's descriptions are traced to, at most."""
-
-
-KEPT = 50_000
-"""Edges and entities that are kept for the next level of communities."""
-
-
-TiesWithin = Callable[[Sequence[str]], Iterable[tuple[str, str]]]
-"""Which two of some entities edges are between."""
-
-
-class _StatedEdge(NamedTuple):
-    """An edge, and the summary that its description is; empty for none."""
-
-    edge: Edge
-    summary: str
-
-
-class DetailReader:
-    """Reads the details of communities from a store, ordered by importance.
-
-    That is the combined degree of an edge's ends, then its weight (GraphRAG's order). Degrees are
-    counted inside the community, so that a report depends on its community alone and stays as it is
-    while the rest of the graph grows.
-    """
-
-    def __init__(
-        self, store: Store, texts: Texts, evidence: EvidenceReader, ties_within: TiesWithin
-    ) -> None:
-        self._store = store
-        self._ties_within = ties_within
-        self._texts = texts
-        self._places = evidence
-        self._standing = standing_documents(store)
-        self._label = lru_cache(KEPT)(
-            lambda iri: next(iter(_texts_of(self._said(iri), v.RDFS_LABEL)), iri)
-        )
-        self._said = lru_cache(KEPT)(self._read_statements)
-        self._attributes = lru_cache(KEPT)(self._read_attributes)
-        self._between = lru_cache(KEPT)(self._read_between)
-        self._entity = lru_cache(KEPT)(self._read_entity)
-
-    def read(self, communities: Iterable[Community]) -> Iterator[Details]:
-        """Everything about each community, which gets its edges: its members, all edges between
-        them, the attributes of its members (edges to literals), and the claims of which they are
-        the subject."""
-        batch: list[tuple[Community, dict[str, _StatedEdge]]] = []
-        size = 0
-        for community in communities:
-            ties = map(self._between, self._ties_within(community.members))
-            edges = {one.edge.iri: one for one in chain.from_iterable(ties)}
-            attributes = chain.from_iterable(map(self._attributes, community.members))
-            known = edges | {one.edge.iri: one for one in attributes}
-            batch.append((replace(community, edges=tuple(sorted(edges))), known))
-            size += len(known)
-            if size >= AT_ONCE:
-                yield from self._details(batch)
-                batch, size = [], 0
-        yield from self._details(batch)
-
-    def _details(
-        self, batch: Sequence[tuple[Community, dict[str, _StatedEdge]]]
-    ) -> Iterator[Details]:
-        wanted = sorted({iri for _, known in batch for iri in known})
-        evidence = self._places.of_edges(wanted, QUOTES)
-        entities = sorted({member for community, _ in batch for member in community.members})
-        claims = claims_of(self._store, self._texts, entities, self._places.doubt)
-        for community, known in batch:
-            edges = {iri: one.edge for iri, one in known.items()}
-            ends = {iri: EdgeDetail(edge, 0).ends for iri, edge in edges.items()}
-            links = Counter(end for of_edge in ends.values() for end in of_edge)
-            rank = {iri: sum(links[end] for end in of_edge) for iri, of_edge in ends.items()}
-            ordered = sorted(edges, key=lambda iri: (-rank[iri], -edges[iri].weight, iri))
-            members = [replace(self._entity(iri), links=links[iri]) for iri in community.members]
-            members.sort(key=lambda entity: (-entity.links, entity.name, entity.iri))
-            yield Details(
-                community,
-                tuple(members),
-                tuple(
-                    EdgeDetail(edges[iri], rank[iri], evidence.get(iri, ()), known[iri].summary)
-                    for iri in ordered
-                ),
-                tuple(
-                    _claim(claim)
-                    for member in members
-                    for claim in claims.get(member.iri, ())
-                    if claim.subject == member.iri
-                ),
-            )
-
-    # --- edges ---
-
-    def _read_between(self, pair: tuple[str, str]) -> tuple[_StatedEdge, ...]:
-        """The edges between two entities, both ways."""
-        ways = pair, pair[::-1]
-        triples = (triple for way in ways for triple in relations_between(self._store, *way))
-        return tuple(filter(None, map(self._read_edge, triples)))
-
-    def _read_attributes(self, member: str) -> tuple[_StatedEdge, ...]:
-        stated = (quad for quad in self._said(member) if isinstance(quad.object, Literal))
-        triples = (quad.triple for quad in stated if is_statement(quad.predicate))
-        return tuple(filter(None, map(self._read_edge, triples)))
-
-    def _read_edge(self, triple: Triple) -> _StatedEdge | None:
-        """None where knowledge has no such edge."""
-        subject, predicate, obj = triple.subject, triple.predicate, triple.object
-        assert isinstance(subject, NamedNode)
-        assert isinstance(obj, NamedNode | Literal)
-        said = self._read_statements(v.edge_iri(subject, predicate, obj))
-        weights = _texts_of(said, v.tg("weight"))
-        if not weights or v.tg("Edge") not in _values_of(said, v.RDF_TYPE):
-            return None
-        ends = subject, predicate, obj
-        labels = [t.value if isinstance(t, Literal) else self._label(t.value) for t in ends]
-        described = " ".join(_texts_of(said, v.tg("description")))
-        edge = Edge(*ends, labels[0], labels[1], labels[2], float(weights[0]), described)
-        return _StatedEdge(edge, _summary(said))
-
-    # --- entities ---
-
-    def _read_entity(self, iri: str) -> EntityDetail:
-        said = self._said(iri)
-        named = sorted(
-            self._label(kind.value)
-            for kind in _values_of(said, v.RDF_TYPE)
-            if isinstance(kind, NamedNode) and kind != v.tg("Entity")
-        )
-        described = _texts_of(said, v.tg("description"))
-        summary = _summary(said)
-        evidence = (summary,) if summary else self._evidence(iri, described)
-        return EntityDetail(iri, self._label(iri), ", ".join(named), 0, tuple(described), evidence)
-
-    def _evidence(self, entity: str, described: Sequence[str]) -> tuple[str, ...]:
-        """The standing evidence of the descriptions; of the name alone where there is none."""
-        found = sorted(
-            quad.subject.value
-            for name in [entity, *self._absorbed(entity)]
-            for quad in self._store.match(None, v.tg("entity"), NamedNode(name), v.SOURCE_GRAPH)
-            if isinstance(quad.subject, NamedNode)
-        )
-        standing = filter(self._stands, found)
-        if not described:
-            return tuple(islice(standing, 1))
-        exact: list[str] = []
-        telling: list[str] = []
-        silent: list[str] = []
-        for iri in standing:
-            text = value(self._store, iri, v.tg("description"))
-            says_so = isinstance(text, Literal) and text.value in described
-            (exact if says_so else telling if text else silent).append(iri)
-            if len(exact) == _EVIDENCE:
-                break
-        return tuple((exact or telling or silent)[:_EVIDENCE])
-
-    def _absorbed(self, entity: str) -> Iterable[str]:
-        for quad in self._store.match(None, v.tg("canonical"), NamedNode(entity), v.SOURCE_GRAPH):
-            merge = quad.subject
-            undone = self._store.match(merge, v.prov("invalidatedAtTime"), None, v.SOURCE_GRAPH)
-            if next(undone, None) is None:
-                for other in self._store.match(merge, v.tg("absorbed"), None, v.SOURCE_GRAPH):
-                    if isinstance(other.object, NamedNode):
-                        yield other.object.value
-
-    def _stands(self, evidence: str) -> bool:
-        chunk = value(self._store, evidence, v.prov("wasDerivedFrom"))
-        return isinstance(chunk, NamedNode) and document_of_chunk(chunk.value) in self._standing
-
-    # --- both ---
-
-    def _read_statements(self, iri: str) -> tuple[Quad, ...]:
-        return tuple(self._store.match(NamedNode(iri), None, None, v.KNOWLEDGE_GRAPH))
-
-
-def _summary(said: Iterable[Quad]) -> str:
-    """The summary that the description is, which is derived from evidence; empty for none."""
-    found = _values_of(said, _SUMMARY)
-    return next((term.value for term in found if isinstance(term, NamedNode)), "")
-
-
-def _texts_of(said: Iterable[Quad], predicate: NamedNode) -> list[str]:
-    found = _values_of(said, predicate)
-    return sorted(term.value for term in found if isinstance(term, Literal))
-
-
-def _values_of(said: Iterable[Quad], predicate: NamedNode) -> Iterator[Term]:
-    return (quad.object for quad in said if quad.predicate == predicate)
-
-
-def _claim(claim: Claim) -> ClaimDetail:
-    """The claim in one line: what sort, whether it holds, of whom, when, and what is said."""
-    about = f"{claim.subject_label} and {claim.object_label}" if claim.object else ""
-    parts = [f"{claim.type} ({claim.status})", about or claim.subject_label]
-    dates = [term.value for term in (claim.started, claim.ended) if term is not None]
-    parts += [" to ".join(dict.fromkeys(dates))] if dates else []
-    evidence = tuple(item.iri for item in claim.evidence)
-    return ClaimDetail(
-        claim.iri, claim.subject, f"{', '.join(parts)}: {claim.description}", evidence
-    )
