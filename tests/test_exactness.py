@@ -19,6 +19,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory, mkdtemp
 from typing import Any
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 from hypothesis import HealthCheck, Phase, settings
@@ -39,12 +40,15 @@ from tgraph import vocabulary as v
 from tgraph.cli.main import cli
 from tgraph.engine.components import Components
 from tgraph.engine.graph import KnowledgeGraph
+from tgraph.index.entity_network import load_network, read_network
+from tgraph.index.reports.report_cache import load_report_cache, read_report_cache
 from tgraph.index.vectors.items import KINDS
 from tgraph.index.vectors.vector_index import load
 from tgraph.models.base import ChatRequest
 from tgraph.settings import load_settings
 from tgraph.store.folder import GraphFolder
 from tgraph.store.oxigraph import OxigraphStore
+from tgraph.store.snapshot import read_pointer
 from tgraph.testing import HashingEmbedder, ScriptedModel
 from tgraph.testing.script import plausible_reply
 
@@ -128,6 +132,24 @@ def exact(graph: KnowledgeGraph) -> Exact:
             (vectors.keys[owner], text.tobytes(), row.tobytes()) for owner, text, row in lines
         )
     return found
+
+
+def assert_derived_as_stated(graph: KnowledgeGraph) -> None:
+    """The network and the reports beside the knowledge are what it says."""
+    store, folder = graph.read(), graph._opened.folder
+    pointer = read_pointer(folder)
+    assert pointer is not None
+    stated = read_network(store)
+    network = load_network(folder.vectors, pointer.generation, stated.cutting)
+    assert network is not None
+    assert list(network.entities) == list(stated.entities)
+    for name in ("attributes", "ends", "weights", "counts"):
+        assert np.array_equal(getattr(network, name), getattr(stated, name)), name
+    kept = load_report_cache(folder.vectors, pointer.generation)
+    assert kept is not None
+    told = read_report_cache(store)
+    assert kept.communities == told.communities
+    assert dict(kept.reports) == dict(told.reports)
 
 
 @cache
@@ -268,6 +290,7 @@ class History(RuleBasedStateMachine):
         apart = frozenset(split.entities for split in self.graph.splits())
         standing = frozenset((path.name, text) for path, text in self.standing.items())
         expected = fresh(self.kind, standing, apart)
+        assert_derived_as_stated(self.graph)
         for name, found in exact(self.graph).items():
             assert sorted(map(str, found - expected[name])) == [], f"{name}: too much"
             assert sorted(map(str, expected[name] - found)) == [], f"{name}: too little"

@@ -136,7 +136,7 @@ def _recluster(context: IndexContext, how: Clustering, same: bool) -> int:
         context.changes.communities = None
     else:
         context.changes.communities = {*change.left, *change.new}
-        context.changes.divided = {community.iri for community, _ in change.found}
+        context.changes.divided = {community.iri: community for community, _ in change.found}
     context.changes.network = change.network
     copy.remove(change.removed)
     found = iter(change.found)

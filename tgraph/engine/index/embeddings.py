@@ -17,7 +17,6 @@ from tgraph.engine.index.community_reports import published_network
 from tgraph.engine.index.phase import IndexContext
 from tgraph.engine.index.raptor_tree import grow_tree, wants_tree
 from tgraph.errors import StoreError
-from tgraph.index.communities.communities import read_community
 from tgraph.index.communities.partition import DEFAULT_CUTTING
 from tgraph.index.entity_network import EntityNetwork, read_network
 from tgraph.index.evidence import EvidenceReader
@@ -187,14 +186,13 @@ def _reports_of(context: IndexContext, before: ReportCache | None) -> ReportCach
     store, reported = context.copy.store, context.changes.reported
     if before is None or reported is None:
         return read_report_cache(store)
-    changed = reported | context.changes.divided
-    kept = (one for one in before.communities if one.iri not in changed)
-    found = (one for name in changed if (one := read_community(store, name)))
-    communities = sorted([*kept, *found], key=lambda one: (one.level, one.iri))
-    reports = {name: one for name, one in before.reports.items() if name not in changed}
-    written = ((name, report_on(store, name)) for name in changed)
+    divided, changed = context.changes.divided, context.changes.communities or set()
+    kept = (c for c in before.communities if c.iri not in divided and c.iri not in changed)
+    communities = sorted([*kept, *divided.values()], key=lambda one: (one.level, one.iri))
+    reports = {name: one for name, one in before.reports.items() if name not in reported}
+    same = {one.iri for one in reports.values()}
+    written = ((name, report_on(store, name)) for name in reported)
     reports |= {name: report for name, report in written if report}
-    same = {one.iri for name, one in before.reports.items() if name not in changed}
     counted = {iri: count for iri, count in before.occurrences.items() if iri in same}
     return ReportCache(tuple(communities), dict(sorted(reports.items())), counted)
 

@@ -26,7 +26,7 @@ from tgraph.index.lookup_table import LazyTable, LookupTable
 from tgraph.index.reports.report_cache import Makers, makers_of
 from tgraph.index.sources import Texts, lexical_documents, standing_documents
 from tgraph.librarian import Librarian
-from tgraph.model import Agent, Prompt
+from tgraph.model import Agent, Community, Prompt
 from tgraph.models.base import CallSink, Embedder
 from tgraph.record.activities import Authorship, agent_quads
 from tgraph.record.merges import standing_merges
@@ -45,7 +45,7 @@ class RunChanges:
     keys: ChangedKeys | None = None
     network: EntityNetwork | None = None
     communities: set[str] | None = field(default_factory=set)
-    divided: set[str] = field(default_factory=set)
+    divided: dict[str, Community] = field(default_factory=dict)
     reported: set[str] | None = None
     makers: Makers = field(default_factory=Makers)
 
