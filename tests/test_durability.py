@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
+from signal import SIGKILL
 from typing import Any
 
 import pytest
@@ -21,6 +22,7 @@ from tests.workers import (
     generation,
     index,
     killed_at,
+    killed_before_sealing,
     mentioned,
     open_graph,
     snapshot,
@@ -120,6 +122,18 @@ def test_fold_killed_at_each_change_of_the_disk(indexed: Path, tmp_path: Path) -
         assert edges(root) == OLD_EDGES
     assert number > 20
     assert len(assert_recovered(root, [])) >= journals
+
+
+def test_a_long_session_killed_before_it_is_sealed_is_sealed_by_the_next(
+    indexed: Path, tmp_path: Path
+) -> None:
+    root = copy_graph(indexed / "g", tmp_path / "g")
+    worker = start(ask, root)
+    worker.listen(lambda item: item[2:] and ":answer:" in str(item[2]))
+    worker.kill()
+    worker = start(killed_before_sealing, root)
+    assert worker.end() == -SIGKILL
+    assert Counter(assert_recovered(root, []).values()) == {"aborted": 1, "completed": 1}
 
 
 def test_index_killed_at_each_change_of_the_disk(indexed: Path, tmp_path: Path) -> None:

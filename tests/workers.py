@@ -44,10 +44,12 @@ from tgraph.model import (
     Span,
 )
 from tgraph.models.base import CallSink, no_sink
+from tgraph.record import ledger
 from tgraph.record.chain import GENESIS, Head, canonical_hash, chain_hash
 from tgraph.settings import load_settings
 from tgraph.store.base import Store
 from tgraph.store.folder import CollectionFolder, GraphFolder
+from tgraph.store.oxigraph import OxigraphStore
 from tgraph.store.snapshot import Snapshot
 
 for module in (
@@ -267,6 +269,17 @@ def killed_at(tell: Tell, number: int, work: Work, *arguments: Any) -> None:
         setattr(os, name, partial(before, getattr(os, name)))
     work(tell, *arguments)
     tell(("whole",))
+
+
+def killed_before_sealing(tell: Tell, root: Path) -> None:
+    """Fold, with kill -9 once the statements of a long session are in the store."""
+    ledger.BULK = 1  # type: ignore[attr-defined]
+
+    def kill(store: OxigraphStore, quads: Any) -> None:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    OxigraphStore.extend = kill  # type: ignore[assignment,method-assign]
+    fold(tell, root)
 
 
 # --- what must hold -----------------------------------------------------------------------------

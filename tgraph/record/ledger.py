@@ -32,7 +32,7 @@ from tgraph.store.base import Store
 from tgraph.store.files import disk_errors, sweep
 from tgraph.store.folder import CollectionFolder
 from tgraph.store.journal import Frame, JournalContent, is_free, read_journal
-from tgraph.store.oxigraph import OxigraphStore
+from tgraph.store.oxigraph import BULK, OxigraphStore
 from tgraph.store.snapshot import must_be_mended, publish
 from tgraph.store.statements import Statements, iri, read_trig, stated, to_bytes
 from tgraph.store.writer import adopt, apply, committed, discard, remove_abandoned, writing
@@ -273,7 +273,12 @@ class Ledger:
             return ""
         before = chains[catalogue].mark()
         try:
-            store.extend(self._seal(store, chains[catalogue], kind, head, content))
+            bundle, sealing = self._seal(store, chains[catalogue], kind, head, content)
+            if len(bundle) >= BULK:  # a part that a crash leaves is filled up from the journal
+                store.fill(bundle)
+            else:
+                sealing = bundle + sealing
+            store.extend(sealing)
         except BaseException:
             chains[catalogue].back_to(before)
             raise
@@ -286,7 +291,8 @@ class Ledger:
         kind: BundleKind,
         head: Frame,
         content: JournalContent,
-    ) -> list[Quad]:
+    ) -> tuple[list[Quad], list[Quad]]:
+        """What the bundle states, and what its place in the chain and what others share does."""
         frames = content.frames
         for frame in frames:
             for text in frame.get("texts", {}).values():
@@ -298,11 +304,9 @@ class Ledger:
             bundle += _lost(kind, head, frames[0], content.damaged)
         named = (parse(frame.get("shared", ""), RdfFormat.N_QUADS) for frame in frames)
         shared = store.missing(quad for quads in named for quad in quads)
-        quads = bundle + shared
-        if shared:
-            quads += self._shared_batch(chain, shared)
+        sealing = shared + self._shared_batch(chain, shared) if shared else []
         started = datetime.fromisoformat(head["started"])
-        return quads + chain.entry(
+        return bundle, sealing + chain.entry(
             head["bundle"],
             kind.name,
             canonical_hash(bundle),
