@@ -144,13 +144,14 @@ def _fitting(
         return [True] * len(lines)
     fits = []
     for line in lines:
-        cost = _tokens(line, encoding) + 1  # and the end of the line
+        least = len(line.split()) + 1  # no token is of two words, and the line has an end
+        cost = least if least > room else _tokens(line, encoding) + 1
         fits.append(cost <= room)
         room -= cost if fits[-1] else 0
     return fits
 
 
-@lru_cache(maxsize=1_024)
+@lru_cache(maxsize=4_096)
 def _tokens(line: str, encoding: str) -> int:
     """What a line costs; what doesn't fit is looked for before the same lines are shown."""
     from tgraph.models.tokens import count_tokens
