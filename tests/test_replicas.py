@@ -419,6 +419,22 @@ def test_a_round_asks_for_what_changed_and_lists_nothing_else(
             index(graph, tmp_path, **{name: f"Explorer {name}x led Party {name}y.\n"})
 
 
+def test_a_log_may_be_moved(graph: KnowledgeGraph, url: str, tmp_path: Path) -> None:
+    graph.ship(url)
+    caught_up(tmp_path / "r", url)
+    moved = str(Path(url).rename(tmp_path / "moved"))
+    with open_graph(tmp_path / "r") as kg:
+        kg.ask(QUESTION)
+        assert kg.follow(moved).journals == 1
+    assert graph.ship(moved).journals == 1
+    assert caught_up(tmp_path / "r", moved) == quads(graph.read())
+    with open_graph(tmp_path / "other") as other:
+        index(other, tmp_path, c="Nansen led Fram Expedition.\n")
+        other.ship(url)
+    with open_graph(tmp_path / "r") as kg, pytest.raises(UsageError, match="is another"):
+        kg.follow(url)
+
+
 def test_a_folder_is_the_same_however_it_is_named(
     graph: KnowledgeGraph, url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -376,7 +376,11 @@ def _segment(storage: Storage, after: Position) -> tuple[Position, _LogSegment]:
         raise _altered(storage, number, "it can't be read") from error
     if found != (number, after.hash, after.epoch):
         raise _altered(storage, number, "it doesn't follow the one before")
-    return replace(after, number=number, hash=sha256(data).hexdigest()), segment
+    return replace(after, number=number, hash=_digest(data)), segment
+
+
+def _digest(segment: bytes) -> str:
+    return sha256(segment).hexdigest()
 
 
 def _altered(storage: Storage, number: int, why: str) -> VerificationError:
@@ -731,10 +735,16 @@ def follow(opened: OpenCollection, url: str, progress: Progress) -> Shipment:
 
 
 def _end_for_reader(storage: Storage, known: Position) -> _LogEnd:
-    """Where the log ends, which is not before where a replica is."""
-    if known.url not in ("", storage.url) and Storage(known.url).url != storage.url:
-        raise UsageError(f"This is a replica of {known.url}.", "Follow that.")
+    """Where the log ends, which is not before where a replica is. The log may have been moved, not
+    be another one."""
     end = _LogEnd.read(storage)
+    if known.url not in ("", storage.url) and Storage(known.url).url != storage.url:
+        segment = storage.find(LOG, _name(known.number)) or b""
+        if not end or end.position.epoch != known.epoch or _digest(segment) != known.hash:
+            raise UsageError(
+                f"This is a replica of {known.url}, and the log at {storage.url} is another.",
+                "Follow that, or name another folder.",
+            )
     if end is None and known.number:
         raise _ended(storage, known)
     if end is None:
