@@ -7,10 +7,14 @@ evidence or whose canonical name changed.
 
 from __future__ import annotations
 
+import json
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from functools import lru_cache, partial
+from os import SEEK_END
+from pathlib import Path
+from tempfile import SpooledTemporaryFile
 from typing import NamedTuple
 from urllib.parse import unquote
 
@@ -34,7 +38,15 @@ from tgraph.index.standing_knowledge import (
 )
 from tgraph.model import Claim, ClaimStatus, Evidence
 from tgraph.store.base import Store, Term, select, text_of
-from tgraph.store.statements import Pair, Statements, edge_of, iri, reifier, stated
+from tgraph.store.statements import (
+    Pair,
+    SpooledQuads,
+    Statements,
+    edge_of,
+    iri,
+    reifier,
+    stated,
+)
 
 _ABOUT = frozenset((v.RDF_TYPE, v.RDFS_LABEL, v.SKOS_ALT_LABEL))
 _CLAIMED = ("subject", "object")
@@ -153,7 +165,7 @@ class Touched:
 class KnowledgeChange:
     """Quads to add to and to remove from the store, and the merges that were made and undone."""
 
-    added: list[Quad] = field(default_factory=list)
+    added: SpooledQuads = field(default_factory=SpooledQuads)
     removed: list[Quad] = field(default_factory=list)
     merged: dict[str, str] = field(default_factory=dict)
     unmerged: dict[str, str] = field(default_factory=dict)
@@ -171,12 +183,14 @@ class Derivation:
         describe: Describe | None = None,
         weigh: Weigh | None = None,
         fit: OntologyFit | None = None,
+        scratch: Path | None = None,
     ) -> None:
         """``merges`` maps absorbed entities to canonical ones as of now; ``stands`` tells whether a
         chunk's document still stands; ``decisions`` are those of people; ``describe``
         says how a subject is described, by default in every way that the texts have; ``weigh``
         tells what evidence counts for that does not count as it is; ``fit`` brings entities and
-        edges under an ontology."""
+        edges under an ontology; ``scratch`` is a folder for what a large change does not hold in
+        memory."""
         self._store = store
         self._fit = fit
         self._fits: dict[str, EntityFit] = {}
@@ -187,7 +201,7 @@ class Derivation:
         self._describe = describe or Descriptions(store, None).of
         self._new: dict[str, str] = {}
         self._denied: set[str] = set()
-        self._change = KnowledgeChange()
+        self._change = KnowledgeChange(SpooledQuads(scratch))
         self._relation_names: dict[str, set[str]] = {}
         self._gone: set[Quad] = set()
         self._labelled: set[object] = set()
@@ -293,10 +307,9 @@ class Derivation:
         stated = (item for member in kept for item in self._texts.of_entity(member))
         return self._decisions.prevailing(list(stated))
 
-    def _of_edge(self, original: str) -> list[Properties]:
+    def _of_edge(self, original: str, triple: Triple) -> list[Properties]:
         """The evidence of an edge of the texts, unless one of its ends is denied."""
-        triple = self._texts.triple(original)
-        ends = (triple.subject, triple.object) if triple else ()
+        ends = (triple.subject, triple.object)
         return [] if any(map(self._decisions.drops, ends)) else self._texts.of_edge(original)
 
     def _claimed(self, claim: str) -> list[Properties]:
@@ -312,19 +325,23 @@ class Derivation:
     ) -> dict[str, Triple]:
         """Bring the edges that the originals were, and are now, up to date; returns those."""
         edges: dict[str, Triple] = {}
-        sources: dict[str, dict[str, Triple]] = {}
+        sources: dict[str, dict[str, Triple]] = {}  # of those that texts know by other names
         for original, triple in originals.items():
-            for canonical in self._ways(original, triple):
-                edges[edge_of(canonical)] = canonical
-                sources.setdefault(edge_of(canonical), {})[original] = triple
-        for done, (edge, triple) in enumerate(sorted(edges.items()), 1):
-            self._refresh_edge(edge, triple, sources[edge])
+            for canonical in dict.fromkeys(self._ways(original, triple)):
+                if (edge := edge_of(canonical)) == original:
+                    edges[original] = canonical
+                else:
+                    edges[edge] = canonical
+                    sources.setdefault(edge, {})[original] = triple
+        for done, edge in enumerate(sorted(edges), 1):
+            known = {edge: originals[edge]} if edge in originals else {}
+            self._refresh_edge(edge, edges[edge], known | sources.get(edge, {}))
             progress(done, len(edges) + more)
         return edges
 
     def _refresh_edge(self, edge: str, triple: Triple, known: Mapping[str, Triple]) -> None:
         originals = self._originals(edge, known)
-        stated = {original: self._of_edge(original) for original in originals}
+        stated = {original: self._of_edge(original, told) for original, told in originals.items()}
         evidence = [item for items in stated.values() for item in items]
         desired: list[Quad] = []
         if evidence and edge in self._denied:
@@ -349,14 +366,15 @@ class Derivation:
         )
         self._replace(existing, desired)
 
-    def _originals(self, edge: str, known: Mapping[str, Triple]) -> list[str]:
-        """The edges of the texts that are this edge under the new names, sorted."""
+    def _originals(self, edge: str, known: Mapping[str, Triple]) -> dict[str, Triple]:
+        """The edges of the texts that are this edge under the new names, sorted; some are
+        ``known``."""
         candidates = dict(known)
         for original in (edge, *self._texts.merged_into(edge)):
-            triple = self._texts.triple(original)
+            triple = known[original] if original in known else self._texts.triple(original)
             if triple is not None:
                 candidates[original] = triple
-        return sorted(e for e, t in candidates.items() if edge_of(self._now(t)) == edge)
+        return {e: t for e, t in sorted(candidates.items()) if edge_of(self._now(t)) == edge}
 
     def _ways(self, original: str, triple: Triple) -> Iterator[Triple]:
         """What an edge of the texts was in knowledge, and what it is now."""
@@ -373,7 +391,7 @@ class Derivation:
         canonical = _under(self._new, triple)
         return self._fit.edge(canonical, self._entity_fit).triple if self._fit else canonical
 
-    def _link(self, edge: str, triple: Triple, originals: Sequence[str]) -> None:
+    def _link(self, edge: str, triple: Triple, originals: Iterable[str]) -> None:
         """A canonical edge that the texts know by other names: its reifier, and whence it comes."""
         others = [original for original in originals if original != edge]
         if not others:
@@ -426,7 +444,7 @@ class Derivation:
             edge = edge_of(quad.triple)
             if edge not in refreshed:
                 originals = self._originals(edge, {})
-                evidence = [item for text in originals for item in self._of_edge(text)]
+                evidence = [item for own in originals.items() for item in self._of_edge(*own)]
                 evidence = self._decisions.prevailing(evidence)
                 names.add(self._relation_name(relation, evidence))
                 if label in names:
@@ -541,6 +559,8 @@ class Derivation:
         """Types that no entity is of any more leave knowledge; which these are."""
         removed = set(self._change.removed)
         left = {quad.object for quad in removed if quad.predicate == v.RDF_TYPE}
+        if not left:
+            return set()
         kept = {quad.object for quad in self._change.added if quad.predicate == v.RDF_TYPE}
         forgotten = set()
         for kind in sorted(left - kept, key=str):
@@ -594,13 +614,15 @@ def _inverted(merges: Mapping[str, str]) -> dict[str, list[str]]:
 
 
 def _under(mapping: Mapping[str, str], triple: Triple) -> Triple:
-    """The triple with canonical names."""
+    """The triple with canonical names; itself where it has these."""
     subject, obj = triple.subject, triple.object
     assert isinstance(subject, NamedNode)
-    subject = NamedNode(mapping.get(subject.value, subject.value))
-    if isinstance(obj, NamedNode):
-        obj = NamedNode(mapping.get(obj.value, obj.value))
-    return Triple(subject, triple.predicate, obj)
+    one = mapping.get(subject.value)
+    other = mapping.get(obj.value) if isinstance(obj, NamedNode) else None
+    if one is None and other is None:
+        return triple
+    ends = NamedNode(one) if one else subject, NamedNode(other) if other else obj
+    return Triple(ends[0], triple.predicate, ends[1])
 
 
 def _edge_attributes(
@@ -666,7 +688,8 @@ def entity_quads(
     return out.quads
 
 
-def _type_quads(kind: str, known: str = "") -> list[Quad]:
+@lru_cache(maxsize=1024)
+def _type_quads(kind: str, known: str = "") -> Sequence[Quad]:
     """A type, and its label: as an ontology has it, else it comes from its IRI, so that all who
     write it write the same."""
     minted = unquote(kind.removeprefix(v.type_iri(""))).replace("-", " ")
@@ -696,6 +719,41 @@ class Described:
         return v.summary_iri(self.subject, key, (part for item in parts for part in item))
 
 
+IN_MEMORY = 10_000_000
+"""Bytes of pending descriptions that are in memory."""
+
+
+class PendingDescriptions(Mapping[str, Described]):
+    """What has several descriptions and no summary, by subject; where there is much of it, in a
+    file in the folder that nobody else sees. ``close`` it."""
+
+    def __init__(self, folder: Path | None = None) -> None:
+        self._places: dict[str, int] = {}
+        place = None if folder is None else str(folder)
+        self._file = SpooledTemporaryFile(IN_MEMORY, dir=place)  # noqa: SIM115
+
+    def add(self, described: Described) -> None:
+        self._places[described.subject] = self._file.seek(0, SEEK_END)
+        originals = [(original.text, original.evidence) for original in described.originals]
+        self._file.write(json.dumps(originals).encode() + b"\n")
+
+    def __getitem__(self, subject: str) -> Described:
+        self._file.seek(self._places[subject])
+        originals = json.loads(self._file.readline())
+        return Described(subject, tuple(Original(text, tuple(by)) for text, by in originals))
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._places)
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    def close(self) -> None:
+        """They are gone."""
+        self._file.close()
+        self._places = {}
+
+
 class Descriptions:
     """Says what knowledge says of a subject; ``pending`` are those whose summary is missing.
 
@@ -705,8 +763,8 @@ class Descriptions:
     record, and what did not change is not summarised again.
     """
 
-    def __init__(self, store: Store, key: str | None) -> None:
-        self.pending: dict[str, Described] = {}
+    def __init__(self, store: Store, key: str | None, scratch: Path | None = None) -> None:
+        self.pending = PendingDescriptions(scratch)
         self._store = store
         self._key = key
 
@@ -720,7 +778,7 @@ class Descriptions:
         summary = described.summary(self._key)
         text = text_value(self._store, summary, v.tg("text"))
         if not text:
-            self.pending[subject] = described
+            self.pending.add(described)
             return []
         return described_by(summary, text)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
+from typing import Generic, TypeVar
 
 from pyoxigraph import Literal, NamedNode, Triple
 
@@ -24,10 +25,38 @@ _EVIDENCE = f"{v.URN}evidence:"
 KEYS = (v.tg("nameKey"), v.tg("aliasKey"))
 
 
+KEPT_EVIDENCE = 50_000
+"""Pieces of evidence that are kept, about 3 kB each: those of the names that a change of a page
+touches."""
+
+KEPT_EDGES = 100_000
+"""Edges of chunks that are kept, about 500 bytes each."""
+
+K = TypeVar("K")
+T = TypeVar("T")
+
+
+class _RecentlyRead(Generic[K, T]):
+    """What was read, each as large as it is said to be; when it is too large it is let go of."""
+
+    def __init__(self, most: int) -> None:
+        self._found: dict[K, T] = {}
+        self._most = most
+        self._size = 0
+        self.get = self._found.get
+
+    def put(self, key: K, found: T, size: int = 1) -> None:
+        self._size += size + 1
+        if self._size > self._most:
+            self._found.clear()
+            self._size = size + 1
+        self._found[key] = found
+
+
 class StandingEvidence:
-    """Reads evidence from the source graph, that of entities once. ``stands`` tells whether a
-    chunk's document still stands, ``weigh`` what evidence counts for that does not count as it
-    is."""
+    """Reads evidence from the source graph, and keeps some of that of entities. ``stands`` tells
+    whether a chunk's document still stands, ``weigh`` what evidence counts for that does not count
+    as it is."""
 
     def __init__(
         self, store: Store, stands: Callable[[str], bool], weigh: Weigh | None = None
@@ -35,15 +64,17 @@ class StandingEvidence:
         self._store = store
         self._stands = stands
         self._weigh = weigh
-        self._evidence: dict[str, list[Properties]] = {}
-        self._read: dict[NamedNode, Properties] = {}
-        self._chunks: dict[str, dict[str, Triple]] = {}
+        self._evidence = _RecentlyRead[str, list[Properties]](KEPT_EVIDENCE)
+        self._read = _RecentlyRead[NamedNode, Properties](KEPT_EVIDENCE)
+        self._chunks = _RecentlyRead[str, dict[str, Triple]](KEPT_EDGES)
 
-    def of_entity(self, entity: str) -> list[Properties]:
+    def of_entity(self, entity: str) -> Sequence[Properties]:
         """The standing evidence of an entity of the texts, in the order of its IRIs."""
-        if entity not in self._evidence:
-            self._evidence[entity] = self._of(_ENTITY, entity)
-        return self._evidence[entity]
+        found = self._evidence.get(entity)
+        if found is None:
+            found = self._of(_ENTITY, entity)
+            self._evidence.put(entity, found, len(found))
+        return found
 
     def of_edge(self, edge: str) -> list[Properties]:
         """The standing evidence of an edge of the texts, in the order of its IRIs."""
@@ -79,7 +110,7 @@ class StandingEvidence:
             if found is None:
                 found = properties_of(self._store, subject)
                 if "entity" in found:  # an edge is asked for once, an entity for much beside it
-                    self._read[subject] = found
+                    self._read.put(subject, found)
             yield found
 
     def _of(self, role: NamedNode, subject: str) -> list[Properties]:
@@ -128,8 +159,9 @@ class StandingEvidence:
         return found
 
     def _edges_of_chunk(self, chunk: NamedNode | Literal) -> dict[str, Triple]:
-        if chunk.value not in self._chunks:
-            found: dict[str, Triple] = {}
+        found = self._chunks.get(chunk.value)
+        if found is None:
+            found = {}
             for part in self._store.match(None, v.prov("wasDerivedFrom"), chunk, v.SOURCE_GRAPH):
                 if value(part.subject).startswith(_EVIDENCE):  # which contains nothing
                     continue
@@ -138,8 +170,8 @@ class StandingEvidence:
                     triple = self.triple(value(quad.object))
                     if triple is not None:
                         found[value(quad.object)] = triple
-            self._chunks[chunk.value] = found
-        return self._chunks[chunk.value]
+            self._chunks.put(chunk.value, found, len(found))
+        return found
 
 
 def properties_of(store: Store, evidence: NamedNode) -> Properties:

@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from functools import lru_cache
-from typing import Any
+from pathlib import Path
+from tempfile import TemporaryFile
+from typing import Any, BinaryIO, Self
 
 from pyoxigraph import DefaultGraph, Literal, NamedNode, Quad, RdfFormat, Triple, parse, serialize
 
@@ -230,6 +232,43 @@ def to_bytes(
 def nquads(quads: Iterable[Quad]) -> str:
     """The quads as N-Quads text, in their order."""
     return to_bytes(quads).decode("utf-8")
+
+
+SPOOLED = 50_000
+"""Quads that ``SpooledQuads`` has in memory, about 500 bytes each."""
+
+
+class SpooledQuads:
+    """Quads in the order in which they came; where they are many, in a file in the folder that
+    nobody else sees. ``close`` it."""
+
+    def __init__(self, folder: Path | None = None, in_memory: int = SPOOLED) -> None:
+        self._folder = folder
+        self._limit = in_memory
+        self._last: list[Quad] = []
+        self._file: BinaryIO | None = None
+
+    def __iadd__(self, quads: Iterable[Quad]) -> Self:
+        self._last += quads
+        if len(self._last) > self._limit:
+            if self._file is None:
+                self._file = TemporaryFile(dir=self._folder)  # noqa: SIM115
+            self._file.write(to_bytes(self._last))
+            self._last = []
+        return self
+
+    def __iter__(self) -> Iterator[Quad]:
+        """All of them; none may be added meanwhile."""
+        if self._file is not None:
+            self._file.seek(0)
+            yield from parse(self._file, RdfFormat.N_QUADS, lenient=True)
+        yield from self._last
+
+    def close(self) -> None:
+        """They are gone."""
+        self._last = []
+        if self._file is not None:
+            self._file.close()
 
 
 def edge_of(triple: Triple) -> str:

@@ -163,6 +163,9 @@ class LayeredStore:
 ADDED, REMOVED, COMMIT = "added.nq", "removed.nq", "commit.json"
 _COPY, _FORMER, _FOLLOWS = "store", "former", "follows"
 
+ADDED_AT_ONCE = 50_000
+"""Quads that a working copy takes into memory at once."""
+
 MOST_KNOWN = 200_000
 """Changed quads that a working copy holds for whoever asks what changed."""
 
@@ -244,10 +247,12 @@ class WorkingCopy:
 
     def add(self, quads: Iterable[Quad]) -> None:
         """Add quads; those that are there already are no change."""
-        new = self.store.add(quads)
-        with disk_errors():
-            self._added.write(to_bytes(new))
-        self._know(new)
+        rest = iter(quads)
+        while batch := list(islice(rest, ADDED_AT_ONCE)):
+            new = self.store.add(batch)
+            with disk_errors():
+                self._added.write(to_bytes(new))
+            self._know(new)
 
     def add_new(self, lines: Iterable[str]) -> None:
         """As ``add``, of N-Quads of which none is there already, and that are not among the

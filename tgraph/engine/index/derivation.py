@@ -7,9 +7,11 @@ already is not asked about again.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import islice
 
 from pyoxigraph import NamedNode
 
@@ -27,6 +29,7 @@ from tgraph.index.knowledge import (
     Derivation,
     Described,
     Descriptions,
+    PendingDescriptions,
     Touched,
     described_by,
     touch_unsummarised,
@@ -55,7 +58,7 @@ class Derived:
     how much was found in sentences that state nothing by themselves."""
 
     merged: int
-    undescribed: Mapping[str, Described]
+    undescribed: PendingDescriptions
     entities: int = 0
     relationships: int = 0
 
@@ -97,7 +100,7 @@ def follow_up(
 def derive(context: IndexContext, touched: Touched, started: datetime) -> Derived:
     """Bring knowledge up to date with the touched evidence."""
     copy, summariser = context.copy, context.parts.summariser
-    descriptions = Descriptions(copy.store, summariser.key if summariser else None)
+    descriptions = Descriptions(copy.store, summariser.key if summariser else None, copy.path)
     if summariser:
         _touch_undescribed(context, summariser.key, touched)
     tied = update_cooccurrences(context, touched)
@@ -111,10 +114,12 @@ def derive(context: IndexContext, touched: Touched, started: datetime) -> Derive
         descriptions.of,
         tied.weigh if tied else None,
         fit,
+        copy.path,
     )
     change = derivation.run(touched, lambda done, total: context.show("Resolving", done, total))
     copy.remove(change.removed)
-    copy.add(change.added)
+    with closing(change.added):
+        copy.add(change.added)
     merges = merge_quads(
         copy.store, context.run, started, context.clock(), change.merged, change.unmerged
     )
@@ -147,22 +152,37 @@ def update_prefaces(context: IndexContext) -> None:
     copy.add([preface_quad(*each) for each in sorted(wanted.items() - standing.items())])
 
 
-def describe(context: IndexContext, pending: Mapping[str, Described]) -> int:
-    """Summarise what has several descriptions; how many summaries were made."""
-    summariser = context.parts.summariser
-    if summariser is None or not pending:
-        return 0
-    _Summaries(context, summariser, list(pending)).run([pending[one] for one in sorted(pending)])
-    return len(pending)
+DESCRIBED_AT_ONCE = 1_000
+"""Subjects whose descriptions are in memory together."""
+
+
+def describe(context: IndexContext, pending: PendingDescriptions) -> int:
+    """Summarise what has several descriptions, of which nothing is left; how many summaries were
+    made."""
+    with closing(pending):
+        count, summariser = len(pending), context.parts.summariser
+        if summariser is None or not count:
+            return 0
+        phase = _Summaries(context, summariser)
+        phase.begin(count)
+        subjects = iter(sorted(pending))
+        while batch := list(islice(subjects, DESCRIBED_AT_ONCE)):
+            phase.summarise([pending[subject] for subject in batch])
+        return count
 
 
 class _Summaries(Phase[Described, Summary, Summariser]):
     stage = "Summarising"
     unusable = "summary whose reply can't be used"
 
-    def __init__(self, context: IndexContext, maker: Summariser, subjects: Sequence[str]) -> None:
+    def __init__(self, context: IndexContext, maker: Summariser) -> None:
         super().__init__(context, maker)
-        self._names = _names(context.copy.store, subjects)
+        self._names: dict[str, str] = {}
+
+    def summarise(self, items: Sequence[Described]) -> None:
+        """Some of the items."""
+        self._names = _names(self.context.copy.store, [item.subject for item in items])
+        self.go_on(items)
 
     def make(self, item: Described, maker: Summariser, sink: CallSink) -> Summary:
         texts = [original.text for original in item.originals]
