@@ -20,7 +20,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import closing, suppress
 from dataclasses import asdict
 from functools import cached_property, partial
-from itertools import islice
+from itertools import islice, product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 from urllib.parse import quote
@@ -49,6 +49,7 @@ from tgraph.index.sources import (
     text_value,
     value,
 )
+from tgraph.index.standing_knowledge import properties_of
 from tgraph.index.vectors.files import (
     CHECKED_WHOLE,
     DataFile,
@@ -58,7 +59,7 @@ from tgraph.index.vectors.files import (
 )
 from tgraph.librarian import Librarian
 from tgraph.model import Object
-from tgraph.store.base import Store, select, solutions, text_of
+from tgraph.store.base import Store, select, text_of
 from tgraph.store.files import disk_errors, read_json, write_json
 
 if TYPE_CHECKING:
@@ -527,14 +528,20 @@ def _term(text: str) -> Object:
     return quad.object
 
 
-def tabulate(store: Store, librarian: Librarian, before: LookupTable | None = None) -> LookupTable:
-    """The tables of a store, in memory; of standing documents alone. How pages read that did not
-    change is taken from the table ``before``."""
+def tabulate(
+    store: Store,
+    librarian: Librarian,
+    before: LookupTable | None = None,
+    scratch: Path | None = None,
+) -> LookupTable:
+    """The tables of a store; of standing documents alone. How pages read that did not change is
+    taken from the table ``before``. They are in a file in the ``scratch`` folder, which whose it is
+    deletes, else in memory: those of a million edges take gigabytes."""
     standing = StoredEvidence(store).documents(standing_documents(store))
-    connection = _in_memory()
+    connection = _in_memory() if scratch is None else _in_file(scratch)
     connection.executescript(_SCHEMA)
     texts = _Numbering({})
-    spoken_of: set[str] = set()
+    spoken_of: set[str | bytes] = set()
     degree: Counter[str] = Counter()
     documents = list(_documents(store, standing))
     pages = store.match(None, v.tg("textHash"), None, v.SOURCE_GRAPH)
@@ -550,6 +557,7 @@ def tabulate(store: Store, librarian: Librarian, before: LookupTable | None = No
     }
     for name, rows in tables.items():
         connection.executemany(_INSERT[name], rows)
+    _weigh(connection, store)
     connection.executescript(_INDEX)
     connection.commit()
     return LookupTable(connection)
@@ -561,15 +569,33 @@ def _in_memory() -> sqlite3.Connection:
     return sqlite3.connect(":memory:", check_same_thread=False)
 
 
+_CACHED = 64_000
+"""Kilobytes of tables under way that are in memory."""
+
+
+def _in_file(folder: Path) -> sqlite3.Connection:
+    """Tables that need not outlive a crash."""
+    import sqlite3
+
+    connection = sqlite3.connect(folder / f".{STEM}.sqlite", check_same_thread=False)
+    for setting in ("journal_mode = OFF", "synchronous = OFF", f"cache_size = -{_CACHED}"):
+        connection.execute(f"PRAGMA {setting}")
+    return connection
+
+
 LARGEST_ADDITION = 8
 """Of how many parts of the tables one may be in the newer ones."""
 
 
 def revise(
-    before: LookupTable, store: Store, librarian: Librarian, changed: ChangedKeys
+    before: LookupTable,
+    store: Store,
+    librarian: Librarian,
+    changed: ChangedKeys,
+    scratch: Path | None = None,
 ) -> LookupTable:
     """The tables of a store in which nothing but ``changed`` is other than it was ``before``; those
-    of all of it where that is too much."""
+    of all of it, as of ``tabulate``, where that is too much."""
     connection = _in_memory()
     if before.newer is not None:
         before.newer.backup(connection)
@@ -612,7 +638,7 @@ def revise(
         connection.executemany(_INSERT[name], rows)
     connection.commit()
     found = before.with_newer(connection)
-    return found if found is not None else tabulate(store, librarian, before)
+    return found if found is not None else tabulate(store, librarian, before, scratch)
 
 
 def _pages_of(store: Store, document: str) -> Iterator[str]:
@@ -633,12 +659,17 @@ _INSERT = {
     "edge": "INSERT OR IGNORE INTO edge VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
     "text": "INSERT INTO text VALUES (?, ?)",
     "entity": "INSERT INTO entity VALUES (?, ?)",
-    "said": "INSERT INTO said VALUES (?, ?, ?, ?)",
+    "said": "INSERT INTO said VALUES (?, ?, ?, ?)"
+    " ON CONFLICT (iri, kind, text) DO UPDATE SET entity = max(entity, excluded.entity)",
     "chunk": "INSERT INTO chunk VALUES (?, ?)",
     "document": "INSERT INTO document VALUES (?, ?, ?, ?, ?)",
     "page": "INSERT INTO page VALUES (?, ?, ?)",
 }
 
+
+_DESCRIBE = """
+UPDATE edge SET description = ifnull(min(description, ?1), ?1) WHERE iri = ?2 AND weight NOTNULL
+"""
 
 _PUT = {
     "node": "INSERT OR REPLACE INTO node VALUES (?, ?, ?)",
@@ -658,6 +689,11 @@ class _Numbering:
     def number(self, text: str | None) -> int | None:
         return None if text is None else self._numbers.setdefault(text, len(self._numbers))
 
+    def numbers(self, triple: Triple) -> tuple[int, ...]:
+        """Those of the terms, as N-Triples."""
+        known = self._numbers
+        return tuple(known.setdefault(text, len(known)) for text in map(str, triple))
+
     def numbered(self) -> Iterator[tuple[int, str]]:
         """The texts that were not known before."""
         new = islice(self._numbers.items(), self._known, None)
@@ -665,20 +701,39 @@ class _Numbering:
 
 
 def _all_rows(
-    store: Store, standing: Collection[str], texts: _Numbering, spoken_of: set[str]
+    store: Store, standing: Collection[str], texts: _Numbering, spoken_of: set[str | bytes]
 ) -> Iterator[tuple[object, ...]]:
     """Each row of evidence about what it was stated of, and about what that was merged into; it
-    notes what is ``spoken_of``."""
+    notes the edges that are ``spoken_of``."""
     others = _merged(store)
-    for place, found in enumerate(solutions(store, "index/evidence")):
-        row = row_of(found, "stated")
-        if document_of_chunk(row.chunk) in standing:
-            chunk, quote = texts.number(row.chunk), texts.number(row.quote)
-            spoken_of.add(row.about)
-            where = _packed(row.iri), place, chunk, row.start, row.length, quote
-            yield row.about, *where, row.strength, row.description, True
-            for other in others.get(row.about, ()):
-                yield other, *where, row.strength, row.description, False
+    for place, row in enumerate(_evidence_rows(store, standing)):
+        chunk, quote = texts.number(row.chunk), texts.number(row.quote)
+        if row.about.startswith(_EDGE):
+            spoken_of.add(_packed_edge(row.about))
+        where = _packed(row.iri), place, chunk, row.start, row.length, quote
+        yield row.about, *where, row.strength, row.description, True
+        for other in others.get(row.about, ()):
+            yield other, *where, row.strength, row.description, False
+
+
+_REQUIRED = ("wasDerivedFrom", "charOffset", "charLength")
+_OPTIONAL = ("quote", "strength", "description")
+_COLUMNS = ("stated", "evidence", "chunk", "start", "length", *_OPTIONAL)
+
+
+def _evidence_rows(store: Store, standing: Collection[str]) -> Iterator[EvidenceRow]:
+    """As of ``StoredEvidence``, of all that standing documents speak of; about what it was stated
+    of. One piece after the other: a query would have all of it in memory to join it."""
+    for role in ("edge", "entity", "claim"):
+        for stated in store.match(None, v.tg(role), None, v.SOURCE_GRAPH):
+            if not isinstance(stated.subject, NamedNode):
+                continue
+            said = properties_of(store, stated.subject)
+            required = [said.get(name, ()) for name in _REQUIRED]
+            optional = [said.get(name) or (None,) for name in _OPTIONAL]
+            for terms in product([stated.object], [stated.subject], *required, *optional):
+                if document_of_chunk(text_of(terms[2])) in standing:
+                    yield row_of(dict(zip(_COLUMNS, terms, strict=True)), "stated")
 
 
 _AT_ONCE = 2_000
@@ -771,11 +826,11 @@ def _standing_lengths(
 
 
 def _edges(
-    store: Store, texts: _Numbering, spoken_of: Collection[str], degree: Counter[str]
+    store: Store, texts: _Numbering, spoken_of: Collection[str | bytes], degree: Counter[str]
 ) -> Iterator[tuple[object, ...]]:
     """The triples of edges that standing documents speak of, and all statements of knowledge,
-    which are counted."""
-    stated: dict[str, tuple[str, str, str]] = {}
+    which are counted; without what ``_weigh`` adds."""
+    stated: dict[str | bytes, tuple[int, ...]] = {}
     incoming: Counter[str] = Counter()
     for predicate in _predicates(store):
         for quad in store.match(None, predicate, None, v.KNOWLEDGE_GRAPH):
@@ -783,26 +838,17 @@ def _edges(
             if isinstance(quad.object, NamedNode):
                 incoming[quad.object.value] += 1
             if isinstance(quad.subject, NamedNode):
-                terms = str(quad.subject), str(predicate), str(quad.object)
-                stated[v.edge_iri(*statement_of(quad.triple))] = terms
+                edge = _packed_edge(v.edge_iri(*statement_of(quad.triple)))
+                stated[edge] = texts.numbers(quad.triple)
     for entity in degree.keys() | incoming.keys():
         outgoing = min(degree[entity], MOST_COUNTED)
         degree[entity] = outgoing + min(incoming[entity], MOST_COUNTED)
-    weights, described = _attributes(store)
-
-    def row(edge: str, terms: tuple[str, str, str], reified: bool) -> tuple[object, ...]:
-        weight = weights.get(edge)
-        text = described.get(edge, "") if weight is not None else None
-        numbers = map(texts.number, terms)
-        return _packed_edge(edge), *numbers, reified, edge in stated, weight, text
-
     for quad in store.match(None, v.RDF_REIFIES, None, v.SOURCE_GRAPH):
-        edge = text_of(quad.subject)
+        edge = _packed_edge(text_of(quad.subject))
         if isinstance(quad.object, Triple) and (edge in stated or edge in spoken_of):
-            terms = str(quad.object.subject), str(quad.object.predicate), str(quad.object.object)
-            yield row(edge, terms, True)
-            stated.pop(edge, None)
-    yield from (row(edge, terms, False) for edge, terms in stated.items())
+            numbers = texts.numbers(quad.object)
+            yield edge, *numbers, True, stated.pop(edge, None) is not None, None, None
+    yield from ((edge, *numbers, False, True, None, None) for edge, numbers in stated.items())
 
 
 def _predicates(store: Store) -> Iterator[NamedNode]:
@@ -813,39 +859,39 @@ def _predicates(store: Store) -> Iterator[NamedNode]:
             yield predicate
 
 
-def _attributes(store: Store) -> tuple[dict[str, float], dict[str, str]]:
-    """The weights of edges, and what describes them."""
+def _weigh(connection: sqlite3.Connection, store: Store) -> None:
+    """Put the weights of edges, and what describes them, into their rows."""
     kinds = store.match(None, v.RDF_TYPE, v.tg("Edge"), v.KNOWLEDGE_GRAPH)
-    edges = {text_of(quad.subject) for quad in kinds}
-    weights: dict[str, float] = {}
-    described: dict[str, str] = {}
-    for quad in store.match(None, v.tg("weight"), None, v.KNOWLEDGE_GRAPH):
-        if (edge := text_of(quad.subject)) in edges:
-            weights[edge] = float(text_of(quad.object) or 1.0)
-    for quad in store.match(None, v.tg("description"), None, v.KNOWLEDGE_GRAPH):
-        if (edge := text_of(quad.subject)) in edges:
-            text = text_of(quad.object)
-            described[edge] = min(text, described.get(edge, text))
-    return weights, described
+    edges = {_packed_edge(text_of(quad.subject)) for quad in kinds}
+
+    def told(predicate: str) -> Iterator[tuple[str, str | bytes]]:
+        for quad in store.match(None, v.tg(predicate), None, v.KNOWLEDGE_GRAPH):
+            if (edge := _packed_edge(text_of(quad.subject))) in edges:
+                yield text_of(quad.object), edge
+
+    weights = ((float(text or 1.0), edge) for text, edge in told("weight"))
+    connection.executemany("UPDATE edge SET weight = ? WHERE iri = ?", weights)
+    connection.executemany(_DESCRIBE, told("description"))
+    connection.execute("UPDATE edge SET description = ifnull(description, '') WHERE weight NOTNULL")
 
 
 def _sayings(store: Store) -> Iterator[tuple[str, str, str, bool]]:
     """Names and types of entities, relations and types, and whether they are entities with a name
-    that can be asked for, which is one without a language."""
-    kinds = list(store.match(None, v.RDF_TYPE, None, v.KNOWLEDGE_GRAPH))
-    entities = {text_of(quad.subject) for quad in kinds if quad.object == v.tg("Entity")}
-    others = {text_of(q.subject) for q in kinds if text_of(q.object) in _UNASKED}
-    own = (quad for quad in kinds if text_of(quad.subject) not in others)
-    found: dict[tuple[str, str, str], bool] = {
-        (text_of(quad.subject), "type", text_of(quad.object)): False for quad in own
+    that can be asked for, which is one without a language; a name may come with and without."""
+    kinds = partial(store.match, None, v.RDF_TYPE, graph=v.KNOWLEDGE_GRAPH)
+    others = {
+        _packed_edge(text_of(q.subject)) for q in kinds(None) if text_of(q.object) in _UNASKED
     }
+    entities = {text_of(quad.subject) for quad in kinds(v.tg("Entity"))}
+    for quad in kinds(None):
+        if _packed_edge(iri := text_of(quad.subject)) not in others:
+            yield iri, "type", text_of(quad.object), False
     for predicate, kind in _NAMING.items():
         for quad in store.match(None, predicate, None, v.KNOWLEDGE_GRAPH):
             name, iri = quad.object, text_of(quad.subject)
-            if isinstance(name, Literal) and iri and iri not in others:
+            if isinstance(name, Literal) and iri and _packed_edge(iri) not in others:
                 plain = name == Literal(name.value) and iri in entities
-                found[iri, kind, name.value] = plain or found.get((iri, kind, name.value), False)
-    return ((*key, askable) for key, askable in found.items())
+                yield iri, kind, name.value, plain
 
 
 def _lengths(store: Store, standing: Collection[str]) -> Iterator[tuple[str, int]]:

@@ -137,7 +137,7 @@ class Run:
         generation = pointer.generation if pointer else 0
         with (
             LazyTable(partial(load_table, folder.vectors, generation)) as before,
-            LazyTable(partial(_tabulated, copy.store, librarian, before, changes)) as table,
+            LazyTable(partial(_tabulated, copy, librarian, before, changes)) as table,
         ):
             yield table
 
@@ -213,15 +213,15 @@ class Run:
 
 
 def _tabulated(
-    store: Store,
+    copy: WorkingCopy,
     librarian: Librarian,
     before: LazyTable[LookupTable | None],
     changes: RunChanges,
 ) -> LookupTable:
     known = before()
     if known is not None and changes.keys is not None:
-        return revise(known, store, librarian, changes.keys)
-    return tabulate(store, librarian, known)
+        return revise(known, copy.store, librarian, changes.keys, copy.path)
+    return tabulate(copy.store, librarian, known, copy.path)
 
 
 class IndexRun(Run):
