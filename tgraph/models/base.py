@@ -100,8 +100,16 @@ def compact(vectors: NDArray[Any]) -> NDArray[Any]:
     import numpy as np
 
     with np.errstate(over="ignore"):
-        half = vectors.astype("<f2")
-    return half if np.array_equal(half, vectors) else vectors.astype("<f4")
+        if any(not np.array_equal(part.astype("<f2"), part) for part in _portions(vectors)):
+            return vectors.astype("<f4", copy=False)
+        return vectors.astype("<f2", copy=False)
+
+
+def _portions(vectors: NDArray[Any]) -> Iterator[NDArray[Any]]:
+    return (vectors[at : at + _AT_ONCE] for at in range(0, len(vectors), _AT_ONCE))
+
+
+_AT_ONCE = 10_000
 
 
 CallSink = Callable[[Call], None]

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from contextlib import closing, suppress
-from functools import partial
 from pathlib import Path
 
 from pyoxigraph import NamedNode
@@ -72,6 +71,7 @@ def embed(context: IndexContext, ledger: Ledger, *, tree: bool = False) -> bool:
         else:
             sets[kind] = _embedded(context, kind, previous[kind])
         sets[kind].save(context.copy.vectors, generation)
+        sets[kind] = load_vectors(context.copy.vectors, kind)  # mapped, so that memory is free
     context.record.write_calls(context.copy)
     _shelve(context, ledger, generation)
     if not context.is_large:
@@ -92,7 +92,11 @@ def _keep(context: IndexContext, sets: Mapping[str, VectorSet]) -> None:
 def _embedded(context: IndexContext, kind: str, previous: VectorSet | None) -> VectorSet:
     """The vectors of a kind: those before with what changed, where that is known."""
     store, read = context.copy.store, (context.librarian, context.evidence)
-    shown = partial(context.show, "Embedding", detail=PLURALS[kind])
+
+    def shown(done: int, total: int) -> None:
+        context.record.write_calls(context.copy)  # which are as large as the vectors
+        context.show("Embedding", done, total, PLURALS[kind])
+
     told = shown, context.record.call
     touched = _touched(context, kind)
     if touched is not None and previous is not None:

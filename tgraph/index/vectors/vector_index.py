@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from hashlib import sha256
+from itertools import groupby
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from tgraph.index.vectors.files import (
@@ -23,7 +25,7 @@ from tgraph.models.base import CallSink, Embedder, no_sink
 from tgraph.models.embedding import embed_windows, well_formed
 
 if TYPE_CHECKING:
-    from numpy import float32
+    from numpy import float32, int64
     from numpy.typing import NDArray
 
 __all__ = [
@@ -69,12 +71,13 @@ def build(
     texts, wanted = _by_hash(items)
     known = _rows_by_text(previous) if previous and previous.agent == embedder.agent else {}
     fresh = {digest: text for digest, text in texts.items() if digest not in known}
-    matrix, places = _embed(embedder, fresh, progress, sink)
-    if known and previous is not None and _fits(previous, matrix):
-        matrix, places = _join(previous, matrix, known, places)
+    parts, places = _embed(embedder, fresh, progress, sink)
+    if known and previous is not None and _fits(previous, parts):
+        parts, places = _join(previous, parts, known, places)
     elif known:
-        matrix, places = _embed(embedder, texts, progress, sink)
-    return _arrange(kind, embedder, sorted(wanted), matrix, places, parameters)
+        parts, places = _embed(embedder, texts, progress, sink)
+    del texts, fresh  # of a million edges these are half a gigabyte
+    return _arrange(kind, embedder, sorted(wanted), parts, places, parameters)
 
 
 def _by_hash(
@@ -108,11 +111,11 @@ def revise(
     texts, wanted = _by_hash(items)
     known = _rows_of_texts(previous, texts)
     fresh = {digest: text for digest, text in texts.items() if digest not in known}
-    matrix, places = _embed(embedder, fresh, progress, sink)
-    if not _fits(previous, matrix):
+    parts, places = _embed(embedder, fresh, progress, sink)
+    if not _fits(previous, parts):
         return None
     moved = {digest: (start + previous.count, count) for digest, (start, count) in places.items()}
-    joined = _with_lines(previous, touched, sorted(wanted), {**known, **moved}, matrix)
+    joined = _with_lines(previous, touched, sorted(wanted), {**known, **moved}, parts)
     return joined if _is_worth_keeping(joined) else compacted(joined)
 
 
@@ -140,7 +143,7 @@ def _with_lines(
     touched: Collection[str],
     wanted: Sequence[tuple[str, bytes]],
     places: Mapping[bytes, Rows],
-    fresh: NDArray[float32],
+    fresh: Sequence[NDArray[float32]],
 ) -> VectorSet:
     """The set with these lines of the touched IRIs, and rows added to it."""
     import numpy as np
@@ -159,7 +162,7 @@ def _with_lines(
     at = np.searchsorted(owners, own)
     block = np.frombuffer(b"".join(digest for _, digest, _ in lines), dtype=np.uint8)
     rows = np.array([row for _, _, row in lines], dtype=np.uint32)
-    added = [part for part in (previous.more, fresh) if part is not None and len(part)]
+    added = [part for part in (previous.more, *fresh) if part is not None and len(part)]
     return replace(
         previous,
         keys=keys,
@@ -219,30 +222,28 @@ def _rows_by_text(vectors: VectorSet) -> dict[bytes, Rows]:
     return found
 
 
-def _fits(previous: VectorSet, fresh: NDArray[float32]) -> bool:
+def _fits(previous: VectorSet, fresh: Sequence[NDArray[float32]]) -> bool:
     """Whether old and new rows have one dimension: a server's model may have changed its own."""
-    return not len(fresh) or fresh.shape[1] == previous.dimension
+    return not fresh or fresh[0].shape[1] == previous.dimension
 
 
 def _join(
     previous: VectorSet,
-    fresh: NDArray[float32],
+    fresh: Sequence[NDArray[float32]],
     known: Mapping[bytes, Rows],
     places: Mapping[bytes, Rows],
-) -> tuple[NDArray[float32], dict[bytes, Rows]]:
-    import numpy as np
-
-    if not len(fresh):
-        return previous.matrix, dict(known)
-    shift = len(previous.matrix)
-    moved = {digest: (start + shift, count) for digest, (start, count) in places.items()}
-    return np.concatenate([previous.matrix, fresh]), {**known, **moved}
+) -> tuple[list[NDArray[float32]], dict[bytes, Rows]]:
+    """The rows before and the fresh ones behind them, and where each text's are."""
+    before = [part for part in (previous.matrix, previous.more) if part is not None]
+    moved = {digest: (start + previous.count, count) for digest, (start, count) in places.items()}
+    return [*before, *fresh], {**known, **moved}
 
 
 def _embed(
     embedder: Embedder, texts: Mapping[bytes, str], progress: Progress, sink: CallSink
-) -> tuple[NDArray[float32], dict[bytes, Rows]]:
-    """The windows' vectors and where each text's are; short texts go first."""
+) -> tuple[list[NDArray[float32]], dict[bytes, Rows]]:
+    """The windows' vectors, in parts, and where in all of them each text's are; short texts go
+    first."""
     import numpy as np
 
     parts: list[NDArray[float32]] = []
@@ -255,7 +256,7 @@ def _embed(
             row += int(count)
         parts.append(rows)
         progress(len(places), len(texts))
-    return (np.concatenate(parts) if parts else np.zeros((0, 0), dtype=np.float32)), places
+    return parts, places
 
 
 def _batches(texts: Mapping[bytes, str]) -> Iterator[list[bytes]]:
@@ -275,41 +276,67 @@ def _arrange(
     kind: str,
     embedder: Embedder,
     wanted: Sequence[tuple[str, bytes]],
-    matrix: NDArray[float32],
+    parts: list[NDArray[float32]],
     places: Mapping[bytes, Rows],
     parameters: HnswParameters,
 ) -> VectorSet:
     """The set whose lines are those of the (IRI, text hash) pairs, in their order; its rows are in
-    the order of the hashes."""
+    the order of the hashes. Nothing is left in the ``parts``."""
     import numpy as np
 
-    iris = list(dict.fromkeys(iri for iri, _ in wanted))
-    number = {iri: place for place, iri in enumerate(iris)}
-    source: list[int] = []
-    first: dict[bytes, int] = {}
-    for digest in sorted({digest for _, digest in wanted}):
-        first[digest] = len(source)
-        start, count = places[digest]
-        source.extend(range(start, start + count))
-    counts = [places[digest][1] for _, digest in wanted]
-    owners = np.repeat(np.array([number[iri] for iri, _ in wanted], dtype=np.uint32), counts)
+    digests = sorted({digest for _, digest in wanted})
+    windows = np.array([places[digest][1] for digest in digests], dtype=np.int64)
+    ends = np.cumsum(windows)
+    number = {digest: place for place, digest in enumerate(digests)}
+    texts = np.fromiter((number[digest] for _, digest in wanted), np.int64, len(wanted))
+    starts = np.array([places[digest][0] for digest in digests], dtype=np.int64)
+    counts = windows[texts]
+    iris = [iri for iri, _ in groupby(wanted, key=itemgetter(0))]
+    lengths = [sum(1 for _ in own) for _, own in groupby(wanted, key=itemgetter(0))]
+    owners = np.repeat(np.repeat(np.arange(len(iris), dtype=np.uint32), lengths), counts)
     block = np.frombuffer(b"".join(digest for _, digest in wanted), dtype=np.uint8)
     hashes = np.repeat(block.reshape(-1, _HASH_BYTES), counts, axis=0)
-    lines = [
-        first[digest] + window
-        for (_, digest), count in zip(wanted, counts, strict=True)
-        for window in range(count)
-    ]
-    matrix = np.ascontiguousarray(matrix[np.array(source, dtype=np.int64)], dtype=np.float32)
+    keys = Keys.of(iris)
+    lines = _ranges((ends - windows)[texts], counts)
+    matrix = _gathered(parts, _ranges(starts, windows))
     graph = Hnsw.build(matrix, parameters) if len(matrix) >= parameters.threshold else None
     return VectorSet(
         kind,
         embedder.agent,
-        Keys.of(iris),
+        keys,
         owners,
         hashes,
-        np.array(lines, dtype=np.uint32),
+        lines.astype(np.uint32),
         matrix,
         parameters,
         lambda: graph,
     )
+
+
+def _ranges(starts: NDArray[int64], counts: NDArray[int64]) -> NDArray[int64]:
+    """The numbers from each start on, as many as are counted there, one range after the other."""
+    import numpy as np
+
+    ends = np.cumsum(counts)
+    total = int(ends[-1]) if len(ends) else 0
+    found: NDArray[int64] = np.arange(total) + np.repeat(starts - (ends - counts), counts)
+    return found
+
+
+def _gathered(parts: list[NDArray[float32]], rows: NDArray[int64]) -> NDArray[float32]:
+    """These rows of all parts together. Each part is let go of as soon as it is taken over, so that
+    there is hardly more than one copy of each row."""
+    import numpy as np
+
+    dimension = parts[0].shape[1] if parts else 0
+    found = np.empty((len(rows), dimension), dtype=np.float32)
+    order = np.argsort(rows, kind="stable")
+    first = 0
+    parts.reverse()
+    while parts:
+        part = parts.pop()
+        low, high = np.searchsorted(rows, (first, first + len(part)), sorter=order)
+        own = order[low:high]
+        found[own] = part[rows[own] - first]
+        first += len(part)
+    return found
