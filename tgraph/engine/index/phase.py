@@ -7,11 +7,13 @@ A stage is a function of a ``IndexContext``. It reads and changes ``copy``, asks
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections import deque
 from collections.abc import Generator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import closing
 from dataclasses import dataclass, field
 from datetime import datetime
+from itertools import islice
 from typing import ClassVar, Generic, Protocol, TypeVar
 
 from tgraph.engine.index.workers import Workers
@@ -116,6 +118,9 @@ class IndexContext(RunSetup):
         self.record.observer.entered(stage)
         self.progress(Progress(stage, done, total, self.record.usage, detail))
 
+
+AHEAD = 32
+"""Items, for each that is worked on at the same time, whose results may wait for one before."""
 
 GRACE = 10.0
 """Seconds for calls under way to bring their replies, when the endpoint has refused another."""
@@ -256,12 +261,15 @@ class Phase(ABC, Generic[Item, Result, M]):
                 yield item, self.attempt(item), began
             return
         pool = ThreadPoolExecutor(self.at_once, "index")
-        futures: list[Future[Made[Result, M]]] = []
+        futures: deque[Future[Made[Result, M]]] = deque()
+        ahead = iter(items)
         try:
             began = context.clock()
-            futures += [pool.submit(self.attempt, item) for item in items]
-            for item, future in zip(items, futures, strict=True):
-                yield item, future.result(), began
+            for item in items:
+                more = islice(ahead, AHEAD * self.at_once - len(futures))
+                futures.extend(pool.submit(self.attempt, each) for each in more)
+                yield item, futures[0].result(), began
+                futures.popleft()
         except EndpointError:
             for future in futures:
                 future.cancel()
