@@ -166,7 +166,7 @@ class StoredEvidence:
         nodes = [NamedNode(chunk) for chunk in chunks]
         rows = select(self._store, "retrieve/neighbours", {"chunks": nodes}) if nodes else []
         for row in rows:
-            found[text_of(row["chunk"])].append((_number(row["start"]), text_of(row["edge"])))
+            found[text_of(row["chunk"])].append((number_of(row["start"]), text_of(row["edge"])))
         return {chunk: sorted(places) for chunk, places in found.items()}
 
     def mentions(self, entities: Collection[str] | None = None) -> dict[str, set[str]]:
@@ -212,15 +212,15 @@ def row_of(row: Mapping[str, Term | None], about: str) -> EvidenceRow:
         text_of(row[about]),
         text_of(row["evidence"]),
         text_of(row["chunk"]),
-        _number(row["start"]),
-        _number(row["length"]),
+        number_of(row["start"]),
+        number_of(row["length"]),
         quote.value if isinstance(quote, Literal) else None,
         float(text_of(row["strength"]) or DEFAULT_STRENGTH),
         text_of(row.get("description")),
     )
 
 
-def _number(term: Term | None) -> int:
+def number_of(term: Term | None) -> int:
     """The count; -1, which is no place, for what is none."""
     text = text_of(term)
     return int(text) if text.isdecimal() else -1
@@ -237,8 +237,8 @@ class RecordedPlace(NamedTuple):
 
 def recorded_place(store: Store, evidence: str) -> RecordedPlace:
     """The place of an evidence as it is on record; one that is nowhere has no chunk."""
-    start = _number(value(store, evidence, v.tg("charOffset")))
-    length = _number(value(store, evidence, v.tg("charLength")))
+    start = number_of(value(store, evidence, v.tg("charOffset")))
+    length = number_of(value(store, evidence, v.tg("charLength")))
     quote = value(store, evidence, v.tg("quote"))
     chunk = text_value(store, evidence, _DERIVED)
     return RecordedPlace(chunk, start, start + length, None if quote is None else text_of(quote))

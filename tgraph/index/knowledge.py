@@ -213,7 +213,7 @@ class Derivation:
         """The change that brings the default graph up to date with the touched evidence."""
         around = self._neighbourhood(touched.entities)  # the merges of others stay as they are
         kept = {k: c for k, c in self._old.items() if k not in around}
-        named = [name for entity in sorted(around) if (name := self._name(entity)) is not None]
+        named = [name for _, name in sorted(around.items()) if name is not None]
         self._new = {**kept, **resolve(named, self._decisions.splits, self._decisions.joins)}
         self._change.merged = {k: c for k, c in self._new.items() if self._old.get(k) != c}
         self._change.unmerged = {k: c for k, c in self._old.items() if self._new.get(k) != c}
@@ -245,9 +245,10 @@ class Derivation:
 
     # --- resolution ---
 
-    def _neighbourhood(self, entities: set[str]) -> set[str]:
-        """Every entity that shares a key or an alias with these, directly or through others."""
-        found: set[str] = set()
+    def _neighbourhood(self, entities: set[str]) -> dict[str, Name | None]:
+        """Every entity that shares a key or an alias with these, directly or through others, and
+        what it is called; None where no evidence of it counts."""
+        found: dict[str, Name | None] = {}
         keys: set[str] = set()
         queue = set(entities)
         absorbed = _inverted(self._old)
@@ -255,7 +256,7 @@ class Derivation:
             entity = queue.pop()
             if entity in found:
                 continue
-            found.add(entity)
+            found[entity] = self._name(entity)
             canonical = self._old.get(entity, entity)
             queue |= {canonical, *absorbed.get(canonical, ()), *self._texts.same_as(entity)}
             queue.update(self._decisions.partners(entity))

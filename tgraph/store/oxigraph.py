@@ -143,6 +143,11 @@ class OxigraphStore:
         with disk_errors():
             self._store.flush()
 
+    def compact(self) -> None:
+        """Put what many changes left in many files together."""
+        with disk_errors():
+            self._store.optimize()
+
     def backup(self, target: Path) -> None:
         with disk_errors():
             self._store.backup(str(target))

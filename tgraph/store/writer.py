@@ -63,6 +63,10 @@ BESIDE_A_FILE = 100_000
 """The same, once a file was loaded: whoever does that has its own use for the memory."""
 
 
+COMPACTED = 500_000
+"""Quads that came to the disk, from which on it is worth compacting."""
+
+
 class LayeredStore:
     """The quads of both layers as one ``Store``. It owns the disk store and changes it.
 
@@ -76,6 +80,7 @@ class LayeredStore:
         self._memory = OxigraphStore.memory()
         self._limit = in_memory
         self._held = 0
+        self._came = 0
         self._on_disk = next(disk.match(), None) is not None
 
     def match(
@@ -117,6 +122,7 @@ class LayeredStore:
         """Add N-Quads, a statement to a line, of which none is there already."""
         if self._on_disk and len(lines) >= BULK:
             self._disk.read(lines, bulk=True)
+            self._came += len(lines)
             return
         self._memory.read(lines)
         self._hold(len(lines))
@@ -126,6 +132,14 @@ class LayeredStore:
         self._settle()
         self._disk.load(path)
         self._on_disk, self._limit = True, min(self._limit, BESIDE_A_FILE)
+
+    def compact(self) -> None:
+        """Bring all quads to the disk and into few files, where many came: to look something up
+        there takes half the time then."""
+        if self._came >= COMPACTED:
+            self._settle()
+            self._disk.compact()
+            self._came = 0
 
     def _hold(self, count: int) -> None:
         self._held += count
@@ -157,6 +171,7 @@ class LayeredStore:
             bring = self._disk.fill if self._held >= BULK else self._disk.extend
             bring(self._memory.match())
             self._memory = OxigraphStore.memory()
+            self._came += self._held
             self._held, self._on_disk = 0, True
 
 

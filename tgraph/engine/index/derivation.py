@@ -106,6 +106,7 @@ def derive(context: IndexContext, touched: Touched, started: datetime) -> Derive
     tied = update_cooccurrences(context, touched)
     fit = update_fit(context, touched)
     standing = standing_documents(copy.store)
+    copy.store.compact()
     derivation = Derivation(
         copy.store,
         standing_merges(copy.store),
@@ -120,6 +121,7 @@ def derive(context: IndexContext, touched: Touched, started: datetime) -> Derive
     copy.remove(change.removed)
     with closing(change.added):
         copy.add(change.added)
+    copy.store.compact()
     merges = merge_quads(
         copy.store, context.run, started, context.clock(), change.merged, change.unmerged
     )
