@@ -3,24 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing
+from pathlib import Path
 from random import Random
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from pyoxigraph import NamedNode, Quad, Triple
+from pyoxigraph import Literal, NamedNode, Quad, Triple
 
 from tests.examples import examples
 from tests.workers import LineExtractor, knowledge
 from tgraph import vocabulary as v
 from tgraph.extract.base import with_endpoints
 from tgraph.index.decisions import Decisions
-from tgraph.index.knowledge import Derivation, Touched
+from tgraph.index.knowledge import (
+    Derivation,
+    Described,
+    Original,
+    PendingDescriptions,
+    Touched,
+)
 from tgraph.index.standing_knowledge import value
 from tgraph.model import Chunk, ExtractedEntity, Extraction
 from tgraph.record.activities import Authorship
 from tgraph.record.sources import ExtractionRecord
 from tgraph.store.oxigraph import OxigraphStore
+from tgraph.store.statements import SpooledQuads
 from tgraph.testing import ticking_clock
 
 NAMES = ["Robert Falcon Scott", "Scott", "the Scott", "Walter Scott", "Ivanhoe", "South Pole", "R"]
@@ -220,3 +229,28 @@ def test_a_specific_type_goes_before_a_vague_one(kinds: list[str], expected: str
         if q.predicate == v.RDF_TYPE and value(q.subject) in entities
     }
     assert types == {v.tg("Entity").value, v.type_iri(expected)}
+
+
+def test_what_a_large_change_does_not_hold_in_memory_is_the_same(tmp_path: Path) -> None:
+    node = NamedNode("urn:x")
+    texts = ['"\\\n\r\t\u2028', "ä" * 200, ""]
+    quads = [Quad(node, v.tg("description"), Literal(text)) for text in texts]
+    quads.append(Quad(node, v.RDF_REIFIES, Triple(node, node, Literal("1", language="en"))))
+    quads.append(Quad(node, node, node, v.SOURCE_GRAPH))
+    with (
+        closing(SpooledQuads(tmp_path, in_memory=1)) as spooled,
+        closing(PendingDescriptions(tmp_path)) as pending,
+    ):
+        for quad in quads:
+            spooled += [quad]
+            assert list(spooled)[-1] == quad
+        assert list(spooled) == quads
+        described = [
+            Described(f"urn:{n}", tuple(Original(text, ("urn:e", "urn:f")) for text in texts))
+            for n in range(3)
+        ]
+        for one in described:
+            pending.add(one)
+        assert [pending[subject] for subject in pending] == described
+        assert len(pending) == len(described)
+    assert not list(tmp_path.iterdir())

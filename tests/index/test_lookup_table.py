@@ -16,7 +16,7 @@ from tests.workers import collection, open_graph, snapshot
 from tgraph import vocabulary as v
 from tgraph.engine.graph import KnowledgeGraph
 from tgraph.errors import StoreError
-from tgraph.index.evidence import EvidenceReader, stored_evidence
+from tgraph.index.evidence import EvidenceReader, StoredEvidence, stored_evidence
 from tgraph.index.graph_source import HUB, GraphSource, StoredGraph
 from tgraph.index.lookup_table import (
     HEAD,
@@ -281,6 +281,34 @@ def test_an_entity_with_very_many_relationships_is_counted_up_to_a_bound(
         around = table.around(hub.value)
         assert around == StoredGraph(store).around(hub.value)
         assert HUB < len(around) < 2 * HUB + 1
+
+
+def test_all_values_that_a_piece_of_evidence_has_are_read(tmp_path: Path) -> None:
+    """Two replies may describe one place differently; the tables have what the statements say."""
+    document, evidence = v.document_iri("0" * 64), NamedNode(f"{v.URN}evidence:{'1' * 40}")
+    chunk, entity = f"{v.URN}chunk:{'0' * 64}:0-9", v.entity_iri("hub")
+
+    def said(subject: NamedNode, predicate: NamedNode, *terms: NamedNode | Literal) -> list[Quad]:
+        return [Quad(subject, predicate, term, v.SOURCE_GRAPH) for term in terms]
+
+    accession = NamedNode("urn:accession")
+    store = OxigraphStore.memory(
+        [
+            *said(accession, v.prov("specializationOf"), NamedNode(document)),
+            *said(accession, v.tg("path"), Literal("a.txt")),
+            *said(NamedNode(document), v.dcterms("title"), Literal("A")),
+            *said(evidence, v.tg("entity"), NamedNode(entity)),
+            *said(evidence, v.prov("wasDerivedFrom"), NamedNode(chunk)),
+            *said(evidence, v.tg("charOffset"), Literal(0)),
+            *said(evidence, v.tg("charLength"), Literal(3)),
+            *said(evidence, v.tg("quote"), Literal("hub")),
+            *said(evidence, v.tg("description"), Literal("one"), Literal("other")),
+        ]
+    )
+    with closing(tabulate(store, Librarian(tmp_path), scratch=tmp_path)) as table:
+        stated = StoredEvidence(store).of_entities([entity])
+        assert len(found := sorted(table.of_entities([entity]))) == 2
+        assert found == sorted(stated)
 
 
 def test_merged_names_lend_their_evidence(states: dict[str, Path]) -> None:
