@@ -7,9 +7,10 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from tgraph.errors import ModelError
 from tgraph.extract.model.summariser import ModelSummariser
 from tgraph.extract.summaries import (
@@ -157,6 +158,7 @@ def test_what_does_not_fit_is_summarised_in_runs_and_still_traces():
     assert not summary.dropped
 
 
+@settings(max_examples=examples(15))
 @given(st.integers(0, 300))
 def test_one_description_more_alters_few_prompts(place):
     before: list[dict[str, str]] = []
