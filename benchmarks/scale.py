@@ -41,7 +41,6 @@ from tgraph.engine.open_collection import now
 from tgraph.models.base import CallSink, no_sink
 from tgraph.models.hashing import HashingEmbedder
 from tgraph.settings import load_settings
-from tgraph.store.files import write_json
 from tgraph.store.oxigraph import OxigraphStore
 from tgraph.testing import ScriptedModel
 
@@ -250,7 +249,7 @@ def measured(folder: Path, edges: int, modes: Sequence[str]) -> dict[str, float]
     for step in STEPS:
         done = folder / f"{step}.json"
         if not done.exists():
-            write_json(done, _measure(folder, step, modes))
+            done.write_text(json.dumps(_measure(folder, step, modes)), "utf-8")
         told |= json.loads(done.read_text("utf-8"))
         print(f"{edges:,} edges, {step}: done", file=sys.stderr, flush=True)
     return told
