@@ -2,8 +2,8 @@
 
 The substitution is GraphRAG's (Edge et al., 2024, "From Local to Global", on the summaries of
 higher-level communities): the sub-communities with the most to say are replaced first. What still
-has no room is counted. Details are read as far as there may be room for them, so that the largest
-community costs no more than a small one.
+has no room is counted. Details are read as far as there may be room for them: little more of a
+large community than of a small one.
 """
 
 from __future__ import annotations
