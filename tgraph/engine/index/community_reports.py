@@ -193,8 +193,9 @@ def published_network(context: IndexContext, cutting: Cutting) -> EntityNetwork 
     return load_network(context.ledger.folder.vectors, pointer.generation, cutting)
 
 
-def _network_of(context: IndexContext) -> EntityNetwork:
-    """The network of the knowledge in the working copy, once communities are those of it."""
+def current_network(context: IndexContext) -> EntityNetwork:
+    """The network of the knowledge in the working copy, once communities are those of it: where
+    nobody asked for it, that did not change."""
     known = context.changes.network or published_network(context, DEFAULT_CUTTING)
     return known or read_network(context.copy.store)
 
@@ -354,7 +355,9 @@ class _ReportPhase(Phase[ReportContext, ReportDraft, ReportWriter]):
         keyed = ((report_key_of(store, r.iri), r) for r in known.values() if self.by_model)
         self._known = {key: report for key, report in keyed if key}
         texts = Texts(store, context.librarian)
-        self._reader = DetailReader(store, texts, context.evidence, _network_of(context).outline)
+        self._reader = DetailReader(
+            store, texts, context.evidence, current_network(context).outline
+        )
         self._sizes = Sizes(_encoding(context))
         self._budget = context.settings.reports.max_input_tokens - self.maker.overhead
         self._made: dict[str, CommunityReport] = {}

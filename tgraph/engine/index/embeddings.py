@@ -12,12 +12,10 @@ from pyoxigraph import NamedNode
 from tgraph import vocabulary as v
 from tgraph.answer.report_batches import whole_cost
 from tgraph.engine.components import Components
-from tgraph.engine.index.community_reports import published_network
+from tgraph.engine.index.community_reports import current_network
 from tgraph.engine.index.phase import IndexContext
 from tgraph.engine.index.raptor_tree import grow_tree, wants_tree
 from tgraph.errors import StoreError
-from tgraph.index.communities.partition import DEFAULT_CUTTING
-from tgraph.index.entity_network import EntityNetwork, read_network
 from tgraph.index.evidence import EvidenceReader
 from tgraph.index.lookup_table import LookupTable, load_table, tabulate
 from tgraph.index.reports.report import report_on
@@ -77,7 +75,7 @@ def embed(context: IndexContext, ledger: Ledger, *, tree: bool = False) -> bool:
     if not context.is_large:
         _keep(context, sets)
         context.table().save(context.copy.vectors, generation)
-    _network(context).save(context.copy.vectors, generation)
+    current_network(context).save(context.copy.vectors, generation)
     return True
 
 
@@ -126,12 +124,6 @@ _PREFIXES = {
     "report": f"{v.URN}report:",
     "summary": f"{v.URN}summary:",
 }
-
-
-def _network(context: IndexContext) -> EntityNetwork:
-    """The network of the working copy: where nobody asked for it, what it is of did not change."""
-    found = context.changes.network or published_network(context, DEFAULT_CUTTING)
-    return found or read_network(context.copy.store)
 
 
 def consolidate(ledger: Ledger, store: Store) -> None:
