@@ -609,7 +609,7 @@ class _Shipping:
             "contents": contents,
         }
         data = gzip.compress(_line(header), 6, mtime=0) + entries.getvalue()
-        position = replace(last.position, number=number, hash=sha256(data).hexdigest())
+        position = replace(last.position, number=number, hash=_digest(data))
         is_new = storage.create(LOG, _name(number), data)
         if not is_new:  # by this graph, before an interruption, or by another in this moment
             position, segment = _segment(storage, last.position)

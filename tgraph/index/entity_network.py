@@ -26,6 +26,7 @@ from tgraph.index.communities.communities import (
     attributes_of,
     has_type,
     instances,
+    label,
     read_relationships,
     relations_between,
     relationship_weight,
@@ -33,7 +34,7 @@ from tgraph.index.communities.communities import (
 from tgraph.index.communities.partition import DEFAULT_CUTTING, Cutting, Partition, partition
 from tgraph.index.standing_knowledge import value
 from tgraph.index.vectors.files import DataFile, open_array, write_data
-from tgraph.index.vectors.vector_set import Keys, array_writer
+from tgraph.index.vectors.vector_set import Keys, array_writer, ranges
 from tgraph.store.base import Store
 from tgraph.store.files import disk_errors, read_json, write_json
 
@@ -92,8 +93,7 @@ class EntityNetwork:
         places = np.array(sorted({place for place in found if place is not None}), dtype=np.int32)
         low = np.searchsorted(self._first_ends, places)
         sizes = np.searchsorted(self._first_ends, places, side="right") - low
-        skipped = np.cumsum(sizes) - sizes
-        rows = np.repeat(low - skipped, sizes) + np.arange(sizes.sum())
+        rows = ranges(low, sizes)
         rows = rows[np.isin(self.ends[rows, 1], places)]
         name = {place: self.entities[place] for place in places.tolist()}
         counted = zip(self.ends[rows].tolist(), self.counts[rows].tolist(), strict=True)
@@ -388,9 +388,3 @@ def _parts(found: Partition, marked: NDArray[Any]) -> list[int]:
     import numpy as np
 
     return [int(part) for part in np.unique(found.parts[marked]) if part >= 0]
-
-
-def label(store: Store, entity: str) -> str:
-    """What an entity is called; of several labels the first."""
-    quads = store.match(NamedNode(entity), v.RDFS_LABEL, None, v.KNOWLEDGE_GRAPH)
-    return min((value(quad.object) for quad in quads), default=entity)

@@ -37,7 +37,8 @@ T = TypeVar("T")
 
 
 class _RecentlyRead(Generic[K, T]):
-    """What was read, each as large as it is said to be; when it is too large it is let go of."""
+    """What was read, each as large as it is said to be, and one more; when there is more of it than
+    ``most``, it is let go of."""
 
     def __init__(self, most: int) -> None:
         self._found: dict[K, T] = {}
@@ -45,7 +46,7 @@ class _RecentlyRead(Generic[K, T]):
         self._size = 0
         self.get = self._found.get
 
-    def put(self, key: K, found: T, size: int = 1) -> None:
+    def put(self, key: K, found: T, size: int = 0) -> None:
         self._size += size + 1
         if self._size > self._most:
             self._found.clear()

@@ -67,9 +67,7 @@ class ModelSummariser(Prompted):
         asked = [m["content"] for m in messages(self._prompt, self._values(subject, ()))]
         if not self._fit_anyhow(asked, descriptions):
             room = self._budget - sum(map(count_tokens, asked))
-            groups = [
-                _TextGroup((_cut(item, room, dropped),)) for group in groups for item in group
-            ]
+            groups = [_cut(group, room, dropped) for group in groups]
             least = 1
             while sum(group.cost for group in groups) > room and len(groups) > least:
                 runs = _runs(groups, room, least)
@@ -139,12 +137,14 @@ class _TextGroup(tuple[SummarySentence, ...]):
         return int.from_bytes(digest) < chance * 2**64
 
 
-def _cut(item: SummarySentence, room: int, dropped: Counter[str]) -> SummarySentence:
-    """The description, as much of it as a prompt has room for."""
-    if count_tokens(item.text) + _OF_A_LINE <= room:
-        return item
+def _cut(description: _TextGroup, room: int, dropped: Counter[str]) -> _TextGroup:
+    """As much of the description as a prompt has room for."""
+    if description.cost <= room:
+        return description
     dropped["description cut for its summary"] += 1
-    return replace(item, text=truncate(item.text, max(room - _OF_A_LINE, _LEAST_ROOM)))
+    (item,) = description
+    most = max(room - _OF_A_LINE, _LEAST_ROOM)
+    return _TextGroup((replace(item, text=truncate(item.text, most)),))
 
 
 def _runs(groups: Sequence[_TextGroup], room: int, least: int) -> Iterator[list[_TextGroup]]:

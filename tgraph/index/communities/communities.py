@@ -20,7 +20,7 @@ from tgraph import vocabulary as v
 from tgraph.index.communities.leiden import Clustering, Group, Tie, hierarchy
 from tgraph.index.standing_knowledge import value
 from tgraph.model import Community
-from tgraph.store.base import Store
+from tgraph.store.base import Store, text_of
 from tgraph.store.statements import Statements, Writer, edge_of, iri
 
 _PROPERTIES = (v.RDF_TYPE, v.RDFS_LABEL, v.tg("level"), v.tg("member"), v.tg("parent"))
@@ -186,10 +186,16 @@ def weight_in(said: Iterable[Quad]) -> float | None:
     return found
 
 
+def label(store: Store, resource: str) -> str:
+    """What a resource is called; of several labels the first."""
+    quads = store.match(NamedNode(resource), v.RDFS_LABEL, None, v.KNOWLEDGE_GRAPH)
+    return min(filter(None, (text_of(quad.object) for quad in quads)), default=resource)
+
+
 def attributes_of(store: Store, entity: str) -> list[Triple]:
     """The edges from the entity to literals."""
     quads = store.match(NamedNode(entity), None, None, v.KNOWLEDGE_GRAPH)
-    stated = (q for q in quads if isinstance(q.object, Literal) and q.predicate not in _PROPERTIES)
+    stated = (quad for quad in quads if isinstance(quad.object, Literal))
     triples = [q.triple for q in stated if has_type(store, q.predicate, "Relation")]
     return [t for t in triples if has_type(store, NamedNode(edge_of(t)), "Edge")]
 

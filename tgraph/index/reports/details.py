@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from itertools import chain, islice
 from typing import NamedTuple, Protocol, TypeVar
 
@@ -21,6 +21,7 @@ from tgraph.index.communities.communities import (
     Outline,
     Pair,
     attributes_of,
+    label,
     relations_between,
     weight_in,
 )
@@ -35,7 +36,7 @@ QUOTES = 2
 """The evidence that is shown for an edge."""
 
 TOGETHER = 64
-"""Edges whose evidence is looked up together, where not all are wanted."""
+"""Edges whose evidence is looked up together: not all may be wanted."""
 
 KEPT = 50_000
 """Edges and entities that are kept for the next level of communities."""
@@ -109,9 +110,7 @@ class Details:
             named = sorted((self.source.label(one), one) for one in group)
             yield from (replace(self.source.entity(o), links=self.links[o]) for _, o in named)
 
-    def edges(
-        self, ties: Iterable[Pair], attributes: Iterable[str], together: int = TOGETHER
-    ) -> Iterator[EdgeDetail]:
+    def edges(self, ties: Iterable[Pair], attributes: Iterable[str]) -> Iterator[EdgeDetail]:
         """Those of the ties and those to attributes of some members, the most important first."""
         ends: Iterable[tuple[str, ...]] = chain(ties, ((one,) for one in attributes))
         waiting: list[tuple[StatedEdge, int]] = []
@@ -119,7 +118,7 @@ class Details:
             stated = chain.from_iterable(map(self._stated, group))
             ordered = sorted(stated, key=lambda one: (-one.edge.weight, one.edge.iri))
             waiting += ((one, self._rank(group[0])) for one in ordered)
-            if len(waiting) >= together:
+            if len(waiting) >= TOGETHER:
                 yield from self._with_evidence(waiting)
                 waiting = []
         yield from self._with_evidence(waiting)
@@ -174,7 +173,7 @@ class DetailReader:
         self._texts = texts
         self._places = evidence
         self._standing = standing_documents(store)
-        self.label = lru_cache(KEPT)(self._read_label)
+        self.label = lru_cache(KEPT)(partial(label, store))
         self.entity = lru_cache(KEPT)(self._read_entity)
         self.between = lru_cache(KEPT)(self._read_between)
         self.attributes = lru_cache(KEPT)(self._read_attributes)
@@ -221,7 +220,7 @@ class DetailReader:
         subject, predicate, obj = triple.subject, triple.predicate, triple.object
         assert isinstance(subject, NamedNode)
         assert isinstance(obj, NamedNode | Literal)
-        said = self._statements(v.edge_iri(subject, predicate, obj))
+        said = self._said(v.edge_iri(subject, predicate, obj))
         weight = weight_in(said)
         if weight is None:
             return None
@@ -232,10 +231,6 @@ class DetailReader:
         return StatedEdge(edge, _summary(said))
 
     # --- entities ---
-
-    def _read_label(self, iri: str) -> str:
-        quads = self._store.match(NamedNode(iri), v.RDFS_LABEL, None, v.KNOWLEDGE_GRAPH)
-        return min(_texts_of(quads, v.RDFS_LABEL), default=iri)
 
     def _read_entity(self, iri: str) -> EntityDetail:
         said = [quad for name in _TOLD for quad in self._said(iri, name)]
@@ -286,11 +281,8 @@ class DetailReader:
 
     # --- both ---
 
-    def _said(self, iri: str, predicate: NamedNode) -> Iterator[Quad]:
-        return self._store.match(NamedNode(iri), predicate, None, v.KNOWLEDGE_GRAPH)
-
-    def _statements(self, iri: str) -> tuple[Quad, ...]:
-        return tuple(self._store.match(NamedNode(iri), None, None, v.KNOWLEDGE_GRAPH))
+    def _said(self, iri: str, predicate: NamedNode | None = None) -> tuple[Quad, ...]:
+        return tuple(self._store.match(NamedNode(iri), predicate, None, v.KNOWLEDGE_GRAPH))
 
 
 _TOLD = (v.RDF_TYPE, v.tg("description"), _SUMMARY)

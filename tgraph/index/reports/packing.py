@@ -9,7 +9,7 @@ large community than of a small one.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import islice
@@ -85,10 +85,10 @@ def _pack(details: Details, children: Children, budget: int, sizes: Sizes) -> Re
     parts = _by_size(details, children())
     used = [child for child, part in parts if _saves(part, child, details, sizes)]
     *replaced, rest = _layers(details, [child.community.members for child in used])
-    central = [entity.iri for entity in _first(details)]
+    central = list(islice(details.entities(details.community.members), CENTRAL))
     reports = [SubReport(child.report) for child in used]
     packing = _Packing(details, budget, sizes)
-    packing.add(_Share(central))
+    packing.add_entities(central)
     for report in reports:
         packing.add_report(report)
     if not packing.add(rest):
@@ -100,19 +100,21 @@ def _pack(details: Details, children: Children, budget: int, sizes: Sizes) -> Re
 
 @dataclass(slots=True)
 class _Share:
-    """Some of what there is to say of a community: of members and their claims, of ties, and of the
-    attributes of members."""
+    """Some of what there is to say of a community: of members, with their claims and attributes,
+    and of ties."""
 
     members: list[str] = field(default_factory=list)
-    claims_of: list[str] = field(default_factory=list)
     ties: list[Pair] = field(default_factory=list)
-    attributes_of: list[str] = field(default_factory=list)
 
-    def edges(self, details: Details) -> int:
-        """How many edges it has."""
+    def edges(self, details: Details) -> Iterator[EdgeDetail]:
+        """Its edges, the most important first."""
+        known = details.outline.attributes
+        return details.edges(self.ties, [member for member in self.members if member in known])
+
+    def edge_count(self, details: Details) -> int:
         known = details.outline
         ties = sum(known.ties[pair] for pair in self.ties)
-        return ties + sum(known.attributes[member] for member in self.attributes_of)
+        return ties + sum(known.attributes.get(member, 0) for member in self.members)
 
 
 def _everything(details: Details) -> _Share:
@@ -129,11 +131,7 @@ def _layers(details: Details, parts: Sequence[Iterable[str]]) -> list[_Share]:
     layers = [_Share() for _ in range(len(parts) + 1)]
     none = len(parts)
     for member in details.community.members:
-        layer = layers[min(inside[member], default=none)]
-        layer.members.append(member)
-        layer.claims_of.append(member)
-        if member in details.outline.attributes:
-            layer.attributes_of.append(member)
+        layers[min(inside[member], default=none)].members.append(member)
     for one, other in details.outline.ties:
         layers[min(inside[one] & inside[other], default=none)].ties.append((one, other))
     return layers
@@ -146,18 +144,14 @@ def _by_size(details: Details, children: Sequence[Child]) -> list[tuple[Child, _
 
 
 def _rows(part: _Share, details: Details) -> int:
-    claims = sum(len(details.claims.get(member, ())) for member in part.claims_of)
-    return len(part.members) + part.edges(details) + claims
+    claims = sum(len(details.claims.get(member, ())) for member in part.members)
+    return len(part.members) + part.edge_count(details) + claims
 
 
 def _saves(part: _Share, child: Child, details: Details, sizes: Sizes) -> bool:
     """Whether the child's report is shorter than what it stands for."""
     cost = sum(map(sizes.cost, report_parts(SubReport(child.report)).values()))
     return not _Packing(details, cost, sizes).add(part)
-
-
-def _first(details: Details) -> list[EntityDetail]:
-    return list(islice(details.entities(details.community.members), CENTRAL))
 
 
 class _Packing:
@@ -178,18 +172,24 @@ class _Packing:
         details = self._details
         if self._cost + _LEAST * self._new_rows(part) > self._budget:
             return False
-        for entity in details.entities(part.members):
-            if entity.iri not in self._entities and not self._pay(entity_parts(entity)):
-                return False
-            self._entities[entity.iri] = entity
-        for claim in details.claims_of(part.claims_of):
+        if not self.add_entities(details.entities(part.members)):
+            return False
+        for claim in details.claims_of(part.members):
             self._claims[claim.iri] = claim
             self._pay(claim_parts(claim))
-        for edge in details.edges(part.ties, part.attributes_of):
+        for edge in part.edges(details):
             self._edges[edge.iri] = edge
             if not self._pay(edge_parts(edge)):
                 return False
         return self._cost <= self._budget
+
+    def add_entities(self, entities: Iterable[EntityDetail]) -> bool:
+        """The same of entities alone."""
+        for entity in entities:
+            if entity.iri not in self._entities and not self._pay(entity_parts(entity)):
+                return False
+            self._entities[entity.iri] = entity
+        return True
 
     def _new_rows(self, part: _Share) -> int:
         return _rows(part, self._details) - sum(one in self._entities for one in part.members)
@@ -239,7 +239,7 @@ class _Packing:
 
 def _squeezed(
     details: Details,
-    central: Sequence[str],
+    central: Sequence[EntityDetail],
     reports: Sequence[SubReport],
     rest: _Share,
     budget: int,
@@ -248,14 +248,14 @@ def _squeezed(
     """What is most important, in brief, as far as it fits. Where one of several has no room those
     after it have none."""
     squeeze = _Squeeze(budget, sizes.cost)
-    members = dict.fromkeys([*central, *rest.members])
-    for entity in details.entities(central):
+    members = dict.fromkeys([*(entity.iri for entity in central), *rest.members])
+    for entity in central:
         squeeze.entity(entity)
     for report in reports:
         squeeze.report(report)
     for report in reports:
         squeeze.findings(report)
-    for edge in details.edges(rest.ties, rest.attributes_of):
+    for edge in rest.edges(details):
         for entity in details.entities(end for end in edge.ends if end in members):
             squeeze.entity(entity)
         if not squeeze.edge(edge):
@@ -263,9 +263,9 @@ def _squeezed(
     for entity in details.entities(members):
         if not squeeze.entity(entity):
             break
-    for claim in details.claims_of(rest.claims_of):
+    for claim in details.claims_of(rest.members):
         squeeze.claim(claim)
-    return squeeze.context(details, len(members), rest.edges(details))
+    return squeeze.context(details, len(members), rest.edge_count(details))
 
 
 class _Squeeze:

@@ -20,7 +20,7 @@ from tgraph.index.vectors.files import (
     StaleIndexError,
     VectorIndexError,
 )
-from tgraph.index.vectors.vector_set import Hit, Keys, VectorSet, load
+from tgraph.index.vectors.vector_set import Hit, Keys, VectorSet, load, ranges
 from tgraph.models.base import CallSink, Embedder, no_sink
 from tgraph.models.embedding import embed_windows, well_formed
 
@@ -297,8 +297,8 @@ def _arrange(
     block = np.frombuffer(b"".join(digest for _, digest in wanted), dtype=np.uint8)
     hashes = np.repeat(block.reshape(-1, _HASH_BYTES), counts, axis=0)
     keys = Keys.of(iris)
-    lines = _ranges((ends - windows)[texts], counts)
-    matrix = _gathered(parts, _ranges(starts, windows))
+    lines = ranges((ends - windows)[texts], counts)
+    matrix = _gathered(parts, ranges(starts, windows))
     graph = Hnsw.build(matrix, parameters) if len(matrix) >= parameters.threshold else None
     return VectorSet(
         kind,
@@ -311,16 +311,6 @@ def _arrange(
         parameters,
         lambda: graph,
     )
-
-
-def _ranges(starts: NDArray[int64], counts: NDArray[int64]) -> NDArray[int64]:
-    """The numbers from each start on, as many as are counted there, one range after the other."""
-    import numpy as np
-
-    ends = np.cumsum(counts)
-    total = int(ends[-1]) if len(ends) else 0
-    found: NDArray[int64] = np.arange(total) + np.repeat(starts - (ends - counts), counts)
-    return found
 
 
 def _gathered(parts: list[NDArray[float32]], rows: NDArray[int64]) -> NDArray[float32]:

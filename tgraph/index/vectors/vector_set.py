@@ -27,6 +27,16 @@ _LARGE = ("vectors", "hnsw")
 _FEW = 16  # a search by halves costs about as much as decoding this many keys
 
 
+def ranges(starts: NDArray[int64], counts: NDArray[int64]) -> NDArray[int64]:
+    """The numbers from each start on, as many as are counted there, one range after the other."""
+    import numpy as np
+
+    ends = np.cumsum(counts)
+    total = int(ends[-1]) if len(ends) else 0
+    found: NDArray[int64] = np.arange(total) + np.repeat(starts - (ends - counts), counts)
+    return found
+
+
 class Keys(Sequence[str]):
     """IRIs in code-point order; a key's place in it is its owner number."""
 
