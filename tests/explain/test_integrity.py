@@ -5,10 +5,16 @@ from __future__ import annotations
 import gzip
 import json
 import shutil
+from contextlib import ExitStack, closing
+from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from unittest.mock import patch
 
 import pytest
 from click.testing import CliRunner
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from pyoxigraph import DefaultGraph, Literal, NamedNode, Quad
 
 import tgraph
@@ -17,20 +23,24 @@ from tgraph.cli.main import cli
 from tgraph.engine.components import Components
 from tgraph.errors import UsageError
 from tgraph.explain.integrity.check import Integrity, check_integrity
+from tgraph.explain.integrity.entries import ChainEntry
+from tgraph.explain.integrity.quads import BatchReplay, StoredQuads
 from tgraph.explain.integrity.texts import SourceCheck
 from tgraph.librarian import Librarian
 from tgraph.record.chain import GENESIS, Head, chain_hash
 from tgraph.settings import load_settings
 from tgraph.store.oxigraph import OxigraphStore
+from tgraph.store.statements import nquads
 from tgraph.testing import HashingEmbedder, ScriptedModel
 
 CATALOGUE = v.collection_iri("explainability")
 OTHER = NamedNode("urn:other")
+BATCH = ChainEntry("", 1, "batch", "", "", "", "2026-01-01T00:00:00Z", "", ())
 
 
 def opened(root: Path, **options):
-    settings = load_settings(None)
-    parts = Components(settings, root / "c", chat=ScriptedModel(), embedder=HashingEmbedder())
+    loaded = load_settings(None)
+    parts = Components(loaded, root / "c", chat=ScriptedModel(), embedder=HashingEmbedder())
     return tgraph.open(root, parts=parts, **options)
 
 
@@ -276,6 +286,70 @@ def test_the_command_finds_what_was_done_to_the_files(copied, memory, where):
     result = run(copied, code=4)
     assert "Forged." in result.stdout
     assert "The record is not as it was sealed" in result.stderr
+
+
+STATED = [Quad(OTHER, OTHER, Literal(n), DefaultGraph()) for n in range(12)]
+
+
+@given(
+    st.lists(st.tuples(st.sets(st.sampled_from(STATED)), st.sets(st.sampled_from(STATED)))),
+    st.sets(st.sampled_from(STATED)),
+    st.sampled_from([40, 16_000_000]),
+)
+@settings(max_examples=60, deadline=None)
+def test_batches_leave_what_they_removed_and_then_added(batches, there, in_memory):
+    """The same as one set after the other, digests in files or not."""
+    with ExitStack() as stack:
+        stack.enter_context(patch("tgraph.explain.integrity.quads._IN_MEMORY", in_memory))
+        librarian = Librarian(Path(stack.enter_context(TemporaryDirectory())))
+        replayed, left = stack.enter_context(closing(BatchReplay(librarian))), set[Quad]()
+        for number, (removed, added) in enumerate(batches):
+            lines = [f"+{nquads([q])}" for q in sorted(added, key=str)]
+            lines += [f"-{nquads([q])}" for q in sorted(removed, key=str)]
+            key = librarian.put("".join(lines).encode())
+            replayed.play(replace(BATCH, subject=f"urn:batch:{number}", hash=key))
+            left = (left - removed) | added
+        stored = StoredQuads(OxigraphStore.memory(there), [DefaultGraph()])
+        found = replayed.compare(stack.enter_context(closing(stored)))
+    said = {(p.kind, p.subject) for p in found}
+    assert len(found) == len(said)
+    assert said == {
+        *(("added", nquads([q]).strip()) for q in there - left),
+        *(("missing", nquads([q]).strip()) for q in left - there),
+    }
+
+
+def test_each_quad_in_which_what_was_published_differs_is_named(memory):
+    """Bundles and catalogues too, whichever side has it."""
+    whole = OxigraphStore.memory(memory.quads)
+    other = OxigraphStore.memory(memory.quads)
+    chosen = {quad.graph_name: quad for quad in sorted(memory.quads, key=str)}
+    chosen["lost"] = Quad(OTHER, OTHER, OTHER, NamedNode(v.bundle_iri("lost")))
+    for quad in chosen.values():
+        for change in (other.remove, other.extend):
+            change([quad])
+            found = check_integrity(whole, memory.librarian, CATALOGUE, memory.head, written=other)
+            there = [p for p in found.problems if "the snapshot that readers see" in p.detail]
+            same = change == other.extend and quad in memory.quads
+            assert [p.subject for p in there] == [] if same else [nquads([quad]).strip()]
+        if quad not in memory.quads:
+            other.remove([quad])
+
+
+def test_what_has_lost_its_class_is_found_by_its_marks(paged):
+    stated, librarian = paged
+    for kind in ("Document", "Page", "Chunk", "Evidence", "Accession"):
+        lost = next(q for q in stated if q.predicate == v.RDF_TYPE and q.object == v.tg(kind))
+        store = OxigraphStore.memory(q for q in stated if q != lost)
+        for other in ((), [Quad(lost.subject, v.RDF_TYPE, v.tg("Chunk"), lost.graph_name)]):
+            if kind != "Chunk":
+                store.extend(other)
+            details = [
+                p.detail
+                for p in SourceCheck(store, librarian).problems()
+                if p.subject == lost.subject.value
+            ]
+            assert details.count(f"It has lost its class tg:{kind}.") == 1
 
 
 FORGERIES = [

@@ -214,6 +214,10 @@ def test_lines_are_those_of_the_quads_of_a_graph(texts: list[str]) -> None:
         lines = store.lines(G)
         assert len(lines) == len(wanted)
         assert set(lines) == set(to_bytes(wanted).splitlines(keepends=True))
+        if isinstance(store, OxigraphStore):
+            dumped: list[bytes] = []
+            store.dump(G, dumped.extend)
+            assert sorted(dumped) == sorted(lines)
         assert store.lines(NamedNode("urn:nowhere")) == []
 
 

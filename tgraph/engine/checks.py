@@ -6,7 +6,7 @@ import os
 import shutil
 import sys
 import urllib.error
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
@@ -14,28 +14,21 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Literal
 
-from pyoxigraph import DefaultGraph, NamedNode, Quad
-
-from tgraph import vocabulary as v
-from tgraph.engine.change.update import difference
 from tgraph.engine.components import Components
 from tgraph.engine.open_collection import OpenCollection
 from tgraph.errors import DamagedStoreError, StoreError, TgraphError, UsageError
 from tgraph.explain.audit.named_audits import INTEGRITY, AuditResult
 from tgraph.explain.integrity.check import Integrity, check_integrity
-from tgraph.explain.integrity.entries import Problem
 from tgraph.index.vectors.items import KINDS
 from tgraph.index.vectors.vector_index import load as load_vectors
 from tgraph.librarian import Librarian
-from tgraph.record.chain import NO_GRAPH, GraphHash, Head, hash_of_graph
+from tgraph.record.chain import Head
 from tgraph.record.signing import PublicKey, load_public_key
 from tgraph.settings import Settings, load_settings, without_secrets
-from tgraph.store.base import Graph, select
 from tgraph.store.folder import FORMAT, CollectionFolder, GraphFolder
 from tgraph.store.journal import is_free
 from tgraph.store.oxigraph import OxigraphStore
 from tgraph.store.snapshot import Snapshot, check_store, must_be_mended
-from tgraph.store.statements import to_bytes
 from tgraph.store.sums import check_files
 from tgraph.store.writer import writing
 from tgraph.version import __version__
@@ -97,50 +90,10 @@ def check(
 ) -> Integrity:
     """The integrity of the snapshot, with each quad in which the store differs from it; with a
     ``key``, the signatures by it too."""
-    pointer = snapshot.pointer
-    hashes = {name: hash_of_graph(snapshot.store, name) for name in _bundles(snapshot.store)}
+    head = Head(snapshot.pointer.sequence, snapshot.pointer.head)
     return check_integrity(
-        snapshot.store,
-        librarian,
-        catalogue,
-        Head(pointer.sequence, pointer.head),
-        saved,
-        list(_differences(snapshot.store, store, hashes)),
-        key,
-        hashes,
+        snapshot.store, librarian, catalogue, head, saved, written=store, key=key
     )
-
-
-def _bundles(store: OxigraphStore) -> set[NamedNode]:
-    return {graph for graph in _graphs(store) if graph.value.startswith(v.bundle_iri(""))}
-
-
-def _graphs(store: OxigraphStore) -> Iterator[NamedNode]:
-    for row in select(store, "trace/graphs", union=False):
-        if isinstance(row["graph"], NamedNode):
-            yield row["graph"]
-
-
-def _differences(
-    snapshot: OxigraphStore, store: OxigraphStore, hashes: Mapping[NamedNode, GraphHash]
-) -> Iterator[Problem]:
-    """Each quad in which they differ. Bundles are small, and compared by their hashes first."""
-    bundles = hashes.keys() | _bundles(store)
-    others = {*_graphs(snapshot), *_graphs(store)} - bundles
-    differing = [g for g in bundles if hash_of_graph(store, g) != hashes.get(g, NO_GRAPH)]
-    graphs: list[Graph] = [DefaultGraph(), *sorted([*others, *differing], key=str)]
-    for graph in graphs:
-        added, removed = difference(snapshot, store, graph)
-        yield from _differing("added", added)
-        yield from _differing("missing", removed)
-
-
-def _differing(kind: str, quads: list[Quad]) -> Iterator[Problem]:
-    where = "is in the store and not in" if kind == "added" else "is not in the store but in"
-    for quad in quads:
-        line = to_bytes([quad]).decode().strip()
-        detail = f"It {where} the snapshot that readers see."
-        yield Problem("added" if kind == "added" else "missing", "quad", line, detail)
 
 
 # --- doctor ---

@@ -7,9 +7,10 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from pathlib import Path
+from typing import IO, cast
 
 import pyoxigraph
-from pyoxigraph import NamedNode, Quad, RdfFormat
+from pyoxigraph import DefaultGraph, NamedNode, Quad, RdfFormat
 
 from tgraph.errors import QueryError
 from tgraph.store.base import Graph, Results, Subject, Term
@@ -79,6 +80,15 @@ class OxigraphStore:
             triples = self._store.dump(format=RdfFormat.N_TRIPLES, from_graph=graph)
         assert triples is not None  # for it is not written to a file
         return triples.replace(_END, f" {graph} .\n".encode()).splitlines(keepends=True)
+
+    def dump(self, graph: Graph, take: Callable[[list[bytes]], object]) -> None:
+        """Hand the quads of a graph over as lines of N-Quads, some at a time, in no promised order.
+
+        What ``take`` raises is raised.
+        """
+        with disk_errors():
+            out = cast(IO[bytes], _NQuadsFile(graph, take))
+            self._store.dump(out, RdfFormat.N_TRIPLES, from_graph=graph)
 
     def query(self, text: str, *, union: bool = True) -> Results:
         store = self._store
@@ -151,6 +161,28 @@ class OxigraphStore:
     def backup(self, target: Path) -> None:
         with disk_errors():
             self._store.backup(str(target))
+
+
+class _NQuadsFile:
+    """A file of N-Triples for writing, which hands whole lines on as N-Quads of a graph."""
+
+    def __init__(self, graph: Graph, take: Callable[[list[bytes]], object]) -> None:
+        self._end = _END if isinstance(graph, DefaultGraph) else f" {graph} .\n".encode()
+        self._take = take
+        self._rest = b""
+
+    def write(self, data: bytes) -> int:
+        whole, newline, rest = data.rpartition(b"\n")
+        if newline:
+            lines = self._rest + whole + newline
+            self._take(lines.replace(_END, self._end).splitlines(keepends=True))
+            self._rest = rest
+        else:
+            self._rest += rest
+        return len(data)
+
+    def flush(self) -> None:
+        assert not self._rest  # it is a line that has no end
 
 
 def _readable(quads: Iterator[Quad]) -> Iterator[Quad]:

@@ -10,14 +10,12 @@ from __future__ import annotations
 
 import re
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass, replace
-from hashlib import blake2b
 from heapq import merge
-from itertools import islice
 
-from pyoxigraph import DefaultGraph, NamedNode, Quad
+from pyoxigraph import DefaultGraph, NamedNode
 
 from tgraph import vocabulary as v
 from tgraph.errors import StoreError, UsageError
@@ -32,103 +30,17 @@ from tgraph.explain.integrity.entries import (
     term_text,
 )
 from tgraph.explain.integrity.erasures import Erasure, Rewritings
+from tgraph.explain.integrity.quads import BatchReplay, StoredQuads, differences
 from tgraph.explain.integrity.texts import SourceCheck
 from tgraph.librarian import Librarian
 from tgraph.record.chain import GENESIS, NO_GRAPH, GraphHash, Head, hash_of_graph
 from tgraph.record.signing import KIND, PublicKey
 from tgraph.rendering import render
 from tgraph.store.base import Graph, Store, select
-from tgraph.store.statements import to_bytes
-
-# Each batch is a text of N-Quads lines added and removed. Played one after the other they give
-# every quad outside the bundles and catalogues.
-
-_AT_ONCE = 10_000
-_UNREADABLE = "Its text can't be read, so that the quads outside the bundles were not compared."
-
-
-class BatchReplay:
-    """The quads that batches have left, as 16-byte digests of their lines, and the hashes of the
-    texts that came with them. ``is_gone`` tells of a text that was needed at a time whether it has
-    been erased since."""
-
-    def __init__(
-        self,
-        librarian: Librarian,
-        is_gone: Callable[[str, str], bool] = lambda key, time: False,
-    ) -> None:
-        self._is_gone = is_gone
-        self.texts: dict[str, str] = {}
-        self.unreadable: list[str] = []
-        self._librarian = librarian
-        self._batches: list[ChainEntry] = []
-        self._lines: set[bytes] = set()
-
-    def play(self, batch: ChainEntry) -> None:
-        """Apply the batch; one whose text is lost or damaged is noted as unreadable."""
-        self._batches.append(batch)
-        added, removed = set(), set()
-        try:
-            for line in self._librarian.lines(batch.hash):
-                if line.startswith(b"+"):
-                    added.add(_digest(line[1:]))
-                elif line.startswith(b"-"):
-                    removed.add(_digest(line[1:]))
-                else:
-                    key = line[1:].decode("ascii", "replace").strip()
-                    if not self._is_gone(key, batch.time):
-                        self.texts.setdefault(key, batch.subject)
-        except StoreError:
-            self.unreadable.append(batch.subject)
-        self._lines -= removed
-        self._lines |= added
-
-    def compare(self, store: Store, graphs: Sequence[Graph]) -> tuple[int, list[Problem]]:
-        """How many quads the graphs hold, and each that is there or missing against the batches."""
-        if self.unreadable:
-            return sum(1 for graph in graphs for _ in store.match(None, None, None, graph)), [
-                Problem("missing", "batch", subject, _UNREADABLE) for subject in self.unreadable
-            ]
-        found: set[bytes] = set()
-        count, problems = 0, []
-        for graph in graphs:
-            for line in _lines(store.match(None, None, None, graph)):
-                digest = _digest(line)
-                count += 1
-                found.add(digest)
-                if digest not in self._lines:
-                    problems.append(Problem("added", "quad", _shown(line), "No batch added it."))
-        return count, [*problems, *self._missing(self._lines - found)]
-
-    def _missing(self, digests: set[bytes]) -> Iterator[Problem]:
-        """The lines of the digests, found again in the batches, the newest first."""
-        for batch in reversed(self._batches):
-            if not digests:
-                return
-            for line in self._librarian.lines(batch.hash):
-                if line.startswith(b"+") and _digest(line[1:]) in digests:
-                    digests.discard(_digest(line[1:]))
-                    detail = f"{batch.subject} added it."
-                    yield Problem("missing", "quad", _shown(line[1:]), detail)
-
-
-def _lines(quads: Iterable[Quad]) -> Iterator[bytes]:
-    rest = iter(quads)
-    while block := list(islice(rest, _AT_ONCE)):
-        yield from to_bytes(block).splitlines(keepends=True)
-
-
-def _digest(line: bytes) -> bytes:
-    return blake2b(line, digest_size=16).digest()
-
-
-def _shown(line: bytes) -> str:
-    return line.decode("utf-8", "replace").strip()
-
+from tgraph.store.oxigraph import OxigraphStore
 
 _HASH = re.compile(r"[0-9a-f]{64}")
 _CATALOGUE, _BUNDLE = v.collection_iri(""), v.bundle_iri("")
-NO_HASHES: Mapping[NamedNode, GraphHash] = {}
 _KEPT = (v.tg("contentHash"), v.tg("textHash"))
 
 
@@ -159,29 +71,28 @@ class Integrity:
 
 
 def check_integrity(
-    store: Store,
+    store: OxigraphStore,
     librarian: Librarian,
     catalogue: str,
     published: Head,
     saved: str | None = None,
-    beyond: Sequence[Problem] = (),
+    *,
+    written: OxigraphStore | None = None,
     key: PublicKey | None = None,
-    hashes: Mapping[NamedNode, GraphHash] = NO_HASHES,
 ) -> Integrity:
     """Compute everything again. ``published`` is the head that the pointer to the store names,
-    ``saved`` one that was noted earlier, ``beyond`` what is known to be wrong already. With a
-    ``key`` its signatures are verified. ``hashes`` are those of bundles that were computed just
-    now.
+    ``saved`` one that was noted earlier. With the store that it was published from, ``written``,
+    each quad in which that differs is a problem; with a ``key`` its signatures are verified.
 
     ``UsageError`` for a saved head that is not 64 hexadecimal digits.
     """
     if saved is not None and not _HASH.fullmatch(saved):
         raise UsageError(f"{saved!r} is not the head of a chain.", "It has 64 hexadecimal digits.")
-    graphs = {term_text(row["graph"]) for row in select(store, "trace/graphs", union=False)}
-    catalogues = sorted({g for g in graphs if g.startswith(_CATALOGUE)} | {catalogue})
+    graphs = _graphs(store)
+    catalogues = sorted({name for name in graphs if name.startswith(_CATALOGUE)} | {catalogue})
     chains = {name: read_entries(store, name) for name in catalogues}
     entries = [entry for name in catalogues for entry in chains[name]]
-    problems = [*beyond, *(p for chain in chains.values() for p in broken_links(chain))]
+    problems = [problem for chain in chains.values() for problem in broken_links(chain)]
     if published not in map(last_head, chains.values()):
         detail = f"The published chain ended with this as entry {published.sequence}."
         problems.append(Problem("missing", "head", published.hash, detail))
@@ -189,29 +100,74 @@ def check_integrity(
     rewritings = Rewritings(store, entries)
     problems += rewritings.problems(entries)
     entries = [replace(e, hash=rewritings.hash_of(e.subject, e.hash)) for e in entries]
-    bundles, wrong = _check_bundles(store, entries, graphs, hashes)
-    replayed = _replay(librarian, entries, rewritings)
-    others = sorted(g for g in graphs if not g.startswith((_CATALOGUE, _BUNDLE)))
-    quads, differing = replayed.compare(store, [DefaultGraph(), *map(NamedNode, others)])
-    texts, damaged, strays = _check_texts(librarian, _needed(store, replayed, entries, rewritings))
+    bundles = {name: hash_of_graph(store, term) for name, term in _bundles(graphs).items()}
+    problems += [*lost, *_wrong_bundles(entries, bundles)]
+    with ExitStack() as stack:
+        replayed = stack.enter_context(closing(_replay(librarian, entries, rewritings)))
+        stored = stack.enter_context(closing(StoredQuads(store, _unsealed(graphs))))
+        problems += replayed.compare(stored)
+        if written is not None:
+            problems += _unpublished(store, graphs, stored, bundles, written)
+    needed = _needed(store, replayed, entries, rewritings)
+    texts, damaged, strays = _check_texts(librarian, needed, replayed.read)
     signed = check_signatures(chains[catalogue], catalogue, key) if key else None
-    found = (*problems, *lost, *wrong, *differing, *damaged, *(signed.problems if signed else ()))
-    found += tuple(SourceCheck(store, librarian).problems())
+    problems += [*damaged, *(signed.problems if signed else ())]
+    problems += SourceCheck(store, librarian).problems()
     head = last_head(chains[catalogue])
     batches = sum(entry.kind == "batch" for entry in entries)
-    counts = (len(bundles), batches, quads + sum(bundles.values()), texts)
+    quads = len(stored) + sum(found.quads for found in bundles.values())
     return Integrity(
-        not found,
+        not problems,
         catalogue,
         head.sequence,
         head.hash,
         saved_at,
-        *counts,
-        found,
+        len(bundles),
+        batches,
+        quads,
+        texts,
+        tuple(problems),
         tuple(strays),
         rewritings.erasures,
         signed,
     )
+
+
+def _graphs(store: Store) -> dict[str, NamedNode]:
+    """The named graphs by their names."""
+    terms = (row["graph"] for row in select(store, "trace/graphs", union=False))
+    return {term.value: term for term in terms if isinstance(term, NamedNode)}
+
+
+def _bundles(graphs: Mapping[str, NamedNode]) -> dict[str, NamedNode]:
+    return {name: graphs[name] for name in sorted(graphs) if name.startswith(_BUNDLE)}
+
+
+def _unsealed(graphs: Mapping[str, NamedNode]) -> list[Graph]:
+    """What is neither a bundle nor a catalogue."""
+    names = sorted(name for name in graphs if not name.startswith((_CATALOGUE, _BUNDLE)))
+    return [DefaultGraph(), *(graphs[name] for name in names)]
+
+
+def _unpublished(
+    store: OxigraphStore,
+    graphs: Mapping[str, NamedNode],
+    stored: StoredQuads,
+    bundles: Mapping[str, GraphHash],
+    written: OxigraphStore,
+) -> Iterator[Problem]:
+    """Each quad in which the other store differs. Bundles are small, and compared by their hashes
+    first."""
+    there = _graphs(written)
+    with closing(StoredQuads(written, _unsealed(there))) as others:
+        yield from differences(stored, others)
+    either = {**graphs, **there}
+    apart: list[Graph] = [either[name] for name in sorted(either) if name.startswith(_CATALOGUE)]
+    for name, term in _bundles(either).items():
+        if hash_of_graph(written, term) != bundles.get(name, NO_GRAPH):
+            apart.append(term)
+    with closing(StoredQuads(store, apart)) as seen, closing(StoredQuads(written, apart)) as others:
+        yield from differences(seen, others)
 
 
 def _find_head(
@@ -229,37 +185,21 @@ def _find_head(
     return None, (Problem("missing", "head", saved, detail),)
 
 
-def _check_bundles(
-    store: Store,
-    entries: Sequence[ChainEntry],
-    graphs: Iterable[str],
-    hashes: Mapping[NamedNode, GraphHash],
-) -> tuple[dict[str, int], list[Problem]]:
-    """The number of quads of each bundle there is, and which are not as they were sealed."""
+def _wrong_bundles(
+    entries: Sequence[ChainEntry], bundles: Mapping[str, GraphHash]
+) -> Iterator[Problem]:
+    """Those that are not as they were sealed."""
     sealed = {e.subject: e.hash for e in entries if e.kind not in ("batch", KIND)}
-    counts: dict[str, int] = {}
-    problems = []
-    for bundle in sorted({g for g in graphs if g.startswith(_BUNDLE)} | set(sealed)):
-        found, quads = _hash_of(store, bundle, hashes)
-        if quads:
-            counts[bundle] = quads
-        if bundle not in sealed and quads:
+    for bundle in sorted(bundles.keys() | sealed):
+        found, quads = bundles.get(bundle, NO_GRAPH)
+        if bundle not in sealed:
             detail = f"It is not in the chain and has {quads} quads."
-            problems.append(Problem("added", "bundle", bundle, detail))
-        elif bundle in sealed and not quads:
-            problems.append(Problem("missing", "bundle", bundle, "It was sealed and is not there."))
-        elif quads and found != sealed[bundle]:
+            yield Problem("added", "bundle", bundle, detail)
+        elif not quads:
+            yield Problem("missing", "bundle", bundle, "It was sealed and is not there.")
+        elif found != sealed[bundle]:
             detail = f"Its quads were changed; it was sealed as {sealed[bundle]}."
-            problems.append(Problem("altered", "bundle", bundle, detail))
-    return counts, problems
-
-
-def _hash_of(store: Store, graph: str, hashes: Mapping[NamedNode, GraphHash]) -> GraphHash:
-    try:
-        node = NamedNode(graph)
-    except ValueError:
-        return NO_GRAPH
-    return hashes.get(node) or hash_of_graph(store, node)
+            yield Problem("altered", "bundle", bundle, detail)
 
 
 def _replay(
@@ -290,15 +230,16 @@ def _needed(
 
 
 def _check_texts(
-    librarian: Librarian, needed: Mapping[str, str]
+    librarian: Librarian, needed: Mapping[str, str], intact: Collection[str]
 ) -> tuple[int, list[Problem], list[str]]:
-    """How many texts there are, which are damaged or missing, and which nobody needs."""
+    """How many texts there are, which are damaged or missing, and which nobody needs; those that
+    are known to be ``intact`` are not read again."""
     kept = list(dict.fromkeys(librarian.keys()))
     problems = []
     for key in kept:
         if _HASH.fullmatch(key) is None:
             problems.append(Problem("added", "text", key, "Its name is not a hash."))
-        elif not _is_intact(librarian, key):
+        elif key not in intact and not _is_intact(librarian, key):
             about = f"It belongs to {needed[key]}." if key in needed else "Nothing needs it."
             problems.append(Problem("altered", "text", key, about))
     for key in sorted(needed.keys() - set(kept)):

@@ -5,7 +5,7 @@ and is wrong all the same, is found too."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from itertools import accumulate, chain
 
 from pyoxigraph import NamedNode, Quad
@@ -14,6 +14,7 @@ from tgraph import vocabulary as v
 from tgraph.errors import ErasedTextError, EvidenceError, StoreError
 from tgraph.explain.integrity.entries import Problem, term_text
 from tgraph.explain.integrity.erasures import erasures_since
+from tgraph.explain.integrity.quads import DigestFile, differing, digest_of
 from tgraph.index.evidence import recorded_place
 from tgraph.index.sources import (
     Texts,
@@ -72,16 +73,32 @@ class SourceCheck:
                     yield Problem("altered", "citation", citation, error.message)
 
     def _subjects(self) -> Iterator[tuple[str, str]]:
+        with closing(DigestFile()) as classed, closing(DigestFile()) as marked:
+            for kind in _KINDS:
+                for quad in self._store.match(None, v.RDF_TYPE, v.tg(kind), v.SOURCE_GRAPH):
+                    subject = term_text(quad.subject)
+                    if _kind_of(subject) == kind:
+                        classed.add([subject.encode()])
+                        yield kind, subject
+            for subject in self._marked():
+                marked.add([subject.encode()])
+            lacking, _ = differing(marked, classed)
+        for subject in self._marked() if lacking else ():
+            digest = digest_of(subject.encode())
+            if digest in lacking:
+                lacking.discard(digest)
+                yield _kind_of(subject), subject
+
+    def _marked(self) -> Iterator[str]:
+        """What has a mark or a class of what is checked, and the name of one; some several
+        times."""
         match = self._store.match
         classes = (match(None, v.RDF_TYPE, v.tg(kind), v.SOURCE_GRAPH) for kind in _KINDS)
         marks = (match(None, mark, None, v.SOURCE_GRAPH) for mark in _MARKS)
-        seen: set[str] = set()
         for quad in chain.from_iterable((*classes, *marks)):
             subject = term_text(quad.subject)
-            kind = _PREFIXES.get(subject[: subject.find(":", len(v.URN)) + 1])
-            if kind is not None and subject not in seen:
-                seen.add(subject)
-                yield kind, subject
+            if _kind_of(subject):
+                yield subject
 
     def _wrong(self, kind: str, subject: str) -> Iterator[str]:
         said: dict[NamedNode, list[str]] = {}
@@ -200,6 +217,11 @@ class SourceCheck:
         named = [v.accession_iri(p, d, b) for p in paths for d in digests for b in earlier]
         if named != [subject]:
             yield "Its path, its document or what it followed is another than its name says."
+
+
+def _kind_of(subject: str) -> str:
+    """What the subject is by its name, empty for none of the kinds."""
+    return _PREFIXES.get(subject[: subject.find(":", len(v.URN)) + 1], "")
 
 
 def _values(said: Said, name: str) -> Sequence[str]:
