@@ -115,10 +115,10 @@ def test_what_is_no_cluster_is_said_with_the_remedy() -> None:
 def test_a_cluster_that_is_not_there_is_an_endpoint_that_cant_be_reached(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tgraph.executors._PATIENCE", 0.5)
     with pytest.raises(EndpointError, match="Start it: dask scheduler"):
         DaskExecutor(f"dask://127.0.0.1:{free_port()}")
     (tmp_path / "a.txt").write_text(CHUNKS[0].text)
+    monkeypatch.setattr("tgraph.executors._PATIENCE", 0.5)
     with distributed.LocalCluster(n_workers=0, dashboard_address="127.0.0.1:0") as empty:
         call = ["index", str(tmp_path / "a.txt"), "-q", "-r", str(tmp_path / "g")]
         result = CliRunner().invoke(cli, [*call, "--executor", address_of(empty)])

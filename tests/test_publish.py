@@ -343,7 +343,7 @@ def test_a_question_ends_where_its_endpoint_goes_away(
 ) -> None:
     with oxigraph_server(tmp_path) as endpoint:
         graph.publish(endpoint.update_url)
-        there = open_graph(graph.root, settings={"store.url": endpoint.query_url})
+        there = open_graph(graph.root, settings={"store.url": endpoint.update_url})
         assert there.ask("Who reached the South Pole?", "local", history=()).sentences
     asked = len(graph.sessions())
     with there, pytest.raises(EndpointError, match="can't be reached"):

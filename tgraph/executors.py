@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import pickle
+import socket
 import sys
 from collections.abc import Callable
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
@@ -146,6 +147,12 @@ def checked_address(address: str) -> str:
     raise UsageError(f"{address!r} is no executor.", "Write it as dask://HOST:PORT.")
 
 
+def _check_listening(server: str) -> None:
+    """``OSError`` at once where nobody does: Dask would try again for as long as it may."""
+    parts = urlsplit(server)
+    socket.create_connection((parts.hostname, parts.port), _PATIENCE).close()
+
+
 class DaskExecutor(Executor):
     """The workers of a Dask cluster, each of which has tgraph installed, in the same version.
     ``processes`` and ``slots`` count its workers and the tasks that these do at the same time.
@@ -161,6 +168,7 @@ class DaskExecutor(Executor):
         except ImportError as error:
             raise UsageError("Dask isn't installed.", _REMEDY) from error
         try:
+            _check_listening(server)
             self._client = client(server, timeout=_PATIENCE, set_as_default=False)
         except OSError as error:
             raise EndpointError(

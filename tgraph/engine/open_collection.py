@@ -216,7 +216,7 @@ class OpenCollection:
         from tgraph.store.sparql_endpoint import SparqlEndpoint, SparqlStore
 
         password = own.password.get_secret_value() if own.password else ""
-        at = SparqlEndpoint.at(own.url, own.url, own.user, password)
+        at = SparqlEndpoint.at(own.url, user=own.user, password=password)
         return SparqlStore(replace(at, timeout=own.timeout))
 
     def _checked(self, there: SparqlStore, knowledge: OpenKnowledge) -> SparqlStore:
