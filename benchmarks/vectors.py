@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
-from tgraph.index.vectors.vector_index import HnswParameters, VectorSet, build, load
+from tgraph.index.vectors.inverted_lists import IvfParameters
+from tgraph.index.vectors.vector_index import VectorSet, build, load
 from tgraph.model import Agent
 from tgraph.models.base import CallSink, no_sink
 
@@ -74,7 +75,7 @@ def row(count: int, folder: Path) -> list[str]:
     found, query_s = cpu(lambda: opened.search(queries, K))
     allowed = {iri for iri, _ in items[:: max(1, count // 100)]}
     _, filtered_s = cpu(lambda: [opened.search(query, K, allowed) for query in queries])
-    kind = "HNSW" if count >= opened.parameters.threshold else "exact"
+    kind = "lists" if count >= opened.parameters.threshold else "exact"
     figures = [build_s, save_s, size / 1e6, load_s * 1e3, first_s * 1e3]
     figures += [query_s * 1e3 / QUERIES, filtered_s * 1e3 / QUERIES, recall(built, queries, found)]
     return [f"{count:,}", kind, *(f"{figure:.3g}" for figure in figures)]
@@ -93,8 +94,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--sizes", default="1000,20000,50000")
     sizes = [int(size) for size in parser.parse_args().sizes.split(",")]
-    parameters = HnswParameters()
-    print(f"CPU time of one process; HNSW: {parameters}\n")
+    print(f"CPU time of one process; inverted lists: {IvfParameters()}\n")
     print("| " + " | ".join(HEADERS) + " |\n|" + " --- |" * len(HEADERS))
     for size in sizes:
         with tempfile.TemporaryDirectory() as folder:

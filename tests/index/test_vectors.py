@@ -18,10 +18,9 @@ from hypothesis import strategies as st
 from tests.examples import examples
 from tgraph.errors import StoreError, UsageError
 from tgraph.index.vectors import files
-from tgraph.index.vectors.files import Hnsw
+from tgraph.index.vectors.inverted_lists import InvertedLists, IvfParameters
 from tgraph.index.vectors.vector_index import (
     DamagedIndexError,
-    HnswParameters,
     StaleIndexError,
     VectorSet,
     build,
@@ -153,9 +152,9 @@ def test_keys_are_a_sorted_sequence_with_places(iris, asked):
         keys[len(iris)]
 
 
-# --- HNSW ---------------------------------------------------------------------------------------
+# --- inverted lists ------------------------------------------------------------------------------
 
-SMALL_GRAPH = HnswParameters(threshold=500)
+IN_LISTS = IvfParameters(size=16, probed=40, threshold=500)
 
 
 def _clustered(count: int, seed: int = 1) -> np.ndarray:
@@ -181,25 +180,25 @@ class Table:
         return self.rows[[int(text) for text in texts]]
 
 
-def _large(parameters: HnswParameters = SMALL_GRAPH, per_iri: int = 1) -> VectorSet:
+def _large(parameters: IvfParameters = IN_LISTS, per_iri: int = 1) -> VectorSet:
     items = [(f"urn:{i // per_iri:05}", str(i)) for i in range(3000)]
     return build("entity", items, Table(_clustered(3000)), parameters=parameters)
 
 
 @pytest.mark.parametrize("per_iri", [1, 3])
-def test_the_graph_finds_nearly_all_that_an_exact_search_finds(per_iri):
+def test_a_few_lists_have_nearly_all_that_an_exact_search_finds(per_iri):
     queries = _clustered(60, seed=2)
-    exact = _large(HnswParameters(), per_iri).search(queries, 10)
+    exact = _large(IvfParameters(), per_iri).search(queries, 10)
     approximate = _large(per_iri=per_iri).search(queries, 10)
     shared = [len(set(a) & set(b)) for a, b in zip(exact, approximate, strict=True)]
     assert sum(shared) / (10 * len(queries)) >= 0.95
 
 
-def test_the_graph_answers_the_same_when_built_again_and_when_opened(tmp_path):
+def test_lists_answer_the_same_when_built_again_and_when_opened(tmp_path):
     queries = _clustered(5, seed=3)
     first = _large()
     first.save(tmp_path, 1)
-    assert list(tmp_path.glob("entity.hnsw.*"))
+    assert list(tmp_path.glob("entity.centroids.*"))
     opened = load(tmp_path, "entity", verify=True)
     assert opened.search(queries, 7) == first.search(queries, 7) == _large().search(queries, 7)
 
@@ -208,30 +207,47 @@ def test_a_filtered_search_of_a_large_set_is_exact():
     queries = _clustered(5, seed=4)
     allowed = [f"urn:{i:05}" for i in range(0, 3000, 300)]
     found = _large().search(queries, 10, allowed)
-    assert found == _large(HnswParameters()).search(queries, 10, allowed)
+    assert found == _large(IvfParameters()).search(queries, 10, allowed)
     assert all(len(hits) == 10 for hits in found)
 
 
-def test_more_than_the_graph_can_reach_is_searched_exactly(monkeypatch):
+def test_where_most_lists_would_be_read_a_search_is_exact(monkeypatch):
     queries = _clustered(3, seed=5)
-    exact = _large(HnswParameters())
+    exact = _large(IvfParameters())
     assert _large().search(queries, 2900) == exact.search(queries, 2900)
-    graph = Hnsw.build(_clustered(20), HnswParameters())
-    assert graph is not None
-    assert graph.nearest(queries[0], 21) is None  # hnswlib can't return so many
-    monkeypatch.setattr(Hnsw, "nearest", lambda *_: None)
+    built = InvertedLists.build(_clustered(160), IN_LISTS)
+    assert built is not None
+    lists, order = built
+    assert sorted(order.tolist()) == list(range(160))
+    assert lists.nearest(queries[0], 6) is None  # of ten
+    rows = lists.nearest(queries[0], 5)
+    assert rows is not None
+    assert rows.tolist() == sorted(set(rows.tolist()))
+    monkeypatch.setattr(InvertedLists, "nearest", lambda *_: None)
     assert _large().search(queries, 5) == exact.search(queries, 5)
 
 
-def test_a_damaged_graph_is_not_used_and_said(tmp_path, caplog):
+def test_lists_have_the_rows_that_are_nearest_to_their_centroids():
+    rows = _clustered(1000)
+    built = InvertedLists.build(rows, IN_LISTS)
+    assert built is not None
+    lists, order = built
+    centroids = rows[:: IN_LISTS.size]
+    own = np.repeat(np.arange(len(centroids)), np.diff(lists.starts))
+    best = (rows[order] @ centroids.T).argmax(axis=1)
+    assert (own == best).mean() > 0.99
+    assert set(order[lists.starts[5] : lists.starts[6]].tolist()) >= {5 * IN_LISTS.size}
+
+
+def test_damaged_centroids_are_not_used_and_that_is_said(tmp_path, caplog):
     _large().save(tmp_path, 1)
-    (path,) = tmp_path.glob("entity.hnsw.*")
+    (path,) = tmp_path.glob("entity.centroids.*")
     _flip(path, path.stat().st_size // 2)
     with pytest.raises(DamagedIndexError, match="SHA-256"):
         load(tmp_path, "entity", verify=True)
     with caplog.at_level(logging.WARNING):
         found = load(tmp_path, "entity").search(_clustered(2, seed=6), 5)
-    assert found == _large(HnswParameters()).search(_clustered(2, seed=6), 5)
+    assert found == _large(IvfParameters()).search(_clustered(2, seed=6), 5)
     assert "searches are exact" in caplog.text
 
 
@@ -242,12 +258,12 @@ def test_without_hnswlib_searches_are_exact_and_that_is_said(tmp_path):
     )
     (tmp_path / "tests_double.py").write_text(
         "from pathlib import Path\n"
-        "from tgraph.index.vectors.vector_index import HnswParameters, build\n"
+        "from tgraph.index.vectors.vector_index import IvfParameters, build\n"
         "from tgraph.models.hashing import HashingEmbedder\n"
         "def build_and_search(folder):\n"
         "    e = HashingEmbedder()\n"
         "    items = [(f'urn:{i}', f'word{i}') for i in range(30)]\n"
-        "    s = build('entity', items, e, parameters=HnswParameters(threshold=10))\n"
+        "    s = build('entity', items, e, parameters=IvfParameters(threshold=10))\n"
         "    s.save(Path(folder), 1)\n"
         "    print(s.search(e.embed(['word7']), 1))\n"
     )
@@ -290,15 +306,15 @@ def test_windows_of_unchanged_texts_are_kept_with_them():
     assert np.array_equal(again.owners, first.owners)
 
 
-SMALL = HnswParameters(threshold=4)
-WITHOUT_GRAPH = HnswParameters(threshold=10_000)
+SMALL = IvfParameters(size=2, probed=3, threshold=4)
+WITHOUT_LISTS = IvfParameters(threshold=10_000)
 
 
 @settings(max_examples=examples(60), deadline=None)
 @given(
     st.lists(st.tuples(st.integers(0, 45), st.integers(0, 6)), max_size=12),
     st.lists(st.tuples(st.integers(0, 45), st.integers(0, 6)), max_size=12),
-    st.sampled_from((SMALL, WITHOUT_GRAPH)),
+    st.sampled_from((SMALL, WITHOUT_LISTS)),
 )
 def test_a_revised_set_says_what_one_of_everything_says(first, second, parameters):
     """Of whatever was changed, added and taken away, in two rounds; only new texts are embedded."""
@@ -338,12 +354,12 @@ def _content(vectors):
 
 
 def test_what_came_since_is_kept_beside_the_files_that_were_there(tmp_path):
-    """A small change of a large set leaves its rows and its graph where they are."""
+    """A small change of a large set leaves its rows and its lists where they are."""
     _saved(tmp_path / "a", parameters=SMALL)
     vectors = revise(load(tmp_path / "a", "entity"), [("urn:new", "brand new")], ["urn:new"], Spy())
     assert vectors is not None
     vectors.save(tmp_path / "b", 8)
-    roles = ("vectors", "hnsw")
+    roles = ("vectors", "centroids", "lists")
     names = [
         [files.read_manifest(tmp_path / folder, "entity").files[role].name for role in roles]
         for folder in "ab"

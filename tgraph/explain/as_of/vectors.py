@@ -17,8 +17,9 @@ from pyoxigraph import Literal, NamedNode
 from tgraph import vocabulary as v
 from tgraph.errors import StoreError, TgraphError
 from tgraph.explain.as_of.names import values_of
+from tgraph.index.vectors.inverted_lists import IvfParameters
 from tgraph.index.vectors.items import KINDS, items_of
-from tgraph.index.vectors.vector_index import HnswParameters, build, load
+from tgraph.index.vectors.vector_index import build, load
 from tgraph.librarian import Librarian
 from tgraph.model import Agent
 from tgraph.models.base import CallSink, Embedder, decode_vectors, no_sink
@@ -172,7 +173,7 @@ class PastVectors(_VectorSets):
         items, previous = items_of(kind, self._store, self._librarian), None
         with suppress(TgraphError):
             previous = self._now[kind]
-        parameters = previous.parameters if previous else HnswParameters()
+        parameters = previous.parameters if previous else IvfParameters()
         return build(kind, items, self._embedder, previous, parameters=parameters)
 
 

@@ -9,29 +9,24 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from hashlib import sha256
-from itertools import groupby
+from itertools import chain, groupby
 from operator import itemgetter
 from typing import TYPE_CHECKING
 
-from tgraph.index.vectors.files import (
-    DamagedIndexError,
-    Hnsw,
-    HnswParameters,
-    StaleIndexError,
-    VectorIndexError,
-)
-from tgraph.index.vectors.vector_set import Hit, Keys, VectorSet, load, ranges
+from tgraph.index.vectors.files import DamagedIndexError, StaleIndexError, VectorIndexError
+from tgraph.index.vectors.inverted_lists import InvertedLists, IvfParameters, ranges
+from tgraph.index.vectors.vector_set import Hit, Keys, VectorSet, load
 from tgraph.models.base import CallSink, Embedder, no_sink
 from tgraph.models.embedding import embed_windows, well_formed
 
 if TYPE_CHECKING:
-    from numpy import float32, int64
+    from numpy import float32, int64, uint32
     from numpy.typing import NDArray
 
 __all__ = [
     "DamagedIndexError",
     "Hit",
-    "HnswParameters",
+    "IvfParameters",
     "StaleIndexError",
     "VectorIndexError",
     "VectorSet",
@@ -42,7 +37,8 @@ __all__ = [
 ]
 
 Progress = Callable[[int, int], None]
-Rows = tuple[int, int]
+Rows = tuple[int, ...]
+"""Those of the windows of a text, in their order."""
 
 _BATCH_TEXTS, _BATCH_CHARACTERS = 1024, 65_536
 _HASH_BYTES = 16
@@ -59,7 +55,7 @@ def build(
     previous: VectorSet | None = None,
     progress: Progress = no_progress,
     sink: CallSink = no_sink,
-    parameters: HnswParameters = HnswParameters(),  # noqa: B008 - frozen
+    parameters: IvfParameters = IvfParameters(),  # noqa: B008 - frozen
 ) -> VectorSet:
     """The set of (IRI, text) items, in memory; the order of the items doesn't matter.
 
@@ -114,7 +110,7 @@ def revise(
     parts, places = _embed(embedder, fresh, progress, sink)
     if not _fits(previous, parts):
         return None
-    moved = {digest: (start + previous.count, count) for digest, (start, count) in places.items()}
+    moved = _moved(places, previous.count)
     joined = _with_lines(previous, touched, sorted(wanted), {**known, **moved}, parts)
     return joined if _is_worth_keeping(joined) else compacted(joined)
 
@@ -131,11 +127,11 @@ def _rows_of_texts(vectors: VectorSet, wanted: Collection[bytes]) -> dict[bytes,
         return {}
     halves = np.ascontiguousarray(vectors.hashes).view(np.uint64)[:, 0]
     digests = np.frombuffer(b"".join(wanted), dtype=np.uint64).reshape(-1, 2)[:, 0]
-    found: dict[bytes, set[int]] = {}
+    found: dict[bytes, dict[int, None]] = {}
     for line in np.flatnonzero(np.isin(halves, digests)).tolist():
         if (digest := vectors.hashes[line].tobytes()) in wanted:
-            found.setdefault(digest, set()).add(int(vectors.rows[line]))
-    return {digest: (min(rows), len(rows)) for digest, rows in found.items()}
+            found.setdefault(digest, {})[int(vectors.rows[line])] = None
+    return {digest: tuple(rows) for digest, rows in found.items()}
 
 
 def _with_lines(
@@ -148,11 +144,7 @@ def _with_lines(
     """The set with these lines of the touched IRIs, and rows added to it."""
     import numpy as np
 
-    lines = [
-        (iri, digest, places[digest][0] + window)
-        for iri, digest in wanted
-        for window in range(places[digest][1])
-    ]
+    lines = [(iri, digest, row) for iri, digest in wanted for row in places[digest]]
     known = {iri: place for iri in touched if (place := previous.keys.find(iri)) is not None}
     new = {iri for iri, _ in wanted}
     keys, moved = previous.keys.changed(known.keys() - new, new - known.keys())
@@ -191,20 +183,30 @@ def compacted(vectors: VectorSet) -> VectorSet:
 
     used, lines = np.unique(vectors.rows, return_index=True)
     halves = np.ascontiguousarray(vectors.hashes[lines]).view(">u8").reshape(-1, 2)
-    order = np.lexsort((used, halves[:, 1], halves[:, 0]))
+    order = np.lexsort((lines, halves[:, 1], halves[:, 0]))
     place = np.empty(len(used), dtype=np.uint32)
     place[order] = np.arange(len(used), dtype=np.uint32)
-    matrix = np.ascontiguousarray(vectors.take(used[order]))
-    parameters = vectors.parameters
-    graph = Hnsw.build(matrix, parameters) if len(matrix) >= parameters.threshold else None
+    rows = place[np.searchsorted(used, vectors.rows)]
+    matrix, rows, lists = _in_lists(vectors.take(used[order]), rows, vectors.parameters)
     return replace(
-        vectors,
-        rows=place[np.searchsorted(used, vectors.rows)],
-        matrix=matrix,
-        more=None,
-        open_graph=lambda: graph,
-        kept=None,
+        vectors, rows=rows, matrix=matrix, more=None, open_lists=lambda: lists, kept=None
     )
+
+
+def _in_lists(
+    matrix: NDArray[float32], rows: NDArray[uint32], parameters: IvfParameters
+) -> tuple[NDArray[float32], NDArray[uint32], InvertedLists | None]:
+    """The matrix, whose rows are in the order of the texts' hashes, in the order of inverted lists,
+    where it is large; and where the ``rows`` are then."""
+    import numpy as np
+
+    found = InvertedLists.build(matrix, parameters) if len(matrix) >= parameters.threshold else None
+    if found is None:
+        return np.ascontiguousarray(matrix), rows, None
+    lists, order = found
+    place = np.empty(len(order), dtype=np.uint32)
+    place[order] = np.arange(len(order), dtype=np.uint32)
+    return matrix[order], place[rows], lists
 
 
 def text_hash(text: str) -> bytes:
@@ -213,12 +215,12 @@ def text_hash(text: str) -> bytes:
 
 
 def _rows_by_text(vectors: VectorSet) -> dict[bytes, Rows]:
-    """Where the windows of each text are: first row and number of rows."""
+    """Where the windows of each text are."""
     found: dict[bytes, Rows] = {}
     for row, line in zip(vectors.rows.tolist(), vectors.hashes, strict=True):
-        start, count = found.setdefault(line.tobytes(), (row, 0))
-        if start + count == row:
-            found[line.tobytes()] = start, count + 1
+        known = found.get(digest := line.tobytes(), ())
+        if row not in known:
+            found[digest] = (*known, row)
     return found
 
 
@@ -235,8 +237,11 @@ def _join(
 ) -> tuple[list[NDArray[float32]], dict[bytes, Rows]]:
     """The rows before and the fresh ones behind them, and where each text's are."""
     before = [part for part in (previous.matrix, previous.more) if part is not None]
-    moved = {digest: (start + previous.count, count) for digest, (start, count) in places.items()}
-    return [*before, *fresh], {**known, **moved}
+    return [*before, *fresh], {**known, **_moved(places, previous.count)}
+
+
+def _moved(places: Mapping[bytes, Rows], by: int) -> dict[bytes, Rows]:
+    return {digest: tuple(row + by for row in rows) for digest, rows in places.items()}
 
 
 def _embed(
@@ -252,7 +257,7 @@ def _embed(
     for batch in _batches(texts):
         rows, owners = embed_windows(embedder, [texts[digest] for digest in batch], sink)
         for digest, count in zip(batch, np.bincount(owners, minlength=len(batch)), strict=True):
-            places[digest] = row, int(count)
+            places[digest] = tuple(range(row, row + int(count)))
             row += int(count)
         parts.append(rows)
         progress(len(places), len(texts))
@@ -278,18 +283,18 @@ def _arrange(
     wanted: Sequence[tuple[str, bytes]],
     parts: list[NDArray[float32]],
     places: Mapping[bytes, Rows],
-    parameters: HnswParameters,
+    parameters: IvfParameters,
 ) -> VectorSet:
     """The set whose lines are those of the (IRI, text hash) pairs, in their order; its rows are in
-    the order of the hashes. Nothing is left in the ``parts``."""
+    the order of the hashes, or of inverted lists. Nothing is left in the ``parts``."""
     import numpy as np
 
     digests = sorted({digest for _, digest in wanted})
-    windows = np.array([places[digest][1] for digest in digests], dtype=np.int64)
+    windows = np.array([len(places[digest]) for digest in digests], dtype=np.int64)
     ends = np.cumsum(windows)
     number = {digest: place for place, digest in enumerate(digests)}
     texts = np.fromiter((number[digest] for _, digest in wanted), np.int64, len(wanted))
-    starts = np.array([places[digest][0] for digest in digests], dtype=np.int64)
+    own = np.fromiter(chain.from_iterable(map(places.__getitem__, digests)), np.int64)
     counts = windows[texts]
     iris = [iri for iri, _ in groupby(wanted, key=itemgetter(0))]
     lengths = [sum(1 for _ in own) for _, own in groupby(wanted, key=itemgetter(0))]
@@ -297,19 +302,18 @@ def _arrange(
     block = np.frombuffer(b"".join(digest for _, digest in wanted), dtype=np.uint8)
     hashes = np.repeat(block.reshape(-1, _HASH_BYTES), counts, axis=0)
     keys = Keys.of(iris)
-    lines = ranges((ends - windows)[texts], counts)
-    matrix = _gathered(parts, ranges(starts, windows))
-    graph = Hnsw.build(matrix, parameters) if len(matrix) >= parameters.threshold else None
+    lines = ranges((ends - windows)[texts], counts).astype(np.uint32)
+    matrix, lines, lists = _in_lists(_gathered(parts, own), lines, parameters)
     return VectorSet(
         kind,
         embedder.agent,
         keys,
         owners,
         hashes,
-        lines.astype(np.uint32),
+        lines,
         matrix,
         parameters,
-        lambda: graph,
+        lambda: lists,
     )
 
 

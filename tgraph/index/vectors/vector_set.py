@@ -1,4 +1,4 @@
-"""A set of vectors of one kind, searched exactly while it is small, else through an HNSW graph."""
+"""A set of vectors of one kind, searched exactly while it is small, else through inverted lists."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any, Self, overload
 
 from tgraph.errors import UsageError
 from tgraph.index.vectors import files
-from tgraph.index.vectors.files import DamagedIndexError, Hnsw, HnswParameters
+from tgraph.index.vectors.files import DamagedIndexError
+from tgraph.index.vectors.inverted_lists import InvertedLists, IvfParameters, ranges
 from tgraph.model import Agent
 from tgraph.models.base import compact
 
@@ -23,18 +24,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-_LARGE = ("vectors", "hnsw")
+_LARGE = ("vectors", "centroids", "lists")
 _FEW = 16  # a search by halves costs about as much as decoding this many keys
-
-
-def ranges(starts: NDArray[int64], counts: NDArray[int64]) -> NDArray[int64]:
-    """The numbers from each start on, as many as are counted there, one range after the other."""
-    import numpy as np
-
-    ends = np.cumsum(counts)
-    total = int(ends[-1]) if len(ends) else 0
-    found: NDArray[int64] = np.arange(total) + np.repeat(starts - (ends - counts), counts)
-    return found
 
 
 class Keys(Sequence[str]):
@@ -148,6 +139,9 @@ class Keys(Sequence[str]):
 Hit = tuple[str, float]
 
 _AT_ONCE = 65_536
+_FOR_EACH = 8
+"""Rows that are looked at for each IRI that is wanted, where these are many."""
+
 _DECIMALS = 6  # of a score: beyond them processors and libraries differ (design 3.7)
 _log = logging.getLogger(__name__)
 
@@ -160,7 +154,7 @@ class VectorSet:
     A text that several IRIs have is several lines and one row. Safe to search from many threads.
     ``keys`` are the IRIs in order; a mask given to ``search`` has one place for each. ``owners``,
     ``hashes`` and ``rows`` say of each line whose it is, of which text, and where in ``matrix``, or
-    behind that in ``more``: rows that came since the graph was made, and are searched exactly.
+    behind that in ``more``: rows that came since the lists were made, and are searched exactly.
     ``kept`` are the files that it has already.
     """
 
@@ -171,8 +165,8 @@ class VectorSet:
     hashes: NDArray[uint8]
     rows: NDArray[uint32]
     matrix: NDArray[float32]
-    parameters: HnswParameters
-    open_graph: Callable[[], Hnsw | None]
+    parameters: IvfParameters
+    open_lists: Callable[[], InvertedLists | None]
     more: NDArray[float32] | None = None
     kept: files.KeptFiles | None = None
     _opening: threading.Lock = field(default_factory=threading.Lock, init=False)
@@ -252,8 +246,8 @@ class VectorSet:
     def _search(self, query: NDArray[float32], k: int, places: NDArray[int64] | None) -> list[Hit]:
         if places is not None:
             return self._rank(query, k, self.lines_of(places)[0])
-        if self._has_graph and self._graph is not None:
-            lines = self._nearest(self._graph, query, k)
+        if self._has_lists and self._lists is not None:
+            lines = self._nearest(self._lists, query, k)
             if lines is not None:
                 return self._rank(query, k, lines)
         return self._rank(query, k, None)
@@ -299,22 +293,20 @@ class VectorSet:
 
         return self.matrix.astype(np.float32, copy=False)
 
-    def _nearest(self, graph: Hnsw, query: NDArray[float32], k: int) -> NDArray[int64] | None:
+    def _nearest(
+        self, lists: InvertedLists, query: NDArray[float32], k: int
+    ) -> NDArray[int64] | None:
         """Lines that hold the best ``k`` IRIs, or None where an exact search is as good."""
         import numpy as np
 
         wanted = min(k, len(self))
-        count = 2 * wanted + 16  # more than asked for, so that ties are ordered by IRI
-        while count < len(self.matrix) // 4:
-            rows = graph.nearest(query, count)
-            if rows is None:
-                return None
-            lines = self._lines_with(
-                np.concatenate([rows, np.arange(len(self.matrix), self.count)])
-            )
+        probed = max(self.parameters.probed, _FOR_EACH * wanted // self.parameters.size)
+        behind = np.arange(len(self.matrix), self.count)
+        while (rows := lists.nearest(query, probed)) is not None:
+            lines = self._lines_with(np.concatenate([rows, behind]))
             if len(np.unique(self.owners[lines])) >= wanted:
                 return lines
-            count *= 2
+            probed *= 2
         return None
 
     def _lines_with(self, rows: NDArray[int64]) -> NDArray[int64]:
@@ -322,28 +314,28 @@ class VectorSet:
         import numpy as np
 
         order, ends = self._lines_by_row
-        return np.sort(np.concatenate([order[ends[row] : ends[row + 1]] for row in rows.tolist()]))
+        return np.sort(order[ranges(ends[rows], ends[rows + 1] - ends[rows])])
 
     @cached_property
     def _lines_by_row(self) -> tuple[NDArray[int64], NDArray[int64]]:
         """All lines by their rows, and where those of each row begin."""
         import numpy as np
 
-        order = np.argsort(self.rows, kind="stable")
-        return order, np.searchsorted(self.rows[order], np.arange(self.count + 1))
+        ends = np.cumsum(np.bincount(self.rows, minlength=self.count))
+        return np.argsort(self.rows, kind="stable"), np.concatenate([[0], ends])
 
     @property
-    def _has_graph(self) -> bool:
+    def _has_lists(self) -> bool:
         return len(self.matrix) >= self.parameters.threshold
 
     @property
-    def _graph(self) -> Hnsw | None:
+    def _lists(self) -> InvertedLists | None:
         with self._opening:
-            return self._opened_graph
+            return self._opened_lists
 
     @cached_property
-    def _opened_graph(self) -> Hnsw | None:
-        return self.open_graph()
+    def _opened_lists(self) -> InvertedLists | None:
+        return self.open_lists()
 
     # --- saving ---
 
@@ -366,8 +358,11 @@ class VectorSet:
         for role, array in arrays.items():
             if role not in written:
                 written[role] = files.write_data(folder, f"{self.kind}.{role}", array_writer(array))
-        if self._has_graph and "hnsw" not in written and self._graph is not None:
-            written["hnsw"] = files.write_data(folder, f"{self.kind}.hnsw", self._graph.write)
+        lists = self._lists if self._has_lists and "lists" not in written else None
+        if lists is not None:
+            stem, starts = f"{self.kind}.centroids", array_writer(lists.starts)
+            written["centroids"] = files.write_data(folder, stem, lists.write)
+            written["lists"] = files.write_data(folder, f"{self.kind}.lists", starts)
         manifest = files.Manifest(
             kind=self.kind,
             generation=generation,
@@ -375,7 +370,7 @@ class VectorSet:
             dimension=self.dimension,
             rows=len(self.matrix),
             count=len(self),
-            hnsw=self.parameters,
+            lists=self.parameters,
             files=written,
         )
         files.write_manifest(folder, manifest)
@@ -413,12 +408,12 @@ def load(
     arrays = {
         role: files.open_array(folder, file, verify=verify)
         for role, file in manifest.files.items()
-        if role != "hnsw"
+        if role != "centroids"
     }
     shape = (manifest.rows, manifest.dimension)
     if arrays["vectors"].shape != shape:
         raise files.damaged(folder / manifest.files["vectors"].name, f"its shape isn't {shape}")
-    if graph := manifest.files.get("hnsw"):
+    if graph := manifest.files.get("centroids"):
         files.check_file(folder / graph.name, graph, whole=False, verify=verify)
     return VectorSet(
         kind,
@@ -428,21 +423,21 @@ def load(
         arrays["hashes"],
         arrays["rows"],
         arrays["vectors"],
-        manifest.hnsw,
-        lambda: _open_graph(folder, manifest),
+        manifest.lists,
+        lambda: _open_lists(folder, manifest, arrays["lists"]) if "lists" in arrays else None,
         arrays.get("more"),
         files.KeptFiles(folder, {r: f for r, f in manifest.files.items() if r in _LARGE}),
     )
 
 
-def _open_graph(folder: Path, manifest: files.Manifest) -> Hnsw | None:
-    """The HNSW graph, or None, with a logged notice, where it can't be used."""
-    file = manifest.files.get("hnsw")
-    if file is None:
-        return None
+def _open_lists(
+    folder: Path, manifest: files.Manifest, starts: NDArray[int64]
+) -> InvertedLists | None:
+    """The inverted lists, or None, with a logged notice, where they can't be used."""
+    file = manifest.files["centroids"]
     try:
         files.check_file(folder / file.name, file, whole=True)
     except DamagedIndexError as error:
         _log.warning("%s Until then searches are exact, which is slower.", error)
         return None
-    return Hnsw.open(folder / file.name, manifest.dimension, manifest.hnsw)
+    return InvertedLists.open(folder / file.name, manifest.dimension, starts, manifest.lists)

@@ -19,7 +19,7 @@ from pyoxigraph import DefaultGraph, NamedNode, Quad, Variable
 from tgraph.engine.rerun.crates.plain import made, plain, term
 from tgraph.errors import StoreError
 from tgraph.index.sources import Texts
-from tgraph.index.vectors.files import HnswParameters
+from tgraph.index.vectors.inverted_lists import IvfParameters
 from tgraph.index.vectors.vector_set import Keys, VectorSet
 from tgraph.librarian import Librarian
 from tgraph.model import Agent, Retrieval
@@ -231,7 +231,7 @@ def _vectors_from(kind: str, noted: Mapping[str, Any]) -> VectorSet:
         block,
         np.arange(len(matrix), dtype=np.uint32),
         matrix,
-        HnswParameters(threshold=2**62),
+        IvfParameters(threshold=2**62),
         lambda: None,
     )
 

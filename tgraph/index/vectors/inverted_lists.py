@@ -1,0 +1,144 @@
+"""Many vectors in inverted lists, of which a search reads a few."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from numpy import float32, int64
+    from numpy.typing import NDArray
+
+_AT_ONCE = 10_000
+_SEED = 100
+_EF = 64
+"""Of the search for the list that a row belongs to."""
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class IvfParameters:
+    """From how many rows on there are lists (``threshold``), how many rows a list has on average
+    (``size``), and how many lists a search reads at least (``probed``); ``m`` and
+    ``ef_construction`` are those of the graph of centroids."""
+
+    size: int = 64
+    probed: int = 256
+    threshold: int = 20_000
+    m: int = 16
+    ef_construction: int = 100
+
+
+def ranges(starts: NDArray[int64], counts: NDArray[int64]) -> NDArray[int64]:
+    """The numbers from each start on, as many as are counted there, one range after the other."""
+    import numpy as np
+
+    ends = np.cumsum(counts)
+    total = int(ends[-1]) if len(ends) else 0
+    found: NDArray[int64] = np.arange(total) + np.repeat(starts - (ends - counts), counts)
+    return found
+
+
+class InvertedLists:
+    """The rows of a matrix in lists, each of the rows that are nearest to its centroid; the matrix
+    has them in the order of the lists. A search reads the lists whose centroids are nearest to the
+    query, so that of a mapped matrix little is in memory (inverted file: Jégou, Douze and Schmid
+    2011; the centroids are found through an HNSW graph of them: Baranchuk, Babenko and Malkov 2018,
+    arXiv:1802.02422). Every so many-th row is a centroid, as it is.
+
+    One thread builds it in the order of the rows, so that equal matrices give equal answers (unused
+    bytes of a saved graph may differ). Safe to search from many threads.
+    """
+
+    def __init__(self, graph: Any, starts: NDArray[int64], parameters: IvfParameters) -> None:
+        """``starts`` says where each list begins in the matrix, and where the last one ends."""
+        self.starts = starts
+        self._graph = graph
+        self._parameters = parameters
+        self._lock = threading.Lock()
+
+    @classmethod
+    def build(
+        cls, matrix: NDArray[float32], parameters: IvfParameters
+    ) -> tuple[InvertedLists, NDArray[int64]] | None:
+        """The lists of the rows, which are in an order that has nothing to do with what they mean,
+        and the rows in the order of the lists. None, with a logged notice, where hnswlib isn't
+        installed."""
+        import numpy as np
+
+        if not _is_available():
+            return None
+        centroids = matrix[:: parameters.size].astype(np.float32)
+        graph = _new(matrix.shape[1])
+        graph.init_index(
+            max_elements=len(centroids),
+            M=parameters.m,
+            ef_construction=parameters.ef_construction,
+            random_seed=_SEED,
+        )
+        graph.add_items(centroids, num_threads=1)
+        graph.set_ef(_EF)
+        nearest = np.empty(len(matrix), dtype=np.int64)
+        for start in range(0, len(matrix), _AT_ONCE):
+            block = matrix[start : start + _AT_ONCE].astype(np.float32, copy=False)
+            found, _ = graph.knn_query(block, k=1, num_threads=1)
+            nearest[start : start + _AT_ONCE] = found[:, 0]
+        sizes = np.bincount(nearest, minlength=len(centroids))
+        starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+        return cls(graph, starts, parameters), np.argsort(nearest, kind="stable")
+
+    @classmethod
+    def open(
+        cls, path: Path, dimension: int, starts: NDArray[int64], parameters: IvfParameters
+    ) -> InvertedLists | None:
+        """Saved ones. The file must have been checked: hnswlib trusts what it reads."""
+        if not _is_available():
+            return None
+        graph = _new(dimension)
+        graph.load_index(str(path))
+        return cls(graph, starts, parameters)
+
+    def write(self, path: Path) -> None:
+        """Save the graph of centroids."""
+        self._graph.save_index(str(path))
+
+    def nearest(self, query: NDArray[float32], probed: int) -> NDArray[int64] | None:
+        """The rows of so many lists, ascending; None where an exact search is as good."""
+        import numpy as np
+
+        if 2 * probed > len(self.starts):
+            return None
+        with self._lock:
+            self._graph.set_ef(max(_EF, probed))
+            try:
+                lists, _ = self._graph.knn_query(query, k=probed, num_threads=1)
+            except RuntimeError:  # "Cannot return the results in a contiguous 2D array"
+                return None
+        chosen = np.sort(lists[0].astype(np.int64))
+        starts = self.starts[chosen]
+        return ranges(starts, self.starts[chosen + 1] - starts)
+
+
+def _new(dimension: int) -> Any:
+    import hnswlib
+
+    return hnswlib.Index(space="ip", dim=dimension)
+
+
+@lru_cache(maxsize=1)
+def _is_available() -> bool:
+    """Whether hnswlib can be imported; if not it is said once."""
+    try:
+        import hnswlib  # noqa: F401
+    except ImportError:
+        _log.warning(
+            "hnswlib isn't installed, so large vector sets are searched exactly, which is slower. "
+            "Run: pip install hnswlib (it needs a C++ compiler)."
+        )
+        return False
+    return True
