@@ -1,8 +1,7 @@
 """What a store holds against what its batches have left, and against another store.
 
 Quads are compared by digests of their N-Quads lines. Those lie in files, in parts by how they
-begin, of which one is in memory at a time: so that memory doesn't grow with a store as long as
-little in it is wrong.
+begin, of which one is in memory at a time: a 256th of the store, and what in it is wrong.
 """
 
 from __future__ import annotations
