@@ -15,7 +15,7 @@ import pytest
 from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from pyoxigraph import DefaultGraph, Literal, NamedNode, Quad
+from pyoxigraph import BlankNode, DefaultGraph, Literal, NamedNode, Quad
 
 import tgraph
 from tgraph import vocabulary as v
@@ -155,6 +155,7 @@ def test_a_quad_more_is_noticed_in_every_graph_and_about_everything(memory):
     added |= {Quad(OTHER, q.predicate, q.object, q.graph_name) for q in memory.quads[::7]}
     added.add(Quad(OTHER, OTHER, OTHER, NamedNode(v.bundle_iri("a"))))
     added.add(Quad(OTHER, OTHER, OTHER, NamedNode(v.collection_iri("another"))))
+    added.add(Quad(OTHER, OTHER, OTHER, BlankNode("b")))
     for quad in added - present:
         store.extend([quad])
         found = memory.check(store)
@@ -324,6 +325,7 @@ def test_each_quad_in_which_what_was_published_differs_is_named(memory):
     whole = OxigraphStore.memory(memory.quads)
     other = OxigraphStore.memory(memory.quads)
     chosen = {quad.graph_name: quad for quad in sorted(memory.quads, key=str)}
+    chosen["blank"] = Quad(OTHER, OTHER, OTHER, BlankNode("b"))
     chosen["lost"] = Quad(OTHER, OTHER, OTHER, NamedNode(v.bundle_iri("lost")))
     for quad in chosen.values():
         for change in (other.remove, other.extend):

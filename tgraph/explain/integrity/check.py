@@ -15,7 +15,7 @@ from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass, replace
 from heapq import merge
 
-from pyoxigraph import DefaultGraph, NamedNode
+from pyoxigraph import BlankNode, DefaultGraph, NamedNode
 
 from tgraph import vocabulary as v
 from tgraph.errors import StoreError, UsageError
@@ -133,17 +133,18 @@ def check_integrity(
     )
 
 
-def _graphs(store: Store) -> dict[str, NamedNode]:
-    """The named graphs by their names."""
+def _graphs(store: Store) -> dict[str, NamedNode | BlankNode]:
+    """The named graphs by their names; tgraph gives none a blank node, but somebody may."""
     terms = (row["graph"] for row in select(store, "trace/graphs", union=False))
-    return {term.value: term for term in terms if isinstance(term, NamedNode)}
+    return {term_text(term): term for term in terms if isinstance(term, NamedNode | BlankNode)}
 
 
-def _bundles(graphs: Mapping[str, NamedNode]) -> dict[str, NamedNode]:
-    return {name: graphs[name] for name in sorted(graphs) if name.startswith(_BUNDLE)}
+def _bundles(graphs: Mapping[str, NamedNode | BlankNode]) -> dict[str, NamedNode]:
+    named = {name: term for name, term in sorted(graphs.items()) if isinstance(term, NamedNode)}
+    return {name: term for name, term in named.items() if name.startswith(_BUNDLE)}
 
 
-def _unsealed(graphs: Mapping[str, NamedNode]) -> list[Graph]:
+def _unsealed(graphs: Mapping[str, NamedNode | BlankNode]) -> list[Graph]:
     """What is neither a bundle nor a catalogue."""
     names = sorted(name for name in graphs if not name.startswith((_CATALOGUE, _BUNDLE)))
     return [DefaultGraph(), *(graphs[name] for name in names)]
@@ -151,7 +152,7 @@ def _unsealed(graphs: Mapping[str, NamedNode]) -> list[Graph]:
 
 def _unpublished(
     store: OxigraphStore,
-    graphs: Mapping[str, NamedNode],
+    graphs: Mapping[str, NamedNode | BlankNode],
     stored: StoredQuads,
     bundles: Mapping[str, GraphHash],
     written: OxigraphStore,
