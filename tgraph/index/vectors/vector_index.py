@@ -100,7 +100,7 @@ def revise(
     """The set of what ``previous`` has of all but the touched IRIs, and of the (IRI, text) items,
     which are those of the touched ones. It is searched as one that was built of everything.
 
-    ``previous`` was made by the embedder. Large sets keep its rows and its graph, to which rows are
+    ``previous`` was made by the embedder. Large sets keep its rows and its lists, to which rows are
     added, until these and those that nothing has any more are an eighth. None where the embedder's
     dimension has changed.
     """
@@ -116,7 +116,7 @@ def revise(
 
 
 LARGEST_ADDITION = 8
-"""Of how many parts of a set one may have come, or be of no use, since its graph was made."""
+"""Of how many parts of a set one may have come, or be of no use, since its lists were made."""
 
 
 def _rows_of_texts(vectors: VectorSet, wanted: Collection[bytes]) -> dict[bytes, Rows]:
@@ -166,7 +166,7 @@ def _with_lines(
 
 
 def _is_worth_keeping(vectors: VectorSet) -> bool:
-    """Whether most of the rows that the graph has are of use, and few came since."""
+    """Whether most of the rows that are in lists are of use, and few came since."""
     import numpy as np
 
     size = len(vectors.matrix)
@@ -178,7 +178,7 @@ def _is_worth_keeping(vectors: VectorSet) -> bool:
 
 def compacted(vectors: VectorSet) -> VectorSet:
     """The same set as ``build`` makes it: only rows that some line has, in the order of their
-    texts' hashes, and a graph of all of them."""
+    texts' hashes, or of lists of all of them."""
     import numpy as np
 
     used, lines = np.unique(vectors.rows, return_index=True)

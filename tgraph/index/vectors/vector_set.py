@@ -413,8 +413,8 @@ def load(
     shape = (manifest.rows, manifest.dimension)
     if arrays["vectors"].shape != shape:
         raise files.damaged(folder / manifest.files["vectors"].name, f"its shape isn't {shape}")
-    if graph := manifest.files.get("centroids"):
-        files.check_file(folder / graph.name, graph, whole=False, verify=verify)
+    if centroids := manifest.files.get("centroids"):
+        files.check_file(folder / centroids.name, centroids, whole=False, verify=verify)
     return VectorSet(
         kind,
         manifest.agent,
