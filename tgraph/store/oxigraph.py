@@ -76,10 +76,9 @@ class OxigraphStore:
         return _readable(self._store.quads_for_pattern(subject, predicate, obj, graph))
 
     def lines(self, graph: NamedNode) -> list[bytes]:
-        with disk_errors():
-            triples = self._store.dump(format=RdfFormat.N_TRIPLES, from_graph=graph)
-        assert triples is not None  # for it is not written to a file
-        return triples.replace(_END, f" {graph} .\n".encode()).splitlines(keepends=True)
+        found: list[bytes] = []
+        self.dump(graph, found.extend)
+        return found
 
     def dump(self, graph: Graph, take: Callable[[list[bytes]], object]) -> None:
         """Hand the quads of a graph over as lines of N-Quads, some at a time, in no promised order.

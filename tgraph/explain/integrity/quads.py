@@ -197,9 +197,7 @@ class BatchReplay:
         if self.unreadable:
             return [Problem("missing", "batch", batch, _UNREADABLE) for batch in self.unreadable]
         left, added = differing(self, stored)
-        more = [
-            Problem("added", "quad", line, "No batch added it.") for line in stored.lines(added)
-        ]
+        more = (Problem("added", "quad", line, _BY_NONE) for line in stored.lines(added))
         return [*more, *self._missing(left)]
 
     def _missing(self, digests: set[bytes]) -> Iterator[Problem]:

@@ -73,6 +73,7 @@ class SourceCheck:
                     yield Problem("altered", "citation", citation, error.message)
 
     def _subjects(self) -> Iterator[tuple[str, str]]:
+        others: list[str] = []
         with closing(DigestFile()) as classed, closing(DigestFile()) as marked:
             for kind in _KINDS:
                 for quad in self._store.match(None, v.RDF_TYPE, v.tg(kind), v.SOURCE_GRAPH):
@@ -80,22 +81,21 @@ class SourceCheck:
                     if _kind_of(subject) == kind:
                         classed.add([subject.encode()])
                         yield kind, subject
-            for subject in self._marked():
+                    elif _kind_of(subject):
+                        others.append(subject)
+            for subject in chain(others, self._marked()):
                 marked.add([subject.encode()])
             lacking, _ = differing(marked, classed)
-        for subject in self._marked() if lacking else ():
+        for subject in chain(others, self._marked()) if lacking else ():
             digest = digest_of(subject.encode())
             if digest in lacking:
                 lacking.discard(digest)
                 yield _kind_of(subject), subject
 
     def _marked(self) -> Iterator[str]:
-        """What has a mark or a class of what is checked, and the name of one; some several
-        times."""
-        match = self._store.match
-        classes = (match(None, v.RDF_TYPE, v.tg(kind), v.SOURCE_GRAPH) for kind in _KINDS)
-        marks = (match(None, mark, None, v.SOURCE_GRAPH) for mark in _MARKS)
-        for quad in chain.from_iterable((*classes, *marks)):
+        """What has a mark of what is checked, and the name of one; most several times."""
+        marks = (self._store.match(None, mark, None, v.SOURCE_GRAPH) for mark in _MARKS)
+        for quad in chain.from_iterable(marks):
             subject = term_text(quad.subject)
             if _kind_of(subject):
                 yield subject

@@ -55,11 +55,10 @@ class InvertedLists:
     bytes of a saved graph may differ). Safe to search from many threads.
     """
 
-    def __init__(self, graph: Any, starts: NDArray[int64], parameters: IvfParameters) -> None:
+    def __init__(self, graph: Any, starts: NDArray[int64]) -> None:
         """``starts`` says where each list begins in the matrix, and where the last one ends."""
         self.starts = starts
         self._graph = graph
-        self._parameters = parameters
         self._lock = threading.Lock()
 
     @classmethod
@@ -90,18 +89,16 @@ class InvertedLists:
             nearest[start : start + _AT_ONCE] = found[:, 0]
         sizes = np.bincount(nearest, minlength=len(centroids))
         starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-        return cls(graph, starts, parameters), np.argsort(nearest, kind="stable")
+        return cls(graph, starts), np.argsort(nearest, kind="stable")
 
     @classmethod
-    def open(
-        cls, path: Path, dimension: int, starts: NDArray[int64], parameters: IvfParameters
-    ) -> InvertedLists | None:
+    def open(cls, path: Path, dimension: int, starts: NDArray[int64]) -> InvertedLists | None:
         """Saved ones. The file must have been checked: hnswlib trusts what it reads."""
         if not _is_available():
             return None
         graph = _new(dimension)
         graph.load_index(str(path))
-        return cls(graph, starts, parameters)
+        return cls(graph, starts)
 
     def write(self, path: Path) -> None:
         """Save the graph of centroids."""

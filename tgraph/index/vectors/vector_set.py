@@ -440,4 +440,4 @@ def _open_lists(
     except DamagedIndexError as error:
         _log.warning("%s Until then searches are exact, which is slower.", error)
         return None
-    return InvertedLists.open(folder / file.name, manifest.dimension, starts, manifest.lists)
+    return InvertedLists.open(folder / file.name, manifest.dimension, starts)
