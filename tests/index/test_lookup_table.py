@@ -70,15 +70,27 @@ def everything(store: Store, reader: EvidenceReader) -> tuple[Any, ...]:
     entities = sorted({*named(v.tg("entity")), *merged})
     everywhere = named(v.tg("charOffset"), subject=True)
     documents = named(v.prov("specializationOf"))
+    mentions = {entity: chunks for entity, chunks in reader.mentions().items() if chunks}
+    for one in entities:
+        assert reader.mentions([one]).get(one) == mentions.get(one)
+        assert reader.telling([one], 2).get(one) == first_places(reader, one, 2)
     return (
         reader.of_edges(edges, 1),
         reader.of_edges(edges, 99),
         {entity: sorted(rows, key=_place) for entity, rows in reader.of_entities(entities).items()},
         reader.by_iri(everywhere),
         reader.documents([*documents, v.document_iri("0" * 64)]),
-        {entity: chunks for entity, chunks in reader.mentions().items() if chunks},
+        mentions,
+        reader.telling(entities, 1),
         reader.stated_in(sorted({place.chunk for place in reader.by_iri(everywhere).values()})),
     )
+
+
+def first_places(reader: EvidenceReader, entity: str, limit: int) -> tuple[Evidence, ...] | None:
+    """Of an entity's places the first that describe it, or else that name it."""
+    rows = sorted(reader.of_entities([entity]).get(entity, ()), key=_place)
+    describing = [place for place, description in rows if description]
+    return tuple((describing or [place for place, _ in rows])[:limit]) or None
 
 
 def _place(row: tuple[Evidence, str]) -> tuple[str, str]:
@@ -190,8 +202,9 @@ def test_pages_read_from_the_table_as_from_their_texts(states: dict[str, Path]) 
 @pytest.mark.parametrize("change", CHANGES)
 @pytest.mark.parametrize("which", ["states", "added_states"])
 def test_the_table_says_what_the_store_says(
-    request: pytest.FixtureRequest, which: str, change: str
+    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, which: str, change: str
 ) -> None:
+    monkeypatch.setattr("tgraph.index.lookup_table._FIRST", 1)  # rows of an entity at a time
     states = request.getfixturevalue(which)
     with snapshot(states[change]) as found:
         texts = Texts(found.store, Librarian(collection(states[change]).librarian))

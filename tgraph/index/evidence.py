@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
+from itertools import chain, islice
 from typing import NamedTuple, Protocol
 
-from pyoxigraph import Literal, NamedNode, Quad
+from pyoxigraph import Literal, NamedNode
 
 from tgraph import vocabulary as v
 from tgraph.errors import ErasedTextError, EvidenceError
@@ -57,6 +58,10 @@ class EvidenceSource(Protocol):
 
     def of_entities(self, entities: Sequence[str]) -> Iterable[EvidenceRow]:
         """The rows of the entities, and of the names merged into them, by entity and IRI."""
+
+    def places(self, entities: Sequence[str]) -> Mapping[str, Iterator[EvidenceRow]]:
+        """For each of the entities these rows, those that describe it before those that only name
+        it, read as they are taken: of a common name there are many."""
 
     def by_iri(self, iris: Sequence[str]) -> Iterable[EvidenceRow]:
         """The rows of these IRIs, about what they were stated of, by IRI and that."""
@@ -116,6 +121,23 @@ class EvidenceReader:
             found[evidence.statement].append((evidence, row.description))
         return found
 
+    def telling(self, entities: Sequence[str], limit: int) -> dict[str, tuple[Evidence, ...]]:
+        """For each entity the first places that describe it, or else that name it, at most
+        ``limit``, in the order of their IRIs."""
+        found: defaultdict[str, list[tuple[Evidence, bool]]] = defaultdict(list)
+        left = self._source.places(entities)
+        while left:
+            taken = {entity: list(islice(rows, limit)) for entity, rows in left.items()}
+            for row, evidence in self._standing(chain.from_iterable(taken.values())):
+                found[evidence.statement].append((evidence, bool(row.description)))
+            short = (e for e, rows in taken.items() if len(rows) == limit > len(found[e]))
+            left = {entity: left[entity] for entity in short}
+        return {
+            entity: tuple(e for e, describes in places[:limit] if describes == places[0][1])
+            for entity, places in found.items()
+            if places
+        }
+
     def by_iri(self, iris: Sequence[str]) -> dict[str, Evidence]:
         """The evidence of these IRIs, as far as it stands."""
         found: dict[str, Evidence] = {}
@@ -155,6 +177,15 @@ class StoredEvidence:
     def of_entities(self, entities: Sequence[str]) -> Iterator[EvidenceRow]:
         return self._rows("retrieve/entity-evidence", "entities", entities, "entity")
 
+    def places(self, entities: Sequence[str]) -> dict[str, Iterator[EvidenceRow]]:
+        found: defaultdict[str, list[EvidenceRow]] = defaultdict(list)
+        for row in self.of_entities(entities):
+            found[row.about].append(row)
+        return {
+            entity: iter(sorted(rows, key=lambda row: not row.description))
+            for entity, rows in found.items()
+        }
+
     def by_iri(self, iris: Sequence[str]) -> Iterator[EvidenceRow]:
         return self._rows("retrieve/places", "evidence", iris, "statement")
 
@@ -170,11 +201,22 @@ class StoredEvidence:
         return {chunk: sorted(places) for chunk, places in found.items()}
 
     def mentions(self, entities: Collection[str] | None = None) -> dict[str, set[str]]:
+        if entities is None:
+            return self._all_mentions()
+        rows = [(row.about, row.chunk) for row in self.of_entities(sorted(entities))]
+        standing = self.documents({document_of_chunk(chunk) for _, chunk in rows})
+        found: defaultdict[str, set[str]] = defaultdict(set)
+        for entity, chunk in rows:
+            if document_of_chunk(chunk) in standing:
+                found[entity].add(chunk)
+        return found
+
+    def _all_mentions(self) -> dict[str, set[str]]:
         store = self._store
         standing = standing_documents(store)
         canonical = canonical_names(store)
         found: defaultdict[str, set[str]] = defaultdict(set)
-        for named in self._named(entities, canonical):
+        for named in store.match(None, v.tg("entity"), None, v.SOURCE_GRAPH):
             entity = text_of(named.object)
             for origin in store.match(named.subject, _DERIVED, None, v.SOURCE_GRAPH):
                 chunk = text_of(origin.object)
@@ -182,18 +224,6 @@ class StoredEvidence:
                     for name in (entity, *canonical.get(entity, ())):
                         found[name].add(chunk)
         return found
-
-    def _named(
-        self, entities: Collection[str] | None, canonical: Mapping[str, Sequence[str]]
-    ) -> Iterator[Quad]:
-        """The evidence of entities, or of these and of what they have absorbed."""
-        about: Iterable[NamedNode | None] = [None]
-        if entities is not None:
-            wanted = set(entities)
-            absorbed = {one for one, into in canonical.items() if wanted & {*into}}
-            about = map(NamedNode, sorted(wanted | absorbed))
-        for node in about:
-            yield from self._store.match(None, v.tg("entity"), node, v.SOURCE_GRAPH)
 
     def _rows(
         self, query: str, parameter: str, iris: Sequence[str], about: str

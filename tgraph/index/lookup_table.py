@@ -144,11 +144,17 @@ SELECT about, iri, chunks.text, start, length, quotes.text, strength, descriptio
 JOIN text AS chunks ON chunks.number = chunk LEFT JOIN text AS quotes ON quotes.number = quote
 """
 _ABOUT = f"{_ROWS} WHERE about = ? ORDER BY iri, place"
+_TELLING = tuple(
+    f"{_ROWS} WHERE about = ? AND description {described} '' ORDER BY iri, place LIMIT ? OFFSET ?"
+    for described in ("<>", "=")
+)
 _IRI = f"{_ROWS} WHERE iri = ? AND stated ORDER BY about, place"
 _INSIDE = """
 SELECT about, start FROM evidence
 WHERE chunk = (SELECT number FROM text WHERE text = ?) AND about >= ? AND about < ?
 """
+_FIRST = 64
+"""Rows of an entity that are read at first."""
 _DOCUMENT = "SELECT iri, title, path FROM document WHERE iri = ?"
 _DEGREE = "SELECT iri, degree FROM entity WHERE iri = ?"
 _TOKENS = "SELECT iri, tokens FROM chunk WHERE iri = ?"
@@ -172,8 +178,8 @@ SELECT about, text FROM evidence JOIN text ON number = chunk
 WHERE NOT (about >= ? AND about < ?) AND NOT (about >= ? AND about < ?) GROUP BY about, chunk
 """
 _MENTIONED = """
-SELECT about, text FROM evidence JOIN text ON number = chunk WHERE about = ?
-GROUP BY about, chunk
+SELECT ?1, text FROM (SELECT DISTINCT chunk FROM evidence WHERE about = ?1)
+JOIN text ON number = chunk
 """
 _SPOKEN_OF = """
 SELECT about FROM evidence WHERE chunk = (SELECT number FROM text WHERE text = ?)
@@ -236,6 +242,16 @@ class LookupTable:
 
     def of_entities(self, entities: Sequence[str]) -> list[EvidenceRow]:
         return self.of_edges(sorted(entities))
+
+    def places(self, entities: Sequence[str]) -> dict[str, Iterator[EvidenceRow]]:
+        return {entity: self._telling(entity) for entity in entities}
+
+    def _telling(self, entity: str) -> Iterator[EvidenceRow]:
+        for query in _TELLING:
+            at, size = 0, _FIRST
+            while rows := self._of("evidence", query, [(entity, size, at)]):
+                yield from map(_evidence_row, rows)
+                at, size = at + size, size * 2
 
     def by_iri(self, iris: Sequence[str]) -> list[EvidenceRow]:
         found = self._with("evidence", _IRI, zip(map(_packed, sorted(set(iris)))))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -15,6 +15,9 @@ from tgraph.model import Candidate, Edge, Evidence, Item
 from tgraph.models.tokens import count_tokens
 from tgraph.retrieve.base import BoundedCache, Context
 from tgraph.store.base import select, text_of
+
+MOST_PLACES = 40
+"""Places of an entity that are read; more are shown of none."""
 
 FRAME = 24
 """Tokens of the JSON around an item: its id, keys and quotation marks."""
@@ -80,8 +83,8 @@ def chunk_tokens(context: Context, chunks: Sequence[str]) -> dict[str, int]:
 class KnownEntity:
     """An entity of the knowledge graph with its relationships counted.
 
-    ``described`` are the places that its descriptions come from, ``named`` all that speak of it;
-    ``claimed`` tells whether a claim is about it.
+    ``places`` are the first that its descriptions come from, or else that name it; ``claimed``
+    tells whether a claim is about it.
     """
 
     iri: str
@@ -89,8 +92,7 @@ class KnownEntity:
     type: str
     description: str
     links: int
-    described: tuple[Evidence, ...]
-    named: tuple[Evidence, ...]
+    places: tuple[Evidence, ...]
     claimed: bool = False
 
     @property
@@ -115,7 +117,7 @@ def _read(entities: list[str], context: Context) -> dict[str, KnownEntity]:
             values = known.setdefault(column, [])
             if (value := text_of(row[column])) and value not in values:
                 values.append(value)
-    places = context.evidence.of_entities(list(said))
+    places = context.evidence.telling(list(said), max(MOST_PLACES, context.limits.evidence_limit))
     return {
         entity: KnownEntity(
             entity,
@@ -123,12 +125,17 @@ def _read(entities: list[str], context: Context) -> dict[str, KnownEntity]:
             ", ".join(about["type"]),
             " ".join(about["description"]),
             degree(context, entity),
-            tuple(e for e, text in places.get(entity, ()) if text),
-            tuple(e for e, _ in places.get(entity, ())),
+            places.get(entity, ()),
             "true" in about["claimed"],
         )
         for entity, about in said.items()
     }
+
+
+def chunks_naming(context: Context, entities: Sequence[str]) -> Mapping[str, Collection[str]]:
+    """The chunks of standing documents that speak of each of the entities."""
+    memory = context.remembered("chunks of entities", 1_000)
+    return memory.get_all(entities, context.evidence.mentions)
 
 
 def degree(context: Context, entity: str) -> int:
@@ -143,8 +150,8 @@ def degree(context: Context, entity: str) -> int:
 
 
 def entity_candidate(entity: KnownEntity, score: float, why: str, limit: int) -> Candidate:
-    """The entity with the places that describe it, else those that name it, at most ``limit``."""
-    places = (entity.described or entity.named)[:limit]
+    """The entity with its first places, at most ``limit``."""
+    places = entity.places[:limit]
     item = entity.item
     return Candidate(item, 0, score, evidence=places, reasons=(why,), tokens=cost_of(item))
 

@@ -228,8 +228,7 @@ def _chunks(iris: Sequence[str], context: Context) -> Known:
 
 def _entities(iris: Sequence[str], context: Context) -> Known:
     return {
-        iri: (entity.item, entity.described or entity.named)
-        for iri, entity in known_entities(context, iris).items()
+        iri: (entity.item, entity.places) for iri, entity in known_entities(context, iris).items()
     }
 
 

@@ -22,6 +22,7 @@ from tgraph.retrieve.base import Context, Question, Retriever, Services, in_conv
 from tgraph.retrieve.candidates import (
     KnownEntity,
     chunk_candidates,
+    chunks_naming,
     degree,
     edge_candidate,
     entity_candidate,
@@ -314,7 +315,8 @@ class _KeywordCandidates:
         entities, edges = self._entities(), self._edges()
         budget = self.settings
         kept = within(entities, budget.max_entity_tokens)
-        speaking = [[e.chunk for e in self._known[c.item.iri].named] for c in kept]
+        named = chunks_naming(self.context, [c.item.iri for c in kept])
+        speaking = [sorted(named.get(c.item.iri, ())) for c in kept]
         by_entities = self._chunks(speaking, "it speaks of {} of the entities found")
         stating = self._stating(within(edges, budget.max_relationship_tokens))
         by_edges = self._chunks(stating, "it states {} of the edges found")

@@ -36,6 +36,7 @@ from tgraph.retrieve.candidates import (
     KnownEntity,
     chunk_candidates,
     chunk_evidence,
+    chunks_naming,
     cost_of,
     degree,
     edge_candidate,
@@ -313,25 +314,23 @@ class Surroundings:
                 tokens=cost_of(item),
             )
 
-    def speaking(self, edges: Sequence[tuple[Edge, float]]) -> dict[str, tuple[int, int, str]]:
+    def speaking(self, edges: Sequence[tuple[Edge, float]]) -> Iterator[tuple[str, int, int, str]]:
         """The chunks that name the entities: by the first entity that they name, then by how many
         of its relationships they state; with these and its label."""
         stated = self._stated(edges)
-        order: dict[str, tuple[int, int, str]] = {}
+        seen: set[str] = set()
         for place, entity in enumerate(self.entities):
-            for evidence in entity.named:
-                count = stated[(entity.iri, evidence.chunk)]
-                order.setdefault(evidence.chunk, (place, -count, entity.label))
-        return dict(sorted(order.items(), key=lambda each: (each[1][:2], each[0])))
+            named = chunks_naming(self.context, [entity.iri]).get(entity.iri, ())
+            fresh = [(-stated[(entity.iri, chunk)], chunk) for chunk in named if chunk not in seen]
+            yield from ((chunk, place, -count, entity.label) for count, chunk in sorted(fresh))
+            seen.update(named)
 
     def spoken_of(self, edges: Sequence[tuple[Edge, float]]) -> Iterator[Candidate]:
         """The first of these chunks."""
-        order = self.speaking(edges)
         why = "it names {} and states {} of the edges around it"
-        told = ((chunk, *order[chunk]) for chunk in islice(order, MOST_CHUNKS))
         found = (
-            (chunk, round(1 / (1 + place), 6), (why.format(label, -count),))
-            for chunk, place, count, label in told
+            (chunk, round(1 / (1 + place), 6), (why.format(label, count),))
+            for chunk, place, count, label in islice(self.speaking(edges), MOST_CHUNKS)
         )
         yield from chunk_candidates(self.context, found)
 
@@ -501,7 +500,7 @@ class LocalOrders:
             return
         most = self.context.limits.max_subgraph_size
         shown = self._around.labelled(list(self._around.edges())[:most])
-        order = list(self._around.speaking(shown))
+        order = [chunk for chunk, *_ in self._around.speaking(shown)]
         standing = chunk_evidence(self.context, order)
         order = [chunk for chunk in order if chunk in standing]
         why = f"that name an entity matched with {self.what}, of which the first {MOST_CHUNKS} are"
