@@ -246,7 +246,7 @@ def test_repair_makes_the_store_of_its_snapshot(root: Path, damage: str) -> None
 
 def test_repair_makes_what_questions_read_anew(root: Path) -> None:
     folder = collection(root)
-    for name in ("entity.json", "lookups.json", "shelf.json.z"):
+    for name in ("entity.json", "lookups.json", "communities.json"):
         xor(folder.vectors / name, count=20)
         (checkpoint(root).parent / "vectors" / name).unlink()
     entry = folder.cache / "extractions" / "00" / "0.json.gz"

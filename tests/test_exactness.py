@@ -12,7 +12,8 @@ import os
 import re
 import shutil
 from collections import Counter
-from contextlib import ExitStack
+from collections.abc import Collection
+from contextlib import ExitStack, closing
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
@@ -41,10 +42,12 @@ from tgraph.cli.main import cli
 from tgraph.engine.components import Components
 from tgraph.engine.graph import KnowledgeGraph
 from tgraph.index.entity_network import load_network, read_network
-from tgraph.index.reports.report_cache import load_report_cache, read_report_cache
+from tgraph.index.reports.report_table import ReportTable, load_reports, stored_reports
 from tgraph.index.vectors.items import KINDS
 from tgraph.index.vectors.vector_index import load
 from tgraph.models.base import ChatRequest
+from tgraph.retrieve.candidates import cost_of
+from tgraph.retrieve.reports import item_of
 from tgraph.settings import load_settings
 from tgraph.store.folder import GraphFolder
 from tgraph.store.oxigraph import OxigraphStore
@@ -140,14 +143,27 @@ def assert_derived_as_stated(graph: KnowledgeGraph) -> None:
     store, folder = graph.read(), graph._opened.folder
     pointer = read_pointer(folder)
     assert pointer is not None
-    stated, told = read_network(store), read_report_cache(store)
+    stated, told = read_network(store), stored_reports(store)
     if network := load_network(folder.vectors, pointer.generation, stated.cutting):
         assert list(network.entities) == list(stated.entities)
         for name in ("attributes", "ends", "weights", "counts"):
             assert np.array_equal(getattr(network, name), getattr(stated, name)), name
-    if kept := load_report_cache(folder.vectors, pointer.generation):
-        assert kept.communities == told.communities
-        assert dict(kept.reports) == dict(told.reports)
+    if kept := load_reports(folder.vectors, pointer.generation):
+        with closing(kept), closing(told):
+            known, reports = told.communities(), told.reports()
+            assert [*kept.communities().items()] == [*known.items()]
+            assert [*kept.reports().items()] == [*reports.items()]
+            inside = {member for community in known.values() for member in community.members}
+            assert inside_of(kept, inside) == inside_of(told, inside)
+            evidence = graph._opened.context().evidence
+            for iri, report in reports.items():
+                chunks = evidence.mentions(known[iri].members).values()
+                assert kept.counts(report.iri).occurrences == len(set().union(*chunks))
+                assert kept.counts(report.iri).cost == cost_of(item_of(report))
+
+
+def inside_of(table: ReportTable, entities: Collection[str]) -> dict[str, list[str]]:
+    return {entity: sorted(own) for entity, own in table.communities_of(entities).items()}
 
 
 @cache

@@ -26,7 +26,7 @@ from tgraph.errors import ModelError, UsageError
 from tgraph.explain.audit.shacl import check_shapes
 from tgraph.explain.render.answer import quoted
 from tgraph.index.evidence import stored_evidence
-from tgraph.index.reports.report_cache import read_report_cache
+from tgraph.index.reports.report_table import ReportCounts, stored_reports
 from tgraph.index.sources import Texts
 from tgraph.model import Candidate, CommunityReport, Finding, Turn
 from tgraph.models.tokens import DEFAULT_ENCODING, count_tokens
@@ -52,7 +52,7 @@ CATALOGUE = v.collection_iri("explainability")
 
 def as_read(kg: KnowledgeGraph) -> Reports:
     store = kg.read()
-    return Reports(read_report_cache(store), stored_evidence(store, Texts(store, kg.librarian)))
+    return Reports(stored_reports(store), stored_evidence(store, Texts(store, kg.librarian)))
 
 
 @pytest.fixture(scope="module")
@@ -171,28 +171,26 @@ def test_occurrence_counts_chunks_under_every_name(root):
 
 def test_what_lies_ready_is_what_the_store_says(root):
     with ScriptedServer() as server, opened(root, server) as kg:
-        ready = kg._opened.context().shelf()
+        ready = kg._opened.context().reports()
         assert ready is not None
         reports = as_read(kg)
-        assert (ready.communities, dict(ready.reports)) == (
-            tuple(reports.communities.values()),
-            dict(reports.by_community),
-        )
-        by_iri = reports.by_iri
-        assert ready.occurrences == {iri: reports.occurrences(r) for iri, r in by_iri.items()}
-        assert ready.costs == {iri: cost_of(item_of(r)) for iri, r in by_iri.items()}
-        costs = {iri: whole_cost(r, DEFAULT_ENCODING) for iri, r in by_iri.items()}
-        assert ready.tokens == {DEFAULT_ENCODING: costs}
+        assert ready.communities() == dict(reports.communities)
+        assert ready.reports() == dict(reports.by_community)
+        assert ready.encoding == DEFAULT_ENCODING
+        for iri, report in reports.by_iri.items():
+            cost, tokens = cost_of(item_of(report)), whole_cost(report, DEFAULT_ENCODING)
+            assert ready.counts(iri) == ReportCounts(reports.occurrences(report), cost, tokens)
+            assert ready.tokens()[iri] == tokens
 
 
 def test_without_what_lies_ready_the_answer_is_the_same(root, tmp_path):
     shutil.copytree(root, tmp_path / "copy")
-    for file in (tmp_path / "copy").rglob("shelf.json.z"):
+    for file in (tmp_path / "copy").rglob("communities.????????????????"):
         file.write_bytes(file.read_bytes()[:-1])
     found = []
     for place in (root, tmp_path / "copy"):
         with ScriptedServer() as server, opened(place, server, map_context_tokens=900) as kg:
-            assert (kg._opened.context().shelf() is None) == (place != root)
+            assert (kg._opened.context().reports() is None) == (place != root)
             answer = kg.ask(QUESTION, "global", history=[])
             sent = sorted(str(request.body) for request in server.requests)
             found.append((answer.text, [b.reports for b in kg.trace().batches], sent))

@@ -183,6 +183,11 @@ def finding_iri(report: str, index: int) -> str:
     return f"{URN}finding:{report.rpartition(':')[2]}:{index}"
 
 
+def report_of_finding(finding: str) -> str:
+    """The report that the finding is of."""
+    return f"{URN}report:{finding.rpartition(':')[0].rpartition(':')[2]}"
+
+
 # --- IRIs of sources ----------------------------------------------------------------------------
 
 

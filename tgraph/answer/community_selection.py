@@ -104,7 +104,7 @@ class _Descending:
         return Descent(tuple(found), tuple(self._rated), dict(+self._dropped))
 
     def _at(self, level: int) -> list[str]:
-        return [c.iri for c in self._reports.communities.values() if c.level == level]
+        return self._reports.communities_at(level)
 
     def _told(self, communities: Iterable[str]) -> list[str]:
         """Those with a report, and of the others their parts that have one, by occurrences."""

@@ -128,7 +128,7 @@ def as_candidates(uuid: str, mapped: Sequence[Mapped], context: Context) -> list
     made.sort(key=lambda pair: -pair[1].score)
     found = []
     for rank, (iri, point) in enumerate(made, 1):
-        owners = [reports.report_of[cited] for cited in point.cites]
+        owners = list(filter(None, map(reports.owner, point.cites)))
         title = "; ".join(dict.fromkeys(report.title for report in owners))
         item = Item("point", iri, title, point.text)
         reasons = (point.reason,) if point.reason else ()

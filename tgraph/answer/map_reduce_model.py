@@ -219,8 +219,8 @@ class _BatchReading:
 
     def _narrowed(self, cites: Sequence[str]) -> tuple[str, ...]:
         """Without the reports of which a finding is cited too."""
-        owner, whole = self._reports.report_of, self._reports.by_iri
-        told = {owner[cited].iri for cited in cites if cited not in whole}
+        owners = {cited: self._reports.owner(cited) for cited in cites}
+        told = {owner.iri for cited, owner in owners.items() if owner and owner.iri != cited}
         return tuple(cited for cited in cites if cited not in told)
 
     def _drop(self, reason: str, count: int = 1) -> None:

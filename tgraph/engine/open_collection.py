@@ -17,7 +17,6 @@ from tgraph.engine.components import Components
 from tgraph.engine.progress import OnMessage, OnProgress, RunSetup, Watching, silent
 from tgraph.engine.published_states import OpenKnowledge, PastKnowledge, PublishedStates
 from tgraph.errors import StoreError, UsageError
-from tgraph.index.reports.report_cache import load_report_cache
 from tgraph.index.sources import Texts
 from tgraph.librarian import Librarian
 from tgraph.model import Turn
@@ -189,7 +188,6 @@ class OpenCollection:
         return self.settings.model_dump_json(exclude={"person"})
 
     def _context(self, knowledge: OpenKnowledge, store: Store) -> Context:
-        vectors, generation = knowledge.snapshot.vectors, knowledge.generation
         return Context(
             store,
             knowledge.texts,
@@ -197,9 +195,9 @@ class OpenCollection:
             self.parts.embedder,
             self.settings,
             reader=self.parts.reader,
-            shelf=partial(load_report_cache, vectors, generation),
+            reports=knowledge.reports,
             table=knowledge.table,
-            generation=generation,
+            generation=knowledge.generation,
         )
 
     def _asked_store(self, knowledge: OpenKnowledge) -> Store:

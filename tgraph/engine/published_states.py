@@ -14,8 +14,10 @@ from typing import TYPE_CHECKING, Protocol
 from tgraph.engine.progress import OnMessage, OnProgress, Progress, Watching
 from tgraph.errors import NothingIndexedError, StoreError
 from tgraph.index.evidence import left_out, stored_evidence
-from tgraph.index.lookup_table import LazyTable, LookupTable, load_table
+from tgraph.index.lookup_table import LookupTable, load_table
+from tgraph.index.reports.report_table import ReportTable, load_reports
 from tgraph.index.sources import KeptPages, Texts
+from tgraph.index.sqlite_files import LazyTable
 from tgraph.index.vectors.items import KINDS, PLURALS
 from tgraph.index.vectors.vector_index import DamagedIndexError, StaleIndexError, VectorSet, load
 from tgraph.models.base import Embedder
@@ -144,6 +146,7 @@ class OpenKnowledge:
     texts: Texts
     vectors: LazyVectors
     table: LazyTable[LookupTable | None]
+    reports: LazyTable[ReportTable | None]
     contexts: OrderedDict[str, Context] = field(default_factory=OrderedDict)
     past: OrderedDict[tuple[int, str], PastKnowledge] = field(default_factory=OrderedDict)
 
@@ -155,6 +158,7 @@ class OpenKnowledge:
         for past in self.past.values():
             past.close()
         self.table.close()
+        self.reports.close()
         self.snapshot.close()
 
 
@@ -292,6 +296,7 @@ class PublishedStates:
             Texts(snapshot.store, self._ledger.librarian, table),
             LazyVectors(snapshot.vectors, generation, self._embedder(), repair),
             table,
+            LazyTable(partial(load_reports, snapshot.vectors, generation)),
         )
 
     def _nothing_indexed(self) -> StoreError:

@@ -17,13 +17,13 @@ from functools import partial
 from pathlib import Path
 
 from tgraph.engine.checks import PATIENCE, HealthFinding
-from tgraph.engine.index.embeddings import cache_reports, tables_of
+from tgraph.engine.index.embeddings import count_reports, tables_of
 from tgraph.engine.open_collection import OpenCollection
 from tgraph.engine.progress import OnProgress, Progress
 from tgraph.errors import DamagedStoreError, StoreError, TgraphError
 from tgraph.index.evidence import EvidenceReader
 from tgraph.index.lookup_table import load_table, tabulate
-from tgraph.index.reports.report_cache import load_report_cache, save_report_cache
+from tgraph.index.reports.report_table import load_reports, stored_reports
 from tgraph.index.sources import Texts
 from tgraph.index.vectors.items import KINDS, items_of
 from tgraph.index.vectors.vector_index import VectorSet, build, load
@@ -200,12 +200,17 @@ def _mend_lookups(opened: OpenCollection, store: OxigraphStore, generation: int)
 
 def _mend_reports(opened: OpenCollection, store: OxigraphStore, generation: int) -> HealthFinding:
     folder = opened.folder.vectors
-    if load_report_cache(folder, generation) is not None:
+    known = load_reports(folder, generation)
+    if known is not None:
+        known.close()
         return HealthFinding("ok", "reports at hand", "whole")
-    with closing(tabulate(store, opened.librarian)) as table:
+    with (
+        closing(tabulate(store, opened.librarian)) as table,
+        closing(stored_reports(store)) as reports,
+    ):
         evidence = EvidenceReader(table, Texts(store, opened.librarian))
-        reports = cache_reports(store, evidence, opened.parts, None)
-    save_report_cache(folder, generation, reports)
+        count_reports(reports, evidence, opened.parts)
+        reports.save(folder, generation)
     return HealthFinding("mended", "reports at hand", "made anew of the store")
 
 

@@ -17,13 +17,12 @@ from __future__ import annotations
 import threading
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, suppress
+from contextlib import suppress
 from dataclasses import asdict
 from functools import cached_property, partial
 from itertools import islice, product
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
-from urllib.parse import quote
+from typing import TYPE_CHECKING, Any
 
 from pyoxigraph import Literal, NamedNode, Quad, RdfFormat, Triple, parse
 
@@ -51,6 +50,7 @@ from tgraph.index.sources import (
     text_value,
     value,
 )
+from tgraph.index.sqlite_files import Values, copy_to, in_file, in_memory, opened, rows_of
 from tgraph.index.vectors.files import (
     CHECKED_WHOLE,
     DataFile,
@@ -137,8 +137,6 @@ CREATE INDEX incoming ON edge (object, iri) WHERE stated;
 CREATE INDEX named ON said (text) WHERE entity;
 CREATE INDEX linked ON link (kind, text);
 """
-T = TypeVar("T", bound="LookupTable | None")
-
 _ROWS = """
 SELECT about, iri, chunks.text, start, length, quotes.text, strength, description FROM evidence
 JOIN text AS chunks ON chunks.number = chunk LEFT JOIN text AS quotes ON quotes.number = quote
@@ -427,9 +425,9 @@ class LookupTable:
         """
         files = self._kept.link(folder) if self._kept else {}
         if "tables" not in files:
-            files["tables"] = write_data(folder, STEM, partial(_copy, self._connection))
+            files["tables"] = write_data(folder, STEM, partial(copy_to, self._connection))
         if self._newer is not None:
-            files["newer"] = write_data(folder, f"{STEM}-newer", partial(_copy, self._newer))
+            files["newer"] = write_data(folder, f"{STEM}-newer", partial(copy_to, self._newer))
         written = {role: asdict(file) for role, file in files.items()}
         with disk_errors():
             head = {"format": FORMAT, "generation": generation, "files": written}
@@ -476,19 +474,8 @@ class LookupTable:
     def _rows(
         self, connection: sqlite3.Connection | None, query: str, values: Iterable[Values]
     ) -> list[list[Any]]:
-        """The rows for each of the values. ``StoreError`` where the file is damaged, which of a
-        large one is not noticed when it is opened."""
-        import sqlite3
-
         assert connection is not None
-        try:
-            with self._lock:
-                return [connection.execute(query, each).fetchall() for each in values]
-        except sqlite3.DatabaseError as error:
-            raise StoreError(f"What lies ready is damaged: {error}.", "Index again.") from error
-
-
-Values = tuple[str | bytes | int, ...]
+        return rows_of(connection, self._lock, query, values)
 
 
 def _about(row: Sequence[Any]) -> str:
@@ -502,18 +489,6 @@ def _evidence_row(row: Sequence[Any]) -> EvidenceRow:
 
 def _statements(rows: Iterable[Sequence[Any]]) -> Edges:
     return {_unpacked_edge(iri): (_node(s), _node(p), _term(o)) for iri, s, p, o in rows}
-
-
-def _copy(connection: sqlite3.Connection, path: Path) -> None:
-    import sqlite3
-
-    path.unlink(missing_ok=True)
-    try:
-        with closing(sqlite3.connect(path)) as other:
-            other.execute("PRAGMA journal_mode = OFF")
-            connection.backup(other)
-    except sqlite3.Error as error:  # such as a full disk
-        raise OSError(str(error)) from error
 
 
 def _packed(iri: str, prefix: str = _EVIDENCE) -> str | bytes:
@@ -555,7 +530,7 @@ def tabulate(
     taken from the table ``before``. They are in a file in the ``scratch`` folder, which whose it is
     deletes, else in memory: those of a million edges take gigabytes."""
     standing = StoredEvidence(store).documents(standing_documents(store))
-    connection = _in_memory() if scratch is None else _in_file(scratch)
+    connection = in_memory() if scratch is None else in_file(scratch / f".{STEM}.sqlite")
     connection.executescript(_SCHEMA)
     texts = _Numbering({})
     spoken_of: set[str | bytes] = set()
@@ -580,26 +555,6 @@ def tabulate(
     return LookupTable(connection)
 
 
-def _in_memory() -> sqlite3.Connection:
-    import sqlite3  # 5 ms
-
-    return sqlite3.connect(":memory:", check_same_thread=False)
-
-
-_CACHED = 64_000
-"""Kilobytes of tables under way that are in memory."""
-
-
-def _in_file(folder: Path) -> sqlite3.Connection:
-    """Tables that need not outlive a crash."""
-    import sqlite3
-
-    connection = sqlite3.connect(folder / f".{STEM}.sqlite", check_same_thread=False)
-    for setting in ("journal_mode = OFF", "synchronous = OFF", f"cache_size = -{_CACHED}"):
-        connection.execute(f"PRAGMA {setting}")
-    return connection
-
-
 LARGEST_ADDITION = 8
 """Of how many parts of the tables one may be in the newer ones."""
 
@@ -613,7 +568,7 @@ def revise(
 ) -> LookupTable:
     """The tables of a store in which nothing but ``changed`` is other than it was ``before``; those
     of all of it, as of ``tabulate``, where that is too much."""
-    connection = _in_memory()
+    connection = in_memory()
     if before.newer is not None:
         before.newer.backup(connection)
     else:
@@ -1029,43 +984,8 @@ def load_table(folder: Path, generation: int) -> LookupTable | None:
         files = {role: DataFile(**file) for role, file in head["files"].items()}
         for file in files.values():
             check_file(folder / file.name, file, whole=file.size <= CHECKED_WHOLE)
-        opened = {role: _opened(folder / file.name) for role, file in files.items()}
+        open_ = {role: opened(folder / file.name) for role, file in files.items()}
         kept = KeptFiles(folder, {"tables": files["tables"]})
-        return LookupTable(opened["tables"], opened.get("newer"), kept)
+        return LookupTable(open_["tables"], open_.get("newer"), kept)
     except (OSError, KeyError, TypeError, ValueError, StoreError, sqlite3.Error):
         return None
-
-
-def _opened(path: Path) -> sqlite3.Connection:
-    import sqlite3
-
-    address = f"file:{quote(str(path.absolute()))}?mode=ro&immutable=1"
-    return sqlite3.connect(address, uri=True, check_same_thread=False)
-
-
-class LazyTable(Generic[T]):
-    """A table that is opened when it is first asked for, once, and closed at the end."""
-
-    def __init__(self, open_: Callable[[], T]) -> None:
-        self._open = open_
-        self._lock = threading.Lock()
-        self._found: list[T] = []
-
-    def __call__(self) -> T:
-        with self._lock:
-            if not self._found:
-                self._found.append(self._open())
-            return self._found[0]
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.close()
-
-    def close(self) -> None:
-        with self._lock:
-            for table in self._found:
-                if table is not None:
-                    table.close()
-            self._found = []

@@ -11,7 +11,7 @@ from tgraph.index.authority import Authorities, read_authorities
 from tgraph.index.evidence import EvidenceReader, EvidenceSource, StoredEvidence, left_out
 from tgraph.index.graph_source import GraphSource, StoredGraph
 from tgraph.index.lookup_table import LookupTable
-from tgraph.index.reports.report_cache import ReportCache
+from tgraph.index.reports.report_table import ReportTable
 from tgraph.index.sources import Texts, lexical_documents
 from tgraph.model import Candidate, Retrieval, Turn
 from tgraph.models.base import CallSink, Embedder, no_sink
@@ -151,7 +151,7 @@ def nothing() -> None:
 class Context:
     """What a retriever reads: one published state of one collection, or what ``filters`` leave.
 
-    ``reader`` finds answers in passages, where there is one. ``shelf`` reads the communities and
+    ``reader`` finds answers in passages, where there is one. ``reports`` gives the communities and
     reports of a published state, and ``table`` its evidence and what was counted of it, where they
     lie ready. ``doubts`` are about evidence that had to be left out, ``notes`` what a reader must
     know of this state beside its answers; ``generation`` is that of the knowledge."""
@@ -164,7 +164,7 @@ class Context:
     reader: Reader | None = None
     sink: CallSink = no_sink
     filters: Filters = NO_FILTERS
-    shelf: Callable[[], ReportCache | None] = nothing
+    reports: Callable[[], ReportTable | None] = nothing
     table: Callable[[], LookupTable | None] = nothing
     doubts: Doubts = field(default_factory=Doubts)
     notes: tuple[str, ...] = ()

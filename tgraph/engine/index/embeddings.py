@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from contextlib import closing, suppress
+from functools import partial
 from pathlib import Path
 
 from pyoxigraph import NamedNode
@@ -19,13 +20,14 @@ from tgraph.errors import StoreError
 from tgraph.index.evidence import EvidenceReader
 from tgraph.index.lookup_table import LookupTable, load_table, tabulate
 from tgraph.index.reports.report import report_on
-from tgraph.index.reports.report_cache import (
-    ReportCache,
-    load_report_cache,
-    read_report_cache,
-    save_report_cache,
+from tgraph.index.reports.report_table import (
+    ReportCounts,
+    ReportTable,
+    load_reports,
+    stored_reports,
 )
 from tgraph.index.sources import Texts
+from tgraph.index.sqlite_files import LazyTable
 from tgraph.index.summary_tree import standing_tree
 from tgraph.index.vectors.items import KINDS, PLURALS, items_of
 from tgraph.index.vectors.vector_index import VectorSet, build, compacted, revise
@@ -35,8 +37,7 @@ from tgraph.models.base import Embedder
 from tgraph.models.reply_cache import CachedEmbedder
 from tgraph.models.tokens import DEFAULT_ENCODING, encoding_for
 from tgraph.record.ledger import Ledger
-from tgraph.retrieve.candidates import cost_of
-from tgraph.retrieve.reports import Reports, item_of
+from tgraph.retrieve.reports import Reports
 from tgraph.retrieve.search.network import keep_network
 from tgraph.retrieve.subgraph import keep_hubs
 from tgraph.store.base import Store
@@ -71,7 +72,7 @@ def embed(context: IndexContext, ledger: Ledger, *, tree: bool = False) -> bool:
         sets[kind].save(context.copy.vectors, generation)
         sets[kind] = load_vectors(context.copy.vectors, kind)  # mapped, so that memory is free
     context.record.write_calls(context.copy)
-    _shelve(context, ledger, generation)
+    _keep_reports(context, ledger, generation)
     if not context.is_large:
         _keep(context, sets)
         context.table().save(context.copy.vectors, generation)
@@ -165,56 +166,41 @@ def grow_tree_anew(context: IndexContext, ledger: Ledger) -> None:
     grow_tree(context, chunks, _previous(context, ledger, "summary"))
 
 
-def _shelve(context: IndexContext, ledger: Ledger, generation: int) -> None:
-    """Put the reports beside the vectors, with all that questions would count of each."""
-    folder, pointer = ledger.folder.vectors, read_pointer(ledger.folder)
-    before = load_report_cache(folder, pointer.generation) if pointer else None
-    known = _reports_of(context, before)
-    shelf = cache_reports(context.copy.store, context.evidence, context.parts, before, known)
-    makers = context.changes.makers
-    makers.reports = makers.reports or context.makers_before.reports
-    save_report_cache(context.copy.vectors, generation, shelf, makers)
+def _keep_reports(context: IndexContext, ledger: Ledger, generation: int) -> None:
+    """Put the communities and reports beside the vectors, with all that questions would count of
+    each report."""
+    pointer = read_pointer(ledger.folder)
+    load = partial(load_reports, ledger.folder.vectors, pointer.generation if pointer else 0)
+    with LazyTable(load) as before, closing(_reports_of(context, before())) as table:
+        count_reports(table, context.evidence, context.parts)
+        makers = context.changes.makers
+        makers.reports = makers.reports or context.makers_before.reports
+        table.save(context.copy.vectors, generation, makers)
 
 
-def _reports_of(context: IndexContext, before: ReportCache | None) -> ReportCache:
+def _reports_of(context: IndexContext, before: ReportTable | None) -> ReportTable:
     """The communities and reports of the working copy: those before with what changed, where that
     is known."""
-    store, reported = context.copy.store, context.changes.reported
-    if before is None or reported is None:
-        return read_report_cache(store)
-    divided, changed = context.changes.divided, context.changes.communities or set()
-    kept = (c for c in before.communities if c.iri not in divided and c.iri not in changed)
-    communities = sorted([*kept, *divided.values()], key=lambda one: (one.level, one.iri))
-    reports = {name: one for name, one in before.reports.items() if name not in reported}
-    same = {one.iri for one in reports.values()}
-    written = ((name, report_on(store, name)) for name in reported)
-    reports |= {name: report for name, report in written if report}
-    counted = {iri: count for iri, count in before.occurrences.items() if iri in same}
-    return ReportCache(tuple(communities), dict(sorted(reports.items())), counted)
+    store, changes = context.copy.store, context.changes
+    if before is None or changes.reported is None:
+        return stored_reports(store)
+    reports = {name: report_on(store, name) for name in changes.reported}
+    return before.changed(changes.communities or (), changes.divided.values(), reports)
 
 
-def cache_reports(
-    store: Store,
-    evidence: EvidenceReader,
-    parts: Components,
-    before: ReportCache | None,
-    known: ReportCache | None = None,
-) -> ReportCache:
-    """The reports of the store, which are ``known`` or read, with all that questions would count of
-    each, as far as it was not counted ``before``."""
-    found = known or read_report_cache(store)
-    reports = Reports(found, evidence)
+def count_reports(table: ReportTable, evidence: EvidenceReader, parts: Components) -> None:
+    """Count of each report what questions would count, as far as the table has not."""
     chat = parts.chat
     encoding = encoding_for(chat.agent.name) if chat else DEFAULT_ENCODING
-    tokens = before.tokens.get(encoding, {}) if before else {}
-    costs = before.costs if before else {}
-    told = reports.by_iri.values()
-    return ReportCache(
-        tuple(reports.communities.values()),
-        reports.by_community,
-        {r.iri: found.occurrences.get(r.iri) or reports.occurrences(r) for r in told},
-        {r.iri: costs.get(r.iri) or cost_of(item_of(r)) for r in told},
-        {encoding: {r.iri: tokens.get(r.iri) or whole_cost(r, encoding) for r in told}},
+    missing = table.uncounted(encoding)
+    reports = Reports(table, evidence)
+    table.count(
+        {
+            report.iri: ReportCounts(
+                reports.occurrences(report), reports.cost(report), whole_cost(report, encoding)
+            )
+            for report in missing.values()
+        }
     )
 
 

@@ -24,9 +24,10 @@ from tgraph.index.changed_keys import ChangedKeys, changed_keys
 from tgraph.index.entity_network import EntityNetwork
 from tgraph.index.evidence import EvidenceReader, StoredEvidence, left_out
 from tgraph.index.knowledge import Touched
-from tgraph.index.lookup_table import LazyTable, LookupTable
-from tgraph.index.reports.report_cache import Makers, makers_of
+from tgraph.index.lookup_table import LookupTable
+from tgraph.index.reports.report_table import Makers, makers_of
 from tgraph.index.sources import Texts, lexical_documents, standing_documents
+from tgraph.index.sqlite_files import LazyTable
 from tgraph.librarian import Librarian
 from tgraph.model import Agent, Community, Prompt
 from tgraph.models.base import CallSink, Embedder

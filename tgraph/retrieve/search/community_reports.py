@@ -96,7 +96,7 @@ def nearest_reports(context: Context, text: str, k: int, level: int) -> list[Nea
     reports = reports_at_hand(context)
     if reports is None:
         return []
-    allowed = [report.iri for report in reports.at_level(level)]
+    allowed = reports.iris_at_level(level)
     hits = context.vectors["report"].search(context.embed([text]), k, allowed)[0]
     parts = [part for iri, _ in hits for part in parts_of(reports.by_iri[iri])]
     grounds = evidence_of_parts(parts, context)
@@ -147,7 +147,7 @@ def global_orders(missing: Missing, search: RecordedSearch, context: Context) ->
 def _levels(telling: Sequence[CommunityReport], reports: Reports, context: Context) -> Orders:
     """For each entity its deepest report down to a level is read."""
     level = context.settings.global_search.community_level
-    read = {report.iri for report in reports.at_level(level)}
+    read = set(reports.iris_at_level(level))
     levels = {report.iri: report.level for report in telling}
     if not read.isdisjoint(levels):
         return

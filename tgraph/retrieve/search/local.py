@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property, partial
-from itertools import islice
+from itertools import chain, islice
 from typing import TYPE_CHECKING
 
 from pyoxigraph import NamedNode
@@ -205,8 +205,8 @@ class Surroundings:
         if known is None:
             return []
         inside = {entity.iri for entity in self.entities}
-        counts = Counter(c for entity in inside for c in known.communities_of.get(entity, ()))
-        touched = [known.by_community[iri] for iri in counts if iri in known.by_community]
+        counts = Counter(chain.from_iterable(known.communities_of(inside).values()))
+        touched = [*known.by_community.some(counts).values()]
         touched.sort(key=lambda r: (-counts[r.community], -r.rating, r.iri))
         return [(report, counts[report.community]) for report in touched]
 
@@ -584,7 +584,7 @@ def _primer(missing: Missing, search: RecordedSearch, context: Context) -> Order
     reports, own = reports_at_hand(context), context.settings.drift_search
     if not search.hypothesis or reports is None:
         return
-    allowed = [report.iri for report in reports.at_level(own.community_level)]
+    allowed = reports.iris_at_level(own.community_level)
     vector = context.embed([search.hypothesis])
     order = iris(context.vectors["report"].search(vector, len(allowed), allowed)[0])
     telling = {report for report in order if missing.tells(report)}

@@ -1,0 +1,108 @@
+"""SQLite databases that are derived from one generation of knowledge: made in memory or in a file
+of nobody else's, saved whole under a name of their content, and opened to be read alone."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Generic, Protocol, Self, TypeVar
+from urllib.parse import quote
+
+from tgraph.errors import StoreError
+
+if TYPE_CHECKING:
+    import sqlite3
+
+Values = tuple[str | bytes | int, ...]
+
+
+class Closable(Protocol):
+    def close(self) -> None: ...
+
+
+T = TypeVar("T", bound="Closable | None")
+
+
+def in_memory() -> sqlite3.Connection:
+    import sqlite3  # 5 ms
+
+    return sqlite3.connect(":memory:", check_same_thread=False)
+
+
+_CACHED = 64_000
+"""Kilobytes of a database under way that are in memory."""
+
+
+def in_file(path: Path) -> sqlite3.Connection:
+    """A database that need not outlive a crash."""
+    import sqlite3
+
+    connection = sqlite3.connect(path, check_same_thread=False)
+    for setting in ("journal_mode = OFF", "synchronous = OFF", f"cache_size = -{_CACHED}"):
+        connection.execute(f"PRAGMA {setting}")
+    return connection
+
+
+def opened(path: Path) -> sqlite3.Connection:
+    """A file that nobody changes."""
+    import sqlite3
+
+    address = f"file:{quote(str(path.absolute()))}?mode=ro&immutable=1"
+    return sqlite3.connect(address, uri=True, check_same_thread=False)
+
+
+def copy_to(connection: sqlite3.Connection, path: Path) -> None:
+    """The whole database as a file. ``OSError`` where that can't be written."""
+    import sqlite3
+
+    path.unlink(missing_ok=True)
+    try:
+        with closing(sqlite3.connect(path)) as other:
+            other.execute("PRAGMA journal_mode = OFF")
+            connection.backup(other)
+    except sqlite3.Error as error:  # such as a full disk
+        raise OSError(str(error)) from error
+
+
+def rows_of(
+    connection: sqlite3.Connection, lock: threading.Lock, query: str, values: Iterable[Values]
+) -> list[list[Any]]:
+    """The rows for each of the values. ``StoreError`` where the file is damaged, which of a large
+    one is not noticed when it is opened."""
+    import sqlite3
+
+    try:
+        with lock:
+            return [connection.execute(query, each).fetchall() for each in values]
+    except sqlite3.DatabaseError as error:
+        raise StoreError(f"What lies ready is damaged: {error}.", "Index again.") from error
+
+
+class LazyTable(Generic[T]):
+    """A table that is opened when it is first asked for, once, and closed at the end."""
+
+    def __init__(self, open_: Callable[[], T]) -> None:
+        self._open = open_
+        self._lock = threading.Lock()
+        self._found: list[T] = []
+
+    def __call__(self) -> T:
+        with self._lock:
+            if not self._found:
+                self._found.append(self._open())
+            return self._found[0]
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        with self._lock:
+            for table in self._found:
+                if table is not None:
+                    table.close()
+            self._found = []
