@@ -32,8 +32,9 @@ from tgraph.index.communities.communities import (
     relationship_weight,
 )
 from tgraph.index.communities.partition import DEFAULT_CUTTING, Cutting, Partition, partition
+from tgraph.index.data_files import DataFile, write_data
 from tgraph.index.standing_knowledge import value
-from tgraph.index.vectors.files import DataFile, open_array, write_data
+from tgraph.index.vectors.files import open_array
 from tgraph.index.vectors.inverted_lists import ranges
 from tgraph.index.vectors.vector_set import Keys, array_writer
 from tgraph.store.base import Store

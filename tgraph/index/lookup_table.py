@@ -30,6 +30,13 @@ from tgraph import vocabulary as v
 from tgraph.errors import StoreError
 from tgraph.extract.graphs.rdf_syntax import MEDIA_TYPES as GRAPH_TYPES
 from tgraph.index.changed_keys import ChangedKeys
+from tgraph.index.data_files import (
+    CHECKED_WHOLE,
+    DataFile,
+    KeptFiles,
+    check_file,
+    write_data,
+)
 from tgraph.index.evidence import (
     DEFAULT_STRENGTH,
     EvidenceRow,
@@ -51,13 +58,6 @@ from tgraph.index.sources import (
     value,
 )
 from tgraph.index.sqlite_files import Values, copy_to, in_file, in_memory, opened, rows_of
-from tgraph.index.vectors.files import (
-    CHECKED_WHOLE,
-    DataFile,
-    KeptFiles,
-    check_file,
-    write_data,
-)
 from tgraph.librarian import Librarian
 from tgraph.model import Object
 from tgraph.store.base import Store, Term, select, text_of

@@ -15,7 +15,12 @@ from tgraph import vocabulary as v
 from tgraph.errors import NothingIndexedError
 from tgraph.index.evidence import EvidenceReader
 from tgraph.index.reports.report import evidence_of as ways_of
-from tgraph.index.reports.report_table import Outline, ReportCounts, ReportTable, stored_reports
+from tgraph.index.reports.report_table import (
+    CommunityOutline,
+    ReportCounts,
+    ReportTable,
+    stored_reports,
+)
 from tgraph.model import Candidate, Community, CommunityReport, Evidence, Item, Selected
 from tgraph.retrieve.base import BoundedCache, Context
 from tgraph.retrieve.candidates import cost_of
@@ -54,7 +59,7 @@ MOST_HELD = 20_000
 """Communities or reports that are held of those that were read one by one."""
 
 
-class _Rows(Mapping[str, T]):
+class _LazyRows(Mapping[str, T]):
     """Rows by their IRI, read as they are asked for; all at once by whoever goes through them.
     ``read`` reads those of some IRIs, or all, in their order."""
 
@@ -101,9 +106,9 @@ class Reports:
         self._counts = BoundedCache[str, ReportCounts](MOST_HELD)
         self.is_empty = table.is_empty
         self.communities_of = table.communities_of
-        self.communities = _Rows[Community](table.communities)
-        self.by_community = _Rows[CommunityReport](table.reports)
-        self.by_iri = _Rows[CommunityReport](self._called)
+        self.communities = _LazyRows[Community](table.communities)
+        self.by_community = _LazyRows[CommunityReport](table.reports)
+        self.by_iri = _LazyRows[CommunityReport](self._called)
 
     def _called(self, iris: Collection[str] | None) -> dict[str, CommunityReport]:
         """The reports by their own IRI."""
@@ -112,7 +117,7 @@ class Reports:
         return self._table.reports_called(iris)
 
     @cached_property
-    def _outline(self) -> list[Outline]:
+    def _outline(self) -> list[CommunityOutline]:
         return self._table.outline()
 
     def owner(self, part: str) -> CommunityReport | None:
@@ -137,7 +142,7 @@ class Reports:
         """The IRIs of these reports."""
         return [each.report for each in self._deepest(level)]
 
-    def _deepest(self, level: int) -> list[Outline]:
+    def _deepest(self, level: int) -> list[CommunityOutline]:
         """For each entity its deepest community at ``level`` or above that has a report."""
         told = [each for each in self._outline if each.report and each.level <= level]
         place = {each.number: place for place, each in enumerate(told)}

@@ -21,9 +21,9 @@ from weakref import finalize
 
 from tgraph.errors import StoreError
 from tgraph.index.communities.communities import read_communities
+from tgraph.index.data_files import CHECKED_WHOLE, DataFile, check_file, write_data
 from tgraph.index.reports.report import read_reports
 from tgraph.index.sqlite_files import Values, copy_to, in_memory, opened, rows_of
-from tgraph.index.vectors.files import CHECKED_WHOLE, DataFile, check_file, write_data
 from tgraph.model import Community, CommunityReport, Finding
 from tgraph.store.base import Store
 from tgraph.store.files import disk_errors, read_json, write_json
@@ -87,7 +87,7 @@ class ReportCounts:
 
 
 @dataclass(frozen=True, slots=True)
-class Outline:
+class CommunityOutline:
     """A community by its number, level and IRI; ``report`` is empty where it has none."""
 
     number: int
@@ -135,9 +135,9 @@ class ReportTable:
 
     # --- reading ---
 
-    def outline(self) -> list[Outline]:
+    def outline(self) -> list[CommunityOutline]:
         """All communities, by level and IRI."""
-        return [Outline(*row) for row in self._all(_OUTLINE)]
+        return [CommunityOutline(*row) for row in self._all(_OUTLINE)]
 
     @property
     def is_empty(self) -> bool:
@@ -285,7 +285,7 @@ def _report(row: Any) -> tuple[str, CommunityReport]:
     )
 
 
-class _Change:
+class _TableChange:
     """A change of the tables. Entities are written at the end, with the communities that they are
     in by then; those that are in none are left out."""
 
@@ -362,7 +362,7 @@ def _change(
     reports: Mapping[str, CommunityReport | None],
 ) -> None:
     """Bring the tables to where these are gone and those are as they are given."""
-    change, fresh = _Change(connection), list(communities)
+    change, fresh = _TableChange(connection), list(communities)
     for iri in dict.fromkeys([*gone, *(community.iri for community in fresh)]):
         change.take_out(iri)
     for community in fresh:

@@ -8,22 +8,25 @@ whole before its first use, and ``verify`` checks every SHA-256.
 
 from __future__ import annotations
 
-import os
-import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tgraph.errors import StoreError
+from tgraph.index.data_files import (
+    CHECKED_WHOLE,
+    DamagedIndexError,
+    DataFile,
+    check_file,
+    damaged,
+    unwritable,
+)
 from tgraph.index.vectors.inverted_lists import IvfParameters
 from tgraph.model import Agent
 from tgraph.models.base import canonical_json
 from tgraph.store.files import (
-    allowed_in,
-    link_file,
-    make_folder,
     read_json,
     sync_folder,
     write_json,
@@ -34,30 +37,11 @@ if TYPE_CHECKING:
 
 
 FORMAT = 3
-CHECKED_WHOLE = 64 * 2**20
-_BLOCK = 2**20
 
 
-class VectorIndexError(StoreError):
-    """A vector index can't be used as it is; indexing again makes it anew."""
-
-
-class StaleIndexError(VectorIndexError):
-    """It is missing, of another generation of the knowledge, or of another embedder."""
-
-
-class DamagedIndexError(VectorIndexError):
-    """Its files aren't what was written."""
-
-
-@dataclass(frozen=True, slots=True)
-class DataFile:
-    """A data file as the manifest describes it; both checksums are over the whole file."""
-
-    name: str
-    size: int
-    crc32: int
-    sha256: str
+class StaleIndexError(StoreError):
+    """The vectors are missing, of another generation of the knowledge, or of another embedder;
+    indexing again makes them anew."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,47 +67,6 @@ def manifest_path(folder: Path, kind: str) -> Path:
     return folder / f"{kind}.json"
 
 
-def write_data(folder: Path, stem: str, write: Callable[[Path], None]) -> DataFile:
-    """Writes a file through ``write``, durably, and names it after its content.
-
-    Raises ``StoreError`` when the disk fails; nothing is left behind then.
-    """
-    temporary = folder / f".{stem}.{os.getpid()}.tmp"
-    try:
-        make_folder(folder)
-        write(temporary)
-        temporary.chmod(allowed_in(folder))
-        with temporary.open("rb") as file:
-            os.fsync(file.fileno())
-        size, crc32, digest = _checksums(temporary)
-        name = f"{stem}.{digest[:16]}"
-        temporary.replace(folder / name)
-    except (OSError, RuntimeError) as error:  # RuntimeError: hnswlib can't write
-        raise _unwritable(folder, error) from error
-    finally:
-        temporary.unlink(missing_ok=True)
-    return DataFile(name, size, crc32, digest)
-
-
-@dataclass(frozen=True, slots=True)
-class KeptFiles:
-    """Data files that lie in a folder, by their role in a set."""
-
-    folder: Path
-    files: Mapping[str, DataFile]
-
-    def link(self, folder: Path) -> dict[str, DataFile]:
-        """Have them in another folder too. Raises ``StoreError`` where the disk fails."""
-        try:
-            make_folder(folder)
-            for file in self.files.values():
-                if not (folder / file.name).exists():
-                    link_file(self.folder / file.name, folder / file.name)
-        except OSError as error:
-            raise _unwritable(folder, error) from error
-        return dict(self.files)
-
-
 def write_manifest(folder: Path, manifest: Manifest) -> None:
     """Makes the data files the current set of the kind, then removes those of earlier sets."""
     facts = asdict(manifest)
@@ -131,28 +74,12 @@ def write_manifest(folder: Path, manifest: Manifest) -> None:
         sync_folder(folder)
         write_json(manifest_path(folder, manifest.kind), {**facts, "checksum": _checksum(facts)})
     except OSError as error:
-        raise _unwritable(folder, error) from error
+        raise unwritable(folder, error) from error
     current = {file.name for file in manifest.files.values()}
     for pattern in (f"{manifest.kind}.*.*", f".{manifest.kind}.*.tmp"):
         for path in folder.glob(pattern):
             if path.name not in current:
                 path.unlink(missing_ok=True)
-
-
-def _unwritable(folder: Path, error: Exception) -> StoreError:
-    return StoreError(
-        f"The vector index can't be written to {folder}: {error}.",
-        "Make room or allow writing there, then index again.",
-    )
-
-
-def _checksums(path: Path) -> tuple[int, int, str]:
-    crc32, digest, size = 0, sha256(), 0
-    with path.open("rb") as file:
-        while block := file.read(_BLOCK):
-            crc32, size = zlib.crc32(block, crc32), size + len(block)
-            digest.update(block)
-    return size, crc32, digest.hexdigest()
 
 
 def _checksum(facts: Mapping[str, Any]) -> str:
@@ -221,29 +148,3 @@ def open_array(folder: Path, file: DataFile, *, verify: bool = False) -> NDArray
             raise damaged(path, str(error)) from error
         array = np.load(path, allow_pickle=False)  # an empty array can't be mapped
     return np.asarray(array)
-
-
-def check_file(path: Path, file: DataFile, *, whole: bool, verify: bool = False) -> None:
-    """Raises ``DamagedIndexError`` unless the file has the size and checksum of the manifest."""
-    try:
-        size = path.stat().st_size
-        if size != file.size:
-            raise damaged(path, f"it has {size} bytes instead of {file.size}")
-        if verify and _checksums(path) != (file.size, file.crc32, file.sha256):
-            raise damaged(path, "its SHA-256 is another")
-        if whole and not verify and _crc32(path) != file.crc32:
-            raise damaged(path, "its checksum is another")
-    except OSError as error:
-        raise damaged(path, error.strerror or str(error)) from error
-
-
-def _crc32(path: Path) -> int:
-    crc32 = 0
-    with path.open("rb") as file:
-        while block := file.read(_BLOCK):
-            crc32 = zlib.crc32(block, crc32)
-    return crc32
-
-
-def damaged(path: Path, reason: str) -> DamagedIndexError:
-    return DamagedIndexError(f"The vector index is damaged: {path}: {reason}.", "Index again.")

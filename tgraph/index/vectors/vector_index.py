@@ -13,7 +13,8 @@ from itertools import chain, groupby
 from operator import itemgetter
 from typing import TYPE_CHECKING
 
-from tgraph.index.vectors.files import DamagedIndexError, StaleIndexError, VectorIndexError
+from tgraph.index.data_files import DamagedIndexError
+from tgraph.index.vectors.files import StaleIndexError
 from tgraph.index.vectors.inverted_lists import InvertedLists, IvfParameters, ranges
 from tgraph.index.vectors.vector_set import Hit, Keys, VectorSet, load
 from tgraph.models.base import CallSink, Embedder, no_sink
@@ -28,7 +29,6 @@ __all__ = [
     "Hit",
     "IvfParameters",
     "StaleIndexError",
-    "VectorIndexError",
     "VectorSet",
     "build",
     "compacted",

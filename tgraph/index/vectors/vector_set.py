@@ -13,8 +13,14 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Self, overload
 
 from tgraph.errors import UsageError
+from tgraph.index.data_files import (
+    DamagedIndexError,
+    KeptFiles,
+    check_file,
+    damaged,
+    write_data,
+)
 from tgraph.index.vectors import files
-from tgraph.index.vectors.files import DamagedIndexError
 from tgraph.index.vectors.inverted_lists import InvertedLists, IvfParameters, ranges
 from tgraph.model import Agent
 from tgraph.models.base import compact
@@ -168,7 +174,7 @@ class VectorSet:
     parameters: IvfParameters
     open_lists: Callable[[], InvertedLists | None]
     more: NDArray[float32] | None = None
-    kept: files.KeptFiles | None = None
+    kept: KeptFiles | None = None
     _opening: threading.Lock = field(default_factory=threading.Lock, init=False)
 
     @property
@@ -357,12 +363,12 @@ class VectorSet:
         written = self.kept.link(folder) if self.kept else {}
         for role, array in arrays.items():
             if role not in written:
-                written[role] = files.write_data(folder, f"{self.kind}.{role}", array_writer(array))
+                written[role] = write_data(folder, f"{self.kind}.{role}", array_writer(array))
         lists = self._lists if self._has_lists and "lists" not in written else None
         if lists is not None:
             stem, starts = f"{self.kind}.centroids", array_writer(lists.starts)
-            written["centroids"] = files.write_data(folder, stem, lists.write)
-            written["lists"] = files.write_data(folder, f"{self.kind}.lists", starts)
+            written["centroids"] = write_data(folder, stem, lists.write)
+            written["lists"] = write_data(folder, f"{self.kind}.lists", starts)
         manifest = files.Manifest(
             kind=self.kind,
             generation=generation,
@@ -412,9 +418,9 @@ def load(
     }
     shape = (manifest.rows, manifest.dimension)
     if arrays["vectors"].shape != shape:
-        raise files.damaged(folder / manifest.files["vectors"].name, f"its shape isn't {shape}")
+        raise damaged(folder / manifest.files["vectors"].name, f"its shape isn't {shape}")
     if centroids := manifest.files.get("centroids"):
-        files.check_file(folder / centroids.name, centroids, whole=False, verify=verify)
+        check_file(folder / centroids.name, centroids, whole=False, verify=verify)
     return VectorSet(
         kind,
         manifest.agent,
@@ -426,7 +432,7 @@ def load(
         manifest.lists,
         lambda: _open_lists(folder, manifest, arrays["lists"]) if "lists" in arrays else None,
         arrays.get("more"),
-        files.KeptFiles(folder, {r: f for r, f in manifest.files.items() if r in _LARGE}),
+        KeptFiles(folder, {r: f for r, f in manifest.files.items() if r in _LARGE}),
     )
 
 
@@ -436,7 +442,7 @@ def _open_lists(
     """The inverted lists, or None, with a logged notice, where they can't be used."""
     file = manifest.files["centroids"]
     try:
-        files.check_file(folder / file.name, file, whole=True)
+        check_file(folder / file.name, file, whole=True)
     except DamagedIndexError as error:
         _log.warning("%s Until then searches are exact, which is slower.", error)
         return None
