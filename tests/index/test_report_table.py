@@ -19,6 +19,7 @@ from tgraph.index.reports.report_table import (
     Makers,
     ReportCounts,
     ReportTable,
+    _as_row,
     load_reports,
     makers_of,
 )
@@ -182,6 +183,31 @@ def test_reports_of_others_are_left_out() -> None:
             assert told.reports() == {"a": own}
             with closing(told.changed(["a"], (), {})) as bare:
                 assert everything(bare)[:3] == ([], [], {})
+
+
+def test_nothing_of_what_is_gone_is_left_in_the_file(tmp_path: Path) -> None:
+    said = {part: f"secret {part} {'of a text ' * 20}" for part in ("title", "summary", "finding")}
+    finding = Finding("urn:finding:1:0", "S", said["finding"])
+    told = said["title"], said["summary"], 5.0, "because", (finding,)
+    report = CommunityReport("urn:report:1", "a", 0, *told)
+    communities = [Community(iri, 0, (f"secret-{iri}", "c"), ()) for iri in ("a", "b")]
+    with closing(ReportTable.of(communities, {"a": report})) as table:
+        table.save(tmp_path, 1)
+        before = saved(tmp_path)
+        with closing(table.changed(["a"], (), {})) as rest:
+            rest.save(tmp_path, 2)
+    after = saved(tmp_path)
+    findings = _as_row(report)[-1]
+    assert isinstance(findings, bytes)
+    for gone in (b"secret title", b"secret summary", findings, b"secret-a"):
+        assert gone in before
+        assert gone not in after
+    assert b"secret-b" in after
+
+
+def saved(folder: Path) -> bytes:
+    (file,) = (path for path in folder.iterdir() if path.name != HEAD)
+    return file.read_bytes()
 
 
 @pytest.mark.parametrize("damage", [lambda data: data[:-2], lambda data: b"", lambda data: b"{}"])

@@ -126,10 +126,12 @@ class ReportTable:
     ) -> ReportTable:
         """A copy in memory, without the communities that are ``gone``, with those that are new or
         other than they were, and with other reports (None: without one), which are to be counted.
-        The report of a community that is gone goes with it."""
+        The report of a community that is gone goes with it; nothing of what is gone is left in the
+        file."""
         connection = in_memory()
         with self._lock:
             self._connection.backup(connection)
+        connection.execute("PRAGMA secure_delete = ON")
         _change(connection, gone, communities, reports)
         return ReportTable(connection, self.encoding)
 
