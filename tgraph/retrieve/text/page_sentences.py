@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from dataclasses import dataclass, field, replace
-from functools import cached_property
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from tgraph.errors import ErasedTextError
 from tgraph.index.sources import document_of_chunk, page_of_chunk, range_of_chunk
 from tgraph.ingest.page_reading import PageReading, reading_of
-from tgraph.model import Citation, Evidence, Segment, SegmentKind, well_formed
+from tgraph.model import Citation, Evidence, SegmentKind, well_formed
 from tgraph.retrieve.base import Context
 from tgraph.retrieve.text.graph_sentences import graph_segments, is_graph
 
@@ -36,32 +35,26 @@ class PageSentence:
     segment: int
 
 
-@dataclass(eq=False)
 class PageSentences:
-    """The sentences of a page in order, headings and menus included."""
+    """The sentences of a page in order, headings and menus included. One is made when it is asked
+    for: of most pages a few are."""
 
-    reading: PageReading = field(default_factory=PageReading)
+    def __init__(self, reading: PageReading | None = None) -> None:
+        reading = reading or PageReading()
+        self.segments = reading.segments
+        self._spans = [(at, *span) for at, spans in enumerate(reading.sentences) for span in spans]
+        located = [self.segments[at].locate(first, last) for at, first, last in self._spans]
+        self._starts = [start for start, _ in located]
+        self._ends = [end for _, end in located]
 
-    @property
-    def segments(self) -> tuple[Segment, ...]:
-        return self.reading.segments
+    def __len__(self) -> int:
+        return len(self._spans)
 
-    @cached_property
-    def all(self) -> tuple[PageSentence, ...]:
-        parts = zip(self.segments, self.reading.sentences, strict=True)
-        return tuple(
-            PageSentence(*each.locate(*span), each.text[slice(*span)], each.kind, each.context, at)
-            for at, (each, spans) in enumerate(parts)
-            for span in spans
-        )
-
-    @cached_property
-    def _starts(self) -> list[int]:
-        return [each.start for each in self.all]
-
-    @cached_property
-    def _ends(self) -> list[int]:
-        return [each.end for each in self.all]
+    def __getitem__(self, place: int) -> PageSentence:
+        at, first, last = self._spans[place]
+        segment = self.segments[at]
+        where, text = (self._starts[place], self._ends[place]), segment.text[first:last]
+        return PageSentence(*where, text, segment.kind, segment.context, at)
 
     def over(self, start: int, end: int) -> range:
         """The places of the sentences that share characters with a stretch of the page."""
@@ -148,12 +141,12 @@ def surroundings(evidence: Evidence, context: Context) -> QuoteSurroundings:
     places = page.over(evidence.start, evidence.end)
     if not places:
         return QuoteSurroundings((), (), "")
-    before = [page.all[at] for at in range(places.start - 1, -1, -1)[:BEFORE]]
-    after = page.all[places.stop] if places.stop < len(page.all) else None
-    goes_on = after is not None and after.segment == page.all[places.stop - 1].segment
+    before = [page[at] for at in range(places.start - 1, -1, -1)[:BEFORE]]
+    after = page[places.stop] if places.stop < len(page) else None
+    goes_on = after is not None and after.segment == page[places.stop - 1].segment
     return QuoteSurroundings(
-        tuple(page.all[at] for at in places),
+        tuple(page[at] for at in places),
         tuple(each.text for each in before if each.kind != "heading"),
         after.text if after is not None and goes_on else "",
-        page.segments[page.all[places.start].segment].headings,
+        page.segments[page[places.start].segment].headings,
     )

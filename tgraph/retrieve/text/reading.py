@@ -253,24 +253,24 @@ def _page_passages(ranked: Sequence[Evidence], context: Context) -> list[_PagePa
 def _page_passage(title: str, page: PageSentences, over: range) -> _PagePassage:
     """The sentences with those before and after them, as far as there is room under one heading."""
     first, last = over[0], over[-1]
-    room = LONGEST - sum(len(page.all[at].text) for at in over)
+    room = LONGEST - sum(len(page[at].text) for at in over)
     sides = {-1, 1}
     while sides:
         for side in sorted(sides):
             at = first - 1 if side < 0 else last + 1
-            each = page.all[at] if 0 <= at < len(page.all) else None
+            each = page[at] if 0 <= at < len(page) else None
             if each is None or each.kind == "heading" or len(each.text) > room:
                 sides.discard(side)
                 continue
             room -= len(each.text)
             first, last = min(first, at), max(last, at)
-    text = _heading(title, page.all[first])
+    text = _heading(title, page[first])
     starts, ends = [], []
     for at in range(first, last + 1):
         starts.append(len(text))
-        text += page.all[at].text
+        text += page[at].text
         ends.append(len(text))
-        same = at < last and page.all[at + 1].segment == page.all[at].segment
+        same = at < last and page[at + 1].segment == page[at].segment
         text += " " if same else "\n"
     return _PagePassage(page, range(first, last + 1), text.rstrip(), tuple(starts), tuple(ends))
 
@@ -287,9 +287,9 @@ def _joined(places: Sequence[Evidence], context: Context) -> Passage | None:
         over = page.over(evidence.start, evidence.end)
         if not over:
             return None
-        text += _heading(evidence.title, page.all[over[0]])
+        text += _heading(evidence.title, page[over[0]])
         start = len(text)
-        text += " ".join(page.all[at].text for at in over)
+        text += " ".join(page[at].text for at in over)
         sentences.append((start, len(text)))
         text += "\n"
     return Passage(text.rstrip(), tuple(sentences))

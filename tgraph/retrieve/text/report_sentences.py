@@ -125,7 +125,7 @@ def _extracts(
 
 def _is_aside(place: Evidence, context: Context) -> bool:
     page = page_sentences(place, context)
-    return any(page.all[at].kind in ASIDE for at in page.over(place.start, place.end))
+    return any(page[at].kind in ASIDE for at in page.over(place.start, place.end))
 
 
 def without_asides(extracts: Sequence[Extract]) -> list[Extract]:
