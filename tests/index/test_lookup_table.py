@@ -25,10 +25,10 @@ from tgraph.index.lookup_table import (
     LookupTable,
     degree_of,
     load_table,
-    tabulate,
     tokens_of,
 )
 from tgraph.index.sources import Texts, standing_documents
+from tgraph.index.tabulation import tabulate
 from tgraph.index.vectors.vector_index import load
 from tgraph.librarian import Librarian
 from tgraph.model import Evidence

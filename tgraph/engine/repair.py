@@ -22,9 +22,10 @@ from tgraph.engine.open_collection import OpenCollection
 from tgraph.engine.progress import OnProgress, Progress
 from tgraph.errors import DamagedStoreError, StoreError, TgraphError
 from tgraph.index.evidence import EvidenceReader
-from tgraph.index.lookup_table import load_table, tabulate
+from tgraph.index.lookup_table import load_table
 from tgraph.index.reports.report_table import load_reports, stored_reports
 from tgraph.index.sources import Texts
+from tgraph.index.tabulation import tabulate
 from tgraph.index.vectors.items import KINDS, items_of
 from tgraph.index.vectors.vector_index import VectorSet, build, load
 from tgraph.models.reply_cache import CacheFolder

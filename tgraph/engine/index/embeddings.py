@@ -18,7 +18,7 @@ from tgraph.engine.index.phase import IndexContext
 from tgraph.engine.index.raptor_tree import grow_tree, wants_tree
 from tgraph.errors import StoreError
 from tgraph.index.evidence import EvidenceReader
-from tgraph.index.lookup_table import LookupTable, load_table, tabulate
+from tgraph.index.lookup_table import LookupTable, load_table
 from tgraph.index.reports.report import report_on
 from tgraph.index.reports.report_table import (
     ReportCounts,
@@ -29,6 +29,7 @@ from tgraph.index.reports.report_table import (
 from tgraph.index.sources import Texts
 from tgraph.index.sqlite_files import LazyTable
 from tgraph.index.summary_tree import standing_tree
+from tgraph.index.tabulation import tabulate
 from tgraph.index.vectors.items import KINDS, PLURALS, items_of
 from tgraph.index.vectors.vector_index import VectorSet, build, compacted, revise
 from tgraph.index.vectors.vector_index import load as load_vectors

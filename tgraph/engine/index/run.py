@@ -26,8 +26,9 @@ from tgraph.engine.index.workers import Workers, open_workers
 from tgraph.engine.progress import RunSetup
 from tgraph.errors import IngestError
 from tgraph.extract.base import Extractor
-from tgraph.index.lookup_table import LookupTable, load_table, revise, tabulate
+from tgraph.index.lookup_table import LookupTable, load_table
 from tgraph.index.sqlite_files import LazyTable
+from tgraph.index.tabulation import revise, tabulate
 from tgraph.ingest.files import FoundFile
 from tgraph.librarian import Librarian
 from tgraph.model import Usage
