@@ -158,7 +158,7 @@ SELECT about, text FROM evidence JOIN text ON number = chunk
 WHERE NOT (about >= ? AND about < ?) AND NOT (about >= ? AND about < ?) GROUP BY about, chunk
 """
 _MENTIONED = """
-SELECT ?1, text FROM (SELECT DISTINCT chunk FROM evidence WHERE about = ?1)
+SELECT about, text FROM (SELECT about, chunk FROM evidence WHERE about = ? GROUP BY chunk)
 JOIN text ON number = chunk
 """
 _SPOKEN_OF = """
