@@ -399,9 +399,9 @@ class LookupTable:
 
     # --- what was counted ---
 
-    def degree(self, entity: str) -> int:
-        """As ``degree_of``."""
-        return sum(count for _, count in self._of("entity", _DEGREE, [(entity,)]))
+    def degrees_of(self, entities: Sequence[str]) -> dict[str, int]:
+        """As ``degree_of``, of each."""
+        return dict.fromkeys(entities, 0) | dict(self._of("entity", _DEGREE, zip(entities)))
 
     def tokens(self, chunks: Iterable[str]) -> dict[str, int]:
         """As ``tokens_of``."""

@@ -117,6 +117,7 @@ def _read(entities: list[str], context: Context) -> dict[str, KnownEntity]:
             values = known.setdefault(column, [])
             if (value := text_of(row[column])) and value not in values:
                 values.append(value)
+    links = degrees(context, said)
     places = context.evidence.telling(list(said), max(MOST_PLACES, context.limits.evidence_limit))
     return {
         entity: KnownEntity(
@@ -124,7 +125,7 @@ def _read(entities: list[str], context: Context) -> dict[str, KnownEntity]:
             about["label"][0],
             ", ".join(about["type"]),
             " ".join(about["description"]),
-            degree(context, entity),
+            links[entity],
             places.get(entity, ()),
             "true" in about["claimed"],
         )
@@ -138,15 +139,16 @@ def chunks_naming(context: Context, entities: Sequence[str]) -> Mapping[str, Col
     return memory.get_all(entities, context.evidence.mentions)
 
 
-def degree(context: Context, entity: str) -> int:
-    """As ``degree_of``."""
+def degrees(context: Context, entities: Iterable[str]) -> Mapping[str, int]:
+    """As ``degree_of``, of each."""
 
-    def count() -> int:
+    def count(missing: list[str]) -> dict[str, int]:
         table = context.table()
-        return degree_of(context.store, entity) if table is None else table.degree(entity)
+        if table is None:
+            return {entity: degree_of(context.store, entity) for entity in missing}
+        return table.degrees_of(missing)
 
-    found: int = context.remembered("degrees", 100_000).get(entity, count)
-    return found
+    return context.remembered("degrees", 100_000).get_all(entities, count)
 
 
 def entity_candidate(entity: KnownEntity, score: float, why: str, limit: int) -> Candidate:

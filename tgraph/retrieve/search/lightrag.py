@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, S
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import zip_longest
+from itertools import chain, zip_longest
 from operator import attrgetter
 from typing import TYPE_CHECKING, TypeVar
 
@@ -23,7 +23,7 @@ from tgraph.retrieve.candidates import (
     KnownEntity,
     chunk_candidates,
     chunks_naming,
-    degree,
+    degrees,
     edge_candidate,
     entity_candidate,
     known_entities,
@@ -251,20 +251,20 @@ def local_leg(keywords: Sequence[str], settings: LightragSearchSettings, context
     links = linked_entities(keywords, settings.top_k, settings.least_score, context)
     matches = [EntityMatch(x.iri, "", x.keyword, x.score, x.method) for x in links]
     triples = {iri: triple for x in links for iri, triple in edges_of(x.iri, context).items()}
-    degrees = {
-        iri: sum(degree(context, end) for end in ends(triple)) for iri, triple in triples.items()
-    }
-    most = max(degrees.values(), default=1)
+    both = {iri: ends(triple) for iri, triple in triples.items()}
+    tied = degrees(context, chain.from_iterable(both.values()))
+    ranks = {iri: sum(tied[end] for end in own) for iri, own in both.items()}
+    most = max(ranks.values(), default=1)
     weights = weights_of(context, list(triples))
-    order = sorted(triples, key=lambda i: (-degrees[i], -(weights[i][0] if i in weights else 0), i))
+    order = sorted(triples, key=lambda i: (-ranks[i], -(weights[i][0] if i in weights else 0), i))
     return Leg(
         matches,
         [
             FoundEdge(
                 iri,
                 triples[iri],
-                round(degrees[iri] / most, 6),
-                f"it is an edge of what the question names, and its ends have {degrees[iri]}"
+                round(ranks[iri] / most, 6),
+                f"it is an edge of what the question names, and its ends have {ranks[iri]}"
                 " relationships",
             )
             for iri in order

@@ -38,7 +38,7 @@ from tgraph.retrieve.candidates import (
     chunk_evidence,
     chunks_naming,
     cost_of,
-    degree,
+    degrees,
     edge_candidate,
     edge_cost,
     entity_candidate,
@@ -257,7 +257,8 @@ class Surroundings:
         if by == "text_unit_count":
             places = context.evidence.of_edges(list(edges), limit=MOST_CHUNKS)
             return {iri: len({e.chunk for e in places.get(iri, ())}) for iri in edges}
-        return {iri: sum(degree(context, end) for end in ends) for iri, ends in edges.items()}
+        links = degrees(context, chain.from_iterable(edges.values()))
+        return {iri: sum(links[end] for end in ends) for iri, ends in edges.items()}
 
     def _triples(self) -> dict[str, Triple]:
         around = (edges_of(entity.iri, self.context) for entity in self.entities)
@@ -404,7 +405,7 @@ class OverviewRetriever:
         top.sort(key=lambda c: (-len(c.members), c.iri))
         chosen = []
         for community in top[: self._settings.top_k_entities]:
-            links = {entity: degree(context, entity) for entity in community.members}
+            links = degrees(context, community.members)
             chosen.append(min(links, key=lambda entity: (-links[entity], entity)))
         known = known_entities(context, chosen)
         most = max((entity.links for entity in known.values()), default=1)
