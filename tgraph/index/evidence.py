@@ -30,6 +30,9 @@ from tgraph.store.base import Store, Term, select, text_of
 
 DEFAULT_STRENGTH = 5.0
 
+_AT_ONCE = 2_000
+"""Entities that a query asks for."""
+
 _DERIVED = v.prov("wasDerivedFrom")
 
 
@@ -203,7 +206,9 @@ class StoredEvidence:
     def mentions(self, entities: Collection[str] | None = None) -> dict[str, set[str]]:
         if entities is None:
             return self._all_mentions()
-        rows = [(row.about, row.chunk) for row in self.of_entities(sorted(entities))]
+        ordered = sorted(entities)
+        batches = (ordered[at : at + _AT_ONCE] for at in range(0, len(ordered), _AT_ONCE))
+        rows = [(row.about, row.chunk) for some in batches for row in self.of_entities(some)]
         standing = self.documents({document_of_chunk(chunk) for _, chunk in rows})
         found: defaultdict[str, set[str]] = defaultdict(set)
         for entity, chunk in rows:

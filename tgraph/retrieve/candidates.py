@@ -135,7 +135,7 @@ def _read(entities: list[str], context: Context) -> dict[str, KnownEntity]:
 
 def chunks_naming(context: Context, entities: Sequence[str]) -> Mapping[str, Collection[str]]:
     """The chunks of standing documents that speak of each of the entities."""
-    memory = context.remembered("chunks of entities", 1_000)
+    memory = context.remembered("chunks of entities", 100)
     return memory.get_all(entities, context.evidence.mentions)
 
 
