@@ -191,27 +191,32 @@ def item_of(report: CommunityReport) -> Item:
     return Item("report", report.iri, report.title, report.text)
 
 
-def evidence_of_parts(parts: Iterable[str], context: Context) -> dict[str, tuple[Evidence, ...]]:
-    """For each finding or report, by IRI, the standing evidence that it rests on, nearest first.
+def evidence_of_parts(
+    parts: Iterable[str], context: Context, most: int = MOST_GROUNDS
+) -> dict[str, tuple[Evidence, ...]]:
+    """For each finding or report, by IRI, the standing evidence that it rests on, nearest first, at
+    most so much.
 
     ``via`` leads from the report over the finding, sub-reports and their findings where it rests
     on such, and the edge, entity or claim that the evidence is for. The same span counts once.
     """
     reports = reports_of(context)
     known = [part for part in parts if reports.owner(part)]
-    memory = context.remembered("grounds", 50_000)
-    return memory.get_all(known, lambda missing: _grounds(missing, reports, context))
+    memory = context.remembered(f"{most} grounds", 50_000)
+    return memory.get_all(known, lambda missing: _grounds(missing, reports, context, most))
 
 
-def grounded(candidates: Iterable[Candidate], context: Context) -> tuple[Candidate, ...]:
-    """The candidates, reports with the evidence that they rest on.
+def grounded(
+    candidates: Iterable[Candidate], context: Context, most: int = MOST_GROUNDS
+) -> tuple[Candidate, ...]:
+    """The candidates, reports with the evidence that they rest on, at most so much of each.
 
     A report rests on dozens or hundreds of places, so a retriever leaves them to be read of those
     reports that an answer cites.
     """
     all_ = tuple(candidates)
     bare = [c.item.iri for c in all_ if c.item.kind == "report" and not c.evidence]
-    places = evidence_of_parts(bare, context) if bare else {}
+    places = evidence_of_parts(bare, context, most) if bare else {}
     return tuple(
         replace(c, evidence=places[c.item.iri])
         if c.item.kind == "report" and c.item.iri in places
@@ -230,9 +235,9 @@ def grounded_selection(selected: Sequence[Selected], context: Context) -> tuple[
 
 
 def _grounds(
-    parts: Sequence[str], reports: Reports, context: Context
+    parts: Sequence[str], reports: Reports, context: Context, most: int
 ) -> dict[str, tuple[Evidence, ...]]:
-    ways = ways_of(context.store, parts, MOST_GROUNDS)
+    ways = ways_of(context.store, parts, most)
     wanted = sorted({iri for way in ways.values() for iri in way})
     places = context.remembered("places", 20_000).get_all(wanted, context.evidence.by_iri)
     found = {}

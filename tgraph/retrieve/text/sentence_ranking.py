@@ -477,6 +477,10 @@ KEPT = 6
 _PLACES = 12
 """Places read of one edge."""
 
+_OF_REPORTS = 50
+"""Places read of one report among other candidates, the nearest: of 200 the answers of the mode
+``local`` to questions on SQuAD's and MuSiQue's texts were no others (``benchmarks.answers``)."""
+
 _OF_CHUNKS = ("chunk", "summary")
 
 ByEdge = Mapping[str, Sequence[Evidence]]
@@ -492,7 +496,7 @@ def sharpened(
     Candidates keep their order; those whose evidence holds no sentence that states an edge keep it
     as it is, without relevance. ``vector`` is as of ``meaning_of``.
     """
-    candidates = grounded(retrieval.candidates, context)
+    candidates = grounded(retrieval.candidates, context, _OF_REPORTS)
     behind = _evidence_behind(candidates, context)
     relevance = relevance_of(question.text, _by_edge(behind.values()), context, vector)
     narrowed = (_narrowed(each, behind[each.rank], relevance) for each in candidates)
