@@ -217,3 +217,15 @@ def test_a_heading_that_asks_the_question_is_no_answer(tmp_path, name, heading):
         answer = kg.ask(asked, mode="graph", history=())
     assert answer.sentences
     assert {sentence.text for sentence in answer.sentences} <= set(UNDER)
+
+
+@pytest.mark.parametrize("mode", ["graph", "local", "lightrag-mix"])
+def test_an_answer_is_the_sentence_and_no_name_in_it(tmp_path, shipped_reader, mode):
+    """The places of an entity are names, which stand in sentences that answer."""
+    said = "In 1896 the engineer Sjoerd Wiarda raised the dyke at Hallum by two metres."
+    others = "The work took three summers. The water board of Ferwerd paid for it."
+    (tmp_path / "dyke.md").write_text(f"# The dyke at Hallum\n\n{said} {others}\n")
+    with tgraph.open(tmp_path / "graph", create=True) as kg:
+        assert not kg.index([tmp_path / "dyke.md"]).failed
+        answer = kg.ask("Who raised the dyke at Hallum?", mode=mode, history=())
+    assert (answer.short, answer.sentences[0].text) == ("Sjoerd Wiarda", said)

@@ -25,7 +25,7 @@ _EVIDENCE = f"{v.URN}evidence:"
 KEYS = (v.tg("nameKey"), v.tg("aliasKey"))
 
 
-KEPT_EVIDENCE = 50_000
+KEPT_EVIDENCE = 150_000
 """Pieces of evidence that are kept, about 3 kB each: those of the names that a change of a page
 touches."""
 

@@ -8,7 +8,7 @@ confidence that the documents answer it at all. Whole texts are ranked by their 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from operator import mul
 from typing import NamedTuple
@@ -21,6 +21,7 @@ from tgraph.resources import weights
 from tgraph.retrieve.base import Context, Question
 from tgraph.retrieve.text.lexicon import frequencies
 from tgraph.retrieve.text.page_sentences import PageSentence, PageSentences, page_sentences
+from tgraph.retrieve.text.page_sentences import reading as read_as
 from tgraph.retrieve.text.question_analysis import AnalysedQuestion, analyse, matched, roots_of
 from tgraph.retrieve.text.sentence_ranking import Place, place_of
 
@@ -326,7 +327,7 @@ def readings_of(
     found: dict[Place, SentenceReading] = {}
     for passage, own, reading in zip(passages, inside, read_, strict=False):
         rated = [(evidence, score) for evidence, score, _ in own]
-        for one in _sentence_readings(inquiry, passage, rated, reading):
+        for one in _stating(_sentence_readings(inquiry, passage, rated, reading), context):
             found[place_of(one.evidence)] = one
     for (_, passage), chain, reading in zip(joined, together, read_[len(passages) :], strict=True):
         best = _likeliest(_sentence_readings(inquiry, passage, chain, reading, bridged=1.0))
@@ -364,6 +365,14 @@ def _sentence_readings(
             answer = passage.text[span.start : span.end]
             found.append(SentenceReading(evidence, told, answer, lacking))
     return found
+
+
+def _stating(readings: Sequence[SentenceReading], context: Context) -> Iterator[SentenceReading]:
+    """Without the places that are a part of their sentence, such as a name in it, where the answer
+    stands in another place and not in them."""
+    holding = [one for one in readings if one.answer in read_as(one.evidence, context)]
+    answers = {one.answer for one in holding if one.answer}
+    return (one for one in readings if one in holding or one.answer not in answers)
 
 
 def _likeliest(readings: Sequence[SentenceReading]) -> SentenceReading | None:
