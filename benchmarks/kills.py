@@ -33,7 +33,7 @@ from hashlib import sha256
 from pathlib import Path
 
 import tgraph
-from tests.workers import (
+from tests.support.workers import (
     QUESTION,
     Tell,
     Work,

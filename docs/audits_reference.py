@@ -1,8 +1,9 @@
 """Prints docs/reference/audits.md: every audit, its question, and what it finds in a small record.
 
 The record is made here, by the same code as any other, of four short documents and a scripted
-model, under a fixed clock; tests/explain/test_audits.py asks it for what is known to be in it. What
-such a record has nothing of is shown from a second, in which something is wrong on purpose.
+model, under a fixed clock; tests/explain/audit/test_named_audits.py asks it for what is known to be
+in it. What such a record has nothing of is shown from a second, in which something is wrong on
+purpose.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""Makes ``tests.workers`` importable, also in the tests' processes; hypothesis repeatable, unless
-it is asked to explore; says which tests share a process; keeps settings from outside away."""
+"""Configuration of the test run: import paths, hypothesis profiles, the distribution of tests over
+processes, and an environment without settings from outside."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ settings.register_profile(  # for tools/mutate, which doesn't want to know what 
 )
 settings.load_profile("repeatable")
 
-APART = ("tests/test_durability.py", "tests/test_docs.py")
+APART = ("tests/engine/test_durability.py", "tests/test_docs.py")
 """Files whose tests take long and share little."""
-LONG = ("tests/test_example_questions.py", *APART)
+LONG = ("tests/engine/ask/test_example_questions.py", *APART)
 
 
 def _file(nodeid: str) -> str:
@@ -65,7 +65,7 @@ def pytest_collection_finish() -> None:
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
     """How many tests were left out for want of real data: a clean clone has none of it."""
-    from tests.shared_data import REASON
+    from tests.support.shared_data import REASON
 
     skipped = terminalreporter.stats.get("skipped", [])
     if left_out := sum(REASON in str(report.longrepr) for report in skipped):
@@ -112,6 +112,6 @@ def shipped_reader() -> Iterator[None]:
 @pytest.fixture(scope="session")
 def example_place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder like a checkout with the example corpus indexed; see ``made_once``."""
-    from tests.example import made_once
+    from tests.support.example import made_once
 
     return made_once(tmp_path_factory.getbasetemp().parent)

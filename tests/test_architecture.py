@@ -13,9 +13,10 @@ from pathlib import Path
 import networkx as nx
 import pytest
 
-ROOT = Path(__file__).parent.parent
-CODE = ROOT / "tgraph"
-PAGE = ROOT / "docs" / "explanation" / "architecture.md"
+from tests.support.paths import REPOSITORY
+
+CODE = REPOSITORY / "tgraph"
+PAGE = REPOSITORY / "docs" / "explanation" / "architecture.md"
 
 SAME_IDEA = {
     "Row": "a row of a model's reply; the names are part of recorded requests",
@@ -30,7 +31,7 @@ def modules() -> dict[str, Path]:
 
 
 def _name(path: Path) -> str:
-    parts = path.relative_to(ROOT).with_suffix("").parts
+    parts = path.relative_to(REPOSITORY).with_suffix("").parts
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
@@ -129,7 +130,7 @@ def test_the_page_begins_with_the_map():
 
 
 def test_everything_that_the_page_names_is_there():
-    missing = [path for path in named(PAGE.read_text("utf-8")) if not (ROOT / path).exists()]
+    missing = [path for path in named(PAGE.read_text("utf-8")) if not (REPOSITORY / path).exists()]
     assert missing == []
 
 
@@ -141,7 +142,7 @@ def test_eight_files_are_to_be_read_first():
 
 def test_the_map_has_each_package_and_no_other():
     packages = {
-        f"{path.parent.relative_to(ROOT).as_posix()}/"
+        f"{path.parent.relative_to(REPOSITORY).as_posix()}/"
         for path in CODE.rglob("*.py")
         if path.parent != CODE
     }

@@ -14,15 +14,16 @@ from typing import Any
 import pytest
 
 import tgraph
-from tests.example import PRINTED_MAKING, REPOSITORY, blocks, in_shell, run
-from tests.printed import (
+from tests.support.example import PRINTED_MAKING, blocks, in_shell, run
+from tests.support.paths import REPOSITORY
+from tests.support.printed import (
     RUNNABLE,
     Block,
     first_difference,
     is_printed,
     page_blocks,
 )
-from tests.warm import PYTHON, warm_commands
+from tests.support.warm import PYTHON, warm_commands
 from tgraph.answer.mode_choice import EmbeddedChooser
 from tgraph.engine.ask.method_factory import mode_for
 from tgraph.retrieve.base import Question

@@ -13,7 +13,8 @@ import docx
 import pytest
 from pypdf import PdfReader
 
-EXAMPLES = Path(__file__).resolve().parent.parent / "examples"
+from tests.support.paths import EXAMPLES
+
 CORPUS = EXAMPLES / "antarctica"
 PROSE = (".md", ".txt", ".html", ".pdf", ".docx")
 

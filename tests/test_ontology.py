@@ -17,7 +17,7 @@ from rdflib.collection import Collection
 from rdflib.term import Node
 
 import tgraph
-from tests.small_reader import small_reader
+from tests.support.small_reader import small_reader
 from tgraph.engine.components import Components
 from tgraph.errors import ModelError
 from tgraph.models.reader import OnnxReader

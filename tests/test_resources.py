@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 import pytest
 from pyoxigraph import Store
 
+from tests.support.paths import REPOSITORY
 from tgraph.resources import names, read_text
 from tgraph.store.base import load_query
 from tgraph.vocabulary import PREFIXES
 
-CODE = Path(__file__).parent.parent / "tgraph"
+CODE = REPOSITORY / "tgraph"
 QUERIES = [name for name in names("sparql") if name.endswith(".rq")]
 
 

@@ -9,12 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.paths import REPOSITORY
 from tgraph.errors import UsageError
 from tgraph.retrieve.modes.registry import MODES
 from tgraph.retrieve.modes.suggest import SUGGEST
 from tgraph.settings import Settings, load_settings
-
-REPOSITORY = Path(__file__).parent.parent
 
 
 @pytest.fixture(autouse=True)

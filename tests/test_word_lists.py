@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 import tomllib
-from pathlib import Path
 
 import pytest
 
+from tests.support.paths import REPOSITORY
 from tgraph.resources import tables, weights, word_list, word_set
 
-DATA = Path(__file__).parents[1] / "tgraph" / "data"
+DATA = REPOSITORY / "tgraph" / "data"
 FILES = sorted(path.stem for path in DATA.glob("*.toml"))
 OF_EXAMPLES_AND_TESTS = frozenset(
     """

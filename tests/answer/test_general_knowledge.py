@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tgraph
-from tests.corpora import write
+from tests.support.corpora import write
 from tgraph import vocabulary as v
 from tgraph.answer.base import Notes
 from tgraph.answer.model import UNASKED, UNMARKED, VERIFY, ModelSynthesiser

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.workers import edges, generation
+from tests.support.workers import edges, generation
 from tgraph.testing import ScriptedServer
 
 from .conftest import Terminal

@@ -6,14 +6,14 @@ Renew them with ``tgraph ask --json-schema``, one file for each key.
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import jsonschema
 import pytest
 
+from tests.support.paths import REPOSITORY
 from tgraph.engine.schemas import schemas
 
-FOLDER = Path(__file__).parents[2] / "docs" / "reference" / "schemas"
+FOLDER = REPOSITORY / "docs" / "reference" / "schemas"
 KEYS = {
     "question", "mode", "answer", "no_evidence", "sentences", "selection", "sources",
     "explain_id", "explain_collection", "usage", "model",

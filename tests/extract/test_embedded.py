@@ -12,8 +12,8 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from pyoxigraph import Literal
 
-from tests.chunks import chunk_of
-from tests.examples import examples
+from tests.support.chunks import chunk_of
+from tests.support.examples import examples
 from tgraph.extract.embedded import EmbeddedExtractor
 from tgraph.model import Extraction
 from tgraph.vocabulary import canonical, xsd
@@ -379,7 +379,7 @@ def test_the_same_chunk_gives_the_same_extraction_in_another_process() -> None:
     text = "Scott met Amundsen in London. He was a Norwegian explorer, and the ship Fram was his."
     code = (
         "from tgraph.extract.embedded import EmbeddedExtractor as E\n"
-        "from tests.chunks import chunk_of\n"
+        "from tests.support.chunks import chunk_of\n"
         f"t = {text!r}\n"
         "x = E().extract(chunk_of(t, 7), 'Polar')\n"
         "import json; print(json.dumps([repr(x), E().key]))"

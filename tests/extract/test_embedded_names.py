@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from pyoxigraph import Literal
 
-from tests.chunks import chunk_of
+from tests.support.chunks import chunk_of
 from tgraph.extract.embedded import EmbeddedExtractor
 from tgraph.extract.english.mentions import find_mentions
 from tgraph.extract.english.parser import analyse

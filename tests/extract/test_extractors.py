@@ -8,8 +8,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.chunks import chunk_of
-from tests.examples import examples
+from tests.support.chunks import chunk_of
+from tests.support.examples import examples
 from tgraph.extract.base import CachedExtractor, Extractor, with_endpoints
 from tgraph.extract.embedded import EmbeddedExtractor
 from tgraph.extract.model.extractor import ModelExtractor

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.chunks import chunk_of
+from tests.support.chunks import chunk_of
 from tgraph.extract.embedded import EmbeddedExtractor
 from tgraph.extract.english.speech import quotations
 from tgraph.ingest.sentences import sentences

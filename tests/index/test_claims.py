@@ -12,7 +12,7 @@ from pyoxigraph import Literal, NamedNode
 from rich.console import Console
 
 import tgraph
-from tests.corpora import opened, write
+from tests.support.corpora import opened, write
 from tgraph import vocabulary as v
 from tgraph.engine.components import Components
 from tgraph.errors import UsageError

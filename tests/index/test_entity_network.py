@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.examples import examples
-from tests.index.test_communities import FACTS, Fact, entity, knowledge_of
+from tests.index.communities.test_communities import FACTS, Fact, entity, knowledge_of
+from tests.support.examples import examples
 from tgraph import vocabulary as v
 from tgraph.index.communities.communities import Component
 from tgraph.index.communities.partition import Cutting, partition

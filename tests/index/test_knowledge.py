@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyoxigraph import Literal, NamedNode, Quad, Triple
 
-from tests.examples import examples
-from tests.workers import LineExtractor, knowledge
+from tests.support.examples import examples
+from tests.support.workers import LineExtractor, knowledge
 from tgraph import vocabulary as v
 from tgraph.extract.base import with_endpoints
 from tgraph.index.decisions import Decisions

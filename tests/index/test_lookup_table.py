@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from pyoxigraph import Literal, NamedNode, Quad
 
-from tests.workers import collection, open_graph, snapshot
+from tests.support.workers import collection, open_graph, snapshot
 from tgraph import vocabulary as v
 from tgraph.engine.graph import KnowledgeGraph
 from tgraph.errors import StoreError

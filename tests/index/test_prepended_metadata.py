@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.corpora import Corpus
+from tests.support.corpora import Corpus
 from tgraph.errors import UsageError
 from tgraph.index.prepended_metadata import document_preface, standing_prefaces, stored_preface
 from tgraph.index.sources import Texts

@@ -12,14 +12,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.examples import examples
-from tests.shared_data import shared
+from tests.support.examples import examples
+from tests.support.paths import REPOSITORY
+from tests.support.shared_data import shared
 from tgraph.ingest.base import DEFAULT_LIMITS
 from tgraph.ingest.chunk import chunk_document
 from tgraph.ingest.files import load, readable_stem
 from tgraph.model import Document
 
-REPOSITORY = Path(__file__).parents[2]
 GOLDEN = "ba0a2664867fd970c19e831b4f568f3fa243a81e8af3083567470a8b55987fde"
 SENTENCES = st.sampled_from(
     [

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from hashlib import sha256
 from itertools import chain
-from pathlib import Path
 
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support.paths import EXAMPLES
 from tgraph.index.lookup_table import FORMAT
 from tgraph.ingest.page_reading import PageReading, packed, read_page, unpacked
 
-EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 MEDIA_TYPES = ("text/plain", "text/markdown", "application/pdf")
 PIECES = st.sampled_from(
     [

@@ -16,7 +16,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.examples import examples
+from tests.support.examples import examples
 from tgraph import resources
 from tgraph.errors import ModelError, UsageError
 from tgraph.models import minilm

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.examples import examples
-from tests.small_reader import NONE, small_cross_encoder, small_reader
+from tests.support.examples import examples
+from tests.support.small_reader import NONE, small_cross_encoder, small_reader
 from tgraph.errors import ModelError
 from tgraph.model import Agent
 from tgraph.models.base import Call

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from tests.small_reader import small_cross_encoder, small_reader
+from tests.support.small_reader import small_cross_encoder, small_reader
 from tgraph.cli.main import cli
 from tgraph.errors import EndpointError, ModelError, UsageError
 from tgraph.models.hub import published

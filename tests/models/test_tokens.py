@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.support.paths import REPOSITORY
 from tgraph.errors import UsageError
 from tgraph.models.tokens import (
     count_tokens,
@@ -25,7 +26,6 @@ from tgraph.models.tokens import (
     unpack,
 )
 
-REPOSITORY = Path(__file__).parents[2]
 ENCODINGS = ["o200k_base", "cl100k_base"]
 # Counts in a new process whose sockets fail, and says where tiktoken was sent.
 OFFLINE = """

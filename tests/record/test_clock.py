@@ -10,7 +10,7 @@ from pathlib import Path
 
 from pyoxigraph import NamedNode
 
-from tests.workers import QUESTION, open_graph
+from tests.support.workers import QUESTION, open_graph
 from tgraph import vocabulary as v
 from tgraph.record.activities import Activity
 from tgraph.store.statements import Statements

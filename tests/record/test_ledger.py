@@ -23,7 +23,7 @@ from pyoxigraph import (
     Quad,
 )
 
-from tests.workers import CATALOGUE, assert_chain, mentioned, open_graph, snapshot
+from tests.support.workers import CATALOGUE, assert_chain, mentioned, open_graph, snapshot
 from tgraph import vocabulary as v
 from tgraph.errors import StoreError
 from tgraph.librarian import Librarian

@@ -16,7 +16,7 @@ import pytest
 import uvicorn
 
 import tgraph
-from tests.workers import LineParts
+from tests.support.workers import LineParts
 from tgraph.models.hashing import HashingEmbedder
 from tgraph.server.access import Access, Right, Token, Tokens, new_token, token_hash, write_tokens
 from tgraph.server.app import create_app

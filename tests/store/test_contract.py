@@ -21,8 +21,8 @@ from pyoxigraph import (
     parse,
 )
 
-from tests.endpoints import oxigraph_server
-from tests.examples import examples
+from tests.support.endpoints import oxigraph_server
+from tests.support.examples import examples
 from tgraph import vocabulary as v
 from tgraph.errors import QueryError, StoreError
 from tgraph.explain.export.publishing import data_update, placed

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests import workers
+from tests.support import workers
 from tgraph.errors import NotAGraphError, StoreError, UsageError
 from tgraph.librarian import Librarian
 from tgraph.store.files import FileLock, exclusive, read_json, sweep, write_atomic, write_json
