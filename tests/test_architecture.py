@@ -80,6 +80,7 @@ def circles(graph: nx.DiGraph) -> list[list[str]]:
     return [sorted(found) for found in nx.strongly_connected_components(graph) if len(found) > 1]
 
 
+@pytest.mark.slow
 def test_no_module_imports_itself_by_way_of_others():
     assert circles(imports()) == []
 
@@ -102,6 +103,7 @@ def test_explain_has_nine_rooms_at_most_and_engine_four():
     assert rooms["engine"] <= 4
 
 
+@pytest.mark.slow
 def test_a_class_name_stands_for_one_idea():
     places = defaultdict(set)
     for name, path in modules().items():

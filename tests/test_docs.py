@@ -77,6 +77,7 @@ def test_the_readme_begins_with_the_two_commands():
     assert "pytest" in second
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", RUN, ids=lambda p: p.name)
 def test_what_a_page_runs_prints_what_it_says(
     page: Path, example_place: Path, tmp_path: Path, request: pytest.FixtureRequest
@@ -193,6 +194,8 @@ def test_the_tables_of_modes_are_current(modes_table: dict[str, Any], table: str
     assert modes_table[table]() in page
 
 
+@pytest.mark.slow
+@pytest.mark.slow
 @pytest.mark.parametrize("place", range(8))
 def test_the_modes_by_form_are_those_that_auto_chooses(
     modes_table: dict[str, Any], place: int, workplace: Path

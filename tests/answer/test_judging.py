@@ -130,6 +130,7 @@ def test_likeness_sees_words_numbers_and_denial():
     assert label("The Endurance sank.", "") == NEUTRAL
 
 
+@pytest.mark.slow
 @given(st.text(max_size=80), st.lists(st.text(max_size=40), max_size=4))
 def test_there_is_a_label_for_whatever_is_said(reference, said):
     found = LIKENESS.check("", reference, [(one,) for one in said], no_sink)

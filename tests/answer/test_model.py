@@ -165,6 +165,7 @@ def test_one_edge_that_is_too_long_does_not_hide_the_others():
         show(items[:1], "Choose.", 600, "gpt-4.1-mini")
 
 
+@pytest.mark.slow
 @given(st.lists(st.text(max_size=30), min_size=1, max_size=12, unique=True), st.integers(20, 300))
 def test_whatever_fits_keeps_within_the_budget(subjects, budget):
     candidates = retrieval(*[f"{n} {s}" for n, s in enumerate(subjects)]).candidates

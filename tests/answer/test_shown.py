@@ -41,6 +41,7 @@ def edge(number: int, label: str, quotes: list[str]) -> Candidate:
     return Candidate(found, number + 1, 0.5, evidence=places, tokens=cost)
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(TEXTS, TEXTS, st.lists(TEXTS, max_size=3)), min_size=1, max_size=6))
 def test_known_costs_bound_what_lines_cost(texts: list[tuple[str, str, list[str]]]) -> None:
     shown = [item(2 * n, label, text) for n, (label, text, _) in enumerate(texts)]

@@ -40,6 +40,7 @@ def judged(kind: str, **given: object) -> Judged:
     return Judged(kind=kind, **(values | given))  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 def test_a_file_of_questions_is_put_to_a_corpus(tmp_path: Path) -> None:
     documents = tmp_path / "docs"
     documents.mkdir()

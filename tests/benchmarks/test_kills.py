@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from benchmarks.kills import rounds
+
+pytestmark = pytest.mark.slow
 
 
 def test_nothing_is_lost_and_nothing_half_made_by_kills_at_random_moments(tmp_path: Path) -> None:

@@ -148,6 +148,7 @@ def test_a_python_without_a_peer_is_named(package: str, tmp_path: Path) -> None:
         version(str(tmp_path / "python"), package)
 
 
+@pytest.mark.slow
 def test_the_environment_needs_no_network_and_no_profiling(tmp_path: Path) -> None:
     environment = offline(tmp_path / "offline")
     asked = (

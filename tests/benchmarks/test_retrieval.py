@@ -109,6 +109,7 @@ def test_the_plot_is_well_formed_whatever_the_names():
     assert len(lines) == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["openie", "embedded"])
 def test_it_runs_from_the_command_line(folder, how):
     options = ["--data", folder, "--graph", how, "--modes", "basic,ppr,auto"]

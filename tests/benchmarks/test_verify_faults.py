@@ -22,6 +22,7 @@ ITEMS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fault", CASES.values(), ids=lambda fault: f"{fault.name}-{fault.mode}")
 def test_the_falsified_step_is_blamed(fault: Fault, tmp_path: Path) -> None:
     found = run(fault, tmp_path)
@@ -37,6 +38,7 @@ def test_there_are_enough_kinds_of_faults() -> None:
     assert {fault.blamed for fault in CASES.values()} == set(ITEMS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["report", "entity description"])
 def test_what_has_left_knowledge_since_is_still_blamed(name: str, tmp_path: Path) -> None:
     fault = next(fault for fault in FAULTS if fault.name == name)
@@ -45,6 +47,7 @@ def test_what_has_left_knowledge_since_is_still_blamed(name: str, tmp_path: Path
     assert found.blamed == fault.blamed, found.sentence.trail
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name", ["summary of descriptions", "reasoning of a selection", "invented sentence"]
 )

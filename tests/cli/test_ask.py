@@ -47,6 +47,7 @@ def test_json_has_everything_and_every_citation_resolves(terminal):
     assert answer["explain_id"] in result.stderr
 
 
+@pytest.mark.slow
 def test_jsonl_is_the_stream_with_the_answer_in_its_last_line(terminal):
     events = [json.loads(line) for line in terminal.ask("--jsonl", QUESTION).stdout.splitlines()]
     for event in events:
@@ -180,6 +181,7 @@ def test_an_endpoint_that_is_not_there_ends_with_5_and_a_record(terminal):
     assert sessions[0]["explain_id"] == session.removeprefix("Session: ")
 
 
+@pytest.mark.slow
 def test_text_of_models_can_not_command_the_terminal(fresh, documents):
     evil = '{"sentence": "a\\u001b[31mb\\u202ec", "citations": []}\n'
     with ScriptedServer({"synthesise_answer": evil}) as server:
@@ -355,6 +357,7 @@ def at_a_terminal(*arguments: str) -> str:
     return found.decode().replace("\r\n", "\n")
 
 
+@pytest.mark.slow
 def test_at_a_terminal_quotes_stand_under_their_document(terminal):
     arguments = ["ask", "-r", str(terminal.root), "--embedding-provider", "hashing"]
     arguments += ["-m", "graph", "Who shared the Nobel Prize with Marie Curie?"]
@@ -372,6 +375,7 @@ def test_at_a_terminal_quotes_stand_under_their_document(terminal):
     assert " ".join(plain.split()) in " ".join(CURIE.split())
 
 
+@pytest.mark.slow
 def test_at_a_terminal_the_steps_are_told_in_whole_words(terminal):
     arguments = ["ask", "-r", str(terminal.root), "--embedding-provider", "hashing"]
     arguments += ["-m", "graph", "-x", "Who shared the Nobel Prize with Marie Curie?"]

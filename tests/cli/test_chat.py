@@ -190,6 +190,7 @@ def at_a_terminal(*arguments: str, **environment: str) -> Iterator[Screen]:
         os.close(leader)
 
 
+@pytest.mark.slow
 def test_an_interruption_ends_the_question_and_not_the_conversation(terminal, tmp_path):
     with ScriptedServer(faults=[Fault.parse("hang:synthesise_answer:1")], delay=0) as server:
         call = ["chat", "-r", str(terminal.root), "--embedding-provider", "hashing", "-m", "graph"]

@@ -6,6 +6,8 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from tgraph.cli.progress import _Bars
 from tgraph.engine.progress import Progress
 from tgraph.model import Usage
@@ -58,6 +60,7 @@ def test_progress_on_a_pipe_is_one_line_a_stage(fresh, documents):
     assert "\x1b" not in shown
 
 
+@pytest.mark.slow
 def test_what_a_mode_needs_is_built_at_its_first_question_and_shown_or_by_index_when_asked(
     fresh, documents, tmp_path
 ):

@@ -38,6 +38,7 @@ def sent_for_the_answer(terminal: Terminal, session: str) -> list[dict[str, str]
     return messages
 
 
+@pytest.mark.slow
 def test_the_prompt_is_what_would_be_sent(own):
     for mode in ("graph", "global", "basic"):
         answer = json.loads(own.ask("--json", "-m", mode, QUESTION).stdout)
@@ -75,6 +76,7 @@ def test_the_context_as_text_is_a_line_for_each(own):
     assert "EntityMatching" in told.stderr
 
 
+@pytest.mark.slow
 def test_it_is_on_record_without_an_answer(own):
     def run(*arguments: str, code: int | None = 0) -> str:
         return str(own(*arguments, "-r", str(own.root), code=code).output)

@@ -215,6 +215,7 @@ def test_a_page_that_there_is_not_is_refused(run, arguments):
     run("source", "curie.md", *arguments, code=2)
 
 
+@pytest.mark.slow
 def test_every_audit_runs_in_every_format(run, answered):
     edge = answered["sentences"][0]["citations"][0]["edge"]
     arguments = {
@@ -297,6 +298,7 @@ def test_rows_are_limited_when_asked(run):
     assert len(document["results"]["bindings"]) == 3
 
 
+@pytest.mark.slow
 def test_a_long_table_says_that_it_is_cut(run):
     query = "SELECT ?a ?b { ?a rdf:type ?x . ?b rdf:type ?y }"
     shown = run("sparql", query)

@@ -67,6 +67,7 @@ def test_trustgraph_s_names_are_there(name):
     assert f"Usage: {name}" in script(name, "--help").stdout
 
 
+@pytest.mark.slow
 def test_the_scripts_do_what_the_commands_do(terminal):
     root = str(terminal.root)
     asked = script("tg-invoke-graph-rag", "-r", root, *terminal.model, "-q", QUESTION)
@@ -108,6 +109,7 @@ def loaded(*arguments: str) -> set[str]:
     return set(done.stderr.splitlines()[-1].split())
 
 
+@pytest.mark.slow
 def test_a_question_loads_nothing_that_only_indexing_needs(terminal):
     root = str(terminal.root)
     hashed = ("--embedding-provider", "hashing")
@@ -119,6 +121,7 @@ def test_a_question_loads_nothing_that_only_indexing_needs(terminal):
     assert by_model & (INDEXING - {"asyncio.staggered"}) == set()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "command", [("sessions",), ("trace", "last"), ("sparql", "ASK {}"), ("audit", "--list")]
 )
@@ -156,6 +159,7 @@ def test_a_stdout_that_is_closed_is_no_failure(terminal, command):
     assert (done.returncode, done.stderr) == (0, "")
 
 
+@pytest.mark.slow
 def test_a_full_disk_is_said_in_one_sentence(terminal):
     if not Path("/dev/full").is_char_device() or not (SCRIPTS / "tgraph").exists():
         pytest.skip("needs /dev/full, and the console scripts beside this Python")
@@ -177,6 +181,7 @@ def interruptible() -> Iterator[None]:
     signal.signal(signal.SIGINT, before)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("interruptible")
 def test_an_interruption_ends_with_130_and_says_what_is_kept(fresh, documents):
     from tgraph.testing import Fault, ScriptedServer

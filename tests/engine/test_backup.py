@@ -95,6 +95,7 @@ def test_what_is_restored_answers_and_goes_on(saved: Path, indexed: Path, tmp_pa
     assert len(assert_chain(tmp_path / "r")) == 2
 
 
+@pytest.mark.slow
 def test_backups_while_others_index_and_ask(indexed: Path, tmp_path: Path) -> None:
     root = copy_graph(indexed, tmp_path / "g")
     documents = [tmp_path / f"{number}.txt" for number in range(2)]
@@ -116,6 +117,7 @@ def test_backups_while_others_index_and_ask(indexed: Path, tmp_path: Path) -> No
     assert set(assert_chain(root).values()) == {"completed"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [0, 2, 4])
 def test_a_kill_leaves_no_half_file_and_no_half_folder(
     indexed: Path, saved: Path, tmp_path: Path, number: int

@@ -55,6 +55,7 @@ def copied(tell: Tell, root: Path, name: str) -> None:
     tell(tgraph.copy_collection(root, "default", name).head)
 
 
+@pytest.mark.slow
 def test_a_copy_holds_the_same_and_goes_its_own_way(root: Path) -> None:
     done = tgraph.copy_collection(root, "default", "trial")
     assert names(root) == ["default", "trial"]
@@ -80,6 +81,7 @@ def test_a_copy_holds_a_session_that_is_not_folded_in_yet(root: Path) -> None:
         assert trial.trace(asked).question == "Who worked in Paris?"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [0, 2, 4])
 def test_a_kill_leaves_no_half_collection(root: Path, number: int) -> None:
     start(killed_at, number, copied, root, "trial").end()
@@ -127,6 +129,7 @@ def reading(root: Path) -> Snapshot:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("act", ["rename", "delete"])
 def test_nothing_is_renamed_or_deleted_while_somebody_is_at_work(root: Path, act: str) -> None:
     def change() -> None:

@@ -30,6 +30,8 @@ from tgraph.store.files import exclusive
 from tgraph.store.oxigraph import OxigraphStore
 from tgraph.store.snapshot import must_be_mended, read_pointer
 
+pytestmark = pytest.mark.slow
+
 
 def xor(path: Path, at: float = 0.5, count: int = 3) -> None:
     """Turn the bits of some bytes, at that part of the file, in a file of its own."""

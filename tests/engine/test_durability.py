@@ -30,6 +30,8 @@ from tests.support.workers import (
 )
 from tgraph.testing import ScriptedServer
 
+pytestmark = pytest.mark.slow
+
 OLD = "Marie Curie discovered polonium.\nPierre Curie worked in Paris.\n"
 NEW = OLD + "Marie Curie won Nobel Prize.\n"
 OLD_EDGES = {"marie-curie discovered polonium", "pierre-curie worked-in paris"}

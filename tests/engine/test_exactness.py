@@ -314,6 +314,7 @@ def document(text: str) -> str:
     return v.document_iri(sha256(text.encode()).hexdigest())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS_OF_GRAPH)
 def test_every_history_ends_in_what_a_fresh_index_says(kind: str) -> None:
     steps: Counter[str] = Counter()

@@ -123,6 +123,7 @@ def test_a_stream_that_is_left_is_recorded_as_interrupted(graph):
     assert graph.sessions()[0].status == "interrupted"
 
 
+@pytest.mark.slow
 def test_an_answer_that_was_begun_and_never_finished_is_none(graph):
     """Its message precedes the first sentence; it has what it derives from, and no text."""
     stream = graph.stream(QUESTION)

@@ -200,6 +200,7 @@ def test_a_folder_of_prompts_that_replaces_nothing_is_an_error(tmp_path, documen
 # --- a question goes wrong ----------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("fault", "step", "status", "reason"),
     [
@@ -255,6 +256,7 @@ def test_what_a_model_makes_up_is_counted_and_never_shown(asked):
     assert answer.dropped == trace.dropped == expected
 
 
+@pytest.mark.slow
 def test_prose_is_on_record_as_such(asked):
     with ScriptedServer(faults=[Fault("prose", "select_edges")]) as server:
         _, trace, _ = asked(server)

@@ -27,6 +27,8 @@ from tests.support.workers import open_graph
 from tgraph.cli.main import cli
 from tgraph.errors import TgraphError
 
+pytestmark = pytest.mark.slow
+
 pytest.importorskip("fsspec")
 
 URL = "s3://graphs/polar"

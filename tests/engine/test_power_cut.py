@@ -20,6 +20,8 @@ from pyoxigraph import NamedNode
 import tgraph
 from tests.support.power import COMPILER, Synced
 
+pytestmark = pytest.mark.slow
+
 SETTINGS = {"embedding.provider": "hashing", "reader.model": "none"}
 TEXTS = {
     "curie.txt": "Marie Curie discovered polonium in Paris. Pierre Curie worked in Paris.\n",

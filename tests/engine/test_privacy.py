@@ -47,6 +47,7 @@ def modes(root: Path) -> dict[str, int]:
     return found
 
 
+@pytest.mark.slow
 def test_all_that_is_made_is_its_owners_alone(tmp_path, documents):
     """Also what a command is told to write: a backup, a report, an export; and what is restored."""
     made = tmp_path / "made"
@@ -130,6 +131,7 @@ def on_record(root: Path, person: str | None) -> str:
         return "\n".join(map(str, graph.read().match()))
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("documents")
 def test_who_asks_is_on_record_only_where_set(tmp_path, monkeypatch):
     """Nor are the user, the machine or the folder, where documents are named within it."""

@@ -86,6 +86,7 @@ def test_a_replica_has_everything_and_answers_the_same(
         assert {path.name for path in collection(tmp_path / "r").vectors.iterdir()} == source
 
 
+@pytest.mark.slow
 def test_one_that_was_away_catches_up(graph: KnowledgeGraph, url: str, tmp_path: Path) -> None:
     graph.ship(url)
     caught_up(tmp_path / "r", url)
@@ -149,6 +150,7 @@ def test_a_forged_journal_is_not_taken_in(graph: KnowledgeGraph, url: str, tmp_p
     assert asked.session not in {each.explain_id for each in graph.sessions()}
 
 
+@pytest.mark.slow
 def test_an_erased_text_is_nowhere(graph: KnowledgeGraph, url: str, tmp_path: Path) -> None:
     graph.ship(url)
     caught_up(tmp_path / "r", url)
@@ -182,6 +184,7 @@ def test_a_replica_only_follows(graph: KnowledgeGraph, url: str, tmp_path: Path)
             other.ship(url)
 
 
+@pytest.mark.slow
 def test_a_replica_does_without_what_was_not_built(url: str, tmp_path: Path) -> None:
     with open_graph(tmp_path / "g") as graph:
         index(graph, tmp_path, **TEXTS, **{f"n{n}": f"Nothing {n} happened.\n" for n in range(5)})
@@ -246,6 +249,7 @@ TAMPERED: dict[str, Any] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", TAMPERED)
 def test_what_is_not_as_it_was_sealed_does_not_get_in(
     graph: KnowledgeGraph, url: str, tmp_path: Path, what: str
@@ -281,6 +285,7 @@ def test_a_log_that_was_cut_off_is_noticed_by_who_knew_more(
 # --- two writers ---
 
 
+@pytest.mark.slow
 def test_two_graphs_do_not_share_a_place(graph: KnowledgeGraph, url: str, tmp_path: Path) -> None:
     graph.ship(url)
     caught_up(tmp_path / "r", url)
@@ -303,6 +308,7 @@ def test_two_graphs_do_not_share_a_place(graph: KnowledgeGraph, url: str, tmp_pa
         assert caught_up(tmp_path / "r", url) == quads(one.read())
 
 
+@pytest.mark.slow
 def test_of_two_that_ship_in_the_same_moment_one_is_refused(
     graph: KnowledgeGraph, url: str, tmp_path: Path
 ) -> None:
@@ -328,6 +334,7 @@ def everything(url: str) -> dict[Path, bytes]:
 # --- interruptions ---
 
 
+@pytest.mark.slow
 def test_wherever_it_is_cut_off_it_goes_on(
     graph: KnowledgeGraph, url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -378,6 +385,7 @@ def test_wherever_it_is_cut_off_it_goes_on(
         assert kg.integrity().ok
 
 
+@pytest.mark.slow
 def test_a_round_asks_for_what_changed_and_lists_nothing_else(
     graph: KnowledgeGraph, url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -419,6 +427,7 @@ def test_a_round_asks_for_what_changed_and_lists_nothing_else(
             index(graph, tmp_path, **{name: f"Explorer {name}x led Party {name}y.\n"})
 
 
+@pytest.mark.slow
 def test_a_log_may_be_moved(graph: KnowledgeGraph, url: str, tmp_path: Path) -> None:
     graph.ship(url)
     caught_up(tmp_path / "r", url)
@@ -466,6 +475,7 @@ def test_storage_may_be_anything_that_fsspec_knows(graph: KnowledgeGraph, tmp_pa
         graph.ship("nothing://x")
 
 
+@pytest.mark.slow
 def test_over_s3(graph: KnowledgeGraph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with s3_server(tmp_path) as server:
         config: Any = import_module("fsspec.config")

@@ -58,6 +58,7 @@ def said(worker: workers.Worker, kind: str) -> list[Any]:
 # --- at the same time -----------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_two_ask_while_one_indexes(root: Path, tmp_path: Path) -> None:
     sessions: set[str] = set()
     for number in range(3):
@@ -77,6 +78,7 @@ def test_two_ask_while_one_indexes(root: Path, tmp_path: Path) -> None:
     assert_tidy(root)
 
 
+@pytest.mark.slow
 def test_index_runs_queue_up(root: Path, tmp_path: Path) -> None:
     for number in range(3):
         (tmp_path / f"{number}.txt").write_text(f"Scientist {number} studied radium.\n")
@@ -98,6 +100,7 @@ def test_a_second_index_run_says_once_that_it_waits(root: Path, tmp_path: Path) 
     assert said(worker, "indexed")
 
 
+@pytest.mark.slow
 def test_a_pinned_reader_reads_on_while_its_snapshot_is_superseded(
     root: Path, tmp_path: Path
 ) -> None:
@@ -179,6 +182,7 @@ def _mounted(tmp_path: Path, script: str, function: str) -> None:
     assert done.returncode == 0, done.stderr[-3000:]
 
 
+@pytest.mark.slow
 def test_a_full_disk(indexed: Path, tmp_path: Path) -> None:
     (tmp_path / "disk").mkdir()
     script = f"mount -t tmpfs -o size=24m none disk; cp -r {indexed} disk/g; "
@@ -250,6 +254,7 @@ def _perhaps_full() -> Iterator[None]:
             raise
 
 
+@pytest.mark.slow
 def test_a_read_only_disk(indexed: Path, tmp_path: Path) -> None:
     (tmp_path / "disk").mkdir()
     script = f"mount --bind {indexed.parent} disk; mount -o remount,bind,ro disk; "
@@ -272,6 +277,7 @@ def as_nobody(tell: workers.Tell, root: Path) -> None:
     tell(("well",))
 
 
+@pytest.mark.slow
 def test_a_folder_of_somebody_else(indexed: Path, tmp_path: Path) -> None:
     if os.geteuid() != 0:
         pytest.skip("becoming somebody else needs root")

@@ -58,6 +58,7 @@ def grow(graph: KnowledgeGraph, folder: Path, count: int) -> None:
             assert not view.index([folder / f"{number}.txt"]).failed
 
 
+@pytest.mark.slow
 def test_many_ask_and_look_while_the_graph_grows(graph: KnowledgeGraph, tmp_path: Path) -> None:
     with ThreadPoolExecutor(6) as pool:
         asking: list[Future[list[str]]] = [

@@ -331,6 +331,7 @@ def test_chinese_verbs_become_predicates() -> None:
     assert types(found)["鲁迅"] == "person"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text",
     [
@@ -375,6 +376,7 @@ def test_spans_are_exact_for_any_text(text: str, title: str) -> None:
         assert 1 <= relationship.strength <= 10
 
 
+@pytest.mark.slow
 def test_the_same_chunk_gives_the_same_extraction_in_another_process() -> None:
     text = "Scott met Amundsen in London. He was a Norwegian explorer, and the ship Fram was his."
     code = (

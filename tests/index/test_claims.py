@@ -168,6 +168,7 @@ def test_without_a_model_claims_are_refused_in_a_sentence(place):
         place.index(COOK, **{"chat.provider": "embedded"})
 
 
+@pytest.mark.slow
 def test_a_claim_that_an_answer_cites_leads_to_characters(place):
     place.index(COOK)
     place.index(PEARY, "peary.txt")

@@ -35,6 +35,7 @@ def parts_of(network: EntityNetwork, store: Store, parts: Iterable[int]) -> list
     return list(network.components(store, parts))
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(150), deadline=None)
 @given(FACTS, FACTS, ENTITIES, ENTITIES)
 def test_a_changed_network_is_the_one_that_is_read(

@@ -119,6 +119,7 @@ def at_once(documents: list[str], splits: Iterable[tuple[str, str]] = ()) -> set
     return knowledge(graph.store)
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(80), deadline=None)
 @given(DOCUMENTS, DOCUMENTS, SPLITS, st.randoms(use_true_random=False))
 def test_the_way_does_not_matter(

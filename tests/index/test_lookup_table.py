@@ -146,6 +146,7 @@ def changed_graphs(folder: Path) -> dict[str, Path]:
     return kept
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("change", CHANGES)
 @pytest.mark.parametrize("which", ["states", "added_states"])
 def test_the_graph_is_the_same_in_the_table(

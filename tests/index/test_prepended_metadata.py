@@ -72,6 +72,7 @@ def test_it_is_read_by_the_model_and_embedded_and_shown(made: Corpus):
     assert {row.row.get("metadata") for row in shown.rows} == {PREFACE, "title: Depot"}
 
 
+@pytest.mark.slow
 def test_places_and_quotes_are_exact_and_the_question_replays(made: Corpus):
     with made.open() as kg:
         for mode in ("basic", "local", "graph"):
@@ -111,6 +112,7 @@ def test_the_default_adds_nothing(tmp_path: Path):
     assert found_there == chunks
 
 
+@pytest.mark.slow
 def test_a_changed_setting_counts_from_the_next_run_on(tmp_path: Path):
     found = corpus(tmp_path, None, "title")
     found.index({"night.md": PAGE, "depot.txt": PLAIN})
@@ -127,6 +129,7 @@ def test_a_changed_setting_counts_from_the_next_run_on(tmp_path: Path):
     found.settings["chunk.prepend_metadata"] = ()
 
 
+@pytest.mark.slow
 def test_an_erased_document_leaves_none(tmp_path: Path):
     found = corpus(tmp_path, None, "ship")
     page = PAGE.replace("ship: Fram", "ship: Zyxomara")

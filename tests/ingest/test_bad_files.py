@@ -92,6 +92,7 @@ def test_json_without_values(source):
     assert "no values" in str(refused(source, "a.json"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suffix", ["txt", "md", "rst", "adoc", "html", "csv", "json", "jsonl"])
 def test_an_endless_line_is_refused_at_once(suffix):
     assert "line of more than" in str(refused(b"word " * 20_000_000, f"a.{suffix}"))

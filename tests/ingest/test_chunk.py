@@ -47,6 +47,7 @@ def document(*texts: str) -> Document:
     return Document("0" * 64, "title", "text/plain", pages)
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(
     texts=st.lists(TEXTS, min_size=1, max_size=3),

@@ -178,6 +178,7 @@ def run(
             pass
 
 
+@pytest.mark.slow
 def test_expressions_over_documents_take_linear_time():
     found = {name: each for name, each in expressions() if name not in BOUNDED}
     assert len(found) > 100

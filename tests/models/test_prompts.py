@@ -129,6 +129,7 @@ def test_a_prompt_names_its_step_for_servers_without_response_formats(name):
     assert system.startswith(f"Step: {name}\n")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(GIVEN))
 @given(value=hostile())
 @example(value="\n".join(HOSTILE))

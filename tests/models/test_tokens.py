@@ -136,6 +136,7 @@ def test_a_piece_that_is_too_long_is_left_to_tiktoken(table_and_reference):
     assert count_tokens("x" * 4000) == 500
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("damage", [b"", b"x" * 200, None])
 def test_a_damaged_table_is_ignored_and_replaced(tmp_path, damage):
     first, _ = count_elsewhere(XDG_CACHE_HOME=str(tmp_path))
@@ -146,6 +147,7 @@ def test_a_damaged_table_is_ignored_and_replaced(tmp_path, damage):
     assert table.read_bytes() == good
 
 
+@pytest.mark.slow
 def test_who_finds_a_table_loads_no_ranks(tmp_path):
     count_elsewhere(XDG_CACHE_HOME=str(tmp_path))
     code = (
@@ -187,6 +189,7 @@ def test_an_encoding_that_is_not_shipped():
         count_tokens("x", "p50k_base")
 
 
+@pytest.mark.slow
 def test_ranks_are_unpacked_into_the_users_cache(tmp_path):
     said, _ = count_elsewhere(XDG_CACHE_HOME=str(tmp_path))
     assert said == ["2", "True", str(tmp_path / "tgraph" / "tiktoken")]
@@ -194,6 +197,7 @@ def test_ranks_are_unpacked_into_the_users_cache(tmp_path):
     assert hashlib.sha256(unpacked.read_bytes()).hexdigest().startswith("446a9538")
 
 
+@pytest.mark.slow
 def test_a_damaged_cache_is_mended(tmp_path):
     count_elsewhere(TIKTOKEN_CACHE_DIR=str(tmp_path))
     (unpacked,) = tmp_path.iterdir()
@@ -201,6 +205,7 @@ def test_a_damaged_cache_is_mended(tmp_path):
     assert count_elsewhere(TIKTOKEN_CACHE_DIR=str(tmp_path))[0] == ["2", "True", str(tmp_path)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("setting", ["XDG_CACHE_HOME", "TIKTOKEN_CACHE_DIR"])
 def test_a_cache_that_cannot_be_written_does_no_harm(tmp_path, setting):
     blocker = tmp_path / "file"

@@ -174,6 +174,7 @@ SPOILS: dict[Spoil, str] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("spoil", "found"), SPOILS.items(), ids=[s.__name__ for s in SPOILS])
 def test_what_does_not_hang_together_is_caught(session, validate, spoil, found):
     graph = copy(session)
@@ -192,6 +193,7 @@ def test_a_report_that_is_selected_does_not_select_those_that_it_was_made_from(s
     assert "A candidate is either selected or rejected" not in validate(graph)[2]
 
 
+@pytest.mark.slow
 def test_a_chain_that_was_broken_is_caught(whole, validate):
     catalogue = Graph()
     for entry in whole.subjects(TG.sequence):
@@ -211,6 +213,7 @@ def test_a_chain_that_was_broken_is_caught(whole, validate):
         assert not validate(graph)[0], (entry, path)
 
 
+@pytest.mark.slow
 def test_a_community_that_is_no_part_of_its_parent_is_caught(whole, validate):
     parts = Graph()
     for kind in (TG.Community, TG.Entity):
@@ -226,6 +229,7 @@ def test_a_community_that_is_no_part_of_its_parent_is_caught(whole, validate):
         assert found in validate(graph)[2]
 
 
+@pytest.mark.slow
 def test_a_report_that_does_not_hang_together_is_caught(whole, validate):
     reports = Graph()
     for kind in (TG.ReportRecord, TG.Finding):

@@ -91,6 +91,7 @@ def copy(graph: Graph) -> Graph:
 # --- what is right conforms ---
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ending", ENDINGS)
 def test_sessions_of_every_ending_conform(sample, validate, ending):
     graph = sample.session_graph(ending)
@@ -101,6 +102,7 @@ def test_sessions_of_every_ending_conform(sample, validate, ending):
     assert conforms, text
 
 
+@pytest.mark.slow
 def test_the_whole_store_conforms(whole, validate):
     conforms, _, text = validate(whole)
     assert conforms, text
@@ -279,6 +281,7 @@ def findings(report: Graph, focus: URIRef) -> set[Finding]:
     }
 
 
+@pytest.mark.slow
 def test_whatever_is_bent_is_caught(whole, shapes, validate):
     """Twins of one node of each class, each bent in one way, all validated at once: a bent twin has
     a finding that the unbent twin of the same node has not."""
@@ -339,6 +342,7 @@ def graph(tmp_path, request):
         yield kg, request.param
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("graph", list(SCRIPTS), indirect=True)
 def test_what_the_engine_records_conforms(graph, validate, as_graph):
     kg, ending = graph
@@ -370,6 +374,7 @@ def test_an_update_by_the_user_conforms(graph, validate, as_graph):
     assert conforms, text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("graph", ["completed"], indirect=True)
 @pytest.mark.parametrize(
     ("term", "value"),

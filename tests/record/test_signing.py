@@ -125,6 +125,7 @@ def test_the_record_names_the_key_and_keeps_the_private_one_out(home, caplog):
     assert "_private" not in repr(key)
 
 
+@pytest.mark.slow
 def test_signatures_conform_to_the_shapes_and_nothing_is_signed_twice(copied):
     with opened(copied / "g", copied / "two") as graph:
         before = graph.integrity().sequence

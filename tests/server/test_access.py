@@ -72,6 +72,7 @@ def filled(path: str) -> str:
     return re.sub(r"{(\w+)(?::\w+)?}", lambda m: known.get(m[1], "x"), path)
 
 
+@pytest.mark.slow
 def test_no_route_answers_without_a_token_of_its_own(
     guarded: Running, client: httpx.Client
 ) -> None:
@@ -105,6 +106,7 @@ def _is_public(response: httpx.Response) -> bool:
     )
 
 
+@pytest.mark.slow
 def test_each_operation_needs_its_right(guarded: Running, client: httpx.Client) -> None:
     names = {"read": "reader", "ask": "asker", "index": "indexer"}
     for operation in OPERATIONS:

@@ -114,6 +114,7 @@ def test_an_agent_asks_and_checks_over_http(server: Running) -> None:
     with_client(server, read_everything)
 
 
+@pytest.mark.slow
 def test_an_agent_is_served_by_a_command(tmp_path: Path) -> None:
     root = make_graph(tmp_path)
     script = "from tgraph.cli.scripts import main; main()"

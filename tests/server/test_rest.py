@@ -86,6 +86,7 @@ def test_a_question_follows_another(client: httpx.Client) -> None:
     assert json.loads(parameters["history"]) == [[QUESTION, "Marie Curie."]]
 
 
+@pytest.mark.slow
 def test_all_that_is_read_is_as_described(client: httpx.Client, described: dict[str, Any]) -> None:
     path = f"{API}/sessions/last"
     read = {
@@ -195,6 +196,7 @@ def test_every_operation_is_described_once(described: dict[str, Any]) -> None:
     assert len(set(names)) == len(names)
 
 
+@pytest.mark.slow
 def test_files_are_uploaded_and_indexed(server: Running, client: httpx.Client) -> None:
     files = [
         ("file", ("../../fram.txt", b"Nansen led Fram.\n", "text/plain")),

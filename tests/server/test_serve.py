@@ -51,6 +51,7 @@ def recorded(root: Path) -> dict[str, str]:
         return {each.explain_id: each.status for each in graph.sessions()}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", [1, 2])
 def test_a_stop_in_the_middle_loses_no_answer(tmp_path: Path, workers: int) -> None:
     root = make_graph(tmp_path)
@@ -82,6 +83,7 @@ def test_a_stop_in_the_middle_loses_no_answer(tmp_path: Path, workers: int) -> N
     assert set(record.values()) == {"completed"}
 
 
+@pytest.mark.slow
 def test_who_goes_away_ends_the_session_as_aborted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -106,6 +108,7 @@ def test_who_goes_away_ends_the_session_as_aborted(
         assert found["status"] == "aborted"
 
 
+@pytest.mark.slow
 def test_an_upload_survives_the_server(tmp_path: Path) -> None:
     root = make_graph(tmp_path)
     lines = "".join(f"Scientist {n} studied radium.\n" for n in range(30))
@@ -143,6 +146,7 @@ def test_too_much_at_once_is_told(tmp_path: Path) -> None:
         held.result()
 
 
+@pytest.mark.slow
 def test_where_nobody_can_listen_it_says_so(tmp_path: Path) -> None:
     root = make_graph(tmp_path)
     with running(root) as server:

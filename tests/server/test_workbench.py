@@ -207,6 +207,7 @@ def test_sentences_are_verified_and_sessions_replayed(browser: httpx.Client) -> 
     assert "The same again" in replayed.text
 
 
+@pytest.mark.slow
 def test_files_are_uploaded_and_indexed(browser: httpx.Client) -> None:
     file = {"file": ("bohr.txt", b"Niels Bohr lived in Copenhagen.\n", "text/plain")}
     page = browser.post(f"{HOME}documents", files=file)
@@ -223,6 +224,7 @@ def test_files_are_uploaded_and_indexed(browser: httpx.Client) -> None:
     assert browser.post(f"{HOME}documents/curie.txt/retract", data={}).status_code == 400
 
 
+@pytest.mark.slow
 def test_facts_are_corrected_and_that_is_undone(browser: httpx.Client) -> None:
     fact = {"name": "Marie Curie", "predicate": "born in", "object": "Warsaw", "reason": "known"}
     assert "known" in browser.post(f"{HOME}entity/state", data=fact).text
@@ -316,6 +318,7 @@ def test_assets_are_sent_once(browser: httpx.Client) -> None:
     assert browser.get("/workbench/static/base.html").status_code == 404
 
 
+@pytest.mark.slow
 def test_a_quote_is_marked_on_the_image_of_its_page(tmp_path: Path) -> None:
     root = tmp_path / "g"
     parts = small_parts(tmp_path / "cache")

@@ -102,6 +102,7 @@ def hold(tell: workers.Tell, path: Path) -> None:
         time.sleep(60)
 
 
+@pytest.mark.slow
 def test_a_lock_dies_with_its_process_and_names_it(tmp_path: Path) -> None:
     path = tmp_path / "lock"
     waited: list[bool] = []

@@ -459,6 +459,7 @@ def test_no_exporter_and_no_sdk_are_what_the_environment_may_ask_for(root, backe
 # --- off ----------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_without_the_setting_nothing_of_it_is_imported(root):
     code = (
         "import sys, tgraph\n"

@@ -148,6 +148,7 @@ def test_real_reports_become_reports_on_the_communities(carol):
     assert not any("[Data:" in finding.explanation for finding in findings)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", [m for m in MODES if m != "bypass"])
 def test_a_question_is_answered_over_that_graph_in_every_mode(carol, mode):
     home, _, _ = carol

@@ -119,6 +119,7 @@ def history(request, tmp_path_factory) -> Iterator[History]:
     graph.close()
 
 
+@pytest.mark.slow
 def test_a_question_as_of_any_generation_is_the_question_asked_then(history):
     generations = {generation for generation, _ in history.asked}
     assert generations == {1, 2, 3, 4, 5}
@@ -153,6 +154,7 @@ def test_its_session_replays_and_tells_what_it_was_asked_of(history):
     assert [q.object.value for q in bundle if q.predicate == v.tg("asOf")] == ["2"]
 
 
+@pytest.mark.slow
 def test_what_was_not_known_then_is_not_in_the_corpus(history):
     graph = history.graph
     session = graph.ask(QUESTION, "graph", history=[], as_of=1).session
@@ -166,6 +168,7 @@ def test_what_was_not_known_then_is_not_in_the_corpus(history):
         assert graph.influence(later).session == later
 
 
+@pytest.mark.slow
 def test_its_record_is_sound(history):
     graph = history.graph
     session = graph.ask(QUESTION, "graph", history=[], as_of=2).session
@@ -175,6 +178,7 @@ def test_its_record_is_sound(history):
     assert check_shapes(graph.read(), graph._opened.catalogue, session) == ()
 
 
+@pytest.mark.slow
 def test_a_question_under_way_keeps_its_knowledge(history):
     graph = history.graph
     stream = graph.stream(QUESTION, "graph", history=[], as_of=1)
@@ -307,6 +311,7 @@ def test_the_commands(lines):
 # --- erasure ---
 
 
+@pytest.mark.slow
 def test_what_was_erased_is_not_answered_from_and_that_is_told(tmp_path):
     values = {"embedding.provider": "hashing"}
     parts = LineParts(load_settings(None, values), tmp_path / "cache", embedder=HashingEmbedder())

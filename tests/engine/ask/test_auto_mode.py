@@ -135,6 +135,7 @@ def test_the_question_before_says_what_it_is_about(context):
     assert about.reason == "it asks for one thing, Marie Curie"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "mode"),
     [

@@ -119,6 +119,7 @@ def test_a_question_takes_under_twenty_calls_embeddings_included(made, asked):
     assert sum(steps[s] for s in steps if s.startswith("drift")) + 1 <= 13
 
 
+@pytest.mark.slow
 def test_every_action_is_on_record_with_what_it_found_and_said(asked):
     with ScriptedServer() as server:
         answer, trace = asked(server, check=True)
@@ -203,6 +204,7 @@ def test_follow_ups_are_asked_by_promise_within_the_limits(asked):
     assert all(a.depth == 3 for a in too_deep)
 
 
+@pytest.mark.slow
 def test_what_is_said_and_proposed_again_leaves_a_valid_record(made, asked):
     """A point that repeats another is rejected with what it alone cites; a follow-up that a later
     answer proposes again comes from the first alone, for it may have been asked by then."""
@@ -240,6 +242,7 @@ def test_the_call_budget_holds_and_names_what_it_cut(asked):
         assert server.count("drift_action") == 1
 
 
+@pytest.mark.slow
 def test_the_same_question_makes_the_same_tree_whatever_comes_first(made, asked):
     def told(trace: Trace) -> str:
         text = json.dumps(trace.as_dict(), default=str)
@@ -258,6 +261,7 @@ def test_the_same_question_makes_the_same_tree_whatever_comes_first(made, asked)
 # --- faults -------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("fault", "step", "reason"),
     [
@@ -323,6 +327,7 @@ def test_nothing_but_bad_replies_is_a_failure_not_an_answer(asked):
     assert {a.status for a in actions(trace)} == {"failed"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("step", "nth"), [("drift_primer", 1), ("drift_action", 3)])
 def test_a_server_that_fails_ends_the_question_with_the_tree_on_record(asked, step, nth):
     with ScriptedServer(faults=[Fault("unauthorised", step, nth=nth)]) as server:
@@ -354,6 +359,7 @@ def embedded(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
+@pytest.mark.slow
 def test_without_a_model_it_quotes_follows_neighbours_and_refuses(embedded):
     with opened(embedded, None) as kg:
         answer = kg.ask("Where did Marie Curie discover Polonium?", mode="drift")
@@ -374,6 +380,7 @@ def test_without_a_model_it_quotes_follows_neighbours_and_refuses(embedded):
     assert other.no_evidence
 
 
+@pytest.mark.slow
 def test_the_command_draws_the_tree(embedded, monkeypatch):
     from click.testing import CliRunner
 

@@ -15,6 +15,8 @@ import tgraph
 from tests.support.paths import EXAMPLES
 from tgraph.model import Answer
 
+pytestmark = pytest.mark.slow
+
 QUESTIONS = tomllib.loads((EXAMPLES / "questions.toml").read_text("utf-8"))
 RIGHT = 22
 ADMITTED = {"far": 5, "near": 6}

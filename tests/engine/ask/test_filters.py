@@ -72,6 +72,7 @@ def documents_behind(opened: Opened, iri: str) -> set[str]:
     return {document_of_chunk(chunk) for chunk in chunks if chunk}
 
 
+@pytest.mark.slow
 def test_sessions_with_filters_conform_to_the_shapes(opened):
     """Those of all modes together, and before others are asked, since each takes its time."""
     for mode in PROVEN:
@@ -80,6 +81,7 @@ def test_sessions_with_filters_conform_to_the_shapes(opened):
     assert check_shapes(opened.graph.read(), CATALOGUE) == ()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", PROVEN)
 def test_nothing_comes_from_outside(opened, mode):
     filters = Filters(documents=("oslo.txt",))
@@ -102,6 +104,7 @@ def test_nothing_comes_from_outside(opened, mode):
         assert not [name for name in OTHERS if name in shown]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", PROVEN)
 def test_filters_are_on_record(opened, mode):
     answer = opened.graph.ask(QUESTION, mode, history=[], filters=ON_RECORD)

@@ -120,6 +120,7 @@ def report(number: int, findings: int, words: int) -> CommunityReport:
     )
 
 
+@pytest.mark.slow
 @given(
     st.lists(st.tuples(st.integers(0, 4), st.integers(0, 60)), min_size=1, max_size=25),
     st.integers(40, 400),
@@ -236,6 +237,7 @@ def test_the_same_question_has_the_same_record(root):
     assert asked(1) == asked(4)
 
 
+@pytest.mark.slow
 def test_every_session_conforms_to_the_shapes(root):
     spoilt = [Fault("unknown_ids", "map_points", nth=1), Fault("prose", "rate_report", times=2)]
     with (
@@ -259,6 +261,7 @@ def broken_for(text: str, reply: str) -> Callable[[Any], str]:
     return answer
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "reply", ["I would rather not say.", '{"points": [{"descr', '{"points": 7}']
 )
@@ -420,6 +423,7 @@ def test_the_budget_of_calls_holds_and_keeps_whole_what_it_can_not_divide(root):
     assert 0 in read
 
 
+@pytest.mark.slow
 def test_where_nothing_is_relevant_the_next_level_is_tried_and_then_nothing_is_read(root):
     with ScriptedServer({"rate_report": rate("nothing of the kind")}) as server:
         with opened(root, server, dynamic=True) as kg:
@@ -457,6 +461,7 @@ def test_a_rating_that_can_not_be_read_keeps_the_report_and_is_counted(root):
 # --- without a model ----------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dynamic", [False, True])
 def test_the_embedded_default_quotes_what_answers(root, dynamic):
     with opened(root, None, dynamic=dynamic) as kg:
@@ -472,6 +477,7 @@ def test_the_embedded_default_quotes_what_answers(root, dynamic):
         assert all(c.via for c in sentence.citations)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dynamic", [False, True])
 def test_a_question_about_the_whole_is_answered_from_the_most_important_reports(root, dynamic):
     with opened(root, None, dynamic=dynamic) as kg:

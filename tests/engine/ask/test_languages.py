@@ -170,6 +170,7 @@ def test_only_prompts_that_write_for_a_reader_name_the_language() -> None:
     assert load_prompt("synthesise_answer", PromptFiles(None)) == plain
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", ["basic", "local", "ppr", "graph"])
 def test_each_mode_is_searched_by_words_where_vectors_tell_nothing(mode: str, graphs: Path) -> None:
     question, fact, _ = QUESTIONS["de"]

@@ -172,6 +172,7 @@ def test_what_is_not_given_is_found_and_never_empty(context):
     assert finder.agent.name == "never"
 
 
+@pytest.mark.slow
 def test_keywords_are_on_record_with_their_level(home):
     given = {"lightrag_search.low_keywords": ["Fram"], "lightrag_search.high_keywords": ["ships"]}
     with opened(home, settings=given) as graph:
@@ -186,6 +187,7 @@ def test_keywords_are_on_record_with_their_level(home):
         assert not check_shapes(graph.read(), CATALOGUE, answer.session)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("said", ["no JSON at all", '{"high": "x', "[1, 2]"])
 def test_broken_keywords_cost_nothing_but_the_models_words(home, said):
     model = ScriptedModel({"extract_keywords": [said, said]})

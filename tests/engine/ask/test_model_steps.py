@@ -85,6 +85,7 @@ def asked_of(server: ScriptedServer) -> list[str]:
     return [request.step for request in server.requests]
 
 
+@pytest.mark.slow
 def test_the_model_takes_the_question_apart_and_answers_each_step(home):
     with served(home, replies()) as (graph, server):
         answer = graph.ask(QUESTION, history=[])
@@ -167,6 +168,7 @@ def test_the_form_that_the_model_tells_leads_to_steps_too(home):
         assert graph.replay(answer.session).same
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("steps", [[], ["In which town was the builder of the Fram born?"]])
 def test_a_question_that_the_model_leaves_whole_is_asked_as_it_is(home, steps):
     with served(home, replies(steps)) as (graph, server):
@@ -177,6 +179,7 @@ def test_a_question_that_the_model_leaves_whole_is_asked_as_it_is(home, steps):
         assert graph.replay(answer.session).same
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "steps",
     [
@@ -203,6 +206,7 @@ def test_a_decomposition_that_cannot_be_used_leaves_the_question_whole(home, ste
         assert graph.replay(answer.session).same
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("reply", "why"),
     [
@@ -236,6 +240,7 @@ def test_what_an_answer_says_is_data(home):
         assert graph.replay(answer.session).same
 
 
+@pytest.mark.slow
 def test_the_model_out_of_reach_ends_the_question_and_the_record_says_where(home):
     fault = Fault("server_error", "answer_step")
     with served(home, replies(), (fault,)) as (graph, _):

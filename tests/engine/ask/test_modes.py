@@ -62,6 +62,7 @@ def stored_text(path: str) -> str:
     return TEXTS[Path(path).name]
 
 
+@pytest.mark.slow
 def test_the_sessions_of_all_modes_conform_to_the_shapes(graph):
     """They are checked together, and before others are asked, since each takes its time."""
     for mode in PROVEN:
@@ -83,6 +84,7 @@ def test_every_citation_resolves_to_its_characters(graph, mode):
         assert citation.item
 
 
+@pytest.mark.slow
 def test_the_same_question_is_answered_in_the_same_way(graph, mode):
     def said() -> tuple[object, ...]:
         answer = graph.ask(QUESTION, mode, history=[])
@@ -101,6 +103,7 @@ def test_stages_are_told_in_the_order_of_the_specification(graph, mode):
     assert messages[-1].end_of_session
 
 
+@pytest.mark.slow
 def test_the_trace_has_everything_with_rank_and_reason(graph, mode):
     answer = graph.ask(QUESTION, mode, history=[])
     trace = graph.trace(answer.session)

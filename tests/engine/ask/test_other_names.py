@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.engine.ask.test_modes import CATALOGUE
 from tests.support.corpora import made
 from tgraph import vocabulary as v
@@ -14,6 +16,7 @@ TEXTS = {
 }
 
 
+@pytest.mark.slow
 def test_a_question_by_one_name_finds_what_is_said_by_the_other(tmp_path):
     with made(tmp_path, TEXTS) as (graph, _):
         answer = graph.ask("Whom did Acme Corp hire in 1911?", "graph", history=[])

@@ -68,6 +68,7 @@ def test_a_comparison_is_decided_and_both_sides_are_cited(home, question, short)
     assert answer.confidence is None
 
 
+@pytest.mark.slow
 def test_both_sides_and_the_decision_are_steps_on_record(home):
     with opened(home) as graph:
         answer = graph.ask("Which film was released later, Alba or Nora?", history=[])
@@ -82,6 +83,7 @@ def test_both_sides_and_the_decision_are_steps_on_record(home):
         assert graph.replay(answer.session).same
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", ["auto", "graph", "basic", "bm25", "lightrag-mix"])
 def test_every_mode_without_a_model_decides(home, mode):
     with opened(home) as graph:
@@ -91,6 +93,7 @@ def test_every_mode_without_a_model_decides(home, mode):
         assert graph.replay(answer.session).same
 
 
+@pytest.mark.slow
 def test_a_side_without_a_value_is_named_and_nothing_is_decided(home):
     with opened(home) as graph:
         answer = graph.ask("Which opened first, Acme Corp or Zenith Ltd?", history=[])
@@ -133,6 +136,7 @@ def read(home, scores, question, **settings):
         return answer, graph.trace(answer.session)
 
 
+@pytest.mark.slow
 def test_a_part_that_the_reader_finds_no_answer_to_is_named(home):
     answer, trace = read(home, {NONE: 8.5, "1931": 9.0}, PARTS)
     assert answer.sentences[0].text == "Alba was released in Oslo in 1931."
@@ -141,6 +145,7 @@ def test_a_part_that_the_reader_finds_no_answer_to_is_named(home):
     assert [step.answer for step in trace.step_answers] == ["1931", ""]
 
 
+@pytest.mark.slow
 def test_where_no_part_has_an_answer_all_are_named(home):
     answer, _ = read(home, {NONE: 9.0, "1931": 8.0}, PARTS, **{"answer.least_confidence": 1.0})
     assert answer.no_evidence
@@ -163,6 +168,7 @@ def product_of(home, *questions):
     return pytest.approx(one * other, abs=1e-6)
 
 
+@pytest.mark.slow
 def test_a_comparison_that_is_read_is_as_sure_as_both_sides_are(home):
     answer, trace = read(home, READ, "Which film was released first, Alba or Nora?")
     assert answer.short == "Alba – 1931 before 1945"
@@ -172,6 +178,7 @@ def test_a_comparison_that_is_read_is_as_sure_as_both_sides_are(home):
     )
 
 
+@pytest.mark.slow
 def test_questions_asked_at_once_are_as_sure_as_all_of_them_are(home):
     answer, _ = read(home, READ, "When was Alba released and when was Nora released?")
     assert answer.short == "1931; 1945"

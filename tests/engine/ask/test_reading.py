@@ -106,6 +106,7 @@ def test_the_judgement_is_on_record(folder):
     assert "Colin Archer built the *Fram* at Larvik." in {row["quote"].value for row in rows}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scores", [SURE, UNSURE], ids=["answered", "refused"])
 def test_the_record_conforms_and_replays(folder, scores):
     answer = ask(folder, scores)
@@ -150,6 +151,7 @@ def linked(tmp_path_factory):
     return folder
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", ["graph", "auto"])
 def test_sentences_that_answer_together_are_read_together(linked, mode):
     with opened(linked, SURE) as kg:
@@ -219,6 +221,7 @@ def test_a_heading_that_asks_the_question_is_no_answer(tmp_path, name, heading):
     assert {sentence.text for sentence in answer.sentences} <= set(UNDER)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", ["graph", "local", "lightrag-mix"])
 def test_an_answer_is_the_sentence_and_no_name_in_it(tmp_path, shipped_reader, mode):
     """The places of an entity are names, which stand in sentences that answer."""

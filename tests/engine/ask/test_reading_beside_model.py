@@ -182,6 +182,7 @@ def test_what_was_found_without_a_vector_is_not_read_beside_a_model(folder):
     assert "JUDGEMENT" not in shown["synthesise_answer"]
 
 
+@pytest.mark.slow
 def test_the_judgement_is_on_record_beside_the_answer(folder):
     answer, _ = ask(folder, SURE, saying("It was built at Larvik."))
     assert answer.sentences[0].text == "It was built at Larvik."
@@ -223,6 +224,7 @@ def test_a_model_that_finds_no_evidence_keeps_to_it(folder):
     assert not ask(folder, UNSURE, none)[0].notes
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", ["graph", "basic", "local", "lightrag-hybrid", "bm25", "auto"])
 @pytest.mark.parametrize("scores", [SURE, UNSURE], ids=["sure", "unsure"])
 def test_such_a_session_replays_without_its_reader(folder, scores, mode):
@@ -257,6 +259,7 @@ def test_such_answers_are_verified_and_explained(folder):
         assert "not chosen by the model" in missing.reason
 
 
+@pytest.mark.slow
 def test_a_server_is_asked_no_more_because_of_a_reader(folder, tmp_path):
     made = small_reader(tmp_path / "own", SURE)
     steps: dict[str, list[list[str]]] = {}

@@ -30,6 +30,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
+@pytest.mark.slow
 def test_each_step_is_answered_and_the_answer_cites_both_documents(home):
     with opened(home) as graph:
         answer = graph.ask(QUESTION, history=[])
@@ -52,6 +53,7 @@ def test_each_step_is_answered_and_the_answer_cites_both_documents(home):
         assert first.words in graph.report(answer.session)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", ["ppr", "graph"])
 def test_a_replay_answers_the_same_steps(home, mode):
     with opened(home) as graph:

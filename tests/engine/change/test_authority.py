@@ -121,6 +121,7 @@ def test_a_filter_keeps_the_weights(graph: tgraph.KnowledgeGraph):
     assert graph.ask(QUESTION, "graph", history=[], filters=only).no_evidence
 
 
+@pytest.mark.slow
 def test_a_decision_is_on_record_until_it_is_taken_back(graph: tgraph.KnowledgeGraph):
     graph.weigh("gossip.txt", 0.5, reason="Hearsay.")
     path = graph.weigh("gossip.txt", 0.25, reason="Worse.")

@@ -88,6 +88,7 @@ def said(graph: KnowledgeGraph, entity: str, predicate: NamedNode) -> set[str]:
 # --- one correction ---
 
 
+@pytest.mark.slow
 def test_what_is_stated_is_cited_as_evidence_of_its_own_kind_and_undone(graph):
     before = knowledge(graph.read())
     done = graph.add_fact(
@@ -112,6 +113,7 @@ def test_what_is_stated_is_cited_as_evidence_of_its_own_kind_and_undone(graph):
     assert check_shapes(graph.read(), CATALOGUE) == ()
 
 
+@pytest.mark.slow
 def test_a_denied_fact_stays_out_of_knowledge_whoever_states_it(graph, tmp_path):
     before = knowledge(graph.read())
     asked = graph.sessions()[-1].explain_id
@@ -146,6 +148,7 @@ def test_an_edited_fact_is_denied_and_stated_as_one_decision(graph):
     assert knowledge(graph.read()) == before
 
 
+@pytest.mark.slow
 def test_other_values_of_a_fact_take_the_place_of_those_of_documents(graph):
     before = knowledge(graph.read())
     (fact,) = (f for f in graph.facts("Marie Curie") if f.object_label == "Polonium")
@@ -167,6 +170,7 @@ def test_a_value_is_of_its_datatype(graph):
             graph.add_fact("A", "b", text, datatype=datatype, reason="no")
 
 
+@pytest.mark.slow
 def test_what_a_person_says_of_an_entity_goes_before_what_documents_say(graph):
     before = knowledge(graph.read())
     graph.edit_entity(
@@ -191,6 +195,7 @@ def test_what_a_person_says_of_an_entity_goes_before_what_documents_say(graph):
     assert knowledge(graph.read()) == before
 
 
+@pytest.mark.slow
 def test_an_edit_keeps_nothing_alive(graph, made):
     graph.edit_entity("Lord Kelvin", type="physicist", reason="he was")
     graph.retract(str(made / "radium.txt"), reason="forged")
@@ -200,6 +205,7 @@ def test_an_edit_keeps_nothing_alive(graph, made):
     assert is_exact(graph)
 
 
+@pytest.mark.slow
 def test_an_entity_is_made_and_deleted_by_hand(graph, tmp_path):
     before = knowledge(graph.read())
     graph.create_entity("Radium", type="element", description="Glows.", reason="it is lacking")
@@ -222,6 +228,7 @@ def test_an_entity_is_made_and_deleted_by_hand(graph, tmp_path):
     assert check_shapes(graph.read(), CATALOGUE) == ()
 
 
+@pytest.mark.slow
 def test_names_are_made_one_by_hand_and_parted_again(graph):
     before = knowledge(graph.read())
     graph.merge_entities("Henri Becquerel", "Pierre Curie", reason="an example")
@@ -260,6 +267,7 @@ def test_what_cannot_be_is_refused_and_changes_nothing(graph):
     assert graph.curations() == generation
 
 
+@pytest.mark.slow
 def test_a_note_is_erased_as_any_document(graph):
     graph.add_fact("Marie Curie", "won", "Zymurgic Medal", reason="a rumour")
     (note,) = (d for d in graph.documents() if d.path.startswith("curations/"))
@@ -274,6 +282,7 @@ def test_a_note_is_erased_as_any_document(graph):
 # --- the commands ---
 
 
+@pytest.mark.slow
 def test_the_commands_state_list_and_take_back(made, tmp_path, monkeypatch):
     shutil.copytree(made / "g", tmp_path / "g")
     monkeypatch.setenv("TGRAPH_ROOT", str(tmp_path / "g"))
@@ -442,6 +451,7 @@ class History(RuleBasedStateMachine):
             assert not self.graph.audit("knowledge").rows
 
 
+@pytest.mark.slow
 def test_after_any_history_knowledge_is_a_function_of_texts_and_decisions():
     few = settings(
         max_examples=int(HISTORIES or 2),

@@ -178,6 +178,7 @@ def test_samples_are_the_same_each_time() -> None:
     assert nearest_to_means(rows, 3) == [0, 10, 15]
 
 
+@pytest.mark.slow
 def test_operation_dulce(tmp_path: Path) -> None:
     parquet = pytest.importorskip("pyarrow.parquet")
     folder = shared("operation_dulce")

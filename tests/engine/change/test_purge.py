@@ -171,6 +171,7 @@ def stores(root: Path) -> set[str]:
 # --- the text ---
 
 
+@pytest.mark.slow
 def test_no_byte_of_the_document_is_left(made, purged):
     folder, _ = made
     root, _ = purged
@@ -231,6 +232,7 @@ def test_tampering_is_still_caught(purged):
         assert ("altered", "bundle") in check([q for q in quads if q != said] + [false])
 
 
+@pytest.mark.slow
 def test_what_was_answered_from_it_is_shown_with_marks_and_not_replayed(purged):
     root, again = purged
     replayed = []
@@ -318,6 +320,7 @@ def test_a_sentence_that_another_document_has_too_stays_in_the_record(purged):
     assert all(quote in KEPT or quote.startswith("[erased ") for quote in quotes)
 
 
+@pytest.mark.slow
 def test_what_two_documents_share_goes_with_the_second(tmp_path):
     (tmp_path / "a.txt").write_text("Ottoline Zorblatt discovered polonium.")
     (tmp_path / "b.txt").write_text("Pierre Curie worked in Paris.\n")
@@ -407,6 +410,7 @@ def _is_bundle(quad: Quad) -> bool:
     return isinstance(quad.graph_name, NamedNode) and ":bundle:" in quad.graph_name.value
 
 
+@pytest.mark.slow
 def test_the_command(small):
     root = ["-r", str(small / "g"), "--embedding-provider", "hashing"]
 
@@ -453,6 +457,7 @@ def told_day(graph: KnowledgeGraph) -> str:
     return erasure.time[:10]
 
 
+@pytest.mark.slow
 def test_a_document_whose_name_was_erased_is_known_to_have_been_erased(tmp_path):
     (tmp_path / "zorblatt.txt").write_text("Ottoline Zorblatt discovered polonium.")
     (tmp_path / "b.txt").write_text("Pierre Curie worked in Paris.\n")
@@ -490,6 +495,7 @@ def purge(tell: workers.Tell, root: Path, document: str) -> None:
         tell(("purged", kg.purge(document, reason=REASON).already))
 
 
+@pytest.mark.slow
 def test_a_purge_killed_at_any_change_of_the_disk_can_be_finished(small, tmp_path):
     """Readers see all of it or nothing; whoever comes next may finish it."""
     left = {"pierre-curie worked-in paris"}

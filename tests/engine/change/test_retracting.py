@@ -80,6 +80,7 @@ def test_the_impact_names_the_facts_and_answers_of_a_document_alone(made):
             graph.impact("nothing.txt")
 
 
+@pytest.mark.slow
 def test_nothing_is_answered_from_a_retracted_document(made, folder):
     with opened(folder) as graph:
         before = graph.impact("alone.txt")
@@ -106,6 +107,7 @@ def test_nothing_is_answered_from_a_retracted_document(made, folder):
         assert check_shapes(graph.read(), CATALOGUE) == ()
 
 
+@pytest.mark.slow
 def test_what_other_documents_say_stays_as_if_the_document_had_never_been(made, folder, tmp_path):
     with opened(folder) as graph:
         graph.retract("alone.txt", reason="It was forged.")
@@ -116,6 +118,7 @@ def test_what_other_documents_say_stays_as_if_the_document_had_never_been(made, 
         assert left == set(graph.read().match(None, None, None, v.KNOWLEDGE_GRAPH))
 
 
+@pytest.mark.slow
 def test_the_answer_stays_readable_and_is_called_into_question(folder):
     with opened(folder) as graph:
         texts = {s.explain_id: graph.trace(s.explain_id).answer for s in graph.sessions()}
@@ -152,6 +155,7 @@ def shown(root: Path, session: str) -> list[str]:
     return found
 
 
+@pytest.mark.slow
 def test_names_and_paths_of_an_old_session_stay_as_they_were(made, folder):
     with opened(folder) as graph:
         session = graph.sessions()[-1].explain_id
@@ -170,6 +174,7 @@ def test_names_and_paths_of_an_old_session_stay_as_they_were(made, folder):
     assert after == before
 
 
+@pytest.mark.slow
 def test_a_session_without_an_answer_is_not_called_into_question(made, folder):
     silent = ScriptedModel({"synthesise_answer": ""})
     parts = Components(load_settings(None), folder / "c2", chat=silent, embedder=HashingEmbedder())
@@ -184,6 +189,7 @@ def test_a_session_without_an_answer_is_not_called_into_question(made, folder):
         assert check_shapes(graph.read(), CATALOGUE) == ()
 
 
+@pytest.mark.slow
 def test_a_retracted_file_stays_out_until_it_is_reinstated(made, folder, tmp_path):
     said: list[str] = []
     copy = tmp_path / "copy.txt"
@@ -205,6 +211,7 @@ def test_a_retracted_file_stays_out_until_it_is_reinstated(made, folder, tmp_pat
         assert graph.impact("alone.txt").standing is False
 
 
+@pytest.mark.slow
 def test_why_not_says_that_a_document_had_been_retracted_and_what_came_since(made, folder):
     fact = "Henri Becquerel — met — Lord Kelvin"
     wanted = ("Henri Becquerel", fact, "in Paris. Henri", "alone.txt")
@@ -277,6 +284,7 @@ def test_the_commands(made, folder):
     assert "left out as retracted" in out
 
 
+@pytest.mark.slow
 def test_a_retraction_killed_at_any_change_of_the_disk_can_be_finished(tmp_path):
     (tmp_path / "a.txt").write_text("Marie Curie discovered polonium.\n")
     (tmp_path / "b.txt").write_text("Pierre Curie worked in Paris.\n")

@@ -83,6 +83,7 @@ def test_an_update_says_that_it_waits_for_another_writer(graph):
     assert [text for text in said if "waiting" in text]
 
 
+@pytest.mark.slow
 def test_what_was_removed_is_gone_and_can_come_back(graph):
     graph.update(INSERT)
     assert graph.update("DELETE WHERE { GRAPH <urn:x:mine> { ?s ?p ?o } }") == (0, 1)
@@ -96,6 +97,7 @@ def test_an_update_that_changes_nothing_leaves_no_trace(graph):
     assert rows(graph, "SELECT ?s ?p ?o { ?s ?p ?o } ORDER BY ?s ?p ?o") == before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("update", "problem"),
     [

@@ -79,6 +79,7 @@ def test_the_next_run_over_the_same_files_changes_nothing(corpus: Corpus) -> Non
     assert len(corpus.record("Clustering")) == 1
 
 
+@pytest.mark.slow
 def test_a_change_leaves_other_parts_alone(corpus: Corpus) -> None:
     corpus.index(a=CURIES, b=RING)
     before = corpus.communities
@@ -95,6 +96,7 @@ def test_a_change_leaves_other_parts_alone(corpus: Corpus) -> None:
     assert len(corpus.record("FormerCommunity")) == len(before.keys() - after.keys()) > 0
 
 
+@pytest.mark.slow
 def test_what_leaves_the_documents_leaves_the_communities(corpus: Corpus, tmp_path: Path) -> None:
     other = Corpus(tmp_path / "other")
     other.folder.mkdir()
@@ -104,6 +106,7 @@ def test_what_leaves_the_documents_leaves_the_communities(corpus: Corpus, tmp_pa
     assert corpus.knowledge() == other.knowledge()
 
 
+@pytest.mark.slow
 def test_other_settings_are_honoured_by_the_next_run(corpus: Corpus) -> None:
     corpus.index(a=CURIES, b=RING)
     before = corpus.communities
@@ -116,6 +119,7 @@ def test_other_settings_are_honoured_by_the_next_run(corpus: Corpus) -> None:
     assert corpus.communities == before
 
 
+@pytest.mark.slow
 def test_only_the_largest_part_may_have_communities(corpus: Corpus) -> None:
     corpus.index(curies=CURIES, ring=RING)
     every = corpus.communities
@@ -131,6 +135,7 @@ def test_only_the_largest_part_may_have_communities(corpus: Corpus) -> None:
     assert corpus.communities == every
 
 
+@pytest.mark.slow
 def test_the_seed_is_on_record_and_part_of_what_communities_depend_on(corpus: Corpus) -> None:
     corpus.index(ring=RING)
     before = corpus.record("Hierarchy")
@@ -158,6 +163,7 @@ def test_an_update_is_followed_at_once(corpus: Corpus) -> None:
     assert all(v.entity_iri("Paris") not in c.members for c in corpus.communities.values())
 
 
+@pytest.mark.slow
 def test_retrieval_takes_nothing_of_communities(corpus: Corpus) -> None:
     corpus.index(a=CURIES, b=RING)
     with open_graph(corpus.root) as kg:
@@ -171,6 +177,7 @@ def test_retrieval_takes_nothing_of_communities(corpus: Corpus) -> None:
     assert candidates <= known
 
 
+@pytest.mark.slow
 def test_the_record_of_changes_conforms(corpus: Corpus) -> None:
     corpus.index(a=CURIES, b=RING)
     corpus.index(b=RING + "P3 led P9.\n")

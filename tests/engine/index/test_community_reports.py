@@ -247,6 +247,7 @@ def test_a_report_that_comes_back_is_the_same_and_recorded_once(tmp_path):
         assert len(list(made_by)) == 1
 
 
+@pytest.mark.slow
 def test_the_same_documents_give_the_same_reports_in_any_order(tmp_path):
     one, other = tmp_path / "one", tmp_path / "other"
     for root, names in ((one, ("curie", "pole")), (other, ("pole", "curie"))):
@@ -300,6 +301,7 @@ def test_a_community_over_budget_uses_the_reports_of_its_parts(tmp_path):
         assert_proven(kg)
 
 
+@pytest.mark.slow
 def test_everything_that_is_written_of_reports_conforms_to_the_shapes(tmp_path):
     (tmp_path / "many.txt").write_text(circles())
     with opened(tmp_path, max_input_tokens=1_000) as kg:
@@ -342,6 +344,7 @@ def test_the_model_writes_the_reports_by_the_prompt_and_both_are_on_record(tmp_p
         assert count_tokens(sent) <= 8_000
 
 
+@pytest.mark.slow
 def test_unchanged_communities_are_not_asked_about_again(tmp_path):
     with ScriptedServer() as server:
         index(tmp_path, server, curie=TEXT)
@@ -357,6 +360,7 @@ def test_unchanged_communities_are_not_asked_about_again(tmp_path):
         assert len(sent) == len({json.dumps(messages) for messages in sent})
 
 
+@pytest.mark.slow
 def test_a_report_whose_sentences_stand_elsewhere_now_is_not_asked_for_again(tmp_path):
     with ScriptedServer() as server:
         index(tmp_path, server, curie=TEXT)
@@ -502,6 +506,7 @@ def test_a_budget_that_leaves_no_room_is_one_clear_error(tmp_path):
             kg.index([tmp_path / "curie.txt"])
 
 
+@pytest.mark.slow
 def test_another_model_writes_its_own_reports_once_something_changes(tmp_path):
     with ScriptedServer() as server:
         index(tmp_path, server, curie=TEXT)

@@ -108,6 +108,7 @@ def test_a_chunk_is_situated_by_title_section_and_names(corpus: Corpus) -> None:
     assert any("class RingBuffer:" in text.splitlines()[0] for text in texts)
 
 
+@pytest.mark.slow
 def test_contexts_are_made_on_first_use_and_kept_up_to_date_from_then_on(corpus: Corpus) -> None:
     corpus.index()
     assert not corpus.contexts()
@@ -142,6 +143,7 @@ def test_a_superseded_document_takes_its_contexts_out_of_knowledge(corpus: Corpu
         assert chunks == set(kg.context().vectors["chunk"].keys)
 
 
+@pytest.mark.slow
 def test_everything_that_is_written_conforms_to_the_shapes(corpus: Corpus) -> None:
     corpus.settings["contextual_search.enabled"] = True
     corpus.index()
@@ -310,6 +312,7 @@ def test_a_server_ranks_the_chunks_anew(corpus: Corpus) -> None:
     assert "secret-key" not in str(call)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "reply",
     ["{}", '{"results": "no"}', '{"results": [{"index": 99, "relevance_score": 1}, 7]}', "[]"],
@@ -340,6 +343,7 @@ def test_logits_are_scores_too_and_what_is_not_ranked_comes_last(corpus: Corpus)
     assert all(0 <= c.score <= 1 for c in found.candidates)
 
 
+@pytest.mark.slow
 def test_what_is_ranked_too_low_is_left_out_and_named(corpus: Corpus) -> None:
     corpus.index()
     plain = corpus.retrieve("Amundsen left").candidates
@@ -386,6 +390,7 @@ def test_a_ranking_model_needs_a_name(corpus: Corpus) -> None:
         corpus.retrieve("Fram", **{"rerank.base_url": "http://127.0.0.1:9/v1"})
 
 
+@pytest.mark.slow
 def test_a_session_keeps_the_call_of_the_ranking(corpus: Corpus) -> None:
     corpus.index()
     with ScriptedServer() as server:
@@ -434,6 +439,7 @@ def test_a_ranking_by_a_reader_needs_one(corpus: Corpus) -> None:
         corpus.retrieve("Fram", **settings)
 
 
+@pytest.mark.slow
 def test_a_session_that_the_reader_ranked_replays_without_it(
     corpus: Corpus, tmp_path: Path
 ) -> None:

@@ -124,6 +124,7 @@ def test_neighbouring_sentences_are_evidence_whole(tmp_path):
     ]
 
 
+@pytest.mark.slow
 def test_knowledge_follows_from_what_stands_and_not_from_how_it_came(tmp_path):
     together, apart = Place(tmp_path / "together"), Place(tmp_path / "apart")
     together.index(nansen=NANSEN, amundsen=AMUNDSEN, scott=SCOTT)

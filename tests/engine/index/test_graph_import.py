@@ -113,6 +113,7 @@ def test_each_triple_is_an_edge_that_rests_on_its_line(graph, take):
     assert is_sound(graph)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("syntax", SYNTAXES, ids=lambda s: s.name)
 def test_every_syntax_says_the_same(graph, tmp_path, syntax):
     quads = [
@@ -214,6 +215,7 @@ def test_what_is_said_in_tgraphs_own_terms_is_left_out_and_counted(graph, take):
 # --- what is the same ---
 
 
+@pytest.mark.slow
 def test_same_as_makes_one_until_it_is_taken_back(graph, take, tmp_path):
     take(':a rdfs:label "Ada Lovelace" ; :born 1815 .\n:b rdfs:label "Ada" ; :wrote :notes .\n')
     assert not graph.merges()
@@ -263,6 +265,7 @@ def test_a_bad_line_of_n_triples_is_told_with_its_number(graph, take):
     assert len(quotes(graph, edge("7", "p", "q"))) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "opening", "closing"),
     [
@@ -331,6 +334,7 @@ def test_what_was_indexed_as_a_text_before_is_read_as_a_graph(graph, tmp_path):
     assert said(graph, "a", NamedNode(EX + "p"))
 
 
+@pytest.mark.slow
 def test_an_erased_graph_leaves_nothing(graph, take, tmp_path):
     take(':kept rdfs:label "Kept" .\n', "b.ttl")
     take(':hidden-person rdfs:label "Zebulon Quux" ; :secretLink :kept .\n')
@@ -368,6 +372,7 @@ PIECES = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(2))
 def test_whatever_happened_knowledge_follows_from_what_stands(graph, take, tmp_path, seed):
     draw = random.Random(seed)
@@ -426,6 +431,7 @@ def test_what_is_imported_is_in_traces_impact_and_why_not(example):
 # --- large graphs ---
 
 
+@pytest.mark.slow
 def test_a_large_first_graph_says_what_it_says_read_piece_by_piece(tmp_path, monkeypatch):
     path = tmp_path / "a.ttl"
     path.write_text(HEAD + "\n".join(PIECES * 2) + "\n:n :sailed :fram .\n")
@@ -543,6 +549,7 @@ def written(draw: st.DrawFn) -> str:
 PREFIXES = "@prefix : <http://e.org/> .\nPREFIX ex: <http://e.org/ex#>\n"
 
 
+@pytest.mark.slow
 @settings(max_examples=150, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(written(), min_size=1, max_size=4), st.booleans())
 def test_statement_by_statement_is_the_same_as_the_whole(texts, in_graph):

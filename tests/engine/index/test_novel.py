@@ -73,6 +73,7 @@ def test_answers_are_cited_to_code_points(
     assert tale.replay(answer.session).same
 
 
+@pytest.mark.slow
 def test_a_question_without_the_model_reads_the_same_graph(
     tale: KnowledgeGraph, tmp_path: Path
 ) -> None:

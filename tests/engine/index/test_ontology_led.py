@@ -397,6 +397,7 @@ LED = {
 }
 
 
+@pytest.mark.slow
 def test_knowledge_is_led_and_nothing_is_read_again(corpus: Sea) -> None:
     corpus.read()
     before, reads = corpus.knowledge(), corpus.reads
@@ -428,6 +429,7 @@ def test_knowledge_is_led_and_nothing_is_read_again(corpus: Sea) -> None:
     corpus.check()
 
 
+@pytest.mark.slow
 def test_strict_keeps_out_what_does_not_fit_and_loses_nothing(corpus: Sea) -> None:
     corpus.read()
     before = corpus.knowledge()
@@ -456,6 +458,7 @@ def test_strict_keeps_out_what_does_not_fit_and_loses_nothing(corpus: Sea) -> No
     assert corpus.knowledge() == before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("strict", [False, True])
 def test_the_order_of_documents_and_decisions_does_not_matter(tmp_path: Path, strict: bool) -> None:
     """Only to the model that reads: what was read before an ontology was there was read without."""
@@ -488,6 +491,7 @@ def test_a_new_version_takes_the_place_of_the_old(corpus: Sea) -> None:
         graph.remove_ontology("see", reason="No more.")
 
 
+@pytest.mark.slow
 def test_an_edge_follows_the_class_of_its_end(corpus: Sea, monkeypatch: Any) -> None:
     """More evidence of what an entity is may change what its edges mean."""
     corpus.read("rex")
@@ -499,6 +503,7 @@ def test_an_edge_follows_the_class_of_its_end(corpus: Sea, monkeypatch: Any) -> 
     corpus.check()
 
 
+@pytest.mark.slow
 def test_what_is_on_record_conforms_to_the_shapes(corpus: Sea) -> None:
     corpus.read("colin")
     corpus.add()
@@ -513,6 +518,7 @@ def test_what_is_on_record_conforms_to_the_shapes(corpus: Sea) -> None:
         assert len({q.subject for q in quads if q.object == v.tg("Ontology")}) == 2
 
 
+@pytest.mark.slow
 def test_an_erased_document_takes_nothing_of_the_ontology(corpus: Sea) -> None:
     corpus.read("colin", "anna")
     corpus.add(f"{SEA} # Colin built Fram.\n")
@@ -584,6 +590,7 @@ def test_of_a_large_ontology_a_prompt_shows_what_is_near() -> None:
     assert {"person", "vessel"} & {row.get("class") for row in rows}
 
 
+@pytest.mark.slow
 def test_who_reads_with_a_model_is_led_and_on_record(corpus: Sea) -> None:
     corpus.read("colin")
     added = corpus.add()
@@ -606,6 +613,7 @@ SHAPED = f"""{SEA}
 """
 
 
+@pytest.mark.slow
 def test_violations_are_listed_with_their_evidence(corpus: Sea, monkeypatch: Any) -> None:
     corpus.read()
     monkeypatch.setitem(READ, "Anna", ("ship", "Bergen", "town", "was born in"))
@@ -629,6 +637,7 @@ def test_violations_are_listed_with_their_evidence(corpus: Sea, monkeypatch: Any
             graph.audit("ontology", "odd")
 
 
+@pytest.mark.slow
 def test_shapes_of_others_read_no_file(corpus: Sea, tmp_path: Path) -> None:
     (tmp_path / "secret.ttl").write_text("<urn:a> <urn:b> 'secret' .")
     query = f"SELECT $this ?value FROM <file://{tmp_path}/secret.ttl> WHERE {{ ?s ?p ?value }}"
@@ -655,6 +664,7 @@ def test_an_audit_without_an_ontology_says_so(corpus: Sea) -> None:
 # --- without a model, at the terminal ---
 
 
+@pytest.mark.slow
 def test_the_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("sea.ttl").write_text(f"{SEA} <https://example.org/sea> owl:imports <urn:more> .")

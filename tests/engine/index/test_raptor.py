@@ -108,6 +108,7 @@ def test_what_lies_between_belongs_to_both() -> None:
     assert {row for cluster in found for row in cluster} == set(range(41))
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(40), deadline=None)
 @given(st.integers(1, 40), st.integers(0, 5), st.integers(1, 60))
 def test_everything_is_in_a_cluster_and_none_is_too_large(n: int, seed: int, size: int) -> None:
@@ -159,6 +160,7 @@ def test_unchanged_clusters_keep_their_summaries(tmp_path: Path) -> None:
     assert after.keys() & before.keys()
 
 
+@pytest.mark.slow
 def test_a_superseded_document_takes_its_summaries_out_of_knowledge(corpus: Corpus) -> None:
     corpus.index()
     before = corpus.tree()
@@ -173,6 +175,7 @@ def test_a_superseded_document_takes_its_summaries_out_of_knowledge(corpus: Corp
     assert members == chunks
 
 
+@pytest.mark.slow
 def test_the_tree_is_made_on_first_use_and_kept_up_to_date_from_then_on(corpus: Corpus) -> None:
     corpus.settings["raptor.enabled"] = False
     corpus.index()
@@ -194,6 +197,7 @@ def texts(corpus: Corpus) -> list[str]:
         return [summary_text(store, iri) for iri in standing_tree(store)]
 
 
+@pytest.mark.slow
 def test_everything_that_is_written_conforms_to_the_shapes(corpus: Corpus) -> None:
     corpus.index()
     corpus.index({"fram.md": ship("Fram II")})
@@ -366,6 +370,7 @@ def test_a_quoting_summary_rests_on_the_characters_that_it_quotes(corpus: Corpus
             assert place.via[0] == candidate.item.iri
 
 
+@pytest.mark.slow
 def test_an_answer_from_a_summary_leads_down_to_characters(tmp_path: Path) -> None:
     corpus = Corpus(tmp_path, ScriptedModel())
     corpus.index()
@@ -384,6 +389,7 @@ def test_an_answer_from_a_summary_leads_down_to_characters(tmp_path: Path) -> No
         assert {c.via for c in traced if c.via} == {c.via for c in cited}
 
 
+@pytest.mark.slow
 def test_a_selected_summary_does_not_select_what_it_was_made_from(tmp_path: Path) -> None:
     corpus = Corpus(tmp_path, raptor_search__max_context_tokens=500)
     corpus.index()
@@ -395,6 +401,7 @@ def test_a_selected_summary_does_not_select_what_it_was_made_from(tmp_path: Path
         assert kg.audit("shapes", session).rows == ()
 
 
+@pytest.mark.slow
 def test_filters_leave_the_summaries_that_rest_on_what_is_left(corpus: Corpus) -> None:
     corpus.index()
     ships = tgraph.Filters(documents=tuple(f"{name.lower()}.md" for name in SHIPS))

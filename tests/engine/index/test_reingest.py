@@ -98,6 +98,7 @@ def test_a_changed_file_supersedes(corpus: Corpus) -> None:
     assert "polonium" not in corpus.labels()
 
 
+@pytest.mark.slow
 def test_a_file_that_changes_back_makes_no_cycle(corpus: Corpus) -> None:
     corpus.index(a=ONE)
     first = corpus.hash()
@@ -164,6 +165,7 @@ def test_a_file_that_was_withdrawn_comes_back(corpus: Corpus) -> None:
     assert edges(corpus.root) == {"marie-curie discovered polonium"}
 
 
+@pytest.mark.slow
 def test_what_was_answered_before_a_file_changed_reads_as_before(corpus: Corpus) -> None:
     def trace() -> dict[str, Any]:
         with open_graph(corpus.root, create=False) as kg:
@@ -189,6 +191,7 @@ def test_what_was_answered_before_a_file_changed_reads_as_before(corpus: Corpus)
     assert trace() == before
 
 
+@pytest.mark.slow
 def test_a_document_is_read_under_the_last_path_that_it_had(corpus: Corpus) -> None:
     def paths() -> set[str]:
         with open_graph(corpus.root, create=False) as kg:
@@ -221,6 +224,7 @@ DOCUMENTS = {
 ORDERS = ["abcd", "dcba", "cadb", "bdac"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("at_once", [True, False])
 def test_the_order_of_the_files_does_not_matter(tmp_path: Path, order: str, at_once: bool) -> None:
@@ -236,6 +240,7 @@ def test_the_order_of_the_files_does_not_matter(tmp_path: Path, order: str, at_o
 AMBIGUOUS = "Walter Scott = Scott\nWalter Scott wrote Ivanhoe.\n"
 
 
+@pytest.mark.slow
 def test_an_alias_that_becomes_ambiguous_undoes_the_merge(tmp_path: Path) -> None:
     """An edge between two names of one entity is none while they are one, and comes back."""
     corpus, never = Corpus(tmp_path / "one"), Corpus(tmp_path / "two")

@@ -127,6 +127,7 @@ def test_each_sentence_traces_to_the_places_of_its_originals(corpus: Corpus) -> 
     assert len(calls) == corpus.calls
 
 
+@pytest.mark.slow
 def test_what_did_not_change_is_not_asked_again(corpus: Corpus) -> None:
     corpus.take_in(**TEXTS)
     made = corpus.rows("SELECT ?s { ?s a tg:DescriptionSummary } ORDER BY ?s")
@@ -143,6 +144,7 @@ def test_what_did_not_change_is_not_asked_again(corpus: Corpus) -> None:
     assert again == made, "what comes back has the summary that it had"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("order", ["abc", "cba", "bca"])
 def test_the_way_does_not_matter(tmp_path: Path, order: str) -> None:
     reference, other = Corpus(tmp_path / "one"), Corpus(tmp_path / "two")
@@ -156,6 +158,7 @@ def test_the_way_does_not_matter(tmp_path: Path, order: str) -> None:
     assert graphs[0] == graphs[1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "reply",
     ["No.", '{"sentences": [{"text": "It is gold.", "ids": ["99"]}]}', '{"sentences": [{"te'],
@@ -176,6 +179,7 @@ def test_a_bad_reply_costs_its_summary_and_is_tried_again_with_the_next_change(
     assert healed.described() == ["A Norwegian ship. A ship of 402 tons. She drifted."]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "fault",
     [

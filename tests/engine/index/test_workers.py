@@ -148,6 +148,7 @@ class Fragile:
         return Extraction(chunk.iri, (), ())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("alone", [EmbeddedExtractor(), FastExtractor()])
 def test_a_process_finds_what_is_found_here(alone: EmbeddedExtractor | FastExtractor) -> None:
     workers = Workers(ExecutorSettings(workers=2))
@@ -159,6 +160,7 @@ def test_a_process_finds_what_is_found_here(alone: EmbeddedExtractor | FastExtra
     assert any(each.relationships or each.sentences for each in found)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("deadly", [True, False])
 def test_what_a_process_cant_do_is_done_here(deadly: bool) -> None:
     workers = Workers(ExecutorSettings(workers=1))
@@ -208,6 +210,7 @@ def indexed(root: Path, documents: list[str], *options: str) -> tuple[Any, list[
         return knowledge(found.store), sorted(files)
 
 
+@pytest.mark.slow
 def test_a_graph_is_the_same_whoever_worked_on_it(
     tmp_path: Path, documents: list[str], cluster: Any
 ) -> None:
@@ -220,6 +223,7 @@ def test_a_graph_is_the_same_whoever_worked_on_it(
     assert len(alone[1]) > 5
 
 
+@pytest.mark.slow
 def test_a_worker_that_is_killed_changes_nothing(
     tmp_path: Path, documents: list[str], cluster: Any
 ) -> None:
@@ -243,6 +247,7 @@ def test_a_worker_that_is_killed_changes_nothing(
     assert alone[0]
 
 
+@pytest.mark.slow
 def test_no_reply_is_paid_for_twice_where_workers_do_not_see_the_graph(
     tmp_path: Path, documents: list[str], cluster: Any
 ) -> None:

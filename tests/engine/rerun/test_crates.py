@@ -113,6 +113,7 @@ PACKAGES = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PACKAGES)
 def test_a_package_is_checked_and_replayed_where_its_graph_is_not(home, name):
     found = check_package(home / f"{name}.zip")
@@ -123,6 +124,7 @@ def test_a_package_is_checked_and_replayed_where_its_graph_is_not(home, name):
     assert ("writing" in said(found, "Replay")) is ("context" not in name)
 
 
+@pytest.mark.slow
 def test_the_command_tells_each_check_and_verifies_the_signature(home, tmp_path):
     package, key = home / "model-graph.zip", home / "key.pub"
     shown = CliRunner().invoke(cli, ["verify-crate", str(package), "--public-key", str(key)])
@@ -229,6 +231,7 @@ FORGERIES: dict[str, tuple[Forgery, str]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FORGERIES)
 def test_what_is_forged_together_with_the_manifest_is_found_by_what_it_says(home, tmp_path, name):
     forge, check = FORGERIES[name]
@@ -241,6 +244,7 @@ def test_what_is_forged_together_with_the_manifest_is_found_by_what_it_says(home
     assert states(found)["Files"] == ("failed" if named_by_hash else "ok")
 
 
+@pytest.mark.slow
 def test_a_chain_made_anew_lacks_the_signature(home, tmp_path):
     files = files_of(home / "model-graph.zip")
     lines = files["record.nq"].splitlines(keepends=True)
@@ -302,6 +306,7 @@ def test_what_is_no_package_ends_in_a_sentence(home, tmp_path, name):
     assert "\n" not in str(error.value)
 
 
+@pytest.mark.slow
 def test_what_the_process_of_the_check_says_is_raised(tmp_path):
     (tmp_path / "e.zip").write_bytes(b"")
     with pytest.raises(StoreError, match="no evidence package"):
@@ -325,6 +330,7 @@ ODDER: dict[str, dict[str, bytes]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ODDER)
 def test_what_is_odd_in_a_package_is_a_finding(home, tmp_path, name):
     files = {**files_of(home / "model-graph.zip"), **ODDER[name]}
@@ -337,6 +343,7 @@ def test_what_is_odd_in_a_package_is_a_finding(home, tmp_path, name):
 # --- erasures -------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_session_whose_text_was_erased_is_checked_and_not_replayed(tmp_path):
     for name, text in TEXTS.items():
         (tmp_path / name).write_text(text)

@@ -99,6 +99,7 @@ def said(kg: tgraph.KnowledgeGraph, subject: str, name: str) -> list[str]:
 # --- answered and judged ---
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", [True, False])
 def test_questions_are_answered_judged_and_put_on_record(tmp_path, model):
     with opened(tmp_path, model=model) as kg:
@@ -126,6 +127,7 @@ def test_questions_are_answered_judged_and_put_on_record(tmp_path, model):
             assert kg.audit("shapes").passed
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("wanted", "steps"),
     [
@@ -259,6 +261,7 @@ def failing_on(word: str, error: Exception):
     return reply
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("step", ["extract_statements", "check_entailment"])
 def test_an_unusable_reply_costs_its_question(tmp_path, step):
     broken = failing_on("Nansen", ModelError("It is broken."))

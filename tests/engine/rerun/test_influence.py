@@ -177,6 +177,7 @@ def nearest(folder: Path, server: ScriptedServer, tmp_path_factory) -> list[int]
 # --- leave-one-out --------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_leaving_one_out_finds_exactly_what_was_planted(ship, nearest):
     made = ship([], 8)
     with made.open() as kg:
@@ -259,6 +260,7 @@ def test_a_reply_that_cannot_be_used_costs_its_ablation_alone(ship, nearest):
 # --- the surrogate --------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_beyond_twenty_items_the_surrogate_finds_what_was_planted(ship):
     planted = [3, 11, 19, 27]
     made = ship([fact(n) for n in planted], 40)
@@ -277,6 +279,7 @@ def test_beyond_twenty_items_the_surrogate_finds_what_was_planted(ship):
     assert found.random == 0.0
 
 
+@pytest.mark.slow
 def test_a_budget_holds_and_one_that_is_too_small_says_so(ship):
     made = ship([fact(5), fact(9)], 40)
     with made.open() as kg:
@@ -292,6 +295,7 @@ def test_a_budget_holds_and_one_that_is_too_small_says_so(ship):
 # --- noise ----------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("limit", [12, 40])
 def test_a_model_that_forgets_raises_the_floor_and_what_is_unrelated_is_not_shown(
     ship, nearest, limit
@@ -324,6 +328,7 @@ def test_a_model_that_forgets_raises_the_floor_and_what_is_unrelated_is_not_show
 # --- on record ------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_it_is_sealed_on_record_shown_and_deterministic(ship):
     made, ids = ship([fact(4), fact(8)], 30), count(1)
     clock = ticking_clock()
@@ -355,6 +360,7 @@ def test_it_is_sealed_on_record_shown_and_deterministic(ship):
         assert second.runs == found.runs
 
 
+@pytest.mark.slow
 def test_an_interrupted_analysis_goes_on_where_it_stopped(ship, nearest):
     made = ship([], 8)
     with made.open() as kg:
@@ -389,6 +395,7 @@ TEXT = (
 MODEL_MODES = [mode for mode in MODES if mode != "bypass"]
 
 
+@pytest.mark.slow
 def test_every_mode_can_be_measured(tmp_path):
     (tmp_path / "curie.md").write_text(TEXT)
     for way, modes in (("model", MODEL_MODES), ("embedded", ["graph", "global", "drift"])):
@@ -438,6 +445,7 @@ def test_where_there_is_nothing_to_measure_it_says_so(ship, nearest):
 # --- the command ----------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_the_command_says_the_price_first_and_prints_what_it_found(ship):
     made = ship([fact(4), fact(8)], 30)
     with made.open() as kg:

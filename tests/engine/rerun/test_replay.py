@@ -74,6 +74,7 @@ def graph(way, tmp_path_factory):
         yield kg
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", [*MODES, "auto"])
 def test_a_session_of_any_mode_replays_to_the_same_hash_without_a_call(graph, way, mode):
     if (mode, way) == ("bypass", "embedded"):
@@ -97,6 +98,7 @@ def test_what_the_model_was_not_asked_is_a_finding(graph, way):
     assert "No reply to this request of the step" in found.problem
 
 
+@pytest.mark.slow
 def test_any_change_of_a_recorded_reply_changes_the_hash(graph, way):
     answer = graph.ask(QUESTION, "graph", history=[])
     as_recorded = replaying(graph, answer.session, list)
@@ -149,6 +151,7 @@ def test_a_session_replays_with_its_own_parameters(graph, tmp_path):
     assert graph.replay(answer.session).same
 
 
+@pytest.mark.slow
 def test_a_question_with_filters_replays(graph):
     for documents in (("curie.md",), ("oslo.txt", "curie.md")):
         filters = Filters(documents=documents)
@@ -245,6 +248,7 @@ def test_a_live_replay_shows_what_another_model_says(graph, way, tmp_path):
     assert "+It is not known." in comparison.answer
 
 
+@pytest.mark.slow
 def test_every_mode_replays_alike_after_documents_came_changed_and_went(graph, way, tmp_path):
     modes = [mode for mode in MODES if (mode, way) != ("bypass", "embedded")]
     sessions = {mode: graph.ask(QUESTION, mode, history=[]).session for mode in modes}
@@ -285,6 +289,7 @@ def test_without_the_vectors_of_then_recorded_candidates_stand_in(graph, way, mo
     assert not refused.same
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not MiniLMEmbedder.is_installed(), reason="needs the extra local")
 def test_with_the_embedding_model_of_now_replays_are_alike_after_documents_changed(tmp_path):
     source = EXAMPLES / "antarctica"

@@ -289,6 +289,7 @@ def test_what_an_extraction_made_up_is_lost_there(tmp_path):
         assert sentence.lost.item.startswith("urn:trustgraph:evidence:")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "wrong", ["in 1950", "in Moscow", "with Niels Bohr", "at the Sorbonne 1911"]
 )
@@ -413,6 +414,7 @@ def test_a_later_verification_is_what_the_trace_shows(folder):
         assert {s.verdict for s in after.sentences} == {"unsupported"}
 
 
+@pytest.mark.slow
 def test_the_way_back_reads_what_the_session_read_and_after_an_erasure_says_so(folder):
     false = "Marie Curie discovered Polonium in Moscow."
     other = folder / "other.txt"
@@ -441,6 +443,7 @@ def test_a_session_without_an_answer_can_not_be_verified(graph):
             graph.verify(answer.session)
 
 
+@pytest.mark.slow
 def test_the_command_ends_with_4_where_support_is_missing(folder):
     for said, code in (("Marie Curie loved Paris.", 0), ("Niels Bohr sailed in 1950.", 4)):
         with opened(folder, {"synthesise_answer": saying(said)}) as kg:
@@ -468,6 +471,7 @@ def read_by(folder: Path, *, support: bool, **settings: object):
     return tgraph.open(folder / "graph", parts=parts)
 
 
+@pytest.mark.slow
 def test_without_a_model_the_reader_verifies_and_its_calls_are_on_record(folder):
     with opened(
         folder, {"synthesise_answer": saying("Polonium was found by Curie in 1898.")}

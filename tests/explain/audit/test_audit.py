@@ -124,6 +124,7 @@ def test_models_and_prompts_are_named_with_their_hashes(graph):
     assert {row["kind"] for row in found} >= {"Software", "LanguageModel"}
 
 
+@pytest.mark.slow
 def test_every_session_has_the_shape_and_a_bent_one_is_caught(graph, answers):
     assert graph.audit("shapes").passed
     catalogue = collection_iri("explainability")

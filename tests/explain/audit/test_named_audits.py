@@ -494,6 +494,7 @@ def test_what_tgraph_records_violates_nothing(graph, family):
     assert rows(graph, f"prov-{family}") == []
 
 
+@pytest.mark.slow
 def test_a_bent_verification_does_not_have_the_shape(graph, spoilt):
     assert rows(graph, "shapes") == []
     verdicts = v.tg("verdict")
@@ -515,6 +516,7 @@ def test_a_bent_verification_does_not_have_the_shape(graph, spoilt):
 # --- all of them ----------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_the_reference_of_audits_is_current_and_shows_something_for_each(graph, tmp_path):
     page = (REPOSITORY / "docs/reference/audits.md").read_text("utf-8")
     with MADE["spoilt"](tmp_path) as wrong:

@@ -145,6 +145,7 @@ def of_prov(*names: str) -> set[NamedNode]:
     return {v.prov(name) for name in names}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_prov_json_and_prov_xml_say_what_the_rdf_says(records, name):
     kg, iris = records
@@ -363,6 +364,7 @@ def by_rdflib(data: bytes, format: str) -> set[str]:
     return {str(quad[0]) for quad in quads if isinstance(quad[0], URIRef)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_every_format_of_every_record_is_read_by_another_library(records, name):
     kg, iris = records

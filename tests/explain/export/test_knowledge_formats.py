@@ -74,6 +74,7 @@ def written(graph: tgraph.KnowledgeGraph, name: str, **how: bool) -> bytes:
     return out.getvalue()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "sources"),
     [*product(("trig", "turtle", "nquads"), (False, True)), ("graphml", False)],

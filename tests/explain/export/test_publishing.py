@@ -75,6 +75,7 @@ def quads(store: Store) -> set[Quad]:
     return {quad for quad in store.match() if quad.graph_name != CURSOR}
 
 
+@pytest.mark.slow
 def test_everything_is_there_and_once_more_changes_nothing(
     graph: KnowledgeGraph, empty: SparqlEndpoint, tmp_path: Path
 ) -> None:
@@ -257,6 +258,7 @@ def published(
             yield kg, there, model
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", MODES)
 def test_questions_may_read_an_endpoint(
     published: tuple[KnowledgeGraph, KnowledgeGraph, bool], mode: str
@@ -291,6 +293,7 @@ def test_what_filters_leave_is_read_in_the_folder(
         assert len(asked) <= 2
 
 
+@pytest.mark.slow
 def test_an_endpoint_is_read_only_while_it_has_the_same_knowledge(
     graph: KnowledgeGraph, empty: SparqlEndpoint, tmp_path: Path
 ) -> None:
@@ -392,6 +395,7 @@ def answering(*answers: Answer) -> Iterator[tuple[SparqlEndpoint, list[dict[str,
         server.shutdown()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("answer", "why"),
     [
@@ -415,6 +419,7 @@ def test_a_bad_answer_is_a_clear_error(answer: Answer, why: str) -> None:
         list(SparqlStore(endpoint).match())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
 def test_nothing_goes_where_a_redirect_leads(status: int) -> None:
     with answering(_NONE) as (elsewhere, came):

@@ -129,6 +129,7 @@ def test_a_text_that_was_altered_is_not_answered_from(copied):
             graph.ask(QUESTION, "basic", history=[])
 
 
+@pytest.mark.slow
 def test_single_changes_are_refused_or_found(tmp_path):
     counts: Counter[str] = Counter()
     for way, change, what, quad in trials(make_small(tmp_path), 36, 14):

@@ -125,6 +125,7 @@ def catalogue_quads(memory: Memory) -> int:
     return sum(quad.graph_name == NamedNode(CATALOGUE) for quad in memory.quads)
 
 
+@pytest.mark.slow
 def test_every_quad_that_is_taken_away_is_missed(memory):
     store = OxigraphStore.memory(memory.quads)
     for quad in memory.quads:
@@ -135,6 +136,7 @@ def test_every_quad_that_is_taken_away_is_missed(memory):
         store.extend([quad])
 
 
+@pytest.mark.slow
 def test_every_quad_that_is_altered_is_noticed(memory):
     store = OxigraphStore.memory(memory.quads)
     for number, quad in enumerate(memory.quads):
@@ -149,6 +151,7 @@ def test_every_quad_that_is_altered_is_noticed(memory):
         store.extend([quad])
 
 
+@pytest.mark.slow
 def test_a_quad_more_is_noticed_in_every_graph_and_about_everything(memory):
     store = OxigraphStore.memory(memory.quads)
     present = set(memory.quads)
@@ -232,6 +235,7 @@ def test_entries_that_changed_places_are_named(memory):
     assert f"reordered entry {two.value}" in found
 
 
+@pytest.mark.slow
 def test_each_text_of_the_librarian_is_missed_and_its_changes_are_seen(memory, copied):
     librarian = Librarian(copied / "collections" / "default" / "librarian")
     store = OxigraphStore.memory(memory.quads)

@@ -123,6 +123,7 @@ def test_a_list_of_sessions_is_shown_harmless(graph):
     assert sessions[0].question not in checked(sessions[1:])
 
 
+@pytest.mark.slow
 def test_every_value_that_a_notebook_shows_has_a_macro_of_its_name():
     shown = {
         node.name

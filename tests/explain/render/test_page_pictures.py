@@ -99,6 +99,7 @@ def test_characters_of_a_line_share_a_box() -> None:
 LABELS = st.text(st.characters(codec="utf-8"), min_size=1, max_size=30)
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(st.integers(0, 12), LABELS, st.integers(0, 12)), max_size=25))
 def test_no_two_things_lie_on_one_another(ties: list[tuple[int, str, int]]) -> None:
     graph = NodeLinkGraph()

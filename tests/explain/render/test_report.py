@@ -73,6 +73,7 @@ def read(text: str) -> Reader:
     return reader
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", [mode for mode in MODES if mode != "bypass"])
 def test_a_report_shows_the_answer_and_carries_the_record(graph, mode):
     answer = graph.ask(QUESTION, mode, history=[])

@@ -237,6 +237,7 @@ def test_asking_why_not_asks_no_model_and_records_nothing(folder):
         assert (len(model.requests), len(graph.sessions())) == (calls, sessions)
 
 
+@pytest.mark.slow
 def test_every_citation_and_selection_of_each_mode_is_accounted_for(folder):
     """Whatever a session used is used, and whatever it only selected is not used."""
     numbers = count()

@@ -136,6 +136,7 @@ def test_local_search_considers_so_many_chunks(asking: Asking) -> None:
     ]
 
 
+@pytest.mark.slow
 def test_local_search_considers_so_many_reports(asking: Asking) -> None:
     wide = {
         "local_search.top_k_entities": 200,
@@ -218,6 +219,7 @@ def test_a_walk_starts_from_so_many_edges_that_the_model_did_not_refuse(asking: 
 # --- lightrag -------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("limit", "value"),
     [("chunk_top_k", 2), ("related_chunk_number", 2), ("max_entity_tokens", 1)],

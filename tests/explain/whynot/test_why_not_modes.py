@@ -120,6 +120,7 @@ def chunks(items: tuple[TraceItem, ...]) -> list[TraceItem]:
 # --- what retrieves chunks ------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", BY_CHUNK)
 def test_used_and_not_used(asking: Asking, mode: str) -> None:
     replies = {"synthesise_answer": citing("chunk")}
@@ -132,6 +133,7 @@ def test_used_and_not_used(asking: Asking, mode: str) -> None:
     assert causes[places.index(cited.pop())] == "used"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", BY_CHUNK)
 def test_a_fact_is_used_where_the_sentence_that_states_it_is_cited(
     asking: Asking, mode: str
@@ -164,6 +166,7 @@ def test_over_the_budget_is_not_selected_with_that_reason(asking: Asking, mode: 
         assert found.rank == item.rank
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", LIMITS)
 def test_beyond_the_limit_with_the_rank_that_it_has_without(asking: Asking, mode: str) -> None:
     setting, name = LIMITS[mode]
@@ -227,6 +230,7 @@ def test_what_a_selected_summary_speaks_of_was_selected(asking: Asking) -> None:
             assert any(item.kind in ("summary", "chunk") for item in found.items)
 
 
+@pytest.mark.slow
 def test_a_traversal_is_cut_until_it_follows_enough(asking: Asking) -> None:
     """With each limit below the one at which the chunk is retrieved, that limit is the cause."""
     causes = []
@@ -288,6 +292,7 @@ def test_keywords_used_and_not_used(asking: Asking, mode: str) -> None:
     assert asking.why(mode, "penicillin").cause == "not-in-corpus"
 
 
+@pytest.mark.slow
 def test_reports_used_not_selected_and_rated_too_low(asking: Asking) -> None:
     trace, _ = asking.ask("global")
     points = [point for batch in trace.batches for point in batch.points]
@@ -335,6 +340,7 @@ def test_a_follow_up_that_was_not_asked_is_the_limit(asking: Asking) -> None:
     assert follow_up.reason in found.reason
 
 
+@pytest.mark.slow
 def test_ranks_are_those_of_the_knowledge_that_was_asked(asking: Asking, tmp_path: Path) -> None:
     later = Asking(Path(shutil.copytree(asking.folder, tmp_path / "copy")))
     few = {**ALL_ALIKE, "raptor_search.k": 1, "raptor_search.top_k": 1, "contextual_search.k": 1}
@@ -355,6 +361,7 @@ def test_ranks_are_those_of_the_knowledge_that_was_asked(asking: Asking, tmp_pat
     assert all("changed since" in note for f in found for note in f.notes)
 
 
+@pytest.mark.slow
 def test_edges_that_lead_out_come_with_their_rank(tmp_path: Path) -> None:
     """One entity with more chunks than local search looks at, so that edges alone carry some."""
     for number in range(45):
@@ -376,6 +383,7 @@ def test_edges_that_lead_out_come_with_their_rank(tmp_path: Path) -> None:
         assert each.rank == edges.index(each.expected) + 1 - among
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", ["graph", "local", *BY_CHUNK, "lightrag-local"])
 def test_the_filter_that_kept_it_out_is_named(asking: Asking, mode: str) -> None:
     filters = Filters(documents=("fram.md", "gauss.md"), until="2100")
@@ -396,6 +404,7 @@ def test_nothing_is_linked_where_nothing_is_retrieved(asking: Asking) -> None:
     assert asking.why("bypass", "Fram").cause == "not-linked"
 
 
+@pytest.mark.slow
 def test_local_search_cuts_entities_by_their_likeness(asking: Asking) -> None:
     few = {"local_search.top_k_entities": 1, "local_search.top_k_relationships": 0}
     wide, _ = asking.ask("local", **{"local_search.top_k_entities": 100})

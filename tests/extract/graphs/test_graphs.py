@@ -100,6 +100,7 @@ def test_again_is_no_change(indexed: Path) -> None:
         assert graph.knowledge_hash() == before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("first", [True, False], ids=["after the graph", "before the graph"])
 def test_given_communities_stand_while_the_graph_stands_alone(tmp_path: Path, first: bool) -> None:
     """The order of what came makes no difference."""
@@ -265,6 +266,7 @@ def test_trustgraphs_subgraphs_are_sources(tmp_path: Path, holds: str) -> None:
 # --- a real index ---
 
 
+@pytest.mark.slow
 def test_operation_dulce(tmp_path: Path) -> None:
     """All of a real index is there, and questions are cited to its text units."""
     from pyarrow import parquet

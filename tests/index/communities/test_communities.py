@@ -151,6 +151,7 @@ def test_the_order_of_the_input_does_not_matter(facts: list[Fact], random: Rando
     assert Clustered(knowledge_of(unique)).knowledge() == one.knowledge()
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(60), deadline=None)
 @given(st.lists(FACTS, min_size=2, max_size=4))
 def test_the_way_does_not_matter_and_what_did_not_change_is_left_alone(versions) -> None:

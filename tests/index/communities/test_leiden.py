@@ -45,6 +45,7 @@ def by_level(groups: list[Group], level: int) -> list[tuple[int, ...]]:
     return [group.nodes for group in groups if group.level == level]
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(60), deadline=None)
 @given(
     st.integers(2, 60),
@@ -104,6 +105,7 @@ def test_a_higher_resolution_makes_smaller_groups() -> None:
         assert counts == sorted(set(counts)), quality
 
 
+@pytest.mark.slow
 def test_the_division_is_as_good_as_leidenalgs() -> None:
     """Two implementations of the algorithm come to the same modularity, within a hundredth."""
     for seed in range(5):

@@ -75,6 +75,7 @@ def made(state: State) -> ReportTable:
     return ReportTable.of(state[0].values(), state[1])
 
 
+@pytest.mark.slow
 @given(states())
 def test_what_was_put_in_is_read_again(state: State) -> None:
     communities, told = state
@@ -92,6 +93,7 @@ def test_what_was_put_in_is_read_again(state: State) -> None:
         assert found == sorted(inside.values())
 
 
+@pytest.mark.slow
 @given(states())
 def test_rows_are_those_of_the_whole(state: State) -> None:
     communities, told = state
@@ -115,6 +117,7 @@ def inside_of(communities: Iterable[Community]) -> dict[str, list[str]]:
     return {entity: sorted(own) for entity, own in found.items()}
 
 
+@pytest.mark.slow
 @given(states(), states(), st.data())
 def test_a_changed_table_is_one_of_everything(
     before: State, after: State, data: st.DataObject
@@ -141,6 +144,7 @@ def test_a_changed_table_is_one_of_everything(
         assert everything(old) == was
 
 
+@pytest.mark.slow
 @given(states(), st.data())
 def test_what_is_saved_is_read_again(
     tmp_path_factory: pytest.TempPathFactory, state: State, data: st.DataObject

@@ -310,6 +310,7 @@ SMALL = IvfParameters(size=2, probed=3, threshold=4)
 WITHOUT_LISTS = IvfParameters(threshold=10_000)
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(60), deadline=None)
 @given(
     st.lists(st.tuples(st.integers(0, 45), st.integers(0, 6)), max_size=12),

@@ -22,6 +22,7 @@ def constants(path: Path) -> set[str]:
     return {n.value for n in nodes if isinstance(n, ast.Constant) and isinstance(n.value, str)}
 
 
+@pytest.mark.slow
 def test_no_other_module_has_the_name_of_a_mode():
     named = MODES.keys() - WORDS
     modes = PACKAGE / "retrieve/modes"

@@ -26,6 +26,8 @@ from tgraph.settings import load_settings
 from tgraph.testing import HashingEmbedder
 from tgraph.vocabulary import entity_iri
 
+pytestmark = pytest.mark.slow
+
 EDGES = 700
 QUESTION = "In which town did Marcus Varro open the observatory?"
 RIGHT = (
