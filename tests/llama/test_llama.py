@@ -19,7 +19,6 @@ import tgraph
 from tgraph import vocabulary as v
 from tgraph.errors import ModelError
 
-
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(

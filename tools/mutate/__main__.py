@@ -45,7 +45,8 @@ from tools.mutate.operators import Mutant, chosen
 TREE = Path(__file__).resolve().parents[2]
 TABLE = Path(__file__).with_name("mutants.toml")
 PYTEST = [
-    *("-x", "-q", "-p", "no:cacheprovider", "-n", "0", "--hypothesis-profile", "unshrunk"),
+    *("-x", "-q", "-m", "", "-n", "0", "-p", "no:cacheprovider"),
+    *("--hypothesis-profile", "unshrunk"),
     *(
         "-W",
         "ignore::pytest.PytestAssertRewriteWarning",
