@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
+from tgraph.index.vectors.inverted_list_store import build_vectors, open_vectors
 from tgraph.index.vectors.inverted_lists import IvfParameters
-from tgraph.index.vectors.vector_index import VectorSet, build, load
+from tgraph.index.vectors.vector_set import VectorSet
 from tgraph.model import Agent
 from tgraph.models.base import CallSink, no_sink
 
@@ -67,10 +68,10 @@ def row(count: int, folder: Path) -> list[str]:
     centres = random.standard_normal(shape, dtype=np.float32)
     data, queries = clustered(count, centres, 1), clustered(QUERIES, centres, 2)
     items = [(f"urn:{i:07}", str(i)) for i in range(count)]
-    built, build_s = cpu(lambda: build("entity", items, Table(data)))
+    built, build_s = cpu(lambda: build_vectors("entity", items, Table(data)))
     _, save_s = cpu(lambda: built.save(folder, 1))
     size = sum(path.stat().st_size for path in folder.iterdir())
-    opened, load_s = cpu(lambda: load(folder, "entity", generation=1))
+    opened, load_s = cpu(lambda: open_vectors(folder, "entity", generation=1))
     _, first_s = cpu(lambda: opened.search(queries[:1], K))
     found, query_s = cpu(lambda: opened.search(queries, K))
     allowed = {iri for iri, _ in items[:: max(1, count // 100)]}

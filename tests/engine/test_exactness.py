@@ -43,8 +43,8 @@ from tgraph.engine.components import Components
 from tgraph.engine.graph import KnowledgeGraph
 from tgraph.index.entity_network import load_network, read_network
 from tgraph.index.reports.report_table import ReportTable, load_reports, stored_reports
+from tgraph.index.vectors.inverted_list_store import open_vectors
 from tgraph.index.vectors.items import KINDS
-from tgraph.index.vectors.vector_index import load
 from tgraph.models.base import ChatRequest
 from tgraph.retrieve.candidates import cost_of
 from tgraph.retrieve.reports import item_of
@@ -128,7 +128,7 @@ def exact(graph: KnowledgeGraph) -> Exact:
     }
     folder = graph._opened.folder
     for kind in KINDS:
-        vectors = load(folder.vectors, kind)
+        vectors = open_vectors(folder.vectors, kind)
         rows = vectors.vectors_of(slice(None))
         lines = zip(vectors.owners.tolist(), vectors.hashes, rows, strict=True)
         found[f"{kind} vectors"] = frozenset(

@@ -29,7 +29,7 @@ from tgraph.index.lookup_table import (
 )
 from tgraph.index.sources import Texts, standing_documents
 from tgraph.index.tabulation import tabulate
-from tgraph.index.vectors.vector_index import load
+from tgraph.index.vectors.inverted_list_store import open_vectors
 from tgraph.librarian import Librarian
 from tgraph.model import Evidence
 from tgraph.retrieve.search.network import (
@@ -250,7 +250,7 @@ def test_what_is_put_for_changed_keys_is_what_is_made_of_all(
 ) -> None:
     with snapshot(added_states[change]) as found:
         librarian = Librarian(collection(added_states[change]).librarian)
-        vectors = {kind: load(found.vectors, kind) for kind in ("entity", "edge", "chunk")}
+        vectors = {kind: open_vectors(found.vectors, kind) for kind in ("entity", "edge", "chunk")}
         added = load_table(found.vectors, found.pointer.generation)
         assert added is not None
         assert (added.newer is None) == (change in ("indexed", "purged"))

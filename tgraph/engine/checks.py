@@ -20,7 +20,7 @@ from tgraph.errors import DamagedStoreError, StoreError, TgraphError, UsageError
 from tgraph.explain.audit.named_audits import INTEGRITY, AuditResult
 from tgraph.explain.integrity.check import Integrity, check_integrity
 from tgraph.index.vectors.items import KINDS
-from tgraph.index.vectors.vector_index import load as load_vectors
+from tgraph.index.vectors.stores import vector_store
 from tgraph.librarian import Librarian
 from tgraph.record.chain import Head
 from tgraph.record.signing import PublicKey, load_public_key
@@ -286,7 +286,7 @@ def _vectors(
         return
     for kind in KINDS:
         try:
-            vectors = load_vectors(
+            vectors = vector_store().open_vectors(
                 snapshot.vectors,
                 kind,
                 generation=snapshot.pointer.generation,

@@ -20,7 +20,7 @@ from pydantic import BaseModel
 from tgraph.engine.checks import HealthFinding
 from tgraph.errors import EndpointError, ModelError, TgraphError
 from tgraph.index.vectors.items import KINDS
-from tgraph.index.vectors.vector_index import load as load_vectors
+from tgraph.index.vectors.stores import vector_store
 from tgraph.models.base import Call, ChatReply, ChatRequest
 from tgraph.models.client import member
 from tgraph.models.endpoint import OPENAI_URL, Endpoint
@@ -590,6 +590,6 @@ def _stored_sizes(root: Path | None, settings: Settings) -> dict[str, int]:
         with closing(snapshot):
             for kind in KINDS:
                 with suppress(TgraphError):
-                    vectors = load_vectors(snapshot.vectors, kind)
+                    vectors = vector_store().open_vectors(snapshot.vectors, kind)
                     sizes |= {kind: vectors.dimension} if len(vectors) else {}
     return sizes

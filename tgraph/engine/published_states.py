@@ -13,13 +13,15 @@ from typing import TYPE_CHECKING, Protocol
 
 from tgraph.engine.progress import OnMessage, OnProgress, Progress, Watching
 from tgraph.errors import NothingIndexedError, StoreError
+from tgraph.index.data_files import DamagedIndexError
 from tgraph.index.evidence import left_out, stored_evidence
 from tgraph.index.lookup_table import LookupTable, load_table
 from tgraph.index.reports.report_table import ReportTable, load_reports
 from tgraph.index.sources import KeptPages, Texts
 from tgraph.index.sqlite_files import LazyTable
+from tgraph.index.vectors.base import StaleIndexError, VectorIndex
 from tgraph.index.vectors.items import KINDS, PLURALS
-from tgraph.index.vectors.vector_index import DamagedIndexError, StaleIndexError, VectorSet, load
+from tgraph.index.vectors.stores import vector_store
 from tgraph.models.base import Embedder
 from tgraph.record.ledger import Ledger
 from tgraph.retrieve.base import Context
@@ -93,29 +95,31 @@ class Leases:
 
 
 @dataclass(eq=False)
-class LazyVectors(Mapping[str, VectorSet]):
+class LazyVectors(Mapping[str, VectorIndex]):
     """The vector sets below a folder by kind. ``repair`` is told what is wrong with one and gives
     a set that fits."""
 
     folder: Path
     generation: int
     embedder: Embedder
-    repair: Callable[[str, str], VectorSet]
+    repair: Callable[[str, str], VectorIndex]
 
     def __post_init__(self) -> None:
-        self._sets: dict[str, VectorSet] = {}
+        self._sets: dict[str, VectorIndex] = {}
         self._loading = threading.Lock()
 
-    def __getitem__(self, kind: str) -> VectorSet:
+    def __getitem__(self, kind: str) -> VectorIndex:
         with self._loading:
             if kind not in self._sets:
                 self._sets[kind] = self._loaded(kind)
             return self._sets[kind]
 
-    def _loaded(self, kind: str) -> VectorSet:
+    def _loaded(self, kind: str) -> VectorIndex:
         agent = self.embedder.agent
         try:
-            return load(self.folder, kind, generation=self.generation, agent=agent)
+            return vector_store().open_vectors(
+                self.folder, kind, generation=self.generation, agent=agent
+            )
         except (StaleIndexError, DamagedIndexError) as error:
             return self.repair(kind, error.message)
 
@@ -341,10 +345,11 @@ class PublishedStates:
             self._warned.add(message)
             self._message(message)
 
-    def _rebuild_vectors(self, store: Store, generation: int, kind: str, problem: str) -> VectorSet:
+    def _rebuild_vectors(
+        self, store: Store, generation: int, kind: str, problem: str
+    ) -> VectorIndex:
         """Vectors are derived: where they don't fit they are made again, and kept if possible."""
         from tgraph.index.vectors.items import items_of
-        from tgraph.index.vectors.vector_index import build
 
         librarian = self._ledger.librarian
         with self._watching() as (progress, message):
@@ -353,7 +358,7 @@ class PublishedStates:
             items = items_of(kind, store, librarian, places)
             message(f"The {kind} vectors are rebuilt: {problem}")
             shown = partial(_embedding, progress, kind)
-            vectors = build(kind, items, self._embedder(), progress=shown)
+            vectors = vector_store().build_vectors(kind, items, self._embedder(), progress=shown)
         try:
             with self._ledger.open(timeout=FOLD_PATIENCE) as (newest, _):
                 if self._ledger.generation(newest) == generation:

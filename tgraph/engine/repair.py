@@ -26,8 +26,9 @@ from tgraph.index.lookup_table import load_table
 from tgraph.index.reports.report_table import load_reports, stored_reports
 from tgraph.index.sources import Texts
 from tgraph.index.tabulation import tabulate
+from tgraph.index.vectors.base import VectorIndex
 from tgraph.index.vectors.items import KINDS, items_of
-from tgraph.index.vectors.vector_index import VectorSet, build, load
+from tgraph.index.vectors.stores import vector_store
 from tgraph.models.reply_cache import CacheFolder
 from tgraph.store.files import disk_errors, exclusive, sync_folder
 from tgraph.store.folder import CollectionFolder
@@ -170,12 +171,12 @@ def _mend_vectors(
         return
     for kind in KINDS:
         try:
-            vectors = load(folder, kind, generation=generation, agent=agent)
+            vectors = vector_store().open_vectors(folder, kind, generation=generation, agent=agent)
             yield HealthFinding("ok", f"{kind} vectors", f"{len(vectors):,}")
         except StoreError as error:
             shown = partial(_embedding, progress, kind)
             items = items_of(kind, store, opened.librarian)
-            vectors = build(kind, items, embedder, progress=shown)
+            vectors = vector_store().build_vectors(kind, items, embedder, progress=shown)
             vectors.save(folder, generation)
             detail = f"{error.message} {len(vectors):,} were made anew"
             yield HealthFinding("mended", f"{kind} vectors", detail)
@@ -191,9 +192,11 @@ def _mend_lookups(opened: OpenCollection, store: OxigraphStore, generation: int)
     if table is not None:
         table.close()
         return HealthFinding("ok", "look-ups", "whole")
-    vectors: dict[str, VectorSet] = {}
+    vectors: dict[str, VectorIndex] = {}
     with suppress(StoreError):
-        vectors = {kind: load(folder, kind, generation=generation) for kind in KINDS}
+        vectors = {
+            kind: vector_store().open_vectors(folder, kind, generation=generation) for kind in KINDS
+        }
     with closing(tables_of(store, opened.librarian, vectors)) as table:
         table.save(folder, generation)
     return HealthFinding("mended", "look-ups", "made anew of the store")

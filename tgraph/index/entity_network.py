@@ -34,9 +34,8 @@ from tgraph.index.communities.communities import (
 from tgraph.index.communities.partition import DEFAULT_CUTTING, Cutting, Partition, partition
 from tgraph.index.data_files import DataFile, write_data
 from tgraph.index.standing_knowledge import value
-from tgraph.index.vectors.files import open_array
-from tgraph.index.vectors.inverted_lists import ranges
-from tgraph.index.vectors.vector_set import Keys, array_writer
+from tgraph.index.vectors.files import array_writer, open_array
+from tgraph.index.vectors.keys import Keys, ranges
 from tgraph.store.base import Store
 from tgraph.store.files import disk_errors, read_json, write_json
 

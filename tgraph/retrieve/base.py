@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from numpy import float32
     from numpy.typing import NDArray
 
-    from tgraph.index.vectors.vector_index import VectorSet
+    from tgraph.index.vectors.base import VectorIndex
 
 
 CacheKey = TypeVar("CacheKey")
@@ -158,7 +158,7 @@ class Context:
 
     store: Store
     texts: Texts
-    vectors: Mapping[str, VectorSet]
+    vectors: Mapping[str, VectorIndex]
     embedder: Embedder
     settings: Settings
     reader: Reader | None = None

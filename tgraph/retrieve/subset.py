@@ -18,6 +18,7 @@ from tgraph.index.reports.report import evidence as ways_of
 from tgraph.index.sources import derived
 from tgraph.index.summary_tree import standing_tree, ways_down
 from tgraph.index.vectors.items import KINDS, items_of
+from tgraph.index.vectors.stores import vector_store
 from tgraph.rendering import many
 from tgraph.retrieve.base import Context
 from tgraph.retrieve.filters import (
@@ -32,7 +33,7 @@ from tgraph.store.base import Store, text_of
 from tgraph.store.oxigraph import OxigraphStore
 
 if TYPE_CHECKING:
-    from tgraph.index.vectors.vector_index import VectorSet
+    from tgraph.index.vectors.base import VectorIndex
 
 
 _DERIVED = v.prov("wasDerivedFrom")
@@ -408,24 +409,23 @@ def _narrow(context: Context, filters: Filters) -> Context:
     )
 
 
-class NarrowedVectors(Mapping[str, "VectorSet"]):
+class NarrowedVectors(Mapping[str, "VectorIndex"]):
     """The vectors of what a narrowed store holds, taken from those of the whole state."""
 
     def __init__(self, whole: Context, store: Store) -> None:
         self._whole = whole
         self._store = store
-        self._sets: dict[str, VectorSet] = {}
+        self._sets: dict[str, VectorIndex] = {}
 
-    def __getitem__(self, kind: str) -> VectorSet:
+    def __getitem__(self, kind: str) -> VectorIndex:
         if kind not in self._sets:
-            from tgraph.index.vectors.vector_index import build
-
             whole = self._whole.vectors[kind]
             texts = self._whole.texts.over(self._store)
             places = stored_evidence(self._store, texts, self._whole.doubt)
             items = items_of(kind, self._store, texts.librarian, places)
-            exact = replace(whole.parameters, threshold=2**62)
-            self._sets[kind] = build(kind, items, self._whole.embedder, whole, parameters=exact)
+            self._sets[kind] = vector_store().build_vectors(
+                kind, items, self._whole.embedder, whole, exact=True
+            )
         return self._sets[kind]
 
     def __iter__(self) -> Iterator[str]:

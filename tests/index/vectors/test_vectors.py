@@ -17,17 +17,13 @@ from hypothesis import strategies as st
 
 from tests.support.examples import examples
 from tgraph.errors import StoreError, UsageError
+from tgraph.index.data_files import DamagedIndexError
 from tgraph.index.vectors import files
+from tgraph.index.vectors.base import StaleIndexError
+from tgraph.index.vectors.inverted_list_store import build_vectors, open_vectors, revise_vectors
 from tgraph.index.vectors.inverted_lists import InvertedLists, IvfParameters
-from tgraph.index.vectors.vector_index import (
-    DamagedIndexError,
-    StaleIndexError,
-    VectorSet,
-    build,
-    load,
-    revise,
-)
-from tgraph.index.vectors.vector_set import Keys
+from tgraph.index.vectors.keys import Keys
+from tgraph.index.vectors.vector_set import VectorSet
 from tgraph.model import Agent
 from tgraph.models.hashing import HashingEmbedder
 
@@ -60,7 +56,7 @@ ITEMS = [(f"urn:e:{i:02}", f"word{i} shared{i % 3} text") for i in range(40)]
 
 
 def _saved(folder: Path, items=ITEMS, generation: int = 7, **options) -> VectorSet:
-    vectors = build("entity", items, Spy(), **options)
+    vectors = build_vectors("entity", items, Spy(), **options)
     vectors.save(folder, generation)
     return vectors
 
@@ -95,7 +91,7 @@ item_lists = st.lists(st.tuples(names, sentences), max_size=25)
 )
 def test_exact_search_equals_brute_force(items, asked, k, allowed):
     embedder = Spy()
-    vectors = build("entity", items, embedder)
+    vectors = build_vectors("entity", items, embedder)
     queries = embedder.embed(asked)
     found = vectors.search(queries, k, allowed)
     expected = _oracle(items, queries, k, allowed)
@@ -109,7 +105,7 @@ def test_exact_search_equals_brute_force(items, asked, k, allowed):
 
 def test_equal_scores_are_ordered_by_iri():
     items = [(f"urn:{name}", "the same text") for name in "zbéa漢m"]
-    vectors = build("entity", items, Spy())
+    vectors = build_vectors("entity", items, Spy())
     (hits,) = vectors.search(Spy().embed(["same"]), 4)
     assert [iri for iri, _ in hits] == ["urn:a", "urn:b", "urn:m", "urn:z"]
 
@@ -118,7 +114,7 @@ def test_windows_and_texts_of_one_iri_collapse_to_the_best():
     long = " ".join(["filler"] * 20 + ["polonium"])
     embedder = Spy(max_tokens=4)
     items = [("urn:long", long), ("urn:two", "dog"), ("urn:two", "polonium"), ("urn:x", "cat")]
-    vectors = build("chunk", items, embedder)
+    vectors = build_vectors("chunk", items, embedder)
     assert len(vectors) == 3
     assert len(vectors.matrix) > 4
     (hits,) = vectors.search(embedder.embed(["polonium"]), 10)
@@ -128,7 +124,7 @@ def test_windows_and_texts_of_one_iri_collapse_to_the_best():
 
 
 def test_a_mask_over_the_keys_narrows_the_search():
-    vectors = build("entity", ITEMS, Spy())
+    vectors = build_vectors("entity", ITEMS, Spy())
     query = Spy().embed(["shared1"])
     mask = np.array([iri.endswith("4") for iri in vectors.keys])
     wanted = {iri for iri in vectors.keys if iri.endswith("4")}
@@ -139,7 +135,7 @@ def test_a_mask_over_the_keys_narrows_the_search():
 
 def test_a_query_of_another_dimension_is_refused():
     with pytest.raises(UsageError, match="8 dimensions, the entity vectors have 32"):
-        build("entity", ITEMS, Spy()).search(np.ones((1, 8), dtype=np.float32), 3)
+        build_vectors("entity", ITEMS, Spy()).search(np.ones((1, 8), dtype=np.float32), 3)
 
 
 @given(st.sets(st.text(max_size=4), max_size=60), st.sets(st.text(max_size=4), max_size=60))
@@ -182,7 +178,7 @@ class Table:
 
 def _large(parameters: IvfParameters = IN_LISTS, per_iri: int = 1) -> VectorSet:
     items = [(f"urn:{i // per_iri:05}", str(i)) for i in range(3000)]
-    return build("entity", items, Table(_clustered(3000)), parameters=parameters)
+    return build_vectors("entity", items, Table(_clustered(3000)), parameters=parameters)
 
 
 @pytest.mark.parametrize("per_iri", [1, 3])
@@ -199,7 +195,7 @@ def test_lists_answer_the_same_when_built_again_and_when_opened(tmp_path):
     first = _large()
     first.save(tmp_path, 1)
     assert list(tmp_path.glob("entity.centroids.*"))
-    opened = load(tmp_path, "entity", verify=True)
+    opened = open_vectors(tmp_path, "entity", verify=True)
     assert opened.search(queries, 7) == first.search(queries, 7) == _large().search(queries, 7)
 
 
@@ -244,9 +240,9 @@ def test_damaged_centroids_are_not_used_and_that_is_said(tmp_path, caplog):
     (path,) = tmp_path.glob("entity.centroids.*")
     _flip(path, path.stat().st_size // 2)
     with pytest.raises(DamagedIndexError, match="SHA-256"):
-        load(tmp_path, "entity", verify=True)
+        open_vectors(tmp_path, "entity", verify=True)
     with caplog.at_level(logging.WARNING):
-        found = load(tmp_path, "entity").search(_clustered(2, seed=6), 5)
+        found = open_vectors(tmp_path, "entity").search(_clustered(2, seed=6), 5)
     assert found == _large(IvfParameters()).search(_clustered(2, seed=6), 5)
     assert "searches are exact" in caplog.text
 
@@ -258,12 +254,12 @@ def test_without_hnswlib_searches_are_exact_and_that_is_said(tmp_path):
     )
     (tmp_path / "tests_double.py").write_text(
         "from pathlib import Path\n"
-        "from tgraph.index.vectors.vector_index import IvfParameters, build\n"
+        "from tgraph.index.vectors.inverted_list_store import IvfParameters, build_vectors\n"
         "from tgraph.models.hashing import HashingEmbedder\n"
         "def build_and_search(folder):\n"
         "    e = HashingEmbedder()\n"
         "    items = [(f'urn:{i}', f'word{i}') for i in range(30)]\n"
-        "    s = build('entity', items, e, parameters=IvfParameters(threshold=10))\n"
+        "    s = build_vectors('entity', items, e, parameters=IvfParameters(threshold=10))\n"
         "    s.save(Path(folder), 1)\n"
         "    print(s.search(e.embed(['word7']), 1))\n"
     )
@@ -283,24 +279,24 @@ def test_without_hnswlib_searches_are_exact_and_that_is_said(tmp_path):
 
 def test_only_new_texts_are_embedded_and_each_once(tmp_path):
     _saved(tmp_path)
-    previous = load(tmp_path, "entity")
+    previous = open_vectors(tmp_path, "entity")
     embedder, steps = Spy(), []
     changed = [*ITEMS[5:], ("urn:e:00", "something new"), ("urn:copy", "something new")]
-    vectors = build(
+    vectors = build_vectors(
         "entity", changed, embedder, previous, lambda done, total: steps.append((done, total))
     )
     assert embedder.seen == ["something new"]
     assert steps == [(1, 1)]
-    fresh = build("entity", changed[::-1], Spy())
+    fresh = build_vectors("entity", changed[::-1], Spy())
     assert np.array_equal(vectors.matrix, fresh.matrix)
     assert list(vectors.keys) == list(fresh.keys)
 
 
 def test_windows_of_unchanged_texts_are_kept_with_them():
     long = [(f"urn:{i}", f"a{i} b c d e f g h i{i}") for i in range(4)]
-    first = build("chunk", [*long, ("urn:9", long[0][1])], Spy(max_tokens=4))
+    first = build_vectors("chunk", [*long, ("urn:9", long[0][1])], Spy(max_tokens=4))
     embedder = Spy(max_tokens=4)
-    again = build("chunk", [*long, ("urn:9", long[0][1])], embedder, first)
+    again = build_vectors("chunk", [*long, ("urn:9", long[0][1])], embedder, first)
     assert embedder.seen == []
     assert np.array_equal(again.matrix, first.matrix)
     assert np.array_equal(again.owners, first.owners)
@@ -320,7 +316,7 @@ WITHOUT_LISTS = IvfParameters(threshold=10_000)
 def test_a_revised_set_says_what_one_of_everything_says(first, second, parameters):
     """Of whatever was changed, added and taken away, in two rounds; only new texts are embedded."""
     items = {iri: [text, f"{text} again"][: 1 + n % 2] for n, (iri, text) in enumerate(ITEMS)}
-    vectors = build("entity", _pairs(items), Spy(), parameters=parameters)
+    vectors = build_vectors("entity", _pairs(items), Spy(), parameters=parameters)
     for changes in (first, second):
         touched = {f"urn:e:{place:02}" for place, _ in changes}
         before = {text for texts in items.values() for text in texts}
@@ -328,11 +324,11 @@ def test_a_revised_set_says_what_one_of_everything_says(first, second, parameter
             items[f"urn:e:{place:02}"] = [f"word{kind} new text {n}" for n in range(kind % 3)]
         embedder = Spy()
         own = [pair for pair in _pairs(items) if pair[0] in touched]
-        revised = revise(vectors, own, touched, embedder)
+        revised = revise_vectors(vectors, own, touched, embedder)
         assert revised is not None
         vectors = revised
         assert not before & set(embedder.seen)
-        fresh = build("entity", _pairs(items), Spy(), parameters=parameters)
+        fresh = build_vectors("entity", _pairs(items), Spy(), parameters=parameters)
         assert _content(vectors) == _content(fresh)
         queries = HashingEmbedder(DIMENSION).embed(["word3 shared1", "word2 new text 1"])
         assert vectors.search(queries, 9) == fresh.search(queries, 9)
@@ -357,7 +353,9 @@ def _content(vectors):
 def test_what_came_since_is_kept_beside_the_files_that_were_there(tmp_path):
     """A small change of a large set leaves its rows and its lists where they are."""
     _saved(tmp_path / "a", parameters=SMALL)
-    vectors = revise(load(tmp_path / "a", "entity"), [("urn:new", "brand new")], ["urn:new"], Spy())
+    vectors = revise_vectors(
+        open_vectors(tmp_path / "a", "entity"), [("urn:new", "brand new")], ["urn:new"], Spy()
+    )
     assert vectors is not None
     vectors.save(tmp_path / "b", 8)
     roles = ("vectors", "centroids", "lists")
@@ -366,12 +364,14 @@ def test_what_came_since_is_kept_beside_the_files_that_were_there(tmp_path):
         for folder in "ab"
     ]
     assert names[0] == names[1]
-    found = load(tmp_path / "b", "entity", generation=8, verify=True)
-    assert _content(found) == _content(build("entity", [*ITEMS, ("urn:new", "brand new")], Spy()))
+    found = open_vectors(tmp_path / "b", "entity", generation=8, verify=True)
+    assert _content(found) == _content(
+        build_vectors("entity", [*ITEMS, ("urn:new", "brand new")], Spy())
+    )
     (query,) = HashingEmbedder(DIMENSION).embed(["brand new"])
     assert found.search(query, 1)[0][0][0] == "urn:new"
     everything = [(iri, "other " + text) for iri, text in ITEMS]
-    anew = revise(found, everything, [iri for iri, _ in ITEMS], Spy())
+    anew = revise_vectors(found, everything, [iri for iri, _ in ITEMS], Spy())
     assert anew is not None
     anew.save(tmp_path / "b", 9)
     manifest = files.read_manifest(tmp_path / "b", "entity")
@@ -380,19 +380,21 @@ def test_what_came_since_is_kept_beside_the_files_that_were_there(tmp_path):
 
 
 def test_vectors_of_another_agent_or_dimension_are_not_kept():
-    first = build("entity", ITEMS[:4], Spy())
+    first = build_vectors("entity", ITEMS[:4], Spy())
     for other in (Spy("another"), Spy(dimension=16)):
-        vectors = build("entity", ITEMS[:5], other, first)
+        vectors = build_vectors("entity", ITEMS[:5], other, first)
         assert sorted(set(other.seen)) == sorted(text for _, text in ITEMS[:5])
         assert vectors.dimension == other.dimension
 
 
 def test_an_empty_set_can_be_saved_opened_searched_and_grown(tmp_path):
     _saved(tmp_path, [])
-    empty = load(tmp_path, "entity", generation=7, agent=Spy().agent, dimension=99, verify=True)
+    empty = open_vectors(
+        tmp_path, "entity", generation=7, agent=Spy().agent, dimension=99, verify=True
+    )
     assert len(empty) == 0
     assert empty.search(Spy().embed(["x", "y"]), 3) == [[], []]
-    assert len(build("entity", ITEMS, Spy(), empty)) == len(ITEMS)
+    assert len(build_vectors("entity", ITEMS, Spy(), empty)) == len(ITEMS)
 
 
 # --- stale and damaged --------------------------------------------------------------------------
@@ -408,14 +410,16 @@ def test_an_empty_set_can_be_saved_opened_searched_and_grown(tmp_path):
 )
 def test_a_stale_set_is_refused(tmp_path, expected, said):
     _saved(tmp_path)
-    assert len(load(tmp_path, "entity", generation=7, agent=Spy().agent, dimension=32)) == 40
+    assert (
+        len(open_vectors(tmp_path, "entity", generation=7, agent=Spy().agent, dimension=32)) == 40
+    )
     with pytest.raises(StaleIndexError, match=said):
-        load(tmp_path, "entity", **expected)
+        open_vectors(tmp_path, "entity", **expected)
 
 
 def test_a_missing_set_is_stale(tmp_path):
     with pytest.raises(StaleIndexError, match="no vectors of kind entity"):
-        load(tmp_path / "nowhere", "entity")
+        open_vectors(tmp_path / "nowhere", "entity")
 
 
 def _flip(path: Path, place: int) -> None:
@@ -438,7 +442,7 @@ def test_a_damaged_file_is_noticed(tmp_path, role, harm, verify):
     else:
         os.truncate(path, 0 if harm == "empty" else size - 1)
     with pytest.raises(DamagedIndexError, match=f"damaged: .*entity.{role}"):
-        load(tmp_path, "entity", verify=verify)
+        open_vectors(tmp_path, "entity", verify=verify)
 
 
 def test_a_file_too_large_to_read_whole_is_checked_by_size_header_and_verify(tmp_path, monkeypatch):
@@ -446,12 +450,12 @@ def test_a_file_too_large_to_read_whole_is_checked_by_size_header_and_verify(tmp
     _saved(tmp_path)
     (path,) = tmp_path.glob("entity.vectors.*")
     _flip(path, path.stat().st_size - 1)
-    load(tmp_path, "entity")
+    open_vectors(tmp_path, "entity")
     with pytest.raises(DamagedIndexError, match="SHA-256"):
-        load(tmp_path, "entity", verify=True)
+        open_vectors(tmp_path, "entity", verify=True)
     _flip(path, 3)
     with pytest.raises(DamagedIndexError, match="damaged"):
-        load(tmp_path, "entity")
+        open_vectors(tmp_path, "entity")
 
 
 @given(st.data())
@@ -459,11 +463,11 @@ def test_a_file_too_large_to_read_whole_is_checked_by_size_header_and_verify(tmp
 def test_any_flipped_byte_of_the_manifest_is_noticed(tmp_path_factory, data):
     folder = tmp_path_factory.mktemp("set")
     _saved(folder, ITEMS[:3])
-    before = load(folder, "entity").search(Spy().embed(["word1"]), 3)
+    before = open_vectors(folder, "entity").search(Spy().embed(["word1"]), 3)
     path = folder / "entity.json"
     _flip(path, data.draw(st.integers(0, path.stat().st_size - 1)))
     try:
-        after = load(folder, "entity", generation=7).search(Spy().embed(["word1"]), 3)
+        after = open_vectors(folder, "entity", generation=7).search(Spy().embed(["word1"]), 3)
     except DamagedIndexError:
         return
     assert after == before  # white space between values carries nothing
@@ -477,7 +481,7 @@ def test_a_manifest_of_another_format_is_stale(tmp_path):
     facts["checksum"] = files._checksum(facts)
     path.write_text(json.dumps(facts))
     with pytest.raises(StaleIndexError, match="another format"):
-        load(tmp_path, "entity")
+        open_vectors(tmp_path, "entity")
 
 
 # --- atomicity ----------------------------------------------------------------------------------
@@ -491,7 +495,7 @@ class Killed(BaseException):
 @pytest.mark.parametrize("failure", [Killed, OSError(28, "No space left on device")])
 def test_a_failure_at_any_sync_leaves_the_old_set_whole(tmp_path, monkeypatch, step, failure):
     old = _saved(tmp_path)
-    new = build("entity", ITEMS[:10], Spy())
+    new = build_vectors("entity", ITEMS[:10], Spy())
     query, real, left = Spy().embed(["word1"]), os.fsync, [step]
 
     def fsync(handle: int) -> None:
@@ -507,7 +511,7 @@ def test_a_failure_at_any_sync_leaves_the_old_set_whole(tmp_path, monkeypatch, s
     except (Killed, StoreError) as error:
         outcome = error
     monkeypatch.undo()
-    opened = load(tmp_path, "entity", verify=True)
+    opened = open_vectors(tmp_path, "entity", verify=True)
     current = new if len(opened) == 10 else old
     assert opened.search(query, 5) == current.search(query, 5)
     if outcome is None:
@@ -515,22 +519,22 @@ def test_a_failure_at_any_sync_leaves_the_old_set_whole(tmp_path, monkeypatch, s
     elif isinstance(outcome, StoreError):
         assert "No space left" in str(outcome)
     new.save(tmp_path, 9)
-    assert len(load(tmp_path, "entity", generation=9)) == 10
+    assert len(open_vectors(tmp_path, "entity", generation=9)) == 10
     assert len(list(tmp_path.iterdir())) == 7  # six arrays and the manifest: no litter
 
 
 def test_readers_keep_the_set_they_opened_while_it_is_replaced(tmp_path):
     _saved(tmp_path)
-    reader, query = load(tmp_path, "entity"), Spy().embed(["word1 shared1"])
+    reader, query = open_vectors(tmp_path, "entity"), Spy().embed(["word1 shared1"])
     before = reader.search(query, 5)
     _saved(tmp_path, ITEMS[20:], generation=8)
     assert reader.search(query, 5) == before
-    assert len(load(tmp_path, "entity", generation=8)) == 20
+    assert len(open_vectors(tmp_path, "entity", generation=8)) == 20
 
 
 def test_kinds_share_a_folder(tmp_path):
     _saved(tmp_path)
-    build("edge", ITEMS[:3], Spy()).save(tmp_path, 7)
+    build_vectors("edge", ITEMS[:3], Spy()).save(tmp_path, 7)
     _saved(tmp_path, ITEMS[:5], generation=8)
-    assert len(load(tmp_path, "edge", generation=7)) == 3
-    assert len(load(tmp_path, "entity", generation=8)) == 5
+    assert len(open_vectors(tmp_path, "edge", generation=7)) == 3
+    assert len(open_vectors(tmp_path, "entity", generation=8)) == 5

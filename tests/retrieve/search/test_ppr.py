@@ -17,7 +17,7 @@ from tgraph import vocabulary as v
 from tgraph.engine.ask.method_factory import method_of
 from tgraph.engine.ask.methods import TwoStages
 from tgraph.engine.components import Components
-from tgraph.index.vectors.vector_index import build
+from tgraph.index.vectors.stores import vector_store
 from tgraph.model import Candidate, Edge
 from tgraph.models.base import Call
 from tgraph.retrieve.base import Question
@@ -107,7 +107,9 @@ def test_ties_of_several_kinds_add_up_whatever_their_direction():
 def test_only_names_that_share_a_word_are_synonyms():
     names = ["Royal Society", "The Royal Society", "Royal Navy", "Larvik"]
     embedder = HashingEmbedder()
-    vectors = build("entity", [(v.entity_iri(name), name) for name in names], embedder)
+    vectors = vector_store().build_vectors(
+        "entity", [(v.entity_iri(name), name) for name in names], embedder
+    )
     found = synonyms(vectors, 0.6)
     keys = list(vectors.keys)
     pairs = {frozenset((keys[one], keys[other])) for one, other in found}

@@ -35,7 +35,7 @@ from tgraph.extract.facts import MENTIONS
 from tgraph.extract.language import RELATED
 from tgraph.index.graph_source import StoredGraph
 from tgraph.index.sources import Texts, standing_chunks, stored_chunk
-from tgraph.index.vectors.vector_index import load as load_vectors
+from tgraph.index.vectors.stores import vector_store
 from tgraph.ingest.languages import detected
 from tgraph.model import Agent, Evidence, Prompt
 from tgraph.models.prompts import Prompted, PromptFiles, language_name, load_prompt
@@ -492,12 +492,11 @@ class TuningRun(Run):
         if snapshot is None:
             return [], np.zeros((0, 1), dtype=np.float32)
         try:
-            vectors = load_vectors(snapshot.vectors, "chunk")
+            vectors = vector_store().open_vectors(snapshot.vectors, "chunk")
             known = [chunk for chunk in chunks if chunk in set(vectors.keys)]
             places = vectors.keys.places(set(known))
-            lines, counts = vectors.lines_of(places)
-            first = np.concatenate([[0], np.cumsum(counts)[:-1]]).astype(int)
-            rows = np.asarray(vectors.vectors_of(lines[first]), dtype=np.float32)
+            windows = vectors.read_windows(places)
+            rows = windows.vectors[windows.starts]
             return [vectors.keys[place] for place in places.tolist()], rows
         finally:
             snapshot.close()

@@ -30,9 +30,9 @@ from tgraph.index.sources import Texts
 from tgraph.index.sqlite_files import LazyTable
 from tgraph.index.summary_tree import standing_tree
 from tgraph.index.tabulation import tabulate
+from tgraph.index.vectors.base import VectorIndex
 from tgraph.index.vectors.items import KINDS, PLURALS, items_of
-from tgraph.index.vectors.vector_index import VectorSet, build, compacted, revise
-from tgraph.index.vectors.vector_index import load as load_vectors
+from tgraph.index.vectors.stores import vector_store
 from tgraph.librarian import Librarian
 from tgraph.models.base import Embedder
 from tgraph.models.reply_cache import CachedEmbedder
@@ -64,14 +64,16 @@ def embed(context: IndexContext, ledger: Ledger, *, tree: bool = False) -> bool:
     if grown and not context.copy.changed and all(found is not None for found in previous.values()):
         return False
     generation = ledger.generation(context.copy.store) + 1
-    sets: dict[str, VectorSet] = {}
+    sets: dict[str, VectorIndex] = {}
     for kind in KINDS:
         if tree and kind == "summary":
             sets[kind] = grow_tree(context, sets["chunk"], previous[kind])
         else:
             sets[kind] = _embedded(context, kind, previous[kind])
         sets[kind].save(context.copy.vectors, generation)
-        sets[kind] = load_vectors(context.copy.vectors, kind)  # mapped, so that memory is free
+        sets[kind] = vector_store().open_vectors(
+            context.copy.vectors, kind
+        )  # mapped, so that memory is free
     context.record.write_calls(context.copy)
     _keep_reports(context, ledger, generation)
     if not context.is_large:
@@ -81,7 +83,7 @@ def embed(context: IndexContext, ledger: Ledger, *, tree: bool = False) -> bool:
     return True
 
 
-def _keep(context: IndexContext, sets: Mapping[str, VectorSet]) -> None:
+def _keep(context: IndexContext, sets: Mapping[str, VectorIndex]) -> None:
     """Put what is made with the help of vectors into the tables."""
     table, store = context.table(), context.copy.store
     changed = None if table.newer is None else context.changes.keys
@@ -89,7 +91,7 @@ def _keep(context: IndexContext, sets: Mapping[str, VectorSet]) -> None:
     keep_hubs(table, Texts(store, context.librarian), changed)
 
 
-def _embedded(context: IndexContext, kind: str, previous: VectorSet | None) -> VectorSet:
+def _embedded(context: IndexContext, kind: str, previous: VectorIndex | None) -> VectorIndex:
     """The vectors of a kind: those before with what changed, where that is known."""
     store, read = context.copy.store, (context.librarian, context.evidence)
 
@@ -101,10 +103,11 @@ def _embedded(context: IndexContext, kind: str, previous: VectorSet | None) -> V
     touched = _touched(context, kind)
     if touched is not None and previous is not None:
         items = items_of(kind, store, *read, touched)
-        revised = revise(previous, items, touched, context.embedder, *told)
+        revised = vector_store().revise_vectors(previous, items, touched, context.embedder, *told)
         if revised is not None:
             return revised
-    return build(kind, items_of(kind, store, *read), context.embedder, previous, *told)
+    items = items_of(kind, store, *read)
+    return vector_store().build_vectors(kind, items, context.embedder, previous, *told)
 
 
 def _touched(context: IndexContext, kind: str) -> Collection[str] | None:
@@ -132,10 +135,11 @@ def consolidate(ledger: Ledger, store: Store) -> None:
     """Make what lies beside the knowledge anew where something of an earlier one is left in it:
     rows of texts that are gone, and what newer tables took the place of."""
     folder, generation = ledger.folder.vectors, ledger.generation(store)
-    sets: dict[str, VectorSet] = {}
+    sets: dict[str, VectorIndex] = {}
     for kind in KINDS:
         with suppress(StoreError):
-            sets[kind] = compacted(load_vectors(folder, kind, generation=generation))
+            index = vector_store().open_vectors(folder, kind, generation=generation)
+            sets[kind] = vector_store().compact_vectors(index)
             sets[kind].save(folder, generation)
     table = load_table(folder, generation)
     if table is None or sets.keys() != set(KINDS):
@@ -147,7 +151,7 @@ def consolidate(ledger: Ledger, store: Store) -> None:
 def tables_of(
     store: Store,
     librarian: Librarian,
-    vectors: Mapping[str, VectorSet],
+    vectors: Mapping[str, VectorIndex],
     before: LookupTable | None = None,
 ) -> LookupTable:
     """The tables of a store, made anew with what takes vectors, where there are ``vectors``."""
@@ -163,7 +167,9 @@ def grow_tree_anew(context: IndexContext, ledger: Ledger) -> None:
     fit."""
     items = items_of("chunk", context.copy.store, context.librarian, context.evidence)
     known = _previous(context, ledger, "chunk")
-    chunks = build("chunk", items, context.embedder, known, sink=context.record.call)
+    chunks = vector_store().build_vectors(
+        "chunk", items, context.embedder, known, sink=context.record.call
+    )
     grow_tree(context, chunks, _previous(context, ledger, "summary"))
 
 
@@ -205,13 +211,13 @@ def count_reports(table: ReportTable, evidence: EvidenceReader, parts: Component
     )
 
 
-def _previous(context: IndexContext, ledger: Ledger, kind: str) -> VectorSet | None:
+def _previous(context: IndexContext, ledger: Ledger, kind: str) -> VectorIndex | None:
     """The vectors of the knowledge before, if they are whole and of the same embedder."""
     pointer = read_pointer(ledger.folder)
     if pointer is None:
         return None
     try:
-        return load_vectors(
+        return vector_store().open_vectors(
             ledger.folder.vectors,
             kind,
             generation=pointer.generation,

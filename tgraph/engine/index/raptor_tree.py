@@ -30,7 +30,8 @@ from tgraph.index.summary_tree import (
     summary_text,
     summary_title,
 )
-from tgraph.index.vectors.vector_index import VectorSet, build
+from tgraph.index.vectors.base import VectorIndex
+from tgraph.index.vectors.stores import vector_store
 from tgraph.models.base import CallSink
 from tgraph.models.tokens import count_tokens
 from tgraph.record.summaries import cluster_summary_quads, tree_quads
@@ -45,7 +46,9 @@ def wants_tree(context: IndexContext) -> bool:
     return context.settings.raptor.enabled or bool(standing_tree(context.copy.store))
 
 
-def grow_tree(context: IndexContext, chunks: VectorSet, previous: VectorSet | None) -> VectorSet:
+def grow_tree(
+    context: IndexContext, chunks: VectorIndex, previous: VectorIndex | None
+) -> VectorIndex:
     """Bring the tree up to date with the chunks; the vectors of its summaries."""
     tree = _Tree(context, previous)
     nodes, vectors = list(chunks.keys), chunks
@@ -64,7 +67,7 @@ class _Tree(Phase[tuple[str, ...], ClusterSummary, ClusterWriter]):
     stage = "Summarising clusters"
     unusable = "summary of a cluster whose reply can't be used"
 
-    def __init__(self, context: IndexContext, previous: VectorSet | None) -> None:
+    def __init__(self, context: IndexContext, previous: VectorIndex | None) -> None:
         super().__init__(context, context.parts.cluster_writer)
         self._previous = previous
         self._store = context.copy.store
@@ -76,20 +79,22 @@ class _Tree(Phase[tuple[str, ...], ClusterSummary, ClusterWriter]):
         self._grown: list[str] = []
         self.vectors = self._embedded()
 
-    def _embedded(self) -> VectorSet:
+    def _embedded(self) -> VectorIndex:
         """The vectors of the summaries so far; a text that was embedded is not embedded again."""
         context = self.context
         items = [(iri, summary_text(self._store, iri)) for iri in self._tree]
         shown = partial(context.show, "Embedding", detail="summaries")
         known = self._previous
-        found = build("summary", items, context.embedder, known, shown, context.record.call)
+        found = vector_store().build_vectors(
+            "summary", items, context.embedder, known, shown, context.record.call
+        )
         if len(found):
             self._previous = found if known is None or len(found) >= len(known) else known
         return found
 
     def add_level(
-        self, level: int, nodes: Sequence[str], vectors: VectorSet
-    ) -> tuple[list[str], VectorSet] | None:
+        self, level: int, nodes: Sequence[str], vectors: VectorIndex
+    ) -> tuple[list[str], VectorIndex] | None:
         """One more level above the nodes: what the next is made of; None where there is none."""
         if len(nodes) < 2:
             return None
@@ -182,13 +187,15 @@ class _Tree(Phase[tuple[str, ...], ClusterSummary, ClusterWriter]):
                 self.context.copy.remove(tree_quads(node))
 
 
-def _means(vectors: VectorSet) -> dict[str, NDArray[float64]]:
+def _means(vectors: VectorIndex) -> dict[str, NDArray[float64]]:
     """One unit vector for each IRI: the mean of its windows."""
     import numpy as np
 
     if not len(vectors):
         return {}
     total = np.zeros((len(vectors), vectors.dimension))
-    np.add.at(total, vectors.owners, vectors.vectors_of(slice(None)).astype(np.float64))
+    places = np.arange(len(vectors))
+    windows = vectors.read_windows(places)
+    np.add.at(total, np.repeat(places, windows.counts), windows.vectors.astype(np.float64))
     total /= np.maximum(np.linalg.norm(total, axis=1, keepdims=True), 1e-12)
     return {iri: total[place] for place, iri in enumerate(vectors.keys)}

@@ -32,7 +32,7 @@ from tgraph.store.base import Store, text_of
 from tgraph.store.oxigraph import BULK, OxigraphStore
 
 if TYPE_CHECKING:
-    from tgraph.index.vectors.vector_index import VectorSet
+    from tgraph.index.vectors.base import VectorIndex
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -232,7 +232,7 @@ def context_of(
     """What the session of that ``generation`` retrieved from, filters aside; ``calls`` are the
     content hashes of its embedding calls. A vector on no record is a ``LostVectorsError`` where it
     is needed."""
-    saved: Mapping[str, VectorSet] = (
+    saved: Mapping[str, VectorIndex] = (
         SavedVectors(vectors) if then.note else SavedVectors(vectors, generation)
     )
     agent = asked.embedder or asked.like.agent

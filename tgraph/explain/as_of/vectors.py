@@ -17,9 +17,8 @@ from pyoxigraph import Literal, NamedNode
 from tgraph import vocabulary as v
 from tgraph.errors import StoreError, TgraphError
 from tgraph.explain.as_of.names import values_of
-from tgraph.index.vectors.inverted_lists import IvfParameters
 from tgraph.index.vectors.items import KINDS, items_of
-from tgraph.index.vectors.vector_index import build, load
+from tgraph.index.vectors.stores import vector_store
 from tgraph.librarian import Librarian
 from tgraph.model import Agent
 from tgraph.models.base import CallSink, Embedder, decode_vectors, no_sink
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
     from numpy import float32
     from numpy.typing import NDArray
 
-    from tgraph.index.vectors.vector_index import VectorSet
+    from tgraph.index.vectors.base import VectorIndex
 
 _READ = 16
 """Calls that are kept in memory with their vectors."""
@@ -132,13 +131,13 @@ class VectorsOnRecord:
         return decode_vectors(reply["vectors"], int(reply["dimension"]))
 
 
-class _VectorSets(Mapping[str, "VectorSet"]):
+class _VectorSets(Mapping[str, "VectorIndex"]):
     """Vector sets by their kind, each had when it is first searched."""
 
     def __init__(self) -> None:
-        self._sets: dict[str, VectorSet] = {}
+        self._sets: dict[str, VectorIndex] = {}
 
-    def __getitem__(self, kind: str) -> VectorSet:
+    def __getitem__(self, kind: str) -> VectorIndex:
         if kind not in self._sets:
             self._sets[kind] = self._of(kind)
         return self._sets[kind]
@@ -149,7 +148,7 @@ class _VectorSets(Mapping[str, "VectorSet"]):
     def __len__(self) -> int:
         return len(KINDS)
 
-    def _of(self, kind: str) -> VectorSet:
+    def _of(self, kind: str) -> VectorIndex:
         raise NotImplementedError
 
 
@@ -157,11 +156,11 @@ class PastVectors(_VectorSets):
     """The vector sets of a store as it was.
 
     ``now`` are those of another state; what they have is not embedded again. The sets are what
-    ``build`` made of the same items at the time.
+    ``build_vectors`` made of the same items at the time.
     """
 
     def __init__(
-        self, store: Store, librarian: Librarian, now: Mapping[str, VectorSet], embedder: Embedder
+        self, store: Store, librarian: Librarian, now: Mapping[str, VectorIndex], embedder: Embedder
     ) -> None:
         super().__init__()
         self._store = store
@@ -169,12 +168,11 @@ class PastVectors(_VectorSets):
         self._now = now
         self._embedder = embedder
 
-    def _of(self, kind: str) -> VectorSet:
+    def _of(self, kind: str) -> VectorIndex:
         items, previous = items_of(kind, self._store, self._librarian), None
         with suppress(TgraphError):
             previous = self._now[kind]
-        parameters = previous.parameters if previous else IvfParameters()
-        return build(kind, items, self._embedder, previous, parameters=parameters)
+        return vector_store().build_vectors(kind, items, self._embedder, previous)
 
 
 class SavedVectors(_VectorSets):
@@ -186,5 +184,5 @@ class SavedVectors(_VectorSets):
         self._folder = folder
         self._generation = generation
 
-    def _of(self, kind: str) -> VectorSet:
-        return load(self._folder, kind, generation=self._generation)
+    def _of(self, kind: str) -> VectorIndex:
+        return vector_store().open_vectors(self._folder, kind, generation=self._generation)

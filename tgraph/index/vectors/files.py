@@ -8,13 +8,13 @@ whole before its first use, and ``verify`` checks every SHA-256.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from hashlib import sha256
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
-from tgraph.errors import StoreError
 from tgraph.index.data_files import (
     CHECKED_WHOLE,
     DamagedIndexError,
@@ -23,6 +23,7 @@ from tgraph.index.data_files import (
     damaged,
     unwritable,
 )
+from tgraph.index.vectors.base import StaleIndexError
 from tgraph.index.vectors.inverted_lists import IvfParameters
 from tgraph.model import Agent
 from tgraph.models.base import canonical_json
@@ -37,11 +38,6 @@ if TYPE_CHECKING:
 
 
 FORMAT = 3
-
-
-class StaleIndexError(StoreError):
-    """The vectors are missing, of another generation of the knowledge, or of another embedder;
-    indexing again makes them anew."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,3 +144,15 @@ def open_array(folder: Path, file: DataFile, *, verify: bool = False) -> NDArray
             raise damaged(path, str(error)) from error
         array = np.load(path, allow_pickle=False)  # an empty array can't be mapped
     return np.asarray(array)
+
+
+def array_writer(array: NDArray[Any]) -> Callable[[Path], None]:
+    """Writes the array to a file, for ``write_data``."""
+
+    def write(path: Path) -> None:
+        import numpy as np
+
+        with path.open("wb") as file:  # numpy itself doesn't say why what it wrote was cut short
+            np.save(SimpleNamespace(write=file.write), array, allow_pickle=False)
+
+    return write

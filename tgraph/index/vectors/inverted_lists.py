@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
+from tgraph.index.vectors.keys import ranges
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -32,16 +34,6 @@ class IvfParameters:
     threshold: int = 20_000
     m: int = 16
     ef_construction: int = 100
-
-
-def ranges(starts: NDArray[int64], counts: NDArray[int64]) -> NDArray[int64]:
-    """The numbers from each start on, as many as are counted there, one range after the other."""
-    import numpy as np
-
-    ends = np.cumsum(counts)
-    total = int(ends[-1]) if len(ends) else 0
-    found: NDArray[int64] = np.arange(total) + np.repeat(starts - (ends - counts), counts)
-    return found
 
 
 class InvertedLists:

@@ -27,7 +27,7 @@ from tgraph.index.sources import (
     standing_documents,
 )
 from tgraph.index.summary_tree import standing_tree, summary_text
-from tgraph.index.vectors.vector_index import text_hash
+from tgraph.index.vectors.base import text_hash
 from tgraph.librarian import Librarian
 from tgraph.model import CommunityReport
 from tgraph.store.base import Store

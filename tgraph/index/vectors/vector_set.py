@@ -2,154 +2,33 @@
 
 from __future__ import annotations
 
-import logging
 import threading
-from bisect import bisect_left
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, Self, overload
+from typing import TYPE_CHECKING, Any
 
 from tgraph.errors import UsageError
-from tgraph.index.data_files import (
-    DamagedIndexError,
-    KeptFiles,
-    check_file,
-    damaged,
-    write_data,
-)
+from tgraph.index.data_files import KeptFiles, write_data
 from tgraph.index.vectors import files
-from tgraph.index.vectors.inverted_lists import InvertedLists, IvfParameters, ranges
+from tgraph.index.vectors.base import Hit, TextWindows
+from tgraph.index.vectors.files import array_writer
+from tgraph.index.vectors.inverted_lists import InvertedLists, IvfParameters
+from tgraph.index.vectors.keys import Keys, ranges
 from tgraph.model import Agent
 from tgraph.models.base import compact
 
 if TYPE_CHECKING:
-    from numpy import bool_, bytes_, float32, int64, uint8, uint32
+    from numpy import bool_, float32, int64, uint8, uint32
     from numpy.typing import NDArray
 
-
-_LARGE = ("vectors", "centroids", "lists")
-_FEW = 16  # a search by halves costs about as much as decoding this many keys
-
-
-class Keys(Sequence[str]):
-    """IRIs in code-point order; a key's place in it is its owner number."""
-
-    def __init__(self, block: NDArray[uint8], ends: NDArray[int64]) -> None:
-        self.block = block
-        self.ends = ends
-        self._text = block.data  # four times as fast as numpy, an element at a time
-        self._ends = ends.data
-
-    @classmethod
-    def of(cls, iris: Sequence[str]) -> Self:
-        """Of IRIs that are sorted and distinct."""
-        import numpy as np
-
-        encoded = [iri.encode() for iri in iris]
-        ends = np.cumsum([len(data) for data in encoded], dtype=np.int64)
-        return cls(np.frombuffer(b"".join(encoded), dtype=np.uint8), ends)
-
-    def __len__(self) -> int:
-        return len(self._ends)
-
-    @overload
-    def __getitem__(self, place: int) -> str: ...
-
-    @overload
-    def __getitem__(self, place: slice) -> Sequence[str]: ...
-
-    def __getitem__(self, place: int | slice) -> str | Sequence[str]:
-        if isinstance(place, slice):
-            return [self[i] for i in range(*place.indices(len(self)))]
-        if not -len(self) <= place < len(self):
-            raise IndexError(place)
-        place %= len(self)
-        start = self._ends[place - 1] if place else 0
-        return str(self._text[start : self._ends[place]], "utf-8")
-
-    def places(self, allowed: Collection[str] | NDArray[bool_]) -> NDArray[int64]:
-        """The owner numbers of IRIs (unknown ones left out) or of a mask over them; ascending."""
-        import numpy as np
-
-        if isinstance(allowed, np.ndarray):
-            return np.flatnonzero(allowed)
-        if self._column is not None and len(allowed) > _FEW:
-            found_at = self.find_all(np.array([iri.encode() for iri in set(allowed)]))
-            return np.sort(found_at[found_at >= 0])
-        if len(allowed) * _FEW < len(self) and "_numbers" not in self.__dict__:
-            found = [place for iri in set(allowed) if (place := self.find(iri)) is not None]
-        else:
-            found = [self._numbers[iri] for iri in set(allowed) if iri in self._numbers]
-        return np.array(sorted(found), dtype=np.int64)
-
-    def find_all(self, iris: NDArray[bytes_]) -> NDArray[int64]:
-        """The owner numbers of IRIs, -1 for unknown ones, in their order."""
-        import numpy as np
-
-        if self._column is None or self._column.dtype != iris.dtype:
-            found = [self.find(iri.decode()) for iri in iris.tolist()]
-            return np.array([-1 if place is None else place for place in found], dtype=np.int64)
-        places = np.searchsorted(self._column, iris)
-        places[places == len(self)] = 0
-        return np.where(self._column[places] == iris, places, -1)
-
-    @cached_property
-    def _column(self) -> NDArray[bytes_] | None:
-        """The keys as an array, where all are of one length, as those of edges are."""
-        import numpy as np
-
-        size = int(self._ends[0]) if len(self) else 0
-        if not size or not np.array_equal(self.ends, np.arange(1, len(self) + 1) * size):
-            return None
-        return np.ascontiguousarray(self.block).view(f"S{size}")
-
-    def find(self, iri: str) -> int | None:
-        """The IRI's place, if it is there."""
-        place = bisect_left(self, iri)
-        return place if place < len(self) and self[place] == iri else None
-
-    def changed(self, gone: Iterable[str], added: Iterable[str]) -> tuple[Keys, NDArray[int64]]:
-        """These without some and with others, and where in them each of these is now: -1 for what
-        is gone."""
-        import numpy as np
-
-        kept = np.ones(len(self), dtype=bool)
-        kept[[place for iri in gone if (place := self.find(iri)) is not None]] = False
-        fresh = sorted(iri for iri in set(added) if self.find(iri) is None)
-        at = np.array([bisect_left(self, iri) for iri in fresh], dtype=np.int64)
-        moved = np.full(len(self), -1, dtype=np.int64)
-        stay = np.flatnonzero(kept)
-        moved[stay] = np.arange(len(stay)) + np.searchsorted(at, stay, side="right")
-        lengths = np.diff(self.ends, prepend=0)
-        block = self.block[np.repeat(kept, lengths)]
-        before = np.cumsum(np.where(kept, lengths, 0))  # bytes kept up to each place
-        cuts = [int(before[place - 1]) if place else 0 for place in at.tolist()]
-        pieces = np.split(block, cuts)
-        new = [np.frombuffer(iri.encode(), dtype=np.uint8) for iri in fresh]
-        joined = [each for pair in zip(pieces, [*new, block[:0]], strict=True) for each in pair]
-        sizes = np.empty(len(stay) + len(fresh), dtype=np.int64)
-        sizes[moved[stay]] = lengths[stay]
-        mine = np.ones(len(sizes), dtype=bool)
-        mine[moved[stay]] = False
-        sizes[mine] = [len(each) for each in new]
-        return Keys(np.concatenate(joined), np.cumsum(sizes)), moved
-
-    @cached_property
-    def _numbers(self) -> dict[str, int]:
-        return {iri: place for place, iri in enumerate(self)}
-
-
-Hit = tuple[str, float]
 
 _AT_ONCE = 65_536
 _FOR_EACH = 8
 """Rows that are looked at for each IRI that is wanted, where these are many."""
 
 _DECIMALS = 6  # of a score: beyond them processors and libraries differ (design 3.7)
-_log = logging.getLogger(__name__)
 
 
 @dataclass(eq=False, repr=False)
@@ -202,6 +81,11 @@ class VectorSet:
         counts = np.searchsorted(self.owners, places, side="right") - starts
         before = np.cumsum(counts) - counts
         return np.arange(counts.sum()) + np.repeat(starts - before, counts), counts
+
+    def read_windows(self, places: NDArray[int64]) -> TextWindows:
+        """As ``VectorIndex.read_windows``."""
+        lines, counts = self.lines_of(places)
+        return TextWindows(counts, self.hashes[lines], self.vectors_of(lines))
 
     def vectors_of(self, lines: NDArray[int64] | slice) -> NDArray[float32]:
         """The vectors of these lines."""
@@ -380,70 +264,3 @@ class VectorSet:
             files=written,
         )
         files.write_manifest(folder, manifest)
-
-
-def array_writer(array: NDArray[Any]) -> Callable[[Path], None]:
-    """Writes the array to a file, for ``write_data``."""
-
-    def write(path: Path) -> None:
-        import numpy as np
-
-        with path.open("wb") as file:  # numpy itself doesn't say why what it wrote was cut short
-            np.save(SimpleNamespace(write=file.write), array, allow_pickle=False)
-
-    return write
-
-
-def load(
-    folder: Path,
-    kind: str,
-    *,
-    generation: int | None = None,
-    agent: Agent | None = None,
-    dimension: int | None = None,
-    verify: bool = False,
-) -> VectorSet:
-    """The folder's set of a kind, mapped from its files.
-
-    Raises ``StaleIndexError`` where there is none or it isn't of the expected generation, agent or
-    dimension (None expects nothing), ``DamagedIndexError`` where its files aren't what was written
-    (``verify`` reads every byte of large ones too).
-    """
-    manifest = files.read_manifest(folder, kind)
-    files.check_fits(manifest, generation, agent, dimension)
-    arrays = {
-        role: files.open_array(folder, file, verify=verify)
-        for role, file in manifest.files.items()
-        if role != "centroids"
-    }
-    shape = (manifest.rows, manifest.dimension)
-    if arrays["vectors"].shape != shape:
-        raise damaged(folder / manifest.files["vectors"].name, f"its shape isn't {shape}")
-    if centroids := manifest.files.get("centroids"):
-        check_file(folder / centroids.name, centroids, whole=False, verify=verify)
-    return VectorSet(
-        kind,
-        manifest.agent,
-        Keys(arrays["keys"], arrays["ends"]),
-        arrays["owners"],
-        arrays["hashes"],
-        arrays["rows"],
-        arrays["vectors"],
-        manifest.lists,
-        lambda: _open_lists(folder, manifest, arrays["lists"]) if "lists" in arrays else None,
-        arrays.get("more"),
-        KeptFiles(folder, {r: f for r, f in manifest.files.items() if r in _LARGE}),
-    )
-
-
-def _open_lists(
-    folder: Path, manifest: files.Manifest, starts: NDArray[int64]
-) -> InvertedLists | None:
-    """The inverted lists, or None, with a logged notice, where they can't be used."""
-    file = manifest.files["centroids"]
-    try:
-        check_file(folder / file.name, file, whole=True)
-    except DamagedIndexError as error:
-        _log.warning("%s Until then searches are exact, which is slower.", error)
-        return None
-    return InvertedLists.open(folder / file.name, manifest.dimension, starts)

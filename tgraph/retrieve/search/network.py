@@ -27,7 +27,7 @@ from tgraph import vocabulary as v
 from tgraph.index.changed_keys import ChangedKeys
 from tgraph.index.lookup_table import LookupTable
 from tgraph.index.sources import document_of_chunk
-from tgraph.index.vectors.vector_index import VectorSet
+from tgraph.index.vectors.base import VectorIndex
 from tgraph.retrieve.base import BoundedCache, Context
 from tgraph.retrieve.labels import local_name
 from tgraph.retrieve.search.names import KeptNames, NameIndex, is_name, variants
@@ -264,7 +264,7 @@ merged into, and whose vectors say how alike names are."""
 def keep_network(
     table: LookupTable,
     store: Store,
-    vectors: Mapping[str, VectorSet],
+    vectors: Mapping[str, VectorIndex],
     changed: ChangedKeys | None = None,
 ) -> None:
     """Put the network into the tables, or what of it may have ``changed``.
@@ -287,7 +287,9 @@ def keep_network(
 class _NetworkKeeper:
     """Makes the rows of resources and chunks."""
 
-    def __init__(self, table: LookupTable, store: Store, vectors: Mapping[str, VectorSet]) -> None:
+    def __init__(
+        self, table: LookupTable, store: Store, vectors: Mapping[str, VectorIndex]
+    ) -> None:
         self._table = table
         self._vectors = vectors
         self.merged = _merged(store)
@@ -354,7 +356,7 @@ class _NetworkKeeper:
             if not 1 < len(having) <= COMMON:
                 continue
             places = np.array([vectors.keys.find(iri) for iri in having])
-            rows = vectors.vectors_of(np.searchsorted(vectors.owners, places))
+            rows = _first_windows(vectors, places)
             ones, others = np.triu_indices(len(having), 1)
             likeness = _likeness(rows[ones], rows[others])
             near = np.flatnonzero(likeness >= KEPT_LIKENESS)
@@ -534,7 +536,7 @@ class _NetworkReader:
         self.merged = _merged(store)
         self._headings = _headings(store)
 
-    def facts(self, edges: VectorSet) -> dict[Pair, int]:
+    def facts(self, edges: VectorIndex) -> dict[Pair, int]:
         """The number of relationships between two entities, of those that have vectors."""
         known = frozenset(edges.keys)
         found: Counter[Pair] = Counter()
@@ -613,7 +615,7 @@ def _called_after(chunk: str, headings: Headings) -> Iterator[str]:
                 yield from (v.entity_iri(variant) for variant in found if variant.strip())
 
 
-def synonyms(vectors: VectorSet, least: float) -> dict[Pair, float]:
+def synonyms(vectors: VectorIndex, least: float) -> dict[Pair, float]:
     """The pairs of entities whose names are at least so alike (cosine), with their likeness.
 
     Only names that share a word are compared, unless more than ``COMMON`` have it: that keeps the
@@ -624,7 +626,7 @@ def synonyms(vectors: VectorSet, least: float) -> dict[Pair, float]:
     pairs = _sharing_a_word([local_name(iri) for iri in vectors.keys])
     if not len(pairs) or least > 1:
         return {}
-    rows = vectors.vectors_of(np.searchsorted(vectors.owners, np.arange(len(vectors))))
+    rows = _first_windows(vectors, np.arange(len(vectors)))
     found: dict[Pair, float] = {}
     for start in range(0, len(pairs), _AT_ONCE):
         part = pairs[start : start + _AT_ONCE]
@@ -633,6 +635,12 @@ def synonyms(vectors: VectorSet, least: float) -> dict[Pair, float]:
         for (one, other), score in zip(part[near].tolist(), likeness[near].tolist(), strict=True):
             found[one, other] = score
     return found
+
+
+def _first_windows(vectors: VectorIndex, places: NDArray[int64]) -> NDArray[float32]:
+    """The vector of the first window of each place in the keys."""
+    windows = vectors.read_windows(places)
+    return windows.vectors[windows.starts]
 
 
 def _likeness(ones: NDArray[float32], others: NDArray[float32]) -> NDArray[float32]:

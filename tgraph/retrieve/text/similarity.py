@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING
 
+from tgraph.index.vectors.base import VectorIndex
 from tgraph.index.vectors.items import sentence_hash
-from tgraph.index.vectors.vector_index import VectorSet
 
 if TYPE_CHECKING:
-    from numpy import bytes_, float32, float64, int64, uint8
+    from numpy import bytes_, float32, float64, uint8
     from numpy.typing import NDArray
 
     Vector = NDArray[float32]
@@ -22,7 +22,7 @@ class Similarity:
     the second says whether a sentence is about what is asked, whomever it is about.
     """
 
-    def __init__(self, vectors: VectorSet, chunks: VectorSet, question: Vector) -> None:
+    def __init__(self, vectors: VectorIndex, chunks: VectorIndex, question: Vector) -> None:
         self._vectors = vectors
         self._chunks = chunks
         self._question = question
@@ -43,24 +43,22 @@ class Similarity:
             return
         vectors = self._vectors
         places = vectors.keys.places(wanted)
-        lines, counts = vectors.lines_of(places)
-        found = np.round(self._products(lines), 6).tolist()
+        windows = vectors.read_windows(places)
+        found = np.round(self._products(windows.vectors), 6).tolist()
         names = sorted(wanted)  # the order of the keys
         if len(names) != len(places):
             names = [vectors.keys[place] for place in places.tolist()]
-        owners = (n for n, c in zip(names, counts.tolist(), strict=True) for _ in range(c))
-        for iri, (one, other), digest in zip(
-            owners, found, _as_bytes(vectors.hashes[lines]), strict=True
-        ):
+        counts = windows.counts.tolist()
+        owners = (n for n, c in zip(names, counts, strict=True) for _ in range(c))
+        for iri, (one, other), digest in zip(owners, found, _as_bytes(windows.hashes), strict=True):
             scores = (one, other)
             self._edges[iri] = max(scores, self._edges.get(iri, scores))
             self._sentences.setdefault(digest, scores)
 
-    def _products(self, lines: NDArray[int64]) -> NDArray[float32]:
-        """The likeness of these lines to the question with and without its names."""
+    def _products(self, rows: NDArray[float32]) -> NDArray[float32]:
+        """The similarity of these vectors to the question with and without its names."""
         import numpy as np
 
-        rows = self._vectors.vectors_of(lines)
         # a row at a time: a matrix product depends on the neighbours
         return np.stack([np.vecdot(rows, each) for each in self._question], axis=1)
 
@@ -74,10 +72,9 @@ class Similarity:
         places = self._vectors.keys.find_all(edges)
         own, back = np.unique(places[places >= 0], return_inverse=True)
         if len(own):
-            lines, counts = self._vectors.lines_of(own)
-            products = np.vecdot(self._vectors.vectors_of(lines), self._question[0])
-            starts = np.cumsum(counts) - counts
-            found[places >= 0] = np.maximum.reduceat(np.round(products, 6), starts)[back]
+            windows = self._vectors.read_windows(own)
+            products = np.round(np.vecdot(windows.vectors, self._question[0]), 6)
+            found[places >= 0] = np.maximum.reduceat(products, windows.starts)[back]
         return np.round(found, 6)
 
     def of_edge(self, edge: str) -> float:

@@ -10,14 +10,14 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
 from tgraph.index.graph_source import StoredGraph
+from tgraph.index.vectors.base import IndexDecorator, VectorIndex
 from tgraph.index.vectors.items import KINDS, items_of
-from tgraph.index.vectors.vector_index import VectorSet
 from tgraph.ingest.languages import signs_of_english
 from tgraph.model import Agent
 from tgraph.models.base import CallSink, no_sink
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from numpy import bool_, float32, float64, int64
     from numpy.typing import NDArray
 
-    from tgraph.index.vectors.vector_set import Hit
+    from tgraph.index.vectors.base import Hit
 
 DIMENSION = 1 << 15
 """Into so many the words are hashed, of which a question has a few."""
@@ -125,18 +125,18 @@ Items = Callable[[], Iterable[tuple[str, Sequence[str]]]]
 """(IRI, words) of each text, read when they are needed."""
 
 
-class WordVectors(Mapping[str, VectorSet]):
+class WordVectors(Mapping[str, VectorIndex]):
     """The vectors of a state, each kind searched by the words of its texts, which are read when it
     is searched for the first time."""
 
     def __init__(self, whole: Context, code: str) -> None:
         self._whole = whole
         self._lexicon = lexicon(code)
-        self._sets: dict[str, WordSet] = {}
+        self._sets: dict[str, WordIndex] = {}
 
-    def __getitem__(self, kind: str) -> VectorSet:
+    def __getitem__(self, kind: str) -> VectorIndex:
         if kind not in self._sets:
-            self._sets[kind] = WordSet(self._whole.vectors[kind], partial(self._items, kind))
+            self._sets[kind] = WordIndex(self._whole.vectors[kind], partial(self._items, kind))
         return self._sets[kind]
 
     def _items(self, kind: str) -> Iterator[tuple[str, list[str]]]:
@@ -169,11 +169,11 @@ class WordVectors(Mapping[str, VectorSet]):
         return len(KINDS)
 
 
-class WordSet(VectorSet):
-    """Vectors whose search is one of words; whatever else is asked of them, they are."""
+class WordIndex(IndexDecorator):
+    """A vector index that is searched by the words of its texts."""
 
-    def __init__(self, of: VectorSet, items: Items) -> None:
-        super().__init__(**{each.name: getattr(of, each.name) for each in fields(of) if each.init})
+    def __init__(self, inner: VectorIndex, items: Items) -> None:
+        super().__init__(inner)
         self._items = items
 
     def search(

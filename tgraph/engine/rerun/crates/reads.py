@@ -19,8 +19,9 @@ from pyoxigraph import DefaultGraph, NamedNode, Quad, Variable
 from tgraph.engine.rerun.crates.plain import made, plain, term
 from tgraph.errors import StoreError
 from tgraph.index.sources import Texts
-from tgraph.index.vectors.inverted_lists import IvfParameters
-from tgraph.index.vectors.vector_set import Keys, VectorSet
+from tgraph.index.vectors.base import Hit, IndexDecorator, TextWindows, VectorIndex
+from tgraph.index.vectors.keys import Keys
+from tgraph.index.vectors.stores import exact_index
 from tgraph.librarian import Librarian
 from tgraph.model import Agent, Retrieval
 from tgraph.models.base import Call, decode_vectors, encode_vectors
@@ -33,7 +34,7 @@ from tgraph.store.base import Graph, Results, Solutions, Store, Subject, Term
 from tgraph.vocabulary import SOURCE_GRAPH
 
 if TYPE_CHECKING:
-    from numpy import bool_, int64
+    from numpy import bool_, float32, int64
     from numpy.typing import NDArray
 
 _READ_FROM = (DefaultGraph(), SOURCE_GRAPH)
@@ -168,18 +169,54 @@ class NotingKeys(Keys):
         return found
 
 
+class NotingIndex(IndexDecorator):
+    """A vector index that notes whose vectors were read."""
+
+    def __init__(self, inner: VectorIndex) -> None:
+        super().__init__(inner)
+        self._keys = NotingKeys(inner.keys)
+
+    @property
+    def keys(self) -> NotingKeys:
+        """The IRIs, which note which of them are looked up."""
+        return self._keys
+
+    def search(
+        self,
+        queries: NDArray[float32],
+        k: int,
+        allowed: Collection[str] | NDArray[bool_] | None = None,
+    ) -> list[list[Hit]]:
+        """As ``VectorIndex.search``; notes the IRIs that are allowed."""
+        if allowed is not None:
+            self.keys.places(allowed)
+        return super().search(queries, k, allowed)
+
+    def noted(self) -> dict[str, Any]:
+        """The vectors of the IRIs that were looked up, in JSON's types."""
+        asked = sorted(self.keys.asked)
+        windows = self.read_windows(self.keys.places(asked))
+        return {
+            "agent": plain(self.agent),
+            "keys": asked,
+            "counts": windows.counts.tolist(),
+            "hashes": [bytes(digest).hex() for digest in windows.hashes],
+            "dimension": self.dimension,
+            "vectors": encode_vectors(windows.vectors),
+        }
+
+
 @dataclass(eq=False)
-class NotingVectors(Mapping[str, VectorSet]):
-    """Vector sets that note whose vectors were read."""
+class NotingVectors(Mapping[str, VectorIndex]):
+    """Vector indexes by their kind, which note whose vectors were read."""
 
-    whole: Mapping[str, VectorSet]
-    sets: dict[str, VectorSet] = field(default_factory=dict)
+    whole: Mapping[str, VectorIndex]
+    indexes: dict[str, NotingIndex] = field(default_factory=dict)
 
-    def __getitem__(self, kind: str) -> VectorSet:
-        if kind not in self.sets:
-            found = self.whole[kind]
-            self.sets[kind] = replace(found, keys=NotingKeys(found.keys))
-        return self.sets[kind]
+    def __getitem__(self, kind: str) -> NotingIndex:
+        if kind not in self.indexes:
+            self.indexes[kind] = NotingIndex(self.whole[kind])
+        return self.indexes[kind]
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.whole)
@@ -189,29 +226,15 @@ class NotingVectors(Mapping[str, VectorSet]):
 
     def noted(self) -> dict[str, Any]:
         """What was read, in JSON's types."""
-        return {kind: _noted_vectors(found) for kind, found in sorted(self.sets.items())}
+        return {kind: index.noted() for kind, index in sorted(self.indexes.items())}
 
 
-def _noted_vectors(found: VectorSet) -> dict[str, Any]:
-    assert isinstance(found.keys, NotingKeys)
-    asked = sorted(found.keys.asked)
-    lines, counts = found.lines_of(found.keys.places(asked))
-    return {
-        "agent": plain(found.agent),
-        "keys": asked,
-        "counts": counts.tolist(),
-        "hashes": [bytes(each).hex() for each in found.hashes[lines]],
-        "dimension": found.dimension,
-        "vectors": encode_vectors(found.vectors_of(lines)),
-    }
-
-
-def vectors_from(noted: Mapping[str, Any]) -> dict[str, VectorSet]:
+def vectors_from(noted: Mapping[str, Any]) -> dict[str, VectorIndex]:
     """The vector sets of which ``NotingVectors.noted`` told. ``ValueError`` where they are odd."""
     return {kind: _vectors_from(kind, each) for kind, each in noted.items()}
 
 
-def _vectors_from(kind: str, noted: Mapping[str, Any]) -> VectorSet:
+def _vectors_from(kind: str, noted: Mapping[str, Any]) -> VectorIndex:
     import numpy as np
 
     keys, counts, dimension = noted["keys"], noted["counts"], int(noted["dimension"])
@@ -223,17 +246,8 @@ def _vectors_from(kind: str, noted: Mapping[str, Any]) -> VectorSet:
     if not fits or keys != sorted(set(keys)) or any(len(each) != 16 for each in hashes):
         raise ValueError("vectors that don't belong together")
     block = np.frombuffer(b"".join(hashes), dtype=np.uint8).reshape(-1, 16)
-    return VectorSet(
-        kind,
-        made(Agent, noted["agent"]),
-        Keys.of(keys),
-        np.repeat(np.arange(len(keys), dtype=np.uint32), counts),
-        block,
-        np.arange(len(matrix), dtype=np.uint32),
-        matrix,
-        IvfParameters(threshold=2**62),
-        lambda: None,
-    )
+    windows = TextWindows(np.array(counts, dtype=np.int64), block, matrix)
+    return exact_index(kind, made(Agent, noted["agent"]), Keys.of(keys), windows)
 
 
 # --- words ---

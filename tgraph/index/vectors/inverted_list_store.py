@@ -1,4 +1,4 @@
-"""Vectors of everything of one kind: entities, edges, chunks, reports.
+"""A vector store of sets in memory and in folders, large sets in inverted lists.
 
 A set is derived: it knows the generation of the knowledge and the embedder that it belongs to, and
 is made anew, from the vectors of unchanged texts, when either changes.
@@ -6,74 +6,105 @@ is made anew, from the vectors of unchanged texts, when either changes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+import logging
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from hashlib import sha256
 from itertools import chain, groupby
 from operator import itemgetter
 from typing import TYPE_CHECKING
 
-from tgraph.index.data_files import DamagedIndexError
-from tgraph.index.vectors.files import StaleIndexError
-from tgraph.index.vectors.inverted_lists import InvertedLists, IvfParameters, ranges
-from tgraph.index.vectors.vector_set import Hit, Keys, VectorSet, load
+from tgraph.index.data_files import DamagedIndexError, KeptFiles, check_file, damaged
+from tgraph.index.vectors import files
+from tgraph.index.vectors.base import (
+    HASH_BYTES,
+    EmbeddingProgress,
+    TextWindows,
+    VectorIndex,
+    ignore_progress,
+    text_hash,
+)
+from tgraph.index.vectors.inverted_lists import InvertedLists, IvfParameters
+from tgraph.index.vectors.keys import Keys, ranges
+from tgraph.index.vectors.vector_set import VectorSet
+from tgraph.model import Agent
 from tgraph.models.base import CallSink, Embedder, no_sink
-from tgraph.models.embedding import embed_windows, well_formed
+from tgraph.models.embedding import embed_windows
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from numpy import float32, int64, uint32
     from numpy.typing import NDArray
 
-__all__ = [
-    "DamagedIndexError",
-    "Hit",
-    "IvfParameters",
-    "StaleIndexError",
-    "VectorSet",
-    "build",
-    "compacted",
-    "load",
-    "revise",
-]
-
-Progress = Callable[[int, int], None]
 Rows = tuple[int, ...]
 """Those of the windows of a text, in their order."""
 
 _BATCH_TEXTS, _BATCH_CHARACTERS = 1024, 65_536
-_HASH_BYTES = 16
+_LARGE = ("vectors", "centroids", "lists")
+_NEVER = 2**62
+"""A number of rows that no set has."""
+_log = logging.getLogger(__name__)
 
 
-def no_progress(done: int, total: int) -> None:
-    """Progress that nobody watches."""
-
-
-def build(
+def build_vectors(
     kind: str,
     items: Iterable[tuple[str, str]],
     embedder: Embedder,
-    previous: VectorSet | None = None,
-    progress: Progress = no_progress,
+    previous: VectorIndex | None = None,
+    progress: EmbeddingProgress = ignore_progress,
     sink: CallSink = no_sink,
-    parameters: IvfParameters = IvfParameters(),  # noqa: B008 - frozen
+    *,
+    exact: bool = False,
+    parameters: IvfParameters | None = None,
 ) -> VectorSet:
-    """The set of (IRI, text) items, in memory; the order of the items doesn't matter.
+    """As ``VectorStore.build_vectors``; the parameters of the lists are those of ``previous``
+    where none are given.
 
-    An IRI may come with several texts. Each distinct text is embedded once, in windows where it is
-    longer than the embedder reads, and not at all where ``previous`` was made by the same agent
-    and has it. ``progress`` is told how many of the new texts are done, and of how many; ``sink``
-    gets the embedder's calls. Errors are the embedder's.
+    Each distinct text is embedded once, in windows where the text is longer than the embedder
+    reads.
     """
+    before = None if previous is None else _vector_set(previous)
+    chosen = parameters or (before.parameters if before else IvfParameters())
+    if exact:
+        chosen = replace(chosen, threshold=_NEVER)
     texts, wanted = _by_hash(items)
-    known = _rows_by_text(previous) if previous and previous.agent == embedder.agent else {}
+    known = _rows_by_text(before) if before and before.agent == embedder.agent else {}
     fresh = {digest: text for digest, text in texts.items() if digest not in known}
     parts, places = _embed(embedder, fresh, progress, sink)
-    if known and previous is not None and _fits(previous, parts):
-        parts, places = _join(previous, parts, known, places)
+    if known and before is not None and _fits(before, parts):
+        parts, places = _join(before, parts, known, places)
     elif known:
         parts, places = _embed(embedder, texts, progress, sink)
     del texts, fresh  # of a million edges these are half a gigabyte
-    return _arrange(kind, embedder, sorted(wanted), parts, places, parameters)
+    return _arrange(kind, embedder, sorted(wanted), parts, places, chosen)
+
+
+def exact_index(kind: str, agent: Agent, keys: Keys, windows: TextWindows) -> VectorSet:
+    """An index of these windows of the keys, in memory, all of whose searches are exact."""
+    import numpy as np
+
+    return VectorSet(
+        kind,
+        agent,
+        keys,
+        np.repeat(np.arange(len(keys), dtype=np.uint32), windows.counts),
+        windows.hashes,
+        np.arange(len(windows.vectors), dtype=np.uint32),
+        windows.vectors,
+        IvfParameters(threshold=_NEVER),
+        lambda: None,
+    )
+
+
+def _vector_set(index: VectorIndex) -> VectorSet:
+    """The index itself where it is a vector set, else a vector set of its windows."""
+    import numpy as np
+
+    if isinstance(index, VectorSet):
+        return index
+    windows = index.read_windows(np.arange(len(index)))
+    vectors = exact_index(index.kind, index.agent, index.keys, windows)
+    return replace(vectors, parameters=IvfParameters())
 
 
 def _by_hash(
@@ -89,30 +120,26 @@ def _by_hash(
     return texts, wanted
 
 
-def revise(
-    previous: VectorSet,
+def revise_vectors(
+    previous: VectorIndex,
     items: Iterable[tuple[str, str]],
     touched: Collection[str],
     embedder: Embedder,
-    progress: Progress = no_progress,
+    progress: EmbeddingProgress = ignore_progress,
     sink: CallSink = no_sink,
 ) -> VectorSet | None:
-    """The set of what ``previous`` has of all but the touched IRIs, and of the (IRI, text) items,
-    which are those of the touched ones. It is searched as one that was built of everything.
-
-    ``previous`` was made by the embedder. Large sets keep its rows and its lists, to which rows are
-    added, until these and those that nothing has any more are an eighth. None where the embedder's
-    dimension has changed.
-    """
+    """As ``VectorStore.revise_vectors``. Large sets keep their rows and their lists, to which rows
+    are added, until the added rows and the rows of no text are an eighth."""
+    before = _vector_set(previous)
     texts, wanted = _by_hash(items)
-    known = _rows_of_texts(previous, texts)
+    known = _rows_of_texts(before, texts)
     fresh = {digest: text for digest, text in texts.items() if digest not in known}
     parts, places = _embed(embedder, fresh, progress, sink)
-    if not _fits(previous, parts):
+    if not _fits(before, parts):
         return None
-    moved = _moved(places, previous.count)
-    joined = _with_lines(previous, touched, sorted(wanted), {**known, **moved}, parts)
-    return joined if _is_worth_keeping(joined) else compacted(joined)
+    moved = _moved(places, before.count)
+    joined = _with_lines(before, touched, sorted(wanted), {**known, **moved}, parts)
+    return joined if _is_worth_keeping(joined) else compact_vectors(joined)
 
 
 LARGEST_ADDITION = 8
@@ -159,7 +186,7 @@ def _with_lines(
         previous,
         keys=keys,
         owners=np.insert(owners, at, own),
-        hashes=np.insert(previous.hashes[kept], at, block.reshape(-1, _HASH_BYTES), axis=0),
+        hashes=np.insert(previous.hashes[kept], at, block.reshape(-1, HASH_BYTES), axis=0),
         rows=np.insert(previous.rows[kept], at, rows),
         more=np.concatenate(added).astype(np.float32) if added else None,
     )
@@ -176,11 +203,12 @@ def _is_worth_keeping(vectors: VectorSet) -> bool:
     return (vectors.count - used) * LARGEST_ADDITION <= size
 
 
-def compacted(vectors: VectorSet) -> VectorSet:
-    """The same set as ``build`` makes it: only rows that some line has, in the order of their
-    texts' hashes, or of lists of all of them."""
+def compact_vectors(index: VectorIndex) -> VectorSet:
+    """As ``VectorStore.compact_vectors``: the set as ``build_vectors`` makes it, with rows in the
+    order of their texts' hashes, or of lists of all of them."""
     import numpy as np
 
+    vectors = _vector_set(index)
     used, lines = np.unique(vectors.rows, return_index=True)
     halves = np.ascontiguousarray(vectors.hashes[lines]).view(">u8").reshape(-1, 2)
     order = np.lexsort((lines, halves[:, 1], halves[:, 0]))
@@ -207,11 +235,6 @@ def _in_lists(
     place = np.empty(len(order), dtype=np.uint32)
     place[order] = np.arange(len(order), dtype=np.uint32)
     return matrix[order], place[rows], lists
-
-
-def text_hash(text: str) -> bytes:
-    """What a set knows a text by: equal texts have equal hashes."""
-    return sha256(well_formed(text).encode()).digest()[:_HASH_BYTES]
 
 
 def _rows_by_text(vectors: VectorSet) -> dict[bytes, Rows]:
@@ -245,7 +268,7 @@ def _moved(places: Mapping[bytes, Rows], by: int) -> dict[bytes, Rows]:
 
 
 def _embed(
-    embedder: Embedder, texts: Mapping[bytes, str], progress: Progress, sink: CallSink
+    embedder: Embedder, texts: Mapping[bytes, str], progress: EmbeddingProgress, sink: CallSink
 ) -> tuple[list[NDArray[float32]], dict[bytes, Rows]]:
     """The windows' vectors, in parts, and where in all of them each text's are; short texts go
     first."""
@@ -300,7 +323,7 @@ def _arrange(
     lengths = [sum(1 for _ in own) for _, own in groupby(wanted, key=itemgetter(0))]
     owners = np.repeat(np.repeat(np.arange(len(iris), dtype=np.uint32), lengths), counts)
     block = np.frombuffer(b"".join(digest for _, digest in wanted), dtype=np.uint8)
-    hashes = np.repeat(block.reshape(-1, _HASH_BYTES), counts, axis=0)
+    hashes = np.repeat(block.reshape(-1, HASH_BYTES), counts, axis=0)
     keys = Keys.of(iris)
     lines = ranges((ends - windows)[texts], counts).astype(np.uint32)
     matrix, lines, lists = _in_lists(_gathered(parts, own), lines, parameters)
@@ -334,3 +357,53 @@ def _gathered(parts: list[NDArray[float32]], rows: NDArray[int64]) -> NDArray[fl
         found[own] = part[rows[own] - first]
         first += len(part)
     return found
+
+
+def open_vectors(
+    folder: Path,
+    kind: str,
+    *,
+    generation: int | None = None,
+    agent: Agent | None = None,
+    dimension: int | None = None,
+    verify: bool = False,
+) -> VectorSet:
+    """As ``VectorStore.open_vectors``; the arrays are mapped from their files."""
+    manifest = files.read_manifest(folder, kind)
+    files.check_fits(manifest, generation, agent, dimension)
+    arrays = {
+        role: files.open_array(folder, file, verify=verify)
+        for role, file in manifest.files.items()
+        if role != "centroids"
+    }
+    shape = (manifest.rows, manifest.dimension)
+    if arrays["vectors"].shape != shape:
+        raise damaged(folder / manifest.files["vectors"].name, f"its shape isn't {shape}")
+    if centroids := manifest.files.get("centroids"):
+        check_file(folder / centroids.name, centroids, whole=False, verify=verify)
+    return VectorSet(
+        kind,
+        manifest.agent,
+        Keys(arrays["keys"], arrays["ends"]),
+        arrays["owners"],
+        arrays["hashes"],
+        arrays["rows"],
+        arrays["vectors"],
+        manifest.lists,
+        lambda: _open_lists(folder, manifest, arrays["lists"]) if "lists" in arrays else None,
+        arrays.get("more"),
+        KeptFiles(folder, {r: f for r, f in manifest.files.items() if r in _LARGE}),
+    )
+
+
+def _open_lists(
+    folder: Path, manifest: files.Manifest, starts: NDArray[int64]
+) -> InvertedLists | None:
+    """The inverted lists, or None, with a logged notice, where they can't be used."""
+    file = manifest.files["centroids"]
+    try:
+        check_file(folder / file.name, file, whole=True)
+    except DamagedIndexError as error:
+        _log.warning("%s Until then searches are exact, which is slower.", error)
+        return None
+    return InvertedLists.open(folder / file.name, manifest.dimension, starts)

@@ -1,0 +1,23 @@
+"""The choice of a vector store: the one module that names an implementation."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tgraph.errors import UsageError
+from tgraph.index.vectors import inverted_list_store
+from tgraph.index.vectors.base import VectorStore
+from tgraph.index.vectors.inverted_list_store import exact_index
+
+__all__ = ["INVERTED_LISTS", "exact_index", "vector_store"]
+
+INVERTED_LISTS: Final = "inverted-lists"
+
+_STORES: Final[dict[str, VectorStore]] = {INVERTED_LISTS: inverted_list_store}
+
+
+def vector_store(name: str = INVERTED_LISTS) -> VectorStore:
+    """The vector store of that name. Raises ``UsageError`` for an unknown name."""
+    if name not in _STORES:
+        raise UsageError(f"There is no vector store {name!r}.", f"Known: {', '.join(_STORES)}.")
+    return _STORES[name]
