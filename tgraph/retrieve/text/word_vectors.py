@@ -132,11 +132,11 @@ class WordVectors(Mapping[str, VectorIndex]):
     def __init__(self, whole: Context, code: str) -> None:
         self._whole = whole
         self._lexicon = lexicon(code)
-        self._sets: dict[str, WordIndex] = {}
+        self._sets: dict[str, LexicalIndex] = {}
 
     def __getitem__(self, kind: str) -> VectorIndex:
         if kind not in self._sets:
-            self._sets[kind] = WordIndex(self._whole.vectors[kind], partial(self._items, kind))
+            self._sets[kind] = LexicalIndex(self._whole.vectors[kind], partial(self._items, kind))
         return self._sets[kind]
 
     def _items(self, kind: str) -> Iterator[tuple[str, list[str]]]:
@@ -169,7 +169,7 @@ class WordVectors(Mapping[str, VectorIndex]):
         return len(KINDS)
 
 
-class WordIndex(IndexDecorator):
+class LexicalIndex(IndexDecorator):
     """A vector index that is searched by the words of its texts."""
 
     def __init__(self, inner: VectorIndex, items: Items) -> None:
