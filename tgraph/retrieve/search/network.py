@@ -8,6 +8,11 @@ chunk is tied to what it is about: the entity that its document or its section i
 
 An index run keeps each node with its ties in the look-up tables (``keep_network``), whatever the
 settings, which only weigh them. Where there are no tables, the ties are read from the store.
+
+The walk is computed here rather than by igraph (PRPACK), which ranks the same nodes at four times
+the CPU time and more: 36 ms in place of 9 in a graph of 10,000 edges, 68 in place of 4 and 364 in
+place of 66 in networks of 10,000 and 100,000 relationships; to build igraph's graph takes 8, 7 and
+172 ms (``python -m benchmarks.walks``).
 """
 
 from __future__ import annotations
