@@ -9,6 +9,10 @@ fit side by side, so that what they have in common is drawn once. What several c
 is one shape that lists each. So a panel has a bound on its width, and nothing cited is left out.
 
 An arrow that a longer way says as well is left out.
+
+The places are computed here rather than by igraph's ``layout_sugiyama``, which has no bound on the
+width: of the pictures of 104 recorded sessions 97 were wider than 720 pixels as a whole (at most
+2,456, the three lanes mixed and arrows drawn through shapes), and 25 of 183 panels.
 """
 
 from __future__ import annotations
