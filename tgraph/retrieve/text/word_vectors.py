@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
 from tgraph.index.graph_source import StoredGraph
-from tgraph.index.vectors.base import IndexDecorator, VectorIndex
+from tgraph.index.vectors.base import Hit, IndexDecorator, VectorIndex
 from tgraph.index.vectors.items import KINDS, items_of
 from tgraph.ingest.languages import signs_of_english
 from tgraph.model import Agent
@@ -36,8 +36,6 @@ from tgraph.version import __version__
 if TYPE_CHECKING:
     from numpy import bool_, float32, float64, int64
     from numpy.typing import NDArray
-
-    from tgraph.index.vectors.base import Hit
 
 DIMENSION = 1 << 15
 """Into so many the words are hashed, of which a question has a few."""
