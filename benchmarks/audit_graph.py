@@ -29,7 +29,7 @@ from tgraph.engine.components import Components
 from tgraph.engine.graph import KnowledgeGraph
 from tgraph.engine.open_collection import now
 from tgraph.errors import ModelError
-from tgraph.explain.assess.evaluation_metrics import EvaluationItem
+from tgraph.extensions.lab.evaluation.metrics import EvaluationItem
 from tgraph.record.bundle import KINDS
 from tgraph.record.chain import Chain
 from tgraph.settings import load_settings

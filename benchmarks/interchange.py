@@ -13,7 +13,7 @@ import tempfile
 from pathlib import Path
 
 import tgraph
-from tgraph.explain.export.knowledge import KnowledgeHash
+from tgraph.extensions.interchange.knowledge.statements import KnowledgeHash
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 FORMATS = {

@@ -22,7 +22,7 @@ from typing import ClassVar
 
 import tgraph
 from benchmarks.scale import DIMENSIONS, ForgetfulModel, index, opened, question, write_corpus
-from tgraph.engine import replicas
+from tgraph.extensions.operations import replicas
 from tgraph.engine.components import Components
 from tgraph.engine.open_collection import now
 from tgraph.models.hashing import HashingEmbedder

@@ -26,7 +26,7 @@ from tgraph import vocabulary as v
 from tgraph.engine.components import Components
 from tgraph.engine.graph import KnowledgeGraph
 from tgraph.errors import ModelError
-from tgraph.explain.assess.evaluation_metrics import EvaluationItem
+from tgraph.extensions.lab.evaluation.metrics import EvaluationItem
 from tgraph.explain.audit.named_audits import Audit, AuditResult, list_audits
 from tgraph.rendering import one_line
 from tgraph.resources import read_text

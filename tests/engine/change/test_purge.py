@@ -21,10 +21,10 @@ from tgraph import vocabulary as v
 from tgraph.cli.main import cli
 from tgraph.engine.graph import KnowledgeGraph
 from tgraph.errors import StoreError, UsageError
-from tgraph.explain.assess.evaluation_metrics import EvaluationItem
 from tgraph.explain.audit.shacl import check_shapes
 from tgraph.explain.integrity.check import check_integrity
 from tgraph.explain.integrity.erasures import read_erasure
+from tgraph.extensions.lab.evaluation.metrics import EvaluationItem
 from tgraph.record.chain import Head
 from tgraph.record.erasure.traces import TraceCollector
 from tgraph.retrieve.filters import Filters

@@ -24,8 +24,8 @@ from tests.support.corpora import made, write
 from tgraph import vocabulary as v
 from tgraph.errors import UsageError
 from tgraph.explain.export.formats import FORMATS, prov_document, serialise, to_prov
-from tgraph.explain.export.trustgraph import RETRIEVAL_GRAPH
 from tgraph.explain.trace.record_quads import classic
+from tgraph.extensions.interchange.trustgraph_sessions import RETRIEVAL_GRAPH
 from tgraph.store.base import Term
 from tgraph.store.oxigraph import OxigraphStore
 
