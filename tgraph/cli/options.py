@@ -86,7 +86,9 @@ class ExtensibleChoice(click.Choice[str]):
     ``known`` are the names of tgraph's own that another command has a use for.
     """
 
-    def __init__(self, choices: Sequence[str], registry: Registry, known: Sequence[str] = ()):
+    def __init__(
+        self, choices: Sequence[str], registry: Registry, known: Sequence[str] = ()
+    ) -> None:
         super().__init__(choices)
         self._registry = registry
         self._known = {*choices, *known}

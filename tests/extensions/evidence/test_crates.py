@@ -24,6 +24,7 @@ from tgraph.cli.main import cli
 from tgraph.engine.components import Components
 from tgraph.errors import StoreError, UsageError
 from tgraph.explain.integrity.entries import read_entries
+from tgraph.extensions.evidence import make_package, verify_package
 from tgraph.extensions.evidence.crates.container import MANIFEST, pack, packed
 from tgraph.extensions.evidence.crates.contents import read_quads, written
 from tgraph.extensions.evidence.crates.verify import PackageVerification, check_files, check_package
@@ -84,11 +85,14 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
             graph.fold()
             graph.index([folder / "oslo.txt"])
             for name, session in asked.items():
-                made = graph.package(session)
+                made = make_package(graph, session)
                 assert not made.no_replay
                 (folder / f"{way}-{name}.zip").write_bytes(made.data)
-            assert graph.package(asked["graph"]).data == (folder / f"{way}-graph.zip").read_bytes()
-            bare = graph.package(asked["graph"], texts=False)
+            assert (
+                make_package(graph, asked["graph"]).data
+                == (folder / f"{way}-graph.zip").read_bytes()
+            )
+            bare = make_package(graph, asked["graph"], texts=False)
             (folder / f"{way}-bare.zip").write_bytes(bare.data)
         (folder / way).rename(folder / f"{way} elsewhere")
     return folder
@@ -305,7 +309,7 @@ def test_what_is_no_package_ends_in_a_sentence(home, tmp_path, name):
 def test_what_the_process_of_the_check_says_is_raised(tmp_path):
     (tmp_path / "e.zip").write_bytes(b"")
     with pytest.raises(StoreError, match="no evidence package"):
-        tgraph.verify_package(tmp_path / "e.zip")
+        verify_package(tmp_path / "e.zip")
     with pytest.raises(UsageError, match="can't be read"):
         check_package(tmp_path / "none.zip")
 
@@ -344,7 +348,7 @@ def test_a_session_whose_text_was_erased_is_checked_and_not_replayed(tmp_path):
         graph.index([tmp_path / "curie.md"])
         session = graph.ask(QUESTION, "graph", history=[]).session
         graph.purge("curie.md", reason="asked for")
-        made = graph.package(session)
+        made = make_package(graph, session)
     assert "erased" in made.no_replay
     assert b"Polonium" not in made.data
     (tmp_path / "e.zip").write_bytes(made.data)
@@ -362,7 +366,7 @@ def test_an_interrupted_session_has_a_package_that_says_so(tmp_path):
         session = next(each.explain_id for each in stream if each.explain_id)
         stream.close()
         graph.fold()
-        made = graph.package(session)
+        made = make_package(graph, session)
     assert "interrupted" in made.no_replay
     (tmp_path / "e.zip").write_bytes(made.data)
     assert check_package(tmp_path / "e.zip").problems == []
@@ -377,6 +381,6 @@ def test_a_question_that_was_searched_for_by_words_is_replayed(tmp_path):
         graph.index([tmp_path / "pont.txt"])
         answer = graph.ask("Qui a dessiné le pont ?", "basic")
         assert "Jean Resal" in answer.text
-        package = graph.package(answer.session)
+        package = make_package(graph, answer.session)
     (tmp_path / "p.zip").write_bytes(package.data)
     assert states(check_package(tmp_path / "p.zip"))["Replay"] == "ok"

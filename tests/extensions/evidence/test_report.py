@@ -19,6 +19,7 @@ from tgraph.explain.render.shown_session import MOST_QUOTED, _around, _ends
 from tgraph.explain.render.templates import styled as styled_run
 from tgraph.explain.render.wording import relation_text
 from tgraph.extensions.evidence.report import in_script
+from tgraph.extensions.lab import measure_influence
 from tgraph.rendering import UNSAFE, safe
 from tgraph.retrieve.modes.registry import MODES
 from tgraph.store.statements import to_bytes
@@ -125,7 +126,7 @@ def test_a_report_tells_at_a_glance_what_was_verified_and_what_matters(graph):
     answer = graph.ask(QUESTION, history=[])
     before = read(graph.report(answer.session))
     graph.verify(answer.session)
-    found = graph.influence(answer.session)
+    found = measure_influence(graph, answer.session)
     after = read(graph.report(answer.session))
     words = [" ".join("".join(seen.words).split()) for seen in (before, after)]
     count = len(answer.sentences)

@@ -36,7 +36,7 @@ from tgraph.cli.main import cli
 from tgraph.engine.graph import KnowledgeGraph
 from tgraph.errors import IngestError, UsageError
 from tgraph.explain.render.text_trees import source_tree, trace_tree
-from tgraph.extensions.interchange import graph_import
+from tgraph.extensions.interchange import graph_import, import_graph
 from tgraph.extensions.interchange.graph_import import ImportReport
 from tgraph.extensions.interchange.graphs.rdf_syntax import SYNTAXES, RdfText, Syntax, whole_lines
 from tgraph.extract.resolution import Name, resolve
@@ -68,7 +68,7 @@ def take(graph, tmp_path):
     def imported(text: str, name: str = "a.ttl", **options: Any) -> ImportReport:
         path = tmp_path / name
         path.write_bytes((HEAD + text if name.endswith(("ttl", "trig")) else text).encode())
-        report: ImportReport = graph.import_graph([path], **options)
+        report: ImportReport = import_graph(graph, [path], **options)
         return report
 
     return imported
@@ -122,7 +122,7 @@ def test_every_syntax_says_the_same(graph, tmp_path, syntax):
     ]
     path = tmp_path / f"data{syntax.suffixes[0]}"
     path.write_bytes(serialize(quads, format=syntax.format))
-    report = graph.import_graph([path])
+    report = import_graph(graph, [path])
     assert (report.relationships, report.skipped_count) == (2, 0)
     assert said(graph, "a", v.RDFS_LABEL) == {"Ada"}
     assert quotes(graph, edge("a", "knows", "b"))
@@ -160,7 +160,7 @@ def test_blank_nodes_have_names_that_stay(graph, take, tmp_path):
     take(text)
     before = {q for q in map(str, knowledge(graph.read())) if "skolem" in q}
     with tgraph.open(tmp_path / "other", create=True, settings=VALUES) as other:
-        other.import_graph([tmp_path / "a.ttl"])
+        import_graph(other, [tmp_path / "a.ttl"])
         assert {q for q in map(str, knowledge(other.read())) if "skolem" in q} == before
     names = [said(graph, iri, v.RDFS_LABEL) for iri in said(graph, "a", NamedNode(EX + "lives"))]
     assert sorted(name for each in names for name in each) == ["Address", "Home"]
@@ -291,7 +291,7 @@ def test_nothing_is_fetched(graph, tmp_path):
         f'<rdf:RDF xmlns:rdf="{v.RDF}" xmlns:e="{EX}"><rdf:Description rdf:about="{EX}a">'
         "<e:p>&x;</e:p></rdf:Description></rdf:RDF>"
     )
-    report = graph.import_graph([remote, entity])
+    report = import_graph(graph, [remote, entity])
     assert len(report.failed) == 2
     assert "secret words" not in str(report)
 
@@ -300,14 +300,14 @@ def test_what_is_packed_is_unpacked_within_limits(graph, tmp_path):
     packed = tmp_path / "a.nt.gz"
     packed.write_bytes(gzip.compress(f"<{EX}a> <{EX}p> <{EX}b> .\n".encode()))
     (tmp_path / "b.ttl.gz").write_bytes(packed.read_bytes()[:-9])
-    report = graph.import_graph([packed, tmp_path / "b.ttl.gz", tmp_path / "none.ttl"])
+    report = import_graph(graph, [packed, tmp_path / "b.ttl.gz", tmp_path / "none.ttl"])
     assert report.relationships == 1
     assert [str(failure).partition(".")[0] for failure in report.failed] == [
         "It is a damaged gzip archive",
         "There is no such file",
     ]
     with pytest.raises(UsageError, match="There is no format 'x'"):
-        graph.import_graph([packed], format="x")
+        import_graph(graph, [packed], format="x")
 
 
 # --- again, anew, away ---
@@ -327,7 +327,7 @@ def test_what_was_indexed_as_a_text_before_is_read_as_a_graph(graph, tmp_path):
     path = tmp_path / "a.nt"
     path.write_text(f"<{EX}a> <{EX}p> <{EX}b> .\n")
     graph.index([path])
-    assert graph.import_graph([path]).relationships == 1
+    assert import_graph(graph, [path]).relationships == 1
     assert said(graph, "a", NamedNode(EX + "p"))
 
 
@@ -399,7 +399,7 @@ GRAPHS = EXAMPLES / "graphs"
 def example(tmp_path_factory) -> Iterator[KnowledgeGraph]:
     place = tmp_path_factory.mktemp("graphs")
     with tgraph.open(place, create=True, settings=VALUES) as opened:
-        opened.import_graph([GRAPHS])
+        import_graph(opened, [GRAPHS])
         yield opened
 
 
@@ -436,7 +436,7 @@ def test_a_large_first_graph_says_what_it_says_read_piece_by_piece(tmp_path, mon
         values = {**VALUES, "graphs.embedded": 3, "graphs.reports": 1}
         with tgraph.open(tmp_path / str(size), create=True, settings=values) as opened:
             messages: list[str] = []
-            report = opened.import_graph([path], message=messages.append)
+            report = import_graph(opened, [path], message=messages.append)
             assert any("graphs.embedded" in message for message in messages)
             assert report.reports == 1
             assert graph_import.LEXICAL in report.dropped
@@ -572,6 +572,6 @@ def test_whole_lines_hold_the_place(text, data):
 
 def test_a_file_of_no_suffix_needs_a_format(graph, tmp_path):
     (tmp_path / "data").write_text(f"<{EX}a> <{EX}p> <{EX}b> .\n")
-    report = graph.import_graph([tmp_path / "data"])
+    report = import_graph(graph, [tmp_path / "data"])
     assert isinstance(report.failed[0], IngestError)
-    assert graph.import_graph([tmp_path / "data"], format="ntriples").relationships == 1
+    assert import_graph(graph, [tmp_path / "data"], format="ntriples").relationships == 1

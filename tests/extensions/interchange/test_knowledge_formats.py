@@ -20,6 +20,7 @@ from tests.support.graphs import rows_of
 from tgraph import vocabulary as v
 from tgraph.cli.main import cli
 from tgraph.errors import UsageError
+from tgraph.extensions.interchange import export_knowledge, hash_knowledge, import_graph
 from tgraph.extensions.interchange.knowledge.notes import file_names, plain
 
 HOSTILE = (
@@ -56,7 +57,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
         f"<{v.entity_iri('sorvik')}> e:uses e:Lamp .\n"
     )
     with graphs.opened(folder / "g") as graph:
-        report = graph.import_graph([tables, more])
+        report = import_graph(graph, [tables, more])
     assert not report.failed
     assert not report.skipped
     return folder / "g"
@@ -70,7 +71,7 @@ def graph(root: Path) -> Iterator[tgraph.KnowledgeGraph]:
 
 def written(graph: tgraph.KnowledgeGraph, name: str, **how: bool) -> bytes:
     out = BytesIO()
-    graph.export_knowledge(out, name, **how)
+    export_knowledge(graph, out, name, **how)
     return out.getvalue()
 
 
@@ -82,19 +83,19 @@ def test_it_comes_back_the_same(
     graph: tgraph.KnowledgeGraph, name: str, sources: bool, tmp_path: Path
 ) -> None:
     file = tmp_path / f"knowledge.{SUFFIX[name]}"
-    graph.export_knowledge(file, name, sources=sources)
+    export_knowledge(graph, file, name, sources=sources)
     with graphs.opened(tmp_path / "g") as fresh:
-        report = fresh.import_graph([file])
+        report = import_graph(fresh, [file])
         assert not report.failed
         assert not report.skipped
-        assert fresh.knowledge_hash() == graph.knowledge_hash()
+        assert hash_knowledge(fresh) == hash_knowledge(graph)
         assert fresh.audit("integrity").passed
         assert fresh.audit("knowledge").passed
 
 
 def test_nquads_are_canonical(graph: tgraph.KnowledgeGraph) -> None:
     lines = written(graph, "nquads").decode().replace("\\u202e", "\u202e")
-    assert sha256(lines.encode()).hexdigest() == graph.knowledge_hash().hash
+    assert sha256(lines.encode()).hexdigest() == hash_knowledge(graph).hash
     assert lines.splitlines() == sorted(set(lines.splitlines()))
 
 
@@ -118,10 +119,10 @@ def test_graphrags_tables_come_back(root: Path, tmp_path: Path) -> None:
     """A graph of GraphRAG's kind: the same knowledge, communities and reports."""
     tables = graphs.write_tables(tmp_path / "v3", 3)
     with graphs.opened(tmp_path / "g") as first, graphs.opened(tmp_path / "h") as second:
-        first.import_graph([tables])
-        first.export_knowledge(tmp_path / "out", "graphrag")
-        assert not second.import_graph([tmp_path / "out"]).failed
-        assert second.knowledge_hash() == first.knowledge_hash()
+        import_graph(first, [tables])
+        export_knowledge(first, tmp_path / "out", "graphrag")
+        assert not import_graph(second, [tmp_path / "out"]).failed
+        assert hash_knowledge(second) == hash_knowledge(first)
         query = "SELECT ?t ?s WHERE { ?r a tg:CommunityReport ; rdfs:label ?t ; tg:summaryText ?s }"
         told = [
             sorted((row["t"].value, row["s"].value) for row in rows_of(each, query))
@@ -133,8 +134,8 @@ def test_graphrags_tables_come_back(root: Path, tmp_path: Path) -> None:
 def test_graphml_holds_every_node_and_edge(graph: tgraph.KnowledgeGraph, tmp_path: Path) -> None:
     from networkx import read_graphml
 
-    graph.export_knowledge(tmp_path / "k.graphml", "graphml")
-    found, known = read_graphml(tmp_path / "k.graphml"), graph.knowledge_hash()
+    export_knowledge(graph, tmp_path / "k.graphml", "graphml")
+    found, known = read_graphml(tmp_path / "k.graphml"), hash_knowledge(graph)
     kinds = [told["kind"] for _, told in found.nodes(data=True)]
     assert (kinds.count("Entity"), kinds.count("Claim")) == (known.entities, known.claims)
     edges = [told for _, _, told in found.edges(data=True) if "weight" in told]
@@ -144,7 +145,7 @@ def test_graphml_holds_every_node_and_edge(graph: tgraph.KnowledgeGraph, tmp_pat
 def test_csv_has_neo4js_headers_and_no_formulas(
     graph: tgraph.KnowledgeGraph, tmp_path: Path
 ) -> None:
-    graph.export_knowledge(tmp_path / "csv", "csv", sources=True)
+    export_knowledge(graph, tmp_path / "csv", "csv", sources=True)
     files = {path.name: list(csv.reader(path.open())) for path in (tmp_path / "csv").iterdir()}
     assert files.keys() == {"nodes.csv", "relationships.csv", "evidence.csv"}
     assert {"id:ID", ":LABEL"} <= set(files["nodes.csv"][0])
@@ -158,9 +159,9 @@ def test_csv_has_neo4js_headers_and_no_formulas(
 
 
 def test_notes_are_linked_and_safe(graph: tgraph.KnowledgeGraph, tmp_path: Path) -> None:
-    graph.export_knowledge(tmp_path / "notes", "markdown")
+    export_knowledge(graph, tmp_path / "notes", "markdown")
     notes = {p.stem: p.read_text("utf-8") for p in (tmp_path / "notes/entities").iterdir()}
-    assert len({name.casefold() for name in notes}) == graph.knowledge_hash().entities
+    assert len({name.casefold() for name in notes}) == hash_knowledge(graph).entities
     assert "CON" not in notes
     assert "[[SORVIK|SORVIK]]" in notes["MIRA HOLM"]
     assert "> Mira Holm built the lighthouse at Sorvik in 1887." in notes["MIRA HOLM"]
@@ -190,18 +191,18 @@ def test_several_files_need_a_folder_of_their_own(
     graph: tgraph.KnowledgeGraph, name: str, tmp_path: Path
 ) -> None:
     with pytest.raises(UsageError, match="several files"):
-        graph.export_knowledge(BytesIO(), name)
+        export_knowledge(graph, BytesIO(), name)
     (tmp_path / "there").mkdir()
     (tmp_path / "there" / "file").touch()
     with pytest.raises(UsageError, match="already"):
-        graph.export_knowledge(tmp_path / "there", name)
+        export_knowledge(graph, tmp_path / "there", name)
 
 
 def test_what_can_not_be_written_is_told(graph: tgraph.KnowledgeGraph, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="no format 'xlsx'"):
-        graph.export_knowledge(tmp_path / "x", "xlsx")
+        export_knowledge(graph, tmp_path / "x", "xlsx")
     with pytest.raises(UsageError, match="doesn't exist"):
-        graph.export_knowledge(tmp_path / "no" / "x.trig", "trig")
+        export_knowledge(graph, tmp_path / "no" / "x.trig", "trig")
     assert not list(tmp_path.iterdir())
 
 
@@ -211,7 +212,7 @@ def run(root: Path, *arguments: str) -> tuple[int, str, str]:
 
 
 def test_the_command(graph: tgraph.KnowledgeGraph, root: Path, tmp_path: Path) -> None:
-    known = graph.knowledge_hash()
+    known = hash_knowledge(graph)
     code, out, told = run(root, "--knowledge", "--hash")
     assert (code, out.strip()) == (0, known.hash)
     assert f"{known.entities} entities" in told
@@ -247,7 +248,7 @@ def test_graphml_names_iris_only_as_others_may(tmp_path: Path) -> None:
     made.add_edge("said", "http://example.org/fine", label="subject")
     write_graphml(made, tmp_path / "a.graphml")
     with graphs.opened(tmp_path / "g") as graph:
-        report = graph.import_graph([tmp_path / "a.graphml"])
+        report = import_graph(graph, [tmp_path / "a.graphml"])
         assert [row.row for row in report.skipped] == [4]
         found = {row["e"].value for row in rows_of(graph, "SELECT ?e WHERE { ?e a tg:Entity }")}
         assert found == {"http://example.org/fine", v.entity_iri("bad")}

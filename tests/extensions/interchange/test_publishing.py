@@ -24,6 +24,7 @@ from tgraph.engine.graph import KnowledgeGraph
 from tgraph.engine.progress import Progress
 from tgraph.errors import EndpointError, QueryError, StoreError, UsageError
 from tgraph.explain.audit.named_audits import find_audit, list_audits, run_audit
+from tgraph.extensions.interchange import publish_graph
 from tgraph.extensions.interchange.publishing import CURSOR, data_update, publish
 from tgraph.retrieve.filters import Filters
 from tgraph.retrieve.modes.registry import MODES
@@ -79,16 +80,16 @@ def test_everything_is_there_and_once_more_changes_nothing(
     graph: KnowledgeGraph, empty: SparqlEndpoint, tmp_path: Path
 ) -> None:
     there = SparqlStore(empty)
-    done = graph.publish(empty.update_url)
+    done = publish_graph(graph, empty.update_url)
     assert (done.before, done.classic, done.anew) == (0, False, False)
     assert done.after == graph.integrity().sequence
     assert quads(there) == set(graph.read().match())
     seen: list[Progress] = []
-    assert graph.publish(empty.update_url, progress=seen.append).quads == 0
+    assert publish_graph(graph, empty.update_url, progress=seen.append).quads == 0
     index(graph, tmp_path, a="Ernest Shackleton led Nimrod Expedition.\n")
     graph.ask("Who led the Nimrod Expedition?")
     graph.retract(str(tmp_path / "b.txt"), reason="withdrawn")
-    more = graph.publish(empty.update_url, progress=seen.append)
+    more = publish_graph(graph, empty.update_url, progress=seen.append)
     assert {each.total for each in seen} == {0, more.quads}
     assert seen[1].done == 0
     assert seen[-1].done == more.quads
@@ -100,9 +101,9 @@ def test_everything_is_there_and_once_more_changes_nothing(
 def test_an_erased_text_is_there_no_more(
     graph: KnowledgeGraph, empty: SparqlEndpoint, tmp_path: Path
 ) -> None:
-    graph.publish(empty.update_url)
+    publish_graph(graph, empty.update_url)
     graph.purge(str(tmp_path / "b.txt"), reason="a request")
-    assert graph.publish(empty.update_url).anew
+    assert publish_graph(graph, empty.update_url).anew
     there = SparqlStore(empty)
     assert quads(there) == set(graph.read().match())
     assert not any("Amundsen" in str(quad) for quad in there.match())
@@ -146,13 +147,13 @@ def test_wherever_it_is_cut_off_it_goes_on(
 def test_what_another_graph_published_is_left_alone(
     graph: KnowledgeGraph, empty: SparqlEndpoint, tmp_path: Path
 ) -> None:
-    graph.publish(empty.update_url)
+    publish_graph(graph, empty.update_url)
     with open_graph(tmp_path / "other") as other:
         index(other, tmp_path, c="Otto Nordenskjöld led Swedish Expedition.\n")
         with pytest.raises(UsageError, match="something else"):
-            other.publish(empty.update_url)
+            publish_graph(other, empty.update_url)
         assert quads(SparqlStore(empty)) == set(graph.read().match())
-        other.publish(empty.update_url, anew=True)
+        publish_graph(other, empty.update_url, anew=True)
         assert quads(SparqlStore(empty)) == set(other.read().match())
 
 
@@ -175,7 +176,7 @@ def audits() -> list[str]:
 
 
 def test_audits_have_the_same_rows_there(graph: KnowledgeGraph, empty: SparqlEndpoint) -> None:
-    graph.publish(empty.update_url)
+    publish_graph(graph, empty.update_url)
     compared = 0
     for name in audits():
         assert rows(SparqlStore(empty), name) == rows(graph.read(), name), name
@@ -252,7 +253,7 @@ def published(
         oxigraph_server(folder) as endpoint,
         made(folder, MANY_TEXTS, scripted=model, settings=own) as (kg, chat),
     ):
-        kg.publish(endpoint.update_url)
+        publish_graph(kg, endpoint.update_url)
         with opened(folder, chat, {**own, "store.url": endpoint.query_url}) as there:
             yield kg, there, model
 
@@ -304,11 +305,11 @@ def test_an_endpoint_is_read_only_while_it_has_the_same_knowledge(
     url = {"store.url": empty.query_url}
     with open_graph(graph.root, settings=url) as there:
         refused(there, "no generation")
-        graph.publish(empty.update_url)
+        publish_graph(graph, empty.update_url)
         assert ask(there) == ask(graph)
         with open_graph(tmp_path / "other") as other:
             index(other, tmp_path, c="Otto Nordenskjöld led Swedish Expedition.\n")
-            other.publish(empty.update_url, anew=True)
+            publish_graph(other, empty.update_url, anew=True)
         refused(there, "another graph")
         publish(graph.read(), graph.librarian, empty, anew=True)
         cut: Any = Breaking(empty, 1)
@@ -317,15 +318,15 @@ def test_an_endpoint_is_read_only_while_it_has_the_same_knowledge(
             publish(graph.read(), graph.librarian, cut)
     with open_graph(graph.root, settings=url) as there:
         refused(there, "holds generation 1")
-        graph.publish(empty.update_url)
+        publish_graph(graph, empty.update_url)
         assert ask(there) == ask(graph)
         assert there.ask("Who reached the South Pole?", "basic", history=(), as_of=1).text
-        graph.publish(empty.update_url, classic=True, anew=True)
+        publish_graph(graph, empty.update_url, classic=True, anew=True)
         refused(there, "no triple terms")
 
 
 def test_what_is_being_changed_is_not_asked(graph: KnowledgeGraph, empty: SparqlEndpoint) -> None:
-    graph.publish(empty.update_url)
+    publish_graph(graph, empty.update_url)
     cut: Any = Breaking(empty, 1)  # the first takes the cursors away
     with pytest.raises(EndpointError, match="cut off"):
         publish(graph.read(), graph.librarian, cut, anew=True)
@@ -334,7 +335,7 @@ def test_what_is_being_changed_is_not_asked(graph: KnowledgeGraph, empty: Sparql
         pytest.raises(StoreError, match="being published to"),
     ):
         there.ask("Who reached the South Pole?")
-    graph.publish(empty.update_url)
+    publish_graph(graph, empty.update_url)
     assert quads(SparqlStore(empty)) == set(graph.read().match())
 
 
@@ -342,7 +343,7 @@ def test_a_question_ends_where_its_endpoint_goes_away(
     graph: KnowledgeGraph, tmp_path: Path
 ) -> None:
     with oxigraph_server(tmp_path) as endpoint:
-        graph.publish(endpoint.update_url)
+        publish_graph(graph, endpoint.update_url)
         there = open_graph(graph.root, settings={"store.url": endpoint.update_url})
         assert there.ask("Who reached the South Pole?", "local", history=()).sentences
     asked = len(graph.sessions())

@@ -12,9 +12,9 @@ import tgraph
 from tests.engine.test_exactness import read_names
 from tests.support.workers import LineParts
 from tgraph.cli.main import cli
-from tgraph.engine.collections import compare_collections
 from tgraph.engine.components import Components
 from tgraph.errors import StoreError, UsageError
+from tgraph.extensions.lab import compare_collections
 from tgraph.settings import load_settings
 from tgraph.testing import HashingEmbedder, ScriptedModel
 
@@ -53,7 +53,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_what_both_found_and_what_only_one(root):
-    found = tgraph.compare_collections(root, "lines", "model")
+    found = compare_collections(root, "lines", "model")
     assert [d.paths[0].rpartition("/")[2] for d in found.documents] == ["curie.txt", "oslo.txt"]
     assert [path.rpartition("/")[2] for path in found.only[0]] == ["only.txt"]
     assert found.only[1] == ()

@@ -17,6 +17,7 @@ from tests.support.corpora import opened
 from tests.support.shared_data import shared
 from tgraph import vocabulary as v
 from tgraph.errors import UsageError
+from tgraph.extensions.lab import tune_prompts, undo_tuning
 from tgraph.extensions.lab.prompt_tuning import (
     TUNED,
     ExampleRow,
@@ -49,10 +50,10 @@ def place(tmp_path: Path) -> Path:
 
 def test_without_a_model_all_comes_of_the_graph_and_is_on_record(place: Path) -> None:
     with opened(place) as kg:
-        preview = kg.tune(dry_run=True)
+        preview = tune_prompts(kg, dry_run=True)
         assert not preview.written
         assert not (place / "graph" / "prompts").exists()
-        done = kg.tune()
+        done = tune_prompts(kg)
         store = kg.read()
         assert kg.integrity().ok
         assert not kg.audit("knowledge").rows
@@ -78,13 +79,13 @@ def test_without_a_model_all_comes_of_the_graph_and_is_on_record(place: Path) ->
 def test_the_next_index_run_uses_them_and_undo_takes_them_away(place: Path) -> None:
     model = ScriptedModel()
     with opened(place, model) as kg:
-        done = kg.tune(select="top")
+        done = tune_prompts(kg, select="top")
         assert done.agent == model.agent.name
         assert done.profile.types == ("person", "ship", "place")
         assert not done.fallbacks
         with pytest.raises(UsageError, match="There are prompts already"):
-            kg.tune()
-        again = kg.tune(force=True)
+            tune_prompts(kg)
+        again = tune_prompts(kg, force=True)
         assert [p.sha256 for p in again.prompts] == [p.sha256 for p in done.prompts]
         assert kg.integrity().ok
     folder = place / "graph" / "prompts"
@@ -95,7 +96,7 @@ def test_the_next_index_run_uses_them_and_undo_takes_them_away(place: Path) -> N
         assert asked[-1].prompt.sha256 == done.prompts[0].sha256
         assert "one of person, ship, place" in asked[-1].messages[0]["content"]
         (folder / "community_report.md").write_text(load_prompt("community_report").text)
-        gone = kg.untune()
+        gone = undo_tuning(kg)
     assert sorted(Path(path).stem for path in gone) == sorted({*TUNED} - {"community_report"})
     assert (folder / "community_report.md").is_file()
 
@@ -110,7 +111,7 @@ def test_replies_that_cannot_be_used_and_quotes_that_are_not_there_fall_back(pla
         }
     )
     with opened(place, model) as kg:
-        done = kg.tune(dry_run=True)
+        done = tune_prompts(kg, dry_run=True)
     assert any(told.startswith("tune_domain:") for told in done.fallbacks)
     assert any("without an exact quote" in told for told in done.fallbacks)
     assert "Karl Weber" in done.profile.persona
@@ -119,7 +120,7 @@ def test_replies_that_cannot_be_used_and_quotes_that_are_not_there_fall_back(pla
 
 def test_what_was_made_from_a_document_goes_with_it(place: Path) -> None:
     with opened(place) as kg:
-        done = kg.tune()
+        done = tune_prompts(kg)
         kept = done.prompts[0]
         assert "Golden Inn" in kept.text
     said: list[str] = []
@@ -135,7 +136,7 @@ def test_what_was_made_from_a_document_goes_with_it(place: Path) -> None:
 
 def test_nothing_to_tune_for(tmp_path: Path) -> None:
     with opened(tmp_path, create=True) as kg, pytest.raises(UsageError, match="Nothing is indexed"):
-        kg.tune()
+        tune_prompts(kg)
 
 
 def test_text_of_documents_cannot_break_a_prompt() -> None:
@@ -185,7 +186,7 @@ def test_operation_dulce(tmp_path: Path) -> None:
     (tmp_path / "dulce.txt").write_text(text[:6000], "utf-8")
     with opened(tmp_path, ScriptedModel(), {"chunk.size": 300}, create=True) as kg:
         kg.index([tmp_path / "dulce.txt"])
-        done = kg.tune(select="kmeans", limit=3)
+        done = tune_prompts(kg, select="kmeans", limit=3)
         assert kg.integrity().ok
     assert len(done.chunks) == 3
     assert all(row.quote in text for row in done.profile.examples)

@@ -28,7 +28,7 @@ from tgraph.errors import (
     UsageError,
     VerificationError,
 )
-from tgraph.extensions.operations import replicas
+from tgraph.extensions.operations import follow, replicas, ship
 from tgraph.store.base import Store
 from tgraph.store.journal import Journal, read_journal
 
@@ -66,7 +66,7 @@ def quads(store: Store) -> set[Quad]:
 
 def caught_up(replica: Path, url: str) -> set[Quad]:
     with open_graph(replica) as kg:
-        kg.follow(url)
+        follow(kg, url)
         assert kg.integrity().ok
         return quads(kg.read())
 
@@ -74,9 +74,9 @@ def caught_up(replica: Path, url: str) -> set[Quad]:
 def test_a_replica_has_everything_and_answers_the_same(
     graph: KnowledgeGraph, url: str, tmp_path: Path
 ) -> None:
-    shipped = graph.ship(url)
+    shipped = ship(graph, url)
     assert shipped.entries == graph.integrity().sequence
-    assert graph.ship(url).entries == 0
+    assert ship(graph, url).entries == 0
     assert caught_up(tmp_path / "r", url) == quads(graph.read())
     here = graph.ask(QUESTION, history=())
     with open_graph(tmp_path / "r") as kg:
@@ -87,14 +87,14 @@ def test_a_replica_has_everything_and_answers_the_same(
 
 
 def test_one_that_was_away_catches_up(graph: KnowledgeGraph, url: str, tmp_path: Path) -> None:
-    graph.ship(url)
+    ship(graph, url)
     caught_up(tmp_path / "r", url)
     for name in "cde":
         index(graph, tmp_path, **{name: f"Explorer {name.upper()}x led Party {name.upper()}y.\n"})
         graph.ask(QUESTION)
-        graph.ship(url)
+        ship(graph, url)
     graph.retract(str(tmp_path / "b.txt"), reason="withdrawn")
-    graph.ship(url)
+    ship(graph, url)
     assert caught_up(tmp_path / "r", url) == quads(graph.read())
     assert caught_up(tmp_path / "late", url) == quads(graph.read())
 
@@ -102,37 +102,37 @@ def test_one_that_was_away_catches_up(graph: KnowledgeGraph, url: str, tmp_path:
 def test_what_a_replica_records_comes_back_and_is_chained(
     graph: KnowledgeGraph, url: str, tmp_path: Path
 ) -> None:
-    graph.ship(url)
+    ship(graph, url)
     caught_up(tmp_path / "r", url)
     with open_graph(tmp_path / "r") as kg:
         asked = kg.ask("Who led the Terra Nova Expedition?")
         with pytest.raises(UnknownNameError, match="once the writer has chained it"):
             kg.trace(asked.session)
-        assert kg.follow(url).journals == 1
-        assert kg.follow(url).journals == 0
-    assert graph.ship(url).journals == 1
+        assert follow(kg, url).journals == 1
+        assert follow(kg, url).journals == 0
+    assert ship(graph, url).journals == 1
     assert graph.trace(asked.session).question == "Who led the Terra Nova Expedition?"
     assert caught_up(tmp_path / "r", url) == quads(graph.read())
     assert not list(collection(tmp_path / "r").journals.glob("*.journal"))
     with open_graph(tmp_path / "r") as kg:
         assert kg.trace(asked.session).answer == asked.text
-    assert graph.ship(url).journals == 0
+    assert ship(graph, url).journals == 0
 
 
 def test_texts_may_have_what_some_take_for_the_end_of_a_line(
     graph: KnowledgeGraph, url: str, tmp_path: Path
 ) -> None:
     graph.ask("Who led the Terra\u2028Nova\u0085Expedition?\u2029", history=())
-    graph.ship(url)
+    ship(graph, url)
     assert caught_up(tmp_path / "r", url) == quads(graph.read())
 
 
 def test_a_forged_journal_is_not_taken_in(graph: KnowledgeGraph, url: str, tmp_path: Path) -> None:
-    graph.ship(url)
+    ship(graph, url)
     caught_up(tmp_path / "r", url)
     with open_graph(tmp_path / "r") as kg:
         asked = kg.ask("Who led the Terra Nova Expedition?")
-        kg.follow(url)
+        follow(kg, url)
     [journal] = (Path(url) / "journals").iterdir()
     frames = read_journal(journal).frames
     forged = "<urn:x:a> <urn:x:b> <urn:x:c> .\n"
@@ -142,18 +142,18 @@ def test_a_forged_journal_is_not_taken_in(graph: KnowledgeGraph, url: str, tmp_p
         with closing(Journal(journal)) as writer:
             for number, frame in enumerate(frames):
                 writer.append(frame if number else {**frame, **change})
-        assert graph.ship(url).journals == 0
+        assert ship(graph, url).journals == 0
         assert quads(graph.read()) == before
     journal.write_bytes(b"nothing of the kind")
-    assert graph.ship(url).journals == 0
+    assert ship(graph, url).journals == 0
     assert asked.session not in {each.explain_id for each in graph.sessions()}
 
 
 def test_an_erased_text_is_nowhere(graph: KnowledgeGraph, url: str, tmp_path: Path) -> None:
-    graph.ship(url)
+    ship(graph, url)
     caught_up(tmp_path / "r", url)
     graph.purge(str(tmp_path / "b.txt"), reason="a request")
-    assert graph.ship(url).anew
+    assert ship(graph, url).anew
     assert caught_up(tmp_path / "r", url) == quads(graph.read())
     assert caught_up(tmp_path / "new", url) == quads(graph.read())
     for place in (Path(url), tmp_path / "r" / "collections"):
@@ -165,37 +165,37 @@ def test_an_erased_text_is_nowhere(graph: KnowledgeGraph, url: str, tmp_path: Pa
 
 
 def test_a_replica_only_follows(graph: KnowledgeGraph, url: str, tmp_path: Path) -> None:
-    graph.ship(url)
+    ship(graph, url)
     caught_up(tmp_path / "r", url)
     with open_graph(tmp_path / "r") as kg:
         with pytest.raises(UsageError, match="replica"):
             index(kg, tmp_path, c="Nansen led Fram Expedition.\n")
         with pytest.raises(UsageError, match="replica"):
-            kg.ship(url)
+            ship(kg, url)
         with pytest.raises(UsageError, match="replica of"):
-            kg.follow(str(tmp_path / "elsewhere"))
+            follow(kg, str(tmp_path / "elsewhere"))
     with pytest.raises(UsageError, match="follows no other"):
-        graph.follow(url)
+        follow(graph, url)
     with open_graph(tmp_path / "other") as other:
         index(other, tmp_path, c="Nansen led Fram Expedition.\n")
         with pytest.raises(UsageError, match="another collection"):
-            other.ship(url)
+            ship(other, url)
 
 
 def test_a_replica_does_without_what_was_not_built(url: str, tmp_path: Path) -> None:
     with open_graph(tmp_path / "g") as graph:
         index(graph, tmp_path, **TEXTS, **{f"n{n}": f"Nothing {n} happened.\n" for n in range(5)})
-        graph.ship(url)
+        ship(graph, url)
         said: list[str] = []
         with open_graph(tmp_path / "r", message=said.append) as kg:
-            kg.follow(url)
+            follow(kg, url)
             assert kg.ask(QUESTION).sentences
             assert any("no contexts of chunks (`contextual_search.enabled`)" in s for s in said)
             with pytest.raises(UsageError, match="no contexts of chunks"):
                 kg.ask(QUESTION, "contextual")
             graph.ask(QUESTION, "contextual")
-            graph.ship(url)
-            kg.follow(url)
+            ship(graph, url)
+            follow(kg, url)
             assert kg.ask(QUESTION, "contextual").sentences
 
 
@@ -250,14 +250,14 @@ TAMPERED: dict[str, Any] = {
 def test_what_is_not_as_it_was_sealed_does_not_get_in(
     graph: KnowledgeGraph, url: str, tmp_path: Path, what: str
 ) -> None:
-    graph.ship(url)
+    ship(graph, url)
     for name in "cd":
         index(graph, tmp_path, **{name: f"Explorer {name.upper()}x led Party {name.upper()}y.\n"})
-        graph.ship(url)
+        ship(graph, url)
     TAMPERED[what](url)
     with open_graph(tmp_path / "r") as kg:
         with pytest.raises(VerificationError):
-            kg.follow(url)
+            follow(kg, url)
         with pytest.raises(TgraphError):
             kg.ask(QUESTION)
 
@@ -265,39 +265,39 @@ def test_what_is_not_as_it_was_sealed_does_not_get_in(
 def test_a_log_that_was_cut_off_is_noticed_by_who_knew_more(
     graph: KnowledgeGraph, url: str, tmp_path: Path
 ) -> None:
-    graph.ship(url)
+    ship(graph, url)
     graph.ask(QUESTION)
-    graph.ship(url)
+    ship(graph, url)
     before = caught_up(tmp_path / "r", url)
     segments(url)[-1].unlink()
     with open_graph(tmp_path / "r") as kg:
         with pytest.raises(VerificationError, match="ends before"):
-            kg.follow(url)
+            follow(kg, url)
         assert quads(kg.read()) == before
     with pytest.raises(VerificationError, match="ends before"):
-        graph.ship(url)
+        ship(graph, url)
 
 
 # --- two writers ---
 
 
 def test_two_graphs_do_not_share_a_place(graph: KnowledgeGraph, url: str, tmp_path: Path) -> None:
-    graph.ship(url)
+    ship(graph, url)
     caught_up(tmp_path / "r", url)
     with open_graph(tmp_path / "r") as kg:
         kg.ask(QUESTION)
-        kg.follow(url)
+        follow(kg, url)
     graph.close()
     copy = copy_graph(graph.root, tmp_path / "copy")
     with open_graph(graph.root) as one, open_graph(copy) as two:
         index(one, tmp_path, c="Nansen led Fram Expedition.\n")
         index(two, tmp_path, d="Filchner led Deutschland Expedition.\n")
-        assert one.ship(url).journals == 1
+        assert ship(one, url).journals == 1
         two.purge(str(tmp_path / "b.txt"), reason="a request")  # which would clear the place
         shipped, known = everything(url), quads(two.read())
         for _ in range(2):
             with pytest.raises(UsageError, match="went on by itself"):
-                two.ship(url)
+                ship(two, url)
         assert everything(url) == shipped
         assert quads(two.read()) == known
         assert caught_up(tmp_path / "r", url) == quads(one.read())
@@ -306,18 +306,18 @@ def test_two_graphs_do_not_share_a_place(graph: KnowledgeGraph, url: str, tmp_pa
 def test_of_two_that_ship_in_the_same_moment_one_is_refused(
     graph: KnowledgeGraph, url: str, tmp_path: Path
 ) -> None:
-    graph.ship(url)
+    ship(graph, url)
     graph.close()
     head = (Path(url) / "log" / "head").read_bytes()
     with open_graph(copy_graph(graph.root, tmp_path / "copy")) as two:
         index(two, tmp_path, d="Filchner led Deutschland Expedition.\n")
-        two.ship(url)
+        ship(two, url)
     (Path(url) / "log" / "head").write_bytes(head)  # its last segment is there, and not told yet
     with open_graph(graph.root) as one:
         index(one, tmp_path, c="Nansen led Fram Expedition.\n")
         shipped = everything(url)
         with pytest.raises(UsageError, match="went on by itself"):
-            one.ship(url)
+            ship(one, url)
         assert shipped.items() <= everything(url).items()
 
 
@@ -371,9 +371,9 @@ def test_wherever_it_is_cut_off_it_goes_on(
             return left
         pytest.fail("it never came to its end")
 
-    assert until_done(lambda: graph.ship(url)) > 2
+    assert until_done(lambda: ship(graph, url)) > 2
     with open_graph(tmp_path / "r") as kg:
-        assert until_done(lambda: kg.follow(url)) > 2
+        assert until_done(lambda: follow(kg, url)) > 2
         assert quads(kg.read()) == quads(graph.read())
         assert kg.integrity().ok
 
@@ -404,13 +404,13 @@ def test_a_round_asks_for_what_changed_and_lists_nothing_else(
     head = {("find", "log"): 1, ("has", "log"): 1}
     with open_graph(tmp_path / "r") as kg:
         for name in "cd":
-            graph.ship(url)
-            kg.follow(url)
-            assert asked(lambda: graph.ship(url)) == {**head, ("names", "journals"): 1}
-            assert asked(lambda: kg.follow(url)) == head
+            ship(graph, url)
+            follow(kg, url)
+            assert asked(lambda: ship(graph, url)) == {**head, ("names", "journals"): 1}
+            assert asked(lambda: follow(kg, url)) == head
             graph.ask(QUESTION, history=())
             graph.read()
-            shipped, followed = asked(lambda: graph.ship(url)), asked(lambda: kg.follow(url))
+            shipped, followed = asked(lambda: ship(graph, url)), asked(lambda: follow(kg, url))
             assert not {each for each in shipped + followed if "derived" in each}
             assert {each for each in shipped + followed if each[0] == "names"} == {
                 ("names", "journals")
@@ -420,31 +420,31 @@ def test_a_round_asks_for_what_changed_and_lists_nothing_else(
 
 
 def test_a_log_may_be_moved(graph: KnowledgeGraph, url: str, tmp_path: Path) -> None:
-    graph.ship(url)
+    ship(graph, url)
     caught_up(tmp_path / "r", url)
     moved = str(Path(url).rename(tmp_path / "moved"))
     with open_graph(tmp_path / "r") as kg:
         kg.ask(QUESTION)
-        assert kg.follow(moved).journals == 1
-    assert graph.ship(moved).journals == 1
+        assert follow(kg, moved).journals == 1
+    assert ship(graph, moved).journals == 1
     assert caught_up(tmp_path / "r", moved) == quads(graph.read())
     with open_graph(tmp_path / "other") as other:
         index(other, tmp_path, c="Nansen led Fram Expedition.\n")
-        other.ship(url)
+        ship(other, url)
     with open_graph(tmp_path / "r") as kg, pytest.raises(UsageError, match="is another"):
-        kg.follow(url)
+        follow(kg, url)
 
 
 def test_a_folder_is_the_same_however_it_is_named(
     graph: KnowledgeGraph, url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    graph.ship("shipped")
+    ship(graph, "shipped")
     caught_up(tmp_path / "r", "shipped/")
     monkeypatch.chdir("/")
     assert caught_up(tmp_path / "r", url) == quads(graph.read())
     with open_graph(tmp_path / "r") as kg, pytest.raises(UsageError, match="is a replica of"):
-        kg.follow("shipped")
+        follow(kg, "shipped")
 
 
 def test_a_folder_that_cant_be_written_is_one_that_cant_be_reached(
@@ -453,17 +453,17 @@ def test_a_folder_that_cant_be_written_is_one_that_cant_be_reached(
     lock = Path(url) / ".lock"
     lock.mkdir(parents=True)
     with pytest.raises(EndpointError, match="shipped can't be reached: Is a directory"):
-        graph.ship(url)
+        ship(graph, url)
     lock.rmdir()
-    assert graph.ship(url).entries
+    assert ship(graph, url).entries
 
 
 def test_storage_may_be_anything_that_fsspec_knows(graph: KnowledgeGraph, tmp_path: Path) -> None:
     url = f"memory://{sha256(str(tmp_path).encode()).hexdigest()}"
-    graph.ship(url)
+    ship(graph, url)
     assert caught_up(tmp_path / "r", url) == quads(graph.read())
     with pytest.raises(UsageError, match="can't be used"):
-        graph.ship("nothing://x")
+        ship(graph, "nothing://x")
 
 
 def test_over_s3(graph: KnowledgeGraph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -474,15 +474,15 @@ def test_over_s3(graph: KnowledgeGraph, tmp_path: Path, monkeypatch: pytest.Monk
         url = "s3://graphs/polar"
         with open_graph(tmp_path / "r") as kg:
             with pytest.raises(EndpointError, match="Nothing has been shipped"):
-                kg.follow(url)
+                follow(kg, url)
             files.mkdir("graphs")
-            graph.ship(url)
-            kg.follow(url)
+            ship(graph, url)
+            follow(kg, url)
             asked = kg.ask("Who led the Terra Nova Expedition?", history=())
             assert asked.text == graph.ask("Who led the Terra Nova Expedition?", history=()).text
-            assert kg.follow(url).journals == 1
-            assert graph.ship(url).journals == 1
-            kg.follow(url)
+            assert follow(kg, url).journals == 1
+            assert ship(graph, url).journals == 1
+            follow(kg, url)
             assert kg.integrity().ok
             assert quads(kg.read()) == quads(graph.read())
             assert graph.trace(asked.session).answer == asked.text
@@ -490,7 +490,7 @@ def test_over_s3(graph: KnowledgeGraph, tmp_path: Path, monkeypatch: pytest.Monk
         files.pipe_file(content, gzip.compress(b"forged"))
         with open_graph(tmp_path / "r2") as other:
             with pytest.raises(VerificationError, match="is another one"):
-                other.follow(url)
+                follow(other, url)
             with pytest.raises(TgraphError):
                 other.ask(QUESTION)
     with open_graph(tmp_path / "r") as kg:

@@ -182,9 +182,9 @@ def _measures(found: Influence) -> Iterator[str]:
         )
     if fit := found.fit:
         yield (
-            f"Fit of the surrogate (LDS): {weight_text(fit.lds)} on {fit.held_out} held-out ablations;"
-            f" of the number of cited items {weight_text(fit.by_citations)}, of the retrieval scores"
-            f" {weight_text(fit.by_score)}; its own error is up to {fit.error:.2f}"
+            f"Fit of the surrogate (LDS): {weight_text(fit.lds)} on {fit.held_out} held-out"
+            f" ablations; of the number of cited items {weight_text(fit.by_citations)}, of the"
+            f" retrieval scores {weight_text(fit.by_score)}; its own error is up to {fit.error:.2f}"
         )
     usage = found.usage
     if usage.get("calls"):

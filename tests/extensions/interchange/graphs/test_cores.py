@@ -17,6 +17,7 @@ import tgraph
 from tests.support.workers import knowledge
 from tgraph import vocabulary as v
 from tgraph.engine.graph import KnowledgeGraph
+from tgraph.extensions.interchange import import_graph
 from tgraph.extensions.interchange.graphs.core_messages import read_core
 
 VALUES = {"embedding.provider": "hashing"}
@@ -76,7 +77,7 @@ VECTORS = ("ge", {"m": {"i": DOCUMENT, "m": "", "c": "default"}, "e": [{"e": ADA
 
 def taken(graph: KnowledgeGraph, tmp_path: Path, *parts: bytes, name: str = "a.core") -> Any:
     (tmp_path / name).write_bytes(b"".join(parts))
-    return graph.import_graph([tmp_path / name])
+    return import_graph(graph, [tmp_path / name])
 
 
 def evidence(graph: KnowledgeGraph, predicate: NamedNode, end: str = "wrote-to") -> set[str]:

@@ -13,6 +13,7 @@ from tests.support import graphs
 from tests.support.graphs import rows_of
 from tests.support.shared_data import shared
 from tgraph import vocabulary as v
+from tgraph.extensions.interchange import hash_knowledge, import_graph
 from tgraph.extensions.interchange.graphs.graphrag import date_literal
 from tgraph.extensions.interchange.graphs.text_units import shares
 
@@ -41,7 +42,7 @@ def indexed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("graphrag")
     tables = graphs.write_tables(folder / "v3", 3)
     with graphs.opened(folder / "g") as graph:
-        report = graph.import_graph([tables])
+        report = import_graph(graph, [tables])
     assert not report.failed
     assert not report.skipped
     return folder
@@ -51,15 +52,15 @@ def indexed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_every_generation_says_the_same(indexed: Path, version: int, tmp_path: Path) -> None:
     tables = graphs.write_tables(tmp_path / "tables", version)
     with graphs.opened(tmp_path / "g") as graph, graphs.opened(indexed / "g") as newest:
-        graph.import_graph([tables])
-        assert graph.knowledge_hash() == newest.knowledge_hash()
+        import_graph(graph, [tables])
+        assert hash_knowledge(graph) == hash_knowledge(newest)
         assert levels(graph) == levels(newest)
         assert titles(graph) == titles(newest) == GIVEN
 
 
 def test_all_of_it_is_there_with_its_places(indexed: Path) -> None:
     with graphs.opened(indexed / "g") as graph:
-        found = graph.knowledge_hash()
+        found = hash_knowledge(graph)
         assert (found.entities, found.edges, found.claims) == (4, 3, 1)
         assert levels(graph) == [(0, 4), (1, 2)]
         quotes = rows_of(
@@ -93,11 +94,11 @@ def test_findings_rest_on_what_they_speak_of(indexed: Path) -> None:
 
 def test_again_is_no_change(indexed: Path) -> None:
     with graphs.opened(indexed / "g") as graph:
-        before = graph.knowledge_hash()
-        report = graph.import_graph([indexed / "v3"])
+        before = hash_knowledge(graph)
+        report = import_graph(graph, [indexed / "v3"])
         assert not report.indexed
         assert len(report.unchanged) == 2
-        assert graph.knowledge_hash() == before
+        assert hash_knowledge(graph) == before
 
 
 @pytest.mark.parametrize("first", [True, False], ids=["after the graph", "before the graph"])
@@ -111,7 +112,7 @@ def test_given_communities_stand_while_the_graph_stands_alone(tmp_path: Path, fi
     )
     with graphs.opened(tmp_path / "g") as graph:
         for path in (tables, other) if first else (other, tables):
-            assert not graph.import_graph([path]).failed
+            assert not import_graph(graph, [path]).failed
         assert not GIVEN & titles(graph)
         graph.retract(str(other), reason="It is wrong.")
         assert titles(graph) == GIVEN
@@ -127,9 +128,9 @@ def test_what_has_no_known_text_rests_on_a_row(tmp_path: Path) -> None:
     rows["text_units"][1]["text"] = "Another text. Jon Dahl kept the lighthouse at Sorvik."
     tables = graphs.write_tables(tmp_path / "v3", 3, **rows)
     with graphs.opened(tmp_path / "g") as graph:
-        report = graph.import_graph([tables])
+        report = import_graph(graph, [tables])
         assert [(one.row, one.file) for one in report.skipped] == [(4, "relationships.parquet")]
-        assert graph.knowledge_hash().edges == 3
+        assert hash_knowledge(graph).edges == 3
         places = {document.title for document in graph.documents()}
         assert places == {
             *("sorvik.txt", "Text unit unit-1", "Rows without a text", "Community reports")
@@ -141,7 +142,7 @@ def test_a_table_that_is_none_is_told(tmp_path: Path) -> None:
     tables = graphs.write_tables(tmp_path / "v3", 3)
     (tables / "relationships.parquet").write_bytes(b"no parquet")
     with graphs.opened(tmp_path / "g") as graph:
-        (failed,) = graph.import_graph([tables]).failed
+        (failed,) = import_graph(graph, [tables]).failed
         assert failed.path.endswith("relationships.parquet")
         assert failed.message.startswith("It is no parquet file")
 
@@ -152,14 +153,14 @@ def test_without_pyarrow_it_says_what_to_install(
     tables = graphs.write_tables(tmp_path / "v3", 3)
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with graphs.opened(tmp_path / "g") as graph:
-        (failed,) = graph.import_graph([tables]).failed
+        (failed,) = import_graph(graph, [tables]).failed
     assert "tgraph-rag[parquet]" in str(failed)
 
 
 def test_an_erasure_reaches_reports(tmp_path: Path) -> None:
     tables = graphs.write_tables(tmp_path / "v3", 3)
     with graphs.opened(tmp_path / "g") as graph:
-        graph.import_graph([tables])
+        import_graph(graph, [tables])
         graph.purge("Community reports", reason="Nobody may read these.")
         assert not titles(graph) & GIVEN
         assert graph.audit("integrity").passed
@@ -225,10 +226,10 @@ def custom(path: Path) -> Path:
 
 def test_lightrag_folders_and_custom_graphs_say_the_same(tmp_path: Path) -> None:
     with graphs.opened(tmp_path / "g") as graph, graphs.opened(tmp_path / "h") as other:
-        assert not graph.import_graph([lightrag(tmp_path / "work")]).failed
-        assert not other.import_graph([custom(tmp_path / "custom.json")]).failed
-        found = graph.knowledge_hash()
-        same = other.knowledge_hash()  # whose edges have a direction, unlike LightRAG's
+        assert not import_graph(graph, [lightrag(tmp_path / "work")]).failed
+        assert not import_graph(other, [custom(tmp_path / "custom.json")]).failed
+        found = hash_knowledge(graph)
+        same = hash_knowledge(other)  # whose edges have a direction, unlike LightRAG's
         assert (found.entities, found.edges) == (same.entities, same.edges)
         assert (found.entities, found.edges) == (4, 3)
         rows = rows_of(graph, "SELECT DISTINCT ?k WHERE { ?e tg:keyword ?k }")
@@ -257,7 +258,7 @@ def test_trustgraphs_subgraphs_are_sources(tmp_path: Path, holds: str) -> None:
     file = tmp_path / "core.nq"
     file.write_text("\n".join(lines) + "\n")
     with graphs.opened(tmp_path / "g") as graph:
-        assert not graph.import_graph([file]).failed
+        assert not import_graph(graph, [file]).failed
         rows = rows_of(graph, "SELECT ?s WHERE { ?e prov:hadPrimarySource ?s ; tg:edge ?t }")
         assert {row["s"].value for row in rows} == {"urn:chunk:1", "urn:doc:1"}
 
@@ -275,10 +276,10 @@ def test_operation_dulce(tmp_path: Path) -> None:
         for name in ("entities", "relationships", "covariates", "communities", "community_reports")
     }
     with graphs.opened(tmp_path / "g") as graph:
-        report = graph.import_graph([folder])
+        report = import_graph(graph, [folder])
         assert not report.failed
         assert not report.skipped
-        found = graph.knowledge_hash()
+        found = hash_knowledge(graph)
         named = parquet.read_table(folder / "entities.parquet")["title"].to_pylist()
         there = {
             row["l"].value for row in rows_of(graph, "SELECT ?l { ?e a tg:Entity ; rdfs:label ?l }")

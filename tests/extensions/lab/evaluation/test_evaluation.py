@@ -19,6 +19,7 @@ import tgraph
 from tgraph import vocabulary as v
 from tgraph.engine.components import Components
 from tgraph.errors import EndpointError, ModelError, StoreError, UsageError
+from tgraph.extensions.lab import evaluate
 from tgraph.extensions.lab.evaluation.files import read_items
 from tgraph.extensions.lab.evaluation.metrics import (
     METRICS,
@@ -102,7 +103,7 @@ def said(kg: tgraph.KnowledgeGraph, subject: str, name: str) -> list[str]:
 @pytest.mark.parametrize("model", [True, False])
 def test_questions_are_answered_judged_and_put_on_record(tmp_path, model):
     with opened(tmp_path, model=model) as kg:
-        found = kg.evaluate([ASKED, GIVEN])
+        found = evaluate(kg, [ASKED, GIVEN])
         first, second = found.assessments
         assert first.item.response
         assert first.item.context
@@ -137,9 +138,9 @@ def test_questions_are_answered_judged_and_put_on_record(tmp_path, model):
 )
 def test_only_what_the_metrics_need_is_asked(tmp_path, wanted, steps):
     with opened(tmp_path) as kg:
-        found = kg.evaluate([GIVEN], metrics=wanted)
+        found = evaluate(kg, [GIVEN], metrics=wanted)
         (assessment,) = found.assessments
-        whole = kg.evaluate([GIVEN]).assessments[0].metrics
+        whole = evaluate(kg, [GIVEN]).assessments[0].metrics
         names = chosen_metrics(wanted)
         assert assessment.metrics == {name: whole[name] for name in names}
         assert found.usage.calls == sum(steps.values())
@@ -147,13 +148,13 @@ def test_only_what_the_metrics_need_is_asked(tmp_path, wanted, steps):
         assert bool(told) is (wanted != ["all"])
         if wanted == ["faithfulness"]:  # needs no right answer
             bare = replace(GIVEN, gt_answer="")
-            assert kg.evaluate([bare], metrics=wanted).judged == 1
+            assert evaluate(kg, [bare], metrics=wanted).judged == 1
         assert kg.audit("shapes").passed
 
 
 def test_the_figures_are_those_of_the_labels(tmp_path):
     with opened(tmp_path) as kg:
-        (assessment,) = kg.evaluate([GIVEN]).assessments
+        (assessment,) = evaluate(kg, [GIVEN]).assessments
     assert assessment.item.response_claims == (
         ("Colin", "Archer", "built the Fram"),
         ("Nansen", "paid", ""),
@@ -166,7 +167,7 @@ def test_the_figures_are_those_of_the_labels(tmp_path):
 
 def test_what_the_record_keeps_is_ragcheckers_file(tmp_path):
     with opened(tmp_path) as kg:
-        found = kg.evaluate([ASKED, GIVEN])
+        found = evaluate(kg, [ASKED, GIVEN])
         result = f"{v.URN}prov:result:{found.evaluation.rpartition(':')[2]}"
         (key,) = said(kg, result, "contentHash")
         kept = json.loads(kg.librarian.get_text(key))
@@ -177,10 +178,10 @@ def test_what_the_record_keeps_is_ragcheckers_file(tmp_path):
 
 def test_labels_that_are_there_are_not_asked_for_again(tmp_path):
     with opened(tmp_path) as kg:
-        first = kg.evaluate([ASKED, GIVEN])
+        first = evaluate(kg, [ASKED, GIVEN])
         path = tmp_path / "out.json"
         path.write_text(json.dumps(first.to_ragchecker()))
-        again = kg.evaluate(path)
+        again = evaluate(kg, path)
         assert again.metrics == first.metrics
         assert again.retrieval == first.retrieval
         assert (again.usage.calls, again.judges, again.mode) == (0, (), None)
@@ -192,22 +193,22 @@ def test_labels_that_are_there_are_not_asked_for_again(tmp_path):
 
 def test_a_response_that_was_changed_is_not_the_answer_on_record(tmp_path):
     with opened(tmp_path) as kg:
-        first = kg.evaluate([ASKED])
+        first = evaluate(kg, [ASKED])
         row = first.to_ragchecker()["results"][0]
         for session in (row["explain_id"], "urn:trustgraph:session:none", "no iri >"):
             other = {"query": "Who?", "gt_answer": "A.", "response": "B.", "explain_id": session}
             path = tmp_path / "changed.json"
             path.write_text(json.dumps([other]))
-            again = kg.evaluate(path)
+            again = evaluate(kg, path)
             judged = f"{v.URN}prov:assessment:{again.evaluation.rpartition(':')[2]}:0"
             assert len(said(kg, judged, "wasDerivedFrom")) == 1
 
 
 def test_calls_are_recorded_and_a_second_run_gets_them_from_the_cache(tmp_path):
     with opened(tmp_path) as kg:
-        first = kg.evaluate([GIVEN])
+        first = evaluate(kg, [GIVEN])
         assert first.usage.calls == len(said(kg, first.evaluation, "call")) == 8
-        second = kg.evaluate([GIVEN])
+        second = evaluate(kg, [GIVEN])
         assert second.usage.calls == 0
         assert len(said(kg, second.evaluation, "call")) == 8
         assert second.metrics == first.metrics
@@ -216,7 +217,7 @@ def test_calls_are_recorded_and_a_second_run_gets_them_from_the_cache(tmp_path):
 def test_without_evidence_nothing_is_stated(tmp_path):
     lost = EvaluationItem("0", "Zxcvb qwrtp?", "Nobody knows.")
     with opened(tmp_path, model=False) as kg:
-        (assessment,) = kg.evaluate([lost]).assessments
+        (assessment,) = evaluate(kg, [lost]).assessments
     assert assessment.item.response_claims == ()
     assert assessment.metrics["precision"] == 0.0
 
@@ -224,7 +225,7 @@ def test_without_evidence_nothing_is_stated(tmp_path):
 def test_gold_alone_is_enough_to_judge_the_retrieval(tmp_path):
     only = EvaluationItem("0", "Who built the Fram?", gold_passages=(SHIPS,))
     with opened(tmp_path) as kg:
-        found = kg.evaluate([only], mode="basic")
+        found = evaluate(kg, [only], mode="basic")
         assert found.retrieval["mrr"] > 0
         assert found.metrics == {"overall": {}, "retriever": {}, "generator": {}}
         assert (found.judged, found.judges, found.mode) == (0, (), "basic")
@@ -232,7 +233,7 @@ def test_gold_alone_is_enough_to_judge_the_retrieval(tmp_path):
 
 def test_audits_find_what_was_judged(tmp_path):
     with opened(tmp_path) as kg:
-        found = kg.evaluate([ASKED, GIVEN])
+        found = evaluate(kg, [ASKED, GIVEN])
         result = kg.audit("evaluations", "curie")
         rows = [dict(zip(result.audit.columns, row, strict=True)) for row in result.rows]
         assert {row["metric"] for row in rows} == {*METRICS, *RETRIEVAL}
@@ -242,7 +243,7 @@ def test_audits_find_what_was_judged(tmp_path):
 
 def test_it_does_not_block_the_event_loop(tmp_path):
     with opened(tmp_path) as kg:
-        assert asyncio.run(kg.aevaluate([GIVEN])).judged == 1
+        assert asyncio.run(asyncio.to_thread(evaluate, kg, [GIVEN])).judged == 1
 
 
 # --- what goes wrong ---
@@ -263,7 +264,7 @@ def failing_on(word: str, error: Exception):
 def test_an_unusable_reply_costs_its_question(tmp_path, step):
     broken = failing_on("Nansen", ModelError("It is broken."))
     with opened(tmp_path, {step: broken}) as kg:
-        found = kg.evaluate([GIVEN, ASKED])
+        found = evaluate(kg, [GIVEN, ASKED])
         (failed,) = found.failed
         assert failed.item.query_id == "fram"
         assert "It is broken." in failed.error
@@ -279,7 +280,7 @@ def test_an_unusable_reply_costs_its_question(tmp_path, step):
 def test_a_question_that_can_not_be_answered_costs_itself(tmp_path):
     broken = failing_on("Curie", ModelError("It is broken."))
     with opened(tmp_path, {"synthesise_answer": broken}) as kg:
-        found = kg.evaluate([ASKED, GIVEN])
+        found = evaluate(kg, [ASKED, GIVEN])
         assert [a.item.query_id for a in found.failed] == ["curie"]
         assert found.failed[0].item.response is None
         assert found.judged == 1
@@ -288,7 +289,7 @@ def test_a_question_that_can_not_be_answered_costs_itself(tmp_path):
 def test_one_failure_of_the_endpoint_costs_one_question(tmp_path):
     away = failing_on("Nansen", EndpointError("It is away."))
     with opened(tmp_path, {"extract_statements": away}) as kg:
-        found = kg.evaluate([GIVEN, ASKED])
+        found = evaluate(kg, [GIVEN, ASKED])
         assert [a.item.query_id for a in found.failed] == ["fram"]
 
 
@@ -296,7 +297,7 @@ def test_one_failure_of_the_endpoint_costs_one_question(tmp_path):
 def test_an_endpoint_that_is_away_ends_it_and_that_is_on_record(tmp_path, number):
     with opened(tmp_path, {"extract_statements": EndpointError("It is away.")}) as kg:
         with pytest.raises(EndpointError, match="away"):
-            kg.evaluate([GIVEN] * number)
+            evaluate(kg, [GIVEN] * number)
         store = kg.read()
         found = [q.subject for q in store.match(None, v.RDF_TYPE, v.tg("Evaluation"), None)]
         (evaluation,) = [node.value for node in found if isinstance(node, NamedNode)]
@@ -313,7 +314,7 @@ def test_an_interruption_is_on_record(tmp_path):
                 raise KeyboardInterrupt
 
         with pytest.raises(KeyboardInterrupt):
-            kg.evaluate([GIVEN, ASKED], progress=interrupt)
+            evaluate(kg, [GIVEN, ASKED], progress=interrupt)
         store = kg.read()
         (kind,) = store.match(None, v.RDF_TYPE, v.tg("Evaluation"), None)
         assert isinstance(kind.subject, NamedNode)
@@ -328,7 +329,7 @@ def test_a_wrong_call_leaves_no_record(tmp_path):
             (tmp_path / "no.json", "graph"),
         ):
             with pytest.raises(UsageError):
-                kg.evaluate(questions, mode)
+                evaluate(kg, questions, mode)
         assert not list(kg.read().match(None, v.RDF_TYPE, v.tg("Evaluation"), None))
 
 
@@ -338,10 +339,10 @@ def test_an_empty_graph_judges_what_brings_its_answers(tmp_path):
         settings, tmp_path / "cache", chat=ScriptedModel(), embedder=HashingEmbedder()
     )
     with tgraph.open(tmp_path / "g", create=True, parts=parts) as kg:
-        found = kg.evaluate([GIVEN])
+        found = evaluate(kg, [GIVEN])
         assert said(kg, found.evaluation, "status") == ["completed"]
         with pytest.raises(StoreError, match="Nothing has been indexed"):
-            kg.evaluate([ASKED])
+            evaluate(kg, [ASKED])
 
 
 def test_a_process_that_dies_leaves_an_aborted_evaluation(tmp_path):
@@ -349,7 +350,7 @@ def test_a_process_that_dies_leaves_an_aborted_evaluation(tmp_path):
 
     with opened(tmp_path) as kg:
         uuid = "00000000-0000-4000-8000-999999999999"
-        record = EvaluationRecord(kg._opened.folder.journals, uuid, ticking_clock())
+        record = EvaluationRecord(kg.opened.folder.journals, uuid, ticking_clock())
         record.start("q", "[]", None, {}, "default", "explainability")
         record.close()
         assert said(kg, v.evaluation_iri(uuid), "status") == ["aborted"]
@@ -360,7 +361,7 @@ def test_a_process_that_dies_leaves_an_aborted_evaluation(tmp_path):
 def test_every_sort_of_mode_has_a_context_and_a_ranking(tmp_path, mode):
     asked = EvaluationItem("0", "Who built the Fram?", gold_documents=("ships.txt",))
     with opened(tmp_path, model=False) as kg:
-        (assessment,) = kg.evaluate([asked], mode=mode).assessments
+        (assessment,) = evaluate(kg, [asked], mode=mode).assessments
     assert assessment.item.context
     assert all(context.text for context in assessment.item.context)
     assert assessment.retrieval["recall@5"] == 1.0

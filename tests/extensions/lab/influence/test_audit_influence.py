@@ -15,6 +15,7 @@ from tgraph import vocabulary as v
 from tgraph.engine.components import Components
 from tgraph.engine.graph import KnowledgeGraph
 from tgraph.explain.audit.named_audits import find_audit, run_audit
+from tgraph.extensions.lab import measure_influence
 from tgraph.settings import load_settings
 from tgraph.store.oxigraph import OxigraphStore
 from tgraph.testing import HashingEmbedder, ScriptedModel, ticking_clock
@@ -79,7 +80,7 @@ def test_only_what_is_not_cited_and_matters_is_told(graph):
     trace = graph.trace("last")
     assert {s.text for s in trace.sentences} == {HIDDEN, CITED}
     (hidden,) = (item for item in trace.selected if "Cobalt" in item.label)
-    influence = graph.influence(trace.explain_id)
+    influence = measure_influence(graph, trace.explain_id)
     rows = found(graph)
     assert {row["edge"] for row in rows} == {hidden.item}
     assert influence.gap.influential_uncited == (hidden.iri,)
@@ -94,7 +95,7 @@ def test_only_what_is_not_cited_and_matters_is_told(graph):
 
 def test_a_later_analysis_takes_the_place_of_an_earlier(graph):
     if not found(graph):
-        graph.influence("last")
+        measure_influence(graph, "last")
     store = OxigraphStore.memory(graph.read().match())
     answer = NamedNode(v.answer_iri(graph.sessions()[0].explain_id.removeprefix(v.session_iri(""))))
     later, bundle = NamedNode(v.influence_analysis_iri("later")), NamedNode(v.bundle_iri("later"))

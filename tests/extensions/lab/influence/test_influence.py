@@ -24,6 +24,7 @@ from tgraph.engine.components import Components
 from tgraph.engine.schemas import schemas
 from tgraph.errors import UsageError
 from tgraph.explain.audit.shacl import check_shapes
+from tgraph.extensions.lab import estimate_influence, measure_influence
 from tgraph.extensions.lab.influence.ablations import calls_of, plan
 from tgraph.extensions.lab.influence.attribution import ClaimOverlap, by_chance, lasso, spearman
 from tgraph.extensions.lab.influence.values import Influence
@@ -187,13 +188,13 @@ def test_leaving_one_out_finds_exactly_what_was_planted(ship, nearest):
             (PARAMETRIC, lambda shown: True, cargo(d)),  # would be said in any case
         ]
         session = made.ask(kg)
-        before, cost = made.written, kg.influence_estimate(session)
+        before, cost = made.written, estimate_influence(kg, session)
         assert made.written == before, "an estimate asks nobody"
-        found = kg.influence(session)
+        found = measure_influence(kg, session)
         again = made.written
         # and the two that lost something once more, and the two without the heaviest and others
         assert again - before == cost.calls + 4 <= cost.calls + cost.later
-        repeated = kg.influence(session)
+        repeated = measure_influence(kg, session)
         assert made.written == again, "a second run makes no call"
     assert (found.method, found.noise_floor) == ("leave-one-out", 0.0)
     assert found_in(found) == {cargo(a), cargo(b)}
@@ -227,7 +228,7 @@ def test_what_only_two_items_together_carry_depends_on_no_single_one(ship, neare
             ),
             ("Dogs slept near sledges.", lambda shown: {cargo(c), cargo(d)} <= shown, cargo(c)),
         ]
-        found = kg.influence(made.ask(kg))
+        found = measure_influence(kg, made.ask(kg))
     either, both = found.sentences
     assert not either.depends_on
     assert (either.without_cited, either.without_places) == (True, True)
@@ -246,7 +247,7 @@ def test_a_reply_that_cannot_be_used_costs_its_ablation_alone(ship, nearest):
     replies = {"select_edges": choose_all, "synthesise_answer": broken_without_b}
     made.server.script = type(made.server.script)(replies)
     with made.open() as kg:
-        found = kg.influence(made.ask(kg))
+        found = measure_influence(kg, made.ask(kg))
     weights = {cargo_in(item.label): item.weight for item in found.items}
     assert weights[cargo(a)] == 1.0
     assert weights[cargo(b)] is None
@@ -265,8 +266,8 @@ def test_beyond_twenty_items_the_surrogate_finds_what_was_planted(ship):
     with made.open() as kg:
         session = made.ask(kg)
         assert len(chosen(kg, session)) > 20
-        cost = kg.influence_estimate(session)
-        found = kg.influence(session)
+        cost = estimate_influence(kg, session)
+        found = measure_influence(kg, session)
     assert found.method == cost.method == "sampled"
     assert found_in(found) == {cargo(n) for n in planted}
     assert found.fit is not None
@@ -282,11 +283,11 @@ def test_a_budget_holds_and_one_that_is_too_small_says_so(ship):
     with made.open() as kg:
         session = made.ask(kg)
         before = made.written
-        found = kg.influence(session, budget=40)
+        found = measure_influence(kg, session, budget=40)
         assert made.written - before <= 40
         assert {cargo(5), cargo(9)} <= found_in(found)
         with pytest.raises(UsageError, match="Too few calls"):
-            kg.influence(session, budget=9)
+            measure_influence(kg, session, budget=9)
 
 
 # --- noise ----------------------------------------------------------------------------------------
@@ -303,11 +304,11 @@ def test_a_model_that_forgets_raises_the_floor_and_what_is_unrelated_is_not_show
         made.writer.loss = 0.12
         session = made.ask(kg)
         before = made.written
-        kg.influence(session, budget=30)
+        measure_influence(kg, session, budget=30)
         assert made.written - before <= 30
         before = made.written
-        found = kg.influence(session)
-        assert made.written - before <= kg.influence_estimate(session).calls + 64 + limit
+        found = measure_influence(kg, session)
+        assert made.written - before <= estimate_influence(kg, session).calls + 64 + limit
     assert found.method == "sampled", "leaving one out tells little where answers differ anyway"
     kinds = [kind for run in found.runs for kind in run.kinds]
     assert (kinds.count("cited-only"), kinds.count("without-cited")) == (3, 3)
@@ -330,7 +331,7 @@ def test_it_is_sealed_on_record_shown_and_deterministic(ship):
     with made.open(clock=clock, uuid=lambda: f"00000000-0000-4000-8000-{next(ids):012d}") as kg:
         session = made.ask(kg)
         assert kg.trace(session).influence is None
-        found = kg.influence(session, samples=32)
+        found = measure_influence(kg, session, samples=32)
         rows = list(
             kg.sparql(
                 "SELECT ?w ?s WHERE { ?i a tg:Influence ; tg:influencer ?e ; tg:influenced ?s ;"
@@ -350,7 +351,7 @@ def test_it_is_sealed_on_record_shown_and_deterministic(ship):
         assert trace.influence.runs == len(found.runs)
         html = kg.report(session)
         assert "What the answer depends on" in html
-        second = kg.influence(session, samples=32)
+        second = measure_influence(kg, session, samples=32)
         assert second.items == found.items
         assert second.runs == found.runs
 
@@ -367,11 +368,11 @@ def test_an_interrupted_analysis_goes_on_where_it_stopped(ship, nearest):
 
         before = made.written
         with pytest.raises(KeyboardInterrupt):
-            kg.influence(session, progress=impatient)
+            measure_influence(kg, session, progress=impatient)
         assert made.written - before <= stop + 2
-        cost = kg.influence_estimate(session)
+        cost = estimate_influence(kg, session)
         assert cost.known >= stop - 1
-        kg.influence(session)
+        measure_influence(kg, session)
         assert kg.trace(session).influence is not None
         statuses = kg.sparql("SELECT ?s WHERE { ?a a tg:InfluenceAnalysis ; tg:status ?s }")
         assert sorted(row["s"].value for row in statuses) == ["completed", "interrupted"]
@@ -404,7 +405,7 @@ def test_every_mode_can_be_measured(tmp_path):
 
 def measured(kg: tgraph.KnowledgeGraph, mode: str) -> None:
     answer = kg.ask("Where did Marie Curie discover Polonium?", mode, history=[])
-    found = kg.influence(answer.session, repeats=1)
+    found = measure_influence(kg, answer.session, repeats=1)
     assert found.mode == mode
     uuid = answer.session.rpartition(":")[2]
     assert [item.selection for item in found.items] == [
@@ -422,17 +423,17 @@ def test_where_there_is_nothing_to_measure_it_says_so(ship, nearest):
         first = nearest[0]
         silent = kg.ask(QUESTION, history=[]).session
         with pytest.raises(UsageError, match="no answer to measure"):
-            kg.influence(silent)
+            measure_influence(kg, silent)
         alone = kg.ask(QUESTION, "bypass", history=[]).session
         with pytest.raises(UsageError, match="bypass"):
-            kg.influence(alone)
+            measure_influence(kg, alone)
         made.writer.rows = [fact(first)]
         answered = made.ask(kg)
     with (
         tgraph.open(made.root, settings={"embedding.provider": "hashing"}) as kg,
         pytest.raises(UsageError, match="no language model is set"),
     ):
-        kg.influence(answered)
+        measure_influence(kg, answered)
 
 
 # --- the command ----------------------------------------------------------------------------------

@@ -385,7 +385,7 @@ def sending() -> exporting._Sending:
 def test_a_receiver_of_otlp_gets_the_spans(root, backend):
     told: list[str] = []
     with opened(root, telemetry__flush_seconds=60) as kg:
-        kg._opened.message = told.append
+        kg.opened.message = told.append
         answer = kg.ask(QUESTION, mode="graph")
         tree = recorded(kg, answer.session)
     sending().finish()
@@ -417,7 +417,7 @@ def test_a_bad_backend_costs_its_spans_and_no_more(root, backend, monkeypatch, b
     told: list[str] = []
     waits = behaviour in ("refuses", "redirects")
     with opened(root, telemetry__flush_seconds=60 if waits else 0) as kg:
-        kg._opened.message = told.append
+        kg.opened.message = told.append
         answer = kg.ask(QUESTION, mode="graph")
         count = len(recorded(kg, answer.session))
     assert told == []
