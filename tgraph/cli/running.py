@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
@@ -60,6 +61,12 @@ class CommandGroup(click.Group):
     An extension names a command of a group as ``"GROUP COMMAND"``. A command of the core is found
     before extensions are looked for.
     """
+
+    def main(self, *args: Any, **options: Any) -> Any:
+        try:
+            return super().main(*args, **options)
+        except TgraphError as error:  # where two extensions have the same name
+            sys.exit(tell_failure(error))
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         own = super().get_command(ctx, cmd_name)

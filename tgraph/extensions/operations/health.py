@@ -17,6 +17,7 @@ from tgraph.engine.components import Components
 from tgraph.errors import DamagedStoreError, TgraphError
 from tgraph.index.vectors.items import KINDS
 from tgraph.index.vectors.vector_index import load as load_vectors
+from tgraph.plugins import CHAT_MODELS
 from tgraph.settings import Settings, load_settings, without_secrets
 from tgraph.store.folder import FORMAT, CollectionFolder, GraphFolder
 from tgraph.store.journal import is_free
@@ -77,6 +78,9 @@ def _other(package: str) -> bool:
 def _endpoints(settings: Settings) -> Iterator[HealthFinding]:
     if not settings.uses_model():
         yield HealthFinding("ok", "chat", "the embedded default; no endpoint is set")
+        return
+    if settings.chat.provider in CHAT_MODELS.names():
+        yield HealthFinding("ok", "chat", f"{settings.chat.provider}, of an extension")
         return
     from tgraph.models.endpoint import OPENAI_URL
 

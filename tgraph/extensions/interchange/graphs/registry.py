@@ -13,6 +13,7 @@ from tgraph.extensions.interchange.graphs.lightrag import GraphMlReader, LightRa
 from tgraph.extensions.interchange.graphs.rdf import RdfReader
 from tgraph.extensions.interchange.graphs.rdf_syntax import SYNTAXES
 from tgraph.ingest.base import FileLimits
+from tgraph.plugins import GRAPH_READERS
 
 FORMATS = ("rdf", *(syntax.name for syntax in SYNTAXES), "graphrag", "lightrag", "graphml", "core")
 
@@ -20,14 +21,15 @@ FORMATS = ("rdf", *(syntax.name for syntax in SYNTAXES), "graphrag", "lightrag",
 def graph_readers(
     languages: Sequence[str], base: str, limits: FileLimits, encoding: str
 ) -> dict[str, GraphReader]:
-    """A reader for each of the ``FORMATS``."""
+    """A reader for each of the ``FORMATS``, then the readers of extensions."""
     names = ("", *(syntax.name for syntax in SYNTAXES))
     made: Iterable[GraphReader] = (
         RdfReader(tuple(languages), base, limits, encoding, name) for name in names
     )
     core = CoreReader(tuple(languages), limits, encoding)
     others = (GraphRagReader(), LightRagReader(), GraphMlReader(), core)
-    return dict(zip(FORMATS, (*made, *others), strict=True))
+    added = GRAPH_READERS.call_all(languages, base, limits, encoding, reserved=FORMATS)
+    return {**dict(zip(FORMATS, (*made, *others), strict=True)), **added}
 
 
 def reader_named(readers: dict[str, GraphReader], name: str) -> GraphReader:
