@@ -20,7 +20,7 @@ from random import Random
 from statistics import fmean
 
 from tgraph.engine.progress import silent
-from tgraph.engine.rerun.replay import Regenerator
+from tgraph.extensions.lab.influence.regeneration import Regenerator
 from tgraph.explain.trace.values import Trace, TraceItem, TraceSentence
 from tgraph.extensions.lab.influence.ablations import AblatedRun, plan
 from tgraph.extensions.lab.influence.result import cited_by

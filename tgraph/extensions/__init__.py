@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from click import Command
 
     from tgraph.engine.checks import HealthCheck
-    from tgraph.engine.open_collection import RecordObservers
+    from tgraph.record.observer import RecordObservers
     from tgraph.engine.session_reader import SessionWriter, VocabularyWriter
     from tgraph.explain.export.formats import PictureWriter
     from tgraph.ingest.base import Loader

@@ -14,7 +14,8 @@ def read_logbook(data: bytes, name: str, limits: FileLimits) -> FileContent:
         day, separator, entry = line.partition("|")
         if separator:
             days.setdefault(day.strip(), []).append(entry.strip())
-    pages = tuple(Page(number, "\n".join(days[day])) for number, day in enumerate(sorted(days), 1))
+    texts = ["".join(f"{entry}\n" for entry in days[day]) for day in sorted(days)]
+    pages = tuple(Page(number, text) for number, text in enumerate(texts, 1))
     return FileContent(pages, title=f"Logbook of {min(days, default='no day')}")
 
 

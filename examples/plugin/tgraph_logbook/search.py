@@ -16,7 +16,7 @@ _NAME = re.compile(r"\b[A-Z]\w+")
 class VerbatimRetriever:
     """The first ``k`` chunks by the number of the question's names that stand in their text."""
 
-    step = "VerbatimSearch"
+    step = "WordSearch"
     matches_entities = False
 
     def __init__(self, settings: VerbatimSettings) -> None:

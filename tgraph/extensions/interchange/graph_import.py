@@ -44,7 +44,7 @@ MOST_TOLD = 1_000
 
 @dataclass(frozen=True, slots=True)
 class GraphImport:
-    """What is to be imported, and how: see ``KnowledgeGraph.import_graph``."""
+    """What is to be imported, and how: see ``tgraph.extensions.interchange.import_graph``."""
 
     paths: tuple[str, ...]
     format: str | None = None

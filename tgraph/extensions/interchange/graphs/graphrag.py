@@ -19,14 +19,8 @@ from pyoxigraph import Literal
 
 from tgraph import vocabulary as v
 from tgraph.errors import IngestError
-from tgraph.extensions.interchange.graphs.base import (
-    ImportedCommunity,
-    ImportedDocument,
-    ImportedGraph,
-    ImportedReport,
-    OnSkipped,
-    SkippedRow,
-)
+from tgraph.extensions.interchange.graphs.base import ImportedDocument, ImportedGraph, OnSkipped, SkippedRow
+from tgraph.extract.imported_communities import ImportedCommunity, ImportedReport
 from tgraph.extensions.interchange.graphs.reports import Referred, ReportDocument
 from tgraph.extensions.interchange.graphs.text_units import (
     RELATED,

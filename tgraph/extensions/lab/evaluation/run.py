@@ -314,7 +314,7 @@ class GraphEvaluation:
     def run(
         self, questions: Questions, mode: str, progress: OnProgress, metrics: Sequence[str] = ()
     ) -> Evaluation:
-        """As ``KnowledgeGraph.evaluate``."""
+        """As ``tgraph.extensions.lab.evaluate``."""
         chosen_names = chosen_metrics(metrics)
         name, content, items = _read(questions, answered=need_answer(chosen_names))
         unanswered = any(item.response is None for item in items)
