@@ -20,9 +20,9 @@ from random import Random
 from statistics import fmean
 
 from tgraph.engine.progress import silent
-from tgraph.extensions.lab.influence.regeneration import Regenerator
 from tgraph.explain.trace.values import Trace, TraceItem, TraceSentence
 from tgraph.extensions.lab.influence.ablations import AblatedRun, plan
+from tgraph.extensions.lab.influence.regeneration import Regenerator
 from tgraph.extensions.lab.influence.result import cited_by
 from tgraph.extensions.lab.influence.run import InfluenceAnalysis, InfluenceRun
 from tgraph.extensions.lab.influence.values import Influence

@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from click import Command
 
     from tgraph.engine.checks import HealthCheck
-    from tgraph.record.observer import RecordObservers
     from tgraph.engine.session_reader import SessionWriter, VocabularyWriter
     from tgraph.explain.export.formats import PictureWriter
     from tgraph.ingest.base import Loader
     from tgraph.models.base import ChatModel, Embedder
+    from tgraph.record.observer import RecordObservers
     from tgraph.retrieve.base import Rank
     from tgraph.retrieve.modes.base import Mode
     from tgraph.settings import Settings

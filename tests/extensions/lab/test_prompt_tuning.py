@@ -16,10 +16,10 @@ from pyoxigraph import NamedNode
 from tests.support.corpora import opened
 from tests.support.shared_data import shared
 from tgraph import vocabulary as v
+from tgraph.engine.change.tuned_prompts import TUNED
 from tgraph.errors import UsageError
 from tgraph.extensions.lab import tune_prompts, undo_tuning
 from tgraph.extensions.lab.prompt_tuning import (
-    TUNED,
     ExampleRow,
     Profile,
     nearest_to_means,

@@ -303,8 +303,8 @@ def _serialise(quads: Iterable[Quad], name: str, without_terms: bool) -> bytes:
     return to_bytes(dict.fromkeys(quad.triple for quad in known), chosen)
 
 
-Names = Callable[[str], str | None]
-"""The name of a resource, where one is known."""
+Names = Callable[[str], str]
+"""The name of a resource, empty where none is known."""
 PictureWriter = Callable[[Sequence[Quad], Names | None], bytes]
 """Draws statements, with the names of resources where they are known."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from tgraph.extensions import Extension
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from tgraph.engine.graph import KnowledgeGraph
     from tgraph.engine.session_reader import SessionReader, WrittenSession
+    from tgraph.explain.export.formats import Names
     from tgraph.extensions.evidence.crates.package import EvidencePackage
     from tgraph.extensions.evidence.crates.verify import PackageVerification
 
@@ -61,13 +62,13 @@ def _write_crate(sessions: SessionReader, session: str, texts: bool) -> WrittenS
     return write_package(sessions, session, texts=texts)
 
 
-def _draw_dot(quads: Sequence[Quad], names: Callable[[str], str | None] | None) -> bytes:
+def _draw_dot(quads: Sequence[Quad], names: Names | None) -> bytes:
     from tgraph.extensions.evidence.picture import picture, to_dot
 
     return to_dot(picture(quads, names) if names else picture(quads))
 
 
-def _draw_svg(quads: Sequence[Quad], names: Callable[[str], str | None] | None) -> bytes:
+def _draw_svg(quads: Sequence[Quad], names: Names | None) -> bytes:
     from tgraph.extensions.evidence.layout import to_svg
     from tgraph.extensions.evidence.picture import picture
 

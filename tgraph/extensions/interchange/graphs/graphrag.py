@@ -19,8 +19,12 @@ from pyoxigraph import Literal
 
 from tgraph import vocabulary as v
 from tgraph.errors import IngestError
-from tgraph.extensions.interchange.graphs.base import ImportedDocument, ImportedGraph, OnSkipped, SkippedRow
-from tgraph.extract.imported_communities import ImportedCommunity, ImportedReport
+from tgraph.extensions.interchange.graphs.base import (
+    ImportedDocument,
+    ImportedGraph,
+    OnSkipped,
+    SkippedRow,
+)
 from tgraph.extensions.interchange.graphs.reports import Referred, ReportDocument
 from tgraph.extensions.interchange.graphs.text_units import (
     RELATED,
@@ -30,6 +34,7 @@ from tgraph.extensions.interchange.graphs.text_units import (
     UnitReadings,
     documents_of,
 )
+from tgraph.extract.imported_communities import ImportedCommunity, ImportedReport
 from tgraph.model import ClaimStatus, ExtractedClaim, ExtractedEntity, ExtractedRelationship
 
 TABLES = (
