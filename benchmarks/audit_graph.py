@@ -29,7 +29,8 @@ from tgraph.engine.components import Components
 from tgraph.engine.graph import KnowledgeGraph
 from tgraph.engine.open_collection import now
 from tgraph.errors import ModelError
-from tgraph.explain.assess.evaluation_metrics import EvaluationItem
+from tgraph.extensions.lab import evaluate, measure_influence
+from tgraph.extensions.lab.evaluation.metrics import EvaluationItem
 from tgraph.record.bundle import KINDS
 from tgraph.record.chain import Chain
 from tgraph.settings import load_settings
@@ -140,7 +141,7 @@ def _parts(folder: Path, model: str, writer: Writer) -> Components:
 def _ask(graph: KnowledgeGraph, number: int) -> None:
     question, mode = QUESTIONS[number // 4], MODES[number % len(MODES)]
     if number % 8 == 3:
-        graph.evaluate([EvaluationItem(str(number), question, TRUTH)], mode)
+        evaluate(graph, [EvaluationItem(str(number), question, TRUTH)], mode)
         return
     try:
         answer = graph.ask(question, mode, history=[])
@@ -149,7 +150,7 @@ def _ask(graph: KnowledgeGraph, number: int) -> None:
     if number % 3 == 0 and answer.sentences:
         graph.verify(answer.session, lexical=True)
     if number % 4 == 1 and answer.sentences and mode == "graph":
-        graph.influence(answer.session)
+        measure_influence(graph, answer.session)
 
 
 def _change(graph: KnowledgeGraph, corpus: Path) -> None:

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import tgraph
 from tgraph.engine.progress import Progress
+from tgraph.extensions.interchange import import_graph
 
 _BASE = "http://example.org/"
 _LABEL = "<http://www.w3.org/2000/01/rdf-schema#label>"
@@ -54,7 +55,7 @@ def main() -> None:
         size = file.stat().st_size
         began, stages = time.process_time(), _Stages()
         with tgraph.open(Path(folder) / "graph", create=True) as graph:
-            report = graph.import_graph([file], progress=stages, message=print)
+            report = import_graph(graph, [file], progress=stages, message=print)
         spent = time.process_time() - began
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
         files = [f.stat() for f in (Path(folder) / "graph").rglob("*") if f.is_file()]

@@ -20,12 +20,12 @@ from random import Random
 from statistics import fmean
 
 from tgraph.engine.progress import silent
-from tgraph.engine.rerun.influence import InfluenceAnalysis, InfluenceRun
-from tgraph.engine.rerun.replay import Regenerator
-from tgraph.explain.assess.ablations import AblatedRun, plan
-from tgraph.explain.assess.influence import Influence
-from tgraph.explain.assess.influence_result import cited_by
 from tgraph.explain.trace.values import Trace, TraceItem, TraceSentence
+from tgraph.extensions.lab.influence.ablations import AblatedRun, plan
+from tgraph.extensions.lab.influence.regeneration import Regenerator
+from tgraph.extensions.lab.influence.result import cited_by
+from tgraph.extensions.lab.influence.run import InfluenceAnalysis, InfluenceRun
+from tgraph.extensions.lab.influence.values import Influence
 from tgraph.model import Agent
 from tgraph.models.base import CallSink
 from tgraph.record.assessments import InfluenceRecord

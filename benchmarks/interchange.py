@@ -13,7 +13,8 @@ import tempfile
 from pathlib import Path
 
 import tgraph
-from tgraph.explain.export.knowledge import KnowledgeHash
+from tgraph.extensions.interchange import export_knowledge, hash_knowledge, import_graph
+from tgraph.extensions.interchange.knowledge.statements import KnowledgeHash
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 FORMATS = {
@@ -38,13 +39,13 @@ def shown(found: KnowledgeHash) -> str:
 
 def tell(name: str, graph: tgraph.KnowledgeGraph, scratch: Path) -> None:
     """A row for what the graph knows, and one for each format that comes back."""
-    known = graph.knowledge_hash()
+    known = hash_knowledge(graph)
     print(f"| {name} | | {shown(known)} | |")
     for form, file in FORMATS.items():
-        graph.export_knowledge(scratch / file, form)
+        export_knowledge(graph, scratch / file, form)
         with opened(scratch / f"g-{form}") as fresh:
-            fresh.import_graph([scratch / file])
-            found = fresh.knowledge_hash()
+            import_graph(fresh, [scratch / file])
+            found = hash_knowledge(fresh)
         print(f"| | {form} | {shown(found)} | {'yes' if found == known else 'no'} |", flush=True)
 
 
@@ -56,7 +57,7 @@ def main(graphs: list[str]) -> None:
             if not graphs and number == 0:
                 graph.index([EXAMPLES / "antarctica"])
             else:
-                graph.import_graph([given if graphs else EXAMPLES / "graphs"])
+                import_graph(graph, [given if graphs else EXAMPLES / "graphs"])
             tell(Path(given).name, graph, Path(folder))
 
 

@@ -32,7 +32,6 @@ from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from pathlib import Path
 
-import tgraph
 from tests.support.workers import (
     QUESTION,
     Tell,
@@ -54,6 +53,7 @@ from tests.support.workers import (
     start,
 )
 from tgraph.errors import StoreError
+from tgraph.extensions import operations
 
 REASON = "It must go."
 FRESH = 20
@@ -80,16 +80,16 @@ def purge(tell: Tell, root: Path, document: str) -> None:
 
 def back_up(tell: Tell, root: Path, file: Path) -> None:
     with open_graph(root, create=False) as kg:
-        tell(("saved", kg.backup(file).files))
+        tell(("saved", operations.back_up(kg, file).files))
 
 
 def restore(tell: Tell, file: Path, root: Path) -> None:
-    tell(("restored", tgraph.restore(file, root).files))
+    tell(("restored", operations.restore(file, root).files))
 
 
 def repair(tell: Tell, root: Path) -> None:
     with open_graph(root, create=False) as kg:
-        tell(("repaired", len(kg.repair())))
+        tell(("repaired", len(operations.repair(kg))))
 
 
 ENDS = {
@@ -210,7 +210,7 @@ class World:
 
     def restore(self) -> Change:
         with open_graph(self.root, create=False) as kg:
-            kg.backup(self.saved)
+            operations.back_up(kg, self.saved)
         return Change("restore", restore, (self.saved, self.restored), self.state)
 
     def repair(self) -> Change:
@@ -292,7 +292,7 @@ class World:
                 data = gzip.decompress(data) if path.suffix == ".gz" else data
                 assert not any(text.encode() in data for text in self.erased), path
         if self.saved.exists() and not self.restored.exists():
-            tgraph.restore(self.saved, self.restored)
+            operations.restore(self.saved, self.restored)
         if self.restored.exists():
             assert edges(self.restored) == self.state.edges, "what was restored is something else"
             shutil.rmtree(self.restored)

@@ -30,7 +30,7 @@ from pyoxigraph import (
 )
 
 from tgraph import vocabulary as v
-from tgraph.extract.graphs.rdf_syntax import SYNTAXES, RdfText, Syntax
+from tgraph.extensions.interchange.graphs.rdf_syntax import SYNTAXES, RdfText, Syntax
 
 _SKOLEM = f"{v.URN}skolem:"
 _SUITES = ("rdf-n-triples", "rdf-n-quads", "rdf-turtle", "rdf-trig")

@@ -22,9 +22,9 @@ from typing import ClassVar
 
 import tgraph
 from benchmarks.scale import DIMENSIONS, ForgetfulModel, index, opened, question, write_corpus
-from tgraph.engine import replicas
 from tgraph.engine.components import Components
 from tgraph.engine.open_collection import now
+from tgraph.extensions.operations import follow, replicas, ship
 from tgraph.models.hashing import HashingEmbedder
 from tgraph.settings import load_settings
 
@@ -128,22 +128,22 @@ def main() -> None:
         edges = index(base / "writer")["edges"]
         print(f"| a graph of {edges:,.0f} edges | |\n|---|---|")
         with opened(base / "writer") as writer:
-            told("shipped for the first time", lambda: writer.ship(url))
+            told("shipped for the first time", lambda: ship(writer, url))
             for n in range(max(counts)):
                 with replica(base / f"r{n}") as graph:
-                    told("a new replica catches up", lambda: graph.follow(url))
+                    told("a new replica catches up", lambda: follow(graph, url))
             contents = sum(1 for _ in Path(url, "contents").iterdir())
             print(f"| contents there | {contents:,} |")
             with replica(base / "r0") as graph:
-                told("ship, nothing new", lambda: writer.ship(url))
-                told("follow, nothing new", lambda: graph.follow(url))
+                told("ship, nothing new", lambda: ship(writer, url))
+                told("follow, nothing new", lambda: follow(graph, url))
                 writer.ask(question(names, 60), "graph", history=())
-                told("ship, a session more", lambda: writer.ship(url))
-                told("follow, a session more", lambda: graph.follow(url))
+                told("ship, a session more", lambda: ship(writer, url))
+                told("follow, a session more", lambda: follow(graph, url))
                 graph.ask(question(names, 61), "graph", history=())
-                told("follow, a session handed over", lambda: graph.follow(url))
-                told("ship, a session taken in", lambda: writer.ship(url))
-                told("follow, a session come back", lambda: graph.follow(url))
+                told("follow, a session handed over", lambda: follow(graph, url))
+                told("ship, a session taken in", lambda: ship(writer, url))
+                told("follow, a session come back", lambda: follow(graph, url))
         for count in counts:
             found = readers(base, count, names)
             print(f"| questions a second, mode graph, {count} readers | {found:.1f} |", flush=True)

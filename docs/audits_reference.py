@@ -26,8 +26,9 @@ from tgraph import vocabulary as v
 from tgraph.engine.components import Components
 from tgraph.engine.graph import KnowledgeGraph
 from tgraph.errors import ModelError
-from tgraph.explain.assess.evaluation_metrics import EvaluationItem
 from tgraph.explain.audit.named_audits import Audit, AuditResult, list_audits
+from tgraph.extensions.lab import evaluate, measure_influence
+from tgraph.extensions.lab.evaluation.metrics import EvaluationItem
 from tgraph.rendering import one_line
 from tgraph.resources import read_text
 from tgraph.settings import load_settings
@@ -177,8 +178,8 @@ def spoilt(folder: Path) -> KnowledgeGraph:
         with opened("scripted-1") as graph:
             graph.index(list(DOUBTS))
             session = graph.ask(ASKED, history=[]).session
-            graph.influence(session)
-            graph.evaluate([EvaluationItem("1", ASKED, TRUTH)])
+            measure_influence(graph, session)
+            evaluate(graph, [EvaluationItem("1", ASKED, TRUTH)])
             (folder / "gerlache.txt").write_text(DOUBTS["gerlache.txt"] + "Lecointe met Cook.\n")
             graph.index(["gerlache.txt"])
             (folder / "vessels.ttl").write_text(VESSELS)

@@ -22,8 +22,9 @@ def page() -> str:
 def sections(command: click.Command, context: click.Context) -> list[str]:
     lines = [f"## {context.command_path}", "", "```text", command.get_help(context), "```", ""]
     if isinstance(command, click.Group):
-        for name in sorted(command.commands):
-            child = command.commands[name]
+        for name in command.list_commands(context):
+            child = command.get_command(context, name)
+            assert child is not None
             lines += sections(child, _context(child, name, context))
     return lines
 

@@ -42,7 +42,7 @@ RUN = [
     and any(b.language in RUNNABLE or (b.is_output and any(b.outputs())) for b in page_blocks(page))
 ]
 MARKS = {("text", "figure"), ("console", "figure"), ("bash", "terminal")}
-COLD = ("README.md", "tutorial.md")
+COLD = ("README.md", "tutorial.md", "write-an-extension.md")
 """Pages whose commands are run as a reader's shell runs them, each loading what it needs; those of
 the others come from a process that has loaded it already."""
 

@@ -20,6 +20,8 @@ import tgraph
 from tests.support.small_reader import small_reader
 from tgraph.engine.components import Components
 from tgraph.errors import ModelError
+from tgraph.extensions.interchange import import_graph
+from tgraph.extensions.lab import measure_influence
 from tgraph.models.reader import OnnxReader
 from tgraph.resources import names, read_text
 from tgraph.retrieve.modes.registry import MODES
@@ -147,7 +149,7 @@ def store(tmp_path_factory) -> Iterator[OxigraphStore]:
         sessions = [kg.ask("What did Marie Curie discover?", mode).session for mode in MODES]
         kg.ask("Where was the woman who discovered Polonium born?", "ppr")
         kg.verify(sessions[0], lexical=True)
-        kg.influence(sessions[0])
+        measure_influence(kg, sessions[0])
         kg.split("M. Curie", reason="It may be another.")
         kg.rejoin("M. Curie", "Marie Curie", reason="It is not.")
         kg.add_fact("Marie Curie", "won", "Nobel Prize", description="Twice.", reason="She did.")
@@ -160,7 +162,7 @@ def store(tmp_path_factory) -> Iterator[OxigraphStore]:
             kg.undo("last", reason="An example.")
         kg.weigh("*.md", 0.9, reason="An example.")
         (root / "people.ttl").write_text(PEOPLE)
-        kg.import_graph([root / "people.ttl"])
+        import_graph(kg, [root / "people.ttl"])
     reader = OnnxReader.of_folder(small_reader(root / "reader", {"Polonium": 5.0}))
     reading = Components(settings, root / "cache", embedder=HashingEmbedder(), reader=reader)
     with opened(reading) as kg:

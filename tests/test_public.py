@@ -26,7 +26,7 @@ def test_importing_loads_nothing_heavy(module: str):
     code = (
         f"import sys, {module}; heavy = {{'numpy', 'openai', 'spacy', 'onnxruntime', 'rdflib',"
         " 'hnswlib', 'igraph', 'networkx', 'tiktoken', 'tokenizers', 'langchain_core',"
-        " 'llama_index', 'tgraph.integrations'} & set(sys.modules);"
+        " 'llama_index', 'tgraph.extensions.frameworks.asking'} & set(sys.modules);"
         " sys.exit(f'loaded {sorted(heavy)}' if heavy else 0)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)

@@ -17,9 +17,7 @@ from tgraph.rendering import RENDERERS
 from tgraph.version import __version__ as __version__
 
 if TYPE_CHECKING:
-    from tgraph.engine.backup import restore
     from tgraph.engine.collections import (
-        compare_collections,
         copy_collection,
         create_collection,
         delete_collection,
@@ -28,8 +26,6 @@ if TYPE_CHECKING:
     )
     from tgraph.engine.graph import KnowledgeGraph
     from tgraph.engine.graph import open_graph as open
-    from tgraph.engine.graphrag_settings import import_graphrag_settings
-    from tgraph.engine.rerun.crates.verify_worker import verify_package
     from tgraph.engine.settings_file import init_graph
     from tgraph.errors import TgraphError
     from tgraph.model import (
@@ -54,17 +50,13 @@ __all__ = [
     "Source",
     "TgraphError",
     "Turn",
-    "compare_collections",
     "copy_collection",
     "create_collection",
     "delete_collection",
-    "import_graphrag_settings",
     "init_graph",
     "list_collections",
     "open",
     "rename_collection",
-    "restore",
-    "verify_package",
 ]
 
 RENDERERS["notebook"] = "tgraph.explain.render.templates:notebook"
@@ -74,14 +66,10 @@ _HOMES = {
     "KnowledgeGraph": ("tgraph.engine.graph", "KnowledgeGraph"),
     "TgraphError": ("tgraph.errors", "TgraphError"),
     "open": ("tgraph.engine.graph", "open_graph"),
-    "import_graphrag_settings": ("tgraph.engine.graphrag_settings", "import_graphrag_settings"),
     "init_graph": ("tgraph.engine.settings_file", "init_graph"),
-    "restore": ("tgraph.engine.backup", "restore"),
-    "verify_package": ("tgraph.engine.rerun.crates.verify_worker", "verify_package"),
     **{
         name: ("tgraph.engine.collections", name)
         for name in (
-            "compare_collections",
             "copy_collection",
             "create_collection",
             "delete_collection",

@@ -15,13 +15,21 @@ import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, get_origin
+from typing import Annotated, Any, Literal, get_origin
 from urllib.parse import parse_qsl, urlsplit, urlunsplit
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, TypeAdapter, ValidationError
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    SecretStr,
+    TypeAdapter,
+    ValidationError,
+)
 
 from tgraph.errors import UsageError
-from tgraph.retrieve.modes.base import Section
+from tgraph.plugins import CHAT_MODELS, EMBEDDERS
+from tgraph.retrieve.modes.base import Section, admit_added
 from tgraph.retrieve.modes.registry import ModeSettings
 
 FILE = "tgraph.toml"
@@ -32,7 +40,7 @@ DEFAULT_EMBEDDING_MODEL = "text-embedding-3-small"
 class ChatSettings(Section):
     """The language model. Without a key and a base URL the embedded default does its work."""
 
-    provider: Literal["auto", "openai", "embedded"] = Field(
+    provider: Annotated[Literal["auto", "openai", "embedded"], admit_added(CHAT_MODELS)] = Field(
         "auto", description="auto: a model if a key or base URL is set, else the embedded default"
     )
     model: str = Field(DEFAULT_CHAT_MODEL, description="the model's name at the endpoint")
@@ -61,9 +69,9 @@ class ChatSettings(Section):
 class EmbeddingSettings(Section):
     """Embeddings; chat and embeddings may come from different endpoints."""
 
-    provider: Literal["auto", "openai", "embedded", "hashing"] = Field(
-        "auto", description="auto: the embedded default (MiniLM if installed, else hashing)"
-    )
+    provider: Annotated[
+        Literal["auto", "openai", "embedded", "hashing"], admit_added(EMBEDDERS)
+    ] = Field("auto", description="auto: the embedded default (MiniLM if installed, else hashing)")
     model: str = Field(DEFAULT_EMBEDDING_MODEL, description="the model's name at the endpoint")
     base_url: str | None = Field(
         None, description="its endpoint; unset: that of chat", examples=["http://localhost:8000/v1"]
@@ -358,7 +366,7 @@ class Settings(ModeSettings, _CommonSettings):
         """Whether a language model does the work, rather than the embedded default."""
         if self.chat.provider == "auto":
             return self.chat.api_key is not None or self.chat.base_url is not None
-        return self.chat.provider == "openai"
+        return self.chat.provider != "embedded"
 
     def is_used(self, name: str) -> bool:
         """Whether anything reads the setting, as the providers are set that it is for."""

@@ -302,3 +302,17 @@ def session_part_iri(kind: str, uuid: str, *parts: str | int) -> str:
 def collection_iri(name: str) -> str:
     """The graph that is the catalogue of an explainability collection."""
     return f"{URN}collection:{quote(name, safe='')}"
+
+
+GRAPH_MEDIA_TYPES = frozenset(
+    (
+        "application/n-triples",
+        "application/n-quads",
+        "text/turtle",
+        "application/trig",
+        "application/rdf+xml",
+        "application/ld+json",
+        "application/vnd.msgpack",
+    )
+)
+"""Media types of documents that are imported graphs: what they state are triples, not sentences."""

@@ -57,7 +57,7 @@ def dump(folder: str, questions: Path, out: Path) -> None:
     ranking, sentence_ranking.features_of = sentence_ranking.features_of, watch_ranking
     readings, reading.readings_of = reading.readings_of, watch_reading
     with tgraph.open(folder) as kg, out.open("w", encoding="utf-8") as file:
-        context = kg._opened.context()
+        context = kg.opened.context()
         for item in _questions([questions]):
             seen.clear()
             found = _retrieved(item["q"], context)

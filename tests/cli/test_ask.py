@@ -11,10 +11,10 @@ import pytest
 from click.shell_completion import ShellComplete
 
 from tgraph.cli.ask import ask
-from tgraph.cli.evaluate import evaluate
 from tgraph.cli.options import FOR_A_MODEL, modes_of_flags
 from tgraph.cli.terminal import safe
 from tgraph.engine.schemas import schemas
+from tgraph.extensions.lab.evaluate_command import evaluate
 from tgraph.retrieve.modes.registry import MODES
 from tgraph.testing import ScriptedServer
 

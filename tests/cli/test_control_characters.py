@@ -51,7 +51,10 @@ FILES = ("csv", "graphml", "graphrag", "markdown", "crate")
 def formats() -> Iterator[tuple[str, ...]]:
     """Each command in each format that it has."""
     subjects = {"source": ["Curie"], "trace": ["--all"]}
-    for name, command in cli.commands.items():
+    context = click.Context(cli)
+    for name in cli.list_commands(context):
+        command = cli.get_command(context, name)
+        assert command is not None
         kinds = [p.type for p in command.params if "--format" in p.opts]
         for kind in (kind for kind in kinds if isinstance(kind, click.Choice)):
             for each in kind.choices:

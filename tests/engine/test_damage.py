@@ -24,6 +24,7 @@ from tests.support.workers import (
 )
 from tgraph.cli.main import cli
 from tgraph.errors import DamagedStoreError, StoreError
+from tgraph.extensions.operations import repair
 from tgraph.store import patience
 from tgraph.store.base import Solutions, text_of
 from tgraph.store.files import exclusive
@@ -201,7 +202,7 @@ def test_writers_leave_no_logs_behind(root: Path) -> None:
 def mended(root: Path) -> dict[str, tuple[str, str]]:
     """What ``doctor --repair`` finds, by subject."""
     with open_graph(root, create=False) as kg:
-        return {found.subject: (found.status, found.detail) for found in kg.repair()}
+        return {found.subject: (found.status, found.detail) for found in repair(kg)}
 
 
 def repaired(root: Path) -> set[str]:

@@ -126,7 +126,7 @@ def exact(graph: KnowledgeGraph) -> Exact:
         "knowledge": frozenset(knowledge(graph.read())),
         "merges": frozenset((merge.absorbed, merge.canonical) for merge in graph.merges()),
     }
-    folder = graph._opened.folder
+    folder = graph.opened.folder
     for kind in KINDS:
         vectors = open_vectors(folder.vectors, kind)
         rows = vectors.vectors_of(slice(None))
@@ -140,7 +140,7 @@ def exact(graph: KnowledgeGraph) -> Exact:
 def assert_derived_as_stated(graph: KnowledgeGraph) -> None:
     """The network and the reports beside the knowledge, which a purge takes away, are what it
     says."""
-    store, folder = graph.read(), graph._opened.folder
+    store, folder = graph.read(), graph.opened.folder
     pointer = read_pointer(folder)
     assert pointer is not None
     stated, told = read_network(store), stored_reports(store)
@@ -155,7 +155,7 @@ def assert_derived_as_stated(graph: KnowledgeGraph) -> None:
             assert [*kept.reports().items()] == [*reports.items()]
             inside = {member for community in known.values() for member in community.members}
             assert inside_of(kept, inside) == inside_of(told, inside)
-            evidence = graph._opened.context().evidence
+            evidence = graph.opened.context().evidence
             for iri, report in reports.items():
                 chunks = evidence.mentions(known[iri].members).values()
                 assert kept.counts(report.iri).occurrences == len(set().union(*chunks))

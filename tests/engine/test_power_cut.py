@@ -64,8 +64,8 @@ WORK = textwrap.dedent(
         graph.purge("secret.txt", reason="a request under the law")
         tell(did="purge", document="secret.txt")
         asked(graph, "Who was carried to the Bay of Whales?")
-        graph.backup(root + ".tar")
-    tgraph.restore(root + ".tar", root + "-restored")
+        back_up(graph, root + ".tar")
+    restore(root + ".tar", root + "-restored")
     """
 )
 

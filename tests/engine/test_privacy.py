@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 import tgraph
 from tgraph import vocabulary as v
 from tgraph.cli.main import cli
+from tgraph.extensions.operations import back_up, repair, restore
 from tgraph.ingest.files import SourceFile, Unread, discover
 from tgraph.rendering import as_cell
 from tgraph.settings import MASK, without_secrets
@@ -59,13 +60,13 @@ def test_all_that_is_made_is_its_owners_alone(tmp_path, documents):
             graph.index([documents])
             graph.ask("Where did the Aurora sail from?")
             graph.trace().to_html(made / "trace.html")
-            graph.backup(made / "saved.tar")
-        tgraph.restore(made / "saved.tar", made / "restored")
+            back_up(graph, made / "saved.tar")
+        restore(made / "saved.tar", made / "restored")
         flags = ("last", "--root", root, "--output")
         assert run("trace", "--format", "html", *flags, made / "report.html").exit_code == 0
         assert run("export", *flags, made / "export.ttl").exit_code == 0
         with tgraph.open(root, settings=FAST) as graph:
-            graph.repair()
+            repair(graph)
             graph.purge("a.md", reason="It was private.")
     finally:
         os.umask(before)

@@ -134,11 +134,11 @@ def test_reading_goes_on_while_a_writer_holds_the_lock(
 
 def test_the_store_can_be_opened_again_whoever_still_holds_an_old_handle(root: Path) -> None:
     kg = open_graph(root, create=False)
-    with kg._opened.ledger.open() as (store, _):
+    with kg.opened.ledger.open() as (store, _):
         kept = store
-    with pytest.raises(ZeroDivisionError) as failure, kg._opened.ledger.open() as (store, _):
+    with pytest.raises(ZeroDivisionError) as failure, kg.opened.ledger.open() as (store, _):
         raise ZeroDivisionError
-    with kg._opened.ledger.open(timeout=1):
+    with kg.opened.ledger.open(timeout=1):
         pass
     assert failure.value is not None
     assert kept is not store

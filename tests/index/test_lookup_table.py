@@ -229,7 +229,7 @@ def test_the_network_of_graph_ranking_is_the_same_in_the_table(
     states: dict[str, Path], change: str
 ) -> None:
     with open_graph(states[change]) as kg:
-        context = kg._opened.context()
+        context = kg.opened.context()
         plain = replace(context, table=lambda: None, _memory={})
         for settings in (0.8, 1.0), (0.95, 0.0), (0.1, 2.0):
             kept, read = (network_of(each, *settings) for each in (context, plain))
@@ -331,7 +331,7 @@ def test_merged_names_lend_their_evidence(states: dict[str, Path]) -> None:
 
     def quotes(change: str) -> set[str]:
         with open_graph(states[change]) as kg:
-            evidence = kg._opened.context().evidence
+            evidence = kg.opened.context().evidence
             found = evidence.of_entities([v.entity_iri("Robert Falcon Scott")])
         return {place.quote for rows in found.values() for place, _ in rows}
 
@@ -371,7 +371,7 @@ def test_without_the_table_answers_are_the_same(states, tmp_path):
     said = []
     for root in (states["the merge again"], tmp_path / "g"):
         with open_graph(root) as kg:
-            context = kg._opened.context()
+            context = kg.opened.context()
             assert (context.table() is None) == (root == tmp_path / "g")
             answer = kg.ask("Who reached the South Pole?", "local", history=[])
             trace = kg.trace(answer.session)

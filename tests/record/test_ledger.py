@@ -229,11 +229,11 @@ def test_one_altered_quad_breaks_the_seal(tmp_path: Path) -> None:
         kg.read()
         bundle = NamedNode(v.bundle_iri(answer.session.rpartition(":")[2]))
         assert_chain(tmp_path / "g")
-        with kg._opened.ledger.open() as (store, _):
+        with kg.opened.ledger.open() as (store, _):
             (query,) = store.match(None, v.tg("query"), None, bundle)
             store.remove([query])
             store.extend([Quad(query.subject, query.predicate, Literal("Who?"), bundle)])
-            kg._opened.ledger.publish(store)
+            kg.opened.ledger.publish(store)
     with pytest.raises(AssertionError):
         assert_chain(tmp_path / "g")
 

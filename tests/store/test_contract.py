@@ -25,7 +25,7 @@ from tests.support.endpoints import oxigraph_server
 from tests.support.examples import examples
 from tgraph import vocabulary as v
 from tgraph.errors import QueryError, StoreError
-from tgraph.explain.export.publishing import data_update, placed
+from tgraph.extensions.interchange.publishing import data_update, placed
 from tgraph.store.base import Solutions, Store, load_query, select
 from tgraph.store.oxigraph import OxigraphStore
 from tgraph.store.sparql_endpoint import SparqlEndpoint, SparqlStore

@@ -1,26 +1,18 @@
-"""``tgraph config`` and ``tgraph doctor``."""
+"""``tgraph config``."""
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from tgraph.cli import terminal
-from tgraph.cli.options import common, json_array
-from tgraph.cli.running import command, common_option, find_root, opened
-from tgraph.errors import NotAGraphError, UsageError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from tgraph.engine.checks import HealthFinding
-    from tgraph.engine.graphrag_settings import ImportedSettings
+from tgraph.cli.options import common
+from tgraph.cli.running import CommandGroup, command, common_option, find_root
+from tgraph.errors import NotAGraphError
 
 
-@click.group("config", context_settings={"help_option_names": ["-h", "--help"]})
+@click.group("config", cls=CommandGroup, context_settings={"help_option_names": ["-h", "--help"]})
 def config() -> None:
     """Look at the settings, and make what they name."""
 
@@ -82,122 +74,5 @@ def signing_key(file: str) -> None:
     terminal.say(f"To sign the record: {setting}, or in tgraph.toml.")
 
 
-@command("import")
-@click.argument("file", type=click.Path(exists=True, path_type=Path))
-@click.option("-n", "--dry-run", is_flag=True, help="Say what would be set, and write nothing.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-@common
-def import_(file: Path, dry_run: bool, as_json: bool) -> None:
-    """Move the settings of a GraphRAG project here.
-
-    FILE is settings.yaml (or .json) of Microsoft GraphRAG 0.3 to 3, or the project's folder;
-    variables that it refers to are read from .env beside it and from the environment. tgraph.toml
-    gets what has a place there; the rest is named, each with the reason. Keys are not copied: the
-    command says which variable takes them. A tgraph.toml in which something is set already is left
-    as it is.
-
-    \b
-    Examples:
-      tgraph config import graphrag-project/ --dry-run
-      tgraph config import graphrag-project/settings.yaml --root my-graph
-      tgraph config import settings.yaml --json | jq '.left[].source'
-    """
-    from tgraph.engine.graphrag_settings import import_graphrag_settings
-    from tgraph.engine.settings_file import write_settings
-    from tgraph.settings import FILE
-
-    found = import_graphrag_settings(file)
-    target = None
-    if not dry_run:
-        root = find_root(create=True)
-        assert root is not None
-        target = root / FILE
-        write_settings(target, found.values)
-    if as_json:
-        moved = [{**asdict(each), "value": each.shown} for each in found.moved]
-        written = str(target) if target else None
-        told = {**asdict(found), "file": str(found.file), "moved": moved, "written": written}
-        terminal.print_json(told)
-        return
-    _tell_imported(found)
-    terminal.say(f"Wrote {target}." if target else "Nothing was written.")
-
-
-def _tell_imported(found: ImportedSettings) -> None:
-    moved = ((m.source, m.setting, terminal.one_line(str(m.shown))) for m in found.moved)
-    terminal.show(terminal.table(("GraphRAG", "tgraph", "Value"), moved))
-    if found.left:
-        click.echo("\nLeft out:")
-        left = ((x.source, terminal.one_line(x.value), x.reason) for x in found.left)
-        terminal.show(terminal.table(("GraphRAG", "Value", "Why"), left))
-    for key in found.keys:
-        named = f" (there: {key.named})" if key.named else ""
-        terminal.say(f"Key: {key.source}{named} is not copied; set {key.variable}.")
-
-
-def _repaired() -> list[HealthFinding]:
-    from tgraph.cli.progress import show_progress
-
-    with opened() as graph, show_progress(quiet=False) as (progress, _):
-        return graph.repair(progress=progress)
-
-
 config.add_command(show)
-config.add_command(import_)
 config.add_command(signing_key)
-
-
-def _of_all() -> Iterator[HealthFinding]:
-    from tgraph.engine.checks import examine
-
-    return examine(_root(), common_option("collection"))
-
-
-def _of_model() -> Iterator[HealthFinding]:
-    from tgraph.engine.model_check import examine_model
-
-    return examine_model(_root(), common_option("collection"))
-
-
-def _told(finding: HealthFinding) -> str:
-    if not finding.remedy:
-        return finding.detail
-    return f"{finding.detail.rstrip('.')}. {finding.remedy}"
-
-
-@command("doctor")
-@click.option("--repair", is_flag=True, help="Make anew what is damaged and can be made anew.")
-@click.option(
-    "--model", "model", is_flag=True, help="Find out by a few calls what the model server can do."
-)
-@json_array
-@common
-def doctor(repair: bool, model: bool, as_json: bool) -> None:
-    """Check that everything tgraph needs is in order. Exit code 1: something is not.
-
-    With --repair every file of the graph's collection is read. What is derived and damaged is made
-    anew: snapshot, vectors, look-ups, caches, and the store where its snapshot is whole. What is
-    truth and damaged (contents, journals, the store) is named by its file, with what helps.
-
-    With --model only the server of the settings is looked at: key, model, structured replies,
-    thinking, streaming, speed, context and embeddings, by a dozen calls at most, one of them as
-    long as the longest usual prompt. Each fault is told with the setting that mends it.
-
-    \b
-    Examples:
-      tgraph doctor --root my-graph
-      tgraph doctor --root my-graph --repair
-      tgraph doctor --model --json | jq '.[] | select(.status == "bad")'
-    """
-    if repair and model:
-        raise UsageError("--repair and --model don't go together.", "Run one after the other.")
-    findings = [*(_of_model() if model else [*(_repaired() if repair else []), *_of_all()])]
-    if as_json:
-        terminal.print_json(findings)
-    else:
-        rows = ((f.status, f.subject, terminal.one_line(_told(f))) for f in findings)
-        terminal.show(terminal.table(("", "What", "Finding"), rows))
-    bad = [finding.subject for finding in findings if finding.status == "bad"]
-    if bad:
-        terminal.say(f"Not in order: {', '.join(bad)}.")
-        click.get_current_context().exit(1)

@@ -1,27 +1,19 @@
-"""``tgraph verify``, ``tgraph why-not`` and ``tgraph influence``."""
+"""``tgraph verify`` and ``tgraph why-not``."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from tgraph.cli import completion
 from tgraph.cli.options import chat_options, common, settings_of
-from tgraph.cli.running import Command, command, opened
-from tgraph.cli.terminal import many, one_line, place_text, print_json, print_lines, show, table
+from tgraph.cli.running import command, opened
+from tgraph.cli.terminal import many, one_line, place_text, print_json, print_lines
 from tgraph.errors import VerificationError
-from tgraph.explain.assess import REPEATS, SAMPLES
 
 if TYPE_CHECKING:
-    from tgraph.explain.assess.influence import (
-        Influence,
-        InfluenceEstimate,
-        ItemInfluence,
-        SentenceInfluence,
-    )
     from tgraph.explain.assess.verification import JudgedSentence, Verification
     from tgraph.explain.whynot.causes import WhyNot
 
@@ -78,7 +70,7 @@ def _verification_lines(found: Verification) -> Iterator[str]:
         yield from _sentence_lines(sentence)
     yield f"Judge: {found.judge}"
     yield "Verdicts: " + ", ".join(f"{n} {verdict}" for verdict, n in found.counts.items())
-    yield f"Citation recall: {_weight(found.recall)}, precision: {_weight(found.precision)}"
+    yield f"Citation recall: {weight_text(found.recall)}, precision: {weight_text(found.precision)}"
     yield f"On record: {found.verification}"
     yield from (f"Note: {note}" for note in found.notes)
 
@@ -129,172 +121,5 @@ def print_why_not(found: WhyNot, *, as_json: bool) -> None:
     print_lines(found.lines())
 
 
-_short = partial(one_line, most=100)
-_METHODS = {
-    "leave-one-out": "each item left out in turn",
-    "sampled": "random halves and a sparse linear surrogate",
-}
-
-
-class _InfluenceCommand(Command):
-    interrupted = (
-        "Interrupted. The replies so far are kept, and the same command continues from them."
-    )
-
-
-_number = partial(click.option, type=click.IntRange(min=1), metavar="N")
-
-
-@command("influence", cls=_InfluenceCommand)
-@click.argument("session", metavar="[ID]", default="last", shell_complete=completion.sessions)
-@click.option("--estimate", is_flag=True, help="Say what it would cost, and do nothing.")
-@_number("--budget", help="Calls at most.")
-@_number("--repeats", default=REPEATS, show_default=True, help="Runs with nothing removed.")
-@_number("--samples", default=SAMPLES, show_default=True, help="Random halves.")
-@_number("--concurrency", help="Calls at a time.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-@click.option("-q", "--quiet", is_flag=True, help="No progress.")
-@chat_options
-@common
-def influence(session: str, as_json: bool, **flags: Any) -> None:
-    """Which of the selected edges does an answer depend on?
-
-    The answer is written again without each of them, or, where more than 20 items were selected or
-    the model's answers differ anyway, from random halves of them, and what it still says is
-    compared. That costs calls of the model: how many is said first, and `--estimate` stops there.
-    Without a model it is free. The weights are recorded; `trace` shows them.
-
-    \b
-    Examples:
-      tgraph influence --estimate
-      tgraph influence last --budget 30
-      tgraph influence 1cc5e01a --json | jq .cited_set
-    """
-    from tgraph.cli.progress import show_progress
-
-    estimates, quiet = flags.pop("estimate"), flags.pop("quiet")
-    asked = {name: flags.pop(name) for name in ("budget", "repeats", "samples")}
-    with opened(settings_of(flags)) as graph:
-        if estimates:
-            cost = graph.influence_estimate(session, **asked)
-            if as_json:
-                print_json(cost)
-            else:
-                print_lines(_estimate_lines(cost))
-            return
-        with show_progress(quiet) as (progress, _):
-            found = graph.influence(session, progress=progress, **asked)
-        print_influence(found, as_json=as_json)
-
-
-def _estimate_lines(found: InfluenceEstimate) -> Iterator[str]:
-    yield f"Selected:   {many(found.items, 'item')} for {many(found.sentences, 'sentence')}"
-    yield f"Method:     {found.method}, {_METHODS[found.method]}"
-    if found.model is None:
-        yield "Model:      none; the embedded default writes without calls or cost"
-        return
-    yield f"Model:      {found.model}"
-    yield f"Calls:      {found.calls:,}, of which {found.known:,} were had before"
-    yield f"Later:      at most {found.later:,} more, where answers differ by themselves"
-    yield f"Tokens in:  about {found.input_tokens:,}"
-    yield f"Tokens out: about {found.output_tokens:,}"
-    if found.cost is not None:
-        yield f"Cost:       about {found.cost:,.2f} USD, without discounts and retries"
-
-
-def print_influence(found: Influence, *, as_json: bool) -> None:
-    """The analysis as text or as JSON."""
-    if as_json:
-        print_json(found)
-        return
-    if ranked := found.ranked:
-        rows = [
-            (_weight(i.weight), "yes" if i.cited else "no", i.kind, _short(i.label)) for i in ranked
-        ]
-        show(table(("weight", "cited", "kind", "the answer depends on"), rows))
-    print_lines(_lines(found))
-
-
-def _lines(found: Influence) -> Iterator[str]:
-    yield ""
-    idle = [item for item in found.items if not item.influential]
-    yield from _idle(idle, found)
-    for number, sentence in enumerate(found.sentences, 1):
-        yield f"{number}. {one_line(sentence.text)}"
-        yield from _influence_sentence_lines(sentence)
-    yield ""
-    yield from _measures(found)
-    yield f"On record: {found.analysis}"
-    yield from (f"Note: {note}" for note in found.notes)
-    yield from (f"Left out: {count} × {reason}" for reason, count in found.dropped.items())
-
-
-def _idle(idle: list[ItemInfluence], found: Influence) -> Iterator[str]:
-    if not idle:
-        return
-    yield f"{len(idle)} of {len(found.items)} selected items have no influence above the noise."
-    for item in idle:
-        if item.cited:
-            yield f"  cited all the same: {_short(item.label)}"
-    yield ""
-
-
-def _influence_sentence_lines(sentence: SentenceInfluence) -> Iterator[str]:
-    for one in sentence.depends_on:
-        cited = "cited" if one.cited else "not cited"
-        yield f"   {one.weight:5.2f}  {cited}: {_short(one.label)}"
-    if not sentence.depends_on:
-        yield "   depends on no single item"
-    if sentence.without_cited is not None:
-        yield f"   without all that it cites: {_still(sentence.without_cited)}"
-    if sentence.without_cited and sentence.without_places is not None:
-        yield f"   without all that rests on those characters: {_still(sentence.without_places)}"
-    if sentence.without_anything:
-        yield "   without any document: still said"
-    if sentence.reproduced < 1:
-        yield f"   with nothing removed: said in {sentence.reproduced:.0%} of the runs"
-
-
-def _still(said: bool) -> str:
-    return "still said" if said else "not said"
-
-
-def _measures(found: Influence) -> Iterator[str]:
-    yield (
-        f"Method: {found.method} ({_METHODS[found.method]}), {many(len(found.runs), 'run')} by"
-        f" {found.writer}, compared by {found.measure}"
-    )
-    yield f"Noise floor: {found.noise_floor:.2f}"
-    cited = found.cited_set
-    yield (
-        f"Cited set: necessity {_weight(cited.necessity)}, sufficiency"
-        f" {_weight(cited.sufficiency)}, F1 {_weight(cited.f1)}"
-        + (f" (runs differ by up to {cited.spread:.2f})" if cited.spread is not None else "")
-    )
-    yield f"Said without any document: {_weight(found.parametric)} of the answer"
-    idle, hidden = found.gap.cited_without_influence, found.gap.influential_uncited
-    yield (
-        f"Cited without influence: {len(idle)}; influential and not cited: {len(hidden)};"
-        f" gap {found.gap.gap:.2f}"
-    )
-    if found.top is not None:
-        yield (
-            f"Lost without the most influential: {_weight(found.top)}; without as many others:"
-            f" {_weight(found.random)}"
-        )
-    if fit := found.fit:
-        yield (
-            f"Fit of the surrogate (LDS): {_weight(fit.lds)} on {fit.held_out} held-out ablations;"
-            f" of the number of cited items {_weight(fit.by_citations)}, of the retrieval scores"
-            f" {_weight(fit.by_score)}; its own error is up to {fit.error:.2f}"
-        )
-    usage = found.usage
-    if usage.get("calls"):
-        yield (
-            f"Calls: {usage['calls']:,}, {usage['input_tokens']:,} tokens in,"
-            f" {usage['output_tokens']:,} out"
-        )
-
-
-def _weight(value: float | None) -> str:
+def weight_text(value: float | None) -> str:
     return "–" if value is None else f"{value:.2f}"

@@ -9,36 +9,27 @@ import click
 from tgraph import __version__
 from tgraph.cli.ask import ask, suggest
 from tgraph.cli.audit import audit
-from tgraph.cli.backup import backup, restore
 from tgraph.cli.chat import chat
 from tgraph.cli.collections import collections
-from tgraph.cli.compare import compare
 from tgraph.cli.completion import completion
-from tgraph.cli.config import config, doctor
-from tgraph.cli.crate import verify_crate
+from tgraph.cli.config import config
 from tgraph.cli.documents import documents, impact, remove, retract, source
 from tgraph.cli.entities import entities
-from tgraph.cli.evaluate import evaluate
-from tgraph.cli.explain import influence, verify, why_not
-from tgraph.cli.export import export
+from tgraph.cli.explain import verify, why_not
 from tgraph.cli.facts import curations, facts
 from tgraph.cli.history import history
 from tgraph.cli.index import index
 from tgraph.cli.init import init
-from tgraph.cli.interchange import import_
 from tgraph.cli.models import models
 from tgraph.cli.ontology import ontology
 from tgraph.cli.options import common
-from tgraph.cli.publish import publish
 from tgraph.cli.replay import diff, replay
-from tgraph.cli.replicas import follow, ship
-from tgraph.cli.serve import mcp, serve, tokens
+from tgraph.cli.running import CommandGroup
 from tgraph.cli.sparql import sparql
 from tgraph.cli.trace import sessions, trace
-from tgraph.cli.tune import tune
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=CommandGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="tgraph")
 @common
 def cli() -> None:
@@ -63,7 +54,6 @@ def cli() -> None:
 for _command in (
     init,
     index,
-    import_,
     ask,
     chat,
     suggest,
@@ -72,37 +62,22 @@ for _command in (
     history,
     replay,
     diff,
-    export,
     why_not,
     verify,
-    verify_crate,
-    influence,
     source,
     audit,
     documents,
     impact,
     retract,
     remove,
-    evaluate,
     entities,
     facts,
     curations,
     ontology,
     sparql,
-    publish,
-    ship,
-    follow,
     models,
     config,
-    doctor,
     collections,
-    compare,
-    tune,
-    serve,
-    mcp,
-    tokens,
-    backup,
-    restore,
     completion,
 ):
     cli.add_command(_command)

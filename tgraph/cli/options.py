@@ -13,6 +13,7 @@ from click.shell_completion import CompletionItem
 
 from tgraph.cli import completion
 from tgraph.cli.running import Command
+from tgraph.plugins import CHAT_MODELS, EMBEDDERS, Registry
 
 if TYPE_CHECKING:
     from tgraph.retrieve.filters import Filters
@@ -77,6 +78,27 @@ connection = _all(
 
 batches = _nothing("-b", "--batch-size")
 """TrustGraph's size of a batch of rows: taken, and ignored with a note, since rows are streamed."""
+
+
+class ExtensibleChoice(click.Choice[str]):
+    """A choice of the ``choices``, which the help lists, and of what extensions add.
+
+    ``known`` are the names of tgraph's own that another command has a use for.
+    """
+
+    def __init__(
+        self, choices: Sequence[str], registry: Registry, known: Sequence[str] = ()
+    ) -> None:
+        super().__init__(choices)
+        self._registry = registry
+        self._known = {*choices, *known}
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        if value in self._known:
+            return super().convert(value, param, ctx)
+        added = [name for name in self._registry.names() if name not in self._known]
+        return click.Choice((*self.choices, *added)).convert(value, param, ctx)
+
 
 answer_options = _all(
     click.option(
@@ -166,12 +188,12 @@ chat_options = _all(
     click.option("--base-url", metavar="URL", help="An OpenAI-compatible endpoint."),
     click.option(
         "--chat-provider",
-        type=click.Choice(["auto", "openai", "embedded"]),
+        type=ExtensibleChoice(["auto", "openai", "embedded"], CHAT_MODELS),
         help="Who answers; auto: a model where a key or URL is set, else the embedded default.",
     ),
     click.option(
         "--embedding-provider",
-        type=click.Choice(["auto", "openai", "embedded", "hashing"]),
+        type=ExtensibleChoice(["auto", "openai", "embedded", "hashing"], EMBEDDERS),
         help="Who embeds; auto: the embedded default.",
     ),
     click.option("--embedding-model", metavar="NAME", help="The embedding model."),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
@@ -15,6 +16,7 @@ from tgraph.cli.interruption import INTERRUPTED, MESSAGE, interruptible
 from tgraph.cli.terminal import forget_stdout, have_streams, say
 from tgraph.engine.garbage import seldom_collected
 from tgraph.errors import TgraphError
+from tgraph.plugins import COMMANDS
 
 if TYPE_CHECKING:
     from tgraph.engine.graph import KnowledgeGraph
@@ -51,6 +53,47 @@ class Command(click.Command):
             if _is_full(error):
                 forget_stdout()
             context.exit(tell_failure(error))
+
+
+class CommandGroup(click.Group):
+    """A group with commands of its own, and with commands that extensions add.
+
+    An extension names a command of a group as ``"GROUP COMMAND"``. A command of the core is found
+    before extensions are looked for.
+    """
+
+    def main(self, *args: Any, **options: Any) -> Any:
+        try:
+            return super().main(*args, **options)
+        except TgraphError as error:  # where two extensions have the same name
+            sys.exit(tell_failure(error))
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        own = super().get_command(ctx, cmd_name)
+        return own or self._added_command(self._prefix(ctx) + cmd_name)
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        prefix = self._prefix(ctx)
+        added = [name.removeprefix(prefix) for name in COMMANDS.names() if _is_within(name, prefix)]
+        COMMANDS.check_names(prefix + name for name in self.commands)
+        return sorted({*self.commands, *added})
+
+    @staticmethod
+    def _prefix(ctx: click.Context) -> str:
+        """Return what stands before the names of the group's commands in an extension."""
+        return f"{ctx.info_name} " if ctx.parent is not None else ""
+
+    @staticmethod
+    def _added_command(name: str) -> click.Command | None:
+        if name not in COMMANDS.names():
+            return None
+        command: click.Command | None = COMMANDS.call(name)
+        return command
+
+
+def _is_within(name: str, prefix: str) -> bool:
+    """Return whether a command belongs to the group whose commands begin with the prefix."""
+    return name.startswith(prefix) and " " not in name.removeprefix(prefix)
 
 
 class ResumableCommand(Command):

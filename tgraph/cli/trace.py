@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from tgraph.cli import completion
-from tgraph.cli.options import common, connection, json_array
+from tgraph.cli.options import ExtensibleChoice, common, connection, json_array
 from tgraph.cli.running import command, opened
 from tgraph.cli.terminal import (
     GAP,
@@ -27,6 +27,7 @@ from tgraph.cli.terminal import (
     time,
     write_result,
 )
+from tgraph.plugins import SESSION_FORMATS
 
 if TYPE_CHECKING:
     from tgraph.explain.trace.sessions import SessionSummary
@@ -39,11 +40,20 @@ RECORD_FORMATS = (
 
 
 FORMATS = ("text", "json", "html", *RECORD_FORMATS)
+CRATE = "crate"
+"""An evidence package, which `tgraph export` writes."""
+KNOWN_FORMATS = (*FORMATS, CRATE)
+"""The formats of the core and of tgraph's own extensions."""
 
 
 @command("trace")
 @click.argument("session", metavar="[ID]", default="last", shell_complete=completion.sessions)
-@click.option("--format", type=click.Choice(FORMATS), default="text", show_default=True)
+@click.option(
+    "--format",
+    type=ExtensibleChoice(FORMATS, SESSION_FORMATS, KNOWN_FORMATS),
+    default="text",
+    show_default=True,
+)
 @click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="A file.")
 @click.option(
     "--all", "everything", is_flag=True, help="Also the rejected candidates, and every quote."

@@ -9,12 +9,13 @@ from __future__ import annotations
 import secrets
 import shutil
 from collections.abc import Iterator
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
-from tgraph.engine.backup import (
+from tgraph.engine.progress import OnMessage, OnProgress, Progress, mute, silent
+from tgraph.engine.saved_collections import (
     SavedCollection,
     SavedFile,
     SummingReader,
@@ -24,11 +25,8 @@ from tgraph.engine.backup import (
     put_in_place,
     scratch_beside,
 )
-from tgraph.engine.progress import OnMessage, OnProgress, Progress, mute, silent
-from tgraph.errors import NothingIndexedError, StoreError, UsageError
+from tgraph.errors import StoreError, UsageError
 from tgraph.explain.trace.documents import list_documents
-from tgraph.explain.trace.extraction_comparison import ExtractionComparison, compare_extractions
-from tgraph.librarian import Librarian
 from tgraph.store.files import allowed_in, disk_errors, exclusive, make_folder, sync_folder
 from tgraph.store.folder import CollectionFolder, GraphFolder
 from tgraph.store.journal import is_free
@@ -74,39 +72,6 @@ def _size(path: Path) -> int:
     """The bytes below the path; a file that the store and a snapshot share counts once."""
     found = (each.stat() for each in path.rglob("*") if each.is_file())
     return sum({(each.st_dev, each.st_ino): each.st_size for each in found}.values())
-
-
-def compare_collections(
-    root: str | Path, first: str, second: str, *, document: str = ""
-) -> ExtractionComparison:
-    """What was read from the documents that stand in both collections (of the ``document`` alone,
-    where one is named) side by side, each collection as it was last published.
-
-    ``UsageError`` where there is no such document in both, or both names are the same;
-    ``StoreError`` for no such collection, or one into which nothing has been indexed.
-    """
-    if first == second:
-        raise UsageError("That is one collection.", "Name two; `tgraph collections list` has them.")
-    graph = GraphFolder.open(Path(root))
-    folders = [graph.collection(name) for name in (first, second)]
-    with ExitStack() as opened:
-        stores = [opened.enter_context(closing(_indexed(folder))).store for folder in folders]
-        librarians = [Librarian(folder.librarian) for folder in folders]
-        return compare_extractions(
-            (first, second), (stores[0], stores[1]), (librarians[0], librarians[1]), document
-        )
-
-
-def _indexed(folder: CollectionFolder) -> Snapshot:
-    snapshot = Snapshot.open(folder)
-    if snapshot is None or not snapshot.pointer.generation:
-        if snapshot is not None:
-            snapshot.close()
-        raise NothingIndexedError(
-            f"Nothing has been indexed into the collection {folder.name!r} yet.",
-            f"Run `tgraph index PATH... -C {folder.name}` first.",
-        )
-    return snapshot
 
 
 def create_collection(root: str | Path, name: str) -> None:

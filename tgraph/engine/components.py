@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 from tgraph.errors import UsageError
 from tgraph.models.base import ChatModel, Embedder
 from tgraph.models.prompts import PromptFiles
+from tgraph.plugins import CHAT_MODELS, EMBEDDERS
 from tgraph.resources import names
 from tgraph.retrieve.modes.base import PROMPT
 from tgraph.settings import EMBEDDED_READER, NO_READER, ChatSettings, EmbeddingSettings, Settings
@@ -363,9 +364,12 @@ class Components:
         """The language model, or None where the embedded default does its work."""
         if self._own_chat is not None or not self.settings.uses_model():
             return self._own_chat
+        chat = self.settings.chat
+        if make_chat := CHAT_MODELS.get(chat.provider):
+            added: ChatModel = make_chat(self.settings)
+            return added
         from tgraph.models.openai import OpenAIChat
 
-        chat = self.settings.chat
         make = partial(self._endpoint, chat)
         thinks = chat.thinking == "default"
         return self._known(
@@ -391,6 +395,9 @@ class Components:
         if self._own_embedder is not None:
             return self._own_embedder
         embedding = self.settings.embedding
+        if make_embedder := EMBEDDERS.get(embedding.provider):
+            added: Embedder = make_embedder(self.settings)
+            return added
         if embedding.provider == "openai":
             from tgraph.models.openai import OpenAIEmbedder
 

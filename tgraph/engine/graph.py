@@ -10,13 +10,12 @@ from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import aclosing, closing, contextmanager
 from datetime import date, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from tgraph.engine.components import Components
 from tgraph.engine.open_collection import OpenCollection, new_uuid, now
-from tgraph.engine.progress import OnMessage, OnProgress, Progress, Watching, mute, silent
+from tgraph.engine.progress import OnMessage, OnProgress, Watching, mute, silent
 from tgraph.engine.session_reader import SessionReader
-from tgraph.explain.assess import REPEATS, SAMPLES
 from tgraph.librarian import Librarian
 from tgraph.model import Answer, GraphRagResponse, Only, ShownContext, Turn
 from tgraph.retrieve.base import Context
@@ -28,27 +27,15 @@ if TYPE_CHECKING:
     from pyoxigraph import QueryBoolean, QuerySolutions, Triple
 
     from tgraph.engine.ask.question_run import ContextStream, Stream
-    from tgraph.engine.backup import Backup
     from tgraph.engine.change.corrections import Correction
     from tgraph.engine.change.entity_curation import Retraction
     from tgraph.engine.change.ontology_curation import AddedOntology
-    from tgraph.engine.change.prompt_tuning import Selecting, Tuning
     from tgraph.engine.change.purge import Purge
-    from tgraph.engine.checks import HealthFinding
-    from tgraph.engine.index.graph_import import ImportReport
     from tgraph.engine.index.run import IndexReport
-    from tgraph.engine.replicas import Shipment
-    from tgraph.engine.rerun.crates.package import EvidencePackage
-    from tgraph.engine.rerun.evaluation import Questions
-    from tgraph.engine.rerun.influence import InfluenceAnalysis
     from tgraph.engine.rerun.replay import Replay
-    from tgraph.explain.assess.evaluation import Evaluation
-    from tgraph.explain.assess.influence import Influence, InfluenceEstimate
     from tgraph.explain.assess.verification import Verification
     from tgraph.explain.audit.impact import Impact
     from tgraph.explain.audit.named_audits import AuditResult
-    from tgraph.explain.export.knowledge import KnowledgeHash
-    from tgraph.explain.export.publishing import Publication
     from tgraph.explain.integrity.check import Integrity
     from tgraph.explain.query.sparql import Bounds, Dataset
     from tgraph.explain.trace.comparison import Comparison
@@ -71,6 +58,9 @@ class KnowledgeGraph:
 
     Any number of processes may have the same folder open. ``clock`` and ``uuid`` make the times and
     names of a record; tests put their own in.
+
+    ``opened`` is the open collection (``tgraph.engine.open_collection.OpenCollection``), with which
+    extensions work.
     """
 
     def __init__(
@@ -88,8 +78,8 @@ class KnowledgeGraph:
         self.root = folder.path
         self.settings = settings
         place = folder.collection(settings.collection, create=create)
-        self._opened = OpenCollection(place, settings, clock, uuid, parts, message, watching)
-        self._sessions = SessionReader(self._opened)
+        self.opened = OpenCollection(place, settings, clock, uuid, parts, message, watching)
+        self._sessions = SessionReader(self.opened)
 
     def __enter__(self) -> Self:
         return self
@@ -102,7 +92,7 @@ class KnowledgeGraph:
 
     def close(self) -> None:
         """Fold the sessions asked here into the store and let go of the folder."""
-        self._opened.close()
+        self.opened.close()
 
     @contextmanager
     def view(
@@ -121,23 +111,23 @@ class KnowledgeGraph:
         changed = with_overrides(self.settings, settings) if settings else self.settings
         made = copy.copy(self)
         made.settings = changed
-        made._opened = self._opened.view(changed, message, watching)
-        made._sessions = SessionReader(made._opened)
-        with made._opened.reading():
+        made.opened = self.opened.view(changed, message, watching)
+        made._sessions = SessionReader(made.opened)
+        with made.opened.reading():
             yield made
 
     def fold(self) -> None:
         """Bring the sessions that have ended into the store, where they can be read; reading does
         it too."""
-        self._opened.fold()
+        self.opened.fold()
 
     @property
     def collection(self) -> str:
-        return self._opened.folder.name
+        return self.opened.folder.name
 
     @property
     def librarian(self) -> Librarian:
-        return self._opened.librarian
+        return self.opened.librarian
 
     def read(self) -> Store:
         """The newest published state with every finished session in it, for reading.
@@ -145,7 +135,7 @@ class KnowledgeGraph:
         Where a writer keeps the lock for too long it is the state without the newest sessions, and
         ``message`` says so.
         """
-        return self._opened.read()
+        return self.opened.read()
 
     # --- index ---
 
@@ -166,33 +156,10 @@ class KnowledgeGraph:
         from tgraph.engine.index.run import IndexRun
         from tgraph.ingest.files import discover
 
-        run = IndexRun(self._opened.setup(progress, message))
+        run = IndexRun(self.opened.setup(progress, message))
         follow = self.settings.ingest.follow_links
         found = discover([str(path) for path in paths], follow_links=follow)
         return run.run(found, reinstate=reinstate)
-
-    def import_graph(
-        self,
-        paths: Sequence[str | Path],
-        *,
-        format: str | None = None,
-        languages: Sequence[str] = (),
-        base: str = "",
-        reinstate: bool = False,
-        progress: OnProgress = silent,
-        message: OnMessage | None = None,
-    ) -> ImportReport:
-        """Take graphs of others in and publish the graph with them; see ``ImportReport``.
-
-        A file is a document, what it states rests on its lines. Its format is recognised unless
-        ``format`` names it; ``languages`` are those of names, the best first, and ``base`` is what
-        relative IRIs are read against. A line that can't be read is in the report and does not stop
-        the others. ``UsageError`` for a format that there is not.
-        """
-        from tgraph.engine.index.graph_import import GraphImport, ImportRun
-
-        wanted = GraphImport(tuple(map(str, paths)), format, tuple(languages), base, reinstate)
-        return ImportRun(self._opened.setup(progress, message)).run(wanted)
 
     def update(self, text: str, bounds: Bounds | None = None) -> tuple[int, int]:
         """Apply a SPARQL update, all of it or nothing; how many quads it added and removed.
@@ -203,7 +170,7 @@ class KnowledgeGraph:
         from tgraph.engine.change.update import UpdateRun
         from tgraph.explain.query.sparql import Bounds
 
-        return UpdateRun(self._opened.setup()).update(text, bounds or Bounds())
+        return UpdateRun(self.opened.setup()).update(text, bounds or Bounds())
 
     def split(self, name: str, other: str | None = None, *, reason: str) -> str:
         """Tell two names apart that entity resolution made one entity; the split's IRI.
@@ -214,14 +181,14 @@ class KnowledgeGraph:
         """
         from tgraph.engine.change.entity_curation import CurationRun
 
-        return CurationRun(self._opened.setup()).split(name, other, reason)
+        return CurationRun(self.opened.setup()).split(name, other, reason)
 
     def rejoin(self, name: str, other: str, *, reason: str) -> str:
         """Take a split back; its IRI. The names are one entity again if the texts still say so.
         ``UsageError`` where they have not been split."""
         from tgraph.engine.change.entity_curation import CurationRun
 
-        return CurationRun(self._opened.setup()).rejoin(name, other, reason)
+        return CurationRun(self.opened.setup()).rejoin(name, other, reason)
 
     def weigh(self, target: str, authority: float | None, *, reason: str) -> str:
         """Give documents an authority from 0 to 1, by which ranking multiplies what was found in
@@ -234,7 +201,7 @@ class KnowledgeGraph:
         """
         from tgraph.engine.change.entity_curation import CurationRun
 
-        return CurationRun(self._opened.setup()).weigh(target, authority, reason)
+        return CurationRun(self.opened.setup()).weigh(target, authority, reason)
 
     def add_fact(
         self,
@@ -259,7 +226,7 @@ class KnowledgeGraph:
         from tgraph.engine.change.curation_notes import NewFact
 
         wanted = NewFact(subject, predicate, object, literal, datatype, description or None, weight)
-        return correct(self._opened, reason, lambda run: run.add_fact(wanted, reason))
+        return correct(self.opened, reason, lambda run: run.add_fact(wanted, reason))
 
     def edit_fact(self, *fact: str, reason: str, **values: Any) -> Correction:
         """State something else in place of a fact, which is denied, as one decision; or another
@@ -269,7 +236,7 @@ class KnowledgeGraph:
         from tgraph.engine.change.curation_notes import NewFact
 
         wanted = NewFact(**values)
-        return correct(self._opened, reason, lambda run: run.edit_fact(fact, wanted, reason))
+        return correct(self.opened, reason, lambda run: run.edit_fact(fact, wanted, reason))
 
     def deny_fact(self, *fact: str, reason: str) -> Correction:
         """Keep a fact out of knowledge, whatever documents say now or later, until ``undo``.
@@ -280,7 +247,7 @@ class KnowledgeGraph:
         """
         from tgraph.engine.change.corrections import correct
 
-        return correct(self._opened, reason, lambda run: run.deny_fact(fact, reason))
+        return correct(self.opened, reason, lambda run: run.deny_fact(fact, reason))
 
     def facts(self, entity: str) -> list[KnownFact]:
         """The facts about an entity, by their words. ``UsageError`` where there is none such."""
@@ -303,7 +270,7 @@ class KnowledgeGraph:
         from tgraph.engine.change.curation_notes import EntityValues
 
         values = EntityValues(None, type, description, tuple(aliases))
-        return correct(self._opened, reason, lambda run: run.create_entity(name, values, reason))
+        return correct(self.opened, reason, lambda run: run.create_entity(name, values, reason))
 
     def edit_entity(self, name: str, *, reason: str, **values: Any) -> Correction:
         """State what is true of an entity in place of what documents say: ``label``, ``type``,
@@ -312,21 +279,21 @@ class KnowledgeGraph:
         from tgraph.engine.change.curation_notes import EntityValues
 
         given = EntityValues(**{k: _tuple(value) for k, value in values.items()})
-        return correct(self._opened, reason, lambda run: run.edit_entity(name, given, reason))
+        return correct(self.opened, reason, lambda run: run.edit_entity(name, given, reason))
 
     def delete_entity(self, name: str, *, reason: str) -> Correction:
         """Keep an entity out of knowledge with all facts about it, under every name that it has
         now, until ``undo``. Answers that rest on those facts are called into question."""
         from tgraph.engine.change.corrections import correct
 
-        return correct(self._opened, reason, lambda run: run.delete_entity(name, reason))
+        return correct(self.opened, reason, lambda run: run.delete_entity(name, reason))
 
     def merge_entities(self, name: str, other: str, *, reason: str) -> Correction:
         """Make two entities one, whatever documents call them, until ``undo``. The fuller name is
         the entity's. ``UsageError`` where they are one, or were told apart by ``split``."""
         from tgraph.engine.change.corrections import correct
 
-        return correct(self._opened, reason, lambda run: run.merge(name, other, reason))
+        return correct(self.opened, reason, lambda run: run.merge(name, other, reason))
 
     def curations(self) -> list[Curation]:
         """All that people decided about the graph, the last first."""
@@ -348,7 +315,7 @@ class KnowledgeGraph:
         (retractions, weights)."""
         from tgraph.engine.change.corrections import correct
 
-        return correct(self._opened, reason, lambda run: run.undo(curation, reason))
+        return correct(self.opened, reason, lambda run: run.undo(curation, reason))
 
     def add_ontology(
         self,
@@ -367,8 +334,8 @@ class KnowledgeGraph:
         """
         from tgraph.engine.change.ontology_curation import add_ontology
 
-        setup = self._opened.setup(progress, message)
-        return add_ontology(self._opened, setup, Path(file), reason)
+        setup = self.opened.setup(progress, message)
+        return add_ontology(self.opened, setup, Path(file), reason)
 
     def remove_ontology(
         self,
@@ -382,13 +349,13 @@ class KnowledgeGraph:
         as without it. ``UsageError`` where none of the name stands."""
         from tgraph.engine.change.ontology_curation import OntologyRun
 
-        return OntologyRun(self._opened.setup(progress, message)).remove(name, reason)
+        return OntologyRun(self.opened.setup(progress, message)).remove(name, reason)
 
     def impact(self, document: str) -> Impact:
         """The facts that rest on a document alone, and the answers that rest on it."""
         from tgraph.explain.audit.impact import read_impact
 
-        return read_impact(self.read(), self._opened.catalogue, document)
+        return read_impact(self.read(), self.opened.catalogue, document)
 
     def retract(self, document: str, *, reason: str) -> Retraction:
         """Take a document (named by path, title, IRI or hash) back: knowledge is derived without
@@ -399,7 +366,7 @@ class KnowledgeGraph:
         """
         from tgraph.engine.change.entity_curation import retract
 
-        return retract(self._opened, document, reason)
+        return retract(self.opened, document, reason)
 
     def purge(
         self,
@@ -420,7 +387,7 @@ class KnowledgeGraph:
         """
         from tgraph.engine.change.purge import purge
 
-        return purge(self._opened, document, reason, patience, progress or silent, message)
+        return purge(self.opened, document, reason, patience, progress or silent, message)
 
     # --- ask ---
 
@@ -459,7 +426,7 @@ class KnowledgeGraph:
         from tgraph.engine.ask.conversation import stream
 
         of = "" if as_of is None else _point_name(as_of)
-        return (yield from stream(self._opened, question, mode, history, filters, of))
+        return (yield from stream(self.opened, question, mode, history, filters, of))
 
     def stream_context(
         self,
@@ -477,7 +444,7 @@ class KnowledgeGraph:
         from tgraph.engine.ask.conversation import context
 
         of = "" if as_of is None else _point_name(as_of)
-        return (yield from context(self._opened, question, mode, only, history, filters, of))
+        return (yield from context(self.opened, question, mode, only, history, filters, of))
 
     def context_of(
         self,
@@ -503,36 +470,15 @@ class KnowledgeGraph:
         led to it. ``history`` replaces the turns asked here before."""
         from tgraph.engine.ask.conversation import suggest
 
-        return suggest(self._opened, count, history)
+        return suggest(self.opened, count, history)
 
     def context(self, mode: str = "graph") -> Context:
         """What a retriever of the mode reads: the newest published knowledge, its texts and its
         vectors. What the mode needs and no index run has built is built first."""
         from tgraph.engine.ask.conversation import prepare
 
-        prepare(self._opened, mode)
-        return self._opened.context()
-
-    def evaluate(
-        self,
-        questions: Questions,
-        mode: str = "graph",
-        *,
-        metrics: Sequence[str] = (),
-        progress: OnProgress = silent,
-    ) -> Evaluation:
-        """Judge answers: those that ``questions`` bring (RAGChecker's JSON), and the graph's own in
-        the ``mode`` where they bring none.
-
-        ``questions`` is a file (JSON, JSON Lines, TOML) or the questions themselves; ``metrics``
-        are RAGChecker's groups and names, all where none is given: what others need is not judged.
-        What goes wrong with one is in the evaluation and doesn't stop the others. It is recorded in
-        a bundle of its own. ``UsageError`` for a file that can't be used, ``EndpointError`` where
-        the model fails again and again.
-        """
-        from tgraph.engine.rerun.evaluation import GraphEvaluation
-
-        return GraphEvaluation(self._opened).run(questions, mode, progress, metrics)
+        prepare(self.opened, mode)
+        return self.opened.context()
 
     # --- the same for asyncio ---
 
@@ -547,14 +493,6 @@ class KnowledgeGraph:
         import asyncio
 
         return await asyncio.to_thread(self.ask, question, mode, **options)
-
-    async def aevaluate(
-        self, questions: Questions, mode: str = "graph", *, progress: OnProgress = silent
-    ) -> Evaluation:
-        """``evaluate`` without blocking the event loop."""
-        import asyncio
-
-        return await asyncio.to_thread(self.evaluate, questions, mode, progress=progress)
 
     async def astream(
         self, question: str, mode: str = "auto", **options: Any
@@ -572,41 +510,6 @@ class KnowledgeGraph:
         import asyncio
 
         return await asyncio.to_thread(self.purge, document, **options)
-
-    def tune(
-        self,
-        *,
-        select: Selecting = "random",
-        limit: int = 15,
-        dry_run: bool = False,
-        force: bool = False,
-        progress: OnProgress = silent,
-    ) -> Tuning:
-        """Make prompts for this collection, from at most ``limit`` of its chunks, and write them
-        where the next index run reads them: into the folder of the setting ``prompts``, else into
-        ``prompts`` of the graph, which ``tgraph.toml`` then names. On record as an activity.
-
-        ``dry_run`` writes and records nothing. ``UsageError`` where nothing is indexed, or a file
-        is there already and ``force`` is false.
-        """
-        from tgraph.engine.change.prompt_tuning import tune
-
-        return tune(
-            self._opened,
-            self.root,
-            select=select,
-            limit=limit,
-            dry_run=dry_run,
-            force=force,
-            progress=progress,
-        )
-
-    def untune(self) -> list[str]:
-        """Delete the files of tuned prompts, but for those that were changed since; their paths.
-        The record of the tuning stays."""
-        from tgraph.engine.change.prompt_tuning import undo
-
-        return undo(self._opened, self.root)
 
     # --- sessions ---
 
@@ -628,14 +531,14 @@ class KnowledgeGraph:
         from tgraph.engine.ask.conversation import point_in_time
         from tgraph.explain.trace.knowledge_diff import knowledge_diff
 
-        one, other = (point_in_time(self._opened, _point_name(p)) for p in (before, after))
+        one, other = (point_in_time(self.opened, _point_name(p)) for p in (before, after))
         return knowledge_diff(self.read(), self.librarian, one, other)
 
     def sessions(self, limit: int | None = None) -> SessionList:
         """The recorded sessions, newest first; a notebook shows the list as a table."""
         from tgraph.explain.trace.sessions import list_sessions
 
-        return list_sessions(self.read(), self._opened.catalogue, limit)
+        return list_sessions(self.read(), self.opened.catalogue, limit)
 
     def find_session(self, name: str) -> SessionSummary:
         """The session of an IRI, a UUID, an unambiguous beginning of one, or ``last``."""
@@ -671,39 +574,6 @@ class KnowledgeGraph:
         """
         return self._sessions.export(session, format, vocabulary, classic=classic, core=core)
 
-    def package(self, session: str = "last", *, texts: bool = True) -> EvidencePackage:
-        """The session as an evidence package, a Provenance Run Crate: answer, quotes, pages,
-        record, prompts, calls and report. The same session gives the same bytes. Without ``texts``
-        it has the hashes of pages and calls only. ``tgraph.verify_package`` checks and replays it.
-
-        ``EvidenceError`` where a quote in the record is not what the stored text says.
-        """
-        from tgraph.engine.rerun.crates.package import make_package
-
-        return make_package(self._opened, self.find_session(session), texts=texts)
-
-    def export_knowledge(
-        self, output: str | Path | BinaryIO, format: str = "trig", *, sources: bool = False
-    ) -> None:
-        """Write what the graph knows: ``trig``, ``turtle``, ``nquads`` and ``graphml`` to a file or
-        a binary stream, ``csv`` (Neo4j), ``graphrag`` (parquet) and ``markdown`` into a new folder.
-
-        ``sources`` adds the quotes that it rests on. ``UsageError`` for a format that there is not,
-        and for a place that can't be written to.
-        """
-        from tgraph.engine.session_reader import knowledge_source
-        from tgraph.explain.export.knowledge_formats import write_knowledge
-
-        target = Path(output) if isinstance(output, str) else output
-        write_knowledge(knowledge_source(self._opened), format, target, sources=sources)
-
-    def knowledge_hash(self) -> KnowledgeHash:
-        """The RDFC-1.0 hash of what the graph knows, which an export that is imported into a fresh
-        collection keeps; communities, reports and summaries are derived from it and not in it."""
-        from tgraph.explain.export.knowledge import Knowledge
-
-        return Knowledge(self.read()).hash()
-
     def why_not(self, session: str, expected: str) -> WhyNot:
         """Why an entity, fact, chunk, document or text, named in whatever way, is not in the answer
         of a session: exactly one cause, from the record and the store alone."""
@@ -721,52 +591,7 @@ class KnowledgeGraph:
         from tgraph.engine.rerun.verification import verify
 
         found = self.find_session(session)
-        return verify(self._opened, found, progress, lexical=lexical)
-
-    def influence(
-        self,
-        session: str = "last",
-        *,
-        budget: int | None = None,
-        repeats: int = REPEATS,
-        samples: int = SAMPLES,
-        progress: OnProgress = silent,
-    ) -> Influence:
-        """Which of the selected items a session's answer depends on: it is written again without
-        them. Recorded in a bundle of its own.
-
-        It makes at most ``budget`` calls; ``repeats`` of them with nothing removed, ``samples``
-        with random halves where more than twenty items were selected. Replies are kept, so that
-        the same analysis costs nothing again. ``UsageError`` where there is no answer, nothing was
-        selected for it, its selection can't be had as it was, parts of it were erased, or the
-        budget is too small.
-        """
-        from tgraph.engine.rerun.influence import InfluenceRun
-        from tgraph.record.assessments import InfluenceRecord
-
-        prepared = self._influencing(session, budget, repeats, samples)
-        if told := prepared.told():
-            self._opened.message(told)
-        run = InfluenceRun(prepared, self._opened.record(InfluenceRecord), progress)
-        return run.run(self.settings.explain_collection)
-
-    def influence_estimate(
-        self,
-        session: str = "last",
-        *,
-        budget: int | None = None,
-        repeats: int = REPEATS,
-        samples: int = SAMPLES,
-    ) -> InfluenceEstimate:
-        """What ``influence`` with the same arguments would cost; nothing is called or recorded."""
-        return self._influencing(session, budget, repeats, samples).estimate()
-
-    def _influencing(
-        self, session: str, budget: int | None, repeats: int, samples: int
-    ) -> InfluenceAnalysis:
-        from tgraph.engine.rerun.influence import influencing
-
-        return influencing(self._sessions, self._opened, session, budget, repeats, samples)
+        return verify(self.opened, found, progress, lexical=lexical)
 
     def replay(self, session: str = "last", *, live: bool = False) -> Replay:
         """Ask a recorded session once more, with its recorded replies and without any call, and
@@ -779,7 +604,7 @@ class KnowledgeGraph:
 
         found = self.find_session(session)
         check_whole(self.read(), found.bundle, found.explain_id)
-        return SessionReplay.of(self._opened, found).run(live=live)
+        return SessionReplay.of(self.opened, found).run(live=live)
 
     def compare(self, before: str, after: str = "last") -> Comparison:
         """What differs between two sessions: what was asked, retrieved, selected, said, cited."""
@@ -852,19 +677,19 @@ class KnowledgeGraph:
         if name == INTEGRITY.name:
             from tgraph.engine.checks import audit_integrity
 
-            return audit_integrity(self._opened, *arguments)
+            return audit_integrity(self.opened, *arguments)
         if name == KNOWLEDGE.name:
             from tgraph.engine.rederivation import audit_knowledge
 
-            return audit_knowledge(self._opened, *arguments)
+            return audit_knowledge(self.opened, *arguments)
         if name == ONTOLOGY.name:
             from tgraph.explain.audit.ontology import audit_ontology
 
-            opened = self._opened
+            opened = self.opened
             return audit_ontology(
                 self.read(), self.librarian, self.settings, opened.message, *arguments
             )
-        return run_audit(self.read(), self._opened.catalogue, find_audit(name), arguments)
+        return run_audit(self.read(), self.opened.catalogue, find_audit(name), arguments)
 
     def integrity(
         self, head: str | None = None, *, public_key: str | Path | None = None
@@ -874,71 +699,7 @@ class KnowledgeGraph:
         wait meanwhile; in a folder that can't be written there are none."""
         from tgraph.engine.checks import check_integrity_of
 
-        return check_integrity_of(self._opened, head, public_key)
-
-    def repair(self, *, progress: OnProgress = silent) -> list[HealthFinding]:
-        """Make anew what is derived and damaged, and name what is truth and damaged: what was
-        found, the one and the other. Writers wait meanwhile."""
-        from tgraph.engine.repair import repair
-
-        return list(repair(self._opened, progress))
-
-    def publish(
-        self,
-        to: str = "",
-        *,
-        classic: bool | None = None,
-        anew: bool = False,
-        progress: OnProgress = silent,
-    ) -> Publication:
-        """Bring a SPARQL 1.1 endpoint up to date with knowledge, sources and record: ``to``, by
-        default that of the settings (``publish``).
-
-        It goes on where the last publication ended, may be interrupted and repeated. ``classic``
-        leaves triple terms out, None asks the endpoint whether it knows them; ``anew`` deletes
-        first. ``UsageError`` where the endpoint has something else, ``EndpointError`` where it
-        can't be reached.
-        """
-        from tgraph.explain.export.publishing import publish
-        from tgraph.store.sparql_endpoint import SparqlEndpoint
-
-        endpoint, librarian = SparqlEndpoint.of(self.settings.publish, to), self._opened.librarian
-        self.read()
-        with closing(self._opened.snapshot()) as snapshot:
-            return publish(
-                snapshot.store,
-                librarian,
-                endpoint,
-                without_terms=classic,
-                anew=anew,
-                progress=_counting(progress, "Publishing"),
-            )
-
-    def ship(self, url: str, *, progress: OnProgress = silent) -> Shipment:
-        """Write what is new to object storage, or a folder, from where replicas follow
-        (``follow``), and take in what they recorded."""
-        from tgraph.engine.replicas import ship
-
-        return ship(self._opened, url, _counting(progress, "Shipping"))
-
-    def follow(self, url: str, *, progress: OnProgress = silent) -> Shipment:
-        """Bring this replica up to date, and hand over what was recorded here. ``UsageError`` where
-        it is a graph of its own, ``VerificationError`` where what was shipped is not as it was
-        sealed."""
-        from tgraph.engine.replicas import follow
-
-        return follow(self._opened, url, _counting(progress, "Following"))
-
-    def backup(
-        self, file: str | Path, *, progress: OnProgress = silent, message: OnMessage | None = None
-    ) -> Backup:
-        """Write the whole folder, all its collections, into a new file, while others go on;
-        ``tgraph.restore`` makes a folder of it. ``UsageError`` where the file is there already."""
-        from tgraph.engine.backup import back_up
-
-        return back_up(
-            self.root, Path(file), progress=progress, message=message or self._opened.message
-        )
+        return check_integrity_of(self.opened, head, public_key)
 
     def sparql(self, query: str, **bounds: Any) -> QuerySolutions | QueryBoolean | list[Triple]:
         """The result of a read-only query over the union of all graphs.
@@ -966,12 +727,8 @@ class KnowledgeGraph:
         from tgraph.explain.query.sparql import stream_query
 
         self.read()
-        with closing(self._opened.snapshot()) as snapshot:
+        with closing(self.opened.snapshot()) as snapshot:
             yield from stream_query(snapshot.path / "store", query, format, bounds, dataset)
-
-
-def _counting(progress: OnProgress, stage: str) -> Callable[[int, int], None]:
-    return lambda done, total: progress(Progress(stage, done, total))
 
 
 def _tuple(value: Any) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import uuid as uuids
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -20,11 +20,12 @@ from tgraph.errors import StoreError, UsageError
 from tgraph.index.sources import Texts
 from tgraph.librarian import Librarian
 from tgraph.model import Turn
+from tgraph.plugins import OBSERVERS
 from tgraph.record.bundle import BundleRecord
 from tgraph.record.ledger import Ledger
-from tgraph.record.observer import Observer
+from tgraph.record.observer import Observer, ObserverGroup, RecordObservers
 from tgraph.retrieve.base import Context
-from tgraph.settings import Settings, TelemetrySettings
+from tgraph.settings import Settings
 from tgraph.store.base import select, text_of
 from tgraph.store.folder import CollectionFolder
 from tgraph.store.snapshot import Snapshot
@@ -32,7 +33,6 @@ from tgraph.store.snapshot import Snapshot
 if TYPE_CHECKING:
     from tgraph.store.base import Store
     from tgraph.store.sparql_endpoint import SparqlStore
-    from tgraph.telemetry.exporting import Telemetry
 
 R = TypeVar("R", bound=BundleRecord)
 
@@ -43,38 +43,6 @@ def now() -> datetime:
 
 def new_uuid() -> str:
     return str(uuids.uuid4())
-
-
-class _RecordObservers:
-    """The spans that are made of what is recorded, where the settings want any. Nothing of
-    OpenTelemetry is imported before."""
-
-    def __init__(self, settings: TelemetrySettings) -> None:
-        self._settings = settings
-        self._telemetry: Telemetry | None = None
-
-    def observer(self) -> Observer:
-        """Who observes one record. ``UsageError`` where what makes spans isn't installed."""
-        if not self._settings.enabled:
-            return Observer()
-        if self._telemetry is None:
-            self._telemetry = self._made()
-        return self._telemetry.observer()
-
-    def end(self, message: OnMessage) -> None:
-        """Have sent what has not been sent; nobody waits for it here."""
-        if self._telemetry is not None:
-            self._telemetry.send(message)
-
-    def _made(self) -> Telemetry:
-        try:
-            from tgraph.telemetry.exporting import Telemetry
-        except ModuleNotFoundError as error:
-            raise UsageError(
-                f"Telemetry is enabled, and {error.name} is not installed.",
-                "Run `pip install 'tgraph-rag[otel]'`, or set `telemetry.enabled` to false.",
-            ) from None
-        return Telemetry(self._settings)
 
 
 class OpenCollection:
@@ -105,7 +73,8 @@ class OpenCollection:
         self.ledger = Ledger(self.folder, self.catalogue, clock, signing_key)
         self.parts = parts or Components(settings, self.folder.cache)
         self.turns: list[Turn] = []
-        self._observers = _RecordObservers(settings.telemetry)
+        made: Iterable[RecordObservers | None] = OBSERVERS.call_all(settings).values()
+        self._observers = [observers for observers in made if observers is not None]
         self._states = PublishedStates(
             folder, self.ledger, lambda: self.parts.embedder, message, self.watching
         )
@@ -127,7 +96,8 @@ class OpenCollection:
         self.release()
         self.parts.close()
         self.fold()
-        self._observers.end(self.message)
+        for observers in self._observers:
+            observers.end(self.message)
 
     def fold(self) -> None:
         """Bring the sessions that have ended into the store."""
@@ -297,8 +267,9 @@ class OpenCollection:
         return made
 
     def observe(self) -> Observer:
-        """Who observes a record; nobody unless the settings want spans."""
-        return self._observers.observer()
+        """Who observes a record; nobody unless an extension does."""
+        members = [observers.observer() for observers in self._observers]
+        return members[0] if len(members) == 1 else ObserverGroup(members)
 
     def setup(self, progress: OnProgress = silent, message: OnMessage | None = None) -> RunSetup:
         """What a change of the graph is made with. ``UsageError`` where it is a replica."""

@@ -38,6 +38,11 @@ def silent(progress: Progress) -> None:
     """Shows nothing."""
 
 
+def count_progress(progress: OnProgress, stage: str) -> Callable[[int, int], None]:
+    """Return a function of (done, total) that reports the progress of a stage."""
+    return lambda done, total: progress(Progress(stage, done, total))
+
+
 def mute(message: str) -> None:
     """Says nothing."""
 

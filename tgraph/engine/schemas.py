@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import fields
 from operator import attrgetter
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from tgraph.answer.citations import CITED_AS
 from tgraph.engine.json_shape import JsonKey, JsonShape
 from tgraph.model import (
-    Agent,
     Answer,
     Citation,
     CitationKind,
@@ -29,6 +28,7 @@ from tgraph.model import (
     StepUsage,
     Usage,
 )
+from tgraph.plugins import SCHEMAS
 from tgraph.vocabulary import selected_iri, session_iri
 
 if TYPE_CHECKING:
@@ -217,73 +217,6 @@ def replay_shape() -> JsonShape:
     )
 
 
-def evaluation_shape() -> JsonShape:
-    """What ``tgraph evaluate --json`` prints."""
-    from tgraph.explain.assess.evaluation import Assessment, Evaluation
-    from tgraph.explain.assess.evaluation_metrics import GROUPS
-
-    figures = dict[str, float]
-    judge = JsonShape(
-        "JudgeOut",
-        Agent,
-        "Who made the statements or checked them; a method's figures are approximations.",
-        "kind name version",
-    )
-    metrics = JsonShape(
-        "MetricsOut",
-        Mapping,
-        "Percentages with one decimal: unweighted means over the questions that have the figure.",
-        " ".join(GROUPS),
-        given={group: JsonKey(figures, ", ".join(names)) for group, names in GROUPS.items()},
-    )
-    assessment = JsonShape(
-        "AssessmentOut",
-        Assessment,
-        "One question; figures from 0 to 1.",
-        "query_id=item.query_id query=item.query response=item.response metrics retrieval"
-        " explain_id=item.session error",
-        given={
-            "query_id": JsonKey(str),
-            "query": JsonKey(str),
-            "response": JsonKey(str | None, "null where there is none, because asking failed"),
-            "explain_id": JsonKey(
-                str | None, "IRI of the session that answered", lambda a: a.item.session or None
-            ),
-            "error": JsonKey(str | None, "why it could not be judged", lambda a: a.error or None),
-        },
-    )
-    usage = JsonShape(
-        "EvaluationUsageOut",
-        Usage,
-        "What the judging cost; answering is in the sessions.",
-        "input_tokens output_tokens calls",
-    )
-    return JsonShape(
-        "EvaluationOut",
-        Evaluation,
-        "What ``tgraph evaluate --json`` prints.",
-        "mode judges approximate metrics retrieval judged failed questions=assessments evaluation"
-        " explain_collection usage dropped",
-        (judge, metrics, assessment, usage),
-        {
-            "metrics": JsonKey(Mapping),
-            "failed": JsonKey(
-                int,
-                "questions that could not be judged; they are in no mean",
-                lambda found: len(found.failed),
-            ),
-            "evaluation": JsonKey(
-                str | None,
-                "IRI of the record; null where there is no graph",
-                lambda found: found.evaluation or None,
-            ),
-            "explain_collection": JsonKey(
-                str | None, read=lambda found: found.explain_collection or None
-            ),
-        },
-    )
-
-
 _INDEXED = (
     "root run indexed unchanged superseded retracted erased failed chunks entities relationships"
     " claims merged communities isolated reports dropped usage generation"
@@ -302,15 +235,11 @@ def schemas() -> dict[str, dict[str, Any]]:
     """The JSON Schemas (2020-12) by the names of their files."""
     from pydantic import Field
 
-    from tgraph.engine.backup import Backup
-    from tgraph.engine.checks import HealthFinding
-    from tgraph.explain.assess.influence import Influence, InfluenceEstimate
     from tgraph.explain.audit.impact import Impact
     from tgraph.explain.integrity.check import Integrity
     from tgraph.explain.trace.comparison import Comparison
     from tgraph.explain.trace.curations import Curation
     from tgraph.explain.trace.entities import Merge, Split
-    from tgraph.explain.trace.extraction_comparison import ExtractionComparison
     from tgraph.explain.trace.facts import KnownFact
     from tgraph.explain.trace.generations import Generation
     from tgraph.explain.trace.knowledge_diff import KnowledgeDiff
@@ -325,18 +254,12 @@ def schemas() -> dict[str, dict[str, Any]]:
         "ask-context": ASK_CONTEXT.model(),
         "ask-event": EVENT.model(),
         "sessions": sessions,
-        "evaluation": evaluation_shape().model(),
-        "backup": Backup,
-        "doctor": tuple[HealthFinding, ...],
         "impact": Impact,
-        "influence": Influence,
-        "influence-estimate": InfluenceEstimate,
         "integrity": Integrity,
         "replay": replay_shape().model(),
         "diff": _with_same(_schema(Comparison)),
         "knowledge-diff": _with_same(_schema(KnowledgeDiff)),
         "history": tuple[Generation, ...],
-        "compare": ExtractionComparison,
         "merges": tuple[Merge, ...],
         "verify": verification_shape().model(),
         "why-not": WhyNot,
@@ -344,6 +267,7 @@ def schemas() -> dict[str, dict[str, Any]]:
         "facts": tuple[KnownFact, ...],
         "curations": tuple[Curation, ...],
     }
+    kinds |= SCHEMAS.call_all(reserved=kinds)
     dialect = {"$schema": "https://json-schema.org/draft/2020-12/schema"}
     return {
         name: dialect | (kind if isinstance(kind, dict) else _schema(kind))

@@ -5,18 +5,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
 from tgraph import vocabulary as v
 from tgraph.errors import UnknownNameError, UsageError
+from tgraph.plugins import SESSION_FORMATS, VOCABULARIES
 
 if TYPE_CHECKING:
+    from pyoxigraph import Quad
+
     from tgraph.engine.open_collection import OpenCollection
     from tgraph.explain.as_of.store import RecordedParameters
-    from tgraph.explain.export.knowledge import KnowledgeSource
-    from tgraph.explain.render.report import PageText, Request
     from tgraph.explain.trace.reader import Trace
     from tgraph.explain.trace.recorded_session import RecordedSession
     from tgraph.explain.trace.sessions import SessionSummary
@@ -38,11 +39,25 @@ def _has_unchained(folder: CollectionFolder) -> bool:
     return folder.replica.exists() and any(folder.journals.glob("*.journal"))
 
 
+TRUSTGRAPH = "trustgraph"
+"""The vocabulary that the extension interchange writes."""
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenSession:
+    """A session in a format of an extension: ``data`` are the bytes, ``summary`` says what is in
+    them where that is several files, and ``notes`` what a reader should know."""
+
+    data: bytes
+    summary: str = ""
+    notes: tuple[str, ...] = ()
+
+
 class SessionReader:
     """What a collection can tell of its sessions."""
 
     def __init__(self, opened: OpenCollection) -> None:
-        self._opened = opened
+        self.opened = opened
 
     def find(self, name: str) -> SessionSummary:
         """The session of a name. ``UnknownNameError`` for any other; of a replica it says of
@@ -50,9 +65,9 @@ class SessionReader:
         from tgraph.explain.trace.sessions import find_session
 
         try:
-            return find_session(self._opened.read(), self._opened.catalogue, name)
+            return find_session(self.opened.read(), self.opened.catalogue, name)
         except UnknownNameError as error:
-            if not _has_unchained(self._opened.folder):
+            if not _has_unchained(self.opened.folder):
                 raise
             raise UnknownNameError(error.message, f"{error.remedy} {_WAITING}") from error
 
@@ -61,10 +76,10 @@ class SessionReader:
         from tgraph.record.assessments import questioned
 
         summary = self.find(session)
-        store = self._opened.read()
-        collection = self._opened.settings.explain_collection
-        trace = read_trace(store, self._opened.texts(store), summary, collection)
-        doubt = questioned(self._opened.read()).get(summary.explain_id)
+        store = self.opened.read()
+        collection = self.opened.settings.explain_collection
+        trace = read_trace(store, self.opened.texts(store), summary, collection)
+        doubt = questioned(self.opened.read()).get(summary.explain_id)
         return replace(
             trace,
             report=partial(self.report, summary.explain_id),
@@ -72,28 +87,23 @@ class SessionReader:
         )
 
     def report(self, session: str) -> str:
-        from tgraph.explain.integrity.erasures import page_text
-        from tgraph.explain.integrity.texts import check_quotes
-        from tgraph.explain.trace.record_quads import report_quads
-        from tgraph.explain.trace.recorded_session import read_request
+        return self.write(session, "html").data.decode()
 
-        store, summary = self._opened.read(), self.find(session)
-        read = self._opened.librarian.get_text
-        texts = self._opened.texts(store)
-        check_quotes(store, report_quads(store, summary.bundle, summary.explain_id), texts)
-        pages, request = page_text(texts), partial(read_request, store, read)
-        trace, catalogue = self.trace(session), self._opened.catalogue
-        return report_of(store, trace, summary.bundle, catalogue, read, pages, request)
+    def write(self, session: str, format: str, *, texts: bool = True) -> WrittenSession:
+        """Return the session in a format that an extension writes, without the texts of pages and
+        calls where ``texts`` is false. ``UsageError`` where no extension writes it."""
+        writer: SessionWriter = SESSION_FORMATS.require(format, "evidence")
+        return writer(self, session, texts)
 
     def trace_so_far(self, session: str) -> Trace:
         from tgraph.explain.trace.reader import read_so_far
 
         uuid = session.removeprefix(v.session_iri(""))
-        knowledge = self._opened.knowledge
+        knowledge = self.opened.knowledge
         if knowledge is not None:
-            journal = self._opened.folder.journals / f"{uuid}.journal"
-            collection = self._opened.settings.explain_collection
-            texts = self._opened.texts(knowledge)
+            journal = self.opened.folder.journals / f"{uuid}.journal"
+            collection = self.opened.settings.explain_collection
+            texts = self.opened.texts(knowledge)
             trace = read_so_far(knowledge, texts, journal, session, collection)
             if trace is not None:
                 return trace
@@ -103,23 +113,24 @@ class SessionReader:
         self, session: str, format: str, vocabulary: str, *, classic: bool, core: bool
     ) -> bytes:
         from tgraph.explain.export.formats import serialise
-        from tgraph.explain.export.trustgraph import trustgraph_quads
 
-        if vocabulary not in ("tgraph", "trustgraph"):
+        if vocabulary == "tgraph":
+            if format in SESSION_FORMATS.names():
+                return self.write(session, format).data
+            return self._export(session, format, classic=classic, core=core)
+        if vocabulary not in (TRUSTGRAPH, *VOCABULARIES.names()):
             raise UsageError(
                 f"There is no vocabulary {vocabulary!r}.", "There are: tgraph, trustgraph."
             )
-        if vocabulary == "tgraph":
-            return self._export(session, format, classic=classic, core=core)
         if core:
             raise UsageError("In TrustGraph's vocabulary there is no core form.", "Leave one out.")
-        quads = trustgraph_quads(self.trace(session), self._opened.read())
+        state: VocabularyWriter = VOCABULARIES.require(vocabulary, "interchange")
+        quads = state(self.trace(session), self.opened.read())
         return serialise(quads, format, without_terms=classic)
 
     def _export(self, session: str, format: str, *, classic: bool, core: bool) -> bytes:
-        from tgraph.explain.export.formats import PICTURES, serialise
+        from tgraph.explain.export.formats import draw_picture, serialise
         from tgraph.explain.integrity.texts import check_quotes
-        from tgraph.explain.render.picture import picture
         from tgraph.explain.trace.derivation import DisplayNames
         from tgraph.explain.trace.record_quads import (
             bundle_of,
@@ -129,9 +140,9 @@ class SessionReader:
             session_quads,
         )
 
-        store = self._opened.read()
-        texts = self._opened.texts(store)
-        other = bundle_of(store, self._opened.catalogue, session)
+        store = self.opened.read()
+        texts = self.opened.texts(store)
+        other = bundle_of(store, self.opened.catalogue, session)
         if other is not None:
             if core:
                 raise UsageError("Only the record of a session has a core form.", "Leave out core.")
@@ -139,26 +150,26 @@ class SessionReader:
         else:
             summary = self.find(session)
             bundle = summary.bundle
-            if format in PICTURES:
+            if draw := draw_picture(format):
                 drawn = report_quads(store, bundle, summary.explain_id)
                 check_quotes(store, drawn, texts)
-                names = DisplayNames(store, self._opened.librarian.get_text).known
-                return PICTURES[format](picture(drawn, names))
+                names = DisplayNames(store, self.opened.librarian.get_text).known
+                return draw(drawn, names)
             quads = (
                 core_quads(store, bundle, summary.explain_id)
                 if core
                 else session_quads(store, bundle)
             )
         check_quotes(store, quads, texts)
-        quads = quads + catalogue_quads(store, bundle, self._opened.catalogue)
+        quads = quads + catalogue_quads(store, bundle, self.opened.catalogue)
         return serialise(quads, format, without_terms=classic)
 
     def why_not(self, session: str, expected: str) -> WhyNot:
         from tgraph.explain.whynot.causes import why_not
 
-        store, summary = self._opened.read(), self.find(session)
+        store, summary = self.opened.read(), self.find(session)
         asked = partial(self._how_asked, summary)
-        texts, vectors = self._opened.texts(store), self._opened.folder.vectors
+        texts, vectors = self.opened.texts(store), self.opened.folder.vectors
         return why_not(store, texts, vectors, summary, expected, asked)
 
     def _how_asked(self, summary: SessionSummary, trace: Trace) -> RecordedParameters:
@@ -167,40 +178,19 @@ class SessionReader:
         from tgraph.explain.as_of.store import RecordedParameters
         from tgraph.explain.trace.recorded_session import read_recorded
 
-        settings, embedder, rank = self._opened.settings, None, None
+        settings, embedder, rank = self.opened.settings, None, None
         with suppress(UsageError):
             settings = restored(settings, trace.mode, trace.parameters)
         with suppress(UsageError):
             found = read_recorded(
-                self._opened.read(), self._opened.librarian, summary.bundle, summary.explain_id
+                self.opened.read(), self.opened.librarian, summary.bundle, summary.explain_id
             )
             embedder, rank = found.embedder, _recorded_rank(found, settings)
         question = replace(asked_of(trace.question, trace.parameters), concepts=trace.concepts)
         filters = filters_of(trace.parameters)
         return RecordedParameters(
-            question, settings, filters, self._opened.parts.embedder, embedder, rank
+            question, settings, filters, self.opened.parts.embedder, embedder, rank
         )
-
-
-def report_of(
-    store: Store,
-    trace: Trace,
-    bundle: str,
-    catalogue: str,
-    read: Callable[[str], str],
-    page: PageText,
-    request: Request,
-) -> str:
-    """The report of a trace, which carries its record; ``read`` gives the librarian's texts."""
-    from tgraph.explain.render.picture import picture
-    from tgraph.explain.render.report import to_html
-    from tgraph.explain.trace.derivation import DisplayNames
-    from tgraph.explain.trace.record_quads import catalogue_quads, report_quads, report_trig
-
-    quads = report_quads(store, bundle, trace.explain_id)
-    drawn = picture(quads, DisplayNames(store, read).known)
-    quads += catalogue_quads(store, bundle, catalogue)
-    return to_html(trace, report_trig(quads, trace.explain_id), drawn, page, request)
 
 
 def _recorded_rank(session: RecordedSession, settings: Settings) -> Rank | None:
@@ -214,13 +204,8 @@ def _recorded_rank(session: RecordedSession, settings: Settings) -> Rank | None:
     return session.calls.rank if ranked else None
 
 
-def knowledge_source(opened: OpenCollection) -> KnowledgeSource:
-    """What the collection knows, for an export; evidence that can't be quoted is told of."""
-    from tgraph.explain.export.knowledge import KnowledgeSource
-    from tgraph.index.evidence import left_out, stored_evidence
-    from tgraph.index.sources import Texts
-
-    store = opened.read()
-    texts = Texts(store, opened.librarian)
-    told = stored_evidence(store, texts, lambda error: opened.message(left_out(error)))
-    return KnowledgeSource(store, texts, told)
+SessionWriter = Callable[[SessionReader, str, bool], WrittenSession]
+"""Writes a session, named as for ``SessionReader.find``; False leaves texts of pages and calls
+out, where the format has them."""
+VocabularyWriter = Callable[["Trace", "Store"], list["Quad"]]
+"""States a session in a vocabulary."""

@@ -15,7 +15,6 @@ from pyoxigraph import Literal, NamedNode, Quad, Triple
 
 from tgraph import vocabulary as v
 from tgraph.errors import StoreError
-from tgraph.extract.graphs.rdf_syntax import MEDIA_TYPES as GRAPH_TYPES
 from tgraph.index.changed_keys import ChangedKeys
 from tgraph.index.evidence import (
     DEFAULT_STRENGTH,
@@ -484,7 +483,7 @@ def _pages(
         reading = None
         if known is not None and known.text_hash(page) == key:
             reading = known.reading(page)
-        elif media_type not in GRAPH_TYPES:
+        elif media_type not in v.GRAPH_MEDIA_TYPES:
             with suppress(StoreError):
                 text = librarian.get_text(key)
                 reading = packed(read_page(text, media_type), text)

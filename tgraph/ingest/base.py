@@ -51,6 +51,15 @@ class FileContent:
 Reader = Callable[[bytes, str, FileLimits], FileContent]
 
 
+@dataclass(frozen=True, slots=True)
+class Loader:
+    """What reads the documents of a media type: the suffixes of their files (``.log``), and a
+    function at the top of its module, which runs in the process of parsers."""
+
+    suffixes: tuple[str, ...]
+    read: Reader
+
+
 def storable(text: str) -> str:
     """Rendered text with what no store can hold (NUL, lone surrogates) replaced by U+FFFD."""
     return _UNSTORABLE.sub("\N{REPLACEMENT CHARACTER}", text)

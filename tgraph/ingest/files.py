@@ -7,18 +7,19 @@ import os
 import re
 import stat
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from glob import glob, has_magic
 from itertools import chain
 from pathlib import Path, PurePath
 from typing import BinaryIO
 
-from tgraph.errors import IngestError
-from tgraph.ingest.base import DEFAULT_LIMITS, FileLimits, check_lines, one_line
+from tgraph.errors import IngestError, UsageError
+from tgraph.ingest.base import DEFAULT_LIMITS, FileLimits, Loader, check_lines, one_line
 from tgraph.ingest.parser_process import parse, reader
 from tgraph.model import Document
+from tgraph.plugins import LOADERS
 
 # Offset, bytes (or several), name. A ZIP may be DOCX, so it comes with what it might hold.
 _SIGNATURES = (
@@ -121,8 +122,7 @@ def load(
         raise IngestError(
             name, f"The file is {found}, not text.", "Give it the suffix of its format."
         )
-    module, function, _ = _READERS[kind]
-    place = f"tgraph.ingest.{module}", function
+    place = _place_of_reader(kind)
     read = reader(*place) if kind in _READ_HERE else partial(parse, place)
     content = read(data, name, limits)
     for page in content.pages:
@@ -151,8 +151,7 @@ def read_bytes(
 
 def media_type(name: str, data: bytes) -> str:
     """The media type that a file is read as: by its suffix, else by its first bytes."""
-    known = _SUFFIXES.get(PurePath(name).suffix.lower())
-    if known:
+    if known := _media_type_of_suffix(name):
         return known
     if data.startswith(b"%PDF-"):
         return "application/pdf"
@@ -165,7 +164,43 @@ def media_type(name: str, data: bytes) -> str:
 
 def has_known_suffix(name: str) -> bool:
     """Whether the suffix of a file's name tells its format."""
-    return PurePath(name).suffix.lower() in _SUFFIXES
+    return bool(_media_type_of_suffix(name))
+
+
+def _media_type_of_suffix(name: str) -> str:
+    """Return the media type that the suffix of a name tells; empty for an unknown suffix."""
+    suffix = PurePath(name).suffix.lower()
+    return _SUFFIXES.get(suffix) or _added_suffixes().get(suffix, "")
+
+
+@cache
+def _added_loaders() -> Mapping[str, Loader]:
+    return LOADERS.call_all(reserved=_READERS)
+
+
+@cache
+def _added_suffixes() -> Mapping[str, str]:
+    """Return the media type of each suffix that extensions load. Raise ``UsageError`` where a
+    suffix is taken twice."""
+    added: dict[str, str] = {}
+    for media_type, loader in _added_loaders().items():
+        for suffix in loader.suffixes:
+            if other := _SUFFIXES.get(suffix) or added.get(suffix):
+                raise UsageError(
+                    f"The loaders of {other} and {media_type} both read {suffix}.",
+                    "Uninstall one of the packages.",
+                )
+            added[suffix] = media_type
+    return added
+
+
+def _place_of_reader(media_type: str) -> tuple[str, str]:
+    """Return the module and the name of the function that reads a media type."""
+    if media_type in _READERS:
+        module, function, _ = _READERS[media_type]
+        return f"tgraph.ingest.{module}", function
+    read = _added_loaders()[media_type].read
+    return read.__module__, read.__name__
 
 
 def readable_stem(name: str) -> str:

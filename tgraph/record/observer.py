@@ -6,10 +6,10 @@ makes of them says what the record says, and the record is the same whoever obse
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from tgraph.model import Retrieval, Selection, Sentence
@@ -72,3 +72,54 @@ class Observer:
 
     def left(self, record: str) -> None:
         """The record of that subject was closed, whether it says how that ended or not."""
+
+
+class ObserverGroup(Observer):
+    """Tells each of its members what it is told."""
+
+    def __init__(self, members: Iterable[Observer]) -> None:
+        self._members = tuple(members)
+
+    def began(self, activity: Activity, said: Iterable[Pair] = ()) -> None:
+        pairs = tuple(said)
+        for member in self._members:
+            member.began(activity, pairs)
+
+    def ended(self, activity: str, ending: Ending, said: Iterable[Pair] = ()) -> None:
+        pairs = tuple(said)
+        for member in self._members:
+            member.ended(activity, ending, pairs)
+
+    def called(self, activity: Activity, call: Call, step: str = "") -> None:
+        for member in self._members:
+            member.called(activity, call, step)
+
+    def retrieved(self, step: str, retrieval: Retrieval) -> None:
+        for member in self._members:
+            member.retrieved(step, retrieval)
+
+    def selected(self, step: str, selection: Selection) -> None:
+        for member in self._members:
+            member.selected(step, selection)
+
+    def answered(self, step: str, text: str, sentences: Sequence[Sentence]) -> None:
+        for member in self._members:
+            member.answered(step, text, sentences)
+
+    def entered(self, phase: str) -> None:
+        for member in self._members:
+            member.entered(phase)
+
+    def left(self, record: str) -> None:
+        for member in self._members:
+            member.left(record)
+
+
+class RecordObservers(Protocol):
+    """Who observes the records of an open collection, each record with an observer of its own."""
+
+    def observer(self) -> Observer:
+        """Return the observer of one record."""
+
+    def end(self, message: Callable[[str], None]) -> None:
+        """Send what has not been sent; the collection is closed."""

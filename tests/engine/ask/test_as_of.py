@@ -27,6 +27,7 @@ from tgraph.explain.audit.shacl import check_shapes
 from tgraph.explain.render.wording import knowledge_text
 from tgraph.explain.trace.comparison import differences, replay_form, replay_hash
 from tgraph.explain.trace.recorded_session import read_recorded
+from tgraph.extensions.lab import measure_influence
 from tgraph.settings import load_settings
 from tgraph.testing import HashingEmbedder, ScriptedModel
 
@@ -83,7 +84,7 @@ class History:
         )
         self.asked: dict[tuple[int, str], str] = {}
         self.messages: list[str] = []
-        self.graph._opened.message = self.messages.append
+        self.graph.opened.message = self.messages.append
 
     def index(self, **texts: str) -> None:
         paths = [self.texts / f"{name}.md" for name in texts]
@@ -133,7 +134,7 @@ def test_a_question_as_of_any_generation_is_the_question_asked_then(history):
         assert replay_hash(then) == replay_hash(now)
         trace = history.graph.trace(again[key])
         assert (trace.generation, trace.as_of) == (key[0], str(key[0]))
-    assert len(history.graph._opened._states.newest.past) == KEPT_PAST
+    assert len(history.graph.opened._states.newest.past) == KEPT_PAST
 
 
 def test_its_session_replays_and_tells_what_it_was_asked_of(history):
@@ -165,7 +166,7 @@ def test_what_was_not_known_then_is_not_in_the_corpus(history):
     assert graph.why_not(later, "scott.md").cause != "not-in-corpus"  # retracted later
     if history.way == "model":
         assert graph.verify(later).session == later
-        assert graph.influence(later).session == later
+        assert measure_influence(graph, later).session == later
 
 
 @pytest.mark.slow
@@ -175,7 +176,7 @@ def test_its_record_is_sound(history):
     graph.close()
     assert not graph.integrity().problems
     assert graph.audit("used-after-retraction").rows == ()
-    assert check_shapes(graph.read(), graph._opened.catalogue, session) == ()
+    assert check_shapes(graph.read(), graph.opened.catalogue, session) == ()
 
 
 @pytest.mark.slow
@@ -189,7 +190,7 @@ def test_a_question_under_way_keeps_its_knowledge(history):
     assert replay_hash(history.form(answer.session)) == replay_hash(
         history.form(history.asked[1, "graph"])
     )
-    assert len(graph._opened._states.newest.past) <= KEPT_PAST
+    assert len(graph.opened._states.newest.past) <= KEPT_PAST
 
 
 # --- points in time ---

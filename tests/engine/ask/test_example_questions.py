@@ -13,6 +13,7 @@ import pytest
 
 import tgraph
 from tests.support.paths import EXAMPLES
+from tgraph.extensions.lab import measure_influence
 from tgraph.model import Answer
 
 pytestmark = pytest.mark.slow
@@ -66,14 +67,14 @@ def test_most_questions_are_answered_from_the_right_place(asked):
 
 def test_influence_is_measured_without_a_call_and_without_noise(graph):
     answer = graph.ask("What happened to the Endurance?", history=())
-    found = graph.influence(answer.session)
+    found = measure_influence(graph, answer.session)
     assert found.usage["calls"] == 0
     assert found.noise_floor == 0.0
     assert found.parametric == 0.0
     assert all(sentence.reproduced == 1.0 for sentence in found.sentences)
     lost = [s.without_cited is False or s.without_places is False for s in found.sentences]
     assert all(lost), "it quotes its sources"
-    assert graph.influence(answer.session).items == found.items
+    assert measure_influence(graph, answer.session).items == found.items
 
 
 def test_answers_are_sentences_of_the_documents(asked):

@@ -172,7 +172,7 @@ def test_occurrence_counts_chunks_under_every_name(root):
 
 def test_what_lies_ready_is_what_the_store_says(root):
     with ScriptedServer() as server, opened(root, server) as kg:
-        ready = kg._opened.context().reports()
+        ready = kg.opened.context().reports()
         assert ready is not None
         reports = as_read(kg)
         assert ready.communities() == dict(reports.communities)
@@ -191,7 +191,7 @@ def test_without_what_lies_ready_the_answer_is_the_same(root, tmp_path):
     found = []
     for place in (root, tmp_path / "copy"):
         with ScriptedServer() as server, opened(place, server, map_context_tokens=900) as kg:
-            assert (kg._opened.context().reports() is None) == (place != root)
+            assert (kg.opened.context().reports() is None) == (place != root)
             answer = kg.ask(QUESTION, "global", history=[])
             sent = sorted(str(request.body) for request in server.requests)
             found.append((answer.text, [b.reports for b in kg.trace().batches], sent))

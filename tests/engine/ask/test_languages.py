@@ -181,7 +181,7 @@ def test_each_mode_is_searched_by_words_where_vectors_tell_nothing(mode: str, gr
         assert not any(call.label.startswith("embedding") for call in trace.calls)
         assert kg.replay(answer.session).same
         assert kg.why_not(answer.session, "Anton Reiß").cause
-        worded = by_words_if_foreign(question, kg._opened.context())
+        worded = by_words_if_foreign(question, kg.opened.context())
         hits = worded.vectors["chunk"].search(worded.embed(["Zauberflöte", question]), 5)
         assert [bool(each) for each in hits] == [False, True]
 

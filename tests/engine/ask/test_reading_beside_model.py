@@ -12,6 +12,7 @@ from tests.support.small_reader import NONE, small_reader
 from tgraph.cli.main import cli
 from tgraph.engine.components import Components
 from tgraph.explain.render.wording import stage_lines
+from tgraph.extensions.lab import measure_influence
 from tgraph.models.reader import OnnxReader
 from tgraph.settings import load_settings
 from tgraph.testing import HashingEmbedder, ScriptedModel, ScriptedServer
@@ -238,7 +239,7 @@ def test_influence_shows_no_judgement_of_what_was_taken_away(folder):
     answer, _ = ask(folder, SURE, choosing("Fram"))
     model = ScriptedModel(choosing("Fram"))
     with opened(folder, SURE, model=model) as kg:
-        found = kg.influence(answer.session)
+        found = measure_influence(kg, answer.session)
     written = [blocks(r.messages) for r in model.requests if r.prompt.name == "synthesise_answer"]
     with_, without = (
         [each for each in written if ("Larvik" in each["EVIDENCE"]) is there]

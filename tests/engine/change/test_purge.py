@@ -21,10 +21,11 @@ from tgraph import vocabulary as v
 from tgraph.cli.main import cli
 from tgraph.engine.graph import KnowledgeGraph
 from tgraph.errors import StoreError, UsageError
-from tgraph.explain.assess.evaluation_metrics import EvaluationItem
 from tgraph.explain.audit.shacl import check_shapes
 from tgraph.explain.integrity.check import check_integrity
 from tgraph.explain.integrity.erasures import read_erasure
+from tgraph.extensions.lab import evaluate, measure_influence
+from tgraph.extensions.lab.evaluation.metrics import EvaluationItem
 from tgraph.record.chain import Head
 from tgraph.record.erasure.traces import TraceCollector
 from tgraph.retrieve.filters import Filters
@@ -105,7 +106,7 @@ def made(request, tmp_path_factory) -> Iterator[tuple[Path, Opened]]:
             graph.ask("And what did she hide?")
             graph.verify(graph.sessions()[-1].explain_id)
             if used:
-                graph.evaluate([EvaluationItem("1", ABOUT_IT, gt_answer="The quivering emerald.")])
+                evaluate(graph, [EvaluationItem("1", ABOUT_IT, gt_answer="The quivering emerald.")])
         yield folder, again
 
 
@@ -249,7 +250,7 @@ def test_what_was_answered_from_it_is_shown_with_marks_and_not_replayed(purged):
                 with pytest.raises(UsageError, match="can't be replayed: text of it was erased"):
                     graph.replay(session.explain_id)
                 with pytest.raises(UsageError, match="can't be measured: text of it was erased"):
-                    graph.influence(session.explain_id)
+                    measure_influence(graph, session.explain_id)
             elif "filter-document" in trace.parameters:
                 replayed.append(graph.replay(session.explain_id).same)
         with pytest.raises(StoreError):

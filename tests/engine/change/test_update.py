@@ -63,7 +63,7 @@ def test_an_update_is_published_recorded_and_chained(graph):
 
 def test_the_vectors_fit_the_knowledge_after_an_update(graph):
     said: list[str] = []
-    graph._opened.message = said.append
+    graph.opened.message = said.append
     graph.update(INSERT)
     assert graph.ask("What did Marie Curie discover?", "graph", history=[]).sentences
     assert said == []
@@ -78,7 +78,7 @@ def test_an_update_says_that_it_waits_for_another_writer(graph):
         said.append(text)
         lock.release()
 
-    graph._opened.message = let_go
+    graph.opened.message = let_go
     assert graph.update(INSERT) == (2, 0)
     assert [text for text in said if "waiting" in text]
 

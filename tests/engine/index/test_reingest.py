@@ -149,12 +149,12 @@ def test_one_content_is_read_once_whatever_its_names_are(tmp_path: Path) -> None
 
 def test_a_file_that_was_withdrawn_comes_back(corpus: Corpus) -> None:
     corpus.index(a=ONE)
-    with open_graph(corpus.root) as kg, kg._opened.ledger.open() as (store, _):
+    with open_graph(corpus.root) as kg, kg.opened.ledger.open() as (store, _):
         (path,) = store.match(None, v.tg("path"))
         store.extend(
             [Quad(path.subject, v.prov("invalidatedAtTime"), path.object, path.graph_name)]
         )
-        kg._opened.ledger.publish(store)
+        kg.opened.ledger.publish(store)
     report = corpus.index(a=ONE)
     assert (len(report.indexed), report.superseded, report.chunks) == (1, (), 0)
     quads = corpus.quads()

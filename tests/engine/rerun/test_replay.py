@@ -80,13 +80,13 @@ def test_a_session_of_any_mode_replays_to_the_same_hash_without_a_call(graph, wa
     if (mode, way) == ("bypass", "embedded"):
         pytest.skip("bypass needs a model")
     answer = graph.ask(QUESTION, mode, history=TURNS)
-    before = len(graph._opened.parts.chat.requests) if way == "model" else 0
+    before = len(graph.opened.parts.chat.requests) if way == "model" else 0
     first, again = graph.replay(answer.session), graph.replay(answer.session)
     assert (first.problem, first.differences[:3]) == ("", ())
     assert first.same
     assert first.recorded_hash == again.replayed_hash == first.replayed_hash
     if way == "model":
-        assert len(graph._opened.parts.chat.requests) == before
+        assert len(graph.opened.parts.chat.requests) == before
 
 
 def test_what_the_model_was_not_asked_is_a_finding(graph, way):
@@ -128,7 +128,7 @@ def replaying(graph, session, change):
     summary = graph.find_session(session)
     found = read_recorded(store, graph.librarian, summary.bundle, summary.explain_id)
     found = replace(found, calls=RecordedCalls(change(list(found.calls.calls))))
-    options = graph.context().generation, graph._opened.parts, graph.settings, graph.librarian
+    options = graph.context().generation, graph.opened.parts, graph.settings, graph.librarian
     return SessionReplay(found, context, *options).run()
 
 
@@ -142,7 +142,7 @@ def test_nothing_of_a_replay_is_recorded(graph):
 
 def test_a_session_replays_with_its_own_parameters(graph, tmp_path):
     limits = {"graph.edge_limit": 2, "graph.max_path_length": 1, "answer.response_type": "a list"}
-    chat, embedder = graph._opened.parts.chat, graph._opened.parts.embedder
+    chat, embedder = graph.opened.parts.chat, graph.opened.parts.embedder
     parts = Components(load_settings(None, limits), tmp_path, chat=chat, embedder=embedder)
     with tgraph.open(graph.root, settings=limits, parts=parts) as other:
         answer = other.ask(QUESTION, "graph", history=[])
@@ -168,14 +168,14 @@ def test_proposed_questions_replay(graph):
 def test_a_failed_session_replays_to_its_failure(graph, way, tmp_path):
     if way == "embedded":
         pytest.skip("nothing fails without a model")
-    usual = graph._opened.parts
+    usual = graph.opened.parts
     model = ScriptedModel({"synthesise_answer": EndpointError("The server is on fire.")})
-    graph._opened.parts = Components(graph.settings, tmp_path, chat=model, embedder=usual.embedder)
+    graph.opened.parts = Components(graph.settings, tmp_path, chat=model, embedder=usual.embedder)
     try:
         with pytest.raises(EndpointError):
             graph.ask(QUESTION, "graph", history=[])
     finally:
-        graph._opened.parts = usual
+        graph.opened.parts = usual
     found = graph.replay("last")
     assert (found.problem, found.same) == ("", True)
 
@@ -235,12 +235,12 @@ def test_a_live_replay_shows_what_another_model_says(graph, way, tmp_path):
     if way == "embedded":
         pytest.skip("there is no model to call")
     answer = graph.ask(QUESTION, "graph", history=[])
-    usual, model = graph._opened.parts, ScriptedModel({"synthesise_answer": "It is not known."})
-    graph._opened.parts = Components(graph.settings, tmp_path, chat=model, embedder=usual.embedder)
+    usual, model = graph.opened.parts, ScriptedModel({"synthesise_answer": "It is not known."})
+    graph.opened.parts = Components(graph.settings, tmp_path, chat=model, embedder=usual.embedder)
     try:
         found = graph.replay(answer.session, live=True)
     finally:
-        graph._opened.parts = usual
+        graph.opened.parts = usual
     assert model.requests
     assert found.trace is not None
     assert found.trace.answer == "It is not known."
@@ -260,13 +260,13 @@ def test_every_mode_replays_alike_after_documents_came_changed_and_went(graph, w
     changed.write_text("Roald Amundsen sailed from Oslo to Paris.\n")
     graph.index([changed])
     graph.retract("becquerel.txt", reason="It was forged.")
-    calls = len(graph._opened.parts.chat.requests) if way == "model" else 0
+    calls = len(graph.opened.parts.chat.requests) if way == "model" else 0
     for mode, session in sessions.items():
         found = graph.replay(session)
         assert "read as it was, put together from the record" in found.notes[0]
         assert (mode, found.problem, found.differences[:3]) == (mode, "", ())
         assert found.same
-    assert calls == (len(graph._opened.parts.chat.requests) if way == "model" else 0)
+    assert calls == (len(graph.opened.parts.chat.requests) if way == "model" else 0)
 
 
 def test_without_the_vectors_of_then_recorded_candidates_stand_in(graph, way, monkeypatch):

@@ -24,8 +24,9 @@ from tests.support.corpora import made, write
 from tgraph import vocabulary as v
 from tgraph.errors import UsageError
 from tgraph.explain.export.formats import FORMATS, prov_document, serialise, to_prov
-from tgraph.explain.export.trustgraph import RETRIEVAL_GRAPH
 from tgraph.explain.trace.record_quads import classic
+from tgraph.extensions.interchange.trustgraph_sessions import RETRIEVAL_GRAPH
+from tgraph.extensions.lab import measure_influence
 from tgraph.store.base import Term
 from tgraph.store.oxigraph import OxigraphStore
 
@@ -56,7 +57,7 @@ def records(tmp_path_factory: pytest.TempPathFactory):
         nothing = kg.ask("Who is zxcvb qwrtp?", "graph", history=[])
         assert nothing.no_evidence
         verified = kg.verify(asked["graph"]).verification
-        analysed = kg.influence(asked["graph"]).analysis
+        analysed = measure_influence(kg, asked["graph"]).analysis
         asked["no evidence"] = nothing.session
         yield kg, {**asked, "verification": verified, "influence": analysed}
 

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tgraph.errors import EvidenceError
-from tgraph.explain.render.node_link import MOST, NodeLinkGraph, node_link_svg
-from tgraph.explain.render.pdf_page import lines_of_boxes, matching, page_boxes, page_image, png
+from tgraph.extensions.server.node_link import MOST, NodeLinkGraph, node_link_svg
+from tgraph.extensions.server.pdf_page import lines_of_boxes, matching, page_boxes, page_image, png
 
 WORDS = [("Shackleton", 72, 700), ("sailed", 300, 700), ("south", 72, 650), ("again", 300, 400)]
 

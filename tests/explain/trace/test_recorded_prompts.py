@@ -11,7 +11,7 @@ import pytest
 
 import tgraph
 from tgraph.engine.components import Components
-from tgraph.explain.render.report import MOST_ASKED, MOST_OF_ALL, shown_calls, shown_prompts
+from tgraph.explain.render.shown_session import MOST_ASKED, MOST_OF_ALL, shown_calls, shown_prompts
 from tgraph.explain.trace.recorded_session import read_request
 from tgraph.resources import read_text
 from tgraph.settings import load_settings

@@ -10,6 +10,7 @@ import pytest
 
 from tests.support.corpora import Corpus
 from tgraph.engine.graph import KnowledgeGraph
+from tgraph.extensions.lab import evaluate
 from tgraph.retrieve.filters import Filters
 
 SHIPS = ("Fram", "Gauss", "Nimrod", "Belgica", "Discovery")
@@ -89,4 +90,4 @@ def test_an_evaluation_asks_in_it(graph, tmp_path):
     file = tmp_path / "questions.json"
     asked = {"query": "Who baked rye bread?", "gt_answer": "Anna baked rye bread in Oslo."}
     file.write_text(json.dumps([asked]))
-    assert graph.evaluate(file, "bm25").mode == "bm25"
+    assert evaluate(graph, file, "bm25").mode == "bm25"

@@ -14,6 +14,7 @@ from tgraph.errors import UsageError, nearest_names
 from tgraph.index.sources import document_of_chunk
 from tgraph.model import Agent, Candidate, Retrieval
 from tgraph.models.base import Call, CallSink, ChatModel
+from tgraph.plugins import RERANKERS
 from tgraph.retrieve.base import Context, Keywords, Question, Retriever
 from tgraph.retrieve.modes.base import (
     PROMPT,
@@ -166,8 +167,12 @@ class _Lent:
 
     @property
     def rerank(self) -> Rank | None:
-        if self.parts.settings.rerank.provider == "embedded":
+        provider = self.parts.settings.rerank.provider
+        if provider == "embedded":
             return _rank_by_reader(self.parts)
+        if provider and (make_rank := RERANKERS.get(provider)):
+            added: Rank = make_rank(self.parts.settings)
+            return added
         reranker = self.parts.reranker
         return reranker.rank if reranker else None
 

@@ -23,7 +23,7 @@ from pyoxigraph import DefaultGraph, Literal, NamedNode, Quad
 
 from tgraph import vocabulary as v
 from tgraph.engine.change.entity_curation import check_reason, impact_of, take_back
-from tgraph.engine.change.prompt_tuning import FOLDER, remove_tuned, tuned_from
+from tgraph.engine.change.tuned_prompts import FOLDER, remove_tuned, tuned_from
 from tgraph.engine.index.embeddings import consolidate
 from tgraph.engine.index.run import BUSY, PATIENCE
 from tgraph.engine.open_collection import OpenCollection

@@ -9,8 +9,7 @@ from pyoxigraph import NamedNode, Quad, Triple
 
 from tgraph import vocabulary as v
 from tgraph.engine.index.phase import IndexContext
-from tgraph.extract.graphs.base import ImportedCommunity
-from tgraph.extract.graphs.reports import RenderedReport, read_report
+from tgraph.extract.imported_communities import ImportedCommunity, RenderedReport, read_report
 from tgraph.index.communities.given import (
     GivenCommunity,
     given_hierarchies,

@@ -1,4 +1,4 @@
-"""The formats of an export: RDF, PROV's own, and pictures."""
+"""The formats of an export: RDF and PROV's own; pictures come from extensions."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from pyoxigraph import BlankNode, Literal, NamedNode, Quad, RdfFormat, Triple, s
 
 from tgraph import vocabulary as v
 from tgraph.errors import UsageError
-from tgraph.explain.render.picture import Picture, picture, to_dot
 from tgraph.explain.trace.record_quads import classic
+from tgraph.plugins import PICTURES
 from tgraph.rendering import Notation, inert
 from tgraph.store.statements import to_bytes
 
@@ -286,13 +286,14 @@ def serialise(quads: Iterable[Quad], name: str, *, without_terms: bool = False) 
 
 
 def _serialise(quads: Iterable[Quad], name: str, without_terms: bool) -> bytes:
-    known = list(map(for_xml, quads)) if name in _WITHOUT_CONTROLS else list(quads)
+    draw = draw_picture(name)
+    known = list(map(for_xml, quads)) if draw or name in _WITHOUT_CONTROLS else list(quads)
     if name in PROV_FORMATS:
         return to_prov(known, name)
-    if name in PICTURES:
-        return PICTURES[name](picture(known))
+    if draw:
+        return draw(known, None)
     if name not in FORMATS:
-        every = ", ".join([*FORMATS, *PROV_FORMATS, *PICTURES])
+        every = ", ".join([*FORMATS, *PROV_FORMATS, *PICTURES.names()])
         raise UsageError(f"There is no format {name!r}.", f"There are: {every}.")
     chosen = FORMATS[name]
     if without_terms or name in _WITHOUT_TERMS:
@@ -302,19 +303,26 @@ def _serialise(quads: Iterable[Quad], name: str, without_terms: bool) -> bytes:
     return to_bytes(dict.fromkeys(quad.triple for quad in known), chosen)
 
 
-def _to_svg(drawn: Picture) -> bytes:
-    from tgraph.explain.render.layout import to_svg  # and networkx
+Names = Callable[[str], str]
+"""The name of a resource, empty where none is known."""
+PictureWriter = Callable[[Sequence[Quad], Names | None], bytes]
+"""Draws statements, with the names of resources where they are known."""
 
-    return to_svg(drawn)
+
+def draw_picture(name: str) -> PictureWriter | None:
+    """Return what draws pictures in a format; None for a format that is no picture. Raise
+    ``UsageError`` where the extension that draws is not installed."""
+    return PICTURES.require(name, "evidence") if name in DRAWN else PICTURES.get(name)
 
 
-PICTURES: Mapping[str, Callable[[Picture], bytes]] = {"dot": to_dot, "svg": _to_svg}
+DRAWN = ("dot", "svg")
+"""The pictures that tgraph's own extension draws."""
 _NOTATIONS: Mapping[str, Notation] = {
     **dict.fromkeys(("rdf-xml", "prov-xml", "svg"), "xml"),
     "prov-n": "quoted",
 }
 _WITHOUT_TERMS = frozenset({"json-ld", "rdf-xml"})
-_WITHOUT_CONTROLS = frozenset({"rdf-xml", "prov-xml", "prov-n", *PICTURES})
+_WITHOUT_CONTROLS = frozenset({"rdf-xml", "prov-xml", "prov-n"})
 
 _UNFIT = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
 """What XML 1.0 has no way to write, not even as a reference (section 2.2)."""

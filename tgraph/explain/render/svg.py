@@ -13,10 +13,15 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
 
-from tgraph.explain.render.picture import STYLE
 from tgraph.rendering import flat
 from tgraph.rendering import safe as visible
 
+STYLE = {
+    "entity": ("#fffc87", "#808080"),
+    "activity": ("#9fb1fc", "#0000ff"),
+    "agent": ("#fed37f", "#b77b00"),
+}
+"""Fill and line of each shape, as in the W3C's pictures."""
 FONT = 10.5
 """Pixels of the words; a figure that is shown in its own width or more is legible."""
 LINE = 12.5

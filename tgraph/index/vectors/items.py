@@ -8,7 +8,6 @@ from collections.abc import Collection, Iterable, Iterator
 from pyoxigraph import Literal, NamedNode, Triple
 
 from tgraph import vocabulary as v
-from tgraph.extract.graphs.rdf_syntax import MEDIA_TYPES
 from tgraph.index.chunk_contexts import (
     context_text,
     pieces,
@@ -115,7 +114,7 @@ def _graphs(store: Store) -> set[str]:
     """The documents that are RDF."""
     return {
         quad.subject.value
-        for media_type in MEDIA_TYPES
+        for media_type in v.GRAPH_MEDIA_TYPES
         for quad in store.match(None, v.tg("mimeType"), Literal(media_type), v.SOURCE_GRAPH)
         if isinstance(quad.subject, NamedNode)
     }

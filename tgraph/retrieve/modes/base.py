@@ -11,7 +11,15 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    ValidationError,
+    ValidatorFunctionWrapHandler,
+    WrapValidator,
+)
+
+from tgraph.plugins import Registry
 
 PROMPT = 4_000
 """Tokens for a prompt's own text and the conversation, beside the evidence."""
@@ -34,6 +42,20 @@ class Section(BaseModel):
     """A section of the settings."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+def admit_added(registry: Registry) -> WrapValidator:
+    """Return a validator that admits the names of a registry beside the names of the core."""
+
+    def validate(value: Any, validate_own: ValidatorFunctionWrapHandler) -> Any:
+        try:
+            return validate_own(value)
+        except ValidationError:
+            if value in registry.names():
+                return value
+            raise
+
+    return WrapValidator(validate)
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +153,7 @@ class Mode:
     ``retriever`` and ``orders`` name functions (``module:function``): what makes its retriever of
     the settings and of ``tgraph.retrieve.base.Services``, and what yields the orders in which it
     ranked and the places at which these were cut, for why-not; empty where it has none.
+    ``settings`` is the class of the section, in a mode of an extension.
     ``selecting`` says how candidates become the selection, by the section of the settings.
     """
 
@@ -151,6 +174,7 @@ class Mode:
     answers: tuple[Form, ...] = ()
     stepwise: bool = False
     orders: str = ""
+    settings: type[Section] | None = None
 
     @property
     def main_section(self) -> str:

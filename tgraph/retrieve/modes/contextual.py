@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field, SecretStr
 
-from tgraph.retrieve.modes.base import DocsRow, Flag, Mode, Need, Section
+from tgraph.plugins import RERANKERS
+from tgraph.retrieve.modes.base import DocsRow, Flag, Mode, Need, Section, admit_added
 from tgraph.retrieve.modes.basic import only_chunks
 
 
@@ -35,7 +36,7 @@ class RerankSettings(Section):
     """What ranks texts for a question: the reader, or a server (POST ``/rerank``: Cohere, Jina,
     vLLM and others); unset: chunks stay in the order of their search."""
 
-    provider: Literal["embedded"] | None = Field(
+    provider: Annotated[Literal["embedded"] | None, admit_added(RERANKERS)] = Field(
         None,
         description="embedded: the reader ranks (`reader.model`); unset: the server at base_url",
     )

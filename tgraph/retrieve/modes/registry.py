@@ -1,15 +1,19 @@
 """The modes of retrieval by name, and the sections of the settings that are theirs.
 
 Whatever has to know which modes there are reads them here: the settings, the command and its
-completion, ``auto``, why-not, and the page on modes. A new mode is a module, and its lines here.
+completion, ``auto``, why-not, and the page on modes. A new mode is a module, and its lines here, or
+a mode of an extension.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, create_model
 
+from tgraph import plugins
+from tgraph.errors import UsageError
 from tgraph.retrieve.modes.base import DocsRow, Flag, Form, Mode, Section, Topic
 from tgraph.retrieve.modes.basic import BASIC, NAIVE, BasicSearchSettings, NaiveSearchSettings
 from tgraph.retrieve.modes.bm25 import BM25, Bm25SearchSettings
@@ -48,7 +52,7 @@ AUTO_ROW = DocsRow(
     "as that mode, and 1 where the model chooses",
 )
 
-MODES: Mapping[str, Mode] = {
+_OWN_MODES: Mapping[str, Mode] = {
     mode.name: mode
     for mode in (
         GRAPH,
@@ -69,7 +73,11 @@ MODES: Mapping[str, Mode] = {
         BYPASS,
     )
 }
-"""Those that a question may ask for, in the order in which they are told."""
+_ADDED_MODES: Mapping[str, Mode] = plugins.MODES.call_all(reserved=(*_OWN_MODES, AUTO))
+
+MODES: Mapping[str, Mode] = {**_OWN_MODES, **_ADDED_MODES}
+"""The modes that a question may ask for, in the order in which lists have them; the modes of
+extensions come last."""
 
 DEFAULT = AUTO
 """What a question is asked in where nothing is said."""
@@ -118,8 +126,8 @@ class AutoSettings(Section):
         return tuple(dict.fromkeys((*forms, self.long, self.sparse)))
 
 
-class ModeSettings(BaseModel):
-    """The sections of the settings that modes have."""
+class OwnSections(BaseModel):
+    """The sections of the settings that the modes of the core have."""
 
     graph: GraphSettings = GraphSettings()
     local_search: LocalSearchSettings = LocalSearchSettings()
@@ -135,6 +143,21 @@ class ModeSettings(BaseModel):
     global_search: GlobalSearchSettings = GlobalSearchSettings()
     drift_search: DriftSearchSettings = DriftSearchSettings()
     bm25_search: Bm25SearchSettings = Bm25SearchSettings()
+
+
+def _with_added_sections() -> type[OwnSections]:
+    """Return the sections of the core with the sections that modes of extensions bring."""
+    added = {mode.section: mode.settings for mode in _ADDED_MODES.values() if mode.settings}
+    if taken := added.keys() & OwnSections.model_fields.keys():
+        raise UsageError(f"An extension brings the settings {min(taken)!r}, which tgraph has.")
+    fields: Any = {name: (section, section()) for name, section in added.items()}
+    return create_model("ModeSettings", __base__=OwnSections, **fields) if added else OwnSections
+
+
+if TYPE_CHECKING:
+    ModeSettings = OwnSections
+else:
+    ModeSettings = _with_added_sections()
 
 
 TOPICS: tuple[Topic, ...] = ("start", "keywords", "limits", "reports")

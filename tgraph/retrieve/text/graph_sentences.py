@@ -13,7 +13,6 @@ from typing import NamedTuple
 from pyoxigraph import Literal, NamedNode, Triple
 
 from tgraph import vocabulary as v
-from tgraph.extract.graphs.rdf_syntax import MEDIA_TYPES
 from tgraph.index.sources import document_of_chunk
 from tgraph.model import Inline, Segment
 from tgraph.rendering import flat
@@ -36,7 +35,7 @@ class _SaidAt(NamedTuple):
 
 def is_graph(chunk: str, context: Context) -> bool:
     """Whether the chunk is of a graph that was written down, not of a text."""
-    return context.texts.media_type(document_of_chunk(chunk)) in MEDIA_TYPES
+    return context.texts.media_type(document_of_chunk(chunk)) in v.GRAPH_MEDIA_TYPES
 
 
 def graph_segments(chunk: str, context: Context) -> tuple[Segment, ...]:

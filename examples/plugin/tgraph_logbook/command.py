@@ -1,0 +1,20 @@
+"""A command: ``tgraph entries`` prints how documents begin."""
+
+from __future__ import annotations
+
+import click
+
+from tgraph.cli.options import common
+from tgraph.cli.running import command, opened
+
+
+@command("entries")
+@click.argument("part", default="")
+@common
+def entries(part: str) -> None:
+    """Print the first line of each document whose path has PART in it."""
+    with opened() as graph:
+        for document in graph.documents():
+            if part in document.path:
+                line = graph.source_text(document.document).partition("\n")[0]
+                click.echo(f"{document.title}: {line}")

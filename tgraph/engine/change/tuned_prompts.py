@@ -1,0 +1,60 @@
+"""The files of prompts that were tuned for a collection, as its record knows them."""
+
+from __future__ import annotations
+
+from hashlib import sha256
+from pathlib import Path
+
+from pyoxigraph import NamedNode
+
+from tgraph import vocabulary as v
+from tgraph.model import Prompt
+from tgraph.store.base import Store
+
+FOLDER = "prompts"
+"""Where tuned prompts are written where the settings name no folder."""
+
+CLAIM_PROMPTS = ("extract_claims", "extract_claims_more")
+TUNED = (
+    "extract_graph",
+    "extract_graph_more",
+    "community_report",
+    *CLAIM_PROMPTS,
+    "summarise_descriptions",
+    "summarise_cluster",
+)
+"""The prompts that are tuned."""
+
+
+def is_known_prompt(store: Store, prompt: Prompt) -> bool:
+    quads = store.match(NamedNode(prompt.iri), v.prov("wasGeneratedBy"), None, v.SOURCE_GRAPH)
+    return next(iter(quads), None) is not None
+
+
+def remove_tuned(store: Store, folder: Path, only: frozenset[str] | None = None) -> list[str]:
+    """Delete the files of tuned prompts that are as they were written (``only`` those of the
+    hashes); their paths."""
+    gone = []
+    for name in TUNED:
+        path = folder / f"{name}.md"
+        if not path.is_file():
+            continue
+        digest = sha256(path.read_bytes()).hexdigest()
+        known = is_known_prompt(store, Prompt(name, "", digest)) if only is None else digest in only
+        if known:
+            path.unlink()
+            gone.append(str(path))
+    return gone
+
+
+def tuned_from(store: Store, document: str) -> frozenset[str]:
+    """The hashes of the prompts that were made from chunks of the document."""
+    found = set()
+    for tuning in store.match(None, v.RDF_TYPE, v.tg("PromptTuning"), v.SOURCE_GRAPH):
+        used = store.match(tuning.subject, v.prov("used"), None, v.SOURCE_GRAPH)
+        if not any(document.rpartition(":")[2] in str(quad.object) for quad in used):
+            continue
+        for made in store.match(None, v.prov("wasGeneratedBy"), tuning.subject, v.SOURCE_GRAPH):
+            hashes = store.match(made.subject, v.tg("contentHash"), None, v.SOURCE_GRAPH)
+            found |= {str(quad.object.value) for quad in hashes}  # type: ignore[union-attr]
+    return frozenset(found)

@@ -1,0 +1,207 @@
+"""What is published of a collection, as files that are copied elsewhere and published there."""
+
+from __future__ import annotations
+
+import io
+import os
+import shutil
+import tempfile
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from tgraph.engine.checks import PATIENCE, check
+from tgraph.engine.open_collection import now
+from tgraph.engine.progress import OnMessage
+from tgraph.errors import DamagedStoreError, StoreError, UsageError, VerificationError
+from tgraph.librarian import Librarian
+from tgraph.record.ledger import Ledger
+from tgraph.settings import load_settings
+from tgraph.store.files import FileLock, sync_folder
+from tgraph.store.folder import CollectionFolder
+from tgraph.store.snapshot import Snapshot
+from tgraph.store.sums import sums_of
+from tgraph.vocabulary import collection_iri
+
+_LOCK = ".restoring"
+
+
+@dataclass(frozen=True, slots=True)
+class SavedCollection:
+    """A collection of a backup: the generation of its knowledge, and the end of its chain."""
+
+    name: str
+    catalogue: str
+    generation: int
+    sequence: int
+    head: str
+
+
+@dataclass(frozen=True, slots=True)
+class SavedFile:
+    """A file of a graph: its name below the graph's folder, and what its content must be."""
+
+    name: str
+    path: Path
+    sum: str = ""
+    key: str = ""
+
+
+@contextmanager
+def published(
+    folder: CollectionFolder, root: Path, message: OnMessage
+) -> Iterator[tuple[SavedCollection, list[SavedFile]] | None]:
+    """What is published of the collection, with every session that has ended, and its files, which
+    stay until the end; None where it holds nothing. ``StoreError`` where something is erased
+    meanwhile."""
+    before = {key for key, _ in Librarian(folder.librarian).files()}
+    settings = load_settings(root, {"collection": folder.name})
+    catalogue = collection_iri(settings.explain_collection)
+    ledger = Ledger(folder, catalogue, now, settings.integrity.signing_key)
+    if ledger.waiting():
+        try:
+            ledger.fold(timeout=PATIENCE)
+        except StoreError as error:
+            message(f"The newest sessions are left out: {error.message}")
+    snapshot = Snapshot.open(folder)
+    if snapshot is None:
+        yield None
+        return
+    with closing(snapshot):
+        pointer = snapshot.pointer
+        files = list(_files_of(folder, snapshot))
+        if before - {file.key for file in files}:
+            raise _erased_meanwhile()
+        yield (
+            SavedCollection(
+                folder.name, catalogue, pointer.generation, pointer.sequence, pointer.head
+            ),
+            files,
+        )
+
+
+def _files_of(folder: CollectionFolder, snapshot: Snapshot) -> Iterator[SavedFile]:
+    """The files of a collection as it is published."""
+    base = f"collections/{folder.name}"
+    sums = sums_of(snapshot.path / "store")
+    for path in sorted((snapshot.path / "store").iterdir()):
+        yield SavedFile(f"{base}/store/{path.name}", path, sums.get(path.name, (0, ""))[1])
+    for path in sorted(snapshot.vectors.rglob("*")):
+        if path.is_file():
+            yield SavedFile(f"{base}/vectors/{path.relative_to(snapshot.vectors).as_posix()}", path)
+    for key, path in Librarian(folder.librarian).files():
+        yield SavedFile(f"{base}/librarian/{path.parent.name}/{path.name}", path, key=key)
+    for path in sorted(folder.journals.glob("*.damaged")):
+        yield SavedFile(f"{base}/journals/{path.name}", path)
+
+
+def _erased_meanwhile() -> StoreError:
+    return StoreError("Something was erased from the graph meanwhile.", "Begin again.")
+
+
+def checked(item: SavedFile, take: Callable[[SummingReader, int], object]) -> tuple[int, str]:
+    """Have ``take`` read the whole file, which is given with its size; the size and the sum.
+
+    ``StoreError`` where it is not what it must be, or is gone.
+    """
+    try:
+        file = item.path.open("rb")
+    except FileNotFoundError:
+        raise _erased_meanwhile() from None
+    with file:
+        size = os.fstat(file.fileno()).st_size
+        reader = SummingReader(file, _content_of(item))
+        take(reader, size)
+    if item.sum and reader.sum.hexdigest() != item.sum:
+        raise DamagedStoreError(item.path)
+    if item.key and reader.content_sum() != item.key:
+        raise StoreError(
+            f"The librarian's copy of {item.key} is damaged ({item.path}), and would be copied.",
+            "Put the file back from an older backup, or index its document again.",
+        )
+    return size, reader.sum.hexdigest()
+
+
+def _content_of(item: SavedFile) -> Any:
+    """What unpacks a content of the librarian, None where nothing has to be."""
+    return zlib.decompressobj(31) if item.key and item.path.suffix == ".gz" else None
+
+
+class SummingReader(io.RawIOBase):
+    """Sums up what is read of a file, and what it is unpacked."""
+
+    def __init__(self, file: BinaryIO, unpack: Any) -> None:
+        self.sum = sha256()
+        self._content = sha256()
+        self._file = file
+        self._unpack = unpack
+        self._broken = False
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        data = self._file.read(-1 if size is None else size)
+        self.sum.update(data)
+        if self._unpack is None:
+            self._content.update(data)
+        elif not self._broken:
+            try:
+                self._content.update(self._unpack.decompress(data))
+            except zlib.error:
+                self._broken = True
+        return data
+
+    def content_sum(self) -> str:
+        return "" if self._broken else self._content.hexdigest()
+
+
+@contextmanager
+def scratch_beside(root: Path) -> Iterator[Path]:
+    """A folder beside the new one; what processes that died left of theirs is deleted."""
+    parent = root.absolute().parent
+    if not parent.is_dir():
+        raise UsageError(f"{root} can't be made: the folder above it doesn't exist.")
+    prefix = f".{root.name}.restoring-"
+    for left in parent.glob(f"{prefix}*/{_LOCK}"):
+        if lock := FileLock.try_acquire(left, create=False):
+            shutil.rmtree(left.parent, ignore_errors=True)
+            lock.release()
+    scratch = Path(tempfile.mkdtemp(prefix=prefix, dir=parent))
+    lock = FileLock.try_acquire(scratch / _LOCK)
+    try:
+        yield scratch
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+        if lock is not None:
+            lock.release()
+
+
+def put_in_place(scratch: Path, folder: Path) -> None:
+    """Give a finished folder of ``scratch_beside`` its name, once all in it is durable."""
+    (scratch / _LOCK).unlink()
+    os.sync()
+    scratch.rename(folder)
+    sync_folder(folder.absolute().parent)
+
+
+def publish_saved(folder: CollectionFolder, saved: SavedCollection) -> None:
+    """Publish a collection's files in their new folder, and check that they are what was saved.
+    ``VerificationError`` where the record is not intact."""
+    ledger = Ledger(folder, saved.catalogue, now)
+    with ledger.open(timeout=PATIENCE) as (store, _):
+        snapshot = Snapshot.open(folder)
+        if snapshot is None:
+            raise StoreError(f"The saved collection {saved.name} holds nothing.")
+        with closing(snapshot):
+            head = saved.head if saved.sequence else None
+            found = check(store, snapshot, ledger.librarian, saved.catalogue, head)
+    if not found.ok:
+        first = found.problems[0]
+        raise VerificationError(
+            f"The saved record of the collection {saved.name} is not intact "
+            f"({len(found.problems):,} problems; the first: {first.kind} {first.what} "
+            f"{first.subject}).",
+            "Look at the original with `tgraph audit integrity`, or use another backup.",
+        )

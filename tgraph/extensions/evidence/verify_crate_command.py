@@ -1,0 +1,79 @@
+"""``tgraph verify-crate``: an evidence package checked, and replayed, without its graph."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from tgraph.cli.options import common
+from tgraph.cli.running import command
+from tgraph.cli.terminal import many, one_line, print_json, print_lines, say
+from tgraph.errors import VerificationError
+
+if TYPE_CHECKING:
+    from tgraph.extensions.evidence.crates.verify import PackageVerification
+
+_SHOWN = 20
+"""Problems of one check that are listed as text; JSON has all of them."""
+_MARKS = {"ok": "ok", "failed": "FAILED", "not checked": "-"}
+
+
+@command("verify-crate")
+@click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
+@click.option(
+    "--public-key",
+    metavar="FILE",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="The key that signed the record.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON object.")
+@common
+def verify_crate(file: Path, public_key: Path | None, as_json: bool) -> None:
+    """Check an evidence package, and replay it: from the file alone.
+
+    No graph is needed, no network and no key of a model. Computed again are every file's hash, the
+    session's RDFC-1.0 hash against the entry of the chain, the signature (with --public-key), each
+    quote against its page, the answer and the report against the record, the SHACL shapes, and the
+    session itself, with its recorded replies. What is taken from the record meanwhile is said.
+
+    Exit code 4: something is not as it should be.
+
+    \b
+    Examples:
+      tgraph verify-crate evidence.zip
+      tgraph verify-crate evidence.zip --public-key record.pub
+    """
+    from tgraph.extensions.evidence.crates.verify_worker import verify_package
+
+    print_verification(verify_package(file, public_key), as_json=as_json)
+
+
+def print_verification(found: PackageVerification, *, as_json: bool) -> None:
+    """Each check with what came of it. ``VerificationError`` where one failed."""
+    if as_json:
+        print_json(found)
+    else:
+        print_lines(_lines(found))
+    if not found.ok:
+        problems = many(len(found.problems), "problem")
+        raise VerificationError(f"The package is not as it was made: {problems}.")
+    unchecked = [check.name for check in found.checks if check.state == "not checked"]
+    if unchecked:
+        say(f"Not checked: {', '.join(unchecked)}.")
+
+
+def _lines(found: PackageVerification) -> Iterator[str]:
+    if found.session:
+        yield f"Session   {found.session}"
+        yield f"Question  {one_line(found.question)}"
+    yield f"Manifest  {found.manifest}"
+    for check in found.checks:
+        yield f"{_MARKS[check.state]:<7} {check.name:<10} {one_line(check.said)}"
+        for problem in check.problems[:_SHOWN]:
+            yield f"        {problem.kind} {problem.what}: {one_line(problem.subject)}"
+            yield f"            {one_line(problem.detail)}"
+        if len(check.problems) > _SHOWN:
+            yield f"        and {len(check.problems) - _SHOWN} more; --json lists all of them."

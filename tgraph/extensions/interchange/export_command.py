@@ -1,0 +1,145 @@
+"""``tgraph export``: the record of a session, or what the graph knows, for others."""
+
+from __future__ import annotations
+
+import sys
+from functools import partial
+from pathlib import Path
+
+import click
+
+from tgraph.cli import completion
+from tgraph.cli.options import ExtensibleChoice, common
+from tgraph.cli.running import command, opened
+from tgraph.cli.terminal import many, say, write_result
+from tgraph.cli.trace import CRATE, KNOWN_FORMATS, RECORD_FORMATS
+from tgraph.errors import UsageError
+from tgraph.plugins import SESSION_FORMATS
+
+KNOWLEDGE_FORMATS = ("trig", "turtle", "nquads", "graphml", "csv", "graphrag", "markdown")
+KNOWLEDGE_ONLY = frozenset(KNOWLEDGE_FORMATS) - frozenset(RECORD_FORMATS)
+_EVERY = tuple(dict.fromkeys((*RECORD_FORMATS, *KNOWLEDGE_FORMATS, CRATE)))
+
+
+@command("export")
+@click.argument("session", metavar="[ID]", required=False, shell_complete=completion.sessions)
+@click.option(
+    "--format",
+    type=ExtensibleChoice(_EVERY, SESSION_FORMATS, KNOWN_FORMATS),
+    default="trig",
+    show_default=True,
+)
+@click.option(
+    "--vocabulary",
+    type=click.Choice(["tgraph", "trustgraph"]),
+    default="tgraph",
+    show_default=True,
+    help="Whose names: tgraph's, or TrustGraph's for its own reader.",
+)
+@click.option("--classic", is_flag=True, help="Without triple terms: edges as rdf:Statement.")
+@click.option(
+    "--core",
+    is_flag=True,
+    help="Without calls, ratings, what was rejected, and what the answer does not rest on.",
+)
+@click.option("--knowledge", is_flag=True, help="What the graph knows, instead of a session.")
+@click.option("--with-sources", is_flag=True, help="With --knowledge: also where it is stated.")
+@click.option("--hash", "hash_only", is_flag=True, help="With --knowledge: print its hash alone.")
+@click.option(
+    "--without-texts",
+    is_flag=True,
+    help="With the format crate: only the hashes of pages and calls.",
+)
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="A file, or a new folder.")
+@common
+def export(
+    session: str | None,
+    format: str,
+    vocabulary: str,
+    classic: bool,
+    core: bool,
+    knowledge: bool,
+    with_sources: bool,
+    hash_only: bool,
+    without_texts: bool,
+    output: Path | None,
+) -> None:
+    """Write the record of a session, with all that it refers to; or what the graph knows.
+
+    Of a session TriG and N-Quads keep the graphs; JSON-LD, RDF/XML and PROV have no triple terms,
+    so edges are written the classic way there. DOT and SVG draw how the answer came about.
+
+    The format crate is an evidence package, for whoever has no access to the graph: a zip with the
+    answer, the quotes, the pages, the record, the prompts, the calls and the report, which `tgraph
+    verify-crate` checks and replays anywhere.
+
+    With --knowledge: entities, edges with their attributes, and claims, as RDF 1.2 (trig, turtle,
+    nquads), GraphML, CSV for Neo4j, GraphRAG's tables, or Markdown notes. The last three are
+    several files, so name a folder.
+
+    \b
+    Examples:
+      tgraph export last --format prov-n
+      tgraph export 1cc5e01a --format svg -o answer.svg
+      tgraph export last --format crate -o evidence.zip
+      tgraph export last --format turtle --vocabulary trustgraph
+      tgraph export --knowledge --with-sources -o knowledge.trig
+      tgraph export --knowledge --format graphrag -o tables/
+      tgraph export --knowledge --hash
+    """
+    if without_texts and format != CRATE:
+        raise UsageError("--without-texts is there for evidence packages.", "Add --format crate.")
+    if knowledge:
+        if session or classic or core or vocabulary != "tgraph":
+            raise UsageError("--knowledge is not of a session.", "Leave out what is.")
+        _export_knowledge(format, output, sources=with_sources, hash_only=hash_only)
+        return
+    if format == CRATE and not (with_sources or hash_only):
+        if classic or core or vocabulary != "tgraph":
+            raise UsageError("An evidence package holds the whole record.", "Leave out the rest.")
+        _export_package(session or "last", output, texts=not without_texts)
+        return
+    if with_sources or hash_only or format in KNOWLEDGE_ONLY:
+        raise UsageError("This is there for knowledge, not for a session.", "Add --knowledge.")
+    with opened() as graph:
+        written = graph.export(
+            session or "last", format, vocabulary=vocabulary, classic=classic, core=core
+        )
+        write_result(written, output)
+
+
+def _export_package(session: str, output: Path | None, *, texts: bool) -> None:
+    from tgraph.engine.session_reader import SessionReader
+
+    if output is None:
+        raise UsageError("An evidence package is a zip file.", "Name it with -o FILE.zip.")
+    with opened() as graph:
+        written = SessionReader(graph.opened).write(session, CRATE, texts=texts)
+    write_result(written.data, output)
+    say(f"Wrote {output}: {written.summary}.")
+    for note in written.notes:
+        say(note)
+
+
+def _export_knowledge(format: str, output: Path | None, *, sources: bool, hash_only: bool) -> None:
+    if format not in KNOWLEDGE_FORMATS:
+        every = ", ".join(KNOWLEDGE_FORMATS)
+        raise UsageError(f"There is no format {format!r} for knowledge.", f"There are: {every}.")
+    from tgraph.extensions.interchange.knowledge.formats import write_knowledge
+    from tgraph.extensions.interchange.knowledge.statements import Knowledge, knowledge_source
+
+    with opened() as graph:
+        source = partial(knowledge_source, graph.opened)
+        if hash_only:
+            found = Knowledge(graph.read()).hash()
+            click.echo(found.hash)
+            entities = many(found.entities, "entity", "entities")
+            counted = f"{entities}, {many(found.edges, 'edge')}, {many(found.claims, 'claim')}"
+            say(f"{counted}: {many(found.quads, 'statement')}")
+        elif output is None:
+            sys.stdout.flush()
+            write_knowledge(source(), format, sys.stdout.buffer, sources=sources)
+            sys.stdout.buffer.flush()
+        else:
+            write_knowledge(source(), format, output, sources=sources)
+            say(f"Wrote {output}")

@@ -1,0 +1,245 @@
+"""Graphs of others, taken in: each file a document, what it states evidence with its place.
+
+Knowledge, communities, vectors and what is published follow as from an index run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import nullcontext
+from dataclasses import dataclass, fields
+from hashlib import sha256
+from itertools import islice
+
+from pyoxigraph import NamedNode
+
+from tgraph import vocabulary as v
+from tgraph.engine.index.document_ingest import IngestedFiles, file_limits, take
+from tgraph.engine.index.extraction import Extracted, record_reading
+from tgraph.engine.index.given_communities import BroughtCommunities
+from tgraph.engine.index.phase import IndexContext
+from tgraph.engine.index.run import IndexReport, Run
+from tgraph.errors import IngestError
+from tgraph.extensions.interchange.first_knowledge import FirstKnowledge
+from tgraph.extensions.interchange.graphs.base import GraphReader, ImportedDocument, SkippedRow
+from tgraph.extensions.interchange.graphs.registry import graph_readers, graphs_at, reader_named
+from tgraph.extract.base import with_endpoints
+from tgraph.index.sources import chunks_of_document, derived, text_value, value
+from tgraph.model import Chunk, Document
+from tgraph.record.activities import SOFTWARE, Authorship
+from tgraph.record.ontologies import standing_ontologies
+from tgraph.record.sources import ExtractionRecord, chunk_quads
+from tgraph.store.base import Store, text_of
+from tgraph.store.statements import stated
+
+IMPORT = "Import"
+SKIPPED = "line or row of a graph that can't be read"
+_CONTENT = v.tg("contentHash")
+LARGE = 2_000_000
+"""Characters of a graph from which on its knowledge is derived as it is read."""
+LEXICAL = "vectors of a large graph"
+MOST_TOLD = 1_000
+"""Skipped rows that a report lists; the others are counted."""
+
+
+@dataclass(frozen=True, slots=True)
+class GraphImport:
+    """What is to be imported, and how: see ``tgraph.extensions.interchange.import_graph``."""
+
+    paths: tuple[str, ...]
+    format: str | None = None
+    languages: tuple[str, ...] = ()
+    base: str = ""
+    reinstate: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ImportReport(IndexReport):
+    """What a run of ``import`` did: as of ``index``, and the first ``MOST_TOLD`` of what had to be
+    ``skipped``, of which there were ``skipped_count``."""
+
+    skipped: tuple[SkippedRow, ...] = ()
+    skipped_count: int = 0
+
+
+class ImportRun(Run):
+    """One run over some graphs."""
+
+    label = "Import"
+
+    def run(self, wanted: GraphImport) -> ImportReport:
+        """Take the graphs in and publish. Raises ``TgraphError`` where the run as a whole fails."""
+        with self._workshop() as context:
+            taking = _Taking(context, wanted)
+            started = context.begin(self.label)
+            taking.take_all()
+            report = self._conclude(
+                context, started, taking.intakes, taking.counts, 0, taking.brought
+            )
+        known = {each.name: getattr(report, each.name) for each in fields(IndexReport)}
+        read = {"indexed": tuple(taking.read)} if taking.read else {}
+        skipped = {"skipped": tuple(taking.skipped), "skipped_count": taking.skipped_count}
+        return ImportReport(**{**known, **read, **skipped})
+
+
+class _Taking:
+    """Takes graphs in, one after the other."""
+
+    def __init__(self, context: IndexContext, wanted: GraphImport) -> None:
+        self.intakes = IngestedFiles()
+        self.counts = Extracted(0)
+        self.skipped: list[SkippedRow] = []
+        self.skipped_count = 0
+        self.read: list[str] = []
+        self.brought: list[BroughtCommunities] = []
+        self._context = context
+        self._wanted = wanted
+        limits, encoding = file_limits(context.settings), context.settings.chunk.encoding
+        self._readers = graph_readers(wanted.languages, wanted.base, limits, encoding)
+
+    def take_all(self) -> None:
+        for path, reader in self._found():
+            try:
+                graph, documents = reader.read(path, self._skip), []
+                for imported in graph.documents:
+                    self._take(imported)
+                    documents.append(imported.document.iri)
+                if graph.communities:
+                    self.brought.append(BroughtCommunities(graph.communities, documents))
+            except IngestError as error:
+                self.intakes.failed.append(error)
+        if self.skipped_count:
+            self._context.record.dropped.update({SKIPPED: self.skipped_count})
+
+    def _found(self) -> Iterator[tuple[str, GraphReader]]:
+        readers, name = self._readers, self._wanted.format
+        wanted = [reader_named(readers, name)] if name else list(readers.values())
+        for path in dict.fromkeys(self._wanted.paths):
+            try:
+                yield from [(path, wanted[0])] if name else graphs_at(path, wanted)
+            except IngestError as error:
+                self.intakes.failed.append(error)
+
+    def _skip(self, row: SkippedRow) -> None:
+        self.skipped_count += 1
+        if len(self.skipped) < MOST_TOLD:
+            self.skipped.append(row)
+
+    def _take(self, imported: ImportedDocument) -> None:
+        store, document = self._context.copy.store, imported.document
+        known = _is_imported(store, document.iri) or _says_nothing(store, imported)
+        if not known:
+            _check_text(store, imported.path, document)
+        intake = take(
+            self._context,
+            self.intakes,
+            imported.path,
+            imported.content,
+            lambda: document,
+            reinstate=self._wanted.reinstate,
+        )
+        indexed = imported.path in self.intakes.unchanged
+        if not known and (intake is not None or indexed):
+            if indexed:
+                self.intakes.unchanged.remove(imported.path)
+            self._record(imported)
+        elif intake is None:
+            return
+        self.read.append(imported.path)
+
+    def _record(self, imported: ImportedDocument) -> None:
+        context, before = self._context, self.counts.relationships
+        with FirstKnowledge() if self._is_first(imported.document) else nullcontext() as first:
+            for chunk, record in self._records(imported):
+                if first is None:
+                    record_reading(context, chunk, record, self.intakes.touched, self.counts)
+                else:
+                    self._note(chunk, record, first)
+                context.record.dropped.update(record.extraction.dropped)
+                self.counts.chunks += 1
+            if first is not None:
+                self._know(first)
+        if self.counts.relationships - before > context.settings.graphs.embedded:
+            self._find_by_words(imported)
+
+    def _records(self, imported: ImportedDocument) -> Iterator[tuple[Chunk, ExtractionRecord]]:
+        context = self._context
+        total = max(sum(len(page.text) for page in imported.document.pages), 1)
+        began = context.clock()
+        for reading in imported.readings:
+            chunk, extraction = reading.chunk, with_endpoints(reading.extraction)
+            how = Authorship(context.run, SOFTWARE, (), began, context.clock())
+            yield chunk, ExtractionRecord(how, chunk, extraction, extraction.reply_hash, IMPORT)
+            context.show("Importing", min(chunk.end, total), total, imported.path)
+            began = context.clock()
+
+    def _is_first(self, document: Document) -> bool:
+        """Whether it is a large document of IRIs of its own, before which nothing was read: no
+        knowledge but its own can change."""
+        store, text = self._context.copy.store, document.pages[0].text
+        if len(text) < LARGE or document.media_type not in v.GRAPH_MEDIA_TYPES or v.URN in text:
+            return False
+        if standing_ontologies(store):
+            return False
+        evidence = store.match(None, v.RDF_TYPE, v.tg("Evidence"), v.SOURCE_GRAPH)
+        return next(evidence, None) is None
+
+    def _note(self, chunk: Chunk, record: ExtractionRecord, first: FirstKnowledge) -> None:
+        """As ``record_reading``, for a third of the time and none of the memory."""
+        quads, lines = record.state()
+        shared = [
+            f"{quad} .\n"
+            for quad in (*chunk_quads(chunk), *quads)
+            if quad.predicate != v.RDF_REIFIES or first.is_new(text_of(quad.subject))
+        ]
+        self._context.copy.note([*shared, *lines])
+        first.take(record.extraction, record.edges, record.evidence.values())
+        self.counts.entities += len(record.entities)
+        self.counts.relationships += len(record.edges)
+
+    def _know(self, first: FirstKnowledge) -> None:
+        quads, touched = first.quads(), self.intakes.touched
+        while batch := list(islice(quads, 10_000)):
+            self._context.copy.note(batch)
+        self._context.copy.take_in()
+        touched.entities |= first.touched.entities
+        touched.edges |= first.touched.edges
+
+    def _find_by_words(self, imported: ImportedDocument) -> None:
+        """What a large graph states gets no vectors; that is on record, counted and told."""
+        context, most = self._context, self._context.settings.graphs.embedded
+        iri = imported.document.iri
+        context.copy.add(stated(v.SOURCE_GRAPH, iri, (v.tg("lexical"), True)))
+        context.record.dropped[LEXICAL] += 1
+        context.message(
+            f"{imported.path} has more than {most:,} statements (graphs.embedded): they are found "
+            "by names and words, not by vectors."
+        )
+
+
+def _is_imported(store: Store, document: str) -> bool:
+    """Whether what the document states is on record."""
+    for chunk in chunks_of_document(store, document):
+        for subgraph in derived(store, chunk, "Subgraph"):
+            activity = text_value(store, subgraph, v.prov("wasGeneratedBy"))
+            kinds = store.match(NamedNode(activity), v.RDF_TYPE, v.tg("Import"), v.SOURCE_GRAPH)
+            if next(kinds, None) is not None:
+                return True
+    return False
+
+
+def _says_nothing(store: Store, imported: ImportedDocument) -> bool:
+    """Whether it is on record, and states nothing."""
+    return imported.readings == () and value(store, imported.document.iri, _CONTENT) is not None
+
+
+def _check_text(store: Store, path: str, document: Document) -> None:
+    """``IngestError`` where the same bytes were taken in as another text."""
+    stored = value(store, document.iri, v.tg("textHash"))
+    text = document.pages[0].text.encode("utf-8", "surrogatepass")
+    if stored is not None and text_of(stored) != sha256(text).hexdigest():
+        raise IngestError(
+            path,
+            "The same file was indexed before, and read as another text.",
+            "Erase that with `tgraph remove`, then import it.",
+        )

@@ -1,0 +1,69 @@
+"""``tgraph config import``: the settings of a GraphRAG project."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from tgraph.cli import terminal
+from tgraph.cli.options import common
+from tgraph.cli.running import command, find_root
+
+if TYPE_CHECKING:
+    from tgraph.extensions.interchange.graphrag_settings import ImportedSettings
+
+
+@command("import")
+@click.argument("file", type=click.Path(exists=True, path_type=Path))
+@click.option("-n", "--dry-run", is_flag=True, help="Say what would be set, and write nothing.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@common
+def import_(file: Path, dry_run: bool, as_json: bool) -> None:
+    """Move the settings of a GraphRAG project here.
+
+    FILE is settings.yaml (or .json) of Microsoft GraphRAG 0.3 to 3, or the project's folder;
+    variables that it refers to are read from .env beside it and from the environment. tgraph.toml
+    gets what has a place there; the rest is named, each with the reason. Keys are not copied: the
+    command says which variable takes them. A tgraph.toml in which something is set already is left
+    as it is.
+
+    \b
+    Examples:
+      tgraph config import graphrag-project/ --dry-run
+      tgraph config import graphrag-project/settings.yaml --root my-graph
+      tgraph config import settings.yaml --json | jq '.left[].source'
+    """
+    from tgraph.engine.settings_file import write_settings
+    from tgraph.extensions.interchange.graphrag_settings import import_graphrag_settings
+    from tgraph.settings import FILE
+
+    found = import_graphrag_settings(file)
+    target = None
+    if not dry_run:
+        root = find_root(create=True)
+        assert root is not None
+        target = root / FILE
+        write_settings(target, found.values)
+    if as_json:
+        moved = [{**asdict(each), "value": each.shown} for each in found.moved]
+        written = str(target) if target else None
+        told = {**asdict(found), "file": str(found.file), "moved": moved, "written": written}
+        terminal.print_json(told)
+        return
+    _tell_imported(found)
+    terminal.say(f"Wrote {target}." if target else "Nothing was written.")
+
+
+def _tell_imported(found: ImportedSettings) -> None:
+    moved = ((m.source, m.setting, terminal.one_line(str(m.shown))) for m in found.moved)
+    terminal.show(terminal.table(("GraphRAG", "tgraph", "Value"), moved))
+    if found.left:
+        click.echo("\nLeft out:")
+        left = ((x.source, terminal.one_line(x.value), x.reason) for x in found.left)
+        terminal.show(terminal.table(("GraphRAG", "Value", "Why"), left))
+    for key in found.keys:
+        named = f" (there: {key.named})" if key.named else ""
+        terminal.say(f"Key: {key.source}{named} is not copied; set {key.variable}.")

@@ -1,0 +1,397 @@
+"""RDF in its syntaxes, as triples with the place of each: what a file states, in which characters.
+
+A line of N-Triples or N-Quads is a triple; Turtle and TriG are cut where their statements stand
+(``turtle``). RDF/XML and JSON-LD have no places worth quoting: what they state is written down as
+N-Quads, in the order of the document, as a PDF is rendered as text. Nothing is fetched: neither
+contexts of JSON-LD nor entities of XML. A line or statement with an error is told, and left out.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any, NamedTuple
+
+from pyoxigraph import BlankNode, DefaultGraph, Literal, NamedNode, Quad, RdfFormat, Triple, parse
+
+from tgraph import vocabulary as v
+from tgraph.errors import IngestError
+from tgraph.extensions.interchange.graphs.turtle import (
+    DEEPEST,
+    TriplePiece,
+    TurtleStatement,
+    statements,
+)
+from tgraph.ingest.base import one_line, storable
+
+Term = NamedNode | Literal | Triple
+OnProblem = Callable[[int, str], None]
+"""Is told of what can't be read: the number of its line, and why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Syntax:
+    """One of RDF's syntaxes; what is ``rendered`` is stored as N-Quads."""
+
+    name: str
+    format: RdfFormat
+    suffixes: tuple[str, ...]
+
+    @property
+    def media_type(self) -> str:
+        return self.format.media_type
+
+    @property
+    def rendered(self) -> bool:
+        return self.format in (RdfFormat.RDF_XML, RdfFormat.JSON_LD)
+
+
+SYNTAXES = (
+    Syntax("ntriples", RdfFormat.N_TRIPLES, (".nt",)),
+    Syntax("nquads", RdfFormat.N_QUADS, (".nq",)),
+    Syntax("turtle", RdfFormat.TURTLE, (".ttl", ".turtle")),
+    Syntax("trig", RdfFormat.TRIG, (".trig",)),
+    Syntax("rdfxml", RdfFormat.RDF_XML, (".rdf", ".owl")),
+    Syntax("jsonld", RdfFormat.JSON_LD, (".jsonld",)),
+)
+CORE = "application/vnd.msgpack"
+"""TrustGraph's knowledge cores, which are rendered as N-Quads too."""
+
+
+class StatedTriple(NamedTuple):
+    """A triple, in a named ``graph`` or none (""), and where the text states it. Blank nodes have
+    IRIs by now."""
+
+    subject: NamedNode
+    predicate: NamedNode
+    object: Term
+    graph: str
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class RdfText:
+    """A text in a syntax. ``key`` is what its blank nodes are named by, ``base`` what relative IRIs
+    are read against (empty: they are errors)."""
+
+    text: str
+    syntax: Syntax
+    key: str
+    base: str = ""
+
+    def stated(self, problem: OnProblem = lambda line, reason: None) -> Iterator[StatedTriple]:
+        """All that it states, in its order; it may be asked for again."""
+        told = _ProblemLines(self.text, problem)
+        chosen = RdfFormat.N_QUADS if self.syntax.rendered else self.syntax.format
+        skolem = Skolem(self.key)
+        if chosen in (RdfFormat.N_TRIPLES, RdfFormat.N_QUADS):
+            return _of_lines(self.text, chosen, skolem, told)
+        return _TurtleText(self.text, chosen, skolem, told, self.base).stated()
+
+
+class Skolem:
+    """Names blank nodes: by their label, or by where what states them stands."""
+
+    def __init__(self, key: str) -> None:
+        self._prefix = f"{v.URN}skolem:{key}:"
+        self._names: dict[str, NamedNode] = {}
+
+    def node(self, term: NamedNode | BlankNode) -> NamedNode:
+        return self._named(term.value) if isinstance(term, BlankNode) else term
+
+    def term(self, term: NamedNode | BlankNode | Literal | Triple) -> Term:
+        if isinstance(term, BlankNode):
+            return self._named(term.value)
+        if isinstance(term, Triple):
+            obj = self.term(term.object)
+            return Triple(self.node(term.subject), term.predicate, obj)  # type: ignore[arg-type]
+        return term
+
+    def graph(self, name: NamedNode | BlankNode | DefaultGraph) -> str:
+        return "" if isinstance(name, DefaultGraph) else self.node(name).value
+
+    def place(self, nodes: Iterable[str], start: int) -> None:
+        """Name the nodes, which are without labels, by the place of their statement."""
+        for number, node in enumerate(nodes):
+            self._names[node] = NamedNode(f"{self._prefix}@{start}.{number}")
+
+    def _named(self, label: str) -> NamedNode:
+        found = self._names.get(label)
+        if found is None:
+            found = self._names[label] = NamedNode(f"{self._prefix}{v.percent_encoded(label)}")
+        return found
+
+
+class _ProblemLines:
+    """Tells problems by the number of the line that a place is in; places come in order."""
+
+    def __init__(self, text: str, problem: OnProblem) -> None:
+        self._text, self._problem = text, problem
+        self._at, self._line = 0, 1
+
+    def problem(self, at: int, reason: str, further: int = 0) -> None:
+        self._line += len(_END.findall(self._text, self._at, at))
+        self._at = max(self._at, at)
+        self._problem(self._line + further, reason)
+
+
+_END = re.compile(r"\r\n|\n|\r")
+_LINE = re.compile(r"[^\r\n]+")
+_BATCH = 1_000
+_STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
+_TOO_DEEP = f"More than {DEEPEST} brackets are in each other"
+_WHERE = re.compile(r"^(?:Parser error )?(?:at|between) line \d+ .*?: ")
+
+
+# --- lines ----------------------------------------------------------------------------------------
+
+
+def _of_lines(
+    text: str, chosen: RdfFormat, skolem: Skolem, told: _ProblemLines
+) -> Iterator[StatedTriple]:
+    spans = _content(text)
+    while batch := list(islice(spans, _BATCH)):
+        quads = _parsed_whole((text[a:b] for a, b in batch), chosen)
+        if len(quads) == len(batch):
+            pairs: Iterable[tuple[Quad, tuple[int, int]]] = zip(quads, batch, strict=True)
+        else:
+            pairs = _line_by_line(text, batch, chosen, told)
+        for quad, (start, end) in pairs:
+            yield _stated(quad, start, end, skolem)
+
+
+def _content(text: str) -> Iterator[tuple[int, int]]:
+    """Where the lines stand that state something, without white space around it."""
+    for match in _LINE.finditer(text):
+        line = match[0]
+        start, end = match.span()
+        if line[0] in " \t" or line[-1] in " \t":
+            start += len(line) - len(line.lstrip(" \t"))
+            end -= len(line) - len(line.rstrip(" \t"))
+        if start < end and text[start] != "#":
+            yield start, end
+
+
+def _parsed_whole(lines: Iterable[str], chosen: RdfFormat) -> list[Quad]:
+    """The quads, or none where there is an error."""
+    whole = "\n".join(lines)
+    if "<<" in whole and any(map(_is_deep, whole.split("\n"))):
+        return []
+    try:
+        return list(parse(whole, chosen))
+    except SyntaxError:
+        return []
+
+
+def _line_by_line(
+    text: str, batch: Sequence[tuple[int, int]], chosen: RdfFormat, told: _ProblemLines
+) -> Iterator[tuple[Quad, tuple[int, int]]]:
+    for start, end in batch:
+        if _is_deep(text[start:end]):
+            told.problem(start, _TOO_DEEP)
+            continue
+        try:
+            quads = list(parse(text[start:end], chosen))
+        except SyntaxError as error:
+            told.problem(start, _reason(error))
+            continue
+        for quad in quads:
+            yield quad, (start, end)
+
+
+def _is_deep(line: str) -> bool:
+    """Whether more triple terms are in each other than are read."""
+    return line.count("<<") > DEEPEST and _STRING.sub("", line).count("<<") > DEEPEST
+
+
+def _reason(error: Exception) -> str:
+    text = one_line(str(getattr(error, "msg", "") or error))
+    return _WHERE.sub("", text).rstrip(".") or type(error).__name__
+
+
+def _stated(quad: Quad, start: int, end: int, skolem: Skolem) -> StatedTriple:
+    subject, predicate, obj, graph = quad
+    assert not isinstance(subject, Triple)  # RDF 1.2 has none
+    return StatedTriple(
+        skolem.node(subject), predicate, skolem.term(obj), skolem.graph(graph), start, end
+    )
+
+
+# --- Turtle and TriG ------------------------------------------------------------------------------
+
+_LABEL = re.compile(r"_:([^\s\"'<>()\[\]{};,#|~^@\\]+)")
+_TOGETHER = 200
+_QUOTED_LINES = 400
+"""Characters of the lines around a statement that are quoted with it; beyond it is quoted alone."""
+
+
+class _TurtleText:
+    def __init__(
+        self, text: str, chosen: RdfFormat, skolem: Skolem, told: _ProblemLines, base: str
+    ) -> None:
+        self._text, self._format = text, chosen
+        self._skolem, self._told = skolem, told
+        self._base = base or None
+        self._prefixes: dict[str, str] = {}
+        self._head = ""
+
+    def stated(self) -> Iterator[StatedTriple]:
+        batch: list[TurtleStatement] = []
+        for found in statements(self._text, graphs=self._format == RdfFormat.TRIG):
+            plain = not found.broken and not found.anonymous and all(p.count for p in found.pieces)
+            alike = not batch or batch[0].graph == found.graph
+            if batch and not (plain and alike and not found.directive and len(batch) < _TOGETHER):
+                yield from self._batch(batch)
+                batch = []
+            if found.directive:
+                self._direct(found)
+            elif plain and found.pieces:
+                batch.append(found)
+            else:
+                yield from self._single(found)
+        if batch:
+            yield from self._batch(batch)
+
+    def _direct(self, found: TurtleStatement) -> None:
+        said = self._text[found.start : found.end]
+        try:
+            if found.broken:
+                raise SyntaxError("A directive stands in a graph, or has no end")
+            parser = parse(f"{self._head}{said}", self._format, base_iri=self._base)
+            list(parser)
+        except (SyntaxError, ValueError) as error:
+            self._told.problem(found.start, _reason(error))
+            return
+        self._base = parser.base_iri or self._base
+        self._prefixes |= parser.prefixes
+        known = (f"PREFIX {name}: <{namespace}> " for name, namespace in self._prefixes.items())
+        self._head = "".join(known)
+
+    def _parse(self, said: str, graph: str) -> list[Quad]:
+        whole = f"{self._head}{graph} {{ {said}\n}}" if graph else f"{self._head}{said}\n"
+        return list(parse(whole, self._format, base_iri=self._base))
+
+    def _said(self, found: TurtleStatement) -> str:
+        said = self._text[found.start : found.end]
+        return said if said.endswith(".") or found.broken else f"{said} ."
+
+    def _batch(self, batch: Sequence[TurtleStatement]) -> Iterator[StatedTriple]:
+        pieces = [piece for found in batch for piece in found.pieces]
+        try:
+            quads = self._parse("\n".join(map(self._said, batch)), batch[0].graph)
+        except (SyntaxError, ValueError):
+            quads = []
+        if len(quads) == len(pieces):
+            yield from self._placed(quads, pieces)
+        else:
+            for found in batch:
+                yield from self._single(found)
+
+    def _single(self, found: TurtleStatement) -> Iterator[StatedTriple]:
+        if found.deep:
+            self._told.problem(found.start, _TOO_DEEP)
+            return
+        try:
+            quads = self._parse(self._said(found), found.graph)
+            if found.broken:
+                raise SyntaxError("The statement has no end, or brackets that don't match")
+        except (SyntaxError, ValueError) as error:
+            further = (getattr(error, "lineno", 0) or 1) - 1
+            self._told.problem(found.start, _reason(error), further)
+            return
+        if found.anonymous:
+            self._name(found, quads)
+        yield from self._placed(quads, self._shared_out(found, quads))
+
+    def _shared_out(self, found: TurtleStatement, quads: Sequence[Quad]) -> list[TriplePiece]:
+        """The piece that each of the quads is of; the whole statement where that can't be told."""
+        counts = [self._counted(piece, found.graph) for piece in found.pieces]
+        if sum(counts) == len(quads):
+            return [p for p, n in zip(found.pieces, counts, strict=True) for _ in range(n)]
+        return [TriplePiece(found.start, found.end, "", 0)] * len(quads)
+
+    def _counted(self, piece: TriplePiece, graph: str) -> int:
+        if piece.count or not piece.said:
+            return piece.count
+        try:
+            return len(self._parse(piece.said, graph))
+        except (SyntaxError, ValueError):
+            return 0
+
+    def _name(self, found: TurtleStatement, quads: Iterable[Quad]) -> None:
+        labels = set(_LABEL.findall(self._text, found.start, found.end))
+        labels = {label.rstrip(".") for label in labels}
+        nodes = dict.fromkeys(node for quad in quads for node in _blank_nodes(quad))
+        self._skolem.place((node for node in nodes if node not in labels), found.start)
+
+    def _placed(
+        self, quads: Iterable[Quad], pieces: Iterable[TriplePiece]
+    ) -> Iterator[StatedTriple]:
+        text = self._text
+        known: tuple[int, int] = (-1, -1)
+        span = known
+        for quad, piece in zip(quads, pieces, strict=True):
+            if (piece.start, piece.end) != known:
+                known = piece.start, piece.end
+                span = whole_lines(text, *known)
+            yield _stated(quad, *span, self._skolem)
+
+
+def _blank_nodes(term: Quad | Triple) -> Iterator[str]:
+    for part in term:
+        if isinstance(part, BlankNode):
+            yield part.value
+        elif isinstance(part, Triple):
+            yield from _blank_nodes(part)
+
+
+def whole_lines(text: str, start: int, end: int) -> tuple[int, int]:
+    """The lines that a stretch of the text stands in, without white space around them; the stretch
+    alone where these are long."""
+    low, high = max(start - _QUOTED_LINES, 0), end + _QUOTED_LINES
+    first = max(text.rfind("\n", low, start), text.rfind("\r", low, start)) + 1
+    ends = [at for at in (text.find("\n", end, high), text.find("\r", end, high)) if at >= 0]
+    last = min(ends, default=len(text) if high >= len(text) else -1)
+    if (not first and low) or last < 0 or last - first > max(_QUOTED_LINES, end - start + 80):
+        return start, end
+    while first < start and text[first].isspace():
+        first += 1
+    while last > end and text[last - 1].isspace():
+        last -= 1
+    return first, last
+
+
+# --- what is rendered -----------------------------------------------------------------------------
+
+
+def rendered(data: bytes, name: str, syntax: Syntax, base: str, problem: OnProblem) -> str:
+    """What a file of RDF/XML or JSON-LD states, as N-Quads, a line each. What follows an error is
+    left out, and told. ``IngestError`` where that is all of it."""
+    lines: list[str] = []
+    names: dict[str, BlankNode] = {}
+    try:
+        for quad in parse(data, syntax.format, base_iri=base or None):
+            lines.append(storable(f"{_relabelled(quad, names)} ."))
+    except (SyntaxError, ValueError) as error:
+        if not lines:
+            raise IngestError(
+                name, f"It can't be read as {syntax.name}: {_reason(error)}."
+            ) from None
+        problem(getattr(error, "lineno", 0) or 1, f"{_reason(error)}; what follows is left out")
+    return "\n".join(lines) + "\n"
+
+
+def _relabelled(quad: Quad, names: dict[str, BlankNode]) -> Quad:
+    """The quad with its blank nodes numbered as they come: parsers label them by chance."""
+    for node in _blank_nodes(quad):
+        names.setdefault(node, BlankNode(f"b{len(names)}"))
+    return Quad(*(_renamed(term, names) for term in quad))
+
+
+def _renamed(term: Any, names: dict[str, BlankNode]) -> Any:
+    if isinstance(term, Triple):
+        return Triple(*(_renamed(part, names) for part in term))
+    return names[term.value] if isinstance(term, BlankNode) else term

@@ -1,0 +1,59 @@
+"""``tgraph publish``: what the graph knows and its record, in a triple store of others."""
+
+from __future__ import annotations
+
+import click
+
+from tgraph.cli.options import common, settings_of
+from tgraph.cli.running import ResumableCommand, command, opened
+from tgraph.cli.terminal import many, print_json, say
+
+
+@command("publish", cls=ResumableCommand)
+@click.option("--to", metavar="URL", help="Where the store takes SPARQL updates.")
+@click.option("--query-url", metavar="URL", help="Where it takes queries, if not beside it.")
+@click.option("--user", metavar="NAME", help="Who writes there (password: publish.password).")
+@click.option(
+    "--classic/--terms",
+    default=None,
+    help="Without triple terms, or with them; by default as the store is able to.",
+)
+@click.option("--anew", is_flag=True, help="Delete what was published there first.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@click.option("-q", "--quiet", is_flag=True, help="No progress.")
+@common
+def publish(
+    to: str | None,
+    query_url: str | None,
+    user: str | None,
+    classic: bool | None,
+    anew: bool,
+    as_json: bool,
+    quiet: bool,
+) -> None:
+    """Bring a triple store up to date with the graph: knowledge, sources, sessions, the chain.
+
+    The store is any with the SPARQL 1.1 Protocol. How far it is stands in the store itself, so the
+    command goes on where it ended, or where it was interrupted; repeated it changes nothing. What
+    is the default graph here is <urn:graph:knowledge> there. After an erasure everything is deleted
+    there and published again. The password is TGRAPH_PUBLISH__PASSWORD or publish.password.
+
+    \b
+    Examples:
+      tgraph publish --to http://localhost:7878/update
+      tgraph publish --to http://localhost:8890/sparql-auth --user dba
+      tgraph publish --to http://localhost:7200/repositories/r/statements --json
+    """
+    from tgraph.cli.progress import show_progress
+    from tgraph.extensions.interchange.publishing import publish_collection
+
+    given = {"to": to, "query_url": query_url, "user": user}
+    with opened(settings_of(given)) as graph, show_progress(quiet) as (progress, _):
+        done = publish_collection(graph.opened, without_terms=classic, anew=anew, progress=progress)
+    if as_json:
+        print_json(done)
+        return
+    view = " in the classic view" if done.classic else ""
+    new = many(done.after - done.before, "entry", "entries")
+    anew_ = " Everything was published anew." if done.anew else ""
+    say(f"Published {new} of the chain to {done.endpoint}{view}: {done.quads:,} quads.{anew_}")

@@ -1,0 +1,199 @@
+"""``tgraph compare``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from tgraph.cli.options import common
+from tgraph.cli.running import command, common_option, find_root
+from tgraph.cli.terminal import many, one_line, print_json, print_lines, show, table
+from tgraph.errors import UsageError
+
+if TYPE_CHECKING:
+    from tgraph.extensions.lab.extraction_comparison import (
+        Agreement,
+        ComparedDocument,
+        ComparedItem,
+        ExtractionAgent,
+        ExtractionComparison,
+        FoundItem,
+    )
+
+_LIMIT = 10
+_PLACES = 2
+_LONGEST = 160
+
+
+@command("compare")
+@click.argument("first", metavar="COLLECTION")
+@click.argument("second", metavar="COLLECTION")
+@click.option(
+    "--document", metavar="DOC", default="", help="Only this document, with what differs in it."
+)
+@click.option(
+    "--limit",
+    type=click.IntRange(min=0),
+    metavar="N",
+    help=f"How many of a sort are listed.  [default: {_LIMIT}; all with --json]",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON object.")
+@common
+def compare(first: str, second: str, document: str, limit: int | None, as_json: bool) -> None:
+    """Compare two extractions of the same texts: two collections of a graph.
+
+    Index the same files into two collections, with another model, prompt, method or ontology, and
+    see what only one of them found, and where they differ in what both found. Documents are the
+    same where their bytes are. Nothing is recorded.
+
+    \b
+    Examples:
+      tgraph compare default with-a-model
+      tgraph compare default with-a-model --document fram.md
+      tgraph compare default with-a-model --json | jq .agreement
+    """
+    from tgraph.extensions.lab.extraction_comparison import compare_collections
+
+    if common_option("collection"):
+        raise UsageError("This command names its collections itself.", "Leave out -C.")
+    root = find_root()
+    assert root is not None
+    found = compare_collections(root, first, second, document=document)
+    if as_json:
+        print_json(_plain(found, limit))
+    else:
+        _print(found, _LIMIT if limit is None else limit, whole=bool(document))
+
+
+def _plain(found: ExtractionComparison, limit: int | None) -> dict[str, Any]:
+    """As for JSON, with no more items of a sort than the limit."""
+    plain = asdict(found)
+    for document in plain["documents"]:
+        for sort in ("entities", "facts", "claims"):
+            document[sort] = document[sort][:limit]
+    return plain
+
+
+def _print(found: ExtractionComparison, most: int, *, whole: bool) -> None:
+    print_lines(_head(found))
+    if not found.documents:
+        return
+    one, other = found.names
+    columns = "", one, other, f"only {one}", f"only {other}", "both", "Jaccard"
+    show(table(columns, [_row(*each) for each in found.agreement.items()]))
+    if whole:
+        print_lines(_details(found.documents[0], found.names, most))
+        return
+    click.echo()
+    columns = "Document", "Entities", "both", "Facts", "both", "Claims", "both"
+    show(table(columns, map(_of_document, found.documents[: most or None])))
+    if most and len(found.documents) > most:
+        click.echo(f"and {many(len(found.documents) - most, 'document')} more (--limit)")
+
+
+def _head(found: ExtractionComparison) -> Iterator[str]:
+    one, other = found.names
+    yield f"{many(len(found.documents), 'document')} in both {one} and {other}"
+    for name, only in zip(found.names, found.only, strict=True):
+        if only:
+            shown = ", ".join(map(one_line, only[:_LIMIT]))
+            more = f" and {len(only) - _LIMIT} more" if len(only) > _LIMIT else ""
+            yield f"Only in {name}: {shown}{more}"
+    for name, readings in zip(found.names, found.readings, strict=True):
+        if readings:
+            yield f"{name} was read by {'; '.join(map(_reading, readings))}"
+    yield ""
+
+
+def _reading(reading: ExtractionAgent) -> str:
+    prompts = f", prompts {', '.join(reading.prompts)}" if reading.prompts else ""
+    return f"{one_line(reading.agent)} ({many(reading.passages, 'passage')}{prompts})"
+
+
+def _row(kind: str, agreement: Agreement) -> Sequence[str]:
+    first, second, both = agreement.first, agreement.second, agreement.both
+    counts = (first, second, first - both, second - both, both)
+    names = {"pairs": "Linked pairs"}
+    return names.get(kind, kind.capitalize()), *(f"{n:,}" for n in counts), _share(agreement)
+
+
+def _share(agreement: Agreement) -> str:
+    return "" if agreement.jaccard is None else f"{agreement.jaccard:.2f}"
+
+
+def _of_document(document: ComparedDocument) -> Sequence[str]:
+    cells = [
+        cell
+        for kind in ("entities", "facts", "claims")
+        for each in [document.agreement[kind]]
+        for cell in (f"{each.first:,} | {each.second:,}", f"{each.both:,}")
+    ]
+    return one_line(document.paths[0]), *cells
+
+
+def _details(document: ComparedDocument, names: tuple[str, str], most: int) -> Iterator[str]:
+    for title, items in (
+        ("Entities", document.entities),
+        ("Facts", document.facts),
+        ("Claims", document.claims),
+    ):
+        one = [item for item in items if item.second is None]
+        other = [item for item in items if item.first is None]
+        differ = [item for item in items if item.differs]
+        for name, alone in zip(names, (one, other), strict=True):
+            if alone:
+                yield ""
+                yield f"{title} only in {name}: {len(alone):,}"
+                yield from _listed([_alone(item) for item in alone], most)
+        if differ:
+            yield ""
+            yield f"{title} in both that differ: {len(differ):,}"
+            yield from _listed([list(_both(item, names)) for item in differ], most)
+
+
+def _listed(items: Sequence[Sequence[str]], most: int) -> Iterator[str]:
+    for lines in items[:most]:
+        yield from lines
+    if len(items) > most:
+        yield f"  and {len(items) - most:,} more (--limit)"
+
+
+def _alone(item: ComparedItem) -> list[str]:
+    found = item.first or item.second
+    return [f"  {_name(item)}", *(_places(found) if found else ())]
+
+
+def _name(item: ComparedItem) -> str:
+    return one_line(item.label, _LONGEST) or item.item
+
+
+def _both(item: ComparedItem, names: tuple[str, str]) -> Iterator[str]:
+    yield f"  {_name(item)}"
+    assert item.first is not None
+    assert item.second is not None
+    for what in item.differs:
+        if what == "places":
+            for name, found in zip(names, (item.first, item.second), strict=True):
+                yield f"    {name}: {many(len(found.places), 'place')}"
+                yield from (f"  {line}" for line in _places(found))
+        else:
+            sides = (_said(getattr(found, what)) for found in (item.first, item.second))
+            yield f"    {what}: {' | '.join(sides)}"
+
+
+def _said(value: float | Sequence[str]) -> str:
+    if isinstance(value, float):
+        return f"{value:g}"
+    return one_line("; ".join(value), _LONGEST) or "nothing"
+
+
+def _places(found: FoundItem) -> Iterator[str]:
+    for place in found.places[:_PLACES]:
+        page = f"page {place.page}, " if place.page is not None else ""
+        quote = f": “{one_line(place.quote, _LONGEST)}”" if place.quote else ""
+        yield f"    {page}characters {place.start}–{place.end}{quote}"
+    if len(found.places) > _PLACES:
+        yield f"    and {many(len(found.places) - _PLACES, 'place')} more"

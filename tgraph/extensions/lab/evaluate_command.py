@@ -1,0 +1,144 @@
+"""``tgraph evaluate``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from tgraph.cli.options import chat_options, common, mode_option, settings_of
+from tgraph.cli.running import command, find_root, opened
+from tgraph.cli.terminal import json_text, print_json, say, show, table, write_result
+from tgraph.errors import NotAGraphError
+
+if TYPE_CHECKING:
+    from tgraph.engine.progress import OnProgress
+    from tgraph.extensions.lab.evaluation.assessments import Evaluation
+
+
+@command("evaluate")
+@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@mode_option("How to answer the questions that have no response yet; as in `ask`.", "graph")
+@click.option(
+    "--metrics",
+    multiple=True,
+    metavar="NAME",
+    help="Only these: overall, retriever, generator or single names, also with commas between"
+    " them (repeatable). What only others need is not asked.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@click.option("--markdown", is_flag=True, help="Print the report as Markdown.")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="A file for everything in RAGChecker's JSON; .md: for the report.",
+)
+@click.option("-q", "--quiet", is_flag=True, help="No progress.")
+@click.option("--concurrency", type=click.IntRange(min=1), metavar="N", help="Calls at a time.")
+@chat_options
+@common
+def evaluate(file: Path, **options: Any) -> None:
+    """Judge answers by RAGChecker's metrics, and the retrieval by gold passages or documents.
+
+    FILE is RAGChecker's JSON, or a list of questions (JSON, JSON Lines, TOML) with query and
+    gt_answer, gold_passages or gold_documents. Questions without a response are asked. A language
+    model takes answers apart into statements and checks them; without one both are approximated.
+    The result is recorded beside the sessions that it judges. Exit code 1: some could not be
+    judged.
+
+    \b
+    Examples:
+      tgraph evaluate questions.toml -m local -o judged.json
+      tgraph evaluate checking_inputs.json --model gpt-4.1-mini
+      tgraph evaluate judged.json --markdown
+      tgraph evaluate questions.toml --metrics retriever,faithfulness
+    """
+    _run(file, options)
+
+
+def _run(file: Path, options: dict[str, Any]) -> None:
+    """Evaluate and print; exit code 1 where a question could not be judged."""
+    mode, quiet = options.pop("mode"), options.pop("quiet")
+    as_json, markdown = options.pop("as_json"), options.pop("markdown")
+    output = options.pop("output")
+    metrics = [name.strip() for text in options.pop("metrics") for name in text.split(",")]
+    if as_json and markdown:
+        raise click.UsageError("Choose --json or --markdown.")
+    from tgraph.cli.progress import show_progress
+
+    with show_progress(quiet) as (progress, _):
+        evaluation = _evaluate(file, mode, metrics, settings_of(options), progress)
+    if output is not None:
+        _write(evaluation, output)
+    if as_json:
+        from tgraph.extensions.lab.evaluation.shape import evaluation_shape
+
+        print_json(evaluation_shape().plain(evaluation))
+    elif markdown:
+        click.echo(evaluation.to_markdown(), nl=False)
+    else:
+        _print(evaluation)
+    if evaluation.failed:
+        click.get_current_context().exit(1)
+
+
+def _evaluate(
+    file: Path, mode: str, metrics: list[str], settings: dict[str, Any], progress: OnProgress
+) -> Evaluation:
+    try:
+        find_root()
+    except NotAGraphError:
+        return _without_graph(file, metrics, settings, progress)
+    with opened(settings) as graph:
+        from tgraph.extensions.lab.evaluation.run import GraphEvaluation
+
+        return GraphEvaluation(graph.opened).run(file, mode, progress, metrics)
+
+
+def _without_graph(
+    file: Path, metrics: list[str], settings: dict[str, Any], progress: OnProgress
+) -> Evaluation:
+    """A file that brings its answers needs no graph; nothing is recorded then."""
+    import tempfile
+
+    from tgraph.engine.components import Components
+    from tgraph.extensions.lab.evaluation.files import read_items
+    from tgraph.extensions.lab.evaluation.metrics import chosen_metrics, need_answer
+    from tgraph.extensions.lab.evaluation.run import evaluation_run
+    from tgraph.settings import load_settings
+
+    with tempfile.TemporaryDirectory() as folder:
+        parts = Components(load_settings(None, settings), Path(folder))
+        try:
+            chosen = chosen_metrics(metrics)
+            items = read_items(file, answered=need_answer(chosen))
+            evaluation = evaluation_run(parts, progress, chosen).run(items, None)
+        finally:
+            parts.close()
+    say("There is no graph here, so the evaluation is not recorded.")
+    return evaluation
+
+
+def _write(evaluation: Evaluation, target: Path) -> None:
+    if target.suffix == ".md":
+        write_result(evaluation.to_markdown().encode(), target)
+    else:
+        write_result((json_text(evaluation.to_ragchecker()) + "\n").encode(), target)
+
+
+def _print(evaluation: Evaluation) -> None:
+    from tgraph.extensions.lab.evaluation.assessments import (
+        QUESTION_COLUMNS,
+        questions,
+        remarks,
+        rows,
+    )
+
+    for title, found in rows(evaluation):
+        show(table((title, "%", "meaning"), found))
+        click.echo()
+    show(table(QUESTION_COLUMNS, questions(evaluation)))
+    for remark in remarks(evaluation):
+        say(remark)

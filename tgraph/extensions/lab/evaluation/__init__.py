@@ -1,0 +1,1 @@
+"""Evaluation: answers judged against expected answers by RAGChecker's metrics."""

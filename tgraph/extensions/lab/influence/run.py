@@ -1,0 +1,431 @@
+"""Which of what was selected does an answer depend on? It is written again from less, and compared.
+
+Leave-one-out for small selections, ContextCite's sampled ablations with a sparse linear surrogate
+(Cohen-Wang and others, 2409.00729) for larger ones. A chat endpoint gives no probabilities of an
+answer that it did not write, so an outcome is which sentences of the answer are said again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from threading import Lock
+
+from tgraph.answer.support import LexicalJudge
+from tgraph.engine.ask.question_run import answer_of, on_record, usage_of
+from tgraph.engine.open_collection import OpenCollection
+from tgraph.engine.progress import OnProgress, Progress, silent
+from tgraph.engine.session_reader import SessionReader
+from tgraph.errors import EndpointError, ModelError, UsageError
+from tgraph.explain.integrity.erasures import check_whole
+from tgraph.explain.trace.values import Trace, TraceQuotation
+from tgraph.extensions.lab.influence import REPEATS, SAMPLES
+from tgraph.extensions.lab.influence.ablations import (
+    FEWEST_SAMPLES,
+    KEPT,
+    SEED,
+    AblatedRun,
+    Ablation,
+    Plan,
+    asks,
+    calls_of,
+    halves,
+    plan,
+    without_top,
+)
+from tgraph.extensions.lab.influence.attribution import (
+    ClaimOverlap,
+    Guesses,
+    Noise,
+    StillSaid,
+    Weights,
+    differing,
+    left_out,
+    noise_of,
+    sampled,
+)
+from tgraph.extensions.lab.influence.regeneration import Regenerator, SelectionReplay, Written
+from tgraph.extensions.lab.influence.result import Findings, bits, cited_by, made
+from tgraph.extensions.lab.influence.values import Influence, InfluenceEstimate
+from tgraph.model import Evidence
+from tgraph.models.base import ChatModel
+from tgraph.models.concurrency import nothing, together
+from tgraph.record.assessments import InfluenceRecord
+from tgraph.retrieve.modes.bypass import BYPASS
+
+STAGE = "Ablating"
+UNUSABLE = "ablation whose reply can't be used"
+
+
+def resting_on(trace: Trace, written: Written) -> list[frozenset[int]]:
+    """For each sentence the places in the selection of what rests on characters that it cites."""
+    chosen = written.selection.selected
+    return [
+        frozenset(
+            number
+            for number, selected in enumerate(chosen)
+            if any(_overlap(own, c) for own in selected.candidate.evidence for c in each.citations)
+        )
+        for each in trace.sentences
+    ]
+
+
+def _overlap(one: Evidence, other: TraceQuotation) -> bool:
+    same = one.document == other.document and one.page == other.page
+    return same and one.start < other.end and other.start < one.end
+
+
+def check(trace: Trace) -> None:
+    """``UsageError`` where there is no answer, or nothing that it could depend on."""
+    if not trace.selected and trace.mode == BYPASS.name:
+        raise UsageError(
+            f"The language model answered alone ({trace.mode}): nothing was selected for the"
+            " answer.",
+            "Measure a session of another mode.",
+        )
+    if not trace.sentences:
+        why = "found no evidence" if trace.status == "no-evidence" else f"is {trace.status}"
+        raise UsageError(
+            f"The session {why}: there is no answer to measure.", "Name one that has an answer."
+        )
+
+
+def check_same(trace: Trace, written: Written) -> None:
+    """``UsageError`` where the selection is not the recorded one."""
+    now = [selected.item.iri for selected in written.selection.selected]
+    if now != [item.item for item in trace.selected]:
+        raise UsageError(
+            "The knowledge has changed since, and the selection can't be had as it was.",
+            "Ask the question again, and measure that session.",
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class InfluenceAnalysis:
+    """An analysis that could be made: who writes, what would be run, and by which model;
+    ``concurrency`` runs at a time, ``cancel`` ends those under way."""
+
+    trace: Trace
+    regenerator: Regenerator
+    plan: Plan
+    model: str | None = None
+    concurrency: int = 1
+    cancel: Callable[[], None] = nothing
+    samples: int = SAMPLES
+    notes: tuple[str, ...] = ()
+
+    def told(self) -> str:
+        """What it will cost, in a sentence; empty where it costs nothing."""
+        cost = self.estimate()
+        if cost.model is None:
+            return ""
+        known = f" ({cost.known:,} of them had before)" if cost.known else ""
+        return (
+            f"Calls of {cost.model}: {cost.calls:,}{known}, about {cost.input_tokens:,} tokens in,"
+            f" {cost.output_tokens:,} out; at most {cost.later:,} more follow from what these show."
+        )
+
+    def estimate(self) -> InfluenceEstimate:
+        """The cost."""
+        from tgraph.engine.index.cost_estimate import cost_of
+        from tgraph.models.tokens import count_tokens, encoding_for
+
+        sizes, known = self._sizes()
+        reply = count_tokens(self.trace.answer, encoding_for(self.model)) if self.model else 0
+        tokens_in, tokens_out = sum(sizes), len(sizes) * reply
+        return InfluenceEstimate(
+            session=self.trace.explain_id,
+            items=len(self.trace.selected),
+            sentences=len(self.trace.sentences),
+            method=self.plan.method,
+            model=self.model,
+            runs=len(self.plan.runs),
+            calls=len(sizes) + known,
+            known=known,
+            later=self.plan.later if self.model else 0,
+            input_tokens=tokens_in,
+            output_tokens=tokens_out,
+            cost=cost_of(self.model, tokens_in, tokens_out),
+        )
+
+    def _sizes(self) -> tuple[list[int], int]:
+        """The tokens of each prompt that is not known yet, and how many are."""
+        if self.model is None:
+            return [], 0
+        from tgraph.models.tokens import count_tokens, encoding_for
+
+        encoding = encoding_for(self.model)
+        sizes, known = [], 0
+        for run in self.plan.runs:
+            request = self.regenerator.request(run)
+            if request is None:
+                continue
+            if self.regenerator.is_known(run, request):
+                known += 1
+            else:
+                sizes.append(sum(count_tokens(m["content"], encoding) for m in request.messages))
+        return sizes, known
+
+
+class InfluenceRun:
+    """One analysis under way."""
+
+    def __init__(
+        self, analysis: InfluenceAnalysis, record: InfluenceRecord, progress: OnProgress
+    ) -> None:
+        self._analysis = analysis
+        self._plan = analysis.plan
+        self._trace = trace = analysis.trace
+        self._regenerator = analysis.regenerator
+        self._record = record
+        self._progress = progress
+        self._notes = [*analysis.notes, *analysis.plan.notes]
+        self._cited = cited_by(trace)
+        self._whole = frozenset(range(len(trace.selected)))
+        self._again = ClaimOverlap([sentence.text for sentence in trace.sentences])
+        self._outcomes: dict[AblatedRun, StillSaid | None] = {}
+        self._ablations: list[Ablation] = []
+        self._lock = Lock()
+
+    def run(self, explain_collection: str) -> Influence:
+        """The weights, on record. ``EndpointError`` where the model is gone; what it said until
+        then is kept, and the next analysis does not ask for it again."""
+        record = self._record
+        answer = answer_of(self._trace)
+        with on_record(record, "analysis"):
+            record.start(
+                answer,
+                self._regenerator.agent,
+                LexicalJudge.agent,
+                {"repeats": len(self._plan.of("none")), "measure": self._again.measure},
+                explain_collection,
+            )
+            found = self._measured()
+            self._put_on_record(found, answer)
+        return found
+
+    def _parameters(self) -> dict[str, str | int | float]:
+        plan = self._plan
+        found: dict[str, str | int | float] = {"method": plan.method}
+        if plan.method == "sampled":
+            found |= {"samples": len(plan.of("sampled")), "kept": KEPT, "seed": SEED}
+        return found
+
+    def _measured(self) -> Influence:
+        self._do(self._plan.of("none"))
+        noise = noise_of(self._plan, self._outcomes)
+        if noise is None:
+            raise ModelError(
+                "No reply to the whole selection could be used.",
+                "Try again, or use a larger model.",
+            )
+        if self._plan.method == "leave-one-out":
+            noise = noise if noise.chance else replace(noise, differing=self._differing())
+            if noise.chance:
+                self._take_samples()
+        self._do(self._plan.ablations)
+        weights = self._weigh(noise)
+        ranked = sorted(
+            (n for n in self._whole if weights.influential(n)),
+            key=lambda n: (-(weights.whole(n) or 0.0), n),
+        )
+        if self._room(0):
+            self._do(without_top(ranked, self._whole))
+        findings = Findings(
+            self._trace, self._plan.method, noise, weights, self._ablations, self._outcomes,
+            self._cited,
+        )  # fmt: skip
+        lost = sum(said is None for said in self._outcomes.values())
+        return made(
+            findings,
+            writer=self._regenerator.agent.name,
+            measure=self._again.measure,
+            analysis=self._record.analysis,
+            usage=usage_of(self._record),
+            dropped={UNUSABLE: lost} if lost else {},
+            notes=tuple(self._notes),
+        )
+
+    def _weigh(self, noise: Noise) -> Weights:
+        if self._plan.method == "leave-one-out":
+            return left_out(self._plan, self._outcomes, noise)
+        scores = [item.score for item in self._trace.selected]
+        guesses = Guesses.of(frozenset().union(*self._cited), scores)
+        return sampled(self._plan, self._outcomes, noise, guesses)
+
+    def _differing(self) -> float:
+        """The share of sentences that a run without an item says and an equal one does not, or the
+        reverse; asked of those that lost something."""
+        if self._regenerator.is_sure:
+            return 0.0
+        one = self._plan.of("one")
+        self._do(one)
+        lost = [a for a in one if asks(a.run) and not all(self._outcomes[a.run] or (True,))]
+        if not self._room(len(lost) + calls_of(self._rest)):
+            self._notes.append("The budget left no call to see whether answers differ anyway.")
+            return 0.0
+        again = [Ablation("one", replace(a.run, repeat=1), a.subject) for a in lost]
+        self._do(again)
+        pairs = [
+            (first, second)
+            for a, b in zip(lost, again, strict=True)
+            if (first := self._outcomes[a.run]) and (second := self._outcomes[b.run])
+        ]
+        return differing(pairs)
+
+    def _take_samples(self) -> None:
+        """Leaving one out tells little where answers differ anyway: random halves average over
+        many runs."""
+        rest = calls_of(self._rest)
+        count = (
+            self._analysis.samples
+            if self._room(self._analysis.samples + rest)
+            else self._left - rest
+        )
+        if count < FEWEST_SAMPLES:
+            self._notes.append("The budget left too few calls to tell the weights from noise well.")
+            return
+        self._plan = self._plan.with_samples(halves(sorted(self._whole), count))
+
+    @property
+    def _rest(self) -> list[Ablation]:
+        """What the plan has beside leaving one out, and has not been made."""
+        planned = self._plan.ablations
+        return [a for a in planned if a.kind != "one" and a.run not in self._outcomes]
+
+    @property
+    def _left(self) -> int:
+        """The calls that the budget still allows, two for the end kept back."""
+        assert self._plan.budget is not None
+        return self._plan.budget - sum(map(asks, self._outcomes)) - 2
+
+    def _room(self, calls: int) -> bool:
+        return self._plan.budget is None or calls <= self._left
+
+    def _do(self, ablations: Sequence[Ablation]) -> None:
+        """Make the runs that were not made yet, several at a time."""
+        self._ablations += [a for a in ablations if a not in self._ablations]
+        runs = [run for run in dict.fromkeys(a.run for a in ablations) if run not in self._outcomes]
+        self._regenerator.prepare(runs)
+        done = len(self._outcomes)
+        total = max(done + len(runs), len(self._plan.runs))
+        self._progress(Progress(STAGE, done, total, self._record.usage))
+        most, cancel = self._analysis.concurrency, self._analysis.cancel
+        together(runs, lambda run: self._one(run, total), most, cancel)
+
+    def _one(self, run: AblatedRun, total: int) -> None:
+        record = self._record
+        known = (*self._plan.ablations, *self._ablations)
+        kinds = sorted({a.kind for a in known if a.run == run})
+        mask = bits([n in run.kept for n in range(len(self._whole))])
+        ablation = record.ablation(kinds, mask, run.repeat)
+        said: StillSaid | None = None
+        try:
+            texts = self._regenerator.write(run, lambda call: record.call(call, ablation))
+            with self._lock:
+                said = self._again.of(texts)
+        except EndpointError:
+            raise
+        except ModelError:
+            said = None
+        finally:
+            record.ablated(ablation, None if said is None else bits(said))
+        with self._lock:
+            self._outcomes[run] = said
+            self._progress(Progress(STAGE, len(self._outcomes), total, record.usage))
+
+    def _put_on_record(self, found: Influence, answer: str) -> None:
+        record = self._record
+        record.parameters(self._parameters())
+        for item in found.items:
+            if item.weight is not None:
+                above = item.influential
+                record.influence(item.selection, answer, item.weight, item.floor, above=above)
+        for sentence in found.sentences:
+            for one in sentence.depends_on:
+                record.influence(
+                    one.selection, sentence.sentence, one.weight, sentence.floor, above=True
+                )
+        measures = {
+            "necessity": found.cited_set.necessity,
+            "sufficiency": found.cited_set.sufficiency,
+            "parametric-share": found.parametric,
+            "noise-floor": min(found.noise_floor, 1.0),
+        }
+        known = {name: value for name, value in measures.items() if value is not None}
+        record.result(known, found.fit.lds if found.fit else None, found.dropped)
+        record.finish("completed")
+
+
+def analyse_influence(
+    opened: OpenCollection,
+    session: str,
+    *,
+    budget: int | None = None,
+    repeats: int = REPEATS,
+    samples: int = SAMPLES,
+    progress: OnProgress = silent,
+) -> Influence:
+    """Write the answer of a session again without parts of its selection, on record; arguments and
+    errors are those of ``tgraph.extensions.lab.measure_influence``."""
+    analysis = prepare_analysis(opened, session, budget=budget, repeats=repeats, samples=samples)
+    if told := analysis.told():
+        opened.message(told)
+    run = InfluenceRun(analysis, opened.record(InfluenceRecord), progress)
+    return run.run(opened.settings.explain_collection)
+
+
+def prepare_analysis(
+    opened: OpenCollection,
+    session: str,
+    *,
+    budget: int | None = None,
+    repeats: int = REPEATS,
+    samples: int = SAMPLES,
+) -> InfluenceAnalysis:
+    """Return the analysis of a session on record; nothing is called or recorded."""
+    sessions = SessionReader(opened)
+    summary, trace = sessions.find(session), sessions.trace(session)
+    check_whole(opened.read(), summary.bundle, summary.explain_id, "measured")
+    check(trace)
+    recollection = SelectionReplay.of(opened, summary)
+    if repeats < 1:
+        raise UsageError("At least one run with nothing removed is needed.", "Raise `repeats`.")
+    chat = _chat(recollection)
+    written = recollection.recollect()
+    check_same(trace, written)
+    notes = [*written.notes]
+    concurrency, cancel = 1, nothing
+    if chat is not None:
+        parts = recollection.parts
+        concurrency, cancel = int(parts.many["concurrency"]), parts.cancel
+        if chat.agent.iri != (then := recollection.session.chat or chat.agent).iri:
+            notes.append(f"{then.name} wrote the answer, {chat.agent.name} writes it again.")
+    made = plan(
+        len(trace.selected),
+        cited_by(trace),
+        resting_on(trace, written),
+        repeats=repeats,
+        samples=samples,
+        budget=budget if chat is not None else None,
+        is_sure=chat is None,
+    )
+    model = chat.agent.name if chat is not None else None
+    regenerator = Regenerator(written, chat, opened.folder.cache / "replies")
+    return InfluenceAnalysis(
+        trace, regenerator, made, model, concurrency, cancel, samples, tuple(notes)
+    )
+
+
+def _chat(recollection: SelectionReplay) -> ChatModel | None:
+    """Who wrote the answer: the model as it is set now, None for the embedded default."""
+    then = recollection.session.chat
+    if then is None:
+        return None
+    chat = recollection.parts.chat
+    if chat is None:
+        raise UsageError(
+            f"The answer was written by {then.name}, and no language model is set.",
+            "Set `chat.base_url` or OPENAI_API_KEY.",
+        )
+    return chat

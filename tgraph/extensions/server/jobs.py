@@ -1,0 +1,250 @@
+"""Index jobs: kept in the graph's folder, done one after the other by a process of their own.
+
+``jobs/ID/job.json`` says what a job is and how far it has come, ``jobs/ID/files/`` holds what was
+uploaded until it has been indexed (the librarian keeps the bytes from then on). A job outlives the
+server: whichever process of it holds ``jobs/runner.lock`` does what is queued, and begins again
+what was running when the one before died; an index run continues from what it had.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import AsyncIterator
+from contextlib import suppress
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+from uuid import UUID, uuid4
+
+from tgraph.errors import UnknownNameError, UsageError
+from tgraph.store.files import FileLock, make_folder, read_json, write_json
+
+if TYPE_CHECKING:
+    from tgraph.extensions.server.service import Service
+
+log = logging.getLogger("tgraph.extensions.server")
+
+Status = Literal["receiving", "queued", "running", "done", "failed", "cancelled"]
+ENDED: tuple[Status, ...] = ("done", "failed", "cancelled")
+_POLL = 0.3
+_AGAIN = 3.0
+"""Seconds that a process has to end before it is interrupted once more."""
+KEPT = 200
+"""Ended jobs that are remembered."""
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """An index job. ``stage``, ``done`` and ``total`` are its progress; ``report`` is what
+    ``tgraph index --json`` would print, ``error`` why it failed."""
+
+    id: str
+    collection: str
+    person: str | None
+    status: Status
+    created: str
+    files: tuple[str, ...] = ()
+    reinstate: bool = False
+    started: str = ""
+    ended: str = ""
+    stage: str = ""
+    done: int = 0
+    total: int = 0
+    report: dict[str, Any] | None = None
+    error: str = ""
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="milliseconds")
+
+
+class Jobs:
+    """The jobs of a graph's folder."""
+
+    def __init__(self, root: Path, settings: dict[str, Any] | None = None) -> None:
+        self._root = root
+        self._folder = root / "jobs"
+        self._settings = settings or {}
+        self._worker: subprocess.Popen[bytes] | None = None
+
+    # --- what there is ---
+
+    def new(self, collection: str, person: str | None, *, reinstate: bool) -> Job:
+        """A job that waits for its files."""
+        job = Job(str(uuid4()), collection, person, "receiving", _now(), reinstate=reinstate)
+        make_folder(self.files(job), private=True)
+        return self._write(job)
+
+    def queue(self, job: Job, files: tuple[str, ...]) -> Job:
+        """Its files are there: it may be done."""
+        return self._write(replace(job, files=files, status="queued"))
+
+    def forget(self, job: Job) -> None:
+        """As if it had not been."""
+        shutil.rmtree(self._folder / job.id, ignore_errors=True)
+
+    def files(self, job: Job) -> Path:
+        """Where its files are."""
+        return self._folder / job.id / "files"
+
+    def of(self, collection: str) -> list[Job]:
+        """The jobs of a collection, the newest first."""
+        found = [job for job in self._all() if job.collection == collection]
+        return sorted(found, key=lambda job: (job.created, job.id), reverse=True)
+
+    def find(self, collection: str, name: str) -> Job:
+        """The job. ``UnknownNameError`` where the collection has none of that id."""
+        with suppress(ValueError):
+            job = self._read(str(UUID(name)))
+            if job is not None and job.collection == collection:
+                return job
+        raise UnknownNameError(f"There is no job {name!r}.", "The list of jobs has their ids.")
+
+    def cancel(self, job: Job) -> Job:
+        """End it, whichever process runs it. ``UsageError`` where it has ended."""
+        if job.status in ENDED:
+            raise UsageError(f"The job has ended already ({job.status}).")
+        (self._folder / job.id / "cancel").touch()
+        return self._end(job, "cancelled") if job.status != "running" else job
+
+    async def follow(self, job: Job, service: Service) -> AsyncIterator[Job]:
+        """Its states as they change, the last one included."""
+        shown = None
+        while not service.stopping.is_set():
+            state = await asyncio.to_thread(self._read, job.id)
+            if state is None:
+                return
+            if state != shown:
+                yield state
+                shown = state
+            if state.status in ENDED:
+                return
+            await asyncio.sleep(_POLL)
+
+    def _all(self) -> list[Job]:
+        if not self._folder.is_dir():
+            return []
+        found = (self._read(each.name) for each in self._folder.iterdir() if each.is_dir())
+        return [job for job in found if job is not None]
+
+    def _read(self, name: str) -> Job | None:
+        values = read_json(self._folder / name / "job.json")
+        if values is None:
+            return None
+        with suppress(TypeError):
+            return Job(**{**values, "files": tuple(values.get("files", ()))})
+        return None
+
+    def _write(self, job: Job) -> Job:
+        write_json(self._folder / job.id / "job.json", asdict(job))
+        return job
+
+    def _end(self, job: Job, status: Status, **more: Any) -> Job:
+        ended = self._write(replace(job, status=status, ended=_now(), **more))
+        shutil.rmtree(self.files(job), ignore_errors=True)
+        return ended
+
+    # --- doing them ---
+
+    async def run(self, service: Service) -> None:
+        """Do what is queued as long as the server lives, if no other process of it does."""
+        make_folder(self._folder, private=True)
+        lock = None
+        try:
+            while not service.stopping.is_set():
+                lock = lock or FileLock.try_acquire(self._folder / "runner.lock")
+                job = self._next() if lock else None
+                if job is None:
+                    await asyncio.sleep(_POLL)
+                    continue
+                await self._do(job, service)
+        finally:
+            if lock is not None:
+                lock.release()
+
+    def _next(self) -> Job | None:
+        """The oldest that waits, or was running when its runner died."""
+        self._forget_old()
+        waiting = [job for job in self._all() if job.status in ("queued", "running")]
+        return min(waiting, key=lambda job: (job.created, job.id), default=None)
+
+    def _forget_old(self) -> None:
+        ended = [job for job in self._all() if job.status in ENDED]
+        for job in sorted(ended, key=lambda job: job.ended)[:-KEPT]:
+            self.forget(job)
+
+    async def _do(self, job: Job, service: Service) -> None:
+        job = self._write(replace(job, status="running", started=job.started or _now()))
+        try:
+            await self._work(job)
+        except asyncio.CancelledError:  # the server stops: the job goes on when it is back
+            raise
+        except Exception as error:
+            log.exception("The job %s failed", job.id)
+            self._end(job, "failed", error=f"{type(error).__name__}: {error}")
+
+    async def _work(self, job: Job) -> None:
+        process = await asyncio.create_subprocess_exec(
+            sys.executable,
+            "-P",
+            "-m",
+            "tgraph.extensions.server.index_worker",
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            cwd=self.files(job),
+            start_new_session=True,
+            limit=1 << 26,
+        )
+        assert process.stdin is not None
+        assert process.stdout is not None
+        order = {
+            "root": str(self._root.absolute()),
+            "collection": job.collection,
+            "files": job.files,
+            "reinstate": job.reinstate,
+            "settings": {**self._settings, **({"person": job.person} if job.person else {})},
+        }
+        process.stdin.write(json.dumps(order).encode() + b"\n")
+        cancelling = asyncio.create_task(self._cancel_when_told(job, process))
+        try:
+            await process.stdin.drain()
+            told: dict[str, Any] = {}
+            async for line in process.stdout:
+                told = json.loads(line)
+                if "stage" in told:
+                    job = self._write(replace(job, **told))
+            await process.wait()
+            self._finish(job, told)
+        finally:
+            cancelling.cancel()
+            if process.returncode is None:
+                process.stdin.close()  # it sees that, and ends
+                await asyncio.shield(process.wait())
+
+    def _finish(self, job: Job, told: dict[str, Any]) -> None:
+        if (self._folder / job.id / "cancel").exists() and "report" not in told:
+            self._end(job, "cancelled")
+        elif "report" in told:
+            failed = told["report"].get("failed")
+            nothing = not told["report"].get("indexed") and not told["report"].get("unchanged")
+            status: Status = "failed" if failed and nothing else "done"
+            error = "; ".join(each["reason"] for each in failed or ())
+            self._end(job, status, report=told["report"], error=error)
+        else:
+            self._end(job, "failed", error=told.get("error", "The process that indexed died."))
+
+    async def _cancel_when_told(self, job: Job, process: asyncio.subprocess.Process) -> None:
+        while not (self._folder / job.id / "cancel").exists():
+            await asyncio.sleep(_POLL)
+        while process.returncode is None:  # a library may swallow an interrupt in a callback
+            with suppress(ProcessLookupError):
+                os.kill(process.pid, signal.SIGINT)
+            await asyncio.sleep(_AGAIN)

@@ -1,0 +1,347 @@
+"""The OpenAI API: ``/v1/models`` and ``/v1/chat/completions``, so that its clients can be pointed
+at a graph. A mode is a model; the sentences' citations are annotations of the message.
+
+Below ``/cited`` the same, with numbered links in the text for clients that show no annotations.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncIterator, Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, Literal
+from urllib.parse import urlencode
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response, StreamingResponse
+from starlette.routing import Route
+
+from tgraph.engine.ask.question_run import SentenceMessage
+from tgraph.engine.graph import KnowledgeGraph
+from tgraph.errors import TgraphError, UnknownNameError, UsageError
+from tgraph.extensions.server.events import alive, event
+from tgraph.extensions.server.operations import json_body
+from tgraph.extensions.server.problems import problem_of
+from tgraph.extensions.server.service import Message, Service
+from tgraph.extensions.server.sign_in import access_of
+from tgraph.model import Answer, Citation, GraphRagResponse, Sentence, Turn, Usage
+from tgraph.retrieve.modes.registry import AUTO, MODES
+from tgraph.store.folder import GraphFolder
+from tgraph.vocabulary import document_iri, session_iri
+
+_NAME = "tgraph-"
+_MOST = 1_000_000
+"""Characters of a conversation."""
+
+
+class _ContentPart(BaseModel):
+    model_config = ConfigDict(extra="ignore")
+
+    type: str
+    text: str = ""
+
+
+class _ChatMessage(BaseModel):
+    model_config = ConfigDict(extra="ignore")
+
+    role: Literal["system", "developer", "user", "assistant", "tool", "function"]
+    content: str | list[_ContentPart] | None = None
+
+    @property
+    def text(self) -> str:
+        if isinstance(self.content, list):
+            return "\n".join(part.text for part in self.content if part.type == "text")
+        return self.content or ""
+
+
+class _StreamOptions(BaseModel):
+    model_config = ConfigDict(extra="ignore")
+
+    include_usage: bool = False
+
+
+class _Completion(BaseModel):
+    """What of a request counts; what else clients send, such as a temperature, has no meaning for
+    an answer that is made of quotes, or is set where the server is."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    model: str = Field(max_length=300)
+    messages: list[_ChatMessage] = Field(min_length=1, max_length=1_000)
+    stream: bool = False
+    stream_options: _StreamOptions | None = None
+    n: int | None = None
+    tools: list[Any] | None = None
+    response_format: dict[str, Any] | None = None
+
+    def asked(self) -> tuple[str, tuple[Turn, ...]]:
+        """The question, and the turns before it. ``UsageError`` where there is none."""
+        if sum(len(each.text) for each in self.messages) > _MOST:
+            raise UsageError(f"The conversation has more than {_MOST:,} characters.")
+        if self.n not in (None, 1):
+            raise UsageError("There is one answer to a question: n has to be 1.")
+        if self.tools:
+            raise UsageError("These models call no tools.", "tgraph serves tools by MCP.")
+        if (self.response_format or {}).get("type", "text") != "text":
+            raise UsageError("The answer is a text: response_format can't be another.")
+        said = [each for each in self.messages if each.role in ("user", "assistant")]
+        if not said or said[-1].role != "user" or not said[-1].text.strip():
+            raise UsageError("The last message has to be the user's question.")
+        return said[-1].text, tuple(_turns(said[:-1]))
+
+
+def _turns(said: Sequence[_ChatMessage]) -> list[Turn]:
+    """Each question with what was said to it."""
+    turns: list[Turn] = []
+    question = ""
+    for each in said:
+        if each.role == "user":
+            question = f"{question}\n{each.text}".strip()
+        elif question:
+            turns.append(Turn(question, each.text))
+            question = ""
+    return turns
+
+
+@dataclass
+class _CompletionReply:
+    """A reply as far as it is written: its text, and where in it is proven by what."""
+
+    request: Request
+    collection: str
+    model: str
+    cited: bool
+    created: int = field(default_factory=lambda: int(time.time()))
+    text: str = ""
+    annotations: list[dict[str, Any]] = field(default_factory=list)
+    session: str = ""
+    _links: dict[str, int] = field(default_factory=dict)
+
+    def add(self, message: GraphRagResponse) -> str:
+        """What a message adds to the text."""
+        if message.explain_id and not self.session:
+            self.session = message.explain_id
+        if message.message_type != "chunk" or not message.response:
+            return ""
+        sentence = message.sentence if isinstance(message, SentenceMessage) else None
+        added = message.response
+        if sentence is not None:
+            self._annotate(sentence, added)
+            added += self._marks(sentence) if self.cited else ""
+        self.text += added
+        return added
+
+    def _annotate(self, sentence: Sentence, added: str) -> None:
+        start = len(self.text) + len(added) - len(added.lstrip())
+        for citation in sentence.citations:
+            told = {
+                "start_index": start,
+                "end_index": len(self.text) + len(added),
+                "title": _title(citation),
+                "url": self._url(citation),
+            }
+            self.annotations.append({"type": "url_citation", "url_citation": told})
+
+    def _marks(self, sentence: Sentence) -> str:
+        """A numbered link for each place that the sentence rests on."""
+        marks = []
+        for url in dict.fromkeys(map(self._url, sentence.citations)):
+            number = self._links.setdefault(url, len(self._links) + 1)
+            marks.append(f" [[{number}]]({url})")
+        return "".join(marks)
+
+    def _url(self, citation: Citation) -> str:
+        return str(self.request.base_url).rstrip("/") + quote_path(self.collection, citation)
+
+    def body(self, kind: str, choice: dict[str, Any], usage: Usage | None) -> dict[str, Any]:
+        """A reply or a chunk of it."""
+        told: dict[str, Any] = {
+            "id": f"chatcmpl-{self.session.removeprefix(session_iri(''))}",
+            "object": kind,
+            "created": self.created,
+            "model": self.model,
+            "choices": [{"index": 0, "logprobs": None, **choice}],
+            "explain_id": self.session,
+        }
+        return told if usage is None else {**told, "usage": _usage(usage)}
+
+
+def quote_path(collection: str, citation: Citation) -> str:
+    """Where the quote is shown in its page."""
+    digest = citation.document.removeprefix(document_iri(""))
+    place = {"start": citation.start, "end": citation.end}
+    page = {"page": citation.page} if citation.page is not None else {}
+    return f"/workbench/{collection}/documents/{digest}?{urlencode({**page, **place})}#quote"
+
+
+def _title(citation: Citation) -> str:
+    page = f", page {citation.page}" if citation.page is not None else ""
+    return f"{citation.title}{page}: “{citation.quote}”"
+
+
+def _usage(usage: Usage) -> dict[str, int]:
+    tokens = (usage.input_tokens, usage.output_tokens)
+    return {
+        "prompt_tokens": tokens[0],
+        "completion_tokens": tokens[1],
+        "total_tokens": sum(tokens),
+    }
+
+
+def openai_routes(service: Service) -> list[Route]:
+    """The routes, with plain texts below ``/v1`` and with links in them below ``/cited/v1``."""
+    routes = []
+    for base, cited in (("", False), ("/cited", True)):
+        completions = _told(partial(_completions, service, cited))
+        models, model = _told(partial(_models, service)), _told(partial(_model, service))
+        routes += [
+            Route(f"{base}/v1/models", models),
+            Route(f"{base}/v1/models/{{model}}", model),
+            Route(f"{base}/v1/chat/completions", completions, methods=["POST"]),
+        ]
+    return routes
+
+
+def _told(answer: Callable[[Request], Any]) -> Callable[[Request], Any]:
+    """An endpoint whose errors are told as the OpenAI API tells them."""
+
+    async def answered(request: Request) -> Response:
+        try:
+            response: Response = await answer(request)
+        except TgraphError as error:
+            told = problem_of(error)
+            return JSONResponse({"error": _error(told)}, int(told["status"]))
+        return response
+
+    return answered
+
+
+def _error(told: dict[str, Any]) -> dict[str, Any]:
+    message = f"{told['detail']} {told.get('remedy', '')}".strip()
+    kind = "invalid_request_error" if told["status"] < 500 else "server_error"
+    code = str(told["type"]).rpartition(":")[2]
+    return {"message": message, "type": kind, "param": None, "code": code}
+
+
+# --- models ---
+
+
+async def _models(service: Service, request: Request) -> Response:
+    access = access_of(request)
+    access.check("ask")
+    names = await service.call(lambda: list(GraphFolder(service.root).collections()))
+    mine = [name for name in names if access.admits(name)]
+    return JSONResponse({"object": "list", "data": list(map(_card, _names(service, mine)))})
+
+
+async def _model(service: Service, request: Request) -> Response:
+    access = access_of(request)
+    access.check("ask")
+    name = str(request.path_params["model"])
+    _, collection = _parsed(service, name)
+    access.check("ask", collection)
+    return JSONResponse(_card(name))
+
+
+def _names(service: Service, collections: Sequence[str]) -> list[str]:
+    default = service.default_collection
+    return [
+        f"{_NAME}{mode}" + ("" if collection == default else f"@{collection}")
+        for collection in sorted(collections, key=lambda name: (name != default, name))
+        for mode in (AUTO, *MODES)
+    ]
+
+
+def _card(name: str) -> dict[str, Any]:
+    return {"id": name, "object": "model", "created": 0, "owned_by": "tgraph"}
+
+
+def _parsed(service: Service, name: str) -> tuple[str, str]:
+    """The mode and the collection of a model's name. ``UnknownNameError`` for another."""
+    mode, _, collection = name.removeprefix(_NAME).partition("@")
+    if not name.startswith(_NAME) or mode not in (AUTO, *MODES):
+        raise UnknownNameError(
+            f"There is no model {name!r}.", f"There are {_NAME}{AUTO} and others: see /v1/models."
+        )
+    return mode, collection or service.default_collection
+
+
+# --- completions ---
+
+
+async def _completions(service: Service, cited: bool, request: Request) -> Response:
+    access = access_of(request)
+    access.check("ask")
+    try:
+        asked = _Completion.model_validate(await json_body(request, service))
+    except ValidationError as error:
+        said = "; ".join(f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors()[:5])
+        raise UsageError(f"The request is wrong: {said}.") from None
+    mode, collection = _parsed(service, asked.model)
+    access.check("ask", collection)
+    question, history = asked.asked()
+    reply = _CompletionReply(request, collection, asked.model, cited)
+
+    def begin(graph: KnowledgeGraph) -> Any:
+        return graph.stream(question, mode, history=history)
+
+    messages = service.stream(access, collection, begin)
+    if asked.stream:
+        wanted = asked.stream_options is not None and asked.stream_options.include_usage
+        first = await anext(messages)  # what is wrong with the question is told by the status
+        if isinstance(first, Message):
+            reply.add(first.value)
+        return _streamed(_chunks(reply, messages, usage=wanted))
+    return JSONResponse(await _whole(reply, messages))
+
+
+Messages = AsyncIterator[Message[GraphRagResponse] | Answer]
+
+
+async def _whole(reply: _CompletionReply, messages: Messages) -> dict[str, Any]:
+    usage = Usage(0, 0, 0)
+    async for told in messages:
+        if isinstance(told, Message):
+            reply.add(told.value)
+        else:
+            usage = told.usage
+    message = {
+        "role": "assistant",
+        "content": reply.text,
+        "refusal": None,
+        "annotations": reply.annotations,
+    }
+    choice = {"message": message, "finish_reason": "stop"}
+    return reply.body("chat.completion", choice, usage)
+
+
+def _streamed(chunks: AsyncIterator[bytes]) -> StreamingResponse:
+    headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+    return StreamingResponse(alive(chunks), headers=headers, media_type="text/event-stream")
+
+
+async def _chunks(
+    reply: _CompletionReply, messages: Messages, *, usage: bool
+) -> AsyncIterator[bytes]:
+    def chunk(delta: dict[str, Any], finish: str | None = None) -> bytes:
+        choice = {"delta": delta, "finish_reason": finish}
+        return event(reply.body("chat.completion.chunk", choice, None))
+
+    yield chunk({"role": "assistant", "content": ""})
+    cost = Usage(0, 0, 0)
+    try:
+        async for told in messages:
+            if not isinstance(told, Message):
+                cost = told.usage
+            elif added := reply.add(told.value):
+                yield chunk({"content": added})
+    except TgraphError as error:
+        yield event({"error": _error(problem_of(error))})
+        return
+    yield chunk({"annotations": reply.annotations}, "stop")
+    if usage:
+        last = reply.body("chat.completion.chunk", {}, cost)
+        yield event({**last, "choices": []})
+    yield b"data: [DONE]\n\n"

@@ -1,0 +1,107 @@
+"""A server process: the application behind uvicorn, from its start to a stop that loses nothing."""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import socket
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import uvicorn
+
+from tgraph.errors import UsageError
+from tgraph.extensions.server.access import Tokens
+from tgraph.extensions.server.app import create_app
+from tgraph.extensions.server.service import ServerLimits, Service
+
+LOOPBACK = ("127.0.0.1", "localhost", "::1")
+_DRAIN = 60
+"""Seconds that what is under way has to end in after a stop."""
+
+
+@dataclass(frozen=True)
+class Serving:
+    """Where a server listens, for whom, and on which graph."""
+
+    root: Path
+    host: str = "127.0.0.1"
+    port: int = 8088
+    tokens: Path | None = None
+    hosts: tuple[str, ...] = ()
+    settings: Mapping[str, Any] | None = None
+    limits: ServerLimits = field(default_factory=ServerLimits)
+    workers: int = 1
+
+    def check(self) -> None:
+        """``UsageError`` where it would be open to a network without tokens."""
+        if self.host not in LOOPBACK and self.tokens is None:
+            raise UsageError(
+                f"Whoever reaches {self.host} could read and change the graph.",
+                "Make tokens (`tgraph tokens create FILE`) and serve with them "
+                "(`--tokens FILE`), or listen on this machine alone.",
+            )
+
+
+def serve(serving: Serving, told: Callable[[str], None]) -> None:
+    """Serve until the process is told to stop (SIGINT, SIGTERM). ``UsageError`` where nobody may
+    listen there."""
+    serving.check()
+    tokens = Tokens(serving.tokens) if serving.tokens else None
+    listening = _listen(serving)
+    address = "[::1]" if ":" in serving.host else serving.host
+    told(f"Serving {serving.root} at http://{address}:{listening.getsockname()[1]}/")
+    if serving.workers > 1:
+        _fork(serving.workers)
+    service = Service(serving.root, serving.limits, serving.settings)
+    person = service.person
+    app = create_app(service, tokens, person=person, hosts=serving.hosts)
+    config = uvicorn.Config(
+        app,
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        date_header=False,
+        timeout_graceful_shutdown=_DRAIN,
+        h11_max_incomplete_event_size=64 * 1024,
+        lifespan="on",
+    )
+    logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
+    server = uvicorn.Server(config)
+
+    def stop(number: int, frame: object) -> None:
+        server.should_exit = True
+
+    for number in (signal.SIGINT, signal.SIGTERM):  # until uvicorn listens, and when it ends: it
+        signal.signal(number, stop)  # raises again what stopped it
+    server.run(sockets=[listening])
+
+
+def _listen(serving: Serving) -> socket.socket:
+    family = socket.AF_INET6 if ":" in serving.host else socket.AF_INET
+    listening = socket.socket(family, socket.SOCK_STREAM)
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listening.bind((serving.host, serving.port))
+    except OSError as error:
+        listening.close()
+        raise UsageError(
+            f"Nobody can listen at {serving.host}:{serving.port}: {error.strerror}.",
+            "Choose another port (`--port`).",
+        ) from error
+    listening.listen(256)
+    return listening
+
+
+def _fork(workers: int) -> None:
+    """Go on as one of so many processes that accept from the same socket; the first waits for the
+    others, passes a stop on to them, and starts one anew that died."""
+    from tgraph.extensions.server.processes import Processes
+
+    if not Processes(workers).run():
+        sys.stdout.flush()
+        os._exit(0)

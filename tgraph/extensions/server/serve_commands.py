@@ -1,0 +1,250 @@
+"""``tgraph serve``, and the tokens that it knows people by."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import click
+
+from tgraph.cli.options import chat_options, common, json_array, settings_of
+from tgraph.cli.running import command, common_option, find_root
+from tgraph.cli.terminal import print_json, say, show, table
+from tgraph.errors import UsageError
+
+_MISSING = "The server needs packages that are not installed."
+_INSTALL = "Run `pip install 'tgraph-rag[server]'`."
+RIGHTS = ("read", "ask", "index", "govern")
+
+
+def _server(name: str) -> Any:
+    """A module of ``tgraph.extensions.server``, imported where a command needs it."""
+    try:
+        return import_module(f"tgraph.extensions.server.{name}")
+    except ModuleNotFoundError as error:
+        if (error.name or "").startswith("tgraph"):
+            raise
+        raise UsageError(_MISSING, _INSTALL) from error
+
+
+@command("serve")
+@click.option("--host", default="127.0.0.1", show_default=True, help="Where to listen.")
+@click.option(
+    "--port", type=click.IntRange(0, 65535), default=8088, show_default=True, help="0: any."
+)
+@click.option(
+    "--tokens",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="The file of tokens (`tgraph tokens create`); needed on any other host than this one.",
+)
+@click.option(
+    "--allow-host",
+    multiple=True,
+    metavar="NAME",
+    help="A name of this machine that browsers may use without tokens (repeatable).",
+)
+@click.option(
+    "--workers",
+    type=click.IntRange(1, 64),
+    default=1,
+    show_default=True,
+    metavar="N",
+    help="Processes that serve the folder together.",
+)
+@click.option(
+    "--asking",
+    type=click.IntRange(1, 256),
+    default=4,
+    show_default=True,
+    metavar="N",
+    help="Questions answered at the same time by a process.",
+)
+@click.option(
+    "--upload-mb",
+    type=click.IntRange(1),
+    default=100,
+    show_default=True,
+    metavar="N",
+    help="The largest upload.",
+)
+@chat_options
+@common
+def serve(**options: Any) -> None:
+    """Serve the graph: a workbench for the browser, REST, and the protocols of other programs.
+
+    Without tokens it listens on this machine alone, and whoever uses it may do everything. Sessions
+    are on record as on the command line. Ctrl-C or SIGTERM stops it when what is under way has
+    ended; nothing that was answered is lost.
+
+    \b
+    Examples:
+      tgraph serve
+      tgraph tokens create tokens.toml --person Ann --right read --right ask
+      tgraph serve --host 0.0.0.0 --tokens tokens.toml --workers 2
+    """
+    run = _server("run")
+    limits = _server("service").ServerLimits(
+        asking=options["asking"], upload_mb=options["upload_mb"]
+    )
+    flags = {name: options[name] for name in options if name in _SETTINGS}
+    collection = common_option("collection")
+    serving = run.Serving(
+        root=find_root(),
+        host=options["host"],
+        port=options["port"],
+        tokens=options["tokens"],
+        hosts=options["allow_host"],
+        settings=settings_of(flags) | ({"collection": collection} if collection else {}),
+        limits=limits,
+        workers=options["workers"],
+    )
+    run.serve(serving, say)
+
+
+@command("mcp")
+@chat_options
+@common
+def mcp(**options: Any) -> None:
+    """Serve one agent by the Model Context Protocol, on standard input and output.
+
+    Tools: ask, search, trace, why_not, verify, source, sparql, audit; resources: sessions,
+    documents, pages and quotes; prompts for an analyst and an auditor. `tgraph serve` has the same
+    at /mcp. What is asked is recorded; the setting `person` says for whom.
+
+    \b
+    Example, as agents are configured:
+      {"mcpServers": {"tgraph": {"command": "tgraph", "args": ["mcp", "--root", "my-graph"]}}}
+    """
+    doors = _server("mcp_doors")
+    collection = common_option("collection")
+    settings = settings_of(options) | ({"collection": collection} if collection else {})
+    doors.over_stdio(find_root(), settings)
+
+
+_SETTINGS = ("model", "base_url", "chat_provider", "embedding_provider", "embedding_model")
+
+
+@click.group("tokens", context_settings={"help_option_names": ["-h", "--help"]})
+def tokens() -> None:
+    """Make, list and take back the tokens by which `tgraph serve` knows who asks."""
+
+
+_file = click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
+
+
+@command("create")
+@_file
+@click.option("--person", required=True, metavar="NAME", help="Who is on record for what it does.")
+@click.option(
+    "-C",
+    "--collection",
+    "collections",
+    multiple=True,
+    metavar="NAME",
+    help="A collection that it is for (repeatable).  [default: all]",
+)
+@click.option(
+    "--right",
+    "rights",
+    multiple=True,
+    type=click.Choice(RIGHTS),
+    help="What it may do (repeatable).  [default: read, ask]",
+)
+@click.option("--expires", type=click.DateTime(["%Y-%m-%d"]), help="The last day that it is valid.")
+def create(
+    file: Path,
+    person: str,
+    collections: tuple[str, ...],
+    rights: tuple[str, ...],
+    expires: datetime | None,
+) -> None:
+    """Make a token and print it, once: the file keeps its hash alone.
+
+    Rights: `read` (sessions, documents, entities, audits, SPARQL), `ask` (questions, which are
+    recorded), `index` (uploads), `govern` (retractions, corrections, collections).
+
+    \b
+    Example:
+      tgraph tokens create tokens.toml --person "Ann Lee" -C cases --right read --right ask
+    """
+    access = _server("access")
+    known = access.read_tokens(file) if file.exists() else []
+    token = access.new_token()
+    admitted = access.Access(person, collections or (access.ALL,), rights or ("read", "ask"))
+    last = expires.date() if expires else None
+    access.write_tokens(file, [*known, access.Token(access.token_hash(token), admitted, last)])
+    click.echo(token)
+    say("It is shown this once. A server that runs already takes it from now on.")
+
+
+@command("list")
+@_file
+@json_array
+def list_(file: Path, as_json: bool) -> None:
+    """List the tokens by the beginning of their hashes.
+
+    \b
+    Example:
+      tgraph tokens list tokens.toml
+    """
+    found = _known(file)
+    if as_json:
+        print_json([_plain(each) for each in found])
+        return
+    today = datetime.now(UTC).date()
+    rows = (
+        (
+            each.hash[:12],
+            each.access.person or "",
+            ", ".join(each.access.collections),
+            ", ".join(each.access.rights),
+            ("" if each.expires is None else each.expires.isoformat())
+            + ("" if each.is_valid(today) else " (expired)"),
+        )
+        for each in found
+    )
+    show(table(("Token", "Person", "Collections", "Rights", "Expires"), rows))
+
+
+@command("revoke")
+@_file
+@click.argument("token", metavar="HASH")
+def revoke(file: Path, token: str) -> None:
+    """Take a token back, named by the beginning of its hash; it admits nobody from now on.
+
+    \b
+    Example:
+      tgraph tokens revoke tokens.toml 3f9a1c
+    """
+    known = _known(file)
+    found = [each for each in known if each.hash.startswith(token.lower())]
+    if len(found) != 1 or len(token) < 4:
+        raise UsageError(
+            f"{token!r} is the beginning of {len(found) or 'no'} tokens.",
+            f"`tgraph tokens list {file}` lists them.",
+        )
+    _server("access").write_tokens(file, [each for each in known if each is not found[0]])
+    say(f"The token {found[0].hash[:12]} of {found[0].access.person} is taken back.")
+
+
+def _known(file: Path) -> list[Any]:
+    if not file.exists():
+        raise UsageError(f"There is no file {file}.", "`tgraph tokens create` makes it.")
+    found: list[Any] = _server("access").read_tokens(file)
+    return found
+
+
+def _plain(token: Any) -> dict[str, Any]:
+    return {
+        "hash": token.hash,
+        "person": token.access.person,
+        "collections": list(token.access.collections),
+        "rights": list(token.access.rights),
+        "expires": token.expires.isoformat() if token.expires else None,
+    }
+
+
+for _command in (create, list_, revoke):
+    tokens.add_command(_command)

@@ -1,0 +1,78 @@
+"""Files that a client sends: multipart/form-data, streamed to a folder."""
+
+from __future__ import annotations
+
+import os
+import unicodedata
+from collections.abc import AsyncGenerator
+from pathlib import Path
+
+from starlette.datastructures import FormData, UploadFile
+from starlette.formparsers import MultiPartException, MultiPartParser
+from starlette.requests import Request
+
+from tgraph.errors import UsageError
+from tgraph.extensions.server.problems import TooLargeError
+from tgraph.store.files import make_folder, new_file
+
+_LONGEST_NAME = 200
+_MOST_FILES = 1_000
+_BLOCK = 1 << 20
+
+
+async def received(request: Request, folder: Path, most: int) -> tuple[str, ...]:
+    """The names of the files that were sent, now in the folder. ``UsageError`` where none was, or
+    one has a name that can't be a file's; ``TooLargeError`` beyond ``most`` bytes."""
+    if int(request.headers.get("content-length") or 0) > most:
+        raise TooLargeError(f"The files have more than {most >> 20:,} MB.")
+    form = await _form(request, most)
+    try:
+        sent = [each for each in form.getlist("file") if isinstance(each, UploadFile)]
+        if not sent:
+            raise UsageError(
+                "No file was sent.", "Send multipart/form-data with a part `file` for each."
+            )
+        names = [safe_name(each.filename or "") for each in sent]
+        if len({name.casefold() for name in names}) < len(names):
+            raise UsageError("Two files have the same name.", "Send them one after the other.")
+        make_folder(folder, private=True)
+        for name, each in zip(names, sent, strict=True):
+            with new_file(folder / name) as out:
+                while block := await each.read(_BLOCK):
+                    out.write(block)
+        return tuple(names)
+    finally:
+        await form.close()
+
+
+async def _form(request: Request, most: int) -> FormData:
+    size = 0
+
+    async def counted() -> AsyncGenerator[bytes, None]:
+        nonlocal size
+        async for piece in request.stream():
+            size += len(piece)
+            if size > most:
+                raise TooLargeError(f"The files have more than {most >> 20:,} MB.")
+            yield piece
+
+    if not request.headers.get("content-type", "").startswith("multipart/form-data"):
+        raise UsageError("Files are sent as multipart/form-data.", "Use a part `file` for each.")
+    try:
+        return await MultiPartParser(
+            request.headers, counted(), max_files=_MOST_FILES, max_fields=100
+        ).parse()
+    except (MultiPartException, KeyError) as error:
+        told = getattr(error, "message", "it is cut off")
+        raise UsageError(f"The form can't be read: {told}") from error
+
+
+def safe_name(given: str) -> str:
+    """The name as that of a file in a folder of ours: the last part of a path, without what
+    commands a terminal. ``UsageError`` where nothing is left of it."""
+    last = given.replace("\\", "/").rpartition("/")[2]
+    shown = "".join(c for c in unicodedata.normalize("NFC", last) if c.isprintable()).strip()
+    name = shown.lstrip(".-")
+    if not name or len(os.fsencode(name)) > _LONGEST_NAME:
+        raise UsageError(f"A file can't be called {given[:100]!r}.")
+    return name

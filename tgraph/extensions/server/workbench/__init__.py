@@ -1,0 +1,31 @@
+"""The workbench: pages for a browser on the same engine as every other door."""
+
+from __future__ import annotations
+
+from starlette.routing import BaseRoute
+
+from tgraph.extensions.server.access import Tokens
+from tgraph.extensions.server.service import Service
+from tgraph.extensions.server.workbench import (
+    audit_pages,
+    collection_pages,
+    document_pages,
+    entrance,
+    knowledge_pages,
+    question_pages,
+    session_pages,
+)
+
+
+def workbench_routes(service: Service, tokens: Tokens | None) -> list[BaseRoute]:
+    """All of its routes; the entrance's go first, since a collection can't have their names."""
+    modules = (
+        question_pages,
+        session_pages,
+        document_pages,
+        knowledge_pages,
+        collection_pages,
+        audit_pages,
+    )
+    pages = [page.route(service) for module in modules for page in module.PAGES]
+    return [*entrance.entrance_routes(service, tokens), *pages, entrance.nowhere(service)]

@@ -1,1 +1,0 @@
-"""Other people's frameworks, on the same engine as the command line; none is imported with it."""

@@ -1,1 +1,0 @@
-"""``tgraph serve``: the engine behind HTTP, for programs and people."""
