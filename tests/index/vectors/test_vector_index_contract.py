@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from numpy import float32
 from numpy.typing import NDArray
-from tgraph.engine.rerun.crates.reads import NotingIndex
 
 from tgraph.errors import UsageError
+from tgraph.extensions.evidence.crates.reads import NotingIndex
 from tgraph.index.vectors.base import StaleIndexError, VectorIndex, VectorStore, text_hash
 from tgraph.index.vectors.inverted_list_store import build_vectors
 from tgraph.index.vectors.inverted_lists import IvfParameters
