@@ -213,17 +213,13 @@ def _selecting(mode: Mode, parts: Components) -> Selecting:
 
 
 def _selector(selecting: Selecting, parts: Components) -> Selector:
-    return WeighedSelector(_plain_selector(selecting, parts))
-
-
-def _plain_selector(selecting: Selecting, parts: Components) -> Selector:
     if isinstance(selecting, Judged):
-        return parts.selector
+        return WeighedSelector(parts.selector)
     from tgraph.answer.token_budget import BudgetSelector, CappedSelector
 
     if isinstance(selecting, Shared):
-        return BudgetSelector(selecting.tokens, selecting.shares)
-    return CappedSelector(selecting.tokens, selecting.caps)
+        return WeighedSelector(BudgetSelector(selecting.tokens, selecting.shares))
+    return WeighedSelector(CappedSelector(selecting.tokens, selecting.caps))
 
 
 def _concepts(mode: Mode, parts: Components) -> ConceptFinder | None:

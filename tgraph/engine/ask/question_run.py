@@ -32,6 +32,7 @@ from tgraph.model import (
 )
 from tgraph.record.bundle import BundleRecord
 from tgraph.record.session import SessionDescription, SessionRecord
+from tgraph.rendering import flat
 from tgraph.resources import tables
 from tgraph.retrieve.base import Context, Question
 from tgraph.retrieve.contradictions.disputes import notes_on
@@ -334,20 +335,15 @@ def _disagreement(
 
 def _is_said(judgement: Judgement, sentences: Sequence[Sentence]) -> bool:
     """Whether one of the sentences has the short answer, or quotes that in which it was read."""
-    words = _flat(judgement.answer)
+    words = flat(judgement.answer)
     place = judgement.place.iri if judgement.place else None
     return any(
-        words in _flat(sentence.text)
+        words in flat(sentence.text)
         or any(
-            c.evidence == place and _flat(c.quote) == _flat(sentence.text)
-            for c in sentence.citations
+            c.evidence == place and flat(c.quote) == flat(sentence.text) for c in sentence.citations
         )
         for sentence in sentences
     )
-
-
-def _flat(text: str) -> str:
-    return " ".join(text.split())
 
 
 def _together(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
