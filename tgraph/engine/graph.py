@@ -460,7 +460,7 @@ class KnowledgeGraph:
 
         point = "" if as_of is None else _point_name(as_of)
         request = QuestionRequest(question, mode, history, filters, point)
-        return (yield from stream(self._opened, request))
+        return stream(self._opened, request)
 
     def stream_context(
         self,
@@ -479,7 +479,7 @@ class KnowledgeGraph:
 
         point = "" if as_of is None else _point_name(as_of)
         request = QuestionRequest(question, mode, history, filters, point, only)
-        return (yield from context(self._opened, request))
+        return context(self._opened, request)
 
     def context_of(
         self,
