@@ -335,13 +335,15 @@ def rate(
         for passage in wanted
         if passage.wording.is_heading and passage.quote.rstrip().endswith(_ASKS)
     }
-    return {
-        passage.place: Score(
-            _under(asking, passage.wording, scored(found[passage.place], inquiry)),
-            found[passage.place].similar,
-        )
-        for passage in wanted
-    }
+    ratings: dict[Place, Score] = {}
+    for passage in wanted:
+        features, score = found[passage.place], 0.0
+        if not passage.wording.is_heading:
+            alone = scored(features, inquiry)
+            above = asking.get(passage.wording.section, 0.0)
+            score = max(0.0, alone, ASKED_ABOVE * above + (1 - ASKED_ABOVE) * alone)
+        ratings[passage.place] = Score(score, features.similar)
+    return ratings
 
 
 def scored(features: SentenceFeatures, inquiry: AnalysedQuestion) -> float:
@@ -350,14 +352,6 @@ def scored(features: SentenceFeatures, inquiry: AnalysedQuestion) -> float:
         return features.score
     score = float(sum(map(mul, WORD_WEIGHTS, features)))
     return score if features.words >= LEAST_SHARE else score * LACKING
-
-
-def _under(asking: Mapping[Section, float], wording: PassageWords, score: float) -> float:
-    """The score of a passage by itself, with what it has of the heading that it stands under."""
-    if wording.is_heading:
-        return 0.0
-    above = asking.get(wording.section, 0.0)
-    return max(0.0, score, ASKED_ABOVE * above + (1 - ASKED_ABOVE) * score)
 
 
 def features_of(
