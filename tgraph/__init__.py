@@ -59,7 +59,14 @@ __all__ = [
     "rename_collection",
 ]
 
-RENDERERS["notebook"] = "tgraph.explain.render.templates:notebook"
+
+def _render_for_notebook(value: object) -> str:
+    from tgraph.explain.render.templates import notebook
+
+    return notebook(value)
+
+
+RENDERERS["notebook"] = _render_for_notebook
 
 _HOMES = {
     "Filters": ("tgraph.retrieve.filters", "Filters"),

@@ -14,16 +14,14 @@ from typing import Literal as Choice
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
-RENDERERS: dict[str, str] = {}
-"""What draws values in a form: a function, as ``module:function``, that is loaded then. The package
-enters its own (``tgraph/__init__.py``), so that nothing down here looks up to who draws."""
+RENDERERS: dict[str, Callable[[object], str]] = {}
+"""The function that draws values in a form. The package enters its own (``tgraph/__init__.py``), so
+that this module imports no renderer."""
 
 
 def render(value: object, form: str) -> str:
     """The value in a form; ``TypeError`` where nothing draws such a value in it."""
-    from pkgutil import resolve_name
-
-    return str(resolve_name(RENDERERS[form])(value))
+    return RENDERERS[form](value)
 
 
 # C0 without tab and line feed, DEL, C1, the bidirectional controls, and lone surrogates.

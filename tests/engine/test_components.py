@@ -1,42 +1,55 @@
-"""The table of steps: each row names classes that there are, and what they are made with."""
-
-from typing import Any
+"""The components of a graph: each is made by a model, by the embedded default, or refused."""
 
 import pytest
 
-from tgraph.engine.components import Components, StepFactory
+from tgraph.engine.components import ComponentProperty, Components
 from tgraph.errors import UsageError
 from tgraph.settings import load_settings
 from tgraph.testing import HashingEmbedder, ScriptedModel
 
-STEPS = {name: step for name, step in vars(Components).items() if isinstance(step, StepFactory)}
-NEEDS_A_MODEL = ("claims", "_model_situator", "alone", "decomposer", "_step_answerer")
-GIVEN: dict[str, dict[str, Any]] = {"_suggester": {"count": 3}}
+PROPERTIES = [
+    key for key, value in vars(Components).items() if isinstance(value, ComponentProperty)
+]
+BY_ARGUMENT = {"suggester": (3, 100), "step_answerer": (100,), "synthesiser": (100,)}
+NEEDS_A_MODEL = ("claims", "alone", "decomposer", "step_answerer")
 
 
-@pytest.mark.parametrize("name", STEPS)
-def test_each_step_can_be_made_for_a_model(name, tmp_path):
-    parts = Components(
-        load_settings(None), tmp_path, chat=ScriptedModel(), embedder=HashingEmbedder()
-    )
-    assert STEPS[name].make(parts, **GIVEN.get(name, {}))
+def components(tmp_path, *, chat=None, **settings):
+    values = load_settings(None, settings)
+    return Components(values, tmp_path, chat=chat, embedder=HashingEmbedder())
 
 
-@pytest.mark.parametrize("name", [name for name in STEPS if name != "_model_extractor"])
-def test_each_step_can_be_made_without_one_or_says_that_it_needs_one(name, tmp_path):
-    parts = Components(load_settings(None), tmp_path, embedder=HashingEmbedder())
-    given = {**GIVEN, "_entailment": {"embedder": parts.embedder}}.get(name, {})
+def component(parts, name):
+    found = getattr(parts, name)
+    return found(*BY_ARGUMENT[name]) if name in BY_ARGUMENT else found
+
+
+@pytest.mark.parametrize("name", [*PROPERTIES, *BY_ARGUMENT])
+def test_each_component_can_be_made_for_a_model(name, tmp_path):
+    assert component(components(tmp_path, chat=ScriptedModel()), name)
+
+
+@pytest.mark.parametrize(
+    "name", [name for name in (*PROPERTIES, *BY_ARGUMENT) if name != "_model_extractor"]
+)
+def test_each_component_can_be_made_without_a_model_or_says_that_it_needs_one(name, tmp_path):
+    parts = components(tmp_path)
     if name in NEEDS_A_MODEL:
         with pytest.raises(UsageError, match="none is set"):
-            STEPS[name].make(parts, **given)
+            component(parts, name)
     else:
-        assert STEPS[name].make(parts, max_context_tokens=100, **given)
+        assert component(parts, name)
 
 
-def test_who_does_a_step_stays_the_same(tmp_path):
-    parts = Components(
-        load_settings(None), tmp_path, chat=ScriptedModel(), embedder=HashingEmbedder()
-    )
+def test_contexts_by_a_model_need_one(tmp_path):
+    by_model = {"contextual_search.by_model": True}
+    assert components(tmp_path, chat=ScriptedModel(), **by_model).situator
+    with pytest.raises(UsageError, match="none is set"):
+        _ = components(tmp_path, **by_model).situator
+
+
+def test_a_component_is_made_once(tmp_path):
+    parts = components(tmp_path, chat=ScriptedModel())
     assert parts.report_writer is parts.report_writer
     assert parts.extractor is parts.extractor
     assert parts.checker is parts.checker

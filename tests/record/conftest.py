@@ -69,7 +69,7 @@ from tgraph.record.communities import (
 from tgraph.record.ledger import Ledger
 from tgraph.record.merges import curation_quads, merge_quads, rejoin_quads, split_quads
 from tgraph.record.recorder import call_activity, describe_call
-from tgraph.record.session import SessionRecord
+from tgraph.record.session import SessionDescription, SessionRecord
 from tgraph.record.sources import (
     ExtractionRecord,
     accession_quads,
@@ -396,7 +396,11 @@ class SampleRecord:
             "share": 0.5,
             "language": "en",
         }
-        record.start("Who discovered what?", "graph", parameters, 1, "default", "explainability")
+        record.start(
+            SessionDescription(
+                "Who discovered what?", "graph", parameters, 1, "default", "explainability"
+            )
+        )
         try:
             self._stages(record, ending, candidates)
             record.finish(ending)

@@ -31,7 +31,7 @@ from tgraph.model import Retrieval, Selection
 from tgraph.record import ledger as ledger_module
 from tgraph.record.chain import GENESIS, Chain, Head, canonical_hash, chain_hash, read_head
 from tgraph.record.ledger import Folded, Ledger
-from tgraph.record.session import SessionRecord
+from tgraph.record.session import SessionDescription, SessionRecord
 from tgraph.store import writer as writer_module
 from tgraph.store.base import text_of
 from tgraph.store.folder import CollectionFolder, GraphFolder
@@ -65,7 +65,9 @@ def record(
 ) -> Path:
     """A session's journal, finished or not, let go of."""
     session = SessionRecord(folder.journals, uuid(number), clock or ticking_clock())
-    session.start("Who?", "graph", {"edge-limit": 5}, 1, "default", "explainability")
+    session.start(
+        SessionDescription("Who?", "graph", {"edge-limit": 5}, 1, "default", "explainability")
+    )
     session.retrieval(Retrieval((), 0))
     if end:
         session.finish("completed")
@@ -196,7 +198,7 @@ def test_a_clock_that_is_put_back_ends_no_session_before_its_start(
 def test_each_explainability_collection_has_its_chain(folder: CollectionFolder) -> None:
     for number, name in enumerate(("one", "two", "one")):
         session = SessionRecord(folder.journals, uuid(number), ticking_clock())
-        session.start("Who?", "graph", {}, 1, "default", name)
+        session.start(SessionDescription("Who?", "graph", {}, 1, "default", name))
         session.finish("completed")
         session.close()
     Ledger(folder, v.collection_iri("one"), ticking_clock()).fold()
@@ -374,7 +376,7 @@ def test_what_was_retrieved_and_selected_is_called_what_it_is(
     folder: CollectionFolder, ledger: Ledger, edges: int, label: str
 ) -> None:
     session = SessionRecord(folder.journals, uuid(1), ticking_clock())
-    session.start("Who?", "basic", {}, 1, "default", "explainability")
+    session.start(SessionDescription("Who?", "basic", {}, 1, "default", "explainability"))
     with session.step("Traversal") as step:
         session.retrieval(Retrieval((), edges, items=3))
         assert session.selection(step, Selection(())) == session.selection_iri
@@ -399,7 +401,7 @@ def test_a_step_is_informed_by_the_one_named_or_else_by_the_one_before(
     folder: CollectionFolder, ledger: Ledger
 ) -> None:
     session = SessionRecord(folder.journals, uuid(1), ticking_clock())
-    session.start("Who?", "drift", {}, 1, "default", "explainability")
+    session.start(SessionDescription("Who?", "drift", {}, 1, "default", "explainability"))
     with session.step("Priming") as first:
         pass
     with session.step("Asking", after=first) as second:
@@ -419,7 +421,7 @@ def test_a_step_is_informed_by_the_one_named_or_else_by_the_one_before(
 
 def test_texts_of_a_session_reach_the_librarian(folder: CollectionFolder, ledger: Ledger) -> None:
     session = SessionRecord(folder.journals, uuid(1), ticking_clock())
-    session.start("Who?", "graph", {}, 1, "default", "explainability")
+    session.start(SessionDescription("Who?", "graph", {}, 1, "default", "explainability"))
     with session.step("Synthesising") as step:
         session.answer(step, "An answer with a lone surrogate: \udce9.", [])
     session.finish("completed")

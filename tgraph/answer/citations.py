@@ -106,8 +106,12 @@ def well_cited(sentence: Sentence, context: Context) -> Sentence:
         with_whole_marks(cited, context) if cited.evidence == cited.chunk else cited
         for cited in sentence.citations
     )
-    found = tuple(_with_kind(cited, context) for cited in citations)
-    return replace(sentence, text=_in_words(sentence, context), citations=found)
+    with_kinds = []
+    for cited in citations:
+        segments = page_sentences(cited, context).segments
+        kind = kind_at(segments, cited.start, cited.end)
+        with_kinds.append(replace(cited, segment_kind=kind))
+    return replace(sentence, text=_in_words(sentence, context), citations=tuple(with_kinds))
 
 
 def _in_words(sentence: Sentence, context: Context) -> str:
@@ -132,11 +136,6 @@ def _code(sentence: Sentence) -> str | None:
     said = flat(sentence.text)
     quotes = (c.quote for c in sentence.citations if c.segment_kind == "code")
     return next((quote for quote in quotes if flat(quote) == said), None)
-
-
-def _with_kind(cited: Citation, context: Context) -> Citation:
-    page = page_sentences(cited, context).segments
-    return replace(cited, segment_kind=kind_at(page, cited.start, cited.end))
 
 
 def _places(draft: Draft, selected: Selected) -> Sequence[Evidence]:
@@ -217,17 +216,14 @@ def _shared(said: frozenset[str], found: Iterable[str]) -> float:
     return len(said.intersection(found)) / len(said) if said else 0.0
 
 
-def _cited_as(kind: str, evidence: Evidence) -> CitationKind:
-    """A point that was drawn from something else than a report sums that up."""
-    through_report = evidence.via and evidence.via[0].startswith(f"{v.URN}report:")
-    return "summary" if kind == "point" and not through_report else CITED_AS[kind]
-
-
 def citation_of(selected: Selected, evidence: Evidence, session_uuid: str) -> Citation:
-    """That something rests on what was selected, at one of its places."""
+    """That something rests on what was selected, at one of its places. A point that was drawn from
+    something else than a report is cited as a summary."""
     item = selected.item
+    through_report = evidence.via and evidence.via[0].startswith(f"{v.URN}report:")
+    is_summary = item.kind == "point" and not through_report
     return Citation(
-        kind=_cited_as(item.kind, evidence),
+        kind="summary" if is_summary else CITED_AS[item.kind],
         edge=item.iri if isinstance(item, Edge) else None,
         item=item.iri,
         edge_selection=v.selected_iri(session_uuid, item.kind, selected.index),

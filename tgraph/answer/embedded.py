@@ -16,7 +16,6 @@ from tgraph.model import (
     Agent,
     Candidate,
     Evidence,
-    Judgement,
     Rejected,
     Retrieval,
     Selected,
@@ -56,25 +55,18 @@ class EmbeddedConcepts:
         for size in range(min(LONGEST_NAME, len(tokens)), 0, -1):
             for start in range(len(tokens) - size + 1):
                 span = range(start, start + size)
-                if taken.isdisjoint(span) and self._is_name(tokens[start : start + size], context):
-                    found.append(_without_possessive(" ".join(tokens[start : start + size])))
+                if not taken.isdisjoint(span) or not _telling(tokens[span[0]]):
+                    continue
+                name = re.sub(r"['’]s?$", "", " ".join(tokens[start : start + size]))
+                if _telling(tokens[span[-1]]) and match_names(name, context.graph):
+                    found.append(name)
                     taken.update(span)
         return found, taken
-
-    def _is_name(self, tokens: Sequence[str], context: Context) -> bool:
-        if not _telling(tokens[0]) or not _telling(tokens[-1]):
-            return False
-        name = _without_possessive(" ".join(tokens))
-        return bool(match_names(name, context.graph))
 
 
 def _telling(token: str) -> bool:
     found = words(token)
     return bool(found) and not all(word in STOP_WORDS for word in found)
-
-
-def _without_possessive(name: str) -> str:
-    return re.sub(r"['’]s?$", "", name)
 
 
 class EmbeddedSelector:
@@ -103,7 +95,9 @@ class EmbeddedSelector:
                 continue
             for place in map(_place, candidate.evidence[:1]):
                 shown[place] = shown.get(place, 0) + 1
-            why = f"Chosen because {_list(candidate.reasons)}."
+            *others, last = candidate.reasons or ("",)
+            reasons = f"{', '.join(others)} and {last}" if others else last
+            why = f"Chosen because {reasons}."
             selected.append(Selected(len(selected), candidate, why, candidate.score))
         return Selection(tuple(selected), tuple(rejected))
 
@@ -171,19 +165,19 @@ class EmbeddedSynthesiser:
             yield from quoted_parts(selection, notes)
             return
         quotations, judgement = _quotations(selection), selection.judgement
-        is_read = judgement is not None
-        if not quotations or not self._is_answered(quotations[0].score, judgement):
+        confidence = judgement.confidence if judgement is not None else None
+        best = quotations[0].score if quotations else 0.0
+        worth, least = (
+            (best, self.LEAST_SCORE) if confidence is None else (confidence, self._least_confidence)
+        )
+        if not quotations or worth < least:
             notes.drop("sentences that do not answer well enough", len(quotations))
             notes.nearest += [quotation.evidence for quotation in quotations[: self.NEAREST]]
             return
-        for quotation in self._choose(quotations, self.CLOSE_READ if is_read else self.CLOSE):
+        close = self.CLOSE if judgement is None else self.CLOSE_READ
+        for quotation in self._choose(quotations, close):
             places = (quotation.evidence.iri, *(other.iri for other in quotation.others))
             yield Draft(quotation.text, quotation.selections, places)
-
-    def _is_answered(self, best: float, judgement: Judgement | None) -> bool:
-        if judgement is None or judgement.confidence is None:
-            return best >= self.LEAST_SCORE
-        return judgement.confidence >= self._least_confidence
 
     def _choose(self, quotations: Sequence[_QuotedSentence], close: float) -> list[_QuotedSentence]:
         best = quotations[0].score
@@ -203,14 +197,21 @@ class EmbeddedSynthesiser:
 
 
 def _quotations(selection: Selection) -> list[_QuotedSentence]:
-    """The distinct sentences behind the selection, best first; of those that overlap the best."""
+    """The distinct sentences behind the selection, best first; of those that overlap the best. An
+    edge has the sentence that it was chosen for, other items have each ranked sentence."""
     by_place: dict[_Place, tuple[Evidence, list[Selected]]] = {}
     for selected in selection.selected:
-        for evidence in _answering(selected):
-            by_place.setdefault(_place(evidence), (evidence, []))[1].append(selected)
+        evidence = selected.candidate.evidence
+        ranked = [place for place in evidence if place.relevance is not None]
+        for place in ranked or (evidence[:1] if selected.item.kind == "edge" else ()):
+            by_place.setdefault(_place(place), (place, []))[1].append(selected)
     found = [
-        _QuotedSentence(evidence, tuple(selections), max(_score(evidence, s) for s in selections))
-        for evidence, selections in by_place.values()
+        _QuotedSentence(
+            place,
+            tuple(selections),
+            max(s.score for s in selections) if place.relevance is None else place.relevance,
+        )
+        for place, selections in by_place.values()
     ]
     return _distinct(sorted(found, key=lambda q: (-q.score, q.evidence.iri)))
 
@@ -232,20 +233,5 @@ def _distinct(quotations: Iterable[_QuotedSentence]) -> list[_QuotedSentence]:
     return list(kept.values())
 
 
-def _answering(selected: Selected) -> Sequence[Evidence]:
-    """Of an edge the sentence that it was chosen for; of other items each ranked sentence."""
-    evidence = selected.candidate.evidence
-    ranked = [item for item in evidence if item.relevance is not None]
-    return ranked or (evidence[:1] if selected.item.kind == "edge" else ())
-
-
-def _score(evidence: Evidence, selected: Selected) -> float:
-    return selected.score if evidence.relevance is None else evidence.relevance
-
-
 def _place(evidence: Evidence) -> tuple[str, int, int, int]:
     return evidence.document, evidence.page or 0, evidence.start, evidence.end
-
-
-def _list(parts: Sequence[str]) -> str:
-    return " and ".join([", ".join(parts[:-1]), parts[-1]]) if len(parts) > 1 else "".join(parts)

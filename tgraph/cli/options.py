@@ -349,7 +349,7 @@ OF_DOCUMENTS = (
 def modes_of_flags() -> Mapping[str, Collection[str]]:
     """The modes in which each flag of ``ask`` has an effect; what is not here has one in all."""
     modes = _modes()
-    retrieving = [name for name, mode in modes.items() if mode.retriever]
+    retrieving = [name for name, mode in modes.items() if mode.pipeline != "alone"]
     found: dict[str, list[str]] = dict.fromkeys(OF_DOCUMENTS, retrieving)
     for name, mode in modes.items():
         for flag in mode.flags:

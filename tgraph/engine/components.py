@@ -1,20 +1,19 @@
 """The components that a graph works with, made from its settings when they are first needed.
 
-Each step is a row of a table: the class that does it by itself, and the one that asks a model.
+A component is made by a model where one is set, or else by the embedded default. The modules of
+components are imported by the properties and methods that make them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import KW_ONLY, dataclass
+from collections.abc import Callable
 from functools import cached_property, partial
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 from tgraph.errors import UsageError
 from tgraph.models.base import ChatModel, Embedder
-from tgraph.models.prompts import PromptFiles
+from tgraph.models.prompts import Options, PromptFiles
 from tgraph.plugins import CHAT_MODELS, EMBEDDERS
 from tgraph.resources import names
 from tgraph.retrieve.modes.base import PROMPT
@@ -43,185 +42,37 @@ if TYPE_CHECKING:
 C = TypeVar("C", bound="Client")
 T = TypeVar("T")
 
-Given = Mapping[str, Any]
-"""What a class is made with, by the name of the parameter."""
+
+class ConcurrentOptions(Options, total=False):
+    """How a model is asked by a step that makes several calls at the same time."""
+
+    concurrency: int
+    cancel: Callable[[], None]
 
 
-@dataclass(frozen=True, eq=False)
-class StepFactory(Generic[T]):
-    """A step: the dotted names of the classes that do it, imported when they are needed, and what
-    the settings have for both and for the one that asks a model.
+class ComponentProperty(Generic[T]):
+    """A property of ``Components`` whose value is made at the first use.
 
-    A model is asked where there is one and the settings agree (``by_model``); ``missing`` is the
-    ``UsageError`` where there has to be one and is none. With ``remembers`` an interrupted run does
-    not pay for a reply twice.
+    Every use opens the endpoints again whose calls were cancelled.
     """
 
-    embedded: str
-    model: str
-    both: Callable[[Settings], Given] = lambda s: {}
-    own: Callable[[Settings], Given] = lambda s: {}
-    _: KW_ONLY
-    by_model: Callable[[Settings], bool] = lambda s: True
-    missing: tuple[str, str] | None = None
-    remembers: bool = False
+    def __init__(self, make: Callable[[Components], T]) -> None:
+        self._make = make
+        self.__doc__ = make.__doc__
 
     @overload
-    def __get__(self, parts: None, owner: type) -> StepFactory[T]: ...
+    def __get__(self, components: None, owner: type) -> ComponentProperty[T]: ...
 
     @overload
-    def __get__(self, parts: Components, owner: type) -> T: ...
+    def __get__(self, components: Components, owner: type) -> T: ...
 
-    def __get__(self, parts: Components | None, owner: type) -> StepFactory[T] | T:
-        """Who does the step, made once."""
-        return self if parts is None else parts.once(self)
-
-    def make(self, parts: Components, **given: Any) -> T:
-        """Who does the step, with what else is ``given``; ``max_context_tokens`` is for a model."""
-        settings, chat = parts.settings, parts.chat
-        by_model = self.by_model(settings)
-        if chat is None and by_model and self.missing:
-            why, instead = self.missing
-            raise UsageError(why, f"Set `chat.base_url` or OPENAI_API_KEY, or {instead}")
-        if chat is None or not by_model:
-            given.pop("max_context_tokens", None)
-            return self._class(self.embedded)(**self.both(settings), **given)
-        chat = parts.remembering(chat) if self.remembers else chat
-        own = {**parts.options, **self.both(settings), **self.own(settings), **given}
-        return self._class(self.model)(chat, prompts=parts.prompts, **own)
-
-    def _class(self, path: str) -> Callable[..., T]:
-        module, _, name = path.rpartition(".")
-        found: Callable[..., T] = getattr(import_module(module), name)
-        return found
-
-
-_PARSED = (
-    "The steps of a question are asked of a language model, and none is set.",
-    "without one they come of its parse.",
-)
+    def __get__(self, components: Components | None, owner: type) -> ComponentProperty[T] | T:
+        """The component, or the property itself where the class is asked."""
+        return self if components is None else components.cached(self._make)
 
 
 class Components:
     """Model or embedded default, for each step. Pass ``chat`` or ``embedder`` to use your own."""
-
-    _fast: StepFactory[Extractor] = StepFactory(
-        "tgraph.extract.fast.FastExtractor",
-        "",
-        lambda s: {"max_word_length": s.fast.max_word_length},
-        by_model=lambda s: False,
-    )
-    _model_extractor: StepFactory[Extractor] = StepFactory(
-        "",
-        "tgraph.extract.model.extractor.ModelExtractor",
-        lambda s: {"entity_types": s.extract.entity_types, "gleanings": s.extract.gleanings},
-        remembers=True,
-    )
-    claims: StepFactory[ClaimExtractor] = StepFactory(
-        "",
-        "tgraph.extract.model.claims.ModelClaims",
-        lambda s: {
-            "gleanings": s.claims.gleanings,
-            "description": s.claims.description,
-            "entity_specs": s.claims.entity_specs,
-        },
-        missing=("Claims are read by a language model, and none is set.", "leave claims out."),
-        remembers=True,
-    )
-    _summariser: StepFactory[Summariser] = StepFactory(
-        "tgraph.extract.summaries.DistinctSentences",
-        "tgraph.extract.model.summariser.ModelSummariser",
-        lambda s: {"max_words": s.summaries.max_words},
-        lambda s: {"max_input_tokens": s.summaries.max_input_tokens},
-        remembers=True,
-    )
-    _structural_situator: StepFactory[Situator] = StepFactory(
-        "tgraph.index.chunk_contexts.StructuralSituator",
-        "",
-        lambda s: {"most_names": s.contextual_search.names},
-        by_model=lambda s: False,
-    )
-    _model_situator: StepFactory[Situator] = StepFactory(
-        "",
-        "tgraph.index.chunk_context_model.ModelSituator",
-        lambda s: {"max_document_tokens": s.contextual_search.max_document_tokens},
-        missing=(
-            "Contexts should be written by a language model, and none is set.",
-            "`contextual_search.by_model` to false.",
-        ),
-        remembers=True,
-    )
-    cluster_writer: StepFactory[ClusterWriter] = StepFactory(
-        "tgraph.index.cluster_summaries.QuotingWriter",
-        "tgraph.index.cluster_summaries.ModelWriter",
-        lambda s: {"max_words": s.raptor.max_words},
-        lambda s: {"max_tokens_in": s.raptor.max_cluster_tokens},
-        remembers=True,
-    )
-    """Who summarises clusters of passages."""
-    report_writer: StepFactory[ReportWriter] = StepFactory(
-        "tgraph.index.reports.extractive.ExtractiveWriter",
-        "tgraph.index.reports.language_model.ModelReportWriter",
-        own=lambda s: {"max_tokens": s.reports.max_output_tokens},
-        remembers=True,
-    )
-    concepts: StepFactory[ConceptFinder] = StepFactory(
-        "tgraph.answer.embedded.EmbeddedConcepts", "tgraph.answer.model.ModelConcepts"
-    )
-    keywords: StepFactory[KeywordFinder] = StepFactory(
-        "tgraph.answer.keywords.EmbeddedKeywords", "tgraph.answer.keywords.ModelKeywords"
-    )
-    chooser: StepFactory[Chooser] = StepFactory(
-        "tgraph.answer.mode_choice.EmbeddedChooser",
-        "tgraph.answer.mode_choice.ModelChooser",
-        by_model=lambda s: s.auto.by_model,
-    )
-    decomposer: StepFactory[ModelDecomposer] = StepFactory(
-        "",
-        "tgraph.answer.step_answers_model.ModelDecomposer",
-        missing=_PARSED,
-    )
-    """Who takes questions apart where there is a model; without one their parse does."""
-    _step_answerer: StepFactory[ModelStepAnswerer] = StepFactory(
-        "", "tgraph.answer.step_answers_model.ModelStepAnswerer", missing=_PARSED
-    )
-    selector: StepFactory[Selector] = StepFactory(
-        "tgraph.answer.embedded.EmbeddedSelector",
-        "tgraph.answer.model.ModelSelector",
-        own=lambda s: {"max_context_tokens": s.graph.max_context_tokens},
-    )
-    alone: StepFactory[Synthesiser] = StepFactory(
-        "",
-        "tgraph.answer.model.ModelAlone",
-        lambda s: {"response_type": s.answer.response_type},
-        missing=(
-            "The mode bypass asks the language model alone, and none is set.",
-            "choose another mode.",
-        ),
-    )
-    """The model without any documents. ``UsageError`` where there is none."""
-    _suggester: StepFactory[Synthesiser] = StepFactory(
-        "tgraph.answer.suggestions.EmbeddedSuggester", "tgraph.answer.suggestions.ModelSuggester"
-    )
-    explorer: StepFactory[Explorer] = StepFactory(
-        "tgraph.answer.drift.EmbeddedExplorer",
-        "tgraph.answer.drift_model.ModelExplorer",
-        lambda s: {"follow_ups": s.drift_search.follow_ups},
-        lambda s: {"max_context_tokens": s.drift_search.max_context_tokens + PROMPT},
-    )
-    _support_judge: StepFactory[SupportJudge] = StepFactory(
-        "tgraph.answer.support.LexicalJudge", "tgraph.answer.support.ModelJudge"
-    )
-    statements: StepFactory[StatementExtractor] = StepFactory(
-        "tgraph.answer.entailment.SentenceStatements",
-        "tgraph.answer.entailment_model.ModelStatements",
-        remembers=True,
-    )
-    _entailment: StepFactory[EntailmentChecker] = StepFactory(
-        "tgraph.answer.entailment.LikenessEntailment",
-        "tgraph.answer.entailment_model.ModelEntailment",
-        remembers=True,
-    )
 
     def __init__(
         self,
@@ -237,7 +88,7 @@ class Components:
         self._own_chat = chat
         self._own_embedder = embedder
         self._own_reader = reader
-        self._steps: dict[object, Any] = {}
+        self._made: dict[Callable[[Components], Any], Any] = {}
         self._clients: list[tuple[Client, Callable[[], Endpoint]]] = []
         self._endpoints: dict[tuple[str, str], Endpoint] = {}
         self._cancelled = False
@@ -251,20 +102,29 @@ class Components:
         made.__dict__["reranker"] = self.reranker
         return made
 
-    def once(self, step: StepFactory[T]) -> T:
-        """Who does the step, the same each time; calls that were cancelled may be made again."""
+    def cached(self, make: Callable[[Components], T]) -> T:
+        """The component that the function makes, the same at each call. Endpoints whose calls were
+        cancelled are opened again."""
         self._renew()
-        if step not in self._steps:
-            self._steps[step] = step.make(self)
-        made: T = self._steps[step]
-        return made
+        if make not in self._made:
+            self._made[make] = make(self)
+        component: T = self._made[make]
+        return component
+
+    # --- documents ---
 
     @property
     def extractor(self) -> Extractor:
-        """Who reads chunks."""
+        """The extractor that reads chunks."""
         if self.settings.extract.method == "fast":
-            return self._fast
+            return self._fast_extractor
         return self._embedded_extractor if self.chat is None else self._model_extractor
+
+    @ComponentProperty
+    def _fast_extractor(self) -> Extractor:
+        from tgraph.extract.fast import FastExtractor
+
+        return FastExtractor(self.settings.fast.max_word_length)
 
     @cached_property
     def _embedded_extractor(self) -> Extractor:
@@ -273,45 +133,190 @@ class Components:
 
         return CachedExtractor(EmbeddedExtractor(), self._cache / "extractions")
 
+    @ComponentProperty
+    def _model_extractor(self) -> Extractor:
+        from tgraph.extract.model.extractor import ModelExtractor
+
+        assert self.chat is not None
+        extract = self.settings.extract
+        return ModelExtractor(
+            self.remembering(self.chat),
+            extract.entity_types,
+            extract.gleanings,
+            self.prompts,
+            **self.options,
+        )
+
+    @ComponentProperty
+    def claims(self) -> ClaimExtractor:
+        """The extractor of claims. ``UsageError`` where there is no model."""
+        from tgraph.extract.model.claims import ModelClaims
+
+        chat = self._required_chat(
+            "Claims are read by a language model, and none is set.", "leave claims out."
+        )
+        claims = self.settings.claims
+        return ModelClaims(
+            self.remembering(chat),
+            claims.gleanings,
+            self.prompts,
+            description=claims.description,
+            entity_specs=claims.entity_specs,
+            **self.options,
+        )
+
     @property
     def summariser(self) -> Summariser | None:
-        """Who makes one description of several; None where the settings leave them be."""
+        """The summariser that makes one description of several; None where the settings switch
+        summaries off."""
         return self._summariser if self.settings.summaries.enabled else None
 
-    @property
+    @ComponentProperty
+    def _summariser(self) -> Summariser:
+        summaries = self.settings.summaries
+        if self.chat is None:
+            from tgraph.extract.summaries import DistinctSentences
+
+            return DistinctSentences(summaries.max_words)
+        from tgraph.extract.model.summariser import ModelSummariser
+
+        chat, limits = (
+            self.remembering(self.chat),
+            (summaries.max_words, summaries.max_input_tokens),
+        )
+        return ModelSummariser(chat, *limits, self.prompts, **self.options)
+
+    @ComponentProperty
     def situator(self) -> Situator:
-        """Who says where in its document a chunk stands. ``UsageError`` where a model should and
-        none is set."""
-        by_model = self.settings.contextual_search.by_model
-        return self._model_situator if by_model else self._structural_situator
+        """The situator that says where in its document a chunk stands. ``UsageError`` where the
+        settings want a model and none is set."""
+        contexts = self.settings.contextual_search
+        if not contexts.by_model:
+            from tgraph.index.chunk_contexts import StructuralSituator
 
-    @cached_property
-    def checker(self) -> EntailmentChecker:
-        """Who says whether a text entails a statement."""
-        own = {"embedder": self.embedder} if self.chat is None else {}
-        return Components._entailment.make(self, **own)
+            return StructuralSituator(contexts.names)
+        from tgraph.index.chunk_context_model import ModelSituator
 
-    @property
-    def support_judge(self) -> SupportJudge:
-        """Who says whether texts prove a statement; without a model the reader, if it can."""
-        reader = self.reader if self.chat is None else None
-        if reader is None or reader.supports("", ()) is None:
-            return self._support_judge
-        from tgraph.answer.support import ReaderJudge
+        chat = self._required_chat(
+            "Contexts should be written by a language model, and none is set.",
+            "`contextual_search.by_model` to false.",
+        )
+        return ModelSituator(
+            self.remembering(chat), contexts.max_document_tokens, self.prompts, **self.options
+        )
 
-        return ReaderJudge(reader)
+    @ComponentProperty
+    def cluster_writer(self) -> ClusterWriter:
+        """The writer that summarises clusters of passages."""
+        from tgraph.index.cluster_summaries import ModelWriter, QuotingWriter
 
-    def suggester(self, count: int, budget: int) -> Synthesiser:
-        """Who proposes ``count`` questions, from at most ``budget`` tokens of prompt."""
-        return Components._suggester.make(self, count=count, max_context_tokens=budget)
+        raptor = self.settings.raptor
+        if self.chat is None:
+            return QuotingWriter(raptor.max_words)
+        return ModelWriter(
+            self.remembering(self.chat),
+            raptor.max_words,
+            raptor.max_cluster_tokens,
+            self.prompts,
+            **self.options,
+        )
+
+    @ComponentProperty
+    def report_writer(self) -> ReportWriter:
+        """The writer of community reports."""
+        if self.chat is None:
+            from tgraph.index.reports.extractive import ExtractiveWriter
+
+            return ExtractiveWriter()
+        from tgraph.index.reports.language_model import ModelReportWriter
+
+        return ModelReportWriter(
+            self.remembering(self.chat),
+            self.prompts,
+            max_tokens=self.settings.reports.max_output_tokens,
+            temperature=self.settings.chat.temperature,
+            seed=self.settings.chat.seed,
+        )
+
+    # --- questions ---
+
+    @ComponentProperty
+    def concepts(self) -> ConceptFinder:
+        """The finder of a question's concepts."""
+        if self.chat is None:
+            from tgraph.answer.embedded import EmbeddedConcepts
+
+            return EmbeddedConcepts()
+        from tgraph.answer.model import ModelConcepts
+
+        return ModelConcepts(self.chat, self.prompts, **self.options)
+
+    @ComponentProperty
+    def keywords(self) -> KeywordFinder:
+        """The finder of a question's keywords."""
+        from tgraph.answer.keywords import EmbeddedKeywords, ModelKeywords
+
+        if self.chat is None:
+            return EmbeddedKeywords()
+        return ModelKeywords(self.chat, self.prompts, **self.options)
+
+    @ComponentProperty
+    def chooser(self) -> Chooser:
+        """The chooser of the mode of a question."""
+        from tgraph.answer.mode_choice import EmbeddedChooser, ModelChooser
+
+        if self.chat is None or not self.settings.auto.by_model:
+            return EmbeddedChooser()
+        return ModelChooser(self.chat, self.prompts, **self.options)
+
+    @ComponentProperty
+    def decomposer(self) -> ModelDecomposer:
+        """The model's decomposer of questions. ``UsageError`` where there is no model: then the
+        parse of a question gives its steps."""
+        from tgraph.answer.step_answers_model import ModelDecomposer
+
+        return ModelDecomposer(self._chat_for_steps(), self.prompts, **self.options)
 
     def step_answerer(self, budget: int) -> ModelStepAnswerer:
-        """Who answers the steps of a question where there is a model, from at most ``budget``
-        tokens of prompt."""
-        return Components._step_answerer.make(self, max_context_tokens=budget)
+        """The model's answerer of the steps of a question, from prompts of at most ``budget``
+        tokens. ``UsageError`` where there is no model."""
+        from tgraph.answer.step_answers_model import ModelStepAnswerer
+
+        chat = self._chat_for_steps()
+        return ModelStepAnswerer(chat, self.prompts, max_context_tokens=budget, **self.options)
+
+    @ComponentProperty
+    def selector(self) -> Selector:
+        """The selector that judges edges one by one."""
+        if self.chat is None:
+            from tgraph.answer.embedded import EmbeddedSelector
+
+            return EmbeddedSelector()
+        from tgraph.answer.model import ModelSelector
+
+        budget = self.settings.graph.max_context_tokens
+        return ModelSelector(self.chat, self.prompts, max_context_tokens=budget, **self.options)
+
+    @ComponentProperty
+    def explorer(self) -> Explorer:
+        """The explorer of DRIFT, which answers and proposes follow-up questions."""
+        drift = self.settings.drift_search
+        if self.chat is None:
+            from tgraph.answer.drift import EmbeddedExplorer
+
+            return EmbeddedExplorer(drift.follow_ups)
+        from tgraph.answer.drift_model import ModelExplorer
+
+        return ModelExplorer(
+            self.chat,
+            self.prompts,
+            follow_ups=drift.follow_ups,
+            max_context_tokens=drift.max_context_tokens + PROMPT,
+            **self.options,
+        )
 
     def synthesiser(self, budget: int) -> Synthesiser:
-        """Who writes an answer, from at most ``budget`` tokens of prompt."""
+        """The writer of answers, from prompts of at most ``budget`` tokens."""
         if self.chat is None:
             from tgraph.answer.embedded import EmbeddedSynthesiser
 
@@ -335,23 +340,98 @@ class Components:
             **self.options,
         )
 
+    @ComponentProperty
+    def alone(self) -> Synthesiser:
+        """The model without any documents. ``UsageError`` where there is no model."""
+        from tgraph.answer.model import ModelAlone
+
+        chat = self._required_chat(
+            "The mode bypass asks the language model alone, and none is set.",
+            "choose another mode.",
+        )
+        response_type = self.settings.answer.response_type
+        return ModelAlone(chat, self.prompts, response_type=response_type, **self.options)
+
+    def suggester(self, count: int, budget: int) -> Synthesiser:
+        """The writer that proposes ``count`` questions, from prompts of at most ``budget``
+        tokens."""
+        from tgraph.answer.suggestions import EmbeddedSuggester, ModelSuggester
+
+        if self.chat is None:
+            return EmbeddedSuggester(count)
+        return ModelSuggester(
+            self.chat, self.prompts, count=count, max_context_tokens=budget, **self.options
+        )
+
+    # --- judgements of answers ---
+
+    @ComponentProperty
+    def support_judge(self) -> SupportJudge:
+        """The judge of whether texts prove a statement: the model, or else the reader where it can
+        judge, or else the words."""
+        from tgraph.answer.support import LexicalJudge, ModelJudge, ReaderJudge
+
+        if self.chat is not None:
+            return ModelJudge(self.chat, self.prompts, **self.options)
+        reader = self.reader
+        if reader is None or reader.supports("", ()) is None:
+            return LexicalJudge()
+        return ReaderJudge(reader)
+
+    @ComponentProperty
+    def statements(self) -> StatementExtractor:
+        """The extractor of the statements of a text."""
+        if self.chat is None:
+            from tgraph.answer.entailment import SentenceStatements
+
+            return SentenceStatements()
+        from tgraph.answer.entailment_model import ModelStatements
+
+        return ModelStatements(self.remembering(self.chat), self.prompts, **self.options)
+
+    @ComponentProperty
+    def checker(self) -> EntailmentChecker:
+        """The checker of whether a text entails a statement."""
+        if self.chat is None:
+            from tgraph.answer.entailment import LikenessEntailment
+
+            return LikenessEntailment(self.embedder)
+        from tgraph.answer.entailment_model import ModelEntailment
+
+        return ModelEntailment(self.remembering(self.chat), self.prompts, **self.options)
+
+    # --- models ---
+
     @property
     def prompts(self) -> PromptFiles:
         """The prompts of the settings, in the language that is set."""
         return PromptFiles(self.settings.prompts, self.settings.answer.language)
 
     @property
-    def many(self) -> Mapping[str, Any]:
+    def concurrent_options(self) -> ConcurrentOptions:
         """The options of a model's step that makes several calls at the same time."""
         self._renew()
         concurrency = self.settings.chat.concurrency
         return {**self.options, "concurrency": concurrency, "cancel": self.cancel}
 
     @property
-    def options(self) -> Mapping[str, Any]:
-        """How models are asked in every step."""
+    def options(self) -> Options:
+        """The options by which models are asked in every step."""
         chat = self.settings.chat
         return {"temperature": chat.temperature, "seed": chat.seed, "max_tokens": chat.max_tokens}
+
+    def _required_chat(self, problem: str, remedy: str) -> ChatModel:
+        """The language model. ``UsageError`` with the problem where there is none; the remedy is
+        what may be done instead of setting one."""
+        if self.chat is None:
+            raise UsageError(problem, f"Set `chat.base_url` or OPENAI_API_KEY, or {remedy}")
+        return self.chat
+
+    def _chat_for_steps(self) -> ChatModel:
+        return self._required_chat(
+            "The steps of a question are asked of a language model, and none is set.",
+            "without one they come of its parse.",
+        )
 
     def remembering(self, chat: ChatModel) -> ChatModel:
         """The model with a memory of its replies."""

@@ -423,10 +423,11 @@ class KnowledgeGraph:
         as_of: str | int | datetime | date | None = None,
     ) -> Stream:
         """Messages as they happen (design, section 6.3); the generator returns the ``Answer``."""
-        from tgraph.engine.ask.conversation import stream
+        from tgraph.engine.ask.conversation import QuestionRequest, stream
 
-        of = "" if as_of is None else _point_name(as_of)
-        return (yield from stream(self.opened, question, mode, history, filters, of))
+        point = "" if as_of is None else _point_name(as_of)
+        request = QuestionRequest(question, mode, history, filters, point)
+        return stream(self.opened, request)
 
     def stream_context(
         self,
@@ -441,10 +442,11 @@ class KnowledgeGraph:
         """As ``stream``, as far as the selection; the generator returns the ``ShownContext``, what
         the writer of an answer would be shown. With ``only="prompt"`` ``UsageError`` where there is
         no language model. The session is recorded, without an answer."""
-        from tgraph.engine.ask.conversation import context
+        from tgraph.engine.ask.conversation import QuestionRequest, context
 
-        of = "" if as_of is None else _point_name(as_of)
-        return (yield from context(self.opened, question, mode, only, history, filters, of))
+        point = "" if as_of is None else _point_name(as_of)
+        request = QuestionRequest(question, mode, history, filters, point, only)
+        return context(self.opened, request)
 
     def context_of(
         self,

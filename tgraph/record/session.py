@@ -91,6 +91,24 @@ def _row(candidate: Candidate, kind: NamedNode, *pairs: Pair) -> str:
     )
 
 
+@dataclass(frozen=True, slots=True)
+class SessionDescription:
+    """How a session begins: the question, the mode and the parameters by which it is answered, and
+    the generation of the collection's knowledge that answers.
+
+    ``person`` is who asks, where the settings name one. ``as_of`` names the point in time that was
+    asked for, empty for the newest knowledge."""
+
+    question: str
+    mode: str
+    parameters: Mapping[str, Value]
+    generation: int
+    collection: str
+    explain_collection: str
+    person: str | None = None
+    as_of: str = ""
+
+
 class SessionRecord(BundleRecord):
     """One session's provenance. All of it goes through ``_write``, so nothing is told unwritten."""
 
@@ -106,30 +124,18 @@ class SessionRecord(BundleRecord):
 
     # --- the session ---
 
-    def start(
-        self,
-        question: str,
-        mode: str,
-        parameters: Mapping[str, Value],
-        generation: int,
-        collection: str,
-        explain_collection: str,
-        person: str | None = None,
-        as_of: str = "",
-    ) -> None:
-        """The session has begun: the question, how it will be answered and on which knowledge, and
-        the ``person`` who asks, where the settings name one. ``as_of`` says what earlier knowledge
-        was asked for, where the question was not of the newest."""
+    def start(self, description: SessionDescription) -> None:
+        """State that the session has begun."""
         self._begin(
             "GraphRAG query session",
-            explain_collection,
-            (v.tg("query"), question),
-            (v.tg("mode"), mode),
-            (v.tg("collection"), collection),
-            (v.tg("generation"), generation),
-            (v.tg("asOf"), as_of or None),
-            agents=responsible(person),
-            parameters=parameters,
+            description.explain_collection,
+            (v.tg("query"), description.question),
+            (v.tg("mode"), description.mode),
+            (v.tg("collection"), description.collection),
+            (v.tg("generation"), description.generation),
+            (v.tg("asOf"), description.as_of or None),
+            agents=responsible(description.person),
+            parameters=description.parameters,
         )
 
     @contextmanager

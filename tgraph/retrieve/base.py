@@ -280,13 +280,6 @@ class Retriever(Protocol):
         Each has its evidence, except that of reports may be left to ``reports.grounded``."""
 
 
-def of_section(
-    kind: Callable[[Any], Retriever], section: str
-) -> Callable[[Settings, Services], Retriever]:
-    """What makes a retriever that needs no more than a section of the settings."""
-    return lambda settings, services: kind(getattr(settings, section))
-
-
 def in_conversation(question: Question) -> str:
     """What is searched for: the question, and the user's questions before it that it needs."""
     return "\n".join([question.text, *(turn.question for turn in reversed(question.needed))])

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 from tgraph.engine.ask.method_factory import (
     chosen,
@@ -26,10 +26,11 @@ from tgraph.index.chunk_contexts import lacks_contexts
 from tgraph.index.sources import standing_chunks
 from tgraph.index.summary_tree import standing_tree
 from tgraph.model import Answer, Only, Turn
-from tgraph.record.session import SessionRecord
+from tgraph.record.session import SessionDescription, SessionRecord
 from tgraph.retrieve.base import Context, Question
 from tgraph.retrieve.filters import NO_FILTERS, Filters
 from tgraph.retrieve.modes.registry import AUTO, mode_named
+from tgraph.retrieve.modes.suggest import SUGGEST
 from tgraph.retrieve.subset import is_empty, narrowed
 from tgraph.retrieve.text.follow_up import stands_alone
 from tgraph.retrieve.text.word_vectors import by_words_if_foreign
@@ -65,6 +66,26 @@ def point_in_time(opened: OpenCollection, name: str) -> PointInTime:
 
 
 @dataclass(frozen=True, slots=True)
+class QuestionRequest:
+    """A question as it is asked of an open collection.
+
+    ``mode`` is the name of a mode, or ``auto``. ``history`` are the turns before the question; None
+    stands for the turns that were asked in the collection before. ``as_of`` names the point in time
+    whose knowledge answers, empty for the newest (``find_point``). ``only`` is what is wanted in
+    place of an answer. ``count`` is the number of questions that are to be proposed, for a request
+    of proposals.
+    """
+
+    text: str
+    mode: str = AUTO
+    history: Sequence[Turn] | None = None
+    filters: Filters = NO_FILTERS
+    as_of: str = ""
+    only: Only | None = None
+    count: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class AskedKnowledge:
     """What a question is asked of: the newest knowledge or, with a ``point``, as it was then; of
     this, what the filters admit."""
@@ -72,6 +93,22 @@ class AskedKnowledge:
     opened: OpenCollection
     filters: Filters
     point: PointInTime | None = None
+
+    @classmethod
+    def of(cls, opened: OpenCollection, request: QuestionRequest) -> Self:
+        """The knowledge that a request asks. A message says which earlier knowledge it is, and what
+        of it can't be had."""
+        point = point_in_time(opened, request.as_of) if request.as_of else None
+        if point is not None:
+            if not point.generation:
+                raise UsageError(
+                    "There is no generation 0.", "`tgraph history` lists the generations."
+                )
+            since = point.published[:19].replace("T", " ")
+            opened.message(f"As of generation {point.generation}, of {since} UTC.")
+            for note in opened.context_as_of(point.generation).notes:
+                opened.message(note)
+        return cls(opened, request.filters, point)
 
     def context(self) -> Context:
         """The newest state with what ``prepare`` has built in it, or that of the point."""
@@ -81,14 +118,6 @@ class AskedKnowledge:
         # what filters leave is put together from the statements, one by one: not over a network
         whole = opened.own_context() if self.filters else opened.context()
         return narrowed(whole, self.filters)
-
-    def announce(self) -> None:
-        """Say what of earlier knowledge is asked, and what of it can't be had."""
-        if self.point is not None:
-            since = self.point.published[:19].replace("T", " ")
-            self.opened.message(f"As of generation {self.point.generation}, of {since} UTC.")
-            for note in self.opened.context_as_of(self.point.generation).notes:
-                self.opened.message(note)
 
     def prepare(self, mode: str) -> None:
         """Build what the mode needs. Nothing can be built in earlier knowledge: there it is a
@@ -105,73 +134,112 @@ class AskedKnowledge:
             )
 
 
-def stream(
-    opened: OpenCollection,
-    question: str,
-    mode: str,
-    history: Sequence[Turn] | None,
-    filters: Filters,
-    as_of: str = "",
-) -> Stream:
-    """As ``KnowledgeGraph.stream``."""
-    if not question.strip():
+@dataclass(frozen=True, slots=True)
+class PreparedQuestion:
+    """A request with what answers it: the question after its turns, the knowledge that is asked,
+    and the method."""
+
+    request: QuestionRequest
+    question: Question
+    knowledge: AskedKnowledge
+    method: Method
+
+    @contextmanager
+    def run(self) -> Iterator[QuestionRun]:
+        """The run of the question, within which the collection counts as asked."""
+        opened, question, knowledge = self.knowledge.opened, self.question, self.knowledge
+        opened.ledger.check_key()
+        knowledge.prepare(self.method.mode)
+        with opened.asking():
+            context, method = knowledge.context(), self.method
+            if knowledge.filters and is_empty(context):
+                opened.message("The filters leave nothing to answer from.")
+                method = without_retrieval(method)
+            description = SessionDescription(
+                question.text,
+                method.mode,
+                self._parameters(method),
+                context.generation,
+                opened.folder.name,
+                opened.settings.explain_collection,
+                opened.settings.person,
+                knowledge.point.name if knowledge.point else "",
+            )
+            record = opened.record(SessionRecord)
+            context = by_words_if_foreign(question.text, context)
+            yield QuestionRun(method, question, context, record, description)
+
+    def _parameters(self, method: Method) -> Mapping[str, Value]:
+        """The parameters of the session: settings, history, filters, and what was wanted."""
+        opened, request = self.knowledge.opened, self.request
+        chat = opened.parts.chat
+        parameters = recorded(
+            opened.settings,
+            method.mode,
+            self.question.history,
+            request.count,
+            chosen=isinstance(method, Chosen),
+        )
+        if self.question.stands_alone:
+            parameters[STANDS_ALONE] = True
+        if request.only is not None:
+            parameters[ONLY] = request.only
+            if chat is not None:
+                parameters[WRITER] = chat.agent.name
+        return {**parameters, **self.knowledge.filters.parameters}
+
+
+def prepare_question(opened: OpenCollection, request: QuestionRequest) -> PreparedQuestion:
+    """The request with its question, knowledge and method. ``UsageError`` for an empty question, a
+    mode that there is not, and for a prompt where there is no language model."""
+    if not request.text.strip():
         raise UsageError("The question is empty.")
-    asked = in_turn(question, _history(opened, history))
-    state = _knowledge(opened, filters, as_of)
-    method = _method(opened, asked, mode, state)
-    answer = yield from _asked(opened, asked, method, state)
-    if answer.no_evidence and mode != AUTO:
-        context = state.context()
-        other = "" if is_empty(context) else other_mode(asked, mode, opened.parts, context)
-        if other:
-            opened.message(other)
-    if history is None:
-        opened.turns.append(Turn(question, answer.text))
-    return answer
-
-
-def _knowledge(opened: OpenCollection, filters: Filters, as_of: str) -> AskedKnowledge:
-    """What a question is asked of; of earlier knowledge it is said."""
-    point = point_in_time(opened, as_of) if as_of else None
-    if point is not None and not point.generation:
-        raise UsageError("There is no generation 0.", "`tgraph history` lists the generations.")
-    state = AskedKnowledge(opened, filters, point)
-    state.announce()
-    return state
-
-
-def context(
-    opened: OpenCollection,
-    question: str,
-    mode: str,
-    only: Only,
-    history: Sequence[Turn] | None,
-    filters: Filters,
-    as_of: str = "",
-) -> ContextStream:
-    """As ``KnowledgeGraph.stream_context``."""
-    if not question.strip():
-        raise UsageError("The question is empty.")
-    if only == "prompt" and opened.parts.chat is None:
+    if request.only == "prompt" and opened.parts.chat is None:
         raise UsageError(
             "A prompt is sent to a language model, and none is set.",
             "Set `chat.base_url` or OPENAI_API_KEY, or ask for the context alone.",
         )
-    asked = in_turn(question, _history(opened, history))
-    state = _knowledge(opened, filters, as_of)
-    method = _method(opened, asked, mode, state)
-    chat = opened.parts.chat
-    more = {ONLY: only, **({WRITER: chat.agent.name} if chat is not None else {})}
-    with _run(opened, asked, method, state, more) as (run, given):
-        return (yield from run.context(*given))
+    turns = _history(opened, request)
+    needs_none = bool(turns) and stands_alone(request.text, turns)
+    question = Question(request.text, turns, stands_alone=needs_none)
+    knowledge = AskedKnowledge.of(opened, request)
+    method = _method(opened, question, request.mode, knowledge)
+    return PreparedQuestion(request, question, knowledge, method)
+
+
+def stream(opened: OpenCollection, request: QuestionRequest) -> Stream:
+    """As ``KnowledgeGraph.stream``."""
+    prepared = prepare_question(opened, request)
+    with prepared.run() as run:
+        answer = yield from run.stream()
+    if answer.no_evidence and request.mode != AUTO:
+        context = prepared.knowledge.context()
+        if not is_empty(context):
+            other = other_mode(prepared.question, request.mode, opened.parts, context)
+            if other:
+                opened.message(other)
+    if request.history is None:
+        opened.turns.append(Turn(request.text, answer.text))
+    return answer
+
+
+def context(opened: OpenCollection, request: QuestionRequest) -> ContextStream:
+    """As ``KnowledgeGraph.stream_context``."""
+    with prepare_question(opened, request).run() as run:
+        return (yield from run.context())
 
 
 def suggest(opened: OpenCollection, count: int, history: Sequence[Turn] | None) -> Answer:
     """As ``KnowledgeGraph.suggest``."""
-    question = f"Which {count} questions could be asked next?"
-    asked = Question(question, _history(opened, history))
-    state = AskedKnowledge(opened, NO_FILTERS)
-    return result_of(_asked(opened, asked, suggesting(opened.parts, count), state, count))
+    text = f"Which {count} questions could be asked next?"
+    request = QuestionRequest(text, SUGGEST.name, history, count=count)
+    question, knowledge = (
+        Question(text, _history(opened, request)),
+        AskedKnowledge.of(opened, request),
+    )
+    prepared = PreparedQuestion(request, question, knowledge, suggesting(opened.parts, count))
+    with prepared.run() as run:
+        return result_of(run.stream())
 
 
 def prepare(opened: OpenCollection, mode: str) -> None:
@@ -201,20 +269,19 @@ def _lacking(mode: str, context: Context) -> Need | None:
     return need if is_lacking else None
 
 
-def in_turn(text: str, turns: tuple[Turn, ...]) -> Question:
-    """The question after these turns, read for whether it needs them."""
-    return Question(text, turns, stands_alone=bool(turns) and stands_alone(text, turns))
-
-
-def _history(opened: OpenCollection, history: Sequence[Turn] | None) -> tuple[Turn, ...]:
-    turns = tuple(opened.turns if history is None else history)
+def _history(opened: OpenCollection, request: QuestionRequest) -> tuple[Turn, ...]:
+    """The turns before the question, as many as the settings admit."""
+    turns = tuple(opened.turns if request.history is None else request.history)
     return turns[-opened.settings.graph.history_turns :] if turns else ()
 
 
-def _method(opened: OpenCollection, question: Question, mode: str, state: AskedKnowledge) -> Method:
+def _method(
+    opened: OpenCollection, question: Question, mode: str, knowledge: AskedKnowledge
+) -> Method:
+    """The method of the mode, or of the mode that ``auto`` chooses."""
     if mode != AUTO:
         return in_steps(method_of(mode, opened.parts), question.text, opened.parts)
-    context = state.context()
+    context = knowledge.context()
     method = chosen(question, opened.parts, context)
     need = _lacking(method.mode, opened.context())
     if need is None or not opened.folder.replica.exists():
@@ -226,54 +293,3 @@ def _method(opened: OpenCollection, question: Question, mode: str, state: AskedK
         f" replica has {_LACKS[need.what]} (`{need.setting}`)."
     )
     return in_steps(method_of(mode, opened.parts), question.text, opened.parts)
-
-
-def _asked(
-    opened: OpenCollection,
-    question: Question,
-    method: Method,
-    state: AskedKnowledge,
-    count: int | None = None,
-) -> Stream:
-    with _run(opened, question, method, state, {}, count) as (run, asked):
-        return (yield from run.stream(*asked))
-
-
-@contextmanager
-def _run(
-    opened: OpenCollection,
-    question: Question,
-    method: Method,
-    state: AskedKnowledge,
-    more: Mapping[str, Value],
-    count: int | None = None,
-) -> Iterator[tuple[QuestionRun, tuple[Question, Mapping[str, Value], int, str, str]]]:
-    """The run of a question and what it is asked and recorded with; ``more`` are parameters."""
-    opened.ledger.check_key()
-    state.prepare(method.mode)
-    with opened.asking():
-        yield _prepared_run(opened, question, method, state, more, count)
-
-
-def _prepared_run(
-    opened: OpenCollection,
-    question: Question,
-    method: Method,
-    state: AskedKnowledge,
-    more: Mapping[str, Value],
-    count: int | None,
-) -> tuple[QuestionRun, tuple[Question, Mapping[str, Value], int, str, str]]:
-    context = state.context()
-    if state.filters and is_empty(context):
-        opened.message("The filters leave nothing to answer from.")
-        method = without_retrieval(method)
-    record = opened.record(SessionRecord)
-    settings = opened.settings
-    context = by_words_if_foreign(question.text, context)
-    asking = QuestionRun(method, context, record, settings.explain_collection, settings.person)
-    auto, history = isinstance(method, Chosen), question.history
-    own = recorded(settings, method.mode, history, count, chosen=auto)
-    alone = {STANDS_ALONE: True} if question.stands_alone else {}
-    parameters = {**own, **alone, **more, **state.filters.parameters}
-    point = state.point.name if state.point else ""
-    return asking, (question, parameters, context.generation, opened.folder.name, point)

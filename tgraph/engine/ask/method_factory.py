@@ -24,11 +24,11 @@ from tgraph.retrieve.modes.base import (
     Pipeline,
     Selecting,
     Shared,
-    load,
 )
 from tgraph.retrieve.modes.registry import AUTO, MODES, AutoSettings
 from tgraph.retrieve.modes.suggest import SUGGEST
 from tgraph.retrieve.reports import reports_at_hand
+from tgraph.retrieve.search.registry import make_retriever
 from tgraph.version import __version__
 
 if TYPE_CHECKING:
@@ -115,7 +115,7 @@ def _by_model(mode: Mode, parts: Components, chat: ChatModel) -> GlobalSearch:
     from tgraph.answer.map_reduce_model import ModelMapper
     from tgraph.engine.ask.map_reduce import GlobalSearch
 
-    own, prompts, many = parts.settings.global_search, parts.prompts, parts.many
+    own, prompts, many = parts.settings.global_search, parts.prompts, parts.concurrent_options
     mapper = ModelMapper(
         chat,
         prompts,
@@ -160,8 +160,8 @@ _PIPELINES: Mapping[Pipeline, Callable[[Mode, Components], Method]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class _Lent:
-    """``Services`` of the parts."""
+class _ComponentServices:
+    """The ``Services`` that a graph's components offer retrievers."""
 
     parts: Components
 
@@ -209,8 +209,7 @@ def _seed_filter(selector: Selector) -> SeedFilter:
 
 
 def _retriever(mode: Mode, parts: Components) -> Retriever:
-    made: Retriever = load(mode.retriever)(parts.settings, _Lent(parts))
-    return WeighedRetriever(made)
+    return WeighedRetriever(make_retriever(mode, parts.settings, _ComponentServices(parts)))
 
 
 def _selecting(mode: Mode, parts: Components) -> Selecting:
@@ -219,17 +218,13 @@ def _selecting(mode: Mode, parts: Components) -> Selecting:
 
 
 def _selector(selecting: Selecting, parts: Components) -> Selector:
-    return WeighedSelector(_plain_selector(selecting, parts))
-
-
-def _plain_selector(selecting: Selecting, parts: Components) -> Selector:
     if isinstance(selecting, Judged):
-        return parts.selector
+        return WeighedSelector(parts.selector)
     from tgraph.answer.token_budget import BudgetSelector, CappedSelector
 
     if isinstance(selecting, Shared):
-        return BudgetSelector(selecting.tokens, selecting.shares)
-    return CappedSelector(selecting.tokens, selecting.caps)
+        return WeighedSelector(BudgetSelector(selecting.tokens, selecting.shares))
+    return WeighedSelector(CappedSelector(selecting.tokens, selecting.caps))
 
 
 def _concepts(mode: Mode, parts: Components) -> ConceptFinder | None:

@@ -132,22 +132,16 @@ class TwoStages:
     def _find_concepts(
         self, question: Question, context: Context, record: SessionRecord
     ) -> tuple[Question, list[str]]:
-        if self.keywords is not None:
-            return self._find_keywords(self.keywords, question, context, record)
-        if self.concepts is None:
+        """The question with its concepts or keywords, and the IRI of what is on record of them."""
+        finder = self.keywords if self.keywords is not None else self.concepts
+        if finder is None:
             return question, []
-        with record.step("ConceptExtraction", self.concepts.agent) as step:
-            question = self.understood(question, context, record.call)
-            concepts = record.concepts(step, question.concepts)
-        return question, [concepts]
-
-    def _find_keywords(
-        self, finder: KeywordFinder, question: Question, context: Context, record: SessionRecord
-    ) -> tuple[Question, list[str]]:
         with record.step("ConceptExtraction", finder.agent) as step:
             question = self.understood(question, context, record.call)
-            found = question.keywords
-            concepts = record.concepts(step, found.all, found.low, found.high, found.dropped)
+            keywords = question.keywords
+            concepts = record.concepts(
+                step, question.concepts, keywords.low, keywords.high, keywords.dropped
+            )
         return question, [concepts]
 
 

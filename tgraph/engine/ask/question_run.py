@@ -31,12 +31,12 @@ from tgraph.model import (
     joined,
 )
 from tgraph.record.bundle import BundleRecord
-from tgraph.record.session import SessionRecord
+from tgraph.record.session import SessionDescription, SessionRecord
+from tgraph.rendering import flat
 from tgraph.resources import tables
 from tgraph.retrieve.base import Context, Question
 from tgraph.retrieve.contradictions.disputes import notes_on
 from tgraph.retrieve.text.page_sentences import reading
-from tgraph.store.statements import Value
 
 if TYPE_CHECKING:
     from tgraph.explain.trace.values import Trace
@@ -137,74 +137,43 @@ class QuestionRun:
     def __init__(
         self,
         method: Method,
+        question: Question,
         context: Context,
         record: SessionRecord,
-        explain_collection: str,
-        person: str | None = None,
+        description: SessionDescription,
     ) -> None:
         self._method = method
+        self._question = question
         self._context = context.for_question(record.call)
         self._record = record
-        self._explain_collection = explain_collection
-        self._person = person
+        self._description = description
 
-    def stream(
-        self,
-        question: Question,
-        parameters: Mapping[str, Value],
-        generation: int,
-        collection: str,
-        as_of: str = "",
-    ) -> Stream:
+    def stream(self) -> Stream:
         """Messages in the specification's order; each stage is durable before its message. The
         answer's comes before its first sentence, when it is on record that it is being written;
-        what it says is on record before the last message. ``as_of`` says as of what it is asked,
-        where that is not the newest knowledge.
+        what it says is on record before the last message.
 
         A failure is recorded with its error and raised; so is an interruption.
         """
         with on_record(self._record, "question"):
-            self._start(question, parameters, generation, collection, as_of)
-            answer = yield from self._stages(question)
+            self._record.start(self._description)
+            yield self._explain(self._record.session)
+            question, selection = yield from self._gather()
+            sentences, notes, step = yield from self._synthesise(question, selection)
+            answer = self._answer(question, selection, sentences, notes, step)
         yield GraphRagResponse(message_type="chunk", end_of_stream=True, end_of_session=True)
         return answer
 
-    def context(
-        self,
-        question: Question,
-        parameters: Mapping[str, Value],
-        generation: int,
-        collection: str,
-        as_of: str = "",
-    ) -> ContextStream:
+    def context(self) -> ContextStream:
         """The same as far as the selection: what the writer of the answer would be shown. Nobody
         writes one, and the record says so."""
         with on_record(self._record, "question"):
-            self._start(question, parameters, generation, collection, as_of)
+            self._record.start(self._description)
             yield self._explain(self._record.session)
-            question, selection = yield from self._gather(question)
+            question, selection = yield from self._gather()
             shown = self._shown(question, selection)
             self._record.finish(CONTEXT_ONLY)
         return shown
-
-    def _start(
-        self,
-        question: Question,
-        parameters: Mapping[str, Value],
-        generation: int,
-        collection: str,
-        as_of: str,
-    ) -> None:
-        self._record.start(
-            question.text,
-            self._method.mode,
-            parameters,
-            generation,
-            collection,
-            self._explain_collection,
-            self._person,
-            as_of,
-        )
 
     def _shown(self, question: Question, selection: Selection) -> ShownContext:
         record, notes = self._record, Notes()
@@ -221,23 +190,16 @@ class QuestionRun:
             text=prompt.text,
             messages=tuple(prompt.request.messages) if prompt.request else (),
             session=record.session,
-            explain_collection=self._explain_collection,
+            explain_collection=self._description.explain_collection,
             usage=record.usage,
             model=self._method.synthesiser.agent.name,
             dropped=self._left_out(question, selection, notes),
             usage_by_step=record.usage_by_step,
         )
 
-    def _stages(self, question: Question) -> Stream:
-        yield self._explain(self._record.session)
-        question, selection = yield from self._gather(question)
-        sentences, notes, step = yield from self._synthesise(question, selection)
-        return self._answer(question, selection, sentences, notes, step)
-
-    def _gather(
-        self, question: Question
-    ) -> Generator[GraphRagResponse, None, tuple[Question, Selection]]:
-        gathering = self._method.gather(question, self._context, self._record)
+    def _gather(self) -> Generator[GraphRagResponse, None, tuple[Question, Selection]]:
+        """A message for each stage on record; in the end what the answer is made from."""
+        gathering = self._method.gather(self._question, self._context, self._record)
         while True:
             try:
                 stage = next(gathering)
@@ -303,7 +265,7 @@ class QuestionRun:
             sentences=tuple(sentences),
             selection=selection.selected,
             session=record.session,
-            explain_collection=self._explain_collection,
+            explain_collection=self._description.explain_collection,
             usage=record.usage,
             model=self._method.synthesiser.agent.name,
             dropped=self._left_out(question, selection, notes),
@@ -329,7 +291,9 @@ class QuestionRun:
 
     def _explain(self, iri: str) -> GraphRagResponse:
         return GraphRagResponse(
-            message_type="explain", explain_id=iri, explain_collection=self._explain_collection
+            message_type="explain",
+            explain_id=iri,
+            explain_collection=self._description.explain_collection,
         )
 
 
@@ -371,20 +335,15 @@ def _disagreement(
 
 def _is_said(judgement: Judgement, sentences: Sequence[Sentence]) -> bool:
     """Whether one of the sentences has the short answer, or quotes that in which it was read."""
-    words = _flat(judgement.answer)
+    words = flat(judgement.answer)
     place = judgement.place.iri if judgement.place else None
     return any(
-        words in _flat(sentence.text)
+        words in flat(sentence.text)
         or any(
-            c.evidence == place and _flat(c.quote) == _flat(sentence.text)
-            for c in sentence.citations
+            c.evidence == place and flat(c.quote) == flat(sentence.text) for c in sentence.citations
         )
         for sentence in sentences
     )
-
-
-def _flat(text: str) -> str:
-    return " ".join(text.split())
 
 
 def _together(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:

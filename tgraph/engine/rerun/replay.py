@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import (
-    Callable,
-    Iterable,
     Iterator,
-    Mapping,
 )
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
@@ -45,10 +42,10 @@ from tgraph.explain.trace.comparison import RecordDifference, differences, repla
 from tgraph.explain.trace.reader import read_so_far
 from tgraph.explain.trace.recorded_session import RecordedSession, read_recorded
 from tgraph.librarian import Librarian
-from tgraph.model import Agent, GraphRagResponse
+from tgraph.model import Agent
 from tgraph.models.client import Client
 from tgraph.models.recorded_calls import ReplayedChat, ReplayedEmbedder, UnrecordedError
-from tgraph.record.session import SessionRecord
+from tgraph.record.session import SessionDescription, SessionRecord
 from tgraph.rendering import brief
 from tgraph.resources import names
 from tgraph.retrieve.base import Context, Question
@@ -59,7 +56,7 @@ from tgraph.retrieve.text.word_vectors import by_words_if_foreign
 from tgraph.settings import NO_READER, Settings
 from tgraph.store.journal import read_journal
 from tgraph.store.oxigraph import OxigraphStore
-from tgraph.store.statements import Value, read_trig
+from tgraph.store.statements import read_trig
 
 if TYPE_CHECKING:
     from tgraph.engine.open_collection import OpenCollection
@@ -90,9 +87,6 @@ class Replay:
     @property
     def same(self) -> bool:
         return not self.problem and self.recorded_hash == self.replayed_hash
-
-
-Stages = Callable[[Question, Mapping[str, Value], int, str, str], Iterable[GraphRagResponse]]
 
 
 @dataclass(slots=True)
@@ -195,11 +189,8 @@ class SessionReplay:
             if found is None:
                 return f"{lost} The mode {method.mode} can't retrieve without them."
             method = found
-        record = SessionRecord(place, session.uuid, lambda: datetime.now(UTC))
-        own = self.settings.explain_collection
         if not lost:
             context = by_words_if_foreign(question.text, context)
-        asking = QuestionRun(method, context, record, own, session.person)
         count = session.parameters.get(COUNT)
         values = {
             **recorded(
@@ -214,13 +205,24 @@ class SessionReplay:
         }
         named = {HISTORY, COUNT, *session.parameters}  # the others were not settings then
         values = {name: value for name, value in values.items() if name in named}
-        stages: Stages = asking.stream
-        if only := session.parameters.get(ONLY):
-            values[ONLY], stages = only, asking.context
+        only = session.parameters.get(ONLY)
+        if only:
+            values[ONLY] = only
             values |= {WRITER: writer} if (writer := session.parameters.get(WRITER)) else {}
+        description = SessionDescription(
+            question.text,
+            method.mode,
+            values,
+            session.generation,
+            session.collection,
+            self.settings.explain_collection,
+            session.person,
+            session.said.one(session.iri, "asOf"),
+        )
+        record = SessionRecord(place, session.uuid, lambda: datetime.now(UTC))
+        run = QuestionRun(method, question, context, record, description)
         try:
-            of = session.generation, session.collection, session.said.one(session.iri, "asOf")
-            for _ in stages(question, values, *of):
+            for _ in run.context() if only else run.stream():
                 pass
         except TgraphError as error:
             if isinstance(error, LostVectorsError) and not lost:

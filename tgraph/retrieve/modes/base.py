@@ -1,7 +1,7 @@
 """What a mode of retrieval is: all that sets it apart from the others, as one value.
 
 A mode's module is read with the settings, by every command. So it imports nothing but this module
-and other modes, and names its retriever and its orders, which are imported when they are used.
+and other modes, and names its orders, which are imported when they are used.
 """
 
 from __future__ import annotations
@@ -150,11 +150,12 @@ class Mode:
     questions of the forms ``answers``. ``stepwise``: what a question describes is asked first,
     with a model only where the section has ``steps`` and it says so.
 
-    ``retriever`` and ``orders`` name functions (``module:function``): what makes its retriever of
-    the settings and of ``tgraph.retrieve.base.Services``, and what yields the orders in which it
-    ranked and the places at which these were cut, for why-not; empty where it has none.
-    ``settings`` is the class of the section, in a mode of an extension.
+    ``retriever`` makes the retriever of a mode of another package, from the settings and
+    ``tgraph.retrieve.base.Services``; ``tgraph.retrieve.search.registry`` makes those of tgraph's
+    own modes. ``orders`` names the function (``module:function``) that yields the orders in which
+    the mode ranked and the places at which these were cut, for why-not; empty where it has none.
     ``selecting`` says how candidates become the selection, by the section of the settings.
+    ``settings`` is the class of the section, in a mode of an extension.
     """
 
     name: str
@@ -162,7 +163,7 @@ class Mode:
     section: str = ""
     beneath: tuple[str, ...] = ()
     pipeline: Pipeline = "two stages"
-    retriever: str = ""
+    retriever: Callable[[Any, Any], Any] | None = None
     selecting: Callable[[Any], Selecting] | None = None
     method: str = ""
     concepts: bool = False

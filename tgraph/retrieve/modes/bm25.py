@@ -26,7 +26,6 @@ BM25 = Mode(
         "1",
     ),
     section="bm25_search",
-    retriever="tgraph.retrieve.search.words:word_retriever",
     selecting=lambda own: only_chunks(own.max_context_tokens),
     method="bm25",
     reads_text=True,

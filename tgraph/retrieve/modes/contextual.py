@@ -70,7 +70,6 @@ CONTEXTUAL = Mode(
     ),
     section="contextual_search",
     beneath=("rerank",),
-    retriever="tgraph.retrieve.search.contextual:contextual_retriever",
     selecting=lambda own: only_chunks(own.max_context_tokens),
     need=Need(
         "contexts",

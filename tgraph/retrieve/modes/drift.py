@@ -57,7 +57,6 @@ DRIFT = Mode(
     section="drift_search",
     beneath=("local_search",),
     pipeline="follow-ups",
-    retriever="tgraph.retrieve.search.local:drift_retriever",
     selecting=shared_with_rest,
     reports="beside",
     flags={**SUBGRAPH, COMMUNITY_LEVEL: "drift_search.community_level"},

@@ -55,7 +55,6 @@ GLOBAL = Mode(
     ),
     section="global_search",
     pipeline="map-reduce",
-    retriever="tgraph.retrieve.search.community_reports:report_retriever",
     reports="only",
     flags={
         COMMUNITY_LEVEL: "global_search.community_level",

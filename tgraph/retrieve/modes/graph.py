@@ -143,7 +143,6 @@ GRAPH = Mode(
         "3",
     ),
     section="graph",
-    retriever="tgraph.retrieve.search.graph:graph_retriever",
     selecting=lambda own: Judged(own.max_context_tokens),
     concepts=True,
     flags={

@@ -81,7 +81,6 @@ def _mode(name: str, row: DocsRow) -> Mode:
         name,
         row,
         section="lightrag_search",
-        retriever=f"tgraph.retrieve.search.lightrag:{name.replace('-', '_')}_retriever",
         selecting=_selecting,
         keywords=KeywordNeed(levels, lambda own: (own.low_keywords, own.high_keywords)),
         reads_text="chunks" in legs,

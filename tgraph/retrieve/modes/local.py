@@ -74,7 +74,6 @@ LOCAL = Mode(
         "1",
     ),
     section="local_search",
-    retriever="tgraph.retrieve.search.local:local_retriever",
     selecting=shared_with_rest,
     reports="beside",
     flags={

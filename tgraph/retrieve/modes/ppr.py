@@ -48,7 +48,6 @@ PPR = Mode(
         "2; in steps 1 more, and 2 for each step",
     ),
     section="ppr_search",
-    retriever="tgraph.retrieve.search.pagerank:ppr_retriever",
     selecting=lambda own: Shared(
         own.max_context_tokens, {"graph": own.edge_share, "chunk": 1.0 - own.edge_share}
     ),

@@ -13,7 +13,6 @@ SUGGEST = Mode(
     "suggest",
     DocsRow("that are still to be found", "what stands at the centre", "1"),
     beneath=("local_search",),
-    retriever="tgraph.retrieve.search.local:overview_retriever",
     selecting=lambda own: Shared(own.max_context_tokens, _SHARES),
     orders="tgraph.retrieve.search.local:local_orders",
 )

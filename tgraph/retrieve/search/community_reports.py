@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from tgraph.model import Candidate, CommunityReport, Retrieval
-from tgraph.retrieve.base import Context, Question, Retriever, Services
+from tgraph.retrieve.base import Context, Question
 from tgraph.retrieve.candidates import cost_of
 from tgraph.retrieve.orders import (
     CutOff,
@@ -26,7 +26,6 @@ from tgraph.retrieve.orders import (
     nth,
 )
 from tgraph.retrieve.reports import Reports, evidence_of_parts, item_of, reports_at_hand, reports_of
-from tgraph.settings import Settings
 
 
 class ReportSearch:
@@ -72,11 +71,6 @@ def weighted(
     )
     left_out = Counter({**(dropped or {}), "report rated too low": len(chosen) - len(kept)})
     return Retrieval(candidates, total=0, items=len(candidates), dropped=dict(+left_out))
-
-
-def report_retriever(settings: Settings, services: Services) -> Retriever:
-    """The retriever of ``global``."""
-    return ReportSearch()
 
 
 # --- reports by meaning ---

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from tgraph.errors import EndpointError, ModelError, TgraphError
 from tgraph.index.chunk_contexts import context_texts, spelled_out, standing_contexts, with_context
 from tgraph.model import Evidence, Retrieval
-from tgraph.retrieve.base import Context, Question, Rank, Retriever, Services, in_conversation
+from tgraph.retrieve.base import Context, Question, Rank, in_conversation
 from tgraph.retrieve.candidates import chunk_candidates, chunk_evidence, ranked
 from tgraph.retrieve.modes.contextual import ContextualSearchSettings
 from tgraph.retrieve.orders import (
@@ -28,7 +28,6 @@ from tgraph.retrieve.orders import (
     place_in,
 )
 from tgraph.retrieve.text.bm25 import WordIndex
-from tgraph.settings import Settings
 
 Hits = Sequence[tuple[str, float]]
 
@@ -174,14 +173,6 @@ def _links(context: Context) -> Mapping[str, str]:
 def _said(context: Context, link: str | None) -> str:
     texts = context.once("texts of contexts", lambda: context_texts(context.store))
     return texts.get(link, "") if link else ""
-
-
-def contextual_retriever(settings: Settings, services: Services) -> Retriever:
-    """The retriever of ``contextual``."""
-    rerank = settings.rerank
-    return ContextualRetriever(
-        settings.contextual_search, services.rerank, rerank.pool, rerank.min_score
-    )
 
 
 def _too_low(below: Mapping[str, float], missing: Missing, least: float | None) -> Orders:

@@ -16,7 +16,7 @@ from functools import partial
 from tgraph.errors import TgraphError
 from tgraph.model import Candidate, Edge, EntityMatch, Evidence, Retrieval
 from tgraph.models.recorded_calls import UnrecordedError
-from tgraph.retrieve.base import Context, Question, Retriever, Services
+from tgraph.retrieve.base import Context, Question
 from tgraph.retrieve.candidates import edge_cost
 from tgraph.retrieve.entity_matching import match_entities, match_given, match_names, triples_of
 from tgraph.retrieve.labels import Triple, with_labels
@@ -64,7 +64,6 @@ from tgraph.retrieve.text.sentence_ranking import (
     stated_in,
 )
 from tgraph.retrieve.text.similarity import Similarity
-from tgraph.settings import Settings
 
 __all__ = ["GraphRetriever", "match_entities", "match_names"]
 
@@ -398,11 +397,6 @@ def _way(triple: Triple, hop: int, names: Mapping[str, str]) -> str:
     if named:
         return f"the question names {' and '.join(named)}"
     return f"it lies {hop + 1} hops from a matched entity" if hop else "it touches a matched entity"
-
-
-def graph_retriever(settings: Settings, services: Services) -> Retriever:
-    """The retriever of ``graph``."""
-    return GraphRetriever()
 
 
 # --- cut-offs ---

@@ -11,14 +11,13 @@ from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import partial
 from itertools import chain, zip_longest
 from operator import attrgetter
 from typing import TYPE_CHECKING, TypeVar
 
 from tgraph.errors import TgraphError
 from tgraph.model import Candidate, EntityMatch, Retrieval
-from tgraph.retrieve.base import Context, Question, Retriever, Services, in_conversation
+from tgraph.retrieve.base import Context, Question, in_conversation
 from tgraph.retrieve.candidates import (
     KnownEntity,
     chunk_candidates,
@@ -32,13 +31,8 @@ from tgraph.retrieve.candidates import (
 )
 from tgraph.retrieve.entity_matching import labelled, match_all, triples_of
 from tgraph.retrieve.labels import Triple, with_labels
-from tgraph.retrieve.modes.base import Mode
 from tgraph.retrieve.modes.lightrag import (
     LEGS,
-    LIGHTRAG_GLOBAL,
-    LIGHTRAG_HYBRID,
-    LIGHTRAG_LOCAL,
-    LIGHTRAG_MIX,
     LegName,
     LightragSearchSettings,
 )
@@ -61,7 +55,6 @@ from tgraph.retrieve.search.vector import (
     nearest_chunks,
 )
 from tgraph.retrieve.subgraph import edges_of, ends, weights_of
-from tgraph.settings import Settings
 
 if TYPE_CHECKING:
     from numpy import float32
@@ -368,16 +361,6 @@ def _why(match: EntityMatch) -> str:
     if match.method == "edge":
         return f"an edge that is similar in meaning to “{match.concept}” leads to it"
     return f"it is {match.score:.2f} similar in meaning to “{match.concept}”"
-
-
-def _over(mode: Mode, settings: Settings, services: Services) -> Retriever:
-    return LightRetriever(LEGS[mode.name], settings.lightrag_search)
-
-
-lightrag_local_retriever = partial(_over, LIGHTRAG_LOCAL)
-lightrag_global_retriever = partial(_over, LIGHTRAG_GLOBAL)
-lightrag_hybrid_retriever = partial(_over, LIGHTRAG_HYBRID)
-lightrag_mix_retriever = partial(_over, LIGHTRAG_MIX)
 
 
 # --- cut-offs ---

@@ -31,7 +31,7 @@ from tgraph.model import (
     Retrieval,
 )
 from tgraph.models.recorded_calls import UnrecordedError
-from tgraph.retrieve.base import Context, Question, Retriever, Services, in_conversation, of_section
+from tgraph.retrieve.base import Context, Question, in_conversation
 from tgraph.retrieve.candidates import (
     KnownEntity,
     chunk_candidates,
@@ -70,7 +70,6 @@ from tgraph.retrieve.orders import (
 from tgraph.retrieve.reports import item_of, reports_at_hand
 from tgraph.retrieve.search.drift_actions import NO_CALLS, NO_ROUND, TOO_DEEP
 from tgraph.retrieve.subgraph import edges_of, ends, weights_of
-from tgraph.settings import Settings
 
 if TYPE_CHECKING:
     from tgraph.retrieve.modes.drift import DriftSearchSettings
@@ -354,24 +353,17 @@ class Surroundings:
         )
 
 
-local_retriever = of_section(LocalRetriever, "local_search")
-
-
-def drift_retriever(settings: Settings, services: Services) -> Retriever:
-    """Local search within the limits of a DRIFT search."""
-    return LocalRetriever(_local_settings(settings.drift_search))
-
-
 def read_ahead(
     questions: Sequence[Question], settings: DriftSearchSettings, context: Context
 ) -> None:
     """Read what the questions of a DRIFT search lead to at once, so that it is known then."""
-    own = _local_settings(settings)
+    own = local_settings(settings)
     matched = (match_by_vector(question, own, context) for question in questions)
     known_entities(context, [match.entity for matches in matched for match in matches])
 
 
-def _local_settings(own: DriftSearchSettings) -> LocalSearchSettings:
+def local_settings(own: DriftSearchSettings) -> LocalSearchSettings:
+    """The settings of the local searches of a DRIFT search."""
     shared = LocalSearchSettings.model_fields.keys() & type(own).model_fields.keys()
     return LocalSearchSettings(**{name: getattr(own, name) for name in shared})
 
@@ -413,9 +405,6 @@ class OverviewRetriever:
             EntityMatch(e.iri, e.label, "", round(e.links / max(most, 1), 6), "centre")
             for e in known.values()
         ]
-
-
-overview_retriever = of_section(OverviewRetriever, "local_search")
 
 
 # --- cut-offs of local search ---
@@ -573,7 +562,7 @@ def _searched(
     root, own = action.kind == "question", context.settings.drift_search
     question = search.question if root else Question(action.query)
     what = "the question" if root else f"the question on the way “{flat(action.query)}”"
-    local = _local_settings(own)
+    local = local_settings(own)
     with suppress(UnrecordedError):
         matches = match_by_vector(question, local, context)
         return first_cut(LocalOrders(missing, question, local, context, matches, what).all())

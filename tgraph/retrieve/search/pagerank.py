@@ -22,7 +22,7 @@ from pyoxigraph import NamedNode
 
 from tgraph.errors import TgraphError
 from tgraph.model import Candidate, EntityMatch, Retrieval
-from tgraph.retrieve.base import Context, Question, Retriever, SeedFilter, Services, in_conversation
+from tgraph.retrieve.base import Context, Question, SeedFilter, in_conversation
 from tgraph.retrieve.candidates import chunk_candidates, cost_of
 from tgraph.retrieve.candidates import ranked as renumbered
 from tgraph.retrieve.entity_matching import labelled, triples_of
@@ -40,7 +40,6 @@ from tgraph.retrieve.orders import (
 )
 from tgraph.retrieve.search.graph import GraphRetriever
 from tgraph.retrieve.search.network import Network, network_of
-from tgraph.settings import Settings
 
 if TYPE_CHECKING:
     from numpy import float32, float64
@@ -318,12 +317,6 @@ class _WalkResult:
         beside = self.network.beside(node)
         entities = [n for n in beside if n < len(self.network.entities) and walk[n] > 0]
         return sorted(entities, key=lambda n: (-round(float(walk[n]), 12), n))[:SHOWN]
-
-
-def ppr_retriever(settings: Settings, services: Services) -> Retriever:
-    """The retriever of ``ppr``."""
-    own = settings.ppr_search
-    return PprRetriever(own, services.filter_edges if own.filter else None)
 
 
 # --- cut-offs ---

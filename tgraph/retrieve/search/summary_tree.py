@@ -22,7 +22,7 @@ from tgraph.index.summary_tree import (
     ways_down,
 )
 from tgraph.model import Candidate, Evidence, Item, Retrieval
-from tgraph.retrieve.base import Context, Question, in_conversation, of_section
+from tgraph.retrieve.base import Context, Question, in_conversation
 from tgraph.retrieve.candidates import chunk_evidence, chunk_item, chunk_tokens, cost_of
 from tgraph.retrieve.modes.raptor import RaptorSearchSettings
 from tgraph.retrieve.orders import CutOff, Missing, Orders, RankedOrder, RecordedSearch, iris
@@ -220,10 +220,6 @@ def _quoted(text: str, places: Sequence[Evidence]) -> Iterator[Evidence]:
                     place, start=start, end=start + len(match.group()), quote=match.group()
                 )
                 break
-
-
-tree_retriever = of_section(CollapsedTree, "raptor_search")
-traversal_retriever = of_section(TreeTraversal, "raptor_search")
 
 
 def raptor_orders(missing: Missing, search: RecordedSearch, context: Context) -> Orders:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tgraph.model import Candidate, Retrieval
-from tgraph.retrieve.base import Context, Question, in_conversation, of_section
+from tgraph.retrieve.base import Context, Question, in_conversation
 from tgraph.retrieve.candidates import chunk_candidates, ranked
 from tgraph.retrieve.modes.basic import BasicSearchSettings
 from tgraph.retrieve.orders import (
@@ -56,10 +56,6 @@ def likeness_candidates(hits: Sequence[tuple[str, float]], context: Context) -> 
     why = "it is {:.2f} similar in meaning to the question"
     found = ((chunk, max(0.0, score), (why.format(score),)) for chunk, score in hits)
     return chunk_candidates(context, found)
-
-
-basic_retriever = of_section(BasicRetriever, "basic_search")
-naive_retriever = of_section(BasicRetriever, "naive_search")
 
 
 def nearest_chunk_orders(

@@ -6,7 +6,7 @@ from collections.abc import Collection
 
 from tgraph.index.sources import document_of_chunk
 from tgraph.model import Candidate, Retrieval
-from tgraph.retrieve.base import Context, Question, in_conversation, of_section
+from tgraph.retrieve.base import Context, Question, in_conversation
 from tgraph.retrieve.candidates import chunk_candidates, ranked
 from tgraph.retrieve.modes.bm25 import Bm25SearchSettings
 from tgraph.retrieve.orders import ALL, Missing, Orders, RankedOrder, RecordedSearch, iris
@@ -42,9 +42,6 @@ def word_candidates(
         for rank, (chunk, score) in enumerate(wanted, 1)
     )
     return chunk_candidates(context, found)
-
-
-word_retriever = of_section(WordRetriever, "bm25_search")
 
 
 def worded(question: Question, context: Context, k: int) -> list[tuple[str, float]]:

@@ -66,9 +66,10 @@ def stands_alone(text: str, turns: Sequence[Turn]) -> bool:
 
 
 def _needs(text: str, turns: Sequence[Turn]) -> bool:
-    if _is_going_on(text) or _points_back(text):
+    goes_on = _GOES_ON.search(text) or _TURNS_TO.search(text)
+    if goes_on or (_ASKING | _VERBAL | _REQUESTS).isdisjoint(words(text)) or _points_back(text):
         return True
-    names = _names(text)
+    names = [token for _, token in _names_at(_TOKEN.findall(text))]
     if is_of_the_whole(text, names):
         return False
     return not names and (_says_little(text) or _is_given(text, turns))
@@ -78,20 +79,8 @@ def _says_little(text: str) -> bool:
     return len(set(telling_words(text))) < _SAYS_ENOUGH
 
 
-def _is_going_on(text: str) -> bool:
-    """Whether it goes on with a sentence, or is a part of one."""
-    if _GOES_ON.search(text) or _TURNS_TO.search(text):
-        return True
-    said = words(text)
-    return (_ASKING | _VERBAL | _REQUESTS).isdisjoint(said)
-
-
-def _names(text: str) -> list[str]:
-    """The words written as names, the first word aside."""
-    return [token for _, token in _names_at(_TOKEN.findall(text))]
-
-
 def _names_at(tokens: Sequence[str]) -> list[tuple[int, str]]:
+    """The words written as names with their positions, the first word aside."""
     found = list(enumerate(tokens))[1:]
     return [(at, t) for at, t in found if _NAME.match(t) and t.lower() not in STOP_WORDS]
 

@@ -100,19 +100,12 @@ def is_pair(term: str) -> bool:
 
 
 class EnglishLexicon(Lexicon):
-    """As ``lexical`` reads it."""
+    """English, as ``lexical`` reads it."""
 
-    def words(self, text: str) -> list[str]:
-        return lexical.words(text)
-
-    def stem(self, word: str) -> str:
-        return lexical.stem(word)
-
-    def terms(self, text: str) -> list[str]:
-        return lexical.terms(text)
-
-    def term_set(self, text: str) -> frozenset[str]:
-        return lexical.term_set(text)
+    words = staticmethod(lexical.words)
+    stem = staticmethod(lexical.stem)
+    terms = staticmethod(lexical.terms)
+    term_set = staticmethod(lexical.term_set)
 
 
 class ChineseLexicon(Lexicon):
@@ -218,11 +211,16 @@ class CountedWords(Frequencies):
     """The frequencies of terms, each text read in its own language, and what the languages are."""
 
     def __init__(self, texts: Sequence[str], embeds_english: bool) -> None:
-        told = _told_apart([detected(text[:_SAMPLED]) for text in texts])
-        self.languages = Languages(tuple(code for code, _ in Counter(told).most_common()))
+        detected_codes = [detected(text[:_SAMPLED]) for text in texts]
+        counts = Counter(detected_codes)
+        least = {code: _FEW if code in tables("languages") else _FEW_UNKNOWN for code in counts}
+        codes = [  # hardly any text has a rare code: such a text is a title, or a list of names
+            code if counts[code] >= least[code] * len(texts) else "en" for code in detected_codes
+        ]
+        self.languages = Languages(tuple(code for code, _ in Counter(codes).most_common()))
         self._embeds_english = embeds_english
-        super().__init__(text for text, code in zip(texts, told, strict=True) if code == "en")
-        for text, code in zip(texts, told, strict=True):
+        super().__init__(text for text, code in zip(texts, codes, strict=True) if code == "en")
+        for text, code in zip(texts, codes, strict=True):
             if code != "en":
                 self._count(text, lexicon(code))
 
@@ -244,13 +242,6 @@ class CountedWords(Frequencies):
     def searches_by_words(self, question: Lexicon) -> bool:
         """Whether vectors tell nothing of a question that is read so."""
         return question.code != "en" and self._embeds_english
-
-
-def _told_apart(codes: Sequence[str]) -> list[str]:
-    """The codes with English for those that hardly any text has: a title, a list of names."""
-    counts = Counter(codes)
-    least = {code: _FEW if code in tables("languages") else _FEW_UNKNOWN for code in counts}
-    return [code if counts[code] >= least[code] * len(codes) else "en" for code in codes]
 
 
 def frequencies(context: Context) -> CountedWords:

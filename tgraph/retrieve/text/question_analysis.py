@@ -60,9 +60,11 @@ def analyse(text: str, frequencies: Frequencies) -> AnalysedQuestion:
     names = frozenset(stem(w) for m in _NAME.findall(text) for w in words(m) if w not in STOP_WORDS)
     sought = expected_answer_type(text)
     focus = sought.focus - names
-    weights = {
-        term: _weight(term, names, focus, frequencies) for term in dict.fromkeys(_stems(text))
-    }
+    telling = telling_words(text) or [word for word in words(text) if word not in STOP_WORDS]
+    weights: dict[str, float] = {}
+    for term in map(stem, telling):
+        share = 1.2 if term in names else 0.8 if term in focus else 1.0
+        weights[term] = max(0.05, frequencies.idf(term)) * share
     return AnalysedQuestion(text, weights, names, sought)
 
 
@@ -83,20 +85,6 @@ def _analyse_in(lexicon: Lexicon, text: str, counts: CountedWords) -> AnalysedQu
 def telling_words(text: str) -> list[str]:
     """The words that say what a question is about."""
     return [w for w in words(text) if w not in STOP_WORDS and w not in _FRAME]
-
-
-def _stems(text: str) -> list[str]:
-    telling = telling_words(text) or [w for w in words(text) if w not in STOP_WORDS]
-    return [stem(word) for word in telling]
-
-
-def _weight(
-    term: str, names: frozenset[str], focus: frozenset[str], frequencies: Frequencies
-) -> float:
-    weight = max(0.05, frequencies.idf(term))
-    if term in names:
-        return weight * 1.2
-    return weight * 0.8 if term in focus else weight
 
 
 @lru_cache(maxsize=65536)

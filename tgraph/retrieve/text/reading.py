@@ -354,8 +354,11 @@ def _sentence_readings(
     bridged: float = 0.0,
 ) -> list[SentenceReading]:
     """What was read of each of the places, with their scores, that are the passage's sentences."""
-    lacking = _lacking(inquiry, passage.text)
-    missing = _told_by(lacking, inquiry)
+    terms = inquiry.lexicon.term_set(passage.text)
+    roots = roots_of(terms)
+    lacking = tuple(term for term in inquiry.weights if not matched(term, terms, roots))
+    weights = [inquiry.weights[term] for term in lacking]
+    missing = sum(weights) / (inquiry.total or 1.0), max(weights, default=0.0)
     best = max((span.score for span in reading.spans if span), default=0.0)
     found = []
     for (evidence, score), span in zip(ranked, reading.spans, strict=True):
@@ -379,34 +382,17 @@ def _likeliest(readings: Sequence[SentenceReading]) -> SentenceReading | None:
     return max(readings, key=lambda each: (each.likelihood, each.evidence.iri), default=None)
 
 
-def _lacking(inquiry: AnalysedQuestion, passage: str) -> tuple[str, ...]:
-    """The terms of the question that the passage lacks."""
-    had = inquiry.lexicon.term_set(passage)
-    roots = roots_of(had)
-    return tuple(term for term in inquiry.weights if not matched(term, had, roots))
-
-
-def _told_by(lacking: Sequence[str], inquiry: AnalysedQuestion) -> tuple[float, float]:
-    """The share of what the question's words tell that these tell, and the most that one does."""
-    told = [inquiry.weights[term] for term in lacking]
-    return sum(told) / (inquiry.total or 1.0), max(told, default=0.0)
-
-
 def _judgement(inquiry: AnalysedQuestion, readings: Sequence[SentenceReading]) -> Judgement:
-    """Whether what was read answers the question, and the answer of the likeliest sentence."""
+    """Whether what was read answers the question, the answer of the likeliest sentence, and the
+    words of the question that no passage has, in their order."""
     best = _likeliest(readings)
     if best is None:
         return Judgement(0.0)
     told = judgement_features([each.features for each in readings], best.features)
-    missing = _missing(inquiry, readings)
-    return Judgement(told.probability, best.answer, best.evidence, missing)
-
-
-def _missing(inquiry: AnalysedQuestion, readings: Sequence[SentenceReading]) -> tuple[str, ...]:
-    """The words of the question that no passage has, in their order."""
     nowhere = set(inquiry.weights).intersection(*(each.lacking for each in readings))
-    read = inquiry.lexicon
-    return tuple(dict.fromkeys(w for w in read.words(inquiry.text) if read.stem(w) in nowhere))
+    lexicon = inquiry.lexicon
+    missing = (word for word in lexicon.words(inquiry.text) if lexicon.stem(word) in nowhere)
+    return Judgement(told.probability, best.answer, best.evidence, tuple(dict.fromkeys(missing)))
 
 
 def judgement_features(told: Sequence[Features], best: Features) -> JudgementFeatures:

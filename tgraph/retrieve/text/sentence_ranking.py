@@ -170,7 +170,10 @@ def gather(
     missing = [
         (p, tuple(iris)) for p, (_, iris) in behind.items() if (p, tuple(iris)) not in memory
     ]
-    _learn_names([edges[iri] for _, iris in missing for iri in iris], context)
+    edges_to_read = (edges[iri] for _, iris in missing for iri in iris)
+    entities = list(dict.fromkeys(end for edge in edges_to_read for end, _ in _ends(edge)))
+    _aliases(entities, context)  # of all entities at once
+    _kinds(entities, context)
     found = {}
     for place, (item, iris) in behind.items():
         read = partial(_passage, place, item, [edges[iri] for iri in iris], context)
@@ -184,7 +187,9 @@ def _passage(
     lexicon = lexicon_of(evidence, context)
     ends = {end: label for edge in edges for end, label in _ends(edge)}
     named = tuple(
-        NamedAnswer(iri, label, _terms_of(iri, label, context, lexicon), _kind(iri, context))
+        NamedAnswer(
+            iri, label, _terms_of(iri, label, context, lexicon), _kinds([iri], context)[iri]
+        )
         for iri, label in ends.items()
         if any(map(str.isupper, label))
     )
@@ -203,19 +208,9 @@ def _ends(edge: Edge) -> Iterable[tuple[str, str]]:
         yield edge.object.value, edge.object_label
 
 
-def _learn_names(edges: Iterable[Edge], context: Context) -> None:
-    """Read at once what the ends of edges are called, and what kinds of things they are."""
-    entities = list(dict.fromkeys(end for edge in edges for end, _ in _ends(edge)))
-    _aliases(entities, context)
-    _kinds(entities, context)
-
-
-def _kind(entity: str, context: Context) -> str:
-    """The kind of an entity as its type says; empty where it has none."""
-    return _kinds([entity], context)[entity]
-
-
 def _kinds(entities: Sequence[str], context: Context) -> dict[str, str]:
+    """The kinds of the entities as their types say; empty for an entity without a type."""
+
     def read(missing: list[str]) -> dict[str, str]:
         types = context.graph.types(missing)
         return {entity: kind_of(types.get(entity, ())) for entity in missing}
@@ -340,13 +335,15 @@ def rate(
         for passage in wanted
         if passage.wording.is_heading and passage.quote.rstrip().endswith(_ASKS)
     }
-    return {
-        passage.place: Score(
-            _under(asking, passage.wording, scored(found[passage.place], inquiry)),
-            found[passage.place].similar,
-        )
-        for passage in wanted
-    }
+    ratings: dict[Place, Score] = {}
+    for passage in wanted:
+        features, score = found[passage.place], 0.0
+        if not passage.wording.is_heading:
+            alone = scored(features, inquiry)
+            above = asking.get(passage.wording.section, 0.0)
+            score = max(0.0, alone, ASKED_ABOVE * above + (1 - ASKED_ABOVE) * alone)
+        ratings[passage.place] = Score(score, features.similar)
+    return ratings
 
 
 def scored(features: SentenceFeatures, inquiry: AnalysedQuestion) -> float:
@@ -355,14 +352,6 @@ def scored(features: SentenceFeatures, inquiry: AnalysedQuestion) -> float:
         return features.score
     score = float(sum(map(mul, WORD_WEIGHTS, features)))
     return score if features.words >= LEAST_SHARE else score * LACKING
-
-
-def _under(asking: Mapping[Section, float], wording: PassageWords, score: float) -> float:
-    """The score of a passage by itself, with what it has of the heading that it stands under."""
-    if wording.is_heading:
-        return 0.0
-    above = asking.get(wording.section, 0.0)
-    return max(0.0, score, ASKED_ABOVE * above + (1 - ASKED_ABOVE) * score)
 
 
 def features_of(
@@ -394,7 +383,8 @@ class Words:
 
     def __init__(self, inquiry: AnalysedQuestion) -> None:
         self._inquiry = inquiry
-        self._names = _only(inquiry.weights, inquiry.names)
+        weights = inquiry.weights.items()
+        self._names = {term: weight for term, weight in weights if term in inquiry.names}
 
     def features(self, passage: SentencePassage) -> tuple[float, ...]:
         """Those of the passage, from ``words`` on."""
@@ -406,7 +396,7 @@ class Words:
         return (
             share(inquiry.weights, credits),
             share(inquiry.weights, own),
-            share(self._names, _present(credits)),
+            share(self._names, {term: float(worth > 0) for term, worth in credits.items()}),
             inquiry.sought.held_by(quote, spoken, inquiry.weights.keys()),
             float(wording.is_row),
             float(not wording.is_row and not wording.is_prose),
@@ -443,14 +433,6 @@ def share(weights: Mapping[str, float], credits: Mapping[str, float]) -> float:
     """The share of what the terms say, 0 to 1, weighted by how much each of them tells."""
     total = sum(weights.values())
     return sum(w * credits[t] for t, w in weights.items()) / total if total else 0.0
-
-
-def _only(weights: Mapping[str, float], names: frozenset[str]) -> dict[str, float]:
-    return {term: weight for term, weight in weights.items() if term in names}
-
-
-def _present(credits: Mapping[str, float]) -> dict[str, float]:
-    return {term: 1.0 if worth else 0.0 for term, worth in credits.items()}
 
 
 _KEPT = 500

@@ -20,7 +20,7 @@ from pyoxigraph import Literal, NamedNode
 
 from tgraph import vocabulary as v
 from tgraph.answer.entailment import NEUTRAL, EntailmentChecker, Statement, StatementExtractor
-from tgraph.engine.ask.conversation import stream
+from tgraph.engine.ask.conversation import QuestionRequest, stream
 from tgraph.engine.ask.method_factory import method_of
 from tgraph.engine.ask.question_run import on_record
 from tgraph.engine.ask.streams import result_of
@@ -45,7 +45,6 @@ from tgraph.extensions.lab.evaluation.metrics import (
 from tgraph.model import Agent, Prompt, Usage
 from tgraph.models.base import Call, CallSink
 from tgraph.record.assessments import EvaluationRecord
-from tgraph.retrieve.filters import NO_FILTERS
 
 STAGE = "Judging"
 PATIENCE = 3
@@ -336,7 +335,7 @@ class GraphEvaluation:
 
     def _answered(self, item: EvaluationItem, mode: str) -> EvaluationItem:
         """The question with the graph's answer, and what that was made from."""
-        answer = result_of(stream(self._opened, item.query, mode, (), NO_FILTERS))
+        answer = result_of(stream(self._opened, QuestionRequest(item.query, mode, ())))
         self._asked.add(answer.session)
         ranking = None
         if item.gold_documents or item.gold_passages:

@@ -398,7 +398,7 @@ def prepare_analysis(
     concurrency, cancel = 1, nothing
     if chat is not None:
         parts = recollection.parts
-        concurrency, cancel = int(parts.many["concurrency"]), parts.cancel
+        concurrency, cancel = parts.settings.chat.concurrency, parts.cancel
         if chat.agent.iri != (then := recollection.session.chat or chat.agent).iri:
             notes.append(f"{then.name} wrote the answer, {chat.agent.name} writes it again.")
     made = plan(
