@@ -1,7 +1,7 @@
 """What a mode of retrieval is: all that sets it apart from the others, as one value.
 
 A mode's module is read with the settings, by every command. So it imports nothing but this module
-and other modes, and names its retriever and its orders, which are imported when they are used.
+and other modes, and names its retriever and its cut-offs, which are imported when they are used.
 """
 
 from __future__ import annotations
@@ -128,9 +128,10 @@ class Mode:
     questions of the forms ``answers``. ``stepwise``: what a question describes is asked first,
     with a model only where the section has ``steps`` and it says so.
 
-    ``retriever`` and ``orders`` name functions (``module:function``): what makes its retriever of
-    the settings and of ``tgraph.retrieve.base.Services``, and what yields the orders in which it
-    ranked and the places at which these were cut, for why-not; empty where it has none.
+    ``retriever`` and ``cut_offs`` name functions (``module:function``): what makes its retriever of
+    the settings and of ``tgraph.retrieve.base.Services``, and what yields, for why-not, what it
+    leaves out by other than a rank (``tgraph.retrieve.orders.ModeCutOffs``); empty where it leaves
+    things out by rank alone.
     ``selecting`` says how candidates become the selection, by the section of the settings.
     """
 
@@ -150,7 +151,7 @@ class Mode:
     flags: Mapping[Flag, str] = field(default_factory=dict)
     answers: tuple[Form, ...] = ()
     stepwise: bool = False
-    orders: str = ""
+    cut_offs: str = ""
 
     @property
     def main_section(self) -> str:

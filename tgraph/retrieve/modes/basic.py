@@ -37,7 +37,6 @@ BASIC = Mode(
     retriever="tgraph.retrieve.search.vector:basic_retriever",
     selecting=lambda own: only_chunks(own.max_context_tokens),
     reads_text=True,
-    orders="tgraph.retrieve.search.vector:basic_orders",
 )
 NAIVE = Mode(
     "naive",
@@ -50,5 +49,4 @@ NAIVE = Mode(
     retriever="tgraph.retrieve.search.vector:naive_retriever",
     selecting=lambda own: only_chunks(own.max_context_tokens),
     reads_text=True,
-    orders="tgraph.retrieve.search.vector:basic_orders",
 )

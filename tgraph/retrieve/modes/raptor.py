@@ -82,7 +82,7 @@ RAPTOR = Mode(
     need=_TREE,
     reads_text=True,
     flags=_FLAGS,
-    orders="tgraph.retrieve.search.summary_tree:raptor_orders",
+    cut_offs="tgraph.retrieve.search.summary_tree:unsearched_levels",
 )
 RAPTOR_TRAVERSAL = Mode(
     "raptor-traversal",
@@ -97,5 +97,5 @@ RAPTOR_TRAVERSAL = Mode(
     need=_TREE,
     reads_text=True,
     flags=_FLAGS,
-    orders="tgraph.retrieve.search.summary_tree:traversal_orders",
+    cut_offs="tgraph.retrieve.search.summary_tree:unsearched_levels",
 )

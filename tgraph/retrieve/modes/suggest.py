@@ -15,5 +15,4 @@ SUGGEST = Mode(
     beneath=("local_search",),
     retriever="tgraph.retrieve.search.local:overview_retriever",
     selecting=lambda own: Shared(own.max_context_tokens, _SHARES),
-    orders="tgraph.retrieve.search.local:local_orders",
 )
