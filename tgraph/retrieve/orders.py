@@ -26,7 +26,7 @@ from tgraph.vocabulary import tg
 MOST_BEYOND = 200
 """Items after the cut that are recorded of one order."""
 
-MOST_OF_SESSION = 1_000
+MOST_OF_SESSION = 700
 """Items that are recorded of all orders of a session; long orders are shortened before short ones.
 """
 
@@ -251,17 +251,20 @@ class OrderReader:
         """The cut-off of the first limit that the missing is beyond; where several orders have that
         limit, the nearest. None where it is beyond none."""
         for _, group in groupby(orders, key=lambda order: order.limit):
-            cuts = [cut for order in group if (cut := self.listed(order)) is not None]
-            if cuts:
-                return min(cuts, key=lambda cut: cut.distance)
+            places = [(order, n) for order in group if (n := self._place(order)) is not None]
+            if places:
+                return self._at(*min(places, key=_distance_of))
         return next(filter(None, map(self.unlisted, orders)), None)
 
     def listed(self, order: RankedOrder) -> CutOff | None:
         """The cut-off of an order that has the missing after its cut."""
-        for number, item in enumerate(order.items):
-            if self.is_missing(order, item):
-                return self._at(order, number)
-        return None
+        number = self._place(order)
+        return None if number is None else self._at(order, number)
+
+    def _place(self, order: RankedOrder) -> int | None:
+        """Where in the order the missing is, from 0."""
+        places = (n for n, item in enumerate(order.items) if self.is_missing(order, item))
+        return next(places, None)
 
     def unlisted(self, order: RankedOrder) -> CutOff | None:
         """The cut-off of an order that may have the missing after the last item on record."""
@@ -275,7 +278,7 @@ class OrderReader:
         return CutOff(order.limit, order.cutoff, None, reason)
 
     def _at(self, order: RankedOrder, number: int) -> CutOff:
-        rank = order.ranks[number] if order.ranks else int(order.cutoff or 0) + number + 1
+        rank = _rank_of(order, number)
         place = f"the {nth(rank)} of {order.total or 'the'}"
         score = order.scores[number] if order.scores else 0.0
         what = self.describe(order, order.items[number])
@@ -296,6 +299,18 @@ class OrderReader:
         for name, value in values.items():
             reason = reason.replace(name, value)
         return reason
+
+
+def _rank_of(order: RankedOrder, number: int) -> int:
+    return order.ranks[number] if order.ranks else int(order.cutoff or 0) + number + 1
+
+
+def _distance_of(place: tuple[RankedOrder, int]) -> float:
+    """How far beyond the limit an item of an order is."""
+    order, number = place
+    if order.scores:
+        return -order.scores[number]
+    return _rank_of(order, number) / max(order.cutoff or 0, 1)
 
 
 def nth(rank: int) -> str:

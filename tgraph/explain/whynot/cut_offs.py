@@ -185,7 +185,8 @@ _FIRST: Mapping[str, tuple[str, ...]] = {
     "fact": ("edge", "chunk", "report", "entity"),
 }
 _OTHERS = ("chunk", "edge", "report", "entity")
-"""In which sequence the orders are looked through for an expectation of a kind."""
+"""In which sequence the orders of local search are looked through for an expectation of a kind;
+those of others are in the sequence in which something can be lost in them."""
 
 _LIKE = {
     "start": "edge",
@@ -209,7 +210,8 @@ class MissingInOrders:
         """The limit of the orders that the missing is beyond; of several searches for the question
         and others on the way the one that came closest."""
         reader = OrderReader(self._is_missing, self._describe, self._label, self._may_have)
-        kinds = _FIRST.get(self.missing.kind, _OTHERS)
+        is_local = any(order.limit == "top-k-entities" for order in orders)
+        kinds = _FIRST.get(self.missing.kind, _OTHERS) if is_local else ()
         places = {kind: place for place, kind in enumerate(kinds)}
         last = len(kinds)
         searches: dict[str, list[RankedOrder]] = {}

@@ -272,14 +272,15 @@ class LightRetriever:
         gathered = _KeywordCandidates(matches, edges[:most], question, self._settings, context)
         near, orders = self._near(question, context) if "chunks" in self._legs else ([], ())
         candidates = ranked(gathered.candidates(near))
-        linked = [order for leg in legs for order in leg.orders]
+        by_keyword = [order for leg in legs for order in leg.orders]
+        by_keyword.sort(key=lambda order: order.limit == "least-score")
         return Retrieval(
             candidates,
             total=len(edges),
             items=sum(candidate.item.kind != "edge" for candidate in candidates),
             matches=tuple(labelled(matches, context.graph)),
             cut=tuple(edge.iri for edge in edges) if len(edges) > most else (),
-            orders=(*linked, *orders, *gathered.orders),
+            orders=(*by_keyword, *orders, *gathered.orders),
         )
 
     def _leg(self, name: str, question: Question, context: Context) -> Leg:

@@ -176,7 +176,14 @@ def match_by_vector(
     left = dict.fromkeys(sorted(excluded), 0)
     return labelled(list(found.values()), context.graph), (
         *left_out_order("excluded", "exclude", None, left, "it is left out by the setting exclude"),
-        *cut_order("entity", "top-k-entities", most, [*found, *others], reason, total=len(vectors)),
+        *cut_order(
+            "entity",
+            "top-k-entities",
+            most,
+            [*found, *others],
+            reason,
+            total=len(vectors) - len(excluded),
+        ),
     )
 
 

@@ -46,9 +46,8 @@ class CollapsedTree:
         own, vector = self._settings, context.embed([in_conversation(question)])
         hits = nearest_nodes(vector, _wanted(own, context), own, context)
         why = "{item} is {place} nodes of the tree by likeness to {question}, of which the first"
-        reason = f"{why} {len(taken(hits, own.k, own))} were taken"
         total = _count_nodes(own, context)
-        orders = cut_by_likeness(hits, own.k, "k", own, "node", reason, total)
+        orders = cut_by_likeness(hits, own, "k", "node", (why, "were taken"), total)
         best = taken(hits, own.k, own)
         return _retrieval(best, vector, own.evidence_limit, orders, context)
 
@@ -69,8 +68,8 @@ class TreeTraversal:
         orders: list[RankedOrder] = []
         for depth, layer in reversed(list(enumerate(every, 1))):
             why = f"in layer {depth} from the top of the tree {{item}} is {{place}} by likeness to"
-            reason = f"{why} {{question}}, and {len(taken(layer, own.top_k, own))} were followed"
-            orders += cut_by_likeness(layer, own.top_k, "top-k", own, "layer", reason)
+            reason = f"{why} {{question}}, and", "were followed"
+            orders += cut_by_likeness(layer, own, "top_k", "layer", reason)
         return _retrieval(chosen, vector, own.evidence_limit, tuple(orders), context)
 
 
@@ -257,20 +256,22 @@ traversal_retriever = of_section(TreeTraversal, "raptor_search")
 
 def cut_by_likeness(
     hits: Hits,
-    nearest: int,
-    name: str,
     own: RaptorSearchSettings,
+    limit: str,
     kind: str,
-    reason: str,
+    reason: tuple[str, str],
     total: int = 0,
 ) -> tuple[RankedOrder, ...]:
-    """The nodes after those that are ``taken``; the ``reason`` is completed by how many these
-    are."""
-    count = len(taken(hits, nearest, own))
-    if own.threshold is None:
-        return cut_order(kind, name, nearest, iris(hits), f"{reason} ({name})", total=total)
-    how = f" of a likeness of at least {own.threshold:g} (threshold)"
-    return cut_order(kind, "threshold", count, iris(hits), f"{reason}{how}", total=total)
+    """The nodes after those that are ``taken``, as many as the setting of that name, or those like
+    enough. The reason has two parts: before how many are taken, and after."""
+    count = int(getattr(own, limit))
+    how, name = f"{count}", limit.replace("_", "-")
+    if own.threshold is not None:
+        count, name = len(taken(hits, count, own)), "threshold"
+        how = f"{count} of a likeness of at least {own.threshold:g}"
+    before, after = reason
+    why = f"{before} {how} {after} ({name})"
+    return cut_order(kind, name, count, iris(hits), why, total=total)
 
 
 def unsearched_levels(missing: Missing, search: RecordedSearch, context: Context) -> CutOffs:
