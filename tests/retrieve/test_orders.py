@@ -1,4 +1,4 @@
-"""Ranked orders from their cuts on: as they are recorded, and the place in them of what is missing."""
+"""Ranked orders from their cuts on: how they are recorded, and where the missing is in them."""
 
 from __future__ import annotations
 

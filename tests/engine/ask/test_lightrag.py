@@ -119,6 +119,8 @@ def test_chunks_are_picked_by_weight_from_more_to_fewer():
     assert picked[0] == "a"  # which two groups share
     assert len(picked) == 6  # 3 + 2 + 1
     assert len(set(picked)) == 6
+    left = {chunk for order in orders for chunk in order.items}
+    assert left == set("abcdefghijkl") - set(picked)
     assert pick_by_weight([list("ab"), list("cdefgh")], 4)[0] == ["a", "b", "c", "d", "e"]
     assert pick_by_weight([], 5) == ([], ())
 
