@@ -628,12 +628,38 @@ class Judgement:
 
 
 @dataclass(frozen=True, slots=True)
+class RankedOrder:
+    """The part of an order, in which a search ranked things, that a limit cut off.
+
+    ``limit`` is the name of the limit and ``cutoff`` its value, None where it is no number.
+    ``items`` are IRIs after the cut, best first; ``total`` counts all things that were ranked, 0
+    where that is not known. The rank of an item is its place after the cut, or its number in
+    ``ranks``; ``scores`` are there where the limit is one of scores. ``kind`` says what the items
+    are, ``about`` is the entity whose edges they are, ``query`` the question on the way to the
+    answer that they were ranked for, empty where that is the question itself. ``reason`` says in
+    words why an item was left out; ``tgraph.retrieve.orders`` has the names in braces.
+    """
+
+    kind: str
+    limit: str
+    cutoff: int | float | None
+    items: tuple[str, ...]
+    total: int
+    reason: str
+    ranks: tuple[int, ...] = ()
+    scores: tuple[float, ...] = ()
+    about: str = ""
+    query: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Retrieval:
     """What a question retrieved: the candidates, best first, and how they were found.
 
     ``total`` counts the edges retrieved, ``items`` everything else; ``cut`` lists them all
     by IRI where a limit left some out of the candidates. ``dropped`` counts what was left out, by
-    reason. ``judgement`` is there once the candidates were read.
+    reason. ``judgement`` is there once the candidates were read. ``orders`` are what limits cut
+    off.
     """
 
     candidates: tuple[Candidate, ...]
@@ -644,6 +670,7 @@ class Retrieval:
     cut: tuple[str, ...] = ()
     dropped: Mapping[str, int] = field(default_factory=dict)
     judgement: Judgement | None = None
+    orders: tuple[RankedOrder, ...] = field(default=(), metadata={"in_package": False})
 
 
 @dataclass(frozen=True, slots=True)

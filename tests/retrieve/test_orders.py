@@ -1,79 +1,117 @@
-"""Ranked orders with their cut-offs, and the search for the one that something is beyond."""
+"""Ranked orders from their cuts on: how they are recorded, and where the missing is in them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from types import SimpleNamespace
+import json
 
 import pytest
 
-from tgraph.retrieve.orders import CutOff, RankedOrder, above_level, first_cut, nth, rerun, unlike
+from tgraph.model import RankedOrder
+from tgraph.retrieve.orders import (
+    MOST_BEYOND,
+    MOST_OF_SESSION,
+    CutOff,
+    OrderReader,
+    cut_order,
+    left_out_order,
+    nth,
+    orders_from_json,
+    orders_to_json,
+    unlike_order,
+)
 
-ORDER = [f"urn:{n}" for n in range(1, 31)]
-
-
-def order(cutoff: int, *wanted: str, limit: str = "k", **more: str) -> RankedOrder:
-    return RankedOrder(limit, cutoff, ORDER, wanted, "chunks by likeness", **more)
-
-
-def test_the_first_of_the_wanted_beyond_the_cut_off_is_told() -> None:
-    found = order(2, "urn:7", "urn:3").beyond()
-    assert found == CutOff("k", 2, 3, "it is the 3rd of 30 chunks by likeness")
-    chunk = order(2, "urn:22", who="its chunk").beyond()
-    assert chunk
-    assert chunk.reason == "its chunk is the 22nd of 30 chunks by likeness"
-    assert order(7, "urn:7").beyond() is None
-    assert order(2, "urn:x").beyond() is None
-    assert order(2).standing is None
+IRIS = [f"urn:{n}" for n in range(1, 31)]
+REASON = "{item} is {place} chunks by likeness to {question}"
 
 
-def test_an_order_may_give_places() -> None:
-    levels = {"urn:a": 3, "urn:b": 2, "urn:c": 0}
-    found = above_level(1, levels, {"urn:a", "urn:b"}).beyond()
+def reader(*missing: str, may_have: bool = False) -> OrderReader:
+    """A reader that looks for these IRIs."""
+    return OrderReader(
+        lambda _, item: item in missing,
+        lambda _, item: "it" if item else "the missing",
+        lambda entity: entity.removeprefix("urn:"),
+        lambda _: may_have,
+    )
+
+
+def order(cutoff: int, limit: str = "k", reason: str = REASON, **more: str) -> RankedOrder:
+    [found] = cut_order("chunk", limit, cutoff, IRIS, reason, **more)  # type: ignore[arg-type]
+    return found
+
+
+def test_an_order_is_recorded_from_its_cut_on() -> None:
+    assert order(28).items == ("urn:29", "urn:30")
+    assert order(28).total == 30
+    assert cut_order("chunk", "k", 30, IRIS, REASON) == ()
+    assert left_out_order("chunk", "filter", None, {}, REASON) == ()
+
+
+def test_the_first_of_the_missing_after_the_cut_is_told() -> None:
+    found = reader("urn:7", "urn:3").listed(order(2))
+    assert found == CutOff("k", 2, 3, "it is the 3rd of 30 chunks by likeness to the question")
+    assert reader("urn:7").listed(order(7)) is None
+    assert reader("urn:x").listed(order(2)) is None
+    edges = order(2, reason="{item} is {place} edges of {about}", about="urn:Fram")
+    assert reader("urn:9").listed(edges) == CutOff("k", 2, 9, "it is the 9th of 30 edges of Fram")
+
+
+def test_a_rank_may_be_another_number_and_the_reason_a_score() -> None:
+    reason = "only reports below level 1 speak of it, the first at level {rank}"
+    [levels] = left_out_order("report", "community-level", 1, {"urn:a": 2, "urn:b": 3}, reason)
+    found = reader("urn:b", "urn:a").listed(levels)
     assert found
     assert (found.limit, found.cutoff, found.rank) == ("community-level", 1, 2)
-    assert found.reason.endswith("the first at level 2 (community-level)")
-    assert above_level(1, levels, set(levels)).beyond() is None
+    assert found.reason.endswith("the first at level 2")
+    hits = [("urn:1", 0.9), ("urn:2", 0.125), ("urn:3", 0.1)]
+    [below] = unlike_order("chunk", hits, 0.5, "the question", {"urn:3"})
+    assert below.items == ("urn:2",)
+    least = reader("urn:2").listed(below)
+    assert least
+    assert (least.limit, least.cutoff, least.rank) == ("least-score", 0.5, 2)
+    assert least.reason == "its likeness to the question is 0.12, below 0.5 (least-score)"
 
 
-def test_the_orders_are_looked_through_in_turn_and_no_further_than_needed() -> None:
-    def orders() -> Iterator[RankedOrder | CutOff]:
-        yield order(9, "urn:9", limit="first")
-        yield order(8, "urn:9", limit="second")
-        raise AssertionError("the second has it")
-
-    found = first_cut(orders())
+def test_the_first_limit_that_has_the_missing_is_the_cause_and_of_its_orders_the_nearest() -> None:
+    orders = [order(9, limit="first"), order(8, limit="second"), order(2, limit="third")]
+    found = reader("urn:9").first_cut(orders)
     assert found
     assert found.limit == "second"
-    known = CutOff("exclude", None, None, "it is left out")
-    assert first_cut([order(9, "urn:9"), known]) is known
-    assert first_cut([]) is None
+    alike = reader("urn:9").first_cut([order(2), order(8)])
+    assert alike
+    assert alike.cutoff == 8
+    assert reader("urn:9").first_cut([order(9)]) is None
+    assert reader().first_cut([]) is None
 
 
-@pytest.mark.parametrize("least", [4, 5, 17, 1 << 10])
-def test_a_limit_that_cuts_no_order_is_told_by_the_least_value_that_lets_it_in(least: int) -> None:
-    seen: list[Mapping[str, int]] = []
-
-    def lets_in(values: Mapping[str, int]) -> bool:
-        seen.append(values)
-        return values["top_k"] >= least
-
-    own = SimpleNamespace(top_k=3)
-    [found] = rerun(own, "top_k", 1 << 10, {"other": 9}, lets_in, "it comes in")
-    assert isinstance(found, CutOff)
-    assert (found.limit, found.cutoff, found.rank) == ("top-k", 3, least)
-    assert found.reason == f"it comes in from top-k {least} on, and it was 3"
-    assert all(values["other"] == 9 for values in seen)
-    assert not list(rerun(own, "top_k", least - 1, {}, lets_in, "it comes in"))
+@pytest.mark.parametrize(
+    ("total", "said"), [(52_000, "the first 30 of 52,000"), (None, "the first 30 of the")]
+)
+def test_what_stands_after_the_last_place_on_record_has_no_rank(
+    total: int | None, said: str
+) -> None:
+    [long] = cut_order("chunk", "k", 10, IRIS, REASON, total=total)
+    found = reader("urn:x", may_have=True).first_cut([long])
+    assert found
+    assert (found.limit, found.cutoff, found.rank) == ("k", 10, None)
+    assert found.reason == f"the missing is not among {said} chunks by likeness to the question"
+    assert reader("urn:x").first_cut([long]) is None
+    assert reader("urn:x", may_have=True).first_cut([order(10)]) is None
 
 
-def test_what_is_too_unlike_is_told_with_its_likeness() -> None:
-    hits = [("urn:1", 0.9), ("urn:2", 0.125)]
-    [found] = unlike(hits, {"urn:2"}, 0.5, "the question")
-    assert isinstance(found, CutOff)
-    assert (found.rank, found.cutoff) == (2, 0.5)
-    assert found.reason == "its likeness to the question is 0.12, below 0.5 (least-score)"
-    assert not list(unlike(hits, {"urn:1"}, 0.5, "the question"))
+def test_the_orders_of_a_session_are_canonical_and_have_so_many_places() -> None:
+    many = [f"urn:{n}" for n in range(3_000)]
+    long = cut_order("chunk", "k", 10, many, REASON)
+    short = unlike_order("edge", [("urn:1", 0.123456789)], 0.5, "the question")
+    assert len(long[0].items) == MOST_BEYOND
+    text = orders_to_json([*long, *short])
+    assert orders_from_json(text) == (*long, *short)
+    assert text == orders_to_json(orders_from_json(text))
+    assert json.loads(text)[1]["scores"] == [0.123457]
+    shared = orders_from_json(orders_to_json([*long] * 20 + [*short]))
+    assert sum(len(each.items) for each in shared) <= MOST_OF_SESSION
+    assert len(shared[-1].items) == 1, "short orders stay whole"
+    assert {len(each.items) for each in shared[:-1]} == {(MOST_OF_SESSION - 1) // 20}
+    assert orders_from_json(orders_to_json([])) == ()
 
 
 def test_how_far_beyond_a_limit_something_is() -> None:

@@ -17,13 +17,10 @@ if TYPE_CHECKING:
     from pyoxigraph import Quad
 
     from tgraph.engine.open_collection import OpenCollection
-    from tgraph.explain.as_of.store import RecordedParameters
     from tgraph.explain.trace.reader import Trace
-    from tgraph.explain.trace.recorded_session import RecordedSession
     from tgraph.explain.trace.sessions import SessionSummary
     from tgraph.explain.whynot.causes import WhyNot
-    from tgraph.retrieve.base import Rank
-    from tgraph.settings import Settings
+    from tgraph.explain.whynot.cut_offs import SessionParameters
     from tgraph.store.base import Store
     from tgraph.store.folder import CollectionFolder
 
@@ -168,40 +165,18 @@ class SessionReader:
         from tgraph.explain.whynot.causes import why_not
 
         store, summary = self.opened.read(), self.find(session)
-        asked = partial(self._how_asked, summary)
-        texts, vectors = self.opened.texts(store), self.opened.folder.vectors
-        return why_not(store, texts, vectors, summary, expected, asked)
+        return why_not(store, self.opened.texts(store), summary, expected, self._parameters)
 
-    def _how_asked(self, summary: SessionSummary, trace: Trace) -> RecordedParameters:
+    def _parameters(self, trace: Trace) -> SessionParameters:
         """How a session was asked, as far as its record can be read."""
-        from tgraph.engine.ask.parameters import asked_of, filters_of, restored
-        from tgraph.explain.as_of.store import RecordedParameters
-        from tgraph.explain.trace.recorded_session import read_recorded
+        from tgraph.engine.ask.parameters import filters_of, restored
+        from tgraph.explain.whynot.cut_offs import SessionParameters
 
-        settings, embedder, rank = self.opened.settings, None, None
+        settings = self.opened.settings
         with suppress(UsageError):
             settings = restored(settings, trace.mode, trace.parameters)
-        with suppress(UsageError):
-            found = read_recorded(
-                self.opened.read(), self.opened.librarian, summary.bundle, summary.explain_id
-            )
-            embedder, rank = found.embedder, _recorded_rank(found, settings)
-        question = replace(asked_of(trace.question, trace.parameters), concepts=trace.concepts)
         filters = filters_of(trace.parameters)
-        return RecordedParameters(
-            question, settings, filters, self.opened.parts.embedder, embedder, rank
-        )
-
-
-def _recorded_rank(session: RecordedSession, settings: Settings) -> Rank | None:
-    """The ranking of a session's texts, as it is on record."""
-    if settings.rerank.provider == "embedded":
-        from tgraph.retrieve.text.reading import rank_by_relevance
-
-        reader = session.replayed_reader
-        return partial(rank_by_relevance, reader) if reader else None
-    ranked = any(call.kind == "rerank" for call in session.calls.calls)
-    return session.calls.rank if ranked else None
+        return SessionParameters(settings, filters, self.opened.parts.embedder)
 
 
 SessionWriter = Callable[[SessionReader, str, bool], WrittenSession]

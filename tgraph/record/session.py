@@ -32,6 +32,7 @@ from tgraph.model import (
 from tgraph.record.activities import SOFTWARE, Activity, responsible
 from tgraph.record.bundle import SESSION, BundleRecord, Clock
 from tgraph.record.observer import Ending
+from tgraph.retrieve.orders import orders_to_json
 from tgraph.store.statements import Pair, Value, iri, trig_row
 
 _KEPT = 8
@@ -276,7 +277,8 @@ class SessionRecord(BundleRecord):
     def retrieval(self, retrieval: Retrieval, derived_from: Sequence[str] = ()) -> str:
         """What was retrieved, each with rank, score and, where a mode has it, hop and cost.
 
-        Where a limit cut something before the candidates, the librarian keeps the complete list.
+        Where a limit cut something before the candidates, the librarian keeps the complete list. It
+        also keeps the orders in which the search ranked, as far as limits cut them off.
         """
         subject, cut = self.retrieval_iri, retrieval.cut
         self.entity(
@@ -291,6 +293,13 @@ class SessionRecord(BundleRecord):
             by=self.session,
             origins=derived_from,
             dropped=retrieval.dropped,
+        )
+        self.entity(
+            self.part("orders"),
+            "RankedOrders",
+            (v.tg("contentHash"), self.keep(orders_to_json(retrieval.orders))),
+            label="What limits cut off",
+            by=self.session,
         )
         rows = candidate_rows(retrieval.candidates)
         self.out.add_numbered(subject, v.tg("candidate"), self._prefix, rows.ends)

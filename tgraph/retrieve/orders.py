@@ -1,28 +1,140 @@
 """Ranked orders with their cut-offs: where a retrieval loses what it does not take.
 
-A mode tells its orders for a question that was asked, in the sequence in which something can be
-lost in them; ``first_cut`` finds the one that has what is missing beyond its cut-off.
+A search records of each order in which it ranks what a limit cut off (``cut_order``); ``first_cut``
+finds the order that has what is missing beyond its cut. What a limit takes is not recorded twice:
+it becomes a candidate.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, field
-from itertools import count
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field, replace
+from functools import cache
+from itertools import groupby
 
-from tgraph.errors import TgraphError
+from pydantic import TypeAdapter
+
 from tgraph.index.graph_source import StoredGraph
 from tgraph.index.sources import text_value
-from tgraph.model import EntityMatch
-from tgraph.retrieve.base import Context, Question
+from tgraph.model import EntityMatch, RankedOrder
+from tgraph.models.base import canonical_json
+from tgraph.retrieve.base import Context
 from tgraph.retrieve.labels import reified
 from tgraph.store.base import Store
 from tgraph.vocabulary import tg
 
-if TYPE_CHECKING:
-    from tgraph.retrieve.base import Rank
+MOST_BEYOND = 200
+"""Items after the cut that are recorded of one order."""
+
+MOST_OF_SESSION = 700
+"""Items that are recorded of all orders of a session; long orders are shortened before short ones.
+"""
+
+ITEM, PLACE, RANK, SCORE, QUESTION, ABOUT = (
+    *("{item}", "{place}", "{rank}", "{score}"),
+    *("{question}", "{about}"),
+)
+"""Names in a reason: what was left out, its place ("the 3rd of 52"), its rank and score, the
+question that was searched for, and the entity whose edges were ranked."""
+
+Hits = Sequence[tuple[str, float]]
+
+
+# --- recording ---
+
+
+def cut_order(
+    kind: str,
+    limit: str,
+    cutoff: int,
+    ranked: Sequence[str],
+    reason: str,
+    *,
+    total: int | None = 0,
+    about: str = "",
+) -> tuple[RankedOrder, ...]:
+    """The order of the ranked IRIs, best first, after a cut at ``cutoff``; nothing where the limit
+    cut nothing off. ``total`` counts all that were ranked, where that is more than the IRIs are;
+    None where they were not counted."""
+    items = tuple(ranked[cutoff : cutoff + MOST_BEYOND])
+    if not items:
+        return ()
+    count = 0 if total is None else max(total, len(ranked))
+    return (RankedOrder(kind, limit, cutoff, items, count, reason, about=about),)
+
+
+def left_out_order(
+    kind: str,
+    limit: str,
+    cutoff: int | float | None,
+    ranks: Mapping[str, int],
+    reason: str,
+    *,
+    total: int = 0,
+    scores: Sequence[float] = (),
+) -> tuple[RankedOrder, ...]:
+    """The order of the IRIs that a limit left out, each with its rank, nearest to the cut first;
+    nothing where there are none. A rank that is not known is 0."""
+    if not ranks:
+        return ()
+    items, places = tuple(ranks)[:MOST_BEYOND], tuple(ranks.values())[:MOST_BEYOND]
+    rounded = tuple(round(score, 6) for score in scores[:MOST_BEYOND])
+    return (RankedOrder(kind, limit, cutoff, items, total, reason, places, rounded),)
+
+
+def unlike_order(
+    kind: str, hits: Hits, least: float, what: str, taken: Collection[str] = ()
+) -> tuple[RankedOrder, ...]:
+    """The order of the hits, but for those taken otherwise, whose likeness to a text, which
+    ``what`` names, is below the least score."""
+    ranks = {iri: rank for rank, (iri, _) in enumerate(hits, 1)}
+    below = [(iri, score) for iri, score in hits if score < least and iri not in taken]
+    reason = f"its likeness to {what} is {SCORE}, below {least:g} (least-score)"
+    left = {iri: ranks[iri] for iri, _ in below}
+    scores = [score for _, score in below]
+    return left_out_order(kind, "least-score", least, left, reason, scores=scores)
+
+
+def iris(hits: Iterable[tuple[str, float]]) -> list[str]:
+    """The IRIs of hits, in their order."""
+    return [iri for iri, _ in hits]
+
+
+@cache
+def _adapter() -> TypeAdapter[tuple[RankedOrder, ...]]:
+    return TypeAdapter(tuple[RankedOrder, ...])
+
+
+def orders_to_json(orders: Sequence[RankedOrder]) -> str:
+    """The orders of a session as canonical JSON, at most ``MOST_OF_SESSION`` items."""
+    most = _share(sorted(len(order.items) for order in orders))
+    shortened = tuple(_shortened(order, most) for order in orders)
+    return canonical_json(_adapter().dump_python(shortened, mode="json", exclude_defaults=True))
+
+
+def orders_from_json(text: str) -> tuple[RankedOrder, ...]:
+    """The orders that ``orders_to_json`` wrote."""
+    return _adapter().validate_json(text)
+
+
+def _share(sizes: Sequence[int]) -> int:
+    """The items that each order may have; ``sizes`` are those of the orders, the least first."""
+    room = MOST_OF_SESSION
+    for number, size in enumerate(sizes):
+        share = room // (len(sizes) - number)
+        if size > share:
+            return max(share, 1)
+        room -= size
+    return MOST_BEYOND
+
+
+def _shortened(order: RankedOrder, most: int) -> RankedOrder:
+    return replace(
+        order, items=order.items[:most], ranks=order.ranks[:most], scores=order.scores[:most]
+    )
+
+
+# --- finding ---
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,22 +192,16 @@ class AskedAction:
 class RecordedSearch:
     """What the record of a session has of its retrieval.
 
-    ``candidates`` are its edges and items, by IRI, and ``items`` counts those that are no edges;
-    ``calls`` are the labels of its calls. ``rank`` gives the recorded ranking, where there was
-    one. ``hypothesis`` is the question as DRIFT put it as an answer.
+    ``candidates`` are its edges and items, by IRI; ``orders`` is what limits cut off.
     """
 
     mode: str
-    question: Question
     matches: Sequence[EntityMatch] = ()
     candidates: Collection[str] = ()
-    items: int = 0
-    calls: Sequence[str] = ()
     dropped: Mapping[str, int] = field(default_factory=dict)
-    rank: Rank | None = None
     ratings: Mapping[str, RatedReport] = field(default_factory=dict)
     actions: Sequence[AskedAction] = ()
-    hypothesis: str = ""
+    orders: Sequence[RankedOrder] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,133 +222,95 @@ class CutOff:
         return self.rank / max(self.cutoff, 1)
 
 
-@dataclass(frozen=True, slots=True)
-class Standing:
-    """The first ``item`` of an order of so many that is, or has, the missing; ranks from 1."""
-
-    item: str
-    rank: int
-    count: int
-
-    def __str__(self) -> str:
-        return f"the {nth(self.rank)} of {self.count}"
+CutOffs = Iterator[CutOff]
+ModeCutOffs = Callable[[Missing, RecordedSearch, Context], CutOffs]
+"""What a mode leaves out by other than a rank: by a level, a number of hops, or a question that was
+not asked. In the sequence in which something can be lost."""
 
 
-@dataclass(frozen=True, slots=True)
-class RankedOrder:
-    """What a limit cuts: ``ranked`` are IRIs, best first, or each with its place (a level, say), of
-    which those up to ``cutoff`` are taken. ``wanted`` are those that would do.
-
-    The reason why the first of them was left is that ``who`` (a text, or one made of its IRI) is at
-    its standing, and ``why``; or what ``why`` makes of the standing."""
-
-    limit: str
-    cutoff: int
-    ranked: Sequence[str] | Mapping[str, int]
-    wanted: Collection[str]
-    why: str | Callable[[Standing], str]
-    who: str | Callable[[str], str] = "it"
-
-    @property
-    def standing(self) -> Standing | None:
-        """Where the first of the wanted stands; None where the order has none."""
-        ranked = self.ranked
-        places = ranked.items() if isinstance(ranked, Mapping) else zip(ranked, count(1))
-        found = ((place, iri) for iri, place in places if iri in self.wanted)
-        place, iri = min(found, key=lambda each: each[0], default=(0, None))
-        return None if iri is None else Standing(iri, place, len(ranked))
-
-    def beyond(self) -> CutOff | None:
-        """The cut-off, where the first of the wanted stands beyond it."""
-        at = self.standing
-        if at is None or at.rank <= self.cutoff:
-            return None
-        if not isinstance(self.why, str):
-            return CutOff(self.limit, self.cutoff, at.rank, self.why(at))
-        who = self.who if isinstance(self.who, str) else self.who(at.item)
-        return CutOff(self.limit, self.cutoff, at.rank, f"{who} is {at} {self.why}")
-
-
-Orders = Iterator[RankedOrder | CutOff]
-"""In the sequence in which something can be lost; a cut-off where that is known without an order,
-or where the order is known no more."""
-
-ModeOrders = Callable[[Missing, RecordedSearch, Context], Orders]
-
-ALL = 1 << 30
-"""More than there is of anything."""
-
-
-def first_cut(orders: Iterable[RankedOrder | CutOff]) -> CutOff | None:
-    """The first of the cut-offs that the missing is beyond; None where it is beyond none."""
-    found = (each if isinstance(each, CutOff) else each.beyond() for each in orders)
-    return next(filter(None, found), None)
-
-
-def no_orders(missing: Missing, search: RecordedSearch, context: Context) -> Orders:
-    """For a mode that takes nothing by rank."""
+def no_cut_offs(missing: Missing, search: RecordedSearch, context: Context) -> CutOffs:
+    """For a mode that leaves things out by rank alone."""
     yield from ()
 
 
-def rerun(
-    own: object,
-    field: str,
-    most: int,
-    beside: Mapping[str, int],
-    lets_in: Callable[[Mapping[str, int]], bool],
-    why: str,
-    also: str = "",
-) -> Orders:
-    """The cut-off of a limit that cuts no order: retrieval is run again with other values of that
-    ``field`` of its ``own`` settings, up to ``most``, and with those of the limits ``beside`` it;
-    the rank is the least value that lets the missing in. None where not even ``most`` does."""
-    if not lets_in({**beside, field: most}):
-        return
-    cutoff, name = int(getattr(own, field)), field.replace("_", "-")
-    low, high = cutoff, most
-    while high - low > 1:
-        middle = min((low + high) // 2, 2 * low + 1)  # it is rarely far
-        is_in = lets_in({**beside, field: middle})
-        low, high = (low, middle) if is_in else (middle, high)
-    yield CutOff(name, cutoff, high, f"{why} from {name} {high} on, and it was {cutoff}{also}")
+@dataclass(frozen=True, slots=True)
+class OrderReader:
+    """Reads where the missing stands in recorded orders.
+
+    ``is_missing`` says whether an item of an order is the missing or leads to it, ``describe`` how
+    a reason speaks of the item, ``label`` what an entity is called. ``may_have`` says whether the
+    missing may be among those that an order ranked and that are not recorded.
+    """
+
+    is_missing: Callable[[RankedOrder, str], bool]
+    describe: Callable[[RankedOrder, str], str]
+    label: Callable[[str], str]
+    may_have: Callable[[RankedOrder], bool]
+
+    def first_cut(self, orders: Sequence[RankedOrder]) -> CutOff | None:
+        """The cut-off of the first limit that the missing is beyond; where several orders have that
+        limit, the nearest. None where it is beyond none."""
+        for _, group in groupby(orders, key=lambda order: order.limit):
+            places = [(order, n) for order in group if (n := self._place(order)) is not None]
+            if places:
+                return self._at(*min(places, key=_distance_of))
+        return next(filter(None, map(self.unlisted, orders)), None)
+
+    def listed(self, order: RankedOrder) -> CutOff | None:
+        """The cut-off of an order that has the missing after its cut."""
+        number = self._place(order)
+        return None if number is None else self._at(order, number)
+
+    def _place(self, order: RankedOrder) -> int | None:
+        """Where in the order the missing is, from 0."""
+        places = (n for n, item in enumerate(order.items) if self.is_missing(order, item))
+        return next(places, None)
+
+    def unlisted(self, order: RankedOrder) -> CutOff | None:
+        """The cut-off of an order that may have the missing after the last item on record."""
+        last = order.ranks[-1] if order.ranks else int(order.cutoff or 0) + len(order.items)
+        is_shortened = last < order.total or not (order.total or order.ranks)
+        if not is_shortened or not self.may_have(order):
+            return None
+        of_all = f" of {order.total:,}" if order.total else " of the"
+        place = f"not among the first {last:,}{of_all}"
+        reason = self._reason(order, self.describe(order, ""), place, 0, 0.0)
+        return CutOff(order.limit, order.cutoff, None, reason)
+
+    def _at(self, order: RankedOrder, number: int) -> CutOff:
+        rank = _rank_of(order, number)
+        place = f"the {nth(rank)} of {order.total or 'the'}"
+        score = order.scores[number] if order.scores else 0.0
+        what = self.describe(order, order.items[number])
+        reason = self._reason(order, what, place, rank, score)
+        return CutOff(order.limit, order.cutoff, rank or None, reason)
+
+    def _reason(self, order: RankedOrder, what: str, place: str, rank: int, score: float) -> str:
+        question = f"the question on the way “{order.query}”" if order.query else "the question"
+        values = {
+            ITEM: what,
+            PLACE: place,
+            RANK: str(rank),
+            SCORE: f"{score:.2f}",
+            QUESTION: question,
+            ABOUT: self.label(order.about) if ABOUT in order.reason else "",
+        }
+        reason = order.reason
+        for name, value in values.items():
+            reason = reason.replace(name, value)
+        return reason
 
 
-def nearest(
-    context: Context, kind: str, text: str, among: Collection[str] | None = None
-) -> list[tuple[str, float]]:
-    """All of a kind, nearest to a text first, with their likeness (cosine); nothing where that
-    can't be known any more."""
-    with suppress(TgraphError, ValueError, OSError):
-        vectors = context.vectors[kind]
-        return list(vectors.search(context.embed([text]), max(1, len(vectors)), among)[0])
-    return []
+def _rank_of(order: RankedOrder, number: int) -> int:
+    return order.ranks[number] if order.ranks else int(order.cutoff or 0) + number + 1
 
 
-def iris(hits: Iterable[tuple[str, float]]) -> list[str]:
-    """The IRIs of hits, in their order."""
-    return [iri for iri, _ in hits]
-
-
-def place_in(order: Sequence[str], wanted: Collection[str]) -> int:
-    """The place of the first of the wanted, from 1; 0 where there is none."""
-    return next((n for n, iri in enumerate(order, 1) if iri in wanted), 0)
-
-
-def above_level(level: int, levels: Mapping[str, int], wanted: Collection[str]) -> RankedOrder:
-    """The reports of the levels, of which those down to one are read."""
-    why = f"only reports below level {level} speak of it, the first at level"
-    name = "community-level"
-    return RankedOrder(name, level, levels, wanted, lambda at: f"{why} {at.rank} ({name})")
-
-
-def unlike(
-    hits: Sequence[tuple[str, float]], wanted: Collection[str], least: float, what: str
-) -> Orders:
-    """The missing is less like a text, which ``what`` names, than anything must be."""
-    rank = place_in(iris(hits), wanted)
-    if rank and hits[rank - 1][1] < least:
-        why = f"its likeness to {what} is {hits[rank - 1][1]:.2f}, below {least:g} (least-score)"
-        yield CutOff("least-score", least, rank, why)
+def _distance_of(place: tuple[RankedOrder, int]) -> float:
+    """How far beyond the limit an item of an order is."""
+    order, number = place
+    if order.scores:
+        return -order.scores[number]
+    return _rank_of(order, number) / max(order.cutoff or 0, 1)
 
 
 def nth(rank: int) -> str:

@@ -25,9 +25,11 @@ from tgraph.index.graph_source import EdgeAttributes, Edges, StoredGraph, statem
 from tgraph.index.knowledge import is_statement
 from tgraph.index.lookup_table import LookupTable
 from tgraph.index.sources import Texts
+from tgraph.model import RankedOrder
 from tgraph.retrieve.base import Context
 from tgraph.retrieve.filters import entities_of_types
 from tgraph.retrieve.labels import Triple, labels_of, local_name
+from tgraph.retrieve.orders import cut_order
 from tgraph.retrieve.text.lexical import term_set
 from tgraph.retrieve.text.question_analysis import AnalysedQuestion
 from tgraph.retrieve.text.similarity import Similarity
@@ -103,12 +105,14 @@ def relationships(store: Store) -> dict[str, frozenset[str]]:
 
 @dataclass(slots=True)
 class Subgraph:
-    """Edges found so far: triple and hop by IRI, and what the limits left out."""
+    """Edges found so far: triple and hop by IRI, and what the limits left out; ``orders`` are the
+    edges and entities that they cut off."""
 
     edges: dict[str, tuple[Triple, int]] = field(default_factory=dict)
     dropped: dict[str, int] = field(default_factory=dict)
     reached: dict[str, int] = field(default_factory=dict)
     hops: Sequence[HopFilter] = ()
+    orders: list[RankedOrder] = field(default_factory=list)
     _taken: dict[str, int] = field(default_factory=dict)
 
     def drop(self, reason: str, count: int) -> None:
@@ -162,15 +166,18 @@ def grow(
             subgraph.reached.setdefault(entity, hop)
             subgraph._taken.setdefault(entity, 0)
             if entity in nearest:
-                size, edges = nearest[entity]
+                order, edges = nearest[entity]
                 taken: Sequence[str] = list(edges)
             else:
                 edges = around[entity]
                 followed = {i: t for i, t in edges.items() if subgraph.follows(i, t, entity)}
                 subgraph.drop("not in the traversal instructions", len(edges) - len(followed))
-                edges, size = followed, len(followed)
-                taken = _taken_of(entity, edges, inquiry, meaning, context)
-            subgraph.drop("triple limit", size - len(taken))
+                edges = followed
+                order = _edges_in_order(entity, edges, inquiry, meaning, context)
+                limit = context.limits.triple_limit
+                taken = order if len(order) <= limit else order[: share_of(limit)]
+            subgraph.drop("triple limit", len(order) - len(taken))
+            subgraph.orders += _cut_edges(entity, order, len(taken), context)
             for iri in taken:
                 subgraph.take(iri, edges[iri], hop, entity)
                 for end in ends(edges[iri]):
@@ -178,24 +185,45 @@ def grow(
         ranked = sorted(reached.keys() - visited, key=lambda entity: (-reached[entity], entity))
         if hop + 1 < context.limits.max_path_length:
             subgraph.drop("entity limit", max(0, len(ranked) - context.limits.entity_limit))
+            subgraph.orders += _cut_entities(ranked, hop, context)
         frontier = ranked[: context.limits.entity_limit]
     return subgraph
 
 
-def _taken_of(
+def _edges_in_order(
     entity: str, edges: Edges, inquiry: AnalysedQuestion, meaning: Similarity, context: Context
 ) -> Sequence[str]:
-    limit = context.limits.triple_limit
-    if len(edges) <= limit:
+    """The edges of an entity as they are taken: by likeness, and of more than the limit also by the
+    words of their sentences."""
+    if len(edges) <= context.limits.triple_limit:
         return by_meaning(edges, meaning)
-    return nearest_of(entity, edges, inquiry, meaning, context)[: share_of(limit)]
+    return nearest_of(entity, edges, inquiry, meaning, context)
+
+
+def _cut_edges(
+    entity: str, order: Sequence[str], taken: int, context: Context
+) -> tuple[RankedOrder, ...]:
+    """The edges of an entity beyond those that were taken of it."""
+    limit = context.limits.triple_limit
+    more = f"; {limit - taken} more only beside good sentences" if limit > taken else ""
+    why = "{item} is {place} edges of {about} by likeness to {question} and the words shared with"
+    reason = f"{why} it, and {taken} were taken (triple-limit {limit}{more})"
+    return cut_order("edge", "triple-limit", taken, order, reason, about=entity)
+
+
+def _cut_entities(order: Sequence[str], hop: int, context: Context) -> tuple[RankedOrder, ...]:
+    """The entities that a hop came to and that were not gone on from."""
+    limit, hops = context.limits.entity_limit, f"{hop + 1} hop{'s' if hop else ''}"
+    why = f"{{item}} is {{place}} entities that {hops} came to, by likeness of their edges to"
+    reason = f"{why} {{question}}, and {limit} were gone on from (entity-limit {limit})"
+    return cut_order("reached", "entity-limit", limit, order, reason)
 
 
 def _at_hubs(
     entities: Iterable[str], inquiry: AnalysedQuestion, meaning: Similarity, context: Context
-) -> dict[str, tuple[int, Edges]]:
-    """For those of the entities that are hubs and have more edges than the limit, how many they
-    have, and those that are taken of them, in their order."""
+) -> dict[str, tuple[Sequence[str], Edges]]:
+    """For those of the entities that are hubs and have more edges than the limit, these in their
+    order, and those that are taken of them."""
     limit = context.limits.triple_limit
     hubs = {} if inquiry.by_words else hubs_of(entities, context)
     found = {entity: hub for entity, hub in hubs.items() if len(hub) > limit}
@@ -206,7 +234,7 @@ def _at_hubs(
     table = context.table()
     triples = table.statements(wanted) if table is not None and wanted else {}
     return {
-        entity: (len(found[entity]), {iri: triples[iri] for iri in order})
+        entity: (orders[entity], {iri: triples[iri] for iri in order})
         for entity, order in taken.items()
     }
 

@@ -50,7 +50,7 @@ def retrieve(context: Context, mode: str, keywords: Keywords, **settings: object
 
 
 def test_each_keyword_is_linked_by_itself(context):
-    links = linked_entities(["Oslo", "Marie Curie", "Roald Amundsen"], 6, 0.0, context)
+    links = linked_entities(["Oslo", "Marie Curie", "Roald Amundsen"], 6, 0.0, context).links
     assert [link.keyword for link in links[:3]] == ["Oslo", "Marie Curie", "Roald Amundsen"]
     assert [link.method for link in links[:3]] == ["name"] * 3
 
@@ -115,12 +115,14 @@ def test_what_has_no_room_brings_no_chunks(context):
 
 def test_chunks_are_picked_by_weight_from_more_to_fewer():
     groups = [list("abcdef"), list("gh"), list("aijkl")]
-    picked = pick_by_weight(groups, 3)
+    picked, orders = pick_by_weight(groups, 3)
     assert picked[0] == "a"  # which two groups share
     assert len(picked) == 6  # 3 + 2 + 1
     assert len(set(picked)) == 6
-    assert pick_by_weight([list("ab"), list("cdefgh")], 4) == ["a", "b", "c", "d", "e"]
-    assert pick_by_weight([], 5) == []
+    left = {chunk for order in orders for chunk in order.items}
+    assert left == set("abcdefghijkl") - set(picked)
+    assert pick_by_weight([list("ab"), list("cdefgh")], 4)[0] == ["a", "b", "c", "d", "e"]
+    assert pick_by_weight([], 5) == ([], ())
 
 
 def test_caps_hold_for_each_kind_and_for_all():

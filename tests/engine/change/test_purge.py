@@ -321,6 +321,31 @@ def test_a_sentence_that_another_document_has_too_stays_in_the_record(purged):
     assert all(quote in KEPT or quote.startswith("[erased ") for quote in quotes)
 
 
+def test_what_limits_cut_off_goes_as_a_whole_and_the_session_is_replayed(tmp_path):
+    """The orders of a search name what is erased, where nothing else of its session does."""
+    (tmp_path / "secret.md").write_text(SECRET)
+    (tmp_path / "kept.txt").write_text(KEPT)
+    few: dict[str, Any] = {"lightrag_search.low_keywords": ("Nimrod",), "lightrag_search.top_k": 1}
+    few |= {"lightrag_search.chunk_top_k": 0, "lightrag_search.least_score": -1.0}
+    settings: dict[str, Any] = {"embedding.provider": "hashing", **few}
+    with tgraph.open(tmp_path / "g", create=True, settings=settings) as graph:
+        graph.index([tmp_path / "secret.md", tmp_path / "kept.txt"])
+        session = graph.ask(ABOUT_OTHERS, "lightrag-local", history=[]).session
+        before = graph.why_not(session, "Frank Worsley")
+        assert (before.cause, before.limit) == ("beyond-limit", "top-k")
+        assert found(tmp_path / "g" / "collections", ("Tresk",))
+        graph.purge("secret.md", reason=REASON)
+    with tgraph.open(tmp_path / "g", settings=settings) as graph:
+        assert not found(tmp_path / "g" / "collections", ("Tresk",))
+        assert graph.integrity().ok
+        assert graph.replay(session).same
+        after = graph.why_not(session, "Frank Worsley")
+        assert (after.cause, after.limit) == ("not-recorded", None)
+        assert "erased with a document" in after.reason
+        again = graph.ask(ABOUT_OTHERS, "lightrag-local", history=[]).session
+        assert graph.why_not(again, "Frank Worsley").limit == "top-k"
+
+
 @pytest.mark.slow
 def test_what_two_documents_share_goes_with_the_second(tmp_path):
     (tmp_path / "a.txt").write_text("Ottoline Zorblatt discovered polonium.")

@@ -225,16 +225,26 @@ def test_what_a_replaced_document_said_without_an_edge_is_found_in_it(indexed, f
         assert found.reason.startswith("No document that stood")
 
 
-def test_asking_why_not_asks_no_model_and_records_nothing(folder):
-    model = ScriptedModel()
-    parts = Components(
-        load_settings(None), folder / "cache", chat=model, embedder=HashingEmbedder()
-    )
+class CountingEmbedder(HashingEmbedder):
+    """A hashing embedder that counts its calls."""
+
+    calls = 0
+
+    def embed(self, *args, **more):
+        self.calls += 1
+        return super().embed(*args, **more)
+
+
+@pytest.mark.parametrize("mode", ["graph", "basic", "local", "ppr", "lightrag-local"])
+def test_asking_why_not_asks_no_model_and_no_embedder_and_records_nothing(folder, mode):
+    model, embedder = ScriptedModel(), CountingEmbedder()
+    parts = Components(load_settings(None), folder / "cache", chat=model, embedder=embedder)
     with tgraph.open(folder / "graph", parts=parts) as graph:
-        answer = graph.ask(QUESTION, history=[])
-        calls, sessions = len(model.requests), len(graph.sessions())
+        answer = graph.ask(QUESTION, mode, history=[])
+        before = len(model.requests), embedder.calls, len(graph.sessions())
+        assert embedder.calls
         graph.why_not(answer.session, "Pemmican")
-        assert (len(model.requests), len(graph.sessions())) == (calls, sessions)
+        assert (len(model.requests), embedder.calls, len(graph.sessions())) == before
 
 
 @pytest.mark.slow

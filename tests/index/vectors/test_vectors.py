@@ -199,6 +199,17 @@ def test_lists_answer_the_same_when_built_again_and_when_opened(tmp_path):
     assert opened.search(queries, 7) == first.search(queries, 7) == _large().search(queries, 7)
 
 
+@pytest.mark.parametrize("parameters", [IN_LISTS, IvfParameters()])
+def test_what_comes_after_the_best_changes_nothing_of_them(parameters):
+    queries = _clustered(20, seed=5)
+    vectors = _large(parameters)
+    best = vectors.search(queries, 7)
+    more = vectors.search(queries, 7, beyond=400)
+    assert [hits[:7] for hits in more] == best
+    assert all(7 < len(hits) <= 407 for hits in more)
+    assert vectors.search(queries, 0, beyond=5) == [[] for _ in queries]
+
+
 def test_a_filtered_search_of_a_large_set_is_exact():
     queries = _clustered(5, seed=4)
     allowed = [f"urn:{i:05}" for i in range(0, 3000, 300)]

@@ -31,8 +31,8 @@ def test_no_other_module_has_the_name_of_a_mode():
 
 
 @pytest.mark.parametrize("mode", [*MODES.values(), SUGGEST], ids=lambda mode: mode.name)
-def test_the_orders_of_a_mode_are_where_it_says(mode):
-    assert callable(load(mode.orders)) if mode.orders else mode.pipeline == "alone"
+def test_the_cut_offs_of_a_mode_are_where_it_says(mode):
+    assert not mode.cut_offs or callable(load(mode.cut_offs))
 
 
 def test_auto_has_a_mode_for_every_form():

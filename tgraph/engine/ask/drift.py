@@ -26,6 +26,7 @@ from tgraph.model import (
     CommunityReport,
     Edge,
     Item,
+    RankedOrder,
     Rejected,
     Retrieval,
     Selected,
@@ -81,7 +82,7 @@ class DriftFindings:
     """What a search has come to so far.
 
     ``candidates`` are ranked in the order in which the tree came to them; ``reasons`` say why one
-    was not read; ``edges`` are all edges that were retrieved.
+    was not read; ``edges`` are all edges that were retrieved, ``orders`` what limits cut off.
     """
 
     done: dict[int, DoneAction] = field(default_factory=dict)
@@ -90,6 +91,7 @@ class DriftFindings:
     edges: dict[str, None] = field(default_factory=dict)
     origins: list[str] = field(default_factory=list)
     dropped: dict[str, int] = field(default_factory=dict)
+    orders: list[RankedOrder] = field(default_factory=list)
 
     def add(self, candidates: Iterable[Candidate]) -> None:
         for candidate in candidates:
@@ -123,6 +125,7 @@ class DriftFindings:
             items=len(candidates) - among,
             cut=tuple(self.edges) if len(self.edges) > among else (),
             dropped=self.dropped,
+            orders=tuple(self.orders),
         )
 
     def rank(self, iri: str) -> int:
@@ -340,7 +343,7 @@ class DriftSearch:
     def _reports(self) -> list[NearReport]:
         settings, context = self.method.settings, self.context
         level = settings.community_level
-        template = nearest_reports(context, in_conversation(self.question), 1, level)
+        template, _ = nearest_reports(context, in_conversation(self.question), 1, level)
         if not template:
             self.found.drop("graph without community reports")
             return []
@@ -351,7 +354,8 @@ class DriftSearch:
         with self.record.step(
             "ReportMatching", context.embedder.agent, self.found.origins
         ) as self.trunk:
-            found = nearest_reports(context, text, settings.k, level)
+            found, orders = nearest_reports(context, text, settings.k, level)
+        self.found.orders += orders
         self.found.add([each.candidate for each in found])
         return found
 
@@ -385,6 +389,9 @@ class DriftSearch:
         ]
         read_ahead(queries, self.method.settings, self.context)
         found = [self._search(query) for query in queries]
+        for action, (retrieval, _) in zip(actions, found, strict=True):
+            query = "" if action.number == ROOT else action.query
+            self.found.orders += [replace(order, query=query) for order in retrieval.orders]
         selected = [each for _, selection in found for each in selection.selected]
         grounded_selection(selected, self.context)  # all at once; what is read is kept
         for action, (retrieval, selection) in zip(actions, found, strict=True):

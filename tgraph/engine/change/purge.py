@@ -227,6 +227,8 @@ _PROMPT = f"{v.URN}prompt:"
 _OF_PEOPLE = _PROMPT, v.ontology_iri("")
 """What people wrote for the graph, and no document says: it stays as it is."""
 _CATALOGUE, _BUNDLE = v.collection_iri(""), v.bundle_iri("")
+_ORDERS = v.session_part_iri("orders", "")
+"""What limits cut off in a session: no answer rests on it, so that it is removed as a whole."""
 
 
 class _CollectionRewriting:
@@ -350,7 +352,7 @@ class _CollectionRewriting:
         if new == text:
             return
         self._removed.add(key)
-        if new is not None and owners:
+        if new is not None and owners and not all(o.startswith(_ORDERS) for o in owners):
             self._replace(key, new)
 
     def _replace(self, key: str, text: str) -> None:

@@ -6,33 +6,23 @@ newest changes are undone, one after the other, on a checkpoint that nobody else
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING
 
 from pyoxigraph import NamedNode, Quad, RdfFormat, parse
 
 from tgraph import vocabulary as v
 from tgraph.errors import StoreError
-from tgraph.explain.as_of.vectors import PastVectors, SavedVectors, VectorsOnRecord
 from tgraph.explain.integrity.erasures import erasures_since, read_erasure
-from tgraph.index.sources import Texts
 from tgraph.librarian import Librarian
-from tgraph.model import Agent
-from tgraph.models.base import Embedder
-from tgraph.retrieve.base import Context, Question, Rank
-from tgraph.retrieve.filters import NO_FILTERS, Filters, admitted_documents
+from tgraph.retrieve.filters import NO_FILTERS, admitted_documents
 from tgraph.retrieve.subset import Admitted
-from tgraph.settings import Settings
 from tgraph.store.base import Store, text_of
 from tgraph.store.oxigraph import BULK, OxigraphStore
-
-if TYPE_CHECKING:
-    from tgraph.index.vectors.base import VectorIndex
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -161,22 +151,6 @@ def _quads(lines: Iterator[bytes]) -> Iterator[Quad]:
 
 
 @dataclass(frozen=True, slots=True)
-class RecordedParameters:
-    """How a session was asked: with the settings, filters and turns that it has on record.
-
-    ``like`` tells how long a text its embedder reads, ``rank`` gives the recorded ranking, where
-    there was one.
-    """
-
-    question: Question
-    settings: Settings
-    filters: Filters
-    like: Embedder
-    embedder: Agent | None = None
-    rank: Rank | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class StoreAsOf:
     """A store with the knowledge and sources that a session read.
 
@@ -219,26 +193,3 @@ def read_then(
         else:
             then = StoreAsOf(past, is_past=True, note=f"{changed}: it is read as it was.")
         yield then
-
-
-def context_of(
-    then: StoreAsOf,
-    librarian: Librarian,
-    vectors: Path,
-    generation: int,
-    asked: RecordedParameters,
-    calls: list[str],
-) -> Context:
-    """What the session of that ``generation`` retrieved from, filters aside; ``calls`` are the
-    content hashes of its embedding calls. A vector on no record is a ``LostVectorsError`` where it
-    is needed."""
-    saved: Mapping[str, VectorIndex] = (
-        SavedVectors(vectors) if then.note else SavedVectors(vectors, generation)
-    )
-    agent = asked.embedder or asked.like.agent
-    embedder = VectorsOnRecord(agent, then.store, librarian, asked.like, None, calls)
-    store, found = then.store, saved
-    if then.is_past:
-        store, _ = without_erased(then.store)
-        found = PastVectors(store, librarian, saved, embedder)
-    return Context(store, Texts(store, librarian), found, embedder, asked.settings)

@@ -6,7 +6,7 @@ Every call of an embedder is kept whole, those of index runs included; so nobody
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property, lru_cache, partial
 from pathlib import Path
@@ -54,7 +54,6 @@ class VectorsOnRecord:
         librarian: Librarian,
         like: Embedder,
         own: Embedder | None,
-        calls: Sequence[str] = (),
     ) -> None:
         self.agent = agent
         self.lexical = like.lexical
@@ -63,7 +62,6 @@ class VectorsOnRecord:
         self._own = own if own is not None and own.agent.iri == agent.iri else None
         self._store = store
         self._librarian = librarian
-        self._calls = calls
         self._reply = lru_cache(_READ)(self._read)
 
     @property
@@ -81,7 +79,7 @@ class VectorsOnRecord:
     def embed(self, texts: Sequence[str], sink: CallSink = no_sink) -> NDArray[float32]:
         import numpy as np
 
-        found = [self._asked.get(text) or self._places.get(text) for text in texts]
+        found = [self._places.get(text) for text in texts]
         missing = [text for text, place in zip(texts, found, strict=True) if place is None]
         if missing and self._own is None:
             raise LostVectorsError(
@@ -96,20 +94,13 @@ class VectorsOnRecord:
         return np.stack(rows).astype(np.float32)
 
     @cached_property
-    def _asked(self) -> dict[str, tuple[str, int]]:
-        return self._read_places(self._calls)
-
-    @cached_property
     def _places(self) -> dict[str, tuple[str, int]]:
-        return self._read_places(self._keys())
-
-    def _read_places(self, keys: Iterable[str]) -> dict[str, tuple[str, int]]:
         """Where the vector of each text is: the hash of a call's text, and the row.
 
-        Of a text that several calls have, the last of the keys counts.
+        Of a text that several calls have, the last call counts.
         """
         found: dict[str, tuple[str, int]] = {}
-        for key in keys:
+        for key in self._keys():
             with suppress(StoreError, KeyError, ValueError):
                 call = json.loads(self._librarian.get_text(key))
                 if call["agent"] == self.agent.iri and "vectors" in call["reply"]:
@@ -179,7 +170,7 @@ class SavedVectors(_VectorSets):
     """The vector sets of a folder as they were written; ``StoreError`` for one that is not whole,
     or not of the ``generation``."""
 
-    def __init__(self, folder: Path, generation: int | None = None) -> None:
+    def __init__(self, folder: Path, generation: int) -> None:
         super().__init__()
         self._folder = folder
         self._generation = generation

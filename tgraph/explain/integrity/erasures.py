@@ -145,11 +145,16 @@ def erasures_since(store: Store, time: str) -> list[Erasure]:
     return sorted((e for e in found if _moment(e.time) > _moment(time)), key=_time)
 
 
+_ORDERS = v.session_part_iri("orders", "")
+
+
 def erasure_of_bundle(store: Store, bundle: str) -> Erasure | None:
-    """The last erasure that rewrote a bundle, or removed a text that it refers to."""
+    """The last erasure that rewrote a bundle, or removed a text that it refers to; what limits cut
+    off in a session, which no answer rests on, is no such text."""
     done = list(store.match(None, v.tg("rewrote"), NamedNode(bundle), None))
     for quad in store.match(None, v.tg("contentHash"), None, NamedNode(bundle)):
-        done += store.match(None, v.tg("removedText"), quad.object, None)
+        if not term_text(quad.subject).startswith(_ORDERS):
+            done += store.match(None, v.tg("removedText"), quad.object, None)
     found = (read_erasure(store, term_text(quad.graph_name)).what for quad in done)
     return max(found, key=_time, default=None)
 

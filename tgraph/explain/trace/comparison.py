@@ -198,13 +198,16 @@ def replay_form(quads: Iterable[Quad], uuid: str) -> frozenset[Statement]:
     """The statements of a session's bundle as they are compared: the UUID is fixed, times and
     durations are dropped, scores are rounded to six decimals. Left out is too that a question was
     asked as of earlier knowledge: which knowledge it was, its generation says. What the retrieval
-    and the selection are called, which was once something else, is not compared. What is named by a
-    digest of names with the UUID in them is named by what is said of it."""
+    and the selection are called, which was once something else, is not compared. Nor are the orders
+    that limits cut off, which earlier sessions have not on record. What is named by a digest of
+    names with the UUID in them is named by what is said of it."""
     named = NamedNode(v.retrieval_iri(uuid)), NamedNode(v.selection_iri(uuid))
+    orders = NamedNode(v.session_part_iri("orders", uuid))
     said = [
         (_fixed(quad.subject, uuid), quad.predicate.value, _fixed(quad.object, uuid))
         for quad in quads
         if quad.predicate not in _DROPPED
+        and quad.subject != orders
         and not (quad.predicate == v.RDFS_LABEL and quad.subject in named)
     ]
     names = _names_by_content(said)

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from itertools import islice
-from pathlib import Path
 from typing import Literal as Choice
 
 from pyoxigraph import NamedNode
@@ -19,12 +18,18 @@ from tgraph.answer.token_budget import GROUPS
 from tgraph.errors import UsageError
 from tgraph.explain.as_of.corpus import Accession, CorpusAsOf, DocumentPlace
 from tgraph.explain.as_of.ontology import OntologyAsOf
-from tgraph.explain.as_of.store import RecordedParameters, StoreAsOf, context_of, read_then
+from tgraph.explain.as_of.store import StoreAsOf, read_then
 from tgraph.explain.integrity.erasures import erasures_since
 from tgraph.explain.trace.reader import read_trace
 from tgraph.explain.trace.sessions import SessionSummary
 from tgraph.explain.trace.values import Trace
-from tgraph.explain.whynot.cut_offs import SessionBundle, cut_off, reads_text
+from tgraph.explain.whynot.cut_offs import (
+    SessionBundle,
+    SessionParameters,
+    context_of,
+    cut_off,
+    reads_text,
+)
 from tgraph.explain.whynot.expected import Expected, ExpectedFinder
 from tgraph.explain.whynot.pipeline import PipelinePosition, PipelinePositions, PipelineSearch
 from tgraph.index.sources import Texts
@@ -136,6 +141,7 @@ Cause = Choice[
     "not-extracted",
     "outside-ontology",
     "not-linked",
+    "not-recorded",
     "beyond-limit",
     "not-selected",
     "not-used",
@@ -196,6 +202,7 @@ _CAUSES = {
     "not-extracted": "in the corpus but not extracted",
     "outside-ontology": "extracted but kept out by the ontology",
     "not-linked": "extracted but not linked to the question",
+    "not-recorded": "extracted but left out, it is not on record where",
     "beyond-limit": "linked but beyond a limit",
     "not-selected": "retrieved but not selected",
     "not-used": "selected but not used in the answer",
@@ -238,13 +245,12 @@ class _Case:
 def why_not(
     store: Store,
     texts: Texts,
-    vectors: Path,
     summary: SessionSummary,
     wanted: str,
-    ask: Callable[[Trace], RecordedParameters],
+    read_parameters: Callable[[Trace], SessionParameters],
 ) -> WhyNot:
     """Why ``wanted`` (a name, an IRI, a path, a fact or words of a document) is not in the answer
-    of the session. ``ask`` tells how it was asked.
+    of the session. ``read_parameters`` tells how the session was asked.
 
     ``UsageError`` where ``wanted`` is empty, or where text was erased since that may have said it.
     """
@@ -260,11 +266,13 @@ def why_not(
                 if found.cause in ("not-in-corpus", "not-extracted"):
                     check_decidable(earlier, case.expected, wanted)
                 return found
-        asked, bundle = ask(trace), SessionBundle(then.store, librarian, summary)
-        calls = bundle.embedding_calls(case.trace)
-        whole = context_of(then, librarian, vectors, trace.generation, asked, calls)
-        limit = cut_off(case.trace, case.expected, whole, asked, bundle)
-        return _beyond(case, limit) if limit else _unlinked(case)
+        parameters = read_parameters(trace)
+        bundle = SessionBundle(then.store, librarian, summary)
+        whole = context_of(then, librarian, parameters)
+        limit = cut_off(case.trace, case.expected, whole, parameters.filters, bundle)
+        if limit is not None:
+            return _beyond(case, limit)
+        return _unlinked(case) if bundle.orders is not None else _unrecorded(case)
 
 
 def _case(
@@ -415,6 +423,17 @@ def _unlinked(case: _Case) -> WhyNot:
     if matched := len(trace.matches):
         said = f"none of the {matched} entities that the question led to leads to it"
     return case.because("not-linked", f"It was extracted, but {said}.", places=_places(case))
+
+
+def _unrecorded(case: _Case) -> WhyNot:
+    """The orders are not on record in which it may have been ranked."""
+    return case.because(
+        "not-recorded",
+        "It was extracted, and is not among the candidates. Where it was cut can't be told: the"
+        " session was recorded by an earlier version, which did not keep the orders in which it"
+        " ranked, or they were erased with a document. Ask the question again to learn it.",
+        places=_places(case),
+    )
 
 
 # --- what they rest on ---

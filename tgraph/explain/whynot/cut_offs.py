@@ -2,47 +2,63 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from functools import partial
+from functools import cached_property, partial
 
 from pyoxigraph import NamedNode
 
 from tgraph import vocabulary as v
 from tgraph.errors import StoreError
 from tgraph.explain.as_of.names import values_of
-from tgraph.explain.as_of.store import RecordedParameters
+from tgraph.explain.as_of.store import StoreAsOf, without_erased
 from tgraph.explain.trace.derivation import actions_of
 from tgraph.explain.trace.sessions import SessionSummary
 from tgraph.explain.trace.values import Trace
 from tgraph.explain.whynot.expected import Expected
 from tgraph.explain.whynot.pipeline import PipelineSearch
 from tgraph.index.graph_source import StoredGraph
+from tgraph.index.sources import Texts
+from tgraph.index.summary_tree import is_chunk, standing_tree, summary_title
 from tgraph.librarian import Librarian
-from tgraph.model import EntityMatch
+from tgraph.model import RankedOrder
+from tgraph.models.base import Embedder
 from tgraph.rendering import one_line
-from tgraph.retrieve.base import Context, Keywords
+from tgraph.retrieve.base import Context
 from tgraph.retrieve.filters import Filters
-from tgraph.retrieve.labels import reified
+from tgraph.retrieve.labels import labels_of, reified
 from tgraph.retrieve.modes.base import load
 from tgraph.retrieve.modes.registry import mode_named
 from tgraph.retrieve.orders import (
     AskedAction,
     CutOff,
     Missing,
-    ModeOrders,
+    ModeCutOffs,
+    OrderReader,
     RatedReport,
     RecordedSearch,
-    first_cut,
-    no_orders,
+    flat,
+    no_cut_offs,
     nth,
+    orders_from_json,
 )
+from tgraph.retrieve.search.summary_tree import nodes_above
 from tgraph.retrieve.subset import narrowed
-from tgraph.retrieve.text.word_vectors import by_words_if_foreign
+from tgraph.settings import Settings
 from tgraph.store.base import Store, text_of
 
 
 @dataclass(frozen=True, slots=True)
+class SessionParameters:
+    """The settings and filters of a session, as they are on record. ``embedder`` is that of the
+    graph, which is asked for nothing."""
+
+    settings: Settings
+    filters: Filters
+    embedder: Embedder
+
+
+@dataclass(frozen=True)
 class SessionBundle:
     """The bundle of one session in a store."""
 
@@ -53,33 +69,28 @@ class SessionBundle:
     def complete_list(self) -> list[str]:
         """All that was retrieved, best first, by IRI, where some of it was no candidate; nothing
         where all of it was, or the list was erased."""
-        for key in self._texts(v.retrieval_iri(self._uuid), v.tg("contentHash")):
-            try:
-                return self.librarian.get_text(key).split("\n")
-            except StoreError:
-                return []
-        return []
+        text = self._content(v.retrieval_iri(self._uuid))
+        return text.split("\n") if text else []
 
-    def embedding_calls(self, trace: Trace) -> list[str]:
-        """The content hashes of the calls of embedders, in their order."""
-        return [
-            key
-            for call in trace.calls
-            if call.label.startswith("embedding")
-            for key in self._texts(call.iri, v.tg("contentHash"))
-        ]
-
-    def hypothesis(self) -> str:
-        """The question as DRIFT search put it as an answer; empty where none did."""
-        subject = v.session_part_iri("hypothesis", self._uuid)
-        return next(iter(self._texts(subject, v.tg("text"))), "")
+    @cached_property
+    def orders(self) -> tuple[RankedOrder, ...] | None:
+        """The orders that limits cut off; None where they were erased, or not recorded."""
+        text = self._content(v.session_part_iri("orders", self._uuid))
+        return orders_from_json(text) if text else None
 
     @property
     def _uuid(self) -> str:
         return self.summary.explain_id.removeprefix(v.session_iri(""))
 
-    def _texts(self, subject: str, predicate: NamedNode) -> list[str]:
-        return values_of(self.store, subject, predicate, NamedNode(self.summary.bundle))
+    def _content(self, subject: str) -> str:
+        """What the librarian keeps for a part of the session; empty where there is nothing."""
+        graph = NamedNode(self.summary.bundle)
+        for key in values_of(self.store, subject, v.tg("contentHash"), graph):
+            try:
+                return self.librarian.get_text(key)
+            except StoreError:
+                return ""
+        return ""
 
 
 def reads_text(mode: str) -> bool:
@@ -88,34 +99,42 @@ def reads_text(mode: str) -> bool:
     return found is not None and found.reads_text
 
 
+def context_of(then: StoreAsOf, librarian: Librarian, parameters: SessionParameters) -> Context:
+    """What the session retrieved from, filters aside, without any vectors."""
+    store = without_erased(then.store)[0] if then.is_past else then.store
+    texts = Texts(store, librarian)
+    return Context(store, texts, {}, parameters.embedder, parameters.settings)
+
+
 def cut_off(
     trace: Trace,
     expected: Expected,
     whole: Context,
-    asked: RecordedParameters,
+    filters: Filters,
     bundle: SessionBundle,
 ) -> CutOff | None:
     """The filter or limit that the expected is beyond; None where nothing links it to the question.
-    ``whole`` is what the session read, filters aside.
-
-    Where a vector is needed that is on no record, the limit is named without a rank."""
+    ``whole`` is what the session read, filters aside."""
     mode = mode_named(trace.mode)
     reports = mode.reports if mode else None
-    orders: ModeOrders = load(mode.orders) if mode and mode.orders else no_orders
-    left = by_words_if_foreign(asked.question.text, narrowed(whole, asked.filters))
+    cut_offs: ModeCutOffs = load(mode.cut_offs) if mode and mode.cut_offs else no_cut_offs
+    left = narrowed(whole, filters)
     own = partial(_has_it, expected=expected, by_text=reads_text(trace.mode))
     told = partial(_has_report, expected=expected, trace=trace)
 
     def ways() -> Iterator[CutOff | None]:
-        yield _kept_out(whole, asked.filters, own, "it was kept out by")
+        yield _kept_out(whole, filters, own, "it was kept out by")
         if reports == "only":
-            yield _kept_out(whole, asked.filters, told, _WITH_FINDINGS)
+            yield _kept_out(whole, filters, told, _WITH_FINDINGS)
         yield _listed(bundle.complete_list(), trace, expected, left)
-        missing, search = _missing(trace, expected, left), _recorded(trace, asked, bundle)
-        found = first_cut(orders(missing, search, left))
-        yield replace(found, reason=one_line(found.reason)) if found else None
+        missing, search = _missing(trace, expected, left), _recorded(trace, bundle)
+        for found in cut_offs(missing, search, left):
+            yield replace(found, reason=one_line(found.reason))
+        found_by_rank = MissingInOrders(missing, left, trace).first_cut(search.orders)
+        if found_by_rank is not None:
+            yield replace(found_by_rank, reason=one_line(found_by_rank.reason))
         if reports == "beside":
-            yield _kept_out(whole, asked.filters, told, _WITH_FINDINGS)
+            yield _kept_out(whole, filters, told, _WITH_FINDINGS)
 
     return next(filter(None, ways()), None)
 
@@ -143,25 +162,137 @@ def _missing(trace: Trace, e: Expected, context: Context) -> Missing:
     )
 
 
-def _recorded(trace: Trace, asked: RecordedParameters, bundle: SessionBundle) -> RecordedSearch:
-    words = Keywords(trace.keywords.get("low", ()), trace.keywords.get("high", ()))
+def _recorded(trace: Trace, bundle: SessionBundle) -> RecordedSearch:
     return RecordedSearch(
         trace.mode,
-        replace(asked.question, keywords=words),
-        [EntityMatch(m.entity, m.label, "", 0.0, m.method) for m in trace.matches],
+        trace.matches,
         _candidates(trace),
-        trace.item_count,
-        [call.label for call in trace.calls],
         trace.dropped,
-        asked.rank,
         {r.report: RatedReport(r.label, r.score, r.relevant) for r in trace.ratings},
         [AskedAction(**{n: getattr(a, n) for n in _ASKED}) for a in actions_of(trace)],
-        bundle.hypothesis(),
+        bundle.orders or (),
     )
 
 
 def _candidates(trace: Trace) -> frozenset[str]:
     return frozenset(item.item for item in (*trace.selected, *trace.rejected))
+
+
+# --- orders ---
+
+_FIRST: Mapping[str, tuple[str, ...]] = {
+    "entity": ("entity", "edge", "chunk", "report"),
+    "fact": ("edge", "chunk", "report", "entity"),
+}
+_OTHERS = ("chunk", "edge", "report", "entity")
+"""In which sequence the orders of local search are looked through for an expectation of a kind;
+those of others are in the sequence in which something can be lost in them."""
+
+_LIKE = {
+    "start": "edge",
+    "excluded": "entity",
+    "reached": "entity",
+    "node": "chunk",
+    "layer": "chunk",
+}
+"""Kinds of items that are looked for as others are."""
+
+
+@dataclass(frozen=True)
+class MissingInOrders:
+    """The missing, as it is looked for in the recorded orders of a session."""
+
+    missing: Missing
+    context: Context
+    trace: Trace
+
+    def first_cut(self, orders: Sequence[RankedOrder]) -> CutOff | None:
+        """The limit of the orders that the missing is beyond; of several searches for the question
+        and others on the way the one that came closest."""
+        reader = OrderReader(self._is_missing, self._describe, self._label, self._may_have)
+        is_local = any(order.limit == "top-k-entities" for order in orders)
+        kinds = _FIRST.get(self.missing.kind, _OTHERS) if is_local else ()
+        places = {kind: place for place, kind in enumerate(kinds)}
+        last = len(kinds)
+        searches: dict[str, list[RankedOrder]] = {}
+        for order in sorted(orders, key=lambda o: places.get(_LIKE.get(o.kind, o.kind), last)):
+            searches.setdefault(order.query, []).append(order)
+        cuts = [cut for each in searches.values() if (cut := reader.first_cut(each)) is not None]
+        found = min(cuts, key=lambda cut: cut.distance, default=None)
+        starts = {order.limit for order in orders if order.kind == "start"}
+        chunks = [order for order in orders if order.kind == "chunk"]
+        if found and found.limit in starts and (chunk := reader.first_cut(chunks)):
+            return replace(found, reason=f"{found.reason}; and its chunk: {chunk.reason}")
+        return found
+
+    @cached_property
+    def _leading(self) -> set[str]:
+        """The entities that lead to the missing."""
+        missing, store = self.missing, self.context.store
+        return missing.ends(store) | (set() if missing.entities else missing.spoken_of(store))
+
+    @cached_property
+    def _above(self) -> set[str]:
+        """The nodes of the tree of summaries in which the missing is, and those above them."""
+        tree = standing_tree(self.context.store)
+        telling = {iri for iri in tree if self.missing.tells(iri)}
+        return nodes_above(tree, self.missing.chunks | telling)
+
+    def _is_missing(self, order: RankedOrder, item: str) -> bool:
+        missing = self.missing
+        match order.kind:
+            case "chunk":
+                return item in missing.chunks
+            case "edge" | "edge of chunks":
+                return item in missing.edges
+            case "start":
+                return missing.kind == "fact" and item in missing.edges
+            case "entity" | "reached":
+                return item in self._leading
+            case "excluded":
+                return item in self._leading and self._leading <= set(order.items)
+            case "entity of chunks":
+                return bool(missing.chunks) and item in missing.spoken_of(self.context.store)
+            case "node":
+                return item in missing.chunks if is_chunk(item) else missing.tells(item)
+            case "layer":
+                return item in self._above
+        return missing.tells(item)  # a report
+
+    def _may_have(self, order: RankedOrder) -> bool:
+        missing = self.missing
+        matched = {match.entity for match in self.trace.matches}
+        is_linked = not matched.isdisjoint(missing.ends(self.context.store) | self._leading)
+        match order.kind:
+            case "chunk":
+                return bool(missing.chunks) and (order.limit != "most-chunks" or is_linked)
+            case "node" | "layer":
+                return bool(missing.chunks)
+            case "start":
+                return missing.kind == "fact" and bool(missing.edges)
+            case "edge" if order.limit == "top-k":
+                return bool(missing.edges)
+            case "edge":
+                return bool(missing.edges) and order.limit == "top-k-relationships" and is_linked
+            case "entity":
+                return bool(self._leading)
+        return False
+
+    def _describe(self, order: RankedOrder, item: str) -> str:
+        """How a reason speaks of the item; one without an IRI is not on record."""
+        if order.kind in ("report", "primer"):
+            return "the report that speaks of it"
+        if order.kind == "layer" and item and not is_chunk(item):
+            return f"the summary “{summary_title(self.context.store, item)}” above it"
+        if order.kind not in ("entity", "reached") or item in self.missing.entities:
+            return "it"
+        if not item:
+            return "it" if self.missing.entities else "the nearest of the entities it speaks of"
+        return f"{self._label(item)}, the nearest of the entities that it speaks of,"
+
+    def _label(self, entity: str) -> str:
+        [label] = labels_of(self.context.graph, [NamedNode(entity)]).values()
+        return flat(label)
 
 
 # --- filters ---

@@ -110,8 +110,10 @@ class VectorSet:
         queries: NDArray[float32],
         k: int,
         allowed: Collection[str] | NDArray[bool_] | None = None,
+        beyond: int = 0,
     ) -> list[list[Hit]]:
-        """For each query (rows of unit length) at most ``k`` (IRI, score), best first.
+        """For each query (rows of unit length) at most ``k`` (IRI, score), best first, and after
+        these at most ``beyond`` more of the IRIs that were compared for them.
 
         A score is the greatest dot product with a row of the IRI, to six decimals and at most 1,
         which rows of half precision may miss by a little; equal scores are ordered by IRI. Exact
@@ -131,16 +133,19 @@ class VectorSet:
                 "Ask with the embedder that made the index, or index again.",
             )
         places = None if allowed is None else self.keys.places(allowed)
-        return [self._search(query, k, places) for query in queries]
+        return [self._search(query, k, places, k + beyond) for query in queries]
 
-    def _search(self, query: NDArray[float32], k: int, places: NDArray[int64] | None) -> list[Hit]:
+    def _search(
+        self, query: NDArray[float32], k: int, places: NDArray[int64] | None, most: int
+    ) -> list[Hit]:
+        """The best ``most`` IRIs of the lines that a search for the best ``k`` compares."""
         if places is not None:
-            return self._rank(query, k, self.lines_of(places)[0])
+            return self._rank(query, most, self.lines_of(places)[0])
         if self._has_lists and self._lists is not None:
             lines = self._nearest(self._lists, query, k)
             if lines is not None:
-                return self._rank(query, k, lines)
-        return self._rank(query, k, None)
+                return self._rank(query, most, lines)
+        return self._rank(query, most, None)
 
     def _rank(self, query: NDArray[float32], k: int, lines: NDArray[int64] | None) -> list[Hit]:
         """The best IRIs of the lines, which are given in ascending order; None: of all."""

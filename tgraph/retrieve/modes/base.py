@@ -1,7 +1,7 @@
 """What a mode of retrieval is: all that sets it apart from the others, as one value.
 
 A mode's module is read with the settings, by every command. So it imports nothing but this module
-and other modes, and names its orders, which are imported when they are used.
+and other modes, and names its cut-offs, which are imported when they are used.
 """
 
 from __future__ import annotations
@@ -152,8 +152,9 @@ class Mode:
 
     ``retriever`` makes the retriever of a mode of another package, from the settings and
     ``tgraph.retrieve.base.Services``; ``tgraph.retrieve.search.registry`` makes those of tgraph's
-    own modes. ``orders`` names the function (``module:function``) that yields the orders in which
-    the mode ranked and the places at which these were cut, for why-not; empty where it has none.
+    own modes. ``cut_offs`` names a function (``module:function``) that yields, for why-not, what
+    the mode leaves out by other than a rank (``tgraph.retrieve.orders.ModeCutOffs``); empty where
+    the mode leaves things out by rank alone.
     ``selecting`` says how candidates become the selection, by the section of the settings.
     ``settings`` is the class of the section, in a mode of an extension.
     """
@@ -174,7 +175,7 @@ class Mode:
     flags: Mapping[Flag, str] = field(default_factory=dict)
     answers: tuple[Form, ...] = ()
     stepwise: bool = False
-    orders: str = ""
+    cut_offs: str = ""
     settings: type[Section] | None = None
 
     @property

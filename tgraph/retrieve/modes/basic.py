@@ -36,7 +36,6 @@ BASIC = Mode(
     section="basic_search",
     selecting=lambda own: only_chunks(own.max_context_tokens),
     reads_text=True,
-    orders="tgraph.retrieve.search.vector:basic_orders",
 )
 NAIVE = Mode(
     "naive",
@@ -48,5 +47,4 @@ NAIVE = Mode(
     section="naive_search",
     selecting=lambda own: only_chunks(own.max_context_tokens),
     reads_text=True,
-    orders="tgraph.retrieve.search.vector:basic_orders",
 )

@@ -29,5 +29,4 @@ BM25 = Mode(
     selecting=lambda own: only_chunks(own.max_context_tokens),
     method="bm25",
     reads_text=True,
-    orders="tgraph.retrieve.search.words:word_orders",
 )

@@ -79,5 +79,4 @@ CONTEXTUAL = Mode(
     ),
     reads_text=True,
     flags={RERANKER_INPUT: "rerank.pool", MIN_RERANK_SCORE: "rerank.min_score"},
-    orders="tgraph.retrieve.search.contextual:contextual_orders",
 )

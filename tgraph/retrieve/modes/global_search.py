@@ -61,5 +61,5 @@ GLOBAL = Mode(
         DYNAMIC_SELECTION: "global_search.dynamic",
     },
     answers=("whole",),
-    orders="tgraph.retrieve.search.community_reports:global_orders",
+    cut_offs="tgraph.retrieve.search.community_reports:reports_left_out",
 )

@@ -153,5 +153,5 @@ GRAPH = Mode(
     },
     answers=("one", "listed"),
     stepwise=True,
-    orders="tgraph.retrieve.search.graph:graph_orders",
+    cut_offs="tgraph.retrieve.search.graph:subgraph_cut_offs",
 )

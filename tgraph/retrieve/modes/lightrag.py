@@ -85,7 +85,6 @@ def _mode(name: str, row: DocsRow) -> Mode:
         keywords=KeywordNeed(levels, lambda own: (own.low_keywords, own.high_keywords)),
         reads_text="chunks" in legs,
         flags={**SUBGRAPH, **(_LOW if low else {}), **(_HIGH if high else {})},
-        orders="tgraph.retrieve.search.lightrag:lightrag_orders",
     )
 
 

@@ -83,5 +83,4 @@ LOCAL = Mode(
         COMMUNITY_LEVEL: "local_search.community_level",
         RELATIONSHIP_RANKING: "local_search.relationship_ranking_attribute",
     },
-    orders="tgraph.retrieve.search.local:local_orders",
 )

@@ -55,5 +55,4 @@ PPR = Mode(
     flags=GROWTH,
     answers=("linked", "compared"),
     stepwise=True,
-    orders="tgraph.retrieve.search.pagerank:ppr_orders",
 )

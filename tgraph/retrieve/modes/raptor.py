@@ -81,7 +81,7 @@ RAPTOR = Mode(
     need=_TREE,
     reads_text=True,
     flags=_FLAGS,
-    orders="tgraph.retrieve.search.summary_tree:raptor_orders",
+    cut_offs="tgraph.retrieve.search.summary_tree:unsearched_levels",
 )
 RAPTOR_TRAVERSAL = Mode(
     "raptor-traversal",
@@ -95,5 +95,5 @@ RAPTOR_TRAVERSAL = Mode(
     need=_TREE,
     reads_text=True,
     flags=_FLAGS,
-    orders="tgraph.retrieve.search.summary_tree:traversal_orders",
+    cut_offs="tgraph.retrieve.search.summary_tree:unsearched_levels",
 )

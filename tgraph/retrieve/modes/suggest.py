@@ -14,5 +14,4 @@ SUGGEST = Mode(
     DocsRow("that are still to be found", "what stands at the centre", "1"),
     beneath=("local_search",),
     selecting=lambda own: Shared(own.max_context_tokens, _SHARES),
-    orders="tgraph.retrieve.search.local:local_orders",
 )

@@ -11,18 +11,19 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from tgraph.model import Candidate, CommunityReport, Retrieval
+from tgraph.model import Candidate, CommunityReport, RankedOrder, Retrieval
 from tgraph.retrieve.base import Context, Question
 from tgraph.retrieve.candidates import cost_of
 from tgraph.retrieve.orders import (
+    MOST_BEYOND,
     CutOff,
+    CutOffs,
     Missing,
-    Orders,
-    RankedOrder,
     RatedReport,
     RecordedSearch,
-    above_level,
+    cut_order,
     flat,
+    iris,
     nth,
 )
 from tgraph.retrieve.reports import Reports, evidence_of_parts, item_of, reports_at_hand, reports_of
@@ -84,14 +85,20 @@ class NearReport:
     report: CommunityReport
 
 
-def nearest_reports(context: Context, text: str, k: int, level: int) -> list[NearReport]:
-    """At most ``k`` of the reports that are read at ``level``, the nearest first; none where the
-    graph has none."""
+def nearest_reports(
+    context: Context, text: str, k: int, level: int
+) -> tuple[list[NearReport], tuple[RankedOrder, ...]]:
+    """At most ``k`` of the reports that are read at ``level``, the nearest first, and what the
+    limit cut off; none where the graph has none."""
     reports = reports_at_hand(context)
     if reports is None:
-        return []
-    allowed = reports.iris_at_level(level)
-    hits = context.vectors["report"].search(context.embed([text]), k, allowed)[0]
+        return [], ()
+    allowed, vectors = reports.iris_at_level(level), context.vectors["report"]
+    compared = vectors.search(context.embed([text]), k, allowed, beyond=MOST_BEYOND)[0]
+    why = "{item} is {place} by likeness to the question put as an answer, of which the first"
+    reason = f"{why} {k} were read (k)"
+    orders = cut_order("primer", "k", k, iris(compared), reason, total=len(allowed))
+    hits = compared[:k]
     parts = [part for iri, _ in hits for part in parts_of(reports.by_iri[iri])]
     grounds = evidence_of_parts(parts, context)
     found = []
@@ -106,7 +113,7 @@ def nearest_reports(context: Context, text: str, k: int, level: int) -> list[Nea
             tokens=cost_of(item),
         )
         found.append(NearReport(candidate, report))
-    return found
+    return found, orders
 
 
 def parts_of(report: CommunityReport) -> list[str]:
@@ -120,7 +127,7 @@ def parts_of(report: CommunityReport) -> list[str]:
 _BEST = 5
 
 
-def global_orders(missing: Missing, search: RecordedSearch, context: Context) -> Orders:
+def reports_left_out(missing: Missing, search: RecordedSearch, context: Context) -> CutOffs:
     """The reports that speak of the missing, by level, or as they were rated for the question; and
     by their own rating."""
     reports = reports_at_hand(context)
@@ -138,7 +145,7 @@ def global_orders(missing: Missing, search: RecordedSearch, context: Context) ->
         yield CutOff("min-rating", least, None, f"{why} {least:g} was left out (min-rating)")
 
 
-def _levels(telling: Sequence[CommunityReport], reports: Reports, context: Context) -> Orders:
+def _levels(telling: Sequence[CommunityReport], reports: Reports, context: Context) -> CutOffs:
     """For each entity its deepest report down to a level is read."""
     level = context.settings.global_search.community_level
     read = set(reports.iris_at_level(level))
@@ -150,12 +157,15 @@ def _levels(telling: Sequence[CommunityReport], reports: Reports, context: Conte
         why = f"only reports above speak of it, the lowest at level {max(above)}, in whose place"
         why = f"{why} those on their parts were read, down to level {level} (community-level)"
         yield CutOff("community-level", level, max(above), why)
-    yield above_level(level, levels, levels)
+    elif levels:
+        first = min(levels.values())
+        why = f"only reports below level {level} speak of it, the first at level {first}"
+        yield CutOff("community-level", level, first, f"{why} (community-level)")
 
 
 def _descended(
     telling: Sequence[CommunityReport], reports: Reports, search: RecordedSearch, context: Context
-) -> Orders:
+) -> CutOffs:
     """The first report that speaks of it and was not rated: why the descent did not come there; or,
     where all were rated relevant, that their parts stood in for them."""
     unrated = [report for report in telling if report.iri not in search.ratings]
@@ -170,19 +180,14 @@ def _descended(
 
 def _above(
     report: CommunityReport, reports: Reports, rated: Mapping[str, RatedReport], context: Context
-) -> Orders:
+) -> CutOffs:
     """The level, or the report above at which the descent ended."""
     own = context.settings.global_search
-    yield RankedOrder(
-        "dynamic-max-level",
-        own.dynamic_max_level,
-        {report.iri: report.level},
-        {report.iri},
-        lambda at: (
-            f"the report that speaks of it lies at level {at.rank}, and the reports were"
-            f" rated down to level {own.dynamic_max_level} (dynamic-max-level)"
-        ),
-    )
+    level, deepest = report.level, own.dynamic_max_level
+    if level > deepest:
+        why = f"the report that speaks of it lies at level {level}, and the reports were rated down"
+        reason = f"{why} to level {deepest} (dynamic-max-level)"
+        yield CutOff("dynamic-max-level", deepest, level, reason)
     above = reports.communities[report.community].parent
     while above:
         told = reports.by_community.get(above)
@@ -197,19 +202,13 @@ def _above(
 
 def _in_line(
     report: CommunityReport, reports: Reports, search: RecordedSearch, context: Context
-) -> RankedOrder:
+) -> CutOff:
     """It waited to be rated when the calls were used up: those of most occurrences first."""
     level = (r for r in reports.by_community.values() if r.level == report.level)
     waiting = {r.community: reports.occurrences(r) for r in level if r.iri not in search.ratings}
     order = sorted(waiting, key=lambda iri: (-waiting[iri], iri))
     done, most = len(search.ratings), context.settings.global_search.dynamic_max_calls
-    return RankedOrder(
-        "dynamic-max-calls",
-        done,
-        {iri: done + place for place, iri in enumerate(order, 1)},
-        {report.community},
-        lambda at: (
-            f"the report that speaks of it was the {nth(at.rank)} to be rated, and the calls"
-            f" were used up after {done} (dynamic-max-calls {most})"
-        ),
-    )
+    rank = done + order.index(report.community) + 1
+    why = f"the report that speaks of it was the {nth(rank)} to be rated, and the calls were used"
+    reason = f"{why} up after {done} (dynamic-max-calls {most})"
+    return CutOff("dynamic-max-calls", done, rank, reason)

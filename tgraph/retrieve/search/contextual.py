@@ -6,27 +6,16 @@ fusion (Cormack, Clarke and Büttcher 2009), and a server or a reader may rank t
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from tgraph.errors import EndpointError, ModelError, TgraphError
+from tgraph.errors import EndpointError, ModelError
 from tgraph.index.chunk_contexts import context_texts, spelled_out, standing_contexts, with_context
-from tgraph.model import Evidence, Retrieval
+from tgraph.model import Evidence, RankedOrder, Retrieval
 from tgraph.retrieve.base import Context, Question, Rank, in_conversation
 from tgraph.retrieve.candidates import chunk_candidates, chunk_evidence, ranked
 from tgraph.retrieve.modes.contextual import ContextualSearchSettings
-from tgraph.retrieve.orders import (
-    ALL,
-    CutOff,
-    Missing,
-    Orders,
-    RankedOrder,
-    RecordedSearch,
-    iris,
-    nth,
-    place_in,
-)
+from tgraph.retrieve.orders import MOST_BEYOND, cut_order, left_out_order
 from tgraph.retrieve.text.bm25 import WordIndex
 
 Hits = Sequence[tuple[str, float]]
@@ -64,30 +53,45 @@ class ContextualRetriever:
         self._min_score = min_score
 
     def retrieve(self, question: Question, context: Context) -> Retrieval:
-        found, evidence, dropped, low = self._found(question, context)
+        settings = self._settings
+        text = in_conversation(question)
+        vector, vectors = context.embed([spelled_out(text)]), context.vectors["context"]
+        near = vectors.search(vector, settings.pool, beyond=MOST_BEYOND)[0]
+        by_words, sharing = word_index(context).rank(text, settings.pool + MOST_BEYOND)
+        pooled = near[: settings.pool], by_words[: settings.pool]
+        found, evidence, dropped, low = self._rank_anew(text, *pooled, context)
         if low:
             dropped = {**dropped, BELOW: len(low)}
-        best = ((each.chunk, each.score, each.reasons) for each in found[: self._settings.k])
+        best = ((each.chunk, each.score, each.reasons) for each in found[: settings.k])
         candidates = ranked(chunk_candidates(context, best, evidence))
-        return Retrieval(candidates, 0, len(candidates), dropped=dropped)
+        orders = (
+            *self._cut_orders(found, low),
+            *_cut_by_pool("meaning", near, len(vectors), settings.pool, evidence),
+            *_cut_by_pool("words", by_words, sharing, settings.pool, evidence),
+        )
+        return Retrieval(candidates, 0, len(candidates), dropped=dropped, orders=orders)
 
-    def order(self, question: Question, context: Context) -> tuple[list[str], dict[str, float]]:
-        """The chunks that are ranked, best first, of which ``retrieve`` takes the first; and those
-        that were ranked too low to be taken, with their scores."""
-        found, _, _, low = self._found(question, context)
-        return [each.chunk for each in found], {each.chunk: each.score for each in low}
+    def _cut_orders(
+        self, found: Sequence[_FusedChunk], low: Sequence[_FusedChunk]
+    ) -> tuple[RankedOrder, ...]:
+        """The chunks beyond the first ``k``, and those that were ranked too low."""
+        k, least = self._settings.k, self._min_score or 0.0
+        how = "as they were ranked anew" if self._rerank else "by meaning and words together"
+        why = f"{{item}} is {{place}} chunks {how}, of which the first {k} were taken (k)"
+        too_low = f"it was ranked anew at {{score}}, below {least:g} (min-score)"
+        ranks = {each.chunk: 0 for each in low}
+        scores = [each.score for each in low]
+        return (
+            *cut_order("chunk", "k", k, [each.chunk for each in found], why),
+            *left_out_order("chunk", "rerank.min-score", least, ranks, too_low, scores=scores),
+        )
 
-    def _found(
-        self, question: Question, context: Context
+    def _rank_anew(
+        self, text: str, near: Hits, by_words: Hits, context: Context
     ) -> tuple[list[_FusedChunk], Mapping[str, Evidence], Mapping[str, int], Sequence[_FusedChunk]]:
         """The chunks that stand, best first, each as evidence of itself, what was dropped, and
         those that were ranked too low."""
-        settings = self._settings
-        text = in_conversation(question)
-        vector = context.embed([spelled_out(text)])
-        near = context.vectors["context"].search(vector, settings.pool)[0]
-        worded = word_index(context).search(text, settings.pool)
-        found = fused(near, worded, settings.rrf_k)
+        found = fused(near, by_words, self._settings.rrf_k)
         evidence = chunk_evidence(context, [each.chunk for each in found])
         found = [each for each in found if each.chunk in evidence]
         dropped: Mapping[str, int] = {}
@@ -137,6 +141,16 @@ class ContextualRetriever:
         return [*ranked, *left, *rest], low
 
 
+def _cut_by_pool(
+    way: str, hits: Hits, total: int, pool: int, taken: Collection[str]
+) -> tuple[RankedOrder, ...]:
+    """The chunks of one ranking beyond the pool that are not taken by the other ranking."""
+    ranks = {chunk: n for n, (chunk, _) in enumerate(hits, 1) if n > pool and chunk not in taken}
+    why = f"{{item}} is {{place}} chunks by {way} in its context, and the first {pool} of each"
+    reason = f"{why} ranking were fused (pool)"
+    return left_out_order("chunk", "pool", pool, ranks, reason, total=total)
+
+
 def fused(near: Hits, worded: Hits, k: int) -> list[_FusedChunk]:
     """The chunks of both rankings by the sum of 1 / (k + rank), scaled to 1 for what is first in
     both; equal sums are ordered by IRI."""
@@ -173,48 +187,3 @@ def _links(context: Context) -> Mapping[str, str]:
 def _said(context: Context, link: str | None) -> str:
     texts = context.once("texts of contexts", lambda: context_texts(context.store))
     return texts.get(link, "") if link else ""
-
-
-def _too_low(below: Mapping[str, float], missing: Missing, least: float | None) -> Orders:
-    """The missing was ranked, and its score is too low."""
-    rank = place_in(list(below), missing.chunks)
-    if rank and least is not None:
-        score = list(below.values())[rank - 1]
-        why = f"it was ranked anew at {score:.2f}, below {least:g} (min-score)"
-        yield CutOff("rerank.min-score", least, None, why)
-
-
-def contextual_orders(missing: Missing, search: RecordedSearch, context: Context) -> Orders:
-    """The chunks, those of the pool first."""
-    if not missing.chunks:
-        return
-    with suppress(TgraphError):
-        yield from _fused(missing, search, context)
-    cutoff = context.settings.contextual_search.k
-    if search.items >= cutoff:
-        why = f"{cutoff} chunks fit the question better (k); its rank is not on record"
-        yield CutOff("k", cutoff, None, why)
-
-
-def _fused(missing: Missing, search: RecordedSearch, context: Context) -> Orders:
-    settings, question = context.settings, search.question
-    own = settings.contextual_search
-    rerank = settings.rerank
-    retriever = ContextualRetriever(own, search.rank, rerank.pool, rerank.min_score)
-    order, below = retriever.order(question, context)
-    how = "as they were ranked anew" if search.rank else "by meaning and words together"
-    why = f"chunks {how}, of which the first {own.k} were taken (k)"
-    yield RankedOrder("k", own.k, order, missing.chunks, why)
-    if not missing.chunks.isdisjoint(order):
-        return
-    yield from _too_low(below, missing, rerank.min_score)
-    text = in_conversation(question)
-    near = context.vectors["context"].search(context.embed([spelled_out(text)]), ALL)[0]
-    worded = word_index(context).search(text, ALL)
-    ways = {"meaning": place_in(iris(near), missing.chunks)}
-    ways["words"] = place_in(iris(worded), missing.chunks)
-    ranks = {way: rank for way, rank in ways.items() if rank}
-    if ranks:
-        said = " and ".join(f"the {nth(rank)} by {way}" for way, rank in ranks.items())
-        why = f"it is {said} in its context, and the first {own.pool} of each were fused (pool)"
-        yield CutOff("pool", own.pool, min(ranks.values()), why)

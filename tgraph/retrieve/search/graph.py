@@ -9,26 +9,24 @@ and, where no sentence answers alone, by the bridge that two of them make.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 
-from tgraph.errors import TgraphError
-from tgraph.model import Candidate, Edge, EntityMatch, Evidence, Retrieval
-from tgraph.models.recorded_calls import UnrecordedError
+from pyoxigraph import NamedNode
+
+from tgraph.model import Candidate, Edge, EntityMatch, Evidence, RankedOrder, Retrieval
 from tgraph.retrieve.base import Context, Question
 from tgraph.retrieve.candidates import edge_cost
 from tgraph.retrieve.entity_matching import match_entities, match_given, match_names, triples_of
-from tgraph.retrieve.labels import Triple, with_labels
+from tgraph.retrieve.labels import Triple, labels_of, with_labels
 from tgraph.retrieve.labels import described as with_description
 from tgraph.retrieve.orders import (
     CutOff,
+    CutOffs,
     Missing,
-    Orders,
-    RankedOrder,
+    OrderReader,
     RecordedSearch,
-    nth,
-    rerun,
+    cut_order,
 )
 from tgraph.retrieve.search.multi_hop import Bridge, BridgePart, antecedent, cross, described
 from tgraph.retrieve.subgraph import (
@@ -38,8 +36,6 @@ from tgraph.retrieve.subgraph import (
     edges_of,
     ends,
     grow,
-    nearest_of,
-    share_of,
     weights_of,
 )
 from tgraph.retrieve.text.lexical import Frequencies, stem, term_set, terms
@@ -107,7 +103,11 @@ class GraphRetriever:
         matches = given or match_entities(question, nearest, context)
         subgraph = grow([match.entity for match in matches], inquiry, meaning, context)
         found = _GraphCandidates(subgraph, context)
-        found.read(reading_order(subgraph, meaning, matches))
+        order = reading_order(subgraph, meaning, matches)
+        why = "{item} is {place} edges of the subgraph by likeness to {question}, and the sentences"
+        reason = f"{why} of the first {READ} are read (fixed)"
+        subgraph.orders += cut_order("edge", "most-read", READ, order, reason)
+        found.read(order)
         worths: LexicalFeatures = {}
         ratings = rate(found.passages.values(), inquiry, meaning, worths)
         found.read_around(ratings, meaning)
@@ -374,6 +374,7 @@ def _rank(
         matches=tuple(matches),
         cut=tuple(ranked) if len(ranked) > len(candidates) else (),
         dropped=subgraph.dropped,
+        orders=tuple(subgraph.orders),
     )
 
 
@@ -405,119 +406,91 @@ def _way(triple: Triple, hop: int, names: Mapping[str, str]) -> str:
 NEAR = 2
 """Hops beyond ``max-path-length`` within which something still counts as linked to the question."""
 
-_MOST = 1 << 20
-_LIFTED = (("triple_limit",), ("entity_limit",), ("triple_limit", "entity_limit"))
-"""The limits that are lifted, one after the other, and what is beside them."""
+_GROWTH = ("triple-limit", "entity-limit")
+"""Limits on the way from a matched entity."""
 
 
-def graph_orders(missing: Missing, search: RecordedSearch, context: Context) -> Orders:
-    """The edges by their distance from the matched entities, those of an entity by likeness, and
-    those of the subgraph as they are read."""
+def subgraph_cut_offs(missing: Missing, search: RecordedSearch, context: Context) -> CutOffs:
+    """Where the way from the nearest matched entity to the missing was cut: after so many hops, or
+    at the first of its edges and entities that others went before."""
     if not search.matches or not missing.edges | missing.entities:
         return
     hops = context.limits.max_path_length
-    distance, entity, label = _distance(missing, search, context, hops + NEAR)
+    label, way = _way_to(missing, search, context, hops + NEAR)
+    distance = sum(1 for _, edge in way if edge)
     if distance > hops:
         why = f"it lies {distance} hops from the nearest matched entity, {label}, and {hops} were"
         yield CutOff("max-path-length", hops, distance, f"{why} gone (max-path-length)")
     elif distance:
-        if distance == 1:
-            yield from _of_entity(entity, label, missing, search, context)
-        with suppress(UnrecordedError):
-            yield from _grown(label, missing, search, context)
-        if distance > 1:
-            yield _on_the_way(distance, label, search, context)
+        yield from _cuts_on_the_way(way, label, missing, search, context)
 
 
-def _distance(
+def _way_to(
     missing: Missing, search: RecordedSearch, context: Context, most: int
-) -> tuple[int, str, str]:
-    """How many edges lead from a matched entity to the missing, counting its own, and that entity
-    with its label; 0 where there are more than ``most``."""
-    matched = {match.entity: match.label for match in search.matches}
-    seen, frontier = set(matched), {iri: iri for iri in matched}
-    for distance in range(1, most + 1):
-        reached: dict[str, str] = {}
-        for entity, start in sorted(frontier.items()):
+) -> tuple[str, list[tuple[str, str]]]:
+    """The label of the nearest matched entity, and the way from it to the missing: pairs of an
+    entity and the edge that leads on from it. No way where it is longer than ``most``."""
+    ways: dict[str, list[tuple[str, str]]] = {match.entity: [] for match in search.matches}
+    labels = {match.entity: match.label for match in search.matches}
+    frontier = list(ways)
+    for _ in range(most):
+        reached: list[str] = []
+        for entity in sorted(frontier):
             for edge, triple in all_edges(entity, context.store).items():
                 others = set(ends(triple)) - {entity}
+                way = [*ways[entity], (entity, edge)]
                 if edge in missing.edges or others & missing.entities:
-                    return distance, start, matched[start]
-                for other in others - seen:
-                    reached.setdefault(other, start)
-        seen |= reached.keys()
+                    return labels[way[0][0]], way
+                for other in others - ways.keys():
+                    ways[other] = way
+                    reached.append(other)
         frontier = reached
-    return 0, "", ""
+    return "", []
 
 
-def _of_entity(
-    entity: str, label: str, missing: Missing, search: RecordedSearch, context: Context
-) -> Orders:
-    """It is an edge of a matched entity: others of that entity went before it."""
-    cutoff = context.limits.triple_limit
-    around = all_edges(entity, context.store).keys()
-    near = _near(entity, around, search, context)
-    said = f"it is one of {len(around)} edges of {label}, of which"
-    wanted = missing.edges & around
-    if wanted.isdisjoint(near):
-        why = f"{said} the {cutoff} nearest to the question were taken at most (triple-limit)"
-        yield CutOff("triple-limit", cutoff, None, why)
-    elif len(around) > cutoff:
-        taken = share_of(cutoff)
-        kept = f"; {cutoff - taken} more only beside good sentences" if cutoff > taken else ""
-        why = (
-            "by likeness to the question and the words shared with it, and"
-            f" {taken} were taken (triple-limit {cutoff}{kept})"
+def _cuts_at(
+    entity: str, edge: str, what: Mapping[str, str], name: str, orders: Sequence[RankedOrder]
+) -> CutOffs:
+    """The cut-offs of the entity among those that were reached, and of the edge among its edges;
+    ``what`` is how a reason speaks of either, ``name`` the entity's."""
+    reader = OrderReader(
+        lambda order, item: item == (entity if order.kind == "reached" else edge),
+        lambda order, _: what[order.kind],
+        lambda _: name,
+        lambda order: order.about == entity,
+    )
+    for order in sorted(orders, key=lambda order: order.kind == "edge"):
+        if cut := reader.listed(order) or reader.unlisted(order):
+            yield cut
+
+
+def _cuts_on_the_way(
+    way: Sequence[tuple[str, str]],
+    label: str,
+    missing: Missing,
+    search: RecordedSearch,
+    context: Context,
+) -> CutOffs:
+    """The first cut on the way, by the orders on record; without a rank where these have none."""
+    read = [order for order in search.orders if order.limit == "most-read"]
+    in_subgraph = OrderReader(
+        lambda _, edge: edge in missing.edges, lambda *_: "it", str, lambda _: False
+    )
+    if cut := in_subgraph.first_cut(read):
+        yield cut
+    grown = [order for order in search.orders if order.limit in _GROWTH]
+    names = labels_of(context.graph, [NamedNode(entity) for entity, _ in way])
+    start = f"it lies {len(way)} hops from the matched entity {label}; on the way"
+    for entity, edge in way:
+        name = names[NamedNode(entity)]
+        an_edge = "it" if edge in missing.edges else f"{start} an edge"
+        yield from _cuts_at(
+            entity, edge, {"reached": f"{start} {name}", "edge": an_edge}, name, grown
         )
-        yield RankedOrder(
-            "triple-limit", taken, near, wanted, lambda at: f"{said} it is the {nth(at.rank)} {why}"
+    if len(way) > 1:
+        limit = "entity-limit" if "entity limit" in search.dropped else "triple-limit"
+        cutoff = int(getattr(context.limits, limit.replace("-", "_")))
+        why = f"it lies {len(way)} hops from the matched entity {label}; of the edges on the way"
+        yield CutOff(
+            limit, cutoff, None, f"{why} others were nearer to the question ({limit} {cutoff})"
         )
-
-
-def _near(
-    entity: str, around: Iterable[str], search: RecordedSearch, context: Context
-) -> list[str]:
-    """The edges of the entity in the order in which they were taken; none where the question's
-    vector can't be had any more."""
-    inquiry = analyse(in_context(search.question), frequencies(context))
-    with suppress(TgraphError, ValueError, OSError):
-        meaning = meaning_of(inquiry, context)
-        meaning.learn(around)
-        return nearest_of(entity, around, inquiry, meaning, context)
-    return []
-
-
-def _on_the_way(distance: int, label: str, search: RecordedSearch, context: Context) -> CutOff:
-    name = "entity-limit" if "entity limit" in search.dropped else "triple-limit"
-    cutoff = int(getattr(context.limits, name.replace("-", "_")))
-    why = f"it lies {distance} hops from the matched entity {label}; of the edges on the way others"
-    return CutOff(name, cutoff, None, f"{why} were nearer to the question ({name} {cutoff})")
-
-
-def _grown(label: str, missing: Missing, search: RecordedSearch, context: Context) -> Orders:
-    """The subgraph is grown once more, from the same entities: its edges as they are read; else
-    the limits without which the missing comes in."""
-    inquiry = analyse(in_context(search.question), frequencies(context))
-    meaning = meaning_of(inquiry, context)
-    seeds = [match.entity for match in search.matches]
-
-    def grown(limits: Mapping[str, int]) -> Subgraph:
-        settings = context.settings
-        graph = settings.graph.model_copy(update=dict(limits))
-        wide = replace(context, settings=settings.model_copy(update={"graph": graph}))
-        return grow(seeds, inquiry, meaning, wide)
-
-    def is_in(limits: Mapping[str, int]) -> bool:
-        return not missing.edges.isdisjoint(grown(limits).edges)
-
-    if not is_in({}):
-        why = f"of the edges on the way from {label} others were nearer to the question: it comes"
-        for field, *others in _LIFTED:
-            beside = dict.fromkeys(others, _MOST)
-            also = "".join(f"; {other.replace('_', '-')} was in the way too" for other in others)
-            into = f"{why} into the subgraph"
-            yield from rerun(context.limits, field, _MOST, beside, is_in, into, also)
-        return
-    order = reading_order(grown({}), meaning, search.matches)
-    why = "edges of the subgraph by likeness to the question, and the sentences of the first"
-    yield RankedOrder("most-read", READ, order, missing.edges, f"{why} {READ} are read (fixed)")

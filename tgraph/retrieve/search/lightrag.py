@@ -8,15 +8,13 @@ Unlike there, each keyword is linked by itself, and whatever is retrieved keeps 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import chain, zip_longest
+from itertools import accumulate, chain, zip_longest
 from operator import attrgetter
 from typing import TYPE_CHECKING, TypeVar
 
-from tgraph.errors import TgraphError
-from tgraph.model import Candidate, EntityMatch, Retrieval
+from tgraph.model import Candidate, EntityMatch, RankedOrder, Retrieval
 from tgraph.retrieve.base import Context, Question, in_conversation
 from tgraph.retrieve.candidates import (
     KnownEntity,
@@ -32,28 +30,18 @@ from tgraph.retrieve.candidates import (
 from tgraph.retrieve.entity_matching import labelled, match_all, triples_of
 from tgraph.retrieve.labels import Triple, with_labels
 from tgraph.retrieve.modes.lightrag import (
-    LEGS,
     LegName,
     LightragSearchSettings,
 )
 from tgraph.retrieve.orders import (
-    ALL,
-    CutOff,
-    Missing,
-    Orders,
-    RankedOrder,
-    RecordedSearch,
+    MOST_BEYOND,
+    Hits,
+    cut_order,
     iris,
-    nearest,
-    place_in,
-    rerun,
-    unlike,
+    left_out_order,
+    unlike_order,
 )
-from tgraph.retrieve.search.vector import (
-    likeness_candidates,
-    nearest_chunk_orders,
-    nearest_chunks,
-)
+from tgraph.retrieve.search.vector import likeness_candidates, nearest_chunks
 from tgraph.retrieve.subgraph import edges_of, ends, weights_of
 
 if TYPE_CHECKING:
@@ -77,36 +65,79 @@ class Link:
     method: str
 
 
+@dataclass(frozen=True, slots=True)
+class LinkedItems:
+    """What keywords lead to, best first, and what limits cut off of it."""
+
+    links: Sequence[Link] = ()
+    orders: tuple[RankedOrder, ...] = ()
+
+
 def linked_entities(
     keywords: Sequence[str], count: int, least_score: float, context: Context
-) -> list[Link]:
+) -> LinkedItems:
     """At most ``count`` entities, the keywords taking turns: first what is called so, then what is
     nearest to the keyword, down to ``least_score`` (cosine)."""
-    near = _nearest("entity", keywords, count, least_score, context)
+    near = _nearest("entity", keywords, count, context)
     called = match_all(keywords, context.graph)
-    named = [[Link(entity, each, 1.0, "name") for entity in called[each]] for each in keywords]
-    pairs = zip(named, near, strict=True)
-    return in_turn([[*exact, *others] for exact, others in pairs], attrgetter("iri"))[:count]
+    named = {each: [Link(entity, each, 1.0, "name") for entity in called[each]] for each in near}
+    return _linked("entity", "entities", near, named, count, least_score, context)
 
 
 def linked_edges(
     keywords: Sequence[str], count: int, least_score: float, context: Context
-) -> list[Link]:
+) -> LinkedItems:
     """At most ``count`` edges, the keywords taking turns, the nearest to each first."""
-    near = _nearest("edge", keywords, count, least_score, context)
-    return in_turn(near, attrgetter("iri"))[:count]
+    near = _nearest("edge", keywords, count, context)
+    return _linked("edge", "edges", near, {}, count, least_score, context)
 
 
 def _nearest(
-    kind: str, keywords: Sequence[str], count: int, least_score: float, context: Context
-) -> list[list[Link]]:
+    kind: str, keywords: Sequence[str], count: int, context: Context
+) -> dict[str, list[tuple[str, float]]]:
+    """The nearest of the kind to each keyword, and some more."""
     if not keywords:
-        return []
-    results = context.vectors[kind].search(context.embed(list(keywords)), count)
-    return [
-        [Link(iri, keyword, max(0.0, s), "vector") for iri, s in hits if s >= least_score]
-        for keyword, hits in zip(keywords, results, strict=True)
+        return {}
+    vectors = context.embed(list(keywords))
+    results = context.vectors[kind].search(vectors, count, beyond=MOST_BEYOND)
+    return dict(zip(keywords, results, strict=True))
+
+
+def _linked(
+    kind: str,
+    plural: str,
+    near: Mapping[str, Hits],
+    named: Mapping[str, Sequence[Link]],
+    count: int,
+    least_score: float,
+    context: Context,
+) -> LinkedItems:
+    """The first ``count`` of the links, the keywords taking turns."""
+    lists = [
+        [
+            *named.get(word, ()),
+            *(Link(iri, word, max(0.0, s), "vector") for iri, s in hits if s >= least_score),
+        ]
+        for word, hits in near.items()
     ]
+    links = in_turn(lists, attrgetter("iri"))
+    why = (
+        f"{{item}} is {{place}} {plural} that the keywords lead to, and {count} were taken (top-k)"
+    )
+    is_whole = all(hits and hits[-1][1] < least_score for hits in near.values())
+    total = 0 if is_whole else len(context.vectors[kind])
+    linked = {link.iri for link in links}
+    return LinkedItems(
+        links[:count],
+        (
+            *cut_order(kind, "top-k", count, [link.iri for link in links], why, total=total),
+            *(
+                order
+                for word, hits in near.items()
+                for order in unlike_order(kind, hits, least_score, f"“{word}”", linked)
+            ),
+        ),
+    )
 
 
 def in_turn(lists: Iterable[Sequence[T]], key: Callable[[T], Hashable]) -> list[T]:
@@ -128,16 +159,26 @@ Groups = Sequence[Sequence[str]]
 of them are LightRAG's (1.5.7, ``kg_chunk_pick_method``)."""
 
 
+PICK = "related-chunk-number"
+
+
 def pick_by_vector(
     groups: Groups, each: int, question: NDArray[float32], context: Context
-) -> list[str]:
-    """The chunks most similar to the question, ``each`` for every two groups."""
+) -> tuple[list[str], tuple[RankedOrder, ...]]:
+    """The chunks most similar to the question, ``each`` for every two groups, and the others."""
     wanted = {chunk for group in groups for chunk in group}
-    hits = context.vectors["chunk"].search(question, each * len(groups) // 2, wanted)[0]
-    return [chunk for chunk, _ in hits]
+    count = each * len(groups) // 2
+    compared = iris(
+        context.vectors["chunk"].search(question, max(count, 1), wanted, beyond=MOST_BEYOND)[0]
+        if wanted
+        else ()
+    )
+    least = {c: -(-2 * n // len(groups)) for n, c in enumerate(compared, 1) if n > count}
+    why = f"its chunk is among the candidates from {PICK} {{rank}} on, and it was {each}"
+    return compared[:count], left_out_order("chunk", PICK, each, least, why)
 
 
-def pick_by_weight(groups: Groups, each: int) -> list[str]:
+def pick_by_weight(groups: Groups, each: int) -> tuple[list[str], tuple[RankedOrder, ...]]:
     """The chunks that most of the groups share, ``each`` of the first group, evenly fewer of those
     after it, one of the last; what a group can't use is dealt out to the others in turn."""
     own = _owned(groups)
@@ -150,7 +191,16 @@ def pick_by_weight(groups: Groups, each: int) -> list[str]:
             if left and len(taken[place]) < len(group):
                 taken[place] = group[: len(taken[place]) + 1]
                 left -= 1
-    return [chunk for group in taken for chunk in group]
+    picked = [chunk for group in taken for chunk in group]
+    why = "its chunk is {place} chunks of an entity or edge, of which"
+    orders = [
+        order
+        for group, some in zip(own, taken, strict=True)
+        for order in cut_order(
+            "chunk", PICK, len(some), group, f"{why} {len(some)} were picked ({PICK} {each})"
+        )
+    ]
+    return picked, tuple(orders)
 
 
 def shared_by(groups: Groups) -> Mapping[str, int]:
@@ -193,6 +243,7 @@ class Leg:
 
     matches: Sequence[EntityMatch] = ()
     edges: Sequence[FoundEdge] = ()
+    orders: tuple[RankedOrder, ...] = ()
 
 
 class LightRetriever:
@@ -211,14 +262,17 @@ class LightRetriever:
         edges = in_turn([leg.edges for leg in legs], lambda edge: edge.iri)
         most = context.limits.max_subgraph_size
         gathered = _KeywordCandidates(matches, edges[:most], question, self._settings, context)
-        near = self._near(question, context) if "chunks" in self._legs else []
+        near, orders = self._near(question, context) if "chunks" in self._legs else ([], ())
         candidates = ranked(gathered.candidates(near))
+        by_keyword = [order for leg in legs for order in leg.orders]
+        by_keyword.sort(key=lambda order: order.limit == "least-score")
         return Retrieval(
             candidates,
             total=len(edges),
             items=sum(candidate.item.kind != "edge" for candidate in candidates),
             matches=tuple(labelled(matches, context.graph)),
             cut=tuple(edge.iri for edge in edges) if len(edges) > most else (),
+            orders=(*by_keyword, *orders, *gathered.orders),
         )
 
     def _leg(self, name: str, question: Question, context: Context) -> Leg:
@@ -232,16 +286,21 @@ class LightRetriever:
             return found if found.matches else global_leg(whole, self._settings, context)
         return Leg()
 
-    def _near(self, question: Question, context: Context) -> list[Candidate]:
-        settings = self._settings
-        hits = nearest_chunks(question, settings.chunk_top_k, settings.least_score, context)
-        return likeness_candidates(hits, context)
+    def _near(
+        self, question: Question, context: Context
+    ) -> tuple[list[Candidate], tuple[RankedOrder, ...]]:
+        own = self._settings
+        hits, orders = nearest_chunks(
+            question, own.chunk_top_k, "chunk-top-k", own.least_score, context
+        )
+        return likeness_candidates(hits, context), orders
 
 
 def local_leg(keywords: Sequence[str], settings: LightragSearchSettings, context: Context) -> Leg:
     """The entities that the keywords lead to, and all edges of them: those whose ends have most
     relationships first, then those of most weight."""
-    links = linked_entities(keywords, settings.top_k, settings.least_score, context)
+    linked = linked_entities(keywords, settings.top_k, settings.least_score, context)
+    links = linked.links
     matches = [EntityMatch(x.iri, "", x.keyword, x.score, x.method) for x in links]
     triples = {iri: triple for x in links for iri, triple in edges_of(x.iri, context).items()}
     both = {iri: ends(triple) for iri, triple in triples.items()}
@@ -262,6 +321,7 @@ def local_leg(keywords: Sequence[str], settings: LightragSearchSettings, context
             )
             for iri in order
         ],
+        linked.orders,
     )
 
 
@@ -269,8 +329,8 @@ def global_leg(keywords: Sequence[str], settings: LightragSearchSettings, contex
     """The edges nearest to the keywords, and the entities at their ends in the order of the
     edges."""
     linked = linked_edges(keywords, settings.top_k, settings.least_score, context)
-    triples = triples_of([link.iri for link in linked], context)
-    found = [(link, triples[link.iri]) for link in linked if link.iri in triples]
+    triples = triples_of([link.iri for link in linked.links], context)
+    found = [(link, triples[link.iri]) for link in linked.links if link.iri in triples]
     matches = [
         EntityMatch(entity, "", link.keyword, link.score, "edge")
         for link, triple in found
@@ -285,18 +345,20 @@ def global_leg(keywords: Sequence[str], settings: LightragSearchSettings, contex
         )
         for link, triple in found
     ]
-    return Leg(in_turn([matches], lambda match: match.entity), edges)
+    return Leg(in_turn([matches], lambda match: match.entity), edges, linked.orders)
 
 
 @dataclass(slots=True)
 class _KeywordCandidates:
-    """The entities and edges of all legs, as candidates, and the chunks that they come from."""
+    """The entities and edges of all legs, as candidates, and the chunks that they come from;
+    ``orders`` are what limits on chunks cut off."""
 
     matches: Sequence[EntityMatch]
     edges: Sequence[FoundEdge]
     question: Question
     settings: LightragSearchSettings
     context: Context
+    orders: list[RankedOrder] = field(default_factory=list)
     _known: dict[str, KnownEntity] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -311,10 +373,20 @@ class _KeywordCandidates:
         named = chunks_naming(self.context, [c.item.iri for c in kept])
         speaking = [sorted(named.get(c.item.iri, ())) for c in kept]
         by_entities = self._chunks(speaking, "it speaks of {} of the entities found")
-        stating = self._stating(within(edges, budget.max_relationship_tokens))
-        by_edges = self._chunks(stating, "it states {} of the edges found")
+        kept_edges = within(edges, budget.max_relationship_tokens)
+        by_edges = self._chunks(self._stating(kept_edges), "it states {} of the edges found")
         chunks = in_turn([near, by_entities, by_edges], lambda c: c.item.iri)
-        return [*entities, *edges, *chunks[: budget.chunk_top_k]]
+        most = budget.chunk_top_k
+        why = "its chunk is {place} chunks that the entities and edges lead to, of which the first"
+        reason, order = f"{why} {most} were taken (chunk-top-k)", [c.item.iri for c in chunks]
+        self.orders[:0] = cut_order("chunk", "chunk-top-k", most, order, reason)
+        self.orders += [
+            *_over_budget("entity", "max-entity-tokens", budget.max_entity_tokens, entities, kept),
+            *_over_budget(
+                "edge", "max-relationship-tokens", budget.max_relationship_tokens, edges, kept_edges
+            ),
+        ]
+        return [*entities, *edges, *chunks[:most]]
 
     def _entities(self) -> list[Candidate]:
         limit = self.context.limits.evidence_limit
@@ -347,12 +419,25 @@ class _KeywordCandidates:
         context, each = self.context, self.settings.related_chunk_number
         vector = context.embed([in_conversation(self.question)])
         if self.settings.chunk_pick == "vector":
-            picked = pick_by_vector(groups, each, vector, context)
+            picked, orders = pick_by_vector(groups, each, vector, context)
         else:
-            picked = pick_by_weight(groups, each)
+            picked, orders = pick_by_weight(groups, each)
+        self.orders += orders
         counts = shared_by(groups)
         found = ((c, round(counts[c] / len(groups), 6), (why.format(counts[c]),)) for c in picked)
         return chunk_candidates(context, found)
+
+
+def _over_budget(
+    kind: str, limit: str, budget: int, ordered: Sequence[Candidate], kept: Sequence[Candidate]
+) -> tuple[RankedOrder, ...]:
+    """The candidates whose chunks were not read, each with the budget that has room for it."""
+    has_room = {candidate.item.iri for candidate in kept}
+    spent = accumulate(candidate.tokens or 0 for candidate in ordered)
+    needed = {c.item.iri: tokens for c, tokens in zip(ordered, spent, strict=True)}
+    least = {iri: tokens for iri, tokens in needed.items() if iri not in has_room}
+    why = f"its chunk is among the candidates from {limit} {{rank}} on, and it was {budget}"
+    return left_out_order(f"{kind} of chunks", limit, budget, least, why)
 
 
 def _why(match: EntityMatch) -> str:
@@ -361,109 +446,3 @@ def _why(match: EntityMatch) -> str:
     if match.method == "edge":
         return f"an edge that is similar in meaning to “{match.concept}” leads to it"
     return f"it is {match.score:.2f} similar in meaning to “{match.concept}”"
-
-
-# --- cut-offs ---
-
-
-_LIFTED = {
-    "chunk_top_k": 1 << 20,
-    "related_chunk_number": 1 << 12,
-    "max_entity_tokens": 1 << 24,
-    "max_relationship_tokens": 1 << 24,
-}
-"""The limits on chunks in the order in which they are lifted, each beside those before it, and how
-far."""
-
-
-def lightrag_orders(missing: Missing, search: RecordedSearch, context: Context) -> Orders:
-    """The entities and edges in the order of the keywords, then the chunks: those nearest to the
-    question, and those of what the keywords lead to."""
-    own = context.settings.lightrag_search
-    try:
-        yield from _linked(missing, search, context)
-        if "chunks" in LEGS[search.mode]:
-            name, most = "chunk-top-k", own.chunk_top_k
-            yield from nearest_chunk_orders(name, most, own.least_score, missing, search, context)
-        if missing.chunks:
-            yield from _picked(missing, search, context)
-    except TgraphError:
-        yield from _unpicked(missing, search, context)
-
-
-def _linked(missing: Missing, search: RecordedSearch, context: Context) -> Orders:
-    """The entities that the keywords of the low level lead to, and the edges by the others; then
-    what no keyword leads to, for it is too unlike."""
-    own, words = context.settings.lightrag_search, search.question.keywords
-    ends = missing.ends(context.store)
-    entities = _known(linked_entities, words.low, own.least_score, context)
-    edges = _known(linked_edges, words.high, own.least_score, context)
-    orders = [
-        RankedOrder(
-            "top-k",
-            own.top_k,
-            [link.iri for link in links],
-            wanted,
-            f"{many} that the keywords lead to, and {own.top_k} were taken (top-k)",
-        )
-        for many, links, wanted in (("entities", entities, ends), ("edges", edges, missing.edges))
-    ]
-    yield from orders
-    kinds = (("entity", words.low), ("edge", words.high))
-    for order, (kind, keywords) in zip(orders, kinds, strict=True):
-        if order.standing is None:
-            yield from _unlike(kind, keywords, order.wanted, own.least_score, context)
-
-
-def _known(
-    links: Callable[[Sequence[str], int, float, Context], list[Link]],
-    keywords: Sequence[str],
-    least: float,
-    context: Context,
-) -> list[Link]:
-    """All that the keywords lead to; nothing where the vector of one is on no record."""
-    with suppress(TgraphError):
-        return links(keywords, ALL, least, context)
-    return []
-
-
-def _unlike(
-    kind: str, keywords: Sequence[str], wanted: Collection[str], least: float, context: Context
-) -> Orders:
-    """The keyword that it is most like, and not enough."""
-    hits = {word: nearest(context, kind, word) for word in keywords}
-    scores = {
-        word: found[place - 1][1]
-        for word, found in hits.items()
-        if (place := place_in(iris(found), wanted))
-    }
-    if scores:
-        best = max(scores, key=lambda word: scores[word])
-        yield from unlike(hits[best], wanted, least, f"“{best}”")
-
-
-def _picked(missing: Missing, search: RecordedSearch, context: Context) -> Orders:
-    """Chunks are taken of what the keywords lead to, as far as that has room: the first limit that
-    lets one in when it is lifted after those before it."""
-    own = context.settings.lightrag_search
-
-    def lets_in(values: Mapping[str, int]) -> bool:
-        settings = own.model_copy(update=dict(values))
-        found = LightRetriever(LEGS[search.mode], settings).retrieve(search.question, context)
-        return any(candidate.item.iri in missing.chunks for candidate in found.candidates)
-
-    beside: dict[str, int] = {}
-    for limit, most in _LIFTED.items():
-        yield from rerun(own, limit, most, beside, lets_in, "its chunk is among the candidates")
-        beside[limit] = most
-
-
-def _unpicked(missing: Missing, search: RecordedSearch, context: Context) -> Orders:
-    """As ``_picked``, where the order of the chunks can't be known any more."""
-    named = missing.spoken_of(context.store)
-    labels = [match.label for match in search.matches if match.entity in named]
-    if labels and missing.chunks:
-        own = context.settings.lightrag_search
-        why = f"its chunk speaks of {labels[0]}, and {own.chunk_top_k} chunks at most were taken,"
-        why = f"{why} {own.related_chunk_number} of an entity (chunk-top-k, related-chunk-number)"
-        yield CutOff("chunk-top-k", own.chunk_top_k, None, why)

@@ -9,15 +9,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import partial
 from itertools import chain, islice
 from typing import TYPE_CHECKING
 
-from pyoxigraph import NamedNode
-
-from tgraph.errors import TgraphError, UsageError
+from tgraph.errors import UsageError
 from tgraph.index.communities.communities import read_communities
 from tgraph.index.knowledge import claims_of
 from tgraph.model import (
@@ -28,14 +25,13 @@ from tgraph.model import (
     EntityMatch,
     Evidence,
     Item,
+    RankedOrder,
     Retrieval,
 )
-from tgraph.models.recorded_calls import UnrecordedError
 from tgraph.retrieve.base import Context, Question, in_conversation
 from tgraph.retrieve.candidates import (
     KnownEntity,
     chunk_candidates,
-    chunk_evidence,
     chunks_naming,
     cost_of,
     degrees,
@@ -51,20 +47,18 @@ from tgraph.retrieve.entity_matching import (
     match_names,
     names_within,
 )
-from tgraph.retrieve.labels import Triple, labels_of, with_labels
+from tgraph.retrieve.labels import Triple, with_labels
 from tgraph.retrieve.modes.local import LocalSearchSettings
 from tgraph.retrieve.orders import (
+    MOST_BEYOND,
     AskedAction,
     CutOff,
+    CutOffs,
     Missing,
-    Orders,
-    RankedOrder,
     RecordedSearch,
-    above_level,
-    first_cut,
+    cut_order,
     flat,
-    iris,
-    nearest,
+    left_out_order,
     nth,
 )
 from tgraph.retrieve.reports import item_of, reports_at_hand
@@ -99,24 +93,33 @@ class LocalRetriever:
         self._settings = settings
 
     def retrieve(self, question: Question, context: Context) -> Retrieval:
-        return around(match_by_vector(question, self._settings, context), self._settings, context)
+        matches, orders = match_by_vector(question, self._settings, context)
+        return around(matches, orders, self._settings, context)
 
 
 def around(
-    matches: Sequence[EntityMatch], settings: LocalSearchSettings, context: Context
+    matches: Sequence[EntityMatch],
+    orders: tuple[RankedOrder, ...],
+    settings: LocalSearchSettings,
+    context: Context,
 ) -> Retrieval:
-    """Everything around the matched entities, in the order in which it is considered."""
+    """Everything around the matched entities, in the order in which it is considered; ``orders``
+    are what limits cut off of the entities."""
     found = Surroundings.of(matches, settings, context)
     scores = {match.entity: match.score for match in matches}
-    edges = list(found.edges())
+    among, out, rank = found.edge_orders()
+    most_out = settings.top_k_relationships * len(found.entities)
+    edges = [(iri, rank[iri]) for iri in (*among, *out[:most_out])]
     most = context.limits.max_subgraph_size
     shown = found.labelled(edges[:most])
+    touched = found.touched()
+    chunks = list(islice(found.speaking(shown), MOST_CHUNKS + MOST_BEYOND))
     ordered = [
-        *found.told(),
+        *found.told(touched),
         *found.described(scores),
         *found.related(shown),
         *found.claimed(),
-        *found.spoken_of(shown),
+        *found.spoken_of(chunks),
     ]
     candidates = ranked(ordered)
     cut = [iri for iri, _ in edges] if len(edges) > most else []
@@ -126,25 +129,19 @@ def around(
         items=sum(not isinstance(c.item, Edge) for c in candidates),
         matches=tuple(matches),
         cut=tuple(cut),
+        orders=(*orders, *found.cut_orders(out, [chunk for chunk, *_ in chunks], touched)),
     )
 
 
 def match_by_vector(
     question: Question, settings: LocalSearchSettings, context: Context
-) -> list[EntityMatch]:
+) -> tuple[list[EntityMatch], tuple[RankedOrder, ...]]:
     """The entities to start from: those to include, beside a large graph those that the question
-    names, then the nearest, at most ``top_k_entities``.
+    names, then the nearest, at most ``top_k_entities``; and the entities that were left out.
 
     More are looked at than are kept, since some are excluded. ``UsageError`` for a name to include
     or exclude that no entity has; to exclude, filters may have left out who has it.
     """
-    return labelled(_matched(question, settings, context), context.graph)
-
-
-def _matched(
-    question: Question, settings: LocalSearchSettings, context: Context
-) -> list[EntityMatch]:
-    """As ``match_by_vector``, without labels."""
     included = [entities_named(name, context) for name in settings.include]
     excluded = {
         entity
@@ -155,7 +152,8 @@ def _matched(
     }
     text = in_conversation(question)
     wanted = settings.top_k_entities * settings.oversampling + len(excluded)
-    hits = context.vectors["entity"].search(context.embed([text]), wanted)[0]
+    vectors = context.vectors["entity"]
+    compared = vectors.search(context.embed([text]), wanted, beyond=MOST_BEYOND)[0]
     found = {
         entity: EntityMatch(entity, "", name, 1.0, "name")
         for name, entities in zip(settings.include, included, strict=True)
@@ -165,12 +163,27 @@ def _matched(
         for entity, name in names_within(text, context.graph)[: settings.top_k_entities]:
             if entity not in excluded:
                 found.setdefault(entity, EntityMatch(entity, "", name, 1.0, "name"))
-    for entity, score in hits:
+    for entity, score in compared[:wanted]:
         if entity not in excluded and len(found) < settings.top_k_entities + len(settings.include):
             found.setdefault(
                 entity, EntityMatch(entity, "", question.text, max(0.0, score), "vector")
             )
-    return list(found.values())
+    others = [e for e, _ in compared if e not in found and e not in excluded]
+    most = len(found)
+    why = f"of which the first {most} were taken (top-k-entities)"
+    reason = f"{{item}} is {{place}} entities by likeness to {{question}}, {why}"
+    left = dict.fromkeys(sorted(excluded), 0)
+    return labelled(list(found.values()), context.graph), (
+        *left_out_order("excluded", "exclude", None, left, "it is left out by the setting exclude"),
+        *cut_order(
+            "entity",
+            "top-k-entities",
+            most,
+            [*found, *others],
+            reason,
+            total=len(vectors) - len(excluded),
+        ),
+    )
 
 
 def claim_item(claim: Claim) -> Item:
@@ -209,11 +222,11 @@ class Surroundings:
         touched.sort(key=lambda r: (-counts[r.community], -r.rating, r.iri))
         return [(report, counts[report.community]) for report in touched]
 
-    def told(self) -> Iterator[Candidate]:
+    def told(self, touched: Sequence[tuple[CommunityReport, int]]) -> Iterator[Candidate]:
         """The first of these reports down to the level. Their evidence is read of those that are
         cited (``grounded``)."""
         known, level = reports_at_hand(self.context), self.settings.community_level
-        near = ((r, count) for r, count in self.touched() if r.level <= level)
+        near = ((r, count) for r, count in touched if r.level <= level)
         inside = len({entity.iri for entity in self.entities})
         for report, count in islice(near, MOST_REPORTS):
             assert known is not None
@@ -225,16 +238,10 @@ class Surroundings:
                 tokens=known.cost(report),
             )
 
-    def edges(self) -> Iterator[tuple[str, float]]:
-        """The edges, best first, with their rank (combined degree, unless the settings rank them by
-        something else): those among the entities, then so many of those out of them."""
-        among, out, rank = self.edge_orders()
-        most = self.settings.top_k_relationships * len(self.entities)
-        yield from ((iri, rank[iri]) for iri in (*among, *out[:most]))
-
     def edge_orders(self) -> tuple[list[str], list[str], Mapping[str, float]]:
         """The edges among the entities, those out of them, by how many of the entities the other
-        end is tied to, each best first, and the rank of all."""
+        end is tied to, each best first, and the rank of all (combined degree, unless the settings
+        rank them by something else)."""
         inside = {entity.iri for entity in self.entities}
         found = {iri: ends(triple) for iri, triple in self._triples().items()}
         rank = self._ranks(found)
@@ -325,14 +332,44 @@ class Surroundings:
             yield from ((chunk, place, -count, entity.label) for count, chunk in sorted(fresh))
             seen.update(named)
 
-    def spoken_of(self, edges: Sequence[tuple[Edge, float]]) -> Iterator[Candidate]:
+    def spoken_of(self, chunks: Sequence[tuple[str, int, int, str]]) -> Iterator[Candidate]:
         """The first of these chunks."""
         why = "it names {} and states {} of the edges around it"
         found = (
             (chunk, round(1 / (1 + place), 6), (why.format(label, count),))
-            for chunk, place, count, label in islice(self.speaking(edges), MOST_CHUNKS)
+            for chunk, place, count, label in chunks[:MOST_CHUNKS]
         )
         yield from chunk_candidates(self.context, found)
+
+    def cut_orders(
+        self,
+        out: Sequence[str],
+        chunks: Sequence[str],
+        touched: Sequence[tuple[CommunityReport, int]],
+    ) -> tuple[RankedOrder, ...]:
+        """The edges out of the entities, the chunks and the reports that limits cut off."""
+        each, inside = self.settings.top_k_relationships, len(self.entities)
+        level, most = self.settings.community_level, each * inside
+        edges = f"{{item}} is {{place}} edges that lead out of the {inside} entities matched with"
+        edges = f"{edges} {{question}}, and {most} were taken ({each} for each,"
+        edges = f"{edges} top-k-relationships)"
+        naming = "its chunk is {place} chunks that name an entity matched with {question}, of which"
+        naming = f"{naming} the first {MOST_CHUNKS} are considered (fixed)"
+        telling = "{item} is {place} on communities of the entities matched with {question}, of"
+        telling = f"{telling} which the first {MOST_REPORTS} are considered (fixed)"
+        below = f"only reports below level {level} speak of it, the first at level {{rank}}"
+        near = [report.iri for report, _ in touched if report.level <= level]
+        deep = sorted((r.level, r.iri) for r, _ in touched if r.level > level)
+        levels = {iri: depth for depth, iri in deep}
+        total = None if len(chunks) == MOST_CHUNKS + MOST_BEYOND else len(chunks)
+        return (
+            *cut_order("edge", "top-k-relationships", most, out, edges),
+            *cut_order("chunk", "most-chunks", MOST_CHUNKS, chunks, naming, total=total),
+            *cut_order("report", "most-reports", MOST_REPORTS, near, telling),
+            *left_out_order(
+                "report", "community-level", level, levels, f"{below} (community-level)"
+            ),
+        )
 
     def _stated(self, edges: Sequence[tuple[Edge, float]]) -> Counter[tuple[str, str]]:
         """How many edges of an entity a chunk states."""
@@ -358,7 +395,7 @@ def read_ahead(
 ) -> None:
     """Read what the questions of a DRIFT search lead to at once, so that it is known then."""
     own = local_settings(settings)
-    matched = (match_by_vector(question, own, context) for question in questions)
+    matched = (match_by_vector(question, own, context)[0] for question in questions)
     known_entities(context, [match.entity for matches in matched for match in matches])
 
 
@@ -385,12 +422,12 @@ class OverviewRetriever:
         if question.history:
             *before, last = question.history
             said = Question(f"{last.question} {last.answer}", tuple(before))
-            matches = match_by_vector(said, self._settings, context)
+            matches, orders = match_by_vector(said, self._settings, context)
         else:
-            matches = self._centres(context)
+            matches, orders = self._centres(context), ()
         if not matches:
             raise UsageError("There is nothing to ask about yet.", "Index documents first.")
-        return around(matches, self._settings, context)
+        return around(matches, orders, self._settings, context)
 
     def _centres(self, context: Context) -> list[EntityMatch]:
         top = [c for c in read_communities(context.store) if c.parent is None]
@@ -407,130 +444,18 @@ class OverviewRetriever:
         ]
 
 
-# --- cut-offs of local search ---
-
-
-def local_orders(missing: Missing, search: RecordedSearch, context: Context) -> Orders:
-    """The entities by likeness, and what is around those that the question led to."""
-    own = context.settings.local_search
-    try:
-        matches = search.matches or match_by_vector(search.question, own, context)
-        yield from LocalOrders(missing, search.question, own, context, matches).all()
-    except TgraphError:
-        yield from unmatched(missing, search, own.top_k_entities, context)
-
-
-def unmatched(missing: Missing, search: RecordedSearch, cutoff: int, context: Context) -> Orders:
-    """The entities nearest to the question are others; which, can't be known any more."""
-    if missing.entities and not nearest(context, "entity", in_conversation(search.question)):
-        why = f"it is not among the {cutoff} entities nearest to the question (top-k-entities)"
-        yield CutOff("top-k-entities", cutoff, None, why)
-
-
-@dataclass(frozen=True)
-class LocalOrders:
-    """The orders of one search: the session's, or that of a question on DRIFT's way, which
-    ``what`` names; ``matches`` are the entities that it led to. ``UnrecordedError`` where a vector
-    that is needed is on no record."""
-
-    missing: Missing
-    question: Question
-    settings: LocalSearchSettings
-    context: Context
-    matches: Sequence[EntityMatch]
-    what: str = "the question"
-
-    def all(self) -> Orders:
-        """The orders, those of what is missing first."""
-        ways = {
-            "entity": (self.entities, self.edges, self.chunks, self.reports),
-            "fact": (self.edges, self.chunks, self.reports, self.entities),
-        }
-        others = (self.chunks, self.edges, self.reports, self.entities)
-        for way in ways.get(self.missing.kind, others):
-            yield from way()
-
-    def entities(self) -> Orders:
-        """The question leads to so many entities, the nearest, and none of these to the missing."""
-        own, context, missing = self.settings, self.context, self.missing
-        if any(match.method == "centre" for match in self.matches):
-            return  # no question led to them
-        leading = missing.ends(context.store)
-        leading |= set() if missing.entities else missing.spoken_of(context.store)
-        excluded = {e for name in own.exclude for e in match_names(name, context.graph)}
-        if leading and leading <= excluded:
-            yield CutOff("exclude", None, None, "it is left out by the setting exclude")
-            return
-        count = max(1, len(context.vectors["entity"]))
-        wide = own.model_copy(update={"top_k_entities": count, "oversampling": 1})
-        order = [match.entity for match in _matched(self.question, wide, context)]
-        name, most = "top-k-entities", len(self.matches)
-        why = f"entities by likeness to {self.what}, of which the first {most} were taken ({name})"
-        yield RankedOrder(name, most, order, leading, why, self._who)
-
-    def _who(self, entity: str) -> str:
-        if entity in self.missing.entities:
-            return "it"
-        [label] = labels_of(self.context.graph, [NamedNode(entity)]).values()
-        return f"{flat(label)}, the nearest of the entities that it speaks of,"
-
-    def edges(self) -> Orders:
-        """So many edges are taken of those that lead out of the matched entities."""
-        each, inside = self.settings.top_k_relationships, len({m.entity for m in self.matches})
-        name, most = "top-k-relationships", each * inside
-        why = f"edges that lead out of the {inside} entities matched with {self.what}, and {most}"
-        why = f"{why} were taken ({each} for each, {name})"
-        if self.missing.edges:
-            out = self._around.edge_orders()[1]
-            yield RankedOrder(name, most, out, self.missing.edges, why)
-
-    def chunks(self) -> Orders:
-        """A fixed number of the chunks that speak of the matched entities is considered."""
-        if not self.missing.chunks:
-            return
-        most = self.context.limits.max_subgraph_size
-        shown = self._around.labelled(list(self._around.edges())[:most])
-        order = [chunk for chunk, *_ in self._around.speaking(shown)]
-        standing = chunk_evidence(self.context, order)
-        order = [chunk for chunk in order if chunk in standing]
-        why = f"that name an entity matched with {self.what}, of which the first {MOST_CHUNKS} are"
-        why = f"{why} considered (fixed)"
-        wanted = self.missing.chunks
-        yield RankedOrder("most-chunks", MOST_CHUNKS, order, wanted, why, "its chunk")
-
-    def reports(self) -> Orders:
-        """A fixed number of the reports of their communities is considered, down to a level."""
-        levels = {report.iri: report.level for report, _ in self._around.touched()}
-        telling = {report for report in levels if self.missing.tells(report)}
-        level, name, who = self.settings.community_level, "most-reports", "the report that speaks"
-        read = [report for report, at in levels.items() if at <= level]
-        why = f"on communities of the entities matched with {self.what}, of which the first"
-        why = f"{why} {MOST_REPORTS} are considered (fixed)"
-        yield RankedOrder(name, MOST_REPORTS, read, telling, why, f"{who} of it")
-        yield above_level(level, levels, telling)
-
-    @cached_property
-    def _around(self) -> Surroundings:
-        return Surroundings.of(self.matches, self.settings, self.context)
-
-
 # --- cut-offs of DRIFT search ---
 
 
 _BY_PROMISE = {NO_CALLS: "call_budget", NO_ROUND: "breadth"}
 
 
-def drift_orders(missing: Missing, search: RecordedSearch, context: Context) -> Orders:
-    """The questions in line, the closest that a local search came to it, and the first reports."""
+def questions_not_asked(missing: Missing, search: RecordedSearch, context: Context) -> CutOffs:
+    """The questions in line that speak of the missing and were not asked, the closest first."""
     own = context.settings.drift_search
     named = [a for a in search.actions if a.status == "pruned" and missing.names(a.query)]
     pruned = [_pruned(action, search, own) for action in named]
-    around = [_searched(action, missing, search, context) for action in search.actions]
-    for found in (pruned, filter(None, around)):
-        yield from sorted(found, key=lambda cut: cut.distance)
-    with suppress(UnrecordedError):
-        yield from _primer(missing, search, context)
-    yield from unmatched(missing, search, own.top_k_entities, context)
+    yield from sorted(pruned, key=lambda cut: cut.distance)
 
 
 def _pruned(action: AskedAction, search: RecordedSearch, own: DriftSearchSettings) -> CutOff:
@@ -551,32 +476,3 @@ def _pruned(action: AskedAction, search: RecordedSearch, own: DriftSearchSetting
     rank, name = taken + waiting.index(action) + 1, field.replace("_", "-")
     why = f"{why} ({name} {getattr(own, field)}); by its promise it was the {nth(rank)} in line,"
     return CutOff(name, taken, rank, f"{why} and {taken} were asked")
-
-
-def _searched(
-    action: AskedAction, missing: Missing, search: RecordedSearch, context: Context
-) -> CutOff | None:
-    """How close the local search for a question came to it."""
-    if action.kind == "fold" or not action.retrieved:
-        return None
-    root, own = action.kind == "question", context.settings.drift_search
-    question = search.question if root else Question(action.query)
-    what = "the question" if root else f"the question on the way “{flat(action.query)}”"
-    local = local_settings(own)
-    with suppress(UnrecordedError):
-        matches = match_by_vector(question, local, context)
-        return first_cut(LocalOrders(missing, question, local, context, matches, what).all())
-    return None
-
-
-def _primer(missing: Missing, search: RecordedSearch, context: Context) -> Orders:
-    """So many reports are read first: those nearest to the question put as an answer."""
-    reports, own = reports_at_hand(context), context.settings.drift_search
-    if not search.hypothesis or reports is None:
-        return
-    allowed = reports.iris_at_level(own.community_level)
-    vector = context.embed([search.hypothesis])
-    order = iris(context.vectors["report"].search(vector, len(allowed), allowed)[0])
-    telling = {report for report in order if missing.tells(report)}
-    why = f"by likeness to the question put as an answer, of which the first {own.k} were read (k)"
-    yield RankedOrder("k", own.k, order, telling, why, "the report that speaks of it")

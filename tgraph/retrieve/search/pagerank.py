@@ -13,31 +13,20 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, TypeVar
 
 from pyoxigraph import NamedNode
 
-from tgraph.errors import TgraphError
-from tgraph.model import Candidate, EntityMatch, Retrieval
+from tgraph.model import Candidate, EntityMatch, RankedOrder, Retrieval
 from tgraph.retrieve.base import Context, Question, SeedFilter, in_conversation
 from tgraph.retrieve.candidates import chunk_candidates, cost_of
 from tgraph.retrieve.candidates import ranked as renumbered
 from tgraph.retrieve.entity_matching import labelled, triples_of
 from tgraph.retrieve.labels import labels_of, with_labels
 from tgraph.retrieve.modes.ppr import PprSearchSettings
-from tgraph.retrieve.orders import (
-    ALL,
-    CutOff,
-    Missing,
-    Orders,
-    RankedOrder,
-    RecordedSearch,
-    first_cut,
-    iris,
-)
+from tgraph.retrieve.orders import MOST_BEYOND, cut_order, iris, left_out_order
 from tgraph.retrieve.search.graph import GraphRetriever
 from tgraph.retrieve.search.network import Network, network_of
 
@@ -81,23 +70,15 @@ class PprRetriever:
         self._keep = keep
 
     def retrieve(self, question: Question, context: Context) -> Retrieval:
-        found, edges, order = self._walked(question, context)
-        return found.retrieval(edges, dict(islice(order.items(), self._settings.passages)))
-
-    def order(self, question: Question, context: Context) -> list[str]:
-        """The chunks that are ranked, best first, of which ``retrieve`` takes the first."""
-        return list(self._walked(question, context)[2])
-
-    def _walked(
-        self, question: Question, context: Context
-    ) -> tuple[_WalkResult, list[Candidate], dict[str, float]]:
         settings = self._settings
         network = network_of(context, settings.synonymy, settings.subject_weight)
         text = in_conversation(question)
         vector = context.embed([text])
-        chunks = context.vectors["chunk"].search(vector, settings.dense_chunks)[0]
-        nearest = context.vectors["edge"].search(vector, settings.top_k_edges)[0]
-        edges = self._kept(question, seed_edges(nearest, context), context)
+        compared, known = self._compare(vector, "chunk", settings.dense_chunks, context)
+        chunks = compared[: settings.dense_chunks]
+        near_edges, every = self._compare(vector, "edge", settings.top_k_edges, context)
+        offered = seed_edges(near_edges[: settings.top_k_edges], context)
+        edges = self._kept(question, offered, context)
         named = named_shares(question.text, network, settings.name_weight)
         starts = walk_starts(question.text, named, edges, network, settings)
         titles = {node: share for node, (share, _) in named.items() if network.is_chunk(node)}
@@ -107,7 +88,61 @@ class PprRetriever:
         read = read_first(question, settings.read, context)
         order = dict.fromkeys(read, 1.0) | {c: s for c, s in order.items() if c not in read}
         found = _WalkResult(network, starts, dict(chunks), frozenset(read), walk, context)
-        return found, edges, order
+        orders = (
+            *self._starts_cut(iris(near_edges), every, offered, edges),
+            *self._chunks_cut(list(order), iris(compared), known),
+        )
+        taken = dict(islice(order.items(), settings.passages))
+        return found.retrieval(edges, taken, orders)
+
+    def _compare(
+        self, vector: NDArray[float32], kind: str, count: int, context: Context
+    ) -> tuple[Hits, int]:
+        """The nearest of a kind and some more, and how many there are of the kind."""
+        vectors = context.vectors[kind]
+        return vectors.search(vector, count, beyond=MOST_BEYOND)[0], len(vectors)
+
+    def _starts_cut(
+        self,
+        near: Sequence[str],
+        total: int,
+        offered: Sequence[Candidate],
+        kept: Sequence[Candidate],
+    ) -> tuple[RankedOrder, ...]:
+        """The edges that the walk could have started from."""
+        most = self._settings.top_k_edges
+        why = "{item} is {place} edges by likeness to {question}, and the"
+        limit = f"{why} walk starts from the first {most} (top-k-edges)"
+        choice = f"{why} model did not choose it among the first {most} to start from (filter)"
+        chosen = {edge.item.iri for edge in kept}
+        refused = [edge.item.iri for edge in offered if edge.item.iri not in chosen]
+        ranks = {iri: near.index(iri) + 1 for iri in refused}
+        return (
+            *cut_order("start", "top-k-edges", most, near, limit, total=total),
+            *left_out_order("start", "filter", None, ranks, choice, total=total),
+        )
+
+    def _chunks_cut(
+        self, order: Sequence[str], near: Sequence[str], total: int
+    ) -> tuple[RankedOrder, ...]:
+        """The chunks beyond those that are taken, and those that were not ranked at all."""
+        own, ranked_chunks = self._settings, set(order)
+        most, often = own.passages, max(OFTEN, own.passages)
+        why = "{item} is {place} chunks in the order of the walk, of which the first"
+        dense = "{item} is {place} chunks by likeness to {question}, and beside the first"
+        dense = f"{dense} {own.dense_chunks} (dense-chunks) only the {often} were ranked at which"
+        ranks = {chunk: n for n, chunk in enumerate(near, 1) if chunk not in ranked_chunks}
+        return (
+            *cut_order("chunk", "passages", most, order, f"{why} {most} were taken (passages)"),
+            *left_out_order(
+                "chunk",
+                "dense-chunks",
+                own.dense_chunks,
+                ranks,
+                f"{dense} the walk is most often",
+                total=total,
+            ),
+        )
 
     def _kept(
         self, question: Question, edges: list[Candidate], context: Context
@@ -281,8 +316,14 @@ class _WalkResult:
     walk: NDArray[float64] | None
     context: Context
 
-    def retrieval(self, edges: Sequence[Candidate], order: Mapping[str, float]) -> Retrieval:
-        """The edges that the walk starts from, then the chunks in the order given."""
+    def retrieval(
+        self,
+        edges: Sequence[Candidate],
+        order: Mapping[str, float],
+        orders: tuple[RankedOrder, ...],
+    ) -> Retrieval:
+        """The edges that the walk starts from, then the chunks in the order given; ``orders`` are
+        what limits cut off."""
         reasons = self._reasons(list(order))
         found = ((chunk, score, reasons[chunk]) for chunk, score in order.items())
         chunks = chunk_candidates(self.context, found)
@@ -292,6 +333,7 @@ class _WalkResult:
             total=len(edges),
             items=len(chunks),
             matches=tuple(matches),
+            orders=orders,
         )
 
     def _reasons(self, chunks: Sequence[str]) -> dict[str, tuple[str, ...]]:
@@ -317,63 +359,3 @@ class _WalkResult:
         beside = self.network.beside(node)
         entities = [n for n in beside if n < len(self.network.entities) and walk[n] > 0]
         return sorted(entities, key=lambda n: (-round(float(walk[n]), 12), n))[:SHOWN]
-
-
-# --- cut-offs ---
-
-
-def ppr_orders(missing: Missing, search: RecordedSearch, context: Context) -> Orders:
-    """The edges to start from, where a fact is missing, then the chunks."""
-    if missing.kind == "fact":
-        with suppress(TgraphError):
-            yield from _starts(missing, search, context)
-    with suppress(TgraphError):
-        yield from _walked(missing, search, context)
-    cutoff = context.settings.ppr_search.passages
-    if missing.chunks and search.items >= cutoff:
-        why = f"the walk came to {cutoff} chunks before it (passages); its rank is not on record"
-        yield CutOff("passages", cutoff, None, why)
-
-
-def _starts(missing: Missing, search: RecordedSearch, context: Context) -> Orders:
-    """The walk starts from so many of the edges nearest to the question."""
-    own = context.settings.ppr_search
-    most = own.top_k_edges
-    order = _near("edge", search, context)
-    at = RankedOrder("top-k-edges", most, order, missing.edges, "").standing
-    chosen = own.filter and any(call.endswith("select_edges") for call in search.calls)
-    if at is None or (at.rank <= most and not chosen):
-        return
-    chunk = first_cut(_walked(missing, search, context))
-    beside = f"; and its chunk: {chunk.reason}" if chunk else ""
-    why = f"it is {at} edges by likeness to the question, and the"
-    if at.rank > most:
-        why = f"{why} walk starts from the first {most} (top-k-edges){beside}"
-        yield CutOff("top-k-edges", most, at.rank, why)
-    else:
-        why = f"{why} model did not choose it among the first {most} to start from (filter)"
-        yield CutOff("filter", None, at.rank, f"{why}{beside}")
-
-
-def _walked(missing: Missing, search: RecordedSearch, context: Context) -> Orders:
-    """Graph ranking takes so many of the chunks that it ranks."""
-    if not missing.chunks:
-        return
-    own, kept = context.settings.ppr_search, list(search.candidates)
-    order = PprRetriever(own, lambda *_: kept).order(search.question, context)
-    most = own.passages
-    why = f"chunks in the order of the walk, of which the first {most} were taken (passages)"
-    yield RankedOrder("passages", most, order, missing.chunks, why)
-    if missing.chunks.isdisjoint(order):
-        often = max(OFTEN, own.passages)
-        why = f"chunks by likeness to the question, and beside the first {own.dense_chunks}"
-        why = f"{why} (dense-chunks) only the {often} were ranked at which the walk is most often"
-        near = RankedOrder("", 0, _near("chunk", search, context), missing.chunks, "")
-        if at := near.standing:
-            yield CutOff("dense-chunks", own.dense_chunks, at.rank, f"it is {at} {why}")
-
-
-def _near(kind: str, search: RecordedSearch, context: Context) -> list[str]:
-    """All of a kind, nearest to the question first."""
-    vector = context.embed([in_conversation(search.question)])
-    return iris(context.vectors[kind].search(vector, ALL)[0])

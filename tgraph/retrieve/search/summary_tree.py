@@ -7,28 +7,30 @@ generality it asks for. Tree traversal starts at the top and follows the best of
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 
-from tgraph.errors import TgraphError
 from tgraph.index.summary_tree import (
     TreeNode,
     is_chunk,
     standing_tree,
     summary_texts,
-    summary_title,
     ways_down,
 )
-from tgraph.model import Candidate, Evidence, Item, Retrieval
+from tgraph.model import Candidate, Evidence, Item, RankedOrder, Retrieval
 from tgraph.retrieve.base import Context, Question, in_conversation
 from tgraph.retrieve.candidates import chunk_evidence, chunk_item, chunk_tokens, cost_of
 from tgraph.retrieve.modes.raptor import RaptorSearchSettings
-from tgraph.retrieve.orders import CutOff, Missing, Orders, RankedOrder, RecordedSearch, iris
-from tgraph.store.base import Store
-
-Hits = Sequence[tuple[str, float]]
+from tgraph.retrieve.orders import (
+    MOST_BEYOND,
+    CutOff,
+    CutOffs,
+    Hits,
+    Missing,
+    RecordedSearch,
+    cut_order,
+    iris,
+)
 
 
 class CollapsedTree:
@@ -42,8 +44,12 @@ class CollapsedTree:
 
     def retrieve(self, question: Question, context: Context) -> Retrieval:
         own, vector = self._settings, context.embed([in_conversation(question)])
-        best = taken(nearest_nodes(vector, _wanted(own, context), own, context), own.k, own)
-        return _retrieval(best, vector, self._settings.evidence_limit, context)
+        hits = nearest_nodes(vector, _wanted(own, context), own, context)
+        why = "{item} is {place} nodes of the tree by likeness to {question}, of which the first"
+        total = _count_nodes(own, context)
+        orders = cut_by_likeness(hits, own, "k", "node", (why, "were taken"), total)
+        best = taken(hits, own.k, own)
+        return _retrieval(best, vector, own.evidence_limit, orders, context)
 
 
 class TreeTraversal:
@@ -57,10 +63,14 @@ class TreeTraversal:
 
     def retrieve(self, question: Question, context: Context) -> Retrieval:
         own, vector = self._settings, context.embed([in_conversation(question)])
-        chosen = [
-            hit for layer in layers(vector, own, context) for hit in taken(layer, own.top_k, own)
-        ]
-        return _retrieval(chosen, vector, self._settings.evidence_limit, context)
+        every = list(layers(vector, own, context))
+        chosen = [hit for layer in every for hit in taken(layer, own.top_k, own)]
+        orders: list[RankedOrder] = []
+        for depth, layer in reversed(list(enumerate(every, 1))):
+            why = f"in layer {depth} from the top of the tree {{item}} is {{place}} by likeness to"
+            reason = f"{why} {{question}}, and", "were followed"
+            orders += cut_by_likeness(layer, own, "top_k", "layer", reason)
+        return _retrieval(chosen, vector, own.evidence_limit, tuple(orders), context)
 
 
 def taken(hits: Hits, nearest: int, own: RaptorSearchSettings) -> Hits:
@@ -91,16 +101,16 @@ def _searched(own: RaptorSearchSettings, context: Context) -> range | None:
 
 
 def nearest_nodes(vector: object, count: int, own: RaptorSearchSettings, context: Context) -> Hits:
-    """Summaries and chunks of the levels that are searched, of each at most ``count``, nearest to
-    the question first."""
+    """Summaries and chunks of the levels that are searched, of each at most ``count`` and some
+    more, nearest to the question first."""
     searched, tree = _searched(own, context), tree_of(context)
     found: list[tuple[str, float]] = []
     for kind in ("summary", "chunk"):
         vectors = context.vectors[kind]
         if searched is None:
-            found += vectors.search(vector, count)[0]  # type: ignore[arg-type]
+            found += vectors.search(vector, count, beyond=MOST_BEYOND)[0]  # type: ignore[arg-type]
         elif among := [iri for iri in vectors.keys if _level(iri, tree) in searched]:
-            found += vectors.search(vector, count, among)[0]  # type: ignore[arg-type]
+            found += vectors.search(vector, count, among, MOST_BEYOND)[0]  # type: ignore[arg-type]
     return sorted(found, key=lambda hit: (-hit[1], hit[0]))
 
 
@@ -151,7 +161,22 @@ def _nearest(nodes: Mapping[str, None], vector: object, context: Context) -> Hit
     return sorted(found, key=lambda hit: (-hit[1], hit[0]))
 
 
-def _retrieval(hits: Hits, vector: object, limit: int, context: Context) -> Retrieval:
+def _count_nodes(own: RaptorSearchSettings, context: Context) -> int:
+    """How many summaries and chunks the searched levels have."""
+    searched, tree = _searched(own, context), tree_of(context)
+    sets = [context.vectors[kind] for kind in ("summary", "chunk")]
+    if searched is None:
+        return sum(map(len, sets))
+    return sum(_level(iri, tree) in searched for vectors in sets for iri in vectors.keys)
+
+
+def _retrieval(
+    hits: Hits,
+    vector: object,
+    limit: int,
+    orders: tuple[RankedOrder, ...],
+    context: Context,
+) -> Retrieval:
     """The candidates in the order of the hits."""
     chunks = [iri for iri, _ in hits if is_chunk(iri)]
     whole = chunk_evidence(context, chunks)
@@ -180,7 +205,7 @@ def _retrieval(hits: Hits, vector: object, limit: int, context: Context) -> Retr
         )
         for rank, (item, score, places, cost, what) in enumerate(found, 1)
     )
-    return Retrieval(candidates, 0, len(candidates))
+    return Retrieval(candidates, 0, len(candidates), orders=orders)
 
 
 def _texts(context: Context, summaries: Sequence[str]) -> dict[str, tuple[str, str]]:
@@ -222,34 +247,31 @@ def _quoted(text: str, places: Sequence[Evidence]) -> Iterator[Evidence]:
                 break
 
 
-def raptor_orders(missing: Missing, search: RecordedSearch, context: Context) -> Orders:
-    """The nodes of all levels together."""
-    own, wanted = context.settings.raptor_search, _carriers(missing, context)
-    order: Hits = ()
-    with suppress(TgraphError):
-        vector = context.embed([in_conversation(search.question)])
-        order = nearest_nodes(vector, _most(context), own, context)
-    yield from _unsearched(wanted, own, context)
-    name, cutoff, how = _limit(own, own.k, "k", order)
-    if wanted and not order:
-        why = f"it is not among the {cutoff} nodes of the tree nearest to the question ({name})"
-        yield CutOff(name, cutoff, None, why)
-    why = f"nodes of the tree by likeness to the question, of which the first {how} were taken"
-    yield RankedOrder(name, cutoff, iris(order), wanted, f"{why} ({name})")
+def cut_by_likeness(
+    hits: Hits,
+    own: RaptorSearchSettings,
+    limit: str,
+    kind: str,
+    reason: tuple[str, str],
+    total: int = 0,
+) -> tuple[RankedOrder, ...]:
+    """The nodes after those that are ``taken``, as many as the setting of that name, or those like
+    enough. The reason has two parts: before how many are taken, and after."""
+    count = int(getattr(own, limit))
+    how, name = f"{count}", limit.replace("_", "-")
+    if own.threshold is not None:
+        count, name = len(taken(hits, count, own)), "threshold"
+        how = f"{count} of a likeness of at least {own.threshold:g}"
+    before, after = reason
+    why = f"{before} {how} {after} ({name})"
+    return cut_order(kind, name, count, iris(hits), why, total=total)
 
 
-def _limit(own: RaptorSearchSettings, nearest: int, name: str, order: Hits) -> tuple[str, int, str]:
-    """What cuts the order: its name, how many it takes, and that in words."""
-    if own.threshold is None:
-        return name, nearest, f"{nearest}"
-    alike = len(taken(order, nearest, own))
-    return "threshold", alike, f"{alike} of a likeness of at least {own.threshold:g}"
-
-
-def _unsearched(wanted: set[str], own: RaptorSearchSettings, context: Context) -> Orders:
-    """The missing is on no level that was searched."""
-    searched, tree = _searched(own, context), tree_of(context)
-    levels = {_level(iri, tree) for iri in wanted}
+def unsearched_levels(missing: Missing, search: RecordedSearch, context: Context) -> CutOffs:
+    """The levels, where the missing is on none that was searched."""
+    own, tree = context.settings.raptor_search, tree_of(context)
+    searched = _searched(own, context)
+    levels = {_level(iri, tree) for iri in _carriers(missing, context)}
     if searched is not None and levels and not levels & set(searched):
         low, high = searched[0], searched[-1]
         here = ", ".join(map(str, sorted(levels)))
@@ -257,42 +279,13 @@ def _unsearched(wanted: set[str], own: RaptorSearchSettings, context: Context) -
         yield CutOff("num-layers", own.num_layers, None, f"{why} (start-layer, num-layers)")
 
 
-def traversal_orders(missing: Missing, search: RecordedSearch, context: Context) -> Orders:
-    """The layers of the tree, from the lowest that was come to: in it, or above it, the way down
-    was cut."""
-    own, tree = context.settings.raptor_search, tree_of(context)
-    carriers = _carriers(missing, context)
-    family = _family(tree, carriers)
-    found: list[Hits] = []
-    with suppress(TgraphError):
-        vector = context.embed([in_conversation(search.question)])
-        found = list(layers(vector, own, context))
-    yield from _unsearched(carriers, own, context)
-    if family and not any(found):
-        name, cutoff, how = _limit(own, own.top_k, "top-k", ())
-        why = (
-            f"of each layer of the tree {how} nodes were followed, others than lead to it ({name})"
-        )
-        yield CutOff(name, cutoff, None, why)
-    for depth, layer in reversed(list(enumerate(found, 1))):
-        name, cutoff, how = _limit(own, own.top_k, "top-k", layer)
-        who = partial(_node, depth, context.store)
-        why = f"by likeness to the question, and {how} were followed ({name})"
-        yield RankedOrder(name, cutoff, iris(layer), family, why, who)
-
-
-def _node(depth: int, store: Store, node: str) -> str:
-    who = "it" if is_chunk(node) else f"the summary “{summary_title(store, node)}” above it"
-    return f"in layer {depth} from the top of the tree {who}"
-
-
 def _carriers(missing: Missing, context: Context) -> set[str]:
     """The chunks that it stands in, and the summaries that speak of it."""
     return {*missing.chunks, *(iri for iri in tree_of(context) if missing.tells(iri))}
 
 
-def _family(tree: Mapping[str, TreeNode], items: set[str]) -> set[str]:
-    """The items and all that is above them."""
+def nodes_above(tree: Mapping[str, TreeNode], items: Collection[str]) -> set[str]:
+    """The items and all nodes of the tree above them."""
     found = set(items)
     for node in tree.values():  # in the order of their levels
         if found.intersection(node.members):

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 from tgraph.index.sources import document_of_chunk
 from tgraph.model import Candidate, Retrieval
 from tgraph.retrieve.base import Context, Question, in_conversation
 from tgraph.retrieve.candidates import chunk_candidates, ranked
 from tgraph.retrieve.modes.bm25 import Bm25SearchSettings
-from tgraph.retrieve.orders import ALL, Missing, Orders, RankedOrder, RecordedSearch, iris
+from tgraph.retrieve.orders import MOST_BEYOND, cut_order, iris
 from tgraph.retrieve.text.lexicon import frequencies
 from tgraph.retrieve.text.word_similarity import words_of_chunks
 
@@ -25,16 +25,26 @@ class WordRetriever:
         self._settings = settings
 
     def retrieve(self, question: Question, context: Context) -> Retrieval:
-        candidates = ranked(word_candidates(question, context, self._settings.k))
-        return Retrieval(candidates, 0, len(candidates))
+        k = self._settings.k
+        hits, total = rank_by_words(question, context, k + MOST_BEYOND)
+        candidates = ranked(candidates_by_words(hits[:k], context))
+        why = "{item} is {place} chunks by the words that they share with the question, of which"
+        reason = f"{why} the first {k} were taken (k)"
+        orders = cut_order("chunk", "k", k, iris(hits), reason, total=total)
+        return Retrieval(candidates, 0, len(candidates), orders=orders)
 
 
 def word_candidates(
-    question: Question, context: Context, k: int, among: Collection[str] | None = None
+    question: Question, context: Context, k: int, among: Collection[str]
 ) -> list[Candidate]:
-    """The first ``k`` chunks by their words, of these documents or of all."""
-    hits = worded(question, context, k if among is None else ALL)
-    wanted = [hit for hit in hits if among is None or document_of_chunk(hit[0]) in among][:k]
+    """The first ``k`` chunks of these documents by their words."""
+    hits, _ = rank_by_words(question, context, _ALL)
+    own = [hit for hit in hits if document_of_chunk(hit[0]) in among]
+    return candidates_by_words(own[:k], context)
+
+
+def candidates_by_words(wanted: Sequence[tuple[str, float]], context: Context) -> list[Candidate]:
+    """Chunks by their words, the scores as shares of the best."""
     best = wanted[0][1] if wanted else 1.0
     why = "it is number {} by the words that it shares with the question ({:.2f})"
     found = (
@@ -44,16 +54,14 @@ def word_candidates(
     return chunk_candidates(context, found)
 
 
-def worded(question: Question, context: Context, k: int) -> list[tuple[str, float]]:
-    """The first ``k`` chunks by their words, with their scores."""
+_ALL = 1 << 30
+
+
+def rank_by_words(
+    question: Question, context: Context, k: int
+) -> tuple[list[tuple[str, float]], int]:
+    """The first ``k`` chunks by their words, with their scores, and how many share a word with the
+    question."""
     text = in_conversation(question)
     lexicon = frequencies(context).languages.of_question(text)
-    return words_of_chunks(context).search(text, k, lexicon)
-
-
-def word_orders(missing: Missing, search: RecordedSearch, context: Context) -> Orders:
-    """All chunks that share a word with the question, in their order."""
-    k = context.settings.bm25_search.k
-    order = iris(worded(search.question, context, ALL))
-    why = f"chunks by the words that they share with the question, of which the first {k} were"
-    yield RankedOrder("k", k, order, missing.chunks, f"{why} taken (k)")
+    return words_of_chunks(context).rank(text, k, lexicon)

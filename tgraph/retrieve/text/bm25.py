@@ -63,6 +63,12 @@ class WordIndex:
     def search(self, text: str, k: int, lexicon: Lexicon = ENGLISH) -> list[tuple[str, float]]:
         """At most ``k`` (key, score) that share a term with the text, best first; scores are above
         zero and have six decimals."""
+        return self.rank(text, k, lexicon)[0]
+
+    def rank(
+        self, text: str, k: int, lexicon: Lexicon = ENGLISH
+    ) -> tuple[list[tuple[str, float]], int]:
+        """The result of ``search``, and how many texts share a term with the text."""
         import numpy as np
 
         wanted = search_terms(text) if lexicon is ENGLISH else lexicon.wanted(text)
@@ -70,10 +76,11 @@ class WordIndex:
             wanted = [*wanted, *parts_among(wanted, self._known)]
         terms = list(dict.fromkeys(wanted))
         if not self._keys or not terms:
-            return []
+            return [], 0
         scores = np.round(self._index.get_scores(terms), 6)
         order = np.argsort(-scores, kind="stable")[:k]
-        return [(self._keys[at], float(scores[at])) for at in order if scores[at] > 0]
+        hits = [(self._keys[at], float(scores[at])) for at in order if scores[at] > 0]
+        return hits, int(np.count_nonzero(scores > 0))
 
 
 def parts_among(terms: Sequence[str], known: Collection[str]) -> list[str]:

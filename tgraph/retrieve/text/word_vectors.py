@@ -179,16 +179,19 @@ class LexicalIndex(IndexDecorator):
         queries: NDArray[float32],
         k: int,
         allowed: Collection[str] | NDArray[bool_] | None = None,
+        beyond: int = 0,
     ) -> list[list[Hit]]:
-        """For each query at most ``k`` (IRI, score), best first: of all only what shares a word
-        with it, of those ``allowed`` also what shares none. Scores are 0 to 1."""
+        """For each query at most ``k`` (IRI, score), best first, and at most ``beyond`` more: of
+        all only what shares a word with it, of those ``allowed`` also what shares none. Scores are
+        0 to 1."""
         import numpy as np
 
         queries = np.atleast_2d(np.asarray(queries, dtype=np.float32))
         if k < 1 or not len(self):
             return [[] for _ in queries]
         places = None if allowed is None else self.keys.places(allowed)
-        return [self._best(self._postings.scores(query), k, places) for query in queries]
+        most = k + beyond
+        return [self._best(self._postings.scores(query), most, places) for query in queries]
 
     @cached_property
     def _postings(self) -> _Postings:

@@ -19,7 +19,7 @@ def plain(value: Any) -> Json:
     if isinstance(value, NamedNode | Literal | Triple):
         return str(value)
     if is_dataclass(value) and not isinstance(value, type):
-        return {each.name: plain(getattr(value, each.name)) for each in fields(value)}
+        return {name: plain(getattr(value, name)) for name in _hints(type(value))}
     if isinstance(value, Mapping):
         return {str(key): plain(each) for key, each in value.items()}
     if isinstance(value, list | tuple):
@@ -85,7 +85,8 @@ def _object(kind: Any, value: Json) -> Any:
 @cache
 def _hints(kind: Any) -> Mapping[str, Any]:
     known = get_type_hints(kind, include_extras=True)
-    return {each.name: known[each.name] for each in fields(kind)}
+    kept = (each.name for each in fields(kind) if each.metadata.get("in_package", True))
+    return {name: known[name] for name in kept}
 
 
 def _checked(kind: Any, value: Json) -> Any:
