@@ -98,8 +98,10 @@ class VectorIndex(Protocol):
         queries: NDArray[float32],
         k: int,
         allowed: Collection[str] | NDArray[bool_] | None = None,
+        beyond: int = 0,
     ) -> list[list[Hit]]:
-        """For each query (a row of unit length) at most ``k`` hits, best first.
+        """For each query (a row of unit length) at most ``k`` hits, best first, followed by at most
+        ``beyond`` further IRIs that the search compared.
 
         The score of an IRI is the greatest dot product of the query with a vector of the IRI,
         rounded to six decimals; hits of equal score are in the order of their IRIs. A search among
@@ -206,8 +208,9 @@ class IndexDecorator:
         queries: NDArray[float32],
         k: int,
         allowed: Collection[str] | NDArray[bool_] | None = None,
+        beyond: int = 0,
     ) -> list[list[Hit]]:
-        return self._inner.search(queries, k, allowed)
+        return self._inner.search(queries, k, allowed, beyond)
 
     def read_windows(self, places: NDArray[int64]) -> TextWindows:
         return self._inner.read_windows(places)

@@ -186,11 +186,12 @@ class NotingIndex(IndexDecorator):
         queries: NDArray[float32],
         k: int,
         allowed: Collection[str] | NDArray[bool_] | None = None,
+        beyond: int = 0,
     ) -> list[list[Hit]]:
         """As ``VectorIndex.search``; notes the IRIs that are allowed."""
         if allowed is not None:
             self.keys.places(allowed)
-        return super().search(queries, k, allowed)
+        return super().search(queries, k, allowed, beyond)
 
     def noted(self) -> dict[str, Any]:
         """The vectors of the IRIs that were looked up, in JSON's types."""
