@@ -807,7 +807,7 @@ class _Following:
         heads: dict[str, Head] = {}
         self._fetch(segment.header["contents"])
         for told in segment.entries:
-            quads = list(read_nquads(told["quads"]))
+            quads = read_nquads(told["quads"])
             said = _said(quads)
             catalogue = text_of(quads[0].graph_name)
             head = heads.get(catalogue) or read_head(store, NamedNode(catalogue))
@@ -833,7 +833,7 @@ class _Following:
             if told["content"] != said.hash and not self._erased:
                 raise self._wrong(told, "is another batch than was sealed")
             return []
-        bundle = list(read_nquads(told.get("bundle", "")))
+        bundle = read_nquads(told.get("bundle", ""))
         if any(text_of(quad.graph_name) != said.subject for quad in bundle):
             raise self._wrong(told, "has quads of another graph")
         if bundle and canonical_hash(bundle) != told["content"]:
@@ -846,7 +846,7 @@ class _Following:
         for sign in (b"-", b"+"):
             lines = self._signed(key, sign)
             while block := list(islice(lines, _AT_ONCE)):
-                quads = list(read_nquads("".join(block)))
+                quads = read_nquads("".join(block))
                 store.remove(quads) if sign == b"-" else store.extend(quads)
 
     def _signed(self, key: str, sign: bytes) -> Iterator[str]:
