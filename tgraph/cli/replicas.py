@@ -12,7 +12,7 @@ from tgraph.cli.running import ResumableCommand, command, opened
 from tgraph.cli.terminal import many, print_json, say
 
 if TYPE_CHECKING:
-    from tgraph.engine.replicas import Shipment
+    from tgraph.engine.replica_log import Shipment
 
 
 @command("ship", cls=ResumableCommand)

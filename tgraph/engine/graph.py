@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from tgraph.engine.checks import HealthFinding
     from tgraph.engine.index.graph_import import ImportReport
     from tgraph.engine.index.run import IndexReport
-    from tgraph.engine.replicas import Shipment
+    from tgraph.engine.replica_log import Shipment
     from tgraph.engine.rerun.crates.package import EvidencePackage
     from tgraph.engine.rerun.evaluation import Questions
     from tgraph.engine.rerun.influence import InfluenceAnalysis
@@ -917,7 +917,7 @@ class KnowledgeGraph:
     def ship(self, url: str, *, progress: OnProgress = silent) -> Shipment:
         """Write what is new to object storage, or a folder, from where replicas follow
         (``follow``), and take in what they recorded."""
-        from tgraph.engine.replicas import ship
+        from tgraph.engine.replica_shipping import ship
 
         return ship(self._opened, url, _counting(progress, "Shipping"))
 
