@@ -1,5 +1,5 @@
-"""The writer of a replica's log: it ships what is new in the chain, and takes in the journals that
-replicas handed over."""
+"""The writer of the log that replicas follow: it ships the new entries of the chain, and takes in
+the journals that replicas handed over."""
 
 from __future__ import annotations
 

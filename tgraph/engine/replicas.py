@@ -1,5 +1,5 @@
-"""A replica: it follows the log of a writer, carries out each sealed entry, and hands over what was
-recorded here (``replica_log`` has the format of the log)."""
+"""The replica: it follows the log of a writer, carries out each sealed entry, and hands over the
+journals of its own sessions. ``replica_log`` has the format of the log."""
 
 from __future__ import annotations
 
@@ -159,8 +159,8 @@ class _Following:
             head = heads.get(catalogue) or read_head(store, NamedNode(catalogue))
             if entry.sequence <= head.sequence:
                 continue  # it was carried out before an interruption
-            own = catalogue, entry.subject
-            if any((text_of(quad.graph_name), text_of(quad.subject)) != own for quad in quads):
+            place = catalogue, entry.subject
+            if any((text_of(quad.graph_name), text_of(quad.subject)) != place for quad in quads):
                 raise self._wrong(told, "speaks of something else too")
             if (entry.sequence, entry.previous) != (head.sequence + 1, head.hash):
                 raise self._wrong(told, "does not follow the entry before it")

@@ -62,8 +62,8 @@ class SealedEntries:
         return next((text_of(quad.object) for quad in heads), None)
 
     def content_hash(self, subject: str, sealed: str) -> str:
-        """Return the hash that a batch or a bundle has now; erasures may have rewritten what was
-        ``sealed``."""
+        """Return the hash that a batch or a bundle has now: the ``sealed`` hash, or the hash after
+        the last erasure that rewrote the batch or the bundle."""
         return self._rewritings.hash_of(subject, sealed)
 
     def removed(self, entry: ChainEntry) -> Iterator[Quad]:
@@ -71,7 +71,7 @@ class SealedEntries:
         return self._batch(entry, REMOVED) if entry.kind == "batch" else iter(())
 
     def added(self, entry: ChainEntry) -> Iterator[Quad]:
-        """Read the quads that the entry adds: those of the batch, or of the bundle."""
+        """Read the quads that the entry adds: the added quads of a batch, all quads of a bundle."""
         if entry.kind == "batch":
             return self._batch(entry, ADDED)
         return self._store.match(None, None, None, NamedNode(entry.subject))
