@@ -47,13 +47,5 @@ def test_quads_are_written_and_read(
     assert out.take() == []
 
 
-@given(VALUES)
-def test_a_value_by_itself_and_in_a_list_are_the_same(value: Any) -> None:
-    alone, listed = Statements(v.SOURCE_GRAPH), Statements(v.SOURCE_GRAPH)
-    alone.add("urn:x:1", (v.tg("score"), value))
-    listed.add("urn:x:1", (v.tg("score"), [] if value is None else [value]))
-    assert alone.quads == listed.quads
-
-
 def test_the_text_of_no_quads_is_empty() -> None:
     assert trig([]) == nquads([]) == ""

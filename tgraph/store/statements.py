@@ -6,11 +6,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import Any, BinaryIO, Self
+from typing import BinaryIO, Self
 
 from pyoxigraph import DefaultGraph, Literal, NamedNode, Quad, RdfFormat, Triple, parse, serialize
 
@@ -58,16 +58,6 @@ def _terms(value: Statable) -> Iterable[NamedNode | Literal]:
     return [term for item in value or () for term in _terms(item)]
 
 
-_MAKERS: dict[type, Callable[[Any], NamedNode | Literal]] = {
-    NamedNode: lambda node: node,
-    str: literal,
-    int: literal,
-    float: literal,
-    Literal: v.canonical,
-}
-"""How the common types of values become a term, by exact type."""
-
-
 class Statements:
     """Quads about to be written into one graph."""
 
@@ -77,13 +67,12 @@ class Statements:
 
     def add(self, subject: str, *pairs: Pair) -> NamedNode:
         """State each (predicate, value) of the subject; None and empty lists state nothing."""
-        node, graph, append = NamedNode(subject), self.graph, self.quads.append
-        for predicate, value in pairs:
-            make_term = _MAKERS.get(type(value))
-            if make_term is not None:
-                append(Quad(node, predicate, make_term(value), graph))
-            else:
-                self.quads += [Quad(node, predicate, term, graph) for term in _terms(value)]
+        node, graph = NamedNode(subject), self.graph
+        self.quads += [
+            Quad(node, predicate, term, graph)
+            for predicate, value in pairs
+            for term in _terms(value)
+        ]
         return node
 
     def take(self) -> list[Quad]:
