@@ -24,7 +24,13 @@ import tgraph
 from benchmarks.scale import DIMENSIONS, ForgetfulModel, index, opened, question, write_corpus
 from tgraph.engine.components import Components
 from tgraph.engine.open_collection import now
-from tgraph.extensions.operations import follow, replicas, ship
+from tgraph.extensions.operations import (
+    follow,
+    replica_shipping,
+    replica_storage,
+    replicas,
+    ship,
+)
 from tgraph.models.hashing import HashingEmbedder
 from tgraph.settings import load_settings
 
@@ -37,7 +43,7 @@ def timed(work: Callable[[], object]) -> float:
     return time.monotonic() - began
 
 
-class Counting(replicas.Storage):
+class Counting(replica_storage.Storage):
     """Counts what it is asked for."""
 
     requests: ClassVar[Counter[str]] = Counter()
@@ -119,7 +125,8 @@ def main() -> None:
     parser.add_argument("--edges", type=int, default=10_000)
     parser.add_argument("--readers", default="1,2,3")
     options = parser.parse_args()
-    replicas.Storage = Counting  # type: ignore[misc]
+    for module in (replica_shipping, replicas):
+        module.Storage = Counting  # type: ignore[attr-defined]
     counts = [int(each) for each in options.readers.split(",")]
     with tempfile.TemporaryDirectory() as scratch:
         base, url = Path(scratch), f"{scratch}/shipped"

@@ -22,7 +22,7 @@ from tgraph.record.activities import (
 )
 from tgraph.record.recorder import RunRecord
 from tgraph.store.oxigraph import OxigraphStore
-from tgraph.store.statements import Statements, read_nquads
+from tgraph.store.statements import Statements
 
 BEGAN = datetime(2026, 1, 1, tzinfo=UTC)
 ENDED = BEGAN + timedelta(seconds=1)
@@ -90,8 +90,8 @@ class Copy:
     def add(self, quads: Iterator[Quad]) -> None:
         self.quads += quads
 
-    def note(self, lines: list[str]) -> None:
-        self.quads += read_nquads(lines)
+    def note(self, quads: list[Quad]) -> None:
+        self.quads += quads
 
 
 @pytest.fixture

@@ -329,7 +329,7 @@ def test_a_large_change_is_not_loaded_again_unless_the_store_has_changed_meanwhi
         copy = WorkingCopy(folder, "run", store)
     copy.add([new])
     copy.remove([old])
-    copy.note([f"{noted} .\n"])
+    copy.note([noted])
     copy.commit(dict(batch))
     copy.close()
     if meanwhile == "another":

@@ -137,7 +137,7 @@ def test_both_layers_are_one_store_whatever_the_memory_holds(tmp_path, room):
     with_old.extend([OLD])
     both = LayeredStore(with_old, room)
     assert both.add([OLD, NEW, NEW]) == [NEW]
-    both.load(nquads([BOTH]).splitlines(keepends=True))
+    both.add_new([BOTH])
     assert set(both.match()) == {OLD, NEW, BOTH}
     assert [both.has(quad) for quad in (OLD, NEW, BOTH, KEPT)] == [True, True, True, False]
     both.remove([OLD, NEW])

@@ -12,7 +12,7 @@ from pyoxigraph import NamedNode, Quad
 from tgraph import vocabulary as v
 from tgraph.model import Agent, Prompt
 from tgraph.store.base import Store
-from tgraph.store.statements import Pair, Statements, Value, Writer, iri
+from tgraph.store.statements import Pair, Statements, Value, iri
 from tgraph.version import __version__
 
 SOFTWARE = Agent("software", "tgraph", __version__)
@@ -57,7 +57,9 @@ def prompt_quads(prompts: Iterable[Prompt]) -> list[Quad]:
     return out.quads
 
 
-def associations(out: Writer, activity: str, agent: Agent, prompts: Iterable[Prompt] = ()) -> None:
+def associations(
+    out: Statements, activity: str, agent: Agent, prompts: Iterable[Prompt] = ()
+) -> None:
     """The activity was associated with the agent, by plan where there are prompts.
 
     A qualified association has an IRI of its own, hung on the activity's.
@@ -93,7 +95,7 @@ class Activity:
     error: str | None = None
     dropped: Mapping[str, int] = field(default_factory=dict)
 
-    def state(self, out: Writer, *pairs: Pair) -> str:
+    def state(self, out: Statements, *pairs: Pair) -> str:
         """All of it, with what else is said of the activity; its IRI."""
         self.describe(out, *pairs)
         for agent in self.agents:
@@ -101,7 +103,7 @@ class Activity:
         state_dropped(out, self.iri, self.dropped)
         return self.iri
 
-    def describe(self, out: Writer, *pairs: Pair) -> None:
+    def describe(self, out: Statements, *pairs: Pair) -> None:
         """The activity alone, without its agents and what was left out."""
         out.add(
             self.iri,
@@ -165,7 +167,7 @@ def uuid_of(run: str) -> str:
 
 
 def state_entity(
-    out: Writer,
+    out: Statements,
     subject: str,
     kind: str,
     *pairs: Pair,
@@ -187,13 +189,13 @@ def state_entity(
     )
 
 
-def state_invalidation(out: Writer, subject: str, activity: str, when: datetime) -> None:
+def state_invalidation(out: Statements, subject: str, activity: str, when: datetime) -> None:
     """The activity ended the entity."""
     ended_by = (v.prov("wasInvalidatedBy"), iri(activity))
     out.add(subject, (v.prov("invalidatedAtTime"), when), ended_by)
 
 
-def state_dropped(out: Writer, subject: str, counts: Mapping[str, int]) -> None:
+def state_dropped(out: Statements, subject: str, counts: Mapping[str, int]) -> None:
     """What was left out on the way to the subject, by reason."""
     for reason, count in sorted(counts.items()):
         key = f"{v.URN}prov:dropped:{v.digest(subject, reason)}"
@@ -204,7 +206,7 @@ def state_dropped(out: Writer, subject: str, counts: Mapping[str, int]) -> None:
 
 
 def state_parameters(
-    out: Writer, subject: str, parameters: Mapping[str, Value], uuid: str, *parts: str
+    out: Statements, subject: str, parameters: Mapping[str, Value], uuid: str, *parts: str
 ) -> None:
     """By which parameters it was done; their IRIs hang on the UUID and the parts."""
     for name, value in sorted(parameters.items()):

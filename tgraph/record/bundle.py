@@ -29,7 +29,7 @@ from tgraph.record.activities import (
 from tgraph.record.observer import Ending
 from tgraph.record.recorder import Recorder
 from tgraph.store.journal import Journal
-from tgraph.store.statements import Pair, TriG, Value, iri, nquads
+from tgraph.store.statements import Pair, Statements, Value, iri, nquads, trig
 
 Clock = Callable[[], datetime]
 
@@ -93,8 +93,9 @@ class BundleRecord(Recorder):
         self._clock = forward(clock)
         self._journal = Journal(journals / self.kind.journal(uuid))
         self._bundle = NamedNode(v.bundle_iri(uuid))
-        self.out = TriG(self._bundle)
+        self.out = Statements(self._bundle)
         """What is stated beside the patterns below; it is written with the next of them."""
+        self._serialised = ""
         self._shared: list[Quad] = []
         self._texts: dict[str, str] = {}
         self._associated: set[tuple[str, ...]] = set()
@@ -235,6 +236,10 @@ class BundleRecord(Recorder):
             associations(self.out, activity, agent, prompts)
         self._shared += self._new([agent], prompts)
 
+    def _add_trig(self, text: str) -> None:
+        """Put statements about the bundle that are TriG already into the next frame."""
+        self._serialised += text
+
     def keep(self, content: str) -> str:
         """Put the text into the next frame, for the librarian; the hash it is kept under."""
         key = sha256(content.encode("utf-8", "surrogatepass")).hexdigest()
@@ -248,10 +253,10 @@ class BundleRecord(Recorder):
                 "type": "stage",
                 **head,
                 "time": self._clock().isoformat(),
-                "quads": self.out.take(),
+                "quads": trig(self.out.take()) + self._serialised,
                 "shared": nquads(self._shared),
                 "texts": self._texts,
             },
             sync=sync,
         )
-        self._shared, self._texts = [], {}
+        self._serialised, self._shared, self._texts = "", [], {}

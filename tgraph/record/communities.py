@@ -28,7 +28,7 @@ from tgraph.record.activities import (
     state_parameters,
 )
 from tgraph.store.base import Store, text_of
-from tgraph.store.statements import Statements, Value, Writer, iri
+from tgraph.store.statements import Statements, Value, iri
 
 
 def report_quads(report: CommunityReport) -> list[Quad]:
@@ -62,7 +62,7 @@ def report_quads(report: CommunityReport) -> list[Quad]:
 _CITING = {"edge": v.tg("edge"), "entity": v.tg("entity"), "claim": v.tg("claim")}
 
 
-def state_report(out: Writer, made: MadeReport, how: Authorship, content: str) -> None:
+def state_report(out: Statements, made: MadeReport, how: Authorship, content: str) -> None:
     """State how the report came about, and what it and each finding are derived from.
 
     ``content`` is the hash under which the librarian keeps the report and what was shown for it.

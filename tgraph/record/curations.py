@@ -108,13 +108,13 @@ class NoteRecord(ExtractionRecord):
         self._note = note
         self._span = Span(0, len(note.statement), note.statement)
 
-    def state(self) -> tuple[list[Quad], list[str]]:
-        found = super().state()
+    def state(self) -> tuple[list[Quad], list[Quad]]:
+        shared, new = super().state()
         for entity in self._note.entities:
             self._state_entity(entity)
         for fact in self._note.facts:
             self._state_fact(fact)
-        return found[0], [*found[1], *self._new.take()]
+        return shared, [*new, *self._new.take()]
 
     def _state_entity(self, entity: CuratedEntity) -> None:
         self.entities.add(entity.iri)

@@ -18,7 +18,7 @@ from tgraph.model import NO_USAGE, Agent, Prompt, StepUsage, Usage
 from tgraph.models.base import Call, canonical_json
 from tgraph.record.activities import Activity, agent_quads, prompt_quads
 from tgraph.record.observer import Ending, Observer
-from tgraph.store.statements import NQuads, Writer, iri
+from tgraph.store.statements import Statements, iri
 from tgraph.store.writer import WorkingCopy
 
 
@@ -55,7 +55,7 @@ def call_activity(run: str, whole: str, call: Call) -> Activity:
     )
 
 
-def describe_call(out: Writer, activity: Activity, call: Call, content_hash: str) -> str:
+def describe_call(out: Statements, activity: Activity, call: Call, content_hash: str) -> str:
     """State one call as that activity, and of what it is part; returns its IRI."""
     milliseconds = max(0, round((call.ended - call.started).total_seconds() * 1000))
     activity.state(
@@ -101,7 +101,7 @@ class Recorder(ABC):
         self._occurrences[call.request_hash] += 1
         return replace(call, occurrence=self._occurrences[call.request_hash] - 1)
 
-    def _state_call(self, out: Writer, activity: Activity, call: Call) -> str:
+    def _state_call(self, out: Statements, activity: Activity, call: Call) -> str:
         """State a call that has its number, and keep it; its IRI."""
         self.usage += call.usage
         return describe_call(out, activity, call, self.keep(call_content(call)))
@@ -198,7 +198,7 @@ class RunRecord(Recorder):
         """What models were asked since the last time and what they said, by content."""
         with self._lock:
             calls, self._calls = self._calls, []
-        out = NQuads(v.SOURCE_GRAPH)
+        out = Statements(v.SOURCE_GRAPH)
         people: list[Quad] = []
         for call in calls:
             self._state_call(out, self._call_activity(call), call)

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from uuid import uuid4
 
 from pyoxigraph import NamedNode
 
@@ -33,7 +34,7 @@ from tgraph.record.activities import SOFTWARE, Activity, responsible
 from tgraph.record.bundle import SESSION, BundleRecord, Clock
 from tgraph.record.observer import Ending
 from tgraph.retrieve.orders import orders_to_json
-from tgraph.store.statements import Pair, Value, iri, trig_row
+from tgraph.store.statements import Pair, Statements, Value, iri, trig
 
 _KEPT = 8
 _CLASSES = (v.prov("Entity"), v.tg("Candidate"))
@@ -52,44 +53,38 @@ class _Same:
         return id(self.candidates)
 
 
-@dataclass(frozen=True, slots=True)
-class CandidateRows:
-    """By what the IRIs of the candidates end, in their order, and what is said of them, as
-    ``trig_row`` has it; edges first."""
-
-    ends: tuple[str, ...]
-    said: tuple[str, ...]
+_SESSION = str(uuid4())
+"""The identifier that stands for the identifier of any session in the cached statements."""
 
 
-def candidate_rows(candidates: Sequence[Candidate]) -> CandidateRows:
-    """What is said of the candidates in any session. It is kept for the next questions, since those
-    of a kind often have the same candidates, such as all reports of a level."""
-    return _rows(_Same(candidates))
+def candidate_statements(candidates: Sequence[Candidate], uuid: str) -> str:
+    """Return as TriG what the session with the identifier states of its candidates.
+
+    The statements about the last candidate lists are cached, since questions of a kind often have
+    the same candidates, such as all reports of a level.
+    """
+    return _candidate_statements(_Same(candidates)).replace(_SESSION, uuid)
 
 
 @lru_cache(maxsize=_KEPT)
-def _rows(same: _Same) -> CandidateRows:
-    edges = [c for c in same.candidates if isinstance(c.item, Edge)]
-    items = [c for c in same.candidates if not isinstance(c.item, Edge)]
-    said = [
-        *(_row(c, v.tg("edge"), (v.tg("hop"), c.hop)) for c in edges),
-        *(_row(c, v.tg("item")) for c in items),
-    ]
-    return CandidateRows(tuple(str(c.rank) for c in same.candidates), tuple(said))
-
-
-def _row(candidate: Candidate, kind: NamedNode, *pairs: Pair) -> str:
-    return trig_row(
-        str(candidate.rank),
-        (v.RDF_TYPE, _CLASSES),
-        (kind, iri(candidate.item.iri)),
-        *pairs,
-        (v.tg("rank"), candidate.rank),
-        (v.tg("score"), candidate.score),
-        (v.tg("tokenCount"), candidate.tokens),
-        (v.tg("bridge"), iri(candidate.bridge) if candidate.bridge else None),
-        (v.tg("authority"), candidate.authority if candidate.authority != 1 else None),
-    )
+def _candidate_statements(same: _Same) -> str:
+    out, candidates = Statements(NamedNode(v.bundle_iri(_SESSION))), same.candidates
+    iris = [v.session_part_iri("candidate", _SESSION, each.rank) for each in candidates]
+    out.add(v.retrieval_iri(_SESSION), (v.tg("candidate"), map(iri, iris)))
+    for subject, candidate in zip(iris, candidates, strict=True):
+        is_edge = isinstance(candidate.item, Edge)
+        out.add(
+            subject,
+            (v.RDF_TYPE, _CLASSES),
+            (v.tg("edge") if is_edge else v.tg("item"), iri(candidate.item.iri)),
+            (v.tg("hop"), candidate.hop if is_edge else None),
+            (v.tg("rank"), candidate.rank),
+            (v.tg("score"), candidate.score),
+            (v.tg("tokenCount"), candidate.tokens),
+            (v.tg("bridge"), iri(candidate.bridge) if candidate.bridge else None),
+            (v.tg("authority"), candidate.authority if candidate.authority != 1 else None),
+        )
+    return trig(out.quads)
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +115,6 @@ class SessionRecord(BundleRecord):
         self.session = self.subject
         self.retrieval_iri = v.retrieval_iri(uuid)
         self.selection_iri = v.selection_iri(uuid)
-        self._prefix = v.session_part_iri("candidate", uuid, "")
         self._steps = 0
 
     # --- the session ---
@@ -301,9 +295,7 @@ class SessionRecord(BundleRecord):
             label="What limits cut off",
             by=self.session,
         )
-        rows = candidate_rows(retrieval.candidates)
-        self.out.add_numbered(subject, v.tg("candidate"), self._prefix, rows.ends)
-        self.out.add_rows(self._prefix, rows.said)
+        self._add_trig(candidate_statements(retrieval.candidates, self.uuid))
         self._write()
         self.observer.retrieved(self._last_step or "", retrieval)
         return subject
@@ -369,13 +361,10 @@ class SessionRecord(BundleRecord):
     def _rejections(self, rejected: Sequence[Rejected]) -> None:
         """A point that was drawn from what was retrieved is a resource of its own."""
         reason = v.tg("rejectionReason")
-        rows = []
         for each in rejected:
-            if each.candidate.item.kind == "point":
-                self.out.add(each.candidate.item.iri, (reason, each.reason))
-            else:
-                rows.append(trig_row(str(each.candidate.rank), (reason, each.reason)))
-        self.out.add_rows(self._prefix, rows)
+            is_point = each.candidate.item.kind == "point"
+            rank = self.part("candidate", each.candidate.rank)
+            self.out.add(each.candidate.item.iri if is_point else rank, (reason, each.reason))
 
     def answer_begun(self, step: str) -> str:
         """The answer is being written: what it derives from, and where its text will be kept. It is

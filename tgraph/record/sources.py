@@ -25,7 +25,7 @@ from tgraph.record.activities import (
     state_entity,
     state_invalidation,
 )
-from tgraph.store.statements import NQuads, Pair, Statements, iri, read_nquads, reifier, stated
+from tgraph.store.statements import Pair, Statements, iri, reifier, stated
 
 
 def document_quads(document: Document, bytes_hash: str, text_hashes: Sequence[str]) -> list[Quad]:
@@ -149,17 +149,17 @@ class EvidenceRecord:
         self._stated: set[tuple[str, Span | None]] = set()
         self._chunk = chunk
         self._key = subgraph
-        self._new = NQuads(v.SOURCE_GRAPH)
+        self._new = Statements(v.SOURCE_GRAPH)
         self._out = Statements(v.SOURCE_GRAPH)
 
     def quads(self) -> list[Quad]:
         """All of it."""
-        shared, lines = self.state()
-        return shared + read_nquads(lines)
+        shared, new = self.state()
+        return shared + new
 
-    def state(self) -> tuple[list[Quad], list[str]]:
-        """All of it, apart: what other extractions may state too, and as N-Quads the rest, which
-        nobody has stated unless the subgraph is on record already."""
+    def state(self) -> tuple[list[Quad], list[Quad]]:
+        """Return the quads that other extractions may state too, and the remaining quads, which no
+        store has unless the subgraph is on record already."""
         for entity in self.extraction.entities:
             self._entity(entity)
         for relationship in self.extraction.relationships:
@@ -289,7 +289,7 @@ class ExtractionRecord(EvidenceRecord):
         self._ontologies = tuple(ontologies)
         self._key = v.digest(key, extraction.reply_hash)
 
-    def state(self) -> tuple[list[Quad], list[str]]:
+    def state(self) -> tuple[list[Quad], list[Quad]]:
         """As ``EvidenceRecord.state``, with the activity and the subgraph."""
         self._activity.state(self._new, (v.tg("ontology"), map(iri, self._ontologies)))
         origins = (self._chunk.iri,)

@@ -12,11 +12,11 @@ from tgraph.index.cluster_summaries import ClusterSummary
 from tgraph.index.knowledge import Described
 from tgraph.index.summary_tree import TreeNode
 from tgraph.record.activities import Authorship, state_entity
-from tgraph.store.statements import Statements, Writer, iri, stated
+from tgraph.store.statements import Statements, iri, stated
 
 
 def state_summary(
-    out: Writer, described: Described, summary: str, text: Summary, how: Authorship
+    out: Statements, described: Described, summary: str, text: Summary, how: Authorship
 ) -> None:
     """State the making of the summary with that IRI, the summary, and its sentences in order."""
     by = how.activity(

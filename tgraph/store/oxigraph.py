@@ -118,14 +118,6 @@ class OxigraphStore:
         with disk_errors():
             self._store.extend(quads)
 
-    def read(self, lines: Iterable[str], *, bulk: bool = False) -> None:
-        """Add N-Quads that a store or tgraph wrote; all or none unless in ``bulk``, which many are
-        added by at a third of the cost."""
-        with disk_errors():
-            data = "".join(lines).encode()
-            load = self._store.bulk_load if bulk else self._store.load
-            load(input=data, format=RdfFormat.N_QUADS, lenient=True)
-
     def fill(self, quads: Iterable[Quad]) -> None:
         """Add many quads at a third of the cost; a crash may leave a part of them."""
         with disk_errors():

@@ -34,6 +34,7 @@ from tgraph import vocabulary as v
 from tgraph.errors import EndpointError, QueryError, UsageError
 from tgraph.settings import PublishSettings
 from tgraph.store.base import Graph, Results, Subject, Term
+from tgraph.store.statements import to_bytes
 from tgraph.vocabulary import PREFIXES
 
 KNOWLEDGE = NamedNode("urn:graph:knowledge")
@@ -255,7 +256,7 @@ class SparqlStore:
         return (_quad({**where, **{name: row[name] for name in free}}) for row in found)
 
     def lines(self, graph: NamedNode) -> list[bytes]:
-        return [f"{quad} .\n".encode() for quad in self.match(None, None, None, graph)]
+        return to_bytes(self.match(None, None, None, graph)).splitlines(keepends=True)
 
     def query(self, text: str, *, union: bool = True) -> Results:
         """As of ``Store``; without ``union`` the default graph is what was published as such."""

@@ -1,20 +1,16 @@
 """The small language in which everything is stated: of a subject, predicates with their values.
 
-``Statements`` makes quads. ``NQuads`` and ``TriG`` write the same statements down at once, since
-an index run lists hundreds of thousands and the record of a question is long: N-Quads take a
-quarter of the time of making quads first and serialising them then, TriG a third.
+``Statements`` makes quads; pyoxigraph writes and reads the quads (``to_bytes``, ``trig``,
+``nquads``, ``read_trig``, ``read_nquads``).
 """
 
 from __future__ import annotations
 
-import re
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
-from functools import lru_cache
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import Any, BinaryIO, Self
+from typing import BinaryIO, Self
 
 from pyoxigraph import DefaultGraph, Literal, NamedNode, Quad, RdfFormat, Triple, parse, serialize
 
@@ -62,160 +58,36 @@ def _terms(value: Statable) -> Iterable[NamedNode | Literal]:
     return [term for item in value or () for term in _terms(item)]
 
 
-_TYPED_INTEGER = f'"^^{_INTEGER}'
-_ESCAPED = re.compile(r'["\\\x00-\x1f\x7f\ud800-\udfff\ufffe\uffff]')
-
-
-def _written(value: Statable) -> Sequence[str]:
-    """Each of the ``_terms`` of the value, in their order."""
-    write = _WRITERS.get(type(value))
-    if write is not None:
-        return (write(value),)
-    if isinstance(value, str | int | float | datetime):
-        return (str(literal(value)),)
-    assert not isinstance(value, NamedNode | Literal)  # which have no subclasses
-    return [term for item in value or () for term in _written(item)]
-
-
-@lru_cache(maxsize=4096)
-def _written_number(value: float) -> str:
-    """Not of 0.0 and -0.0, which are one key and two literals."""
-    return str(literal(value))
-
-
-_WRITERS: dict[type, Callable[[Any], str]] = {
-    NamedNode: str,
-    str: lambda text: str(literal(text)) if _ESCAPED.search(text) else f'"{text}"',
-    int: lambda value: f'"{value}{_TYPED_INTEGER}',
-    float: lambda value: _written_number(value) if value else str(literal(value)),
-    Literal: lambda value: str(v.canonical(value)),
-}
-
-
-class Writer(ABC):
-    """Takes statements about one graph."""
-
-    def __init__(self, graph: NamedNode | DefaultGraph) -> None:
-        self.graph = graph
-
-    def add(self, subject: str, *pairs: Pair) -> NamedNode:
-        """State each (predicate, value) of the subject; None and empty lists state nothing."""
-        node = NamedNode(subject)
-        self._state(node, pairs)
-        return node
-
-    @abstractmethod
-    def _state(self, subject: NamedNode, pairs: Iterable[Pair]) -> None: ...
-
-
-class Statements(Writer):
+class Statements:
     """Quads about to be written into one graph."""
 
     def __init__(self, graph: NamedNode | DefaultGraph) -> None:
-        super().__init__(graph)
+        self.graph = graph
         self.quads: list[Quad] = []
 
-    def _state(self, subject: NamedNode, pairs: Iterable[Pair]) -> None:
-        graph = self.graph
+    def add(self, subject: str, *pairs: Pair) -> NamedNode:
+        """State each (predicate, value) of the subject; None and empty lists state nothing."""
+        node, graph = NamedNode(subject), self.graph
         self.quads += [
-            Quad(subject, p, term, graph) for p, value in pairs for term in _terms(value)
+            Quad(node, predicate, term, graph)
+            for predicate, value in pairs
+            for term in _terms(value)
         ]
+        return node
+
+    def take(self) -> list[Quad]:
+        """Return the quads that were stated since the last call."""
+        quads, self.quads = self.quads, []
+        return quads
 
 
-class NQuads(Writer):
-    """The statements as N-Quads, in their order, each a line."""
-
-    def __init__(self, graph: NamedNode | DefaultGraph) -> None:
-        super().__init__(graph)
-        self._end = f" {graph} .\n" if isinstance(graph, NamedNode) else " .\n"
-        self._lines: list[str] = []
-
-    def _state(self, subject: NamedNode, pairs: Iterable[Pair]) -> None:
-        start, end = str(subject), self._end
-        self._lines += [
-            f"{start}{_spaced(p)}{term}{end}" for p, value in pairs for term in _written(value)
-        ]
-
-    def take(self) -> list[str]:
-        """What was stated since the last time, each statement by itself."""
-        lines, self._lines = self._lines, []
-        return lines
-
-
-class TriG(Writer):
-    """The statements as TriG, a subject to a line."""
-
-    def __init__(self, graph: NamedNode) -> None:
-        super().__init__(graph)
-        self._lines: list[str] = []
-
-    def _state(self, subject: NamedNode, pairs: Iterable[Pair]) -> None:
-        if said := _row(pairs):
-            self._lines.append(f"{subject} {said}.\n")
-
-    def add_numbered(
-        self, subject: str, predicate: NamedNode, prefix: str, ends: Sequence[str]
-    ) -> None:
-        """State of the subject that it has the IRIs which begin so, with each of the ends."""
-        if ends:
-            start = _open(prefix)
-            objects = f">,{start}".join(ends)
-            self._lines.append(f"{NamedNode(subject)} {_named(predicate)} {start}{objects}>.\n")
-
-    def add_rows(self, prefix: str, rows: Sequence[str]) -> None:
-        """State rows (``trig_row``) whose subjects all begin with the prefix."""
-        if rows:
-            start = _open(prefix)
-            self._lines.append(start + start.join(rows))
-
-    def take(self) -> str:
-        """What was stated since the last time."""
-        lines, self._lines = self._lines, []
-        return "".join([_HEAD, f"{self.graph} {{\n", *lines, "}\n"]) if lines else ""
-
-
-_HEAD = "".join(f"@prefix {name}: <{namespace}> .\n" for name, namespace in v.PREFIXES.items())
-_PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
-
-
-def trig_row(end: str, *pairs: Pair) -> str:
-    """What is said of a subject whose IRI ends so, for ``TriG.add_rows``; "" if that is nothing."""
-    said = _row(pairs)
-    return f"{end}> {said}.\n" if said else ""
-
-
-def _row(pairs: Iterable[Pair]) -> str:
-    said = ((p, ",".join(_written(value))) for p, value in pairs)
-    return ";".join([f"{_named(p)} {objects}" for p, objects in said if objects])
-
-
-def _open(prefix: str) -> str:
-    """The IRI that begins so, without its end. ``ValueError`` where it is none."""
-    return str(NamedNode(prefix)).removesuffix(">")
-
-
-@lru_cache(maxsize=4096)
-def _named(predicate: NamedNode) -> str:
-    """The IRI by one of tgraph's prefixes where it has one."""
-    for name, namespace in v.PREFIXES.items():
-        local = predicate.value.removeprefix(namespace)
-        if local != predicate.value and _PLAIN.fullmatch(local):
-            return f"{name}:{local}"
-    return str(predicate)
-
-
-@lru_cache(maxsize=4096)
-def _spaced(predicate: NamedNode) -> str:
-    return f" {predicate} "
-
-
-def read_nquads(lines: Iterable[str]) -> list[Quad]:
-    """What ``NQuads.take`` gave, as quads, in their order."""
-    return list(parse("".join(lines), RdfFormat.N_QUADS, lenient=True))
+def read_nquads(text: str | bytes) -> list[Quad]:
+    """Return the quads of N-Quads that tgraph or a store wrote, in their order."""
+    return list(parse(text, RdfFormat.N_QUADS, lenient=True))
 
 
 def read_trig(text: str) -> list[Quad]:
-    """What ``TriG.take`` gave, as quads, in their order. ``SyntaxError`` where it is damaged."""
+    """Return the quads of TriG in their order. ``SyntaxError`` where the text is damaged."""
     return list(parse(text, RdfFormat.TRIG))
 
 
@@ -232,6 +104,13 @@ def to_bytes(
 def nquads(quads: Iterable[Quad]) -> str:
     """The quads as N-Quads text, in their order."""
     return to_bytes(quads).decode("utf-8")
+
+
+def trig(quads: Iterable[Quad]) -> str:
+    """The quads as TriG text with tgraph's prefixes, in their order; no quads give an
+    empty text."""
+    rows = list(quads)
+    return to_bytes(rows, RdfFormat.TRIG).decode("utf-8") if rows else ""
 
 
 SPOOLED = 50_000

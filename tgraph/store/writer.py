@@ -35,7 +35,7 @@ from tgraph.store.files import (
 from tgraph.store.folder import CollectionFolder
 from tgraph.store.oxigraph import BULK, OxigraphStore
 from tgraph.store.snapshot import check_store, read_pointer
-from tgraph.store.statements import to_bytes
+from tgraph.store.statements import read_nquads, to_bytes
 
 AT_ONCE = 100_000
 """Lines sorted in memory; more are sorted in runs, beside the file, and merged."""
@@ -118,14 +118,14 @@ class LayeredStore:
         self._hold(len(new))
         return new
 
-    def load(self, lines: Sequence[str]) -> None:
-        """Add N-Quads, a statement to a line, of which none is there already."""
-        if self._on_disk and len(lines) >= BULK:
-            self._disk.read(lines, bulk=True)
-            self._came += len(lines)
+    def add_new(self, quads: Sequence[Quad]) -> None:
+        """Add quads of which none is there already."""
+        if self._on_disk and len(quads) >= BULK:
+            self._disk.fill(quads)
+            self._came += len(quads)
             return
-        self._memory.read(lines)
-        self._hold(len(lines))
+        self._memory.extend(quads)
+        self._hold(len(quads))
 
     def fill(self, path: Path) -> None:
         """Add a file of N-Quads, some of which may be there already, to the disk."""
@@ -269,21 +269,20 @@ class WorkingCopy:
                 self._added.write(to_bytes(new))
             self._know(new)
 
-    def add_new(self, lines: Iterable[str]) -> None:
-        """As ``add``, of N-Quads of which none is there already, and that are not among the
-        ``changed_quads``: a third of the time."""
-        self.store.load(self._write(lines))
+    def add_new(self, quads: Iterable[Quad]) -> None:
+        """Add quads of which none is there already. ``changed_quads`` does not list these quads."""
+        self.store.add_new(self._write(quads))
 
-    def note(self, lines: Iterable[str]) -> None:
-        """As ``add_new``, of what this run does not read again: it is kept out of memory."""
+    def note(self, quads: Iterable[Quad]) -> None:
+        """Add new quads that this run does not read again. The quads stay out of memory."""
         start = self._added.tell()
-        self._write(lines)
+        self._write(quads)
         self._noted.append((start, self._added.tell()))
 
-    def _write(self, lines: Iterable[str]) -> list[str]:
-        new = list(dict.fromkeys(lines))
+    def _write(self, quads: Iterable[Quad]) -> list[Quad]:
+        new = list(dict.fromkeys(quads))
         with disk_errors():
-            self._added.write("".join(new).encode())
+            self._added.write(to_bytes(new))
         self.changed += len(new)
         return new
 
@@ -327,7 +326,7 @@ class WorkingCopy:
         with (self.path / ADDED).open("rb") as file:
             for start, end in self._noted:
                 file.seek(start)
-                self.store.load(file.read(end - start).decode().splitlines(keepends=True))
+                self.store.add_new(read_nquads(file.read(end - start)))
         self.store.flush()
         files = [path for path in (self.path / _COPY).iterdir() if path.suffix != ".sst"]
         sync_files([path for path in files if path.is_file()])  # RocksDB syncs its tables itself

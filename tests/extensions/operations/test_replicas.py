@@ -28,7 +28,8 @@ from tgraph.errors import (
     UsageError,
     VerificationError,
 )
-from tgraph.extensions.operations import follow, replicas, ship
+from tgraph.extensions.operations import follow, replica_shipping, replicas, ship
+from tgraph.extensions.operations.replica_storage import Storage
 from tgraph.store.base import Store
 from tgraph.store.journal import Journal, read_journal
 
@@ -338,9 +339,7 @@ def everything(url: str) -> dict[Path, bytes]:
 def test_wherever_it_is_cut_off_it_goes_on(
     graph: KnowledgeGraph, url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    whole = replicas.Storage
-
-    class Breaking(whole):  # type: ignore[misc,valid-type]
+    class Breaking(Storage):
         left = 0
 
         def _count(self) -> None:
@@ -350,12 +349,11 @@ def test_wherever_it_is_cut_off_it_goes_on(
 
         def find(self, folder: str, name: str) -> bytes | None:
             self._count()
-            found: bytes | None = super().find(folder, name)
-            return found
+            return super().find(folder, name)
 
         def create(self, folder: str, name: str, data: bytes) -> bool:
             self._count()
-            return bool(super().create(folder, name, data))
+            return super().create(folder, name, data)
 
         def write(self, folder: str, name: str, data: bytes) -> None:
             self._count()
@@ -366,7 +364,8 @@ def test_wherever_it_is_cut_off_it_goes_on(
                 self._count()
                 super().delete(folder, [name])
 
-    monkeypatch.setattr(replicas, "Storage", Breaking)
+    for module in (replicas, replica_shipping):
+        monkeypatch.setattr(module, "Storage", Breaking)
 
     def until_done(work: Any) -> int:
         for left in range(1, 200):
@@ -391,7 +390,7 @@ def test_a_round_asks_for_what_changed_and_lists_nothing_else(
 ) -> None:
     requests: list[tuple[str, ...]] = []
 
-    class Counted(replicas.Storage):
+    class Counted(Storage):
         def __getattribute__(self, name: str) -> Any:
             found = super().__getattribute__(name)
             if name not in ("names", "has", "find", "create", "write", "delete"):
@@ -408,7 +407,8 @@ def test_a_round_asks_for_what_changed_and_lists_nothing_else(
         work()
         return Counter(requests)
 
-    monkeypatch.setattr(replicas, "Storage", Counted)
+    for module in (replicas, replica_shipping):
+        monkeypatch.setattr(module, "Storage", Counted)
     head = {("find", "log"): 1, ("has", "log"): 1}
     with open_graph(tmp_path / "r") as kg:
         for name in "cd":

@@ -26,7 +26,6 @@ from tgraph.index.communities.communities import (
     isolated_entities,
     read_communities,
     read_community,
-    state_communities,
     stated_quads,
 )
 from tgraph.index.communities.given import given_hierarchies, named, standing_given, were_given
@@ -73,7 +72,7 @@ from tgraph.record.communities import (
 from tgraph.record.merges import standing_merges
 from tgraph.store.base import Store
 from tgraph.store.snapshot import read_pointer
-from tgraph.store.statements import NQuads, literal
+from tgraph.store.statements import Statements, literal
 
 STAGE = "Clustering"
 ADDED_AT_ONCE = 2_000
@@ -142,9 +141,7 @@ def _recluster(context: IndexContext, how: Clustering, same: bool) -> int:
     found = iter(change.found)
     while batch := list(islice(found, ADDED_AT_ONCE)):  # the quads of all take a lot of memory
         if change.first:
-            out = NQuads(v.KNOWLEDGE_GRAPH)
-            state_communities(out, batch)
-            copy.add_new(out.take())
+            copy.add_new(community_quads(batch))
         else:
             copy.add(community_quads(batch))
     isolated = change.network.isolated if local else len(isolated_entities(copy.store))
@@ -421,7 +418,7 @@ class _ReportPhase(Phase[ReportContext, ReportDraft, ReportWriter]):
         if not is_recorded(context.copy.store, report.iri):
             content = context.record.keep(report_content(done, item))
             self.credit(by)
-            out = NQuads(v.SOURCE_GRAPH)
+            out = Statements(v.SOURCE_GRAPH)
             state_report(out, done, how, content)
             context.copy.note(out.take())
         before = self._standing.get(report.community)

@@ -49,7 +49,7 @@ from tgraph.record.merges import merge_quads, standing_merges
 from tgraph.record.summaries import state_summary
 from tgraph.retrieve.labels import labels_of, reified
 from tgraph.store.base import Store
-from tgraph.store.statements import NQuads, Statements
+from tgraph.store.statements import Statements
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,7 +204,7 @@ class _Summaries(Phase[Described, Summary, Summariser]):
         context, by = self.context, made.by
         summary = item.summary(by.key)
         if not text_value(context.copy.store, summary, v.tg("text")):  # a stand-in may be there
-            stated = NQuads(v.SOURCE_GRAPH)
+            stated = Statements(v.SOURCE_GRAPH)
             state_summary(stated, item, summary, made.result, self.authorship(made, began))
             context.copy.note(stated.take())
             self.credit(by)

@@ -37,7 +37,6 @@ from tgraph.models.tokens import count_tokens
 from tgraph.record.sources import ExtractionRecord, chunk_quads, occurrence_quads
 from tgraph.settings import ChunkSettings
 from tgraph.store.base import Store
-from tgraph.store.statements import read_nquads
 
 UNUSABLE = "chunk whose reply can't be used"
 CLAIMS = "ClaimExtraction"
@@ -120,12 +119,12 @@ def record_reading(
 ) -> None:
     """Put what was found in a chunk on record; it is touched, and counted."""
     known = text_value(context.copy.store, record.subgraph, v.RDF_TYPE)
-    quads, lines = record.state()
-    context.copy.add([*chunk_quads(chunk), *quads])
+    shared, new = record.state()
+    context.copy.add([*chunk_quads(chunk), *shared])
     if known:  # the same was found in this chunk before
-        context.copy.add(read_nquads(lines))
+        context.copy.add(new)
     else:
-        context.copy.add_new(lines)
+        context.copy.add_new(new)
     touched.entities |= record.entities
     touched.edges |= record.edges
     touched.claims |= record.claims

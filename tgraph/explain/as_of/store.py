@@ -13,11 +13,18 @@ from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from pyoxigraph import NamedNode, Quad, RdfFormat, parse
+from pyoxigraph import NamedNode
 
 from tgraph import vocabulary as v
 from tgraph.errors import StoreError
-from tgraph.explain.integrity.erasures import erasures_since, read_erasure
+from tgraph.explain.integrity.erasures import erasures_since
+from tgraph.explain.integrity.sealed_entries import (
+    ADDED,
+    REMOVED,
+    SealedEntries,
+    batch_lines,
+    quads_of_lines,
+)
 from tgraph.librarian import Librarian
 from tgraph.retrieve.filters import NO_FILTERS, admitted_documents
 from tgraph.retrieve.subset import Admitted
@@ -59,13 +66,13 @@ def as_of(store: OxigraphStore, librarian: Librarian, generation: int) -> Iterat
     It costs what has changed since. ``StoreError`` where the text of a change can't be read.
     """
     changes = [each for each in reversed(knowledge_batches(store)) if each.number > generation]
-    rewritten = _rewritten(store)
+    sealed = SealedEntries(store, librarian)
     with TemporaryDirectory(prefix="tgraph-past-") as folder:
         store.backup(Path(folder) / "store")
         past = OxigraphStore.open(Path(folder) / "store")
         try:
             for change in changes:
-                _undo(past, librarian, _followed(rewritten, change))
+                _undo(past, librarian, sealed.content_hash(change.iri, change.key))
             yield past
         finally:
             past.close()
@@ -100,54 +107,23 @@ def changed_lines(
 ) -> Iterator[tuple[KnowledgeBatch, set[bytes], set[bytes]]]:
     """The changes after the generation ``first`` up to ``last``, in their order: each with the
     N-Quads lines that it added and removed. ``StoreError`` where one can't be read."""
-    rewritten = _rewritten(store)
+    sealed = SealedEntries(store, librarian)
     for batch in knowledge_batches(store):
         if first < batch.number <= last:
-            key = _followed(rewritten, batch)
-            removed = set(_lines(librarian, key, b"-"))
-            added = set(_lines(librarian, key, b"+"))
+            key = sealed.content_hash(batch.iri, batch.key)
+            removed = set(batch_lines(librarian, key, REMOVED))
+            added = set(batch_lines(librarian, key, ADDED))
             yield batch, added - removed, removed - added
-
-
-def _rewritten(store: Store) -> list[dict[str, tuple[str, str]]]:
-    """The hashes before and after of what each erasure rewrote, in the order of the erasures."""
-    graphs = {quad.graph_name for quad in store.match(None, v.RDF_TYPE, v.tg("Erasure"), None)}
-    done = [read_erasure(store, graph.value) for graph in graphs if isinstance(graph, NamedNode)]
-    return [dict(each.hashes) for each in sorted(done, key=lambda each: v.in_time(each.what.time))]
-
-
-def _followed(rewritten: list[dict[str, tuple[str, str]]], batch: KnowledgeBatch) -> str:
-    """The hash under which the text of the batch is kept now."""
-    key = batch.key
-    for hashes in rewritten:
-        old, new = hashes.get(batch.iri, ("", ""))
-        key = new if old == key else key
-    return key
 
 
 def _undo(store: OxigraphStore, librarian: Librarian, key: str) -> None:
     """Take back a batch. What it removed and added again was there before it."""
-    removed = set(_lines(librarian, key, b"-"))
-    added = (line for line in _lines(librarian, key, b"+") if line not in removed)
-    store.remove(_quads(added))
-    quads = _quads(iter(sorted(removed)))
+    removed = set(batch_lines(librarian, key, REMOVED))
+    added = (line for line in batch_lines(librarian, key, ADDED) if line not in removed)
+    store.remove(quads_of_lines(added))
+    quads = quads_of_lines(sorted(removed))
     while some := list(islice(quads, BULK)):
         store.fill(some)
-
-
-def _lines(librarian: Librarian, key: str, sign: bytes) -> Iterator[bytes]:
-    return (line[1:] for line in librarian.lines(key) if line.startswith(sign))
-
-
-def _quads(lines: Iterator[bytes]) -> Iterator[Quad]:
-    while some := list(islice(lines, BULK)):
-        try:
-            yield from parse(b"".join(some), RdfFormat.N_QUADS)
-        except SyntaxError as error:
-            raise StoreError(
-                f"What a change of knowledge added can't be read: {error}.",
-                "Run `tgraph audit integrity`.",
-            ) from error
 
 
 @dataclass(frozen=True, slots=True)

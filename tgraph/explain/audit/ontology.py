@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from io import BytesIO
 from itertools import islice
 
-from pyoxigraph import Literal, NamedNode, Quad, RdfFormat, Triple, parse, serialize
+from pyoxigraph import Literal, NamedNode, Quad, RdfFormat, Triple, parse
 
 from tgraph import vocabulary as v
 from tgraph.errors import UsageError
@@ -34,6 +34,7 @@ from tgraph.record.merges import standing_merges
 from tgraph.record.ontologies import standing_fit, standing_ontologies
 from tgraph.settings import Settings
 from tgraph.store.base import Store
+from tgraph.store.statements import to_bytes
 
 ALL = "all"
 DISJOINT, FUNCTIONAL, INVERSE, SHAPE = "disjoint", "functional", "inverse functional", "shape"
@@ -207,8 +208,7 @@ class _OntologyAudit:
         quads = list(islice(self._data("".join(shapes)), MOST_QUADS + 1))
         if len(quads) > MOST_QUADS:
             message(f"Only {MOST_QUADS:,} statements were validated against the shapes.")
-        data = serialize((q.triple for q in quads[:MOST_QUADS]), format=RdfFormat.N_TRIPLES)
-        assert data is not None
+        data = to_bytes((quad.triple for quad in quads[:MOST_QUADS]), RdfFormat.N_TRIPLES)
         return [self._of_shape(result) for result in validate(shapes, data.decode())]
 
     def _data(self, shapes: str) -> Iterator[Quad]:
@@ -295,12 +295,9 @@ class _OntologyAudit:
 
 def _triples(content: bytes, name: str) -> str:
     """The file's triples as N-Triples; triple terms, which SHACL has not, are left out."""
-    lines = (
-        f"{quad.subject} {quad.predicate} {quad.object} .\n"
-        for quad in triples_of(content, name)
-        if not isinstance(quad.object, Triple)
-    )
-    return "".join(lines)
+    quads = triples_of(content, name)
+    triples = (quad.triple for quad in quads if not isinstance(quad.object, Triple))
+    return to_bytes(triples, RdfFormat.N_TRIPLES).decode()
 
 
 def _hierarchy(ontology: Ontology) -> Iterator[Quad]:

@@ -49,7 +49,7 @@ def read_entries(store: Store, catalogue: str) -> list[ChainEntry]:
     quads: defaultdict[str, list[Quad]] = defaultdict(list)
     for quad in store.match(None, None, None, NamedNode(catalogue)):
         quads[term_text(quad.subject)].append(quad)
-    entries = [_entry(subject, stated) for subject, stated in quads.items()]
+    entries = [entry_from_quads(subject, stated) for subject, stated in quads.items()]
     return sorted(entries, key=lambda entry: (entry.sequence, entry.subject))
 
 
@@ -63,10 +63,13 @@ def entries_after(store: Store, catalogue: str, sequence: int) -> list[ChainEntr
 
 def entry_of(store: Store, subject: NamedNode, catalogue: str) -> ChainEntry:
     """The entry of the catalogue for the subject."""
-    return _entry(subject.value, list(store.match(subject, None, None, NamedNode(catalogue))))
+    return entry_from_quads(
+        subject.value, list(store.match(subject, None, None, NamedNode(catalogue)))
+    )
 
 
-def _entry(subject: str, quads: Sequence[Quad]) -> ChainEntry:
+def entry_from_quads(subject: str, quads: Sequence[Quad]) -> ChainEntry:
+    """Return the entry that the quads of a catalogue state of the subject."""
     said = stated(quads)
     number = said.get(v.tg("sequence"), "")
     return ChainEntry(

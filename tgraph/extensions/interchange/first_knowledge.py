@@ -20,7 +20,8 @@ from tgraph.index.evidence import DEFAULT_STRENGTH
 from tgraph.index.knowledge import KnownTerms, Touched, entity_quads
 from tgraph.index.standing_knowledge import Properties
 from tgraph.model import ExtractedEntity, Extraction
-from tgraph.store.statements import NQuads
+from tgraph.store.base import text_of
+from tgraph.store.statements import Statements, reifier, to_bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +73,7 @@ class FirstKnowledge:
         self._entities: dict[str, _PlainEntity | None] = {}
         self._same: set[str] = set()
         self._relations: dict[str, str] = {}
-        self._edges = TemporaryFile("w+", encoding="utf-8", newline="")  # noqa: SIM115
+        self._edges = TemporaryFile()  # noqa: SIM115
 
     def __enter__(self) -> Self:
         return self
@@ -93,28 +94,29 @@ class FirstKnowledge:
         for told in extraction.relationships:
             assert isinstance(told.predicate, NamedNode)
             self._relations[told.predicate.value] = told.label
-        new = (f"{edge} {triple}\n" for edge, triple in edges.items() if self.is_new(edge))
-        self._edges.writelines(new)
+        new = (reifier(edge, triple) for edge, triple in edges.items() if self.is_new(edge))
+        self._edges.write(to_bytes(new))
         for edge in filter(None, stated):
             self._counts[_number(edge)] = self._counts.get(_number(edge), 0) + 1
 
-    def quads(self) -> Iterator[str]:
-        """What knowledge has of it, as N-Quads; then all that is ``touched`` is known."""
+    def quads(self) -> Iterator[Quad]:
+        """What knowledge has of it; then all that is ``touched`` is known."""
         yield from self._of_edges()
         yield from self._of_entities()
 
-    def _of_edges(self) -> Iterator[str]:
-        out, used = NQuads(v.KNOWLEDGE_GRAPH), set()
+    def _of_edges(self) -> Iterator[Quad]:
+        out, used = Statements(v.KNOWLEDGE_GRAPH), set()
         weight = (v.tg("weight"), DEFAULT_STRENGTH)
         self._edges.seek(0)
-        for line in self._edges:
-            edge, subject, predicate, obj = line[:-1].split(" ", 3)
-            ends = subject[1:-1], obj[1:-1]
+        for quad in parse(self._edges, RdfFormat.N_QUADS, lenient=True):
+            edge, triple = text_of(quad.subject), quad.object
+            assert isinstance(triple, Triple)
+            ends = text_of(triple.subject), text_of(triple.object)
             if self._counts[_number(edge)] > 1 or not self._same.isdisjoint(ends):
-                self.touched.edges[edge] = _triple(line[len(edge) : -1])
-            elif subject != obj:
-                used.add(predicate[1:-1])
-                yield f"{subject} {predicate} {obj} .\n"
+                self.touched.edges[edge] = triple
+            elif triple.subject != triple.object:
+                used.add(triple.predicate.value)
+                yield Quad(triple.subject, triple.predicate, triple.object, v.KNOWLEDGE_GRAPH)
                 out.add(edge, (v.RDF_TYPE, v.tg("Edge")), weight)
                 yield from out.take()
         for relation in sorted(used):
@@ -122,7 +124,7 @@ class FirstKnowledge:
             out.add(relation, (v.RDF_TYPE, v.tg("Relation")), (v.RDFS_LABEL, label))
         yield from out.take()
 
-    def _of_entities(self) -> Iterator[str]:
+    def _of_entities(self) -> Iterator[Quad]:
         shared: dict[Quad, None] = {}
         terms = KnownTerms(self._entities.__contains__)
         for entity, known in self._entities.items():
@@ -133,10 +135,10 @@ class FirstKnowledge:
             evidence = [known.properties(entity)]
             for quad in entity_quads(entity, evidence, described, terms):
                 if quad.subject.value == entity and quad.object != v.tg("EntityType"):  # type: ignore[union-attr]
-                    yield f"{quad} .\n"
+                    yield quad
                 else:
                     shared[quad] = None
-        yield from (f"{quad} .\n" for quad in shared)
+        yield from shared
 
     def _take_entity(self, told: ExtractedEntity) -> None:
         entity = told.iri
@@ -147,11 +149,6 @@ class FirstKnowledge:
             self._entities[entity] = _PlainEntity(told.name, told.type, *said)
         elif (known := self._entities[entity]) is not None:
             self._entities[entity] = known.and_(told)
-
-
-def _triple(text: str) -> Triple:
-    quad: Quad = next(parse(f"{text} .", RdfFormat.N_TRIPLES, lenient=True))
-    return quad.triple
 
 
 def _number(edge: str) -> int:

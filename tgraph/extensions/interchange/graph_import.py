@@ -186,13 +186,13 @@ class _Taking:
 
     def _note(self, chunk: Chunk, record: ExtractionRecord, first: FirstKnowledge) -> None:
         """As ``record_reading``, for a third of the time and none of the memory."""
-        quads, lines = record.state()
-        shared = [
-            f"{quad} .\n"
-            for quad in (*chunk_quads(chunk), *quads)
+        shared, new = record.state()
+        unseen = [
+            quad
+            for quad in (*chunk_quads(chunk), *shared)
             if quad.predicate != v.RDF_REIFIES or first.is_new(text_of(quad.subject))
         ]
-        self._context.copy.note([*shared, *lines])
+        self._context.copy.note([*unseen, *new])
         first.take(record.extraction, record.edges, record.evidence.values())
         self.counts.entities += len(record.entities)
         self.counts.relationships += len(record.edges)

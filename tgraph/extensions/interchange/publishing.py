@@ -7,10 +7,9 @@ one that is repeated changes nothing, and two of them do no harm to each other.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing
 from dataclasses import dataclass
-from heapq import merge
 from itertools import islice
 
 from pyoxigraph import DefaultGraph, Literal, NamedNode, Quad
@@ -19,14 +18,13 @@ from tgraph import vocabulary as v
 from tgraph.engine.open_collection import OpenCollection
 from tgraph.engine.progress import OnProgress, count_progress, silent
 from tgraph.errors import EndpointError, UsageError
-from tgraph.explain.integrity.entries import ChainEntry, read_entries
-from tgraph.explain.integrity.erasures import Rewritings
+from tgraph.explain.integrity.entries import ChainEntry
+from tgraph.explain.integrity.sealed_entries import SealedEntries, catalogue_of
 from tgraph.explain.trace.record_quads import classic
 from tgraph.librarian import Librarian
 from tgraph.record.bundle import ERASURE
 from tgraph.store.base import Store, select, text_of
 from tgraph.store.sparql_endpoint import KNOWLEDGE, SparqlEndpoint, SparqlStore
-from tgraph.store.statements import read_nquads
 
 CURSOR = NamedNode("urn:graph:publication")
 """The graph of the cursor."""
@@ -78,36 +76,37 @@ def publish(
     where the endpoint has something else under a cursor, or the other view; ``EndpointError`` also
     where it takes updates without carrying them out.
     """
-    chains = chains_of(store)
-    entries = list(merge(*chains.values(), key=lambda entry: v.in_time(entry.time)))
-    cursors = {name: read_cursor(endpoint, name) for name in chains}
+    sealed = SealedEntries(store, librarian)
+    cursors = {name: read_cursor(endpoint, name) for name in sealed.catalogues}
     published_view = "" if anew else next((c.view for c in cursors.values() if c.view), "")
     if without_terms is None:
         plain = _is_classic(published_view) if published_view else not endpoint.knows_terms()
     else:
         plain = without_terms
     if not anew:
-        for name, chain in chains.items():
-            _check(endpoint, cursors[name], chain)
+        for name, cursor in cursors.items():
+            _check(endpoint, cursor, sealed.head_at(name, cursor.sequence))
         if published_view and _is_classic(published_view) != plain:
             raise UsageError(
                 f"{endpoint.update_url} has the {published_view} view.",
                 "Publish in that view, or anew, which deletes it first.",
             )
-    new = [entry for entry in entries if entry.sequence > cursors[catalogue_of(entry)].sequence]
-    published = len(entries) - len(new)
+    published = sum(cursor.sequence for cursor in cursors.values())
+    new = sealed.after({name: cursor.sequence for name, cursor in cursors.items()})
     anew = anew or bool(published and any(entry.kind == ERASURE.name for entry in new))
-    writer = _Publisher(store, librarian, endpoint, Rewritings(store, entries), plain)
+    writer = _Publisher(sealed, endpoint, plain)
     if anew:
-        writer.clear(chains)
-        new, published = entries, 0
-    total = sum(map(writer.size, new))
+        writer.clear(sealed.catalogues)
+        new, published = sealed.after({}), 0
+    total = sum(sealed.quad_count(entry) + len(entry.quads) for entry in new)
     for done, entry in enumerate(new):
         writer.write(entry, lambda sent: progress(sent, total))
         if done in (0, len(new) - 1):
             _check_arrived(endpoint, entry)
     progress(total, total)
-    return Publication(endpoint.update_url, published, len(entries), writer.sent, plain, anew)
+    return Publication(
+        endpoint.update_url, published, published + len(new), writer.sent, plain, anew
+    )
 
 
 def publish_collection(
@@ -133,22 +132,8 @@ def publish_collection(
         )
 
 
-def chains_of(store: Store) -> dict[str, list[ChainEntry]]:
-    """The entries of each catalogue, by number."""
-    graphs = {text_of(row["graph"]) for row in select(store, "trace/graphs", union=False)}
-    names = sorted(graph for graph in graphs if graph.startswith(v.collection_iri("")))
-    found = {name: [e for e in read_entries(store, name) if e.sequence] for name in names}
-    return {name: chain for name, chain in found.items() if chain}
-
-
-def catalogue_of(entry: ChainEntry) -> str:
-    """The catalogue that an entry is of."""
-    return text_of(entry.quads[0].graph_name)
-
-
-def _check(endpoint: SparqlEndpoint, cursor: Cursor, chain: Sequence[ChainEntry]) -> None:
-    heads = {0: "", **{entry.sequence: entry.chain for entry in chain}}
-    if heads.get(cursor.sequence) != cursor.head:
+def _check(endpoint: SparqlEndpoint, cursor: Cursor, head: str | None) -> None:
+    if head != cursor.head:
         raise UsageError(
             f"At {endpoint.update_url} something else was published up to entry {cursor.sequence}.",
             "Run `tgraph publish --anew`, which deletes it first.",
@@ -171,29 +156,11 @@ def _check_arrived(endpoint: SparqlEndpoint, entry: ChainEntry) -> None:
 class _Publisher:
     """Carries out entries of a chain at an endpoint."""
 
-    def __init__(
-        self,
-        store: Store,
-        librarian: Librarian,
-        endpoint: SparqlEndpoint,
-        rewritings: Rewritings,
-        plain: bool,
-    ) -> None:
-        self._store = store
-        self._librarian = librarian
+    def __init__(self, sealed: SealedEntries, endpoint: SparqlEndpoint, plain: bool) -> None:
+        self._sealed = sealed
         self._endpoint = endpoint
-        self._rewritings = rewritings
         self._plain = plain
         self.sent = 0
-
-    def size(self, entry: ChainEntry) -> int:
-        """How many quads are sent for an entry."""
-        if entry.kind == "batch":
-            key = self._rewritings.hash_of(entry.subject, entry.hash)
-            sealed = sum(line[:1] in (b"-", b"+") for line in self._librarian.lines(key))
-        else:
-            sealed = sum(1 for _ in self._store.match(None, None, None, NamedNode(entry.subject)))
-        return sealed + len(entry.quads)
 
     def write(self, entry: ChainEntry, sent: Callable[[int], None]) -> None:
         """What the entry seals, then the entry itself together with the cursor; ``sent`` is told
@@ -201,12 +168,8 @@ class _Publisher:
         catalogue = catalogue_of(entry)
         if entry.kind == "batch":
             self._endpoint.update(_unfinished(catalogue))
-            key = self._rewritings.hash_of(entry.subject, entry.hash)
-            self._send("DELETE", self._quads(key, b"-"), sent)
-            self._send("INSERT", self._quads(key, b"+"), sent)
-        else:
-            bundle = NamedNode(entry.subject)
-            self._send("INSERT", self._store.match(None, None, None, bundle), sent)
+        self._send("DELETE", self._sealed.removed(entry), sent)
+        self._send("INSERT", self._sealed.added(entry), sent)
         inserted = data_update("INSERT", self._seen(entry.quads))
         cursor = _cursor(catalogue, entry, _CLASSIC if self._plain else _TERMS)
         self._endpoint.update(f"{inserted};\n{_forget(catalogue)};\n{cursor}")
@@ -221,11 +184,6 @@ class _Publisher:
             graph = text_of(row["graph"])
             if graph in own or graph.startswith(v.bundle_iri("")):
                 self._endpoint.update(f"CLEAR GRAPH <{graph}>")
-
-    def _quads(self, key: str, sign: bytes) -> Iterator[Quad]:
-        lines = (line[1:].decode() for line in self._librarian.lines(key) if line[:1] == sign)
-        while block := "".join(islice(lines, AT_ONCE)):
-            yield from read_nquads(block)
 
     def _send(self, what: str, quads: Iterable[Quad], sent: Callable[[int], None]) -> None:
         rest = iter(quads)

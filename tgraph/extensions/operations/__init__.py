@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from tgraph.engine.graph import KnowledgeGraph
     from tgraph.engine.progress import OnMessage, OnProgress
     from tgraph.extensions.operations.backup import Backup
-    from tgraph.extensions.operations.replicas import Shipment
+    from tgraph.extensions.operations.replica_log import Shipment
     from tgraph.record.observer import RecordObservers
     from tgraph.settings import Settings
 
@@ -55,7 +55,7 @@ def ship(kg: KnowledgeGraph, url: str, *, progress: OnProgress | None = None) ->
     """Write what is new in a graph to object storage, or a folder, from where replicas ``follow``,
     and take in what the replicas recorded."""
     from tgraph.engine.progress import count_progress, silent
-    from tgraph.extensions.operations.replicas import ship
+    from tgraph.extensions.operations.replica_shipping import ship
 
     return ship(kg.opened, url, count_progress(progress or silent, "Shipping"))
 

@@ -12,7 +12,7 @@ from tgraph.cli.running import ResumableCommand, command, opened
 from tgraph.cli.terminal import many, print_json, say
 
 if TYPE_CHECKING:
-    from tgraph.extensions.operations.replicas import Shipment
+    from tgraph.extensions.operations.replica_log import Shipment
 
 
 @command("ship", cls=ResumableCommand)
@@ -34,7 +34,7 @@ def ship(url: str, as_json: bool, quiet: bool) -> None:
     """
     from tgraph.cli.progress import show_progress
     from tgraph.engine.progress import count_progress
-    from tgraph.extensions.operations.replicas import ship as ship_changes
+    from tgraph.extensions.operations.replica_shipping import ship as ship_changes
 
     with opened() as graph, show_progress(quiet) as (progress, _):
         done = ship_changes(graph.opened, url, count_progress(progress, "Shipping"))

@@ -21,7 +21,7 @@ from tgraph.index.communities.leiden import Clustering, Group, Tie, hierarchy
 from tgraph.index.standing_knowledge import value
 from tgraph.model import Community
 from tgraph.store.base import Store, text_of
-from tgraph.store.statements import Statements, Writer, edge_of, iri
+from tgraph.store.statements import Statements, edge_of, iri
 
 _PROPERTIES = (v.RDF_TYPE, v.RDFS_LABEL, v.tg("level"), v.tg("member"), v.tg("parent"))
 _NAMED, _LETTERS = 3, 60
@@ -221,12 +221,6 @@ def instances(store: Store, kind: str) -> Iterator[NamedNode]:
 def community_quads(found: Iterable[FoundCommunities]) -> list[Quad]:
     """The communities as knowledge; without edge IRIs, so that retrieval takes none of it."""
     out = Statements(v.KNOWLEDGE_GRAPH)
-    state_communities(out, found)
-    return out.quads
-
-
-def state_communities(out: Writer, found: Iterable[FoundCommunities]) -> None:
-    """The same for any writer."""
     for community, label in found:
         out.add(
             community.iri,
@@ -236,6 +230,7 @@ def state_communities(out: Writer, found: Iterable[FoundCommunities]) -> None:
             (v.tg("member"), map(iri, community.members)),
             (v.tg("parent"), iri(community.parent) if community.parent else None),
         )
+    return out.quads
 
 
 def stated_quads(store: Store, community: str) -> list[Quad]:

@@ -1,0 +1,217 @@
+"""Read replicas by shipping the log: every change is a sealed entry of the chain, so a replica is
+the same entries carried out in the same order, over files that any storage can hold (``fsspec``).
+
+Below the URL there are ``contents/`` (the librarian's, by hash), ``derived/`` (vectors and tables,
+by hash), ``journals/`` (what replicas recorded, until the writer has chained it) and ``log/``:
+segments by number, each of which names the hash of the one before, and the ``head`` that says which
+is the last. A segment is written once, after all that it refers to, and names it, so that nobody
+has to list what is there. An erasure begins a new ``epoch``: everything is deleted there, and
+shipped anew.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from hashlib import sha256
+from io import BytesIO
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from pyoxigraph import NamedNode
+
+from tgraph import vocabulary as v
+from tgraph.errors import UsageError, VerificationError
+from tgraph.extensions.operations.replica_storage import AGAIN, LOG, Storage
+from tgraph.record.bundle import kind_of_journal
+from tgraph.record.chain import GENESIS
+from tgraph.store.base import Store, text_of
+from tgraph.store.folder import CollectionFolder
+
+FORMAT = 1
+HEAD = "head"
+"""The file beside the segments with the end of the log."""
+
+_KEY = re.compile(r"[0-9a-f]{64}")
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """Where a log ends, or how far a replica has followed it: the number of a segment and its
+    hash, the epoch, and where it is."""
+
+    url: str = ""
+    number: int = 0
+    hash: str = GENESIS
+    epoch: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Shipment:
+    """What was shipped, or followed: entries of the chain, contents and files, the journals of
+    replicas that were taken in or handed over, and the segment that the log ends with."""
+
+    url: str
+    entries: int
+    files: int
+    journals: int
+    segment: int
+    anew: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class LogSegment:
+    """A stretch of the log: a header, and of each entry its quads and those of its bundle. It is
+    held as it is ``packed``: of its entries there is one in memory at a time."""
+
+    header: Mapping[str, Any]
+    packed: bytes
+
+    @classmethod
+    def unpacked(cls, data: bytes) -> LogSegment:
+        """Each line of it can be read from here on; raises what gzip and JSON raise otherwise."""
+        lines = _packed_lines(data)
+        header = json.loads(next(lines, ""))
+        for line in lines:
+            json.loads(line)
+        return cls(header, data)
+
+    @property
+    def entries(self) -> Iterator[Mapping[str, str]]:
+        return map(json.loads, islice(_packed_lines(self.packed), 1, None))
+
+
+def encode_line(said: Mapping[str, Any]) -> bytes:
+    return f"{json.dumps(said, ensure_ascii=False)}\n".encode("utf-8", "surrogatepass")
+
+
+def _packed_lines(data: bytes) -> Iterator[str]:
+    with gzip.open(BytesIO(data), "rt", 9, "utf-8", "surrogatepass", "\n") as lines:
+        yield from lines
+
+
+def segment_name(number: int) -> str:
+    return f"{number:08d}.gz"
+
+
+@dataclass(frozen=True, slots=True)
+class LogEnd:
+    """Where a log ends: ``position`` and what the header of its last segment says of chains
+    (``heads``) and of vectors and tables (``derived``). One that begins anew keeps the heads, by
+    which its writer is known; ``clearing`` is whether what was there before may be there still."""
+
+    position: Position
+    heads: Mapping[str, Sequence[Any]]
+    derived: Mapping[str, str]
+    clearing: bool = False
+
+    @classmethod
+    def read(cls, storage: Storage) -> LogEnd | None:
+        """None where nothing has been shipped. ``VerificationError`` where the head is damaged."""
+        data = storage.find(LOG, HEAD)
+        if data is None:
+            return None
+        try:
+            said = json.loads(data)
+            _check_format(said["format"])
+            position = Position(storage.url, said["number"], said["hash"], said["epoch"])
+            return cls(position, dict(said["heads"]), dict(said["derived"]), said["clearing"])
+        except (ValueError, KeyError, TypeError) as error:
+            raise VerificationError(
+                f"The head of the log at {storage.url} can't be read.", AGAIN
+            ) from error
+
+    def write(self, storage: Storage) -> None:
+        at = self.position
+        said = {"format": FORMAT, "number": at.number, "hash": at.hash, "epoch": at.epoch}
+        said |= {"heads": self.heads, "derived": self.derived, "clearing": self.clearing}
+        storage.write(LOG, HEAD, json.dumps(said).encode())
+
+    def check(self, storage: Storage, known: Position) -> None:
+        """``VerificationError`` where the log does not go as far as is known, or went another way;
+        what lies behind is checked by who reads it."""
+        at = self.position
+        if at.epoch < known.epoch:
+            raise VerificationError(f"The log at {storage.url} is older than what is known.", AGAIN)
+        if at.epoch > known.epoch or not known.number:
+            return
+        if at.number < known.number or not storage.has(LOG, segment_name(known.number)):
+            raise log_ended(storage, known)
+        if at.number == known.number and at.hash != known.hash:
+            raise altered_segment(storage, at.number, "it is another one than was there")
+
+
+def log_ended(storage: Storage, known: Position) -> VerificationError:
+    return VerificationError(
+        f"The log at {storage.url} ends before segment {known.number}, which was there.", AGAIN
+    )
+
+
+def _check_format(written: int) -> None:
+    if written > FORMAT:
+        raise UsageError("The log was written by a newer tgraph.", "Upgrade this one.")
+
+
+def read_segments(
+    storage: Storage, after: Position, end: Position
+) -> Iterator[tuple[Position, LogSegment]]:
+    """The segments behind a position up to the end, in their order. ``VerificationError`` where one
+    is missing, or is not what followed the one before."""
+    while after.number < end.number:
+        after, segment = read_segment(storage, after)
+        if after.number == end.number and after.hash != end.hash:
+            raise altered_segment(storage, after.number, "it is not the one that the log ends with")
+        yield after, segment
+
+
+def read_segment(storage: Storage, after: Position) -> tuple[Position, LogSegment]:
+    """The segment that follows."""
+    number = after.number + 1
+    data = storage.read(LOG, segment_name(number))
+    try:
+        segment = LogSegment.unpacked(data)
+        header = segment.header
+        _check_format(header["format"])
+        found = header["number"], header["previous"], header["epoch"]
+        if not all(map(_KEY.fullmatch, [*header["contents"], *header["derived"].values()])):
+            raise ValueError("no hash")
+    except (
+        OSError,
+        EOFError,
+        zlib.error,
+        ValueError,
+        LookupError,
+        TypeError,
+        AttributeError,
+    ) as error:
+        raise altered_segment(storage, number, "it can't be read") from error
+    if found != (number, after.hash, after.epoch):
+        raise altered_segment(storage, number, "it doesn't follow the one before")
+    return replace(after, number=number, hash=digest(data)), segment
+
+
+def digest(segment: bytes) -> str:
+    return sha256(segment).hexdigest()
+
+
+def altered_segment(storage: Storage, number: int, why: str) -> VerificationError:
+    return VerificationError(f"Segment {number} of the log at {storage.url}: {why}.", AGAIN)
+
+
+def is_replica(folder: CollectionFolder) -> bool:
+    """Whether the collection follows another."""
+    return folder.replica.exists()
+
+
+def is_chained(store: Store, journal: str) -> bool:
+    """Whether the chain has the bundle that the journal is of."""
+    bundle = NamedNode(v.bundle_iri(kind_of_journal(Path(journal))[1]))
+    return any(
+        text_of(quad.graph_name).startswith(v.collection_iri(""))
+        for quad in store.match(bundle, v.tg("sequence"), None, None)
+    )
