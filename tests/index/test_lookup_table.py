@@ -19,9 +19,8 @@ from tgraph.errors import StoreError
 from tgraph.index.evidence import EvidenceReader, StoredEvidence, stored_evidence
 from tgraph.index.graph_source import HUB, GraphSource, StoredGraph
 from tgraph.index.lookup_table import (
-    HEAD,
+    FILES,
     MOST_COUNTED,
-    STEM,
     LookupTable,
     degree_of,
     load_table,
@@ -53,7 +52,7 @@ TEXTS = {
     "w": "nothing of note\n",
 }
 CHANGES = ("indexed", "a merge undone", "the merge again", "split", "retracted", "purged")
-DATA = f"{STEM}.[0-9a-f]*[0-9a-f]"
+DATA = f"{FILES.stem}.[0-9a-f]*[0-9a-f]"
 AMBIGUOUS = "Walter Scott = Scott\nWalter Scott wrote Ivanhoe.\n"
 
 
@@ -345,8 +344,8 @@ def test_merged_names_lend_their_evidence(states: dict[str, Path]) -> None:
         (DATA, lambda data: data[:-1]),
         (DATA, lambda data: b""),
         (DATA, lambda data: data[:5000] + b"x" + data[5001:]),
-        (HEAD, lambda data: b"{}"),
-        (HEAD, lambda data: b"x"),
+        (FILES.head, lambda data: b"{}"),
+        (FILES.head, lambda data: b"x"),
     ],
 )
 def test_what_is_damaged_is_not_read(states, tmp_path, file, damage):
@@ -380,7 +379,7 @@ def test_without_the_table_answers_are_the_same(states, tmp_path):
 
 def test_a_large_file_that_is_damaged_is_noticed_when_it_is_read(states, tmp_path, monkeypatch):
     """It is not read as a whole before."""
-    monkeypatch.setattr("tgraph.index.lookup_table.CHECKED_WHOLE", 0)
+    monkeypatch.setattr("tgraph.index.sqlite_files.CHECKED_WHOLE", 0)
     with snapshot(states["indexed"]) as found:
         shutil.copytree(found.vectors, tmp_path / "v")
         generation = found.pointer.generation

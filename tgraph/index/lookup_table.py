@@ -18,7 +18,6 @@ import threading
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict
 from functools import cached_property, partial
 from itertools import islice
 from pathlib import Path
@@ -28,22 +27,13 @@ from pyoxigraph import Literal, NamedNode, Quad, RdfFormat, parse
 
 from tgraph import vocabulary as v
 from tgraph.errors import StoreError
-from tgraph.index.data_files import (
-    CHECKED_WHOLE,
-    DataFile,
-    KeptFiles,
-    check_file,
-    write_data,
-)
-from tgraph.index.evidence import (
-    EvidenceRow,
-)
+from tgraph.index.data_files import DataFile, DataSet, Head, KeptFiles, write_data
+from tgraph.index.evidence import EvidenceRow
 from tgraph.index.graph_source import HUB, EdgeAttributes, Edges
 from tgraph.index.knowledge import is_statement
-from tgraph.index.sqlite_files import Values, copy_to, opened, rows_of
+from tgraph.index.sqlite_files import Values, copy_to, open_database, rows_of
 from tgraph.model import Object
 from tgraph.store.base import Store, select, text_of
-from tgraph.store.files import disk_errors, read_json, write_json
 
 if TYPE_CHECKING:
     import sqlite3
@@ -69,11 +59,9 @@ def tokens_of(store: Store, chunks: Sequence[str]) -> dict[str, int]:
     return {text_of(row["chunk"]): int(text_of(row["tokens"])) for row in rows}
 
 
-FORMAT = 5
-"""Also of how pages read: another one where ``tgraph.ingest.segments`` finds other segments."""
-
-STEM = "lookups"
-HEAD = "lookups.json"
+FILES = DataSet("lookups", format=5)
+"""The format is also of how pages read: another one where ``tgraph.ingest.segments`` finds other
+segments."""
 
 SCHEMA = """
 CREATE TABLE evidence (about TEXT, iri BLOB, place INTEGER, chunk INTEGER, start INTEGER,
@@ -416,16 +404,11 @@ class LookupTable:
         """
         files = self._kept.link(folder) if self._kept else {}
         if "tables" not in files:
-            files["tables"] = write_data(folder, STEM, partial(copy_to, self._connection))
+            files["tables"] = write_data(folder, FILES.stem, partial(copy_to, self._connection))
         if self._newer is not None:
-            files["newer"] = write_data(folder, f"{STEM}-newer", partial(copy_to, self._newer))
-        written = {role: asdict(file) for role, file in files.items()}
-        with disk_errors():
-            head = {"format": FORMAT, "generation": generation, "files": written}
-            write_json(folder / HEAD, head)
-            for path in folder.glob(f"{STEM}*.*"):
-                if path.name not in {HEAD, *(file.name for file in files.values())}:
-                    path.unlink(missing_ok=True)
+            newer = write_data(folder, f"{FILES.stem}-newer", partial(copy_to, self._newer))
+            files["newer"] = newer
+        FILES.write_head(folder, generation, files)
 
     # --- asking ---
 
@@ -513,17 +496,15 @@ def _term(text: str) -> Object:
 
 def load_table(folder: Path, generation: int) -> LookupTable | None:
     """The folder's tables; None where they are missing, damaged or of another generation."""
-    import sqlite3
 
-    try:
-        head = read_json(folder / HEAD) or {}
-        if (head["format"], head["generation"]) != (FORMAT, generation):
-            return None
-        files = {role: DataFile(**file) for role, file in head["files"].items()}
-        for file in files.values():
-            check_file(folder / file.name, file, whole=file.size <= CHECKED_WHOLE)
-        open_ = {role: opened(folder / file.name) for role, file in files.items()}
-        kept = KeptFiles(folder, {"tables": files["tables"]})
-        return LookupTable(open_["tables"], open_.get("newer"), kept)
-    except (OSError, KeyError, TypeError, ValueError, StoreError, sqlite3.Error):
-        return None
+    def open_tables(files: Mapping[str, DataFile], head: Head) -> LookupTable:
+        newer = open_database(folder, files["newer"]) if "newer" in files else None
+        try:
+            tables = open_database(folder, files["tables"])
+        except StoreError:
+            if newer is not None:
+                newer.close()
+            raise
+        return LookupTable(tables, newer, KeptFiles(folder, {"tables": files["tables"]}))
+
+    return FILES.load(folder, generation, open_tables)

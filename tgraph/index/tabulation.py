@@ -30,11 +30,11 @@ from tgraph.index.graph_source import statement_of
 from tgraph.index.knowledge import is_statement
 from tgraph.index.lookup_table import (
     EDGE_PREFIX,
+    FILES,
     INDEXES,
     KEYS,
     MOST_COUNTED,
     SCHEMA,
-    STEM,
     LookupTable,
     degree_of,
     packed,
@@ -69,7 +69,7 @@ def tabulate(
     taken from the table ``before``. They are in a file in the ``scratch`` folder, which whose it is
     deletes, else in memory: those of a million edges take gigabytes."""
     standing = StoredEvidence(store).documents(standing_documents(store))
-    connection = in_memory() if scratch is None else in_file(scratch / f".{STEM}.sqlite")
+    connection = in_memory() if scratch is None else in_file(scratch / f".{FILES.stem}.sqlite")
     connection.executescript(SCHEMA)
     texts = _Numbering({})
     spoken_of: set[str | bytes] = set()
