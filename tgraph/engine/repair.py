@@ -209,7 +209,7 @@ def _mend_reports(opened: OpenCollection, store: OxigraphStore, generation: int)
         closing(tabulate(store, opened.librarian)) as table,
         closing(stored_reports(store)) as reports,
     ):
-        evidence = EvidenceReader(table, Texts(store, opened.librarian))
+        evidence = EvidenceReader(table.evidence, Texts(store, opened.librarian))
         count_reports(reports, evidence, opened.parts)
         reports.save(folder, generation)
     return HealthFinding("mended", "reports at hand", "made anew of the store")

@@ -26,22 +26,8 @@ from tgraph.index.evidence import (
     number_of,
     row_of,
 )
-from tgraph.index.graph_source import statement_of
 from tgraph.index.knowledge import is_statement
-from tgraph.index.lookup_table import (
-    EDGE_PREFIX,
-    FILES,
-    INDEXES,
-    KEYS,
-    MOST_COUNTED,
-    SCHEMA,
-    LookupTable,
-    degree_of,
-    packed,
-    packed_edge,
-    tokens_of,
-    unpacked_edge,
-)
+from tgraph.index.lookup_table import FILES, LookupTable
 from tgraph.index.sources import (
     derived,
     document_of_chunk,
@@ -52,6 +38,17 @@ from tgraph.index.sources import (
     value,
 )
 from tgraph.index.sqlite_files import in_file, in_memory
+from tgraph.index.stored_graph import MOST_COUNTED, StoredCounts, statement_of
+from tgraph.index.table_reader import (
+    EDGE_PREFIX,
+    INDEXES,
+    INSERT,
+    SCHEMA,
+    packed,
+    packed_edge,
+    replace_keys,
+    unpacked_edge,
+)
 from tgraph.librarian import Librarian
 from tgraph.store.base import Store, Term, select, text_of
 
@@ -87,7 +84,7 @@ def tabulate(
         "page": _pages(pages, librarian, {iri: kind for iri, _, _, kind, _ in documents}, before),
     }
     for name, rows in tables.items():
-        connection.executemany(_INSERT[name], rows)
+        connection.executemany(INSERT[name], rows)
     _weigh(connection, store)
     connection.executescript(INDEXES)
     connection.commit()
@@ -120,8 +117,7 @@ def revise(
         "page": pages,
     }
     for table, own in keys.items():
-        connection.executemany(f"DELETE FROM {table} WHERE {KEYS[table]} = ?", zip(own))  # noqa: S608
-        connection.executemany(f"INSERT OR IGNORE INTO changed VALUES ('{table}', ?)", zip(own))  # noqa: S608
+        replace_keys(connection, table, own)
     texts = _Numbering(dict(connection.execute("SELECT text, number FROM text")))
     standing = StoredEvidence(store).documents(changed.documents)
     documents = list(_documents(store, standing))
@@ -135,14 +131,16 @@ def revise(
         "evidence": list(_rows_about(store, sorted(map(str, keys["evidence"])), texts, spoken_of)),
         "edge": list(_edge_rows(store, edges, texts, spoken_of)),
         "text": texts.numbered(),
-        "entity": ((each, n) for each in resources if (n := degree_of(store, each))),
+        "entity": (row for row in StoredCounts(store).degrees(resources).items() if row[1]),
         "said": (row for each in resources for row in _sayings_of(store, each)),
-        "chunk": _standing_lengths(tokens_of(store, sorted(changed.chunks)), standing),
+        "chunk": _standing_lengths(
+            StoredCounts(store).chunk_tokens(sorted(changed.chunks)), standing
+        ),
         "document": documents,
         "page": _pages(hashes, librarian, {iri: kind for iri, _, _, kind, _ in documents}, before),
     }
     for name, rows in tables.items():
-        connection.executemany(_INSERT[name], rows)
+        connection.executemany(INSERT[name], rows)
     connection.commit()
     found = before.with_newer(connection)
     return found if found is not None else tabulate(store, librarian, before, scratch)
@@ -160,19 +158,6 @@ _UNASKED = frozenset(
 """Classes of what is looked up otherwise, and partly later than this is made."""
 
 _NAMING = {v.RDFS_LABEL: "label", v.SKOS_ALT_LABEL: "alias"}
-
-_INSERT = {
-    "evidence": "INSERT INTO evidence VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-    "edge": "INSERT OR IGNORE INTO edge VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-    "text": "INSERT INTO text VALUES (?, ?)",
-    "entity": "INSERT INTO entity VALUES (?, ?)",
-    "said": "INSERT INTO said VALUES (?, ?, ?, ?)"
-    " ON CONFLICT (iri, kind, text) DO UPDATE SET entity = max(entity, excluded.entity)",
-    "chunk": "INSERT INTO chunk VALUES (?, ?)",
-    "document": "INSERT INTO document VALUES (?, ?, ?, ?, ?)",
-    "page": "INSERT INTO page VALUES (?, ?, ?)",
-}
-
 
 _DESCRIBE = """
 UPDATE edge SET description = ifnull(min(description, ?1), ?1) WHERE iri = ?2 AND weight NOTNULL
@@ -482,8 +467,8 @@ def _pages(
         if media_type is None:
             continue
         reading = None
-        if known is not None and known.text_hash(page) == key:
-            reading = known.reading(page)
+        if known is not None and known.pages.text_hash(page) == key:
+            reading = known.pages.reading(page)
         elif media_type not in GRAPH_TYPES:
             with suppress(StoreError):
                 text = librarian.get_text(key)

@@ -13,8 +13,8 @@ from itertools import count
 from typing import TYPE_CHECKING
 
 from tgraph.errors import TgraphError
-from tgraph.index.graph_source import StoredGraph
 from tgraph.index.sources import text_value
+from tgraph.index.stored_graph import StoredGraph
 from tgraph.model import EntityMatch
 from tgraph.retrieve.base import Context, Question
 from tgraph.retrieve.labels import reified

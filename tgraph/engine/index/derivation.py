@@ -24,7 +24,6 @@ from tgraph.engine.index.given_communities import BroughtCommunities, state_give
 from tgraph.engine.index.ontology_led import update_fit
 from tgraph.engine.index.phase import IndexContext, Made, Phase
 from tgraph.extract.summaries import JoinedDescriptions, Summariser, Summary
-from tgraph.index.graph_source import StoredGraph
 from tgraph.index.knowledge import (
     Derivation,
     Described,
@@ -43,6 +42,7 @@ from tgraph.index.sources import (
     standing_documents,
     text_value,
 )
+from tgraph.index.stored_graph import StoredGraph
 from tgraph.models.base import CallSink
 from tgraph.record.curations import read_decisions
 from tgraph.record.merges import merge_quads, standing_merges

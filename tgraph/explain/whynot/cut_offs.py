@@ -17,7 +17,7 @@ from tgraph.explain.trace.sessions import SessionSummary
 from tgraph.explain.trace.values import Trace
 from tgraph.explain.whynot.expected import Expected
 from tgraph.explain.whynot.pipeline import PipelineSearch
-from tgraph.index.graph_source import StoredGraph
+from tgraph.index.stored_graph import StoredGraph
 from tgraph.librarian import Librarian
 from tgraph.model import EntityMatch
 from tgraph.rendering import one_line

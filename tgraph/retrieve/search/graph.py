@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from tgraph.errors import TgraphError
+from tgraph.index.hub_rows import READ_EVIDENCE
 from tgraph.model import Candidate, Edge, EntityMatch, Evidence, Retrieval
 from tgraph.models.recorded_calls import UnrecordedError
 from tgraph.retrieve.base import Context, Question, Retriever, Services
@@ -32,7 +33,6 @@ from tgraph.retrieve.orders import (
 )
 from tgraph.retrieve.search.multi_hop import Bridge, BridgePart, antecedent, cross, described
 from tgraph.retrieve.subgraph import (
-    READ_EVIDENCE,
     Subgraph,
     all_edges,
     edges_of,
