@@ -27,7 +27,7 @@ from tgraph.index.lookup_table import (
 from tgraph.index.network_rows import write_network_rows
 from tgraph.index.sources import Texts, standing_documents
 from tgraph.index.stored_graph import MOST_COUNTED, StoredGraph
-from tgraph.index.tabulation import tabulate
+from tgraph.index.tabulation import make_tables
 from tgraph.index.vectors.vector_index import load
 from tgraph.librarian import Librarian
 from tgraph.model import Evidence
@@ -247,7 +247,7 @@ def test_what_is_put_for_changed_keys_is_what_is_made_of_all(
         added = load_table(found.vectors, found.pointer.generation)
         assert added is not None
         assert (added.newer is None) == (change in ("indexed", "purged"))
-        with closing(added), closing(tabulate(found.store, librarian)) as anew:
+        with closing(added), closing(make_tables(found.store, librarian)) as anew:
             write_network_rows(anew.reader, found.store, vectors, WORDING)
             write_hub_rows(anew.reader, Texts(found.store, librarian), term_set)
             assert kept(added) == kept(anew)
@@ -282,7 +282,7 @@ def test_an_entity_with_very_many_relationships_is_counted_up_to_a_bound(
             Quad(hub, v.tg("description"), Literal(str(n))),
         )
     )
-    with closing(tabulate(store, Librarian(tmp_path))) as table:
+    with closing(make_tables(store, Librarian(tmp_path))) as table:
         entities, stored = [hub.value, spoke.format(0)], StoredGraph(store)
         assert [*table.counts.degrees(entities).values()] == [2 * MOST_COUNTED, 2]
         assert stored.counts.degrees(entities) == table.counts.degrees(entities)
@@ -313,7 +313,7 @@ def test_all_values_that_a_piece_of_evidence_has_are_read(tmp_path: Path) -> Non
             *said(evidence, v.tg("description"), Literal("one"), Literal("other")),
         ]
     )
-    with closing(tabulate(store, Librarian(tmp_path), scratch=tmp_path)) as table:
+    with closing(make_tables(store, Librarian(tmp_path), scratch=tmp_path)) as table:
         stated = StoredEvidence(store).of_entities([entity])
         assert len(found := sorted(table.evidence.of_entities([entity]))) == 2
         assert found == sorted(stated)

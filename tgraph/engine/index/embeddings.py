@@ -31,7 +31,7 @@ from tgraph.index.reports.report_table import (
 from tgraph.index.sources import Texts
 from tgraph.index.sqlite_files import LazyTable
 from tgraph.index.summary_tree import standing_tree
-from tgraph.index.tabulation import tabulate
+from tgraph.index.tabulation import make_tables
 from tgraph.index.vectors.items import KINDS, PLURALS, items_of
 from tgraph.index.vectors.vector_index import VectorSet, build, compacted, revise
 from tgraph.index.vectors.vector_index import load as load_vectors
@@ -153,7 +153,7 @@ def tables_of(
     before: LookupTable | None = None,
 ) -> LookupTable:
     """The tables of a store, made anew with what takes vectors, where there are ``vectors``."""
-    table = tabulate(store, librarian, before)
+    table = make_tables(store, librarian, before)
     write_hub_rows(table.reader, Texts(store, librarian), term_set)
     if vectors:
         write_network_rows(table.reader, store, vectors, WORDING)
