@@ -302,3 +302,12 @@ def session_part_iri(kind: str, uuid: str, *parts: str | int) -> str:
 def collection_iri(name: str) -> str:
     """The graph that is the catalogue of an explainability collection."""
     return f"{URN}collection:{quote(name, safe='')}"
+
+
+_ABOUT = frozenset((RDF_TYPE, RDFS_LABEL, SKOS_ALT_LABEL))
+
+
+def is_statement(predicate: NamedNode) -> bool:
+    """Whether triples with the predicate are statements of the corpus, not tgraph's about them:
+    types, names, and its own terms."""
+    return predicate not in _ABOUT and not predicate.value.startswith(TG)

@@ -15,7 +15,6 @@ from pyoxigraph import Literal, NamedNode, Quad, Triple
 
 from tgraph import vocabulary as v
 from tgraph.index.evidence import DEFAULT_STRENGTH, canonical_names, number_of
-from tgraph.index.knowledge import is_statement
 from tgraph.index.sources import document_of_chunk, standing_documents
 from tgraph.index.stored_graph import MOST_COUNTED, statement_of
 from tgraph.index.table_reader import EDGE_PREFIX, packed, packed_edge, unpacked_edge
@@ -79,7 +78,7 @@ class AllRows(TableRows):
         """The predicates of statements of the corpus."""
         for row in select(self._store, "index/predicates", union=False):
             predicate = row["predicate"]
-            if isinstance(predicate, NamedNode) and is_statement(predicate):
+            if isinstance(predicate, NamedNode) and v.is_statement(predicate):
                 yield predicate
 
     def weigh(self, connection: sqlite3.Connection) -> None:

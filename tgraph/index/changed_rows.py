@@ -10,7 +10,6 @@ from pyoxigraph import Literal, NamedNode, Quad, Triple
 from tgraph import vocabulary as v
 from tgraph.index.changed_keys import ChangedKeys
 from tgraph.index.evidence import EvidenceRow, StoredEvidence, absorbed_by, row_of
-from tgraph.index.knowledge import is_statement
 from tgraph.index.sources import derived, document_of_chunk, value
 from tgraph.index.stored_graph import StoredCounts
 from tgraph.index.table_reader import packed, packed_edge
@@ -73,7 +72,7 @@ class ChangedRows(TableRows):
         for edge, triple in self._changed.edges.items():
             if triple is None:
                 continue
-            stated = is_statement(triple.predicate) and self._is_stated(triple)
+            stated = v.is_statement(triple.predicate) and self._is_stated(triple)
             reified = value(self._store, edge, v.RDF_REIFIES) is not None
             if stated or (reified and edge in self._mentioned):
                 numbers = self._texts.numbers(triple)

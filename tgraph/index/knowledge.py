@@ -7,26 +7,27 @@ evidence or whose canonical name changed.
 
 from __future__ import annotations
 
-import json
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache, partial
-from os import SEEK_END
+from functools import partial
 from pathlib import Path
-from tempfile import SpooledTemporaryFile
-from typing import NamedTuple
-from urllib.parse import unquote
 
-from pyoxigraph import Literal, NamedNode, Quad, Triple
+from pyoxigraph import NamedNode, Quad, Triple
 
 from tgraph import vocabulary as v
-from tgraph.errors import ErasedTextError, EvidenceError
 from tgraph.extract.resolution import Name, resolve
 from tgraph.index.decisions import NO_DECISIONS, Decisions, amends
-from tgraph.index.evidence import OnDoubt, documents_of, evidence_of_row, raise_doubt, row_of
+from tgraph.index.descriptions import Descriptions
+from tgraph.index.knowledge_quads import (
+    KnownTerms,
+    claim_quads,
+    edge_quads,
+    entity_quads,
+    outside_quads,
+    relation_label,
+    type_quads,
+)
 from tgraph.index.ontology_fit import End, EntityFit, OntologyFit, ends_of
-from tgraph.index.sources import Texts, document_of_chunk, text_value
 from tgraph.index.standing_knowledge import (
     Properties,
     StandingEvidence,
@@ -36,8 +37,8 @@ from tgraph.index.standing_knowledge import (
     type_of,
     value,
 )
-from tgraph.model import Claim, ClaimStatus, Evidence
-from tgraph.store.base import Store, Term, select, text_of
+from tgraph.index.touched import Touched
+from tgraph.store.base import Store
 from tgraph.store.statements import (
     Pair,
     SpooledQuads,
@@ -45,120 +46,15 @@ from tgraph.store.statements import (
     edge_of,
     iri,
     reifier,
-    stated,
 )
 
-_ABOUT = frozenset((v.RDF_TYPE, v.RDFS_LABEL, v.SKOS_ALT_LABEL))
 _CLAIMED = ("subject", "object")
 _MINTED_TERMS = (v.relation_iri(""), v.type_iri(""))
-_STATUSES: dict[str, ClaimStatus] = {"TRUE": "TRUE", "FALSE": "FALSE", "SUSPECTED": "SUSPECTED"}
-
-
-def claim_quads(
-    claim: str, evidence: Sequence[Properties], merges: Mapping[str, str]
-) -> list[Quad]:
-    """The claim in the knowledge graph, under the canonical names of whom it is about; nothing
-    where no evidence stands. All evidence of a claim says the same: the IRI is a digest of it."""
-    if not evidence:
-        return []
-    said = evidence[0]
-    return stated(
-        v.KNOWLEDGE_GRAPH,
-        claim,
-        (v.RDF_TYPE, v.tg("Claim")),
-        (v.tg("subject"), _canonical(said["subject"], merges)),
-        (v.tg("object"), _canonical(said.get("object", ()), merges)),
-        (v.tg("claimType"), said["claimType"]),
-        (v.tg("claimStatus"), said["claimStatus"]),
-        (v.tg("claimStart"), said.get("claimStart", ())),
-        (v.tg("claimEnd"), said.get("claimEnd", ())),
-        (v.tg("description"), said["description"]),
-    )
-
-
-def _canonical(
-    entities: Sequence[NamedNode | Literal], merges: Mapping[str, str]
-) -> list[NamedNode]:
-    return [NamedNode(merges.get(entity.value, entity.value)) for entity in entities]
-
-
-def claims_of(
-    store: Store, texts: Texts, entities: Sequence[str], doubt: OnDoubt = raise_doubt
-) -> dict[str, tuple[Claim, ...]]:
-    """For each entity the claims about it, as subject or object, with their standing evidence.
-
-    ``entities`` are canonical IRIs, and keep their order; those without claims are left out. Claims
-    about the entity itself come first, then by where they are first stated (document path, page,
-    position). One query, however many entities. ``doubt`` is told of evidence that is not what the
-    stored text says, without which a claim stands, if it has other.
-    """
-    if not entities:
-        return {}
-    rows = select(store, "retrieve/claims", {"entities": [NamedNode(e) for e in entities]})
-    documents = documents_of(store, {document_of_chunk(text_of(row["chunk"])) for row in rows})
-    places: defaultdict[str, dict[str, Evidence]] = defaultdict(dict)
-    said: dict[str, Mapping[str, Term | None]] = {}
-    about: defaultdict[str, set[str]] = defaultdict(set)
-    for row in rows:
-        named = documents.get(document_of_chunk(text_of(row["chunk"])))
-        if named is None:
-            continue
-        try:
-            evidence = evidence_of_row(row_of(row, "claim"), named, texts)
-        except ErasedTextError:
-            continue
-        except EvidenceError as error:
-            doubt(error)
-            continue
-        claim = text_of(row["claim"])
-        said[claim] = row
-        about[text_of(row["entity"])].add(claim)
-        places[claim][evidence.iri] = evidence
-    claims = {claim: _claim(row, list(places[claim].values())) for claim, row in said.items()}
-    return {
-        entity: tuple(sorted((claims[c] for c in about[entity]), key=lambda c: _order(c, entity)))
-        for entity in entities
-        if entity in about
-    }
-
-
-def _claim(row: Mapping[str, Term | None], evidence: list[Evidence]) -> Claim:
-    started, ended = row["started"], row["ended"]
-    return Claim(
-        iri=text_of(row["claim"]),
-        subject=text_of(row["subject"]),
-        subject_label=text_of(row["subject_label"]),
-        object=text_of(row["object"]),
-        object_label=text_of(row["object_label"]),
-        type=text_of(row["type"]),
-        status=_STATUSES[text_of(row["status"])],
-        description=text_of(row["description"]),
-        started=started if isinstance(started, Literal) else None,
-        ended=ended if isinstance(ended, Literal) else None,
-        evidence=tuple(sorted(evidence, key=_place)),
-    )
-
-
-def _place(evidence: Evidence) -> tuple[str, int, int, str]:
-    return evidence.path, evidence.page or 0, evidence.start, evidence.iri
-
-
-def _order(claim: Claim, entity: str) -> tuple[object, ...]:
-    return claim.subject != entity, *_place(claim.evidence[0]), claim.iri
 
 
 Progress = Callable[[int, int], None]
 Describe = Callable[[str, Sequence[Properties]], list[Pair]]
 """What knowledge says of a subject with this evidence, to describe it."""
-
-
-@dataclass(slots=True)
-class Touched:
-    """The entities, edges and claims, as named in the texts, whose evidence has changed."""
-
-    entities: set[str] = field(default_factory=set)
-    edges: dict[str, Triple] = field(default_factory=dict)
-    claims: set[str] = field(default_factory=set)
 
 
 @dataclass(slots=True)
@@ -276,7 +172,7 @@ class Derivation:
         for end in (None, node), (node, None):
             subject, obj = end
             for quad in self._store.match(subject, None, obj, v.KNOWLEDGE_GRAPH):
-                if is_statement(quad.predicate):
+                if v.is_statement(quad.predicate):
                     found |= self._stated_of(quad.triple, entity)
         return found
 
@@ -351,13 +247,13 @@ class Derivation:
         evidence = self._decisions.prevailing(evidence)
         outside = self._outside(triple) if evidence else ""
         if evidence and triple.subject != triple.object and outside and self._is_strict:
-            desired = _outside_quads(edge, outside)
+            desired = outside_quads(edge, outside)
             self._link(edge, triple, originals)
         elif evidence and triple.subject != triple.object:
             desired = [Quad(triple.subject, triple.predicate, triple.object, v.KNOWLEDGE_GRAPH)]
             others = [original for original in originals if stated[original] and original != edge]
-            desired += _edge_attributes(edge, evidence, others, self._describe(edge, evidence))
-            desired += _outside_quads(edge, outside)
+            desired += edge_quads(edge, evidence, others, self._describe(edge, evidence))
+            desired += outside_quads(edge, outside)
             self._link(edge, triple, originals)
             names = self._relation_names.setdefault(triple.predicate.value, set())
             names.add(self._relation_name(triple.predicate, evidence))
@@ -416,7 +312,7 @@ class Derivation:
             quad
             for quad in self._store.match(relation, None, None, v.KNOWLEDGE_GRAPH)
             if (quad.object if quad.predicate == v.RDF_TYPE else None) in roles
-            and not is_statement(quad.predicate)
+            and not v.is_statement(quad.predicate)
         ]
         names = set(self._relation_names.get(relation.value, ()))
         labels = [value(q.object) for q in existing if q.predicate == v.RDFS_LABEL]
@@ -470,12 +366,12 @@ class Derivation:
             role = value(quad.object).removeprefix(v.TG) if quad.predicate == v.RDF_TYPE else ""
             if role in self._terms:
                 self._terms[role].add(entity)
-            elif not is_statement(quad.predicate):
+            elif not v.is_statement(quad.predicate):
                 existing.append(quad)
         known = evidence and entity not in self._new
         fit = self._entity_fit(entity)
         if known and fit.reason and self._is_strict:
-            self._replace(existing, _outside_quads(entity, fit.reason))
+            self._replace(existing, outside_quads(entity, fit.reason))
             return
         described = self._describe(entity, evidence) if known else []
         desired = self._entity_quads(entity, evidence, described) if known else []
@@ -487,7 +383,7 @@ class Derivation:
         fit = self._entity_fit(entity)
         terms = KnownTerms(self._is_entity, self._class_label)
         quads = entity_quads(entity, evidence, described, terms, fit.iri)
-        return quads + _outside_quads(entity, fit.reason)
+        return quads + outside_quads(entity, fit.reason)
 
     def _class_label(self, kind: str) -> str:
         """What the ontology calls a class; nothing where it does not know it."""
@@ -580,7 +476,7 @@ class Derivation:
         """Types that were entities and are no more have a label of their own again."""
         for kind in sorted(kinds):
             if not self._is_entity(kind):
-                self._change.added += _type_quads(kind, self._class_label(kind))
+                self._change.added += type_quads(kind, self._class_label(kind))
 
     def _holds(self, quad: Quad) -> bool:
         return next(self._store.match(*quad), None) is not None
@@ -598,12 +494,6 @@ class Derivation:
         self._change.removed += gone
         self._change.added += [q for q in after if q not in before or q in self._gone]
         self._gone.update(gone)
-
-
-def is_statement(predicate: NamedNode) -> bool:
-    """Whether triples with the predicate are statements of the corpus, not tgraph's about them:
-    types, names, and its own terms."""
-    return predicate not in _ABOUT and not predicate.value.startswith(v.TG)
 
 
 def _inverted(merges: Mapping[str, str]) -> dict[str, list[str]]:
@@ -624,203 +514,3 @@ def _under(mapping: Mapping[str, str], triple: Triple) -> Triple:
         return triple
     ends = NamedNode(one) if one else subject, NamedNode(other) if other else obj
     return Triple(ends[0], triple.predicate, ends[1])
-
-
-def _edge_attributes(
-    edge: str,
-    evidence: Sequence[Properties],
-    originals: Sequence[str],
-    description: Sequence[Pair],
-) -> list[Quad]:
-    strengths = [float(item["strength"][0].value) for item in evidence if "strength" in item]
-    return stated(
-        v.KNOWLEDGE_GRAPH,
-        edge,
-        (v.RDF_TYPE, v.tg("Edge")),
-        (v.tg("weight"), float(sum(strengths))),
-        *description,
-        (v.tg("keyword"), distinct(evidence, "keyword")),
-        (v.tg("original"), map(iri, originals)),
-    )
-
-
-def _outside_quads(subject: str, reason: str) -> list[Quad]:
-    """Why the entity or edge is outside the ontology; nothing where it is not."""
-    return stated(v.KNOWLEDGE_GRAPH, subject, (v.tg("outsideOntology"), reason or None))
-
-
-def relation_label(names: Iterable[str]) -> str:
-    """What a relation is called that has these names: the first without capitals."""
-    return min(names, key=lambda name: (name != name.lower(), name))
-
-
-class KnownTerms(NamedTuple):
-    """Tells of a type whether it is an entity too, whose label it then has, and what an ontology
-    calls it."""
-
-    is_entity: Callable[[str], bool]
-    label: Callable[[str], str] = lambda kind: ""
-
-
-def entity_quads(
-    entity: str,
-    evidence: Sequence[Properties],
-    description: Sequence[Pair],
-    terms: KnownTerms,
-    meant: str = "",
-) -> list[Quad]:
-    """What knowledge says of an entity with this evidence, and of its types. ``meant`` is the class
-    of an ontology that takes the place of the type."""
-    own = [e for e in evidence if e["entity"][0].value == entity] or evidence
-    label = commonest(own, "name") or commonest(evidence, "name")
-    kinds = [meant or v.type_iri(type_of(evidence) or "concept")]
-    kinds += [kind for kind in distinct(evidence, "entityClass") if kind not in kinds]
-    names = {t.value for e in evidence for p in ("name", "alias") for t in e.get(p, ())}
-    out = Statements(v.KNOWLEDGE_GRAPH)
-    out.add(
-        entity,
-        (v.RDF_TYPE, [v.tg("Entity"), *map(iri, kinds)]),
-        (v.RDFS_LABEL, label),
-        (v.SKOS_ALT_LABEL, sorted(names - {label})),
-        *description,
-    )
-    for kind in kinds:
-        out.quads += _type_quads(kind, terms.label(kind))[: 1 if terms.is_entity(kind) else 2]
-    return out.quads
-
-
-@lru_cache(maxsize=1024)
-def _type_quads(kind: str, known: str = "") -> Sequence[Quad]:
-    """A type, and its label: as an ontology has it, else it comes from its IRI, so that all who
-    write it write the same."""
-    minted = unquote(kind.removeprefix(v.type_iri(""))).replace("-", " ")
-    label = known or (minted if kind.startswith(v.type_iri("")) else v.local_words(kind))
-    about = (v.RDF_TYPE, v.tg("EntityType")), (v.RDFS_LABEL, label)
-    return stated(v.KNOWLEDGE_GRAPH, kind, *about)
-
-
-@dataclass(frozen=True, slots=True)
-class Original:
-    """One description as the texts have it, and the evidence that carries it, by IRI."""
-
-    text: str
-    evidence: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Described:
-    """An entity or an edge with several descriptions, in the order of their texts."""
-
-    subject: str
-    originals: tuple[Original, ...]
-
-    def summary(self, key: str) -> str:
-        """The IRI of the summary that a summariser with the key makes of this."""
-        parts = ((original.text, *original.evidence) for original in self.originals)
-        return v.summary_iri(self.subject, key, (part for item in parts for part in item))
-
-
-IN_MEMORY = 10_000_000
-"""Bytes of pending descriptions that are in memory."""
-
-
-class PendingDescriptions(Mapping[str, Described]):
-    """What has several descriptions and no summary, by subject; where there is much of it, in a
-    file in the folder that nobody else sees. ``close`` it."""
-
-    def __init__(self, folder: Path | None = None) -> None:
-        self._places: dict[str, int] = {}
-        place = None if folder is None else str(folder)
-        self._file = SpooledTemporaryFile(IN_MEMORY, dir=place)  # noqa: SIM115
-
-    def add(self, described: Described) -> None:
-        self._places[described.subject] = self._file.seek(0, SEEK_END)
-        originals = [(original.text, original.evidence) for original in described.originals]
-        self._file.write(json.dumps(originals).encode() + b"\n")
-
-    def __getitem__(self, subject: str) -> Described:
-        self._file.seek(self._places[subject])
-        originals = json.loads(self._file.readline())
-        return Described(subject, tuple(Original(text, tuple(by)) for text, by in originals))
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._places)
-
-    def __len__(self) -> int:
-        return len(self._places)
-
-    def close(self) -> None:
-        """They are gone."""
-        self._file.close()
-        self._places = {}
-
-
-class Descriptions:
-    """Says what knowledge says of a subject; ``pending`` are those whose summary is missing.
-
-    ``key`` is the summariser's; without one every description stands for itself. A summary is known
-    by what it was made from: the subject, the descriptions with the evidence that carries each, and
-    the summariser. So knowledge stays a function of the standing evidence and of the summaries on
-    record, and what did not change is not summarised again.
-    """
-
-    def __init__(self, store: Store, key: str | None, scratch: Path | None = None) -> None:
-        self.pending = PendingDescriptions(scratch)
-        self._store = store
-        self._key = key
-
-    def of(self, subject: str, evidence: Sequence[Properties]) -> list[Pair]:
-        """The description of the subject, and the summary that it is; nothing while that is
-        pending."""
-        said = distinct(evidence, "description")
-        if self._key is None or len(said) < 2:
-            return [(v.tg("description"), said)]
-        described = Described(subject, _originals(evidence))
-        summary = described.summary(self._key)
-        text = text_value(self._store, summary, v.tg("text"))
-        if not text:
-            self.pending.add(described)
-            return []
-        return described_by(summary, text)
-
-
-def described_by(summary: str, text: str) -> list[Pair]:
-    """What knowledge says of a subject that has a summary."""
-    return [(v.tg("description"), text), (v.tg("summary"), NamedNode(summary))]
-
-
-def touch_unsummarised(store: Store, touched: Touched) -> None:
-    """Touch what has several descriptions side by side: it was derived without a summariser."""
-    texts = StandingEvidence(store, lambda chunk: True)
-    for row in select(store, "index/several-descriptions", union=False):
-        subject = row["subject"]
-        assert isinstance(subject, NamedNode)
-        triple = texts.triple(subject.value)
-        if triple is not None:
-            touched.edges[subject.value] = triple
-        else:
-            touched.entities.add(subject.value)
-
-
-def touch_everything(store: Store, touched: Touched) -> None:
-    """Touch all that there is evidence of."""
-    texts = StandingEvidence(store, lambda chunk: True)
-    for edge in _with_evidence(store, "edge"):
-        triple = texts.triple(edge)
-        if triple is not None:
-            touched.edges[edge] = triple
-    touched.entities.update(_with_evidence(store, "entity"))
-    touched.claims.update(_with_evidence(store, "claim"))
-
-
-def _with_evidence(store: Store, role: str) -> Iterator[str]:
-    for quad in store.match(None, v.tg(role), None, v.SOURCE_GRAPH):
-        yield value(quad.object)
-
-
-def _originals(evidence: Sequence[Properties]) -> tuple[Original, ...]:
-    found: dict[str, set[str]] = {}
-    for item in evidence:
-        for term in item.get("description", ()):
-            found.setdefault(term.value, set()).add(item["evidence"][0].value)
-    return tuple(Original(text, tuple(sorted(found[text]))) for text in sorted(found))

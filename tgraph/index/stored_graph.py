@@ -12,7 +12,6 @@ from tgraph import vocabulary as v
 from tgraph.index.evidence import StoredEvidence
 from tgraph.index.graph_source import HUB, EdgeAttributes, Edges, Statement
 from tgraph.index.hub import Hub
-from tgraph.index.knowledge import is_statement
 from tgraph.index.network_ties import Wording
 from tgraph.index.stored_network import StoredNetwork
 from tgraph.index.vectors.vector_set import VectorSet
@@ -55,7 +54,7 @@ class StoredStatements:
         edges: Edges = {}
         for pattern in (node, None), (None, node):
             quads = self._store.match(pattern[0], None, pattern[1], v.KNOWLEDGE_GRAPH)
-            stated = (q.triple for q in quads if is_statement(q.predicate))
+            stated = (q.triple for q in quads if v.is_statement(q.predicate))
             named = (t for t in stated if isinstance(t.subject, NamedNode))
             pairs = ((v.edge_iri(*(s := statement_of(t))), s) for t in islice(named, _MOST))
             edges.update(nsmallest(HUB, pairs, key=lambda pair: pair[0]))
@@ -118,7 +117,7 @@ class StoredCounts:
     def _degree(self, node: NamedNode) -> int:
         outgoing = self._store.match(node, None, None, v.KNOWLEDGE_GRAPH)
         incoming = self._store.match(None, None, node, v.KNOWLEDGE_GRAPH)
-        ways = ((q for q in quads if is_statement(q.predicate)) for quads in (outgoing, incoming))
+        ways = ((q for q in quads if v.is_statement(q.predicate)) for quads in (outgoing, incoming))
         return sum(1 for statements in ways for _ in islice(statements, MOST_COUNTED))
 
     def chunk_tokens(self, chunks: Iterable[str]) -> dict[str, int]:

@@ -20,7 +20,6 @@ from tgraph.errors import UsageError, nearest_names
 from tgraph.index.graph_source import EdgeAttributes, Edges
 from tgraph.index.hub import Hub
 from tgraph.index.hub_rows import READ_EVIDENCE
-from tgraph.index.knowledge import is_statement
 from tgraph.index.stored_graph import StoredGraph, statement_of
 from tgraph.retrieve.base import Context
 from tgraph.retrieve.filters import entities_of_types
@@ -87,7 +86,7 @@ def _of_labels(names: Sequence[str], known: Mapping[str, frozenset[str]]) -> fro
 def relationships(store: Store) -> dict[str, frozenset[str]]:
     """The predicates of all edges, by their label in lower case and by their IRI."""
     quads = store.match(None, None, None, v.KNOWLEDGE_GRAPH)
-    used = {quad.predicate for quad in quads if is_statement(quad.predicate)}
+    used = {quad.predicate for quad in quads if v.is_statement(quad.predicate)}
     found: dict[str, frozenset[str]] = {p.value: frozenset({p.value}) for p in used}
     for predicate, label in labels_of(StoredGraph(store), sorted(used, key=str)).items():
         key = label.casefold()
@@ -277,7 +276,7 @@ def all_edges(entity: str, store: Store) -> Edges:
     triples = [
         statement_of(quad.triple)
         for quad in chain(outgoing, incoming)
-        if is_statement(quad.predicate) and isinstance(quad.subject, NamedNode)
+        if v.is_statement(quad.predicate) and isinstance(quad.subject, NamedNode)
     ]
     return {v.edge_iri(*triple): triple for triple in triples}
 

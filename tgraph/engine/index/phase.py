@@ -24,12 +24,12 @@ from tgraph.index.changed_keys import ChangedKeys, changed_keys
 from tgraph.index.entity_network import EntityNetwork
 from tgraph.index.evidence import EvidenceReader, left_out
 from tgraph.index.graph_source import GraphSource
-from tgraph.index.knowledge import Touched
 from tgraph.index.lookup_table import LookupTable
 from tgraph.index.reports.report_table import Makers, makers_of
 from tgraph.index.sources import Texts, lexical_documents, standing_documents
 from tgraph.index.sqlite_files import LazyTable
 from tgraph.index.stored_graph import StoredGraph
+from tgraph.index.touched import Touched
 from tgraph.librarian import Librarian
 from tgraph.model import Agent, Community, Prompt
 from tgraph.models.base import CallSink, Embedder

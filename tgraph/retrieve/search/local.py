@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING
 from pyoxigraph import NamedNode
 
 from tgraph.errors import TgraphError, UsageError
+from tgraph.index.claims import claims_of
 from tgraph.index.communities.communities import read_communities
-from tgraph.index.knowledge import claims_of
 from tgraph.model import (
     Candidate,
     Claim,
