@@ -79,7 +79,9 @@ class ChangedRows(TableRows):
                 yield packed_edge(edge), *numbers, reified, stated, *self._attributes(edge)
 
     def _is_stated(self, triple: Triple) -> bool:
-        return next(self._store.match(*triple, v.KNOWLEDGE_GRAPH), None) is not None
+        subject, predicate, obj = triple
+        quads = self._store.match(subject, predicate, obj, v.KNOWLEDGE_GRAPH)
+        return next(quads, None) is not None
 
     def _attributes(self, edge: str) -> tuple[float | None, str | None]:
         """The weight and the description of an edge; None twice where knowledge lacks the edge."""
