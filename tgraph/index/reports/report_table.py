@@ -47,7 +47,10 @@ SELECT report.iri, community.iri, report.level, title, summary, rating, explanat
 FROM report JOIN community ON community.number = community
 """
 _ALL_REPORTS = f"{_REPORTS} ORDER BY community.level, community.iri"
-_UNCOUNTED = f"{_REPORTS} WHERE occurrences IS NULL OR cost IS NULL OR tokens IS NULL"
+_INCOMPLETE = "WHERE occurrences IS NULL OR cost IS NULL OR tokens IS NULL"
+_UNCOUNTED = f"{_REPORTS} {_INCOMPLETE}"
+_COMMUNITY_OF = "SELECT community.iri FROM report JOIN community ON community.number = community"
+_UNCOUNTED_COMMUNITIES = f"{_COMMUNITY_OF} {_INCOMPLETE}"
 _OUTLINE = """
 SELECT community.number, community.iri, community.level, ifnull(report.iri, '') FROM community
 LEFT JOIN report ON report.community = community.number
@@ -216,6 +219,11 @@ class ReportTable:
             self._connection.execute("UPDATE report SET tokens = NULL")
             self.encoding = encoding
         return dict(map(_report, self._all(_UNCOUNTED)))
+
+    def uncounted_communities(self) -> list[str]:
+        """The communities of the reports of which something is to be counted, in the encoding of
+        the table."""
+        return [iri for (iri,) in self._all(_UNCOUNTED_COMMUNITIES)]
 
     def count(self, counts: Mapping[str, ReportCounts]) -> None:
         """Keep what was counted of reports, by IRI."""
