@@ -9,14 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 
 from pyoxigraph import NamedNode, Quad, Triple
 
 from tgraph import vocabulary as v
-from tgraph.extract.resolution import Name, resolve
-from tgraph.index.decisions import NO_DECISIONS, Decisions, amends
+from tgraph.index.counted_evidence import CountedEvidence
+from tgraph.index.decisions import NO_DECISIONS, Decisions
 from tgraph.index.descriptions import Descriptions
 from tgraph.index.knowledge_quads import (
     KnownTerms,
@@ -27,16 +26,16 @@ from tgraph.index.knowledge_quads import (
     relation_label,
     type_quads,
 )
-from tgraph.index.ontology_fit import End, EntityFit, OntologyFit, ends_of
+from tgraph.index.name_resolution import Merges, rename_ends, resolve_names
+from tgraph.index.ontology_fit import OntologyFit
+from tgraph.index.ontology_placement import OntologyPlacement
 from tgraph.index.standing_knowledge import (
     Properties,
     StandingEvidence,
     Weigh,
-    commonest,
-    distinct,
-    type_of,
     value,
 )
+from tgraph.index.text_edges import TextEdges
 from tgraph.index.touched import Touched
 from tgraph.store.base import Store
 from tgraph.store.statements import (
@@ -48,7 +47,6 @@ from tgraph.store.statements import (
     reifier,
 )
 
-_CLAIMED = ("subject", "object")
 _MINTED_TERMS = (v.relation_iri(""), v.type_iri(""))
 
 
@@ -65,6 +63,17 @@ class KnowledgeChange:
     removed: list[Quad] = field(default_factory=list)
     merged: dict[str, str] = field(default_factory=dict)
     unmerged: dict[str, str] = field(default_factory=dict)
+    _gone: set[Quad] = field(default_factory=set)
+
+    def replace(self, existing: Iterable[Quad], desired: Iterable[Quad]) -> None:
+        """Have the desired quads in place of the existing ones. Shared descriptions (types) are
+        kept: only what is about the subject is removed. A quad that was removed and is desired for
+        another reason is added again: additions come last."""
+        before, after = set(existing), list(desired)
+        gone = sorted(before - set(after), key=str)
+        self.removed += gone
+        self.added += [q for q in after if q not in before or q in self._gone]
+        self._gone.update(gone)
 
 
 class Derivation:
@@ -89,17 +98,14 @@ class Derivation:
         memory."""
         self._store = store
         self._fit = fit
-        self._fits: dict[str, EntityFit] = {}
-        self._members: dict[str, list[str]] = {}
         self._texts = StandingEvidence(store, stands, weigh)
-        self._old = dict(merges)
+        self._evidence = CountedEvidence(self._texts, decisions)
+        self._place(Merges(dict(merges), dict(merges)))
         self._decisions = decisions
         self._describe = describe or Descriptions(store, None).of
-        self._new: dict[str, str] = {}
         self._denied: set[str] = set()
         self._change = KnowledgeChange(SpooledQuads(scratch))
         self._relation_names: dict[str, set[str]] = {}
-        self._gone: set[Quad] = set()
         self._labelled: set[object] = set()
         self._terms: dict[str, set[str]] = {"Relation": set(), "EntityType": set()}
 
@@ -107,23 +113,21 @@ class Derivation:
         self, touched: Touched, progress: Progress = lambda done, total: None
     ) -> KnowledgeChange:
         """The change that brings the default graph up to date with the touched evidence."""
-        around = self._neighbourhood(touched.entities)  # the merges of others stay as they are
-        kept = {k: c for k, c in self._old.items() if k not in around}
-        named = [name for _, name in sorted(around.items()) if name is not None]
-        self._new = {**kept, **resolve(named, self._decisions.splits, self._decisions.joins)}
-        self._change.merged = {k: c for k, c in self._new.items() if self._old.get(k) != c}
-        self._change.unmerged = {k: c for k, c in self._old.items() if self._new.get(k) != c}
-        renamed = set(self._change.merged) | set(self._change.unmerged)
-        self._members = _inverted(self._new)
-        self._denied = {edge_of(self._now(triple)) for triple in self._decisions.denied}
-        names = touched.entities | renamed | self._ends(touched)
-        entities = {mapping.get(e, e) for e in names for mapping in (self._old, self._new)}
-        moved = renamed | self._reclassified(entities)
+        before = self._merges.before
+        merges = resolve_names(self._evidence, self._decisions, before, touched.entities)
+        self._place(merges)
+        self._change.merged, self._change.unmerged = merges.merged, merges.unmerged
+        renamed = set(merges.merged) | set(merges.unmerged)
+        placement = self._placement
+        self._denied = {edge_of(placement.canonical(t)) for t in self._decisions.denied}
+        names = touched.entities | renamed | placement.ends(touched)
+        entities = {mapping.get(e, e) for e in names for mapping in (before, merges.now)}
+        moved = renamed | placement.reclassified(self._store, entities)
         originals = dict(touched.edges)
         for entity in sorted(moved):
-            originals.update(self._edges_naming(entity))
+            originals.update(self._edges.naming(entity))
             for triple in self._decisions.denied:  # which knowledge lacks
-                originals.update(self._stated_of(triple, entity))
+                originals.update(self._edges.stated_of(triple, entity))
         edges = self._refresh_edges(originals, len(entities), progress)
         for entity in sorted(entities):
             self._refresh_entity(entity)
@@ -134,86 +138,16 @@ class Derivation:
         self._name_types(self._terms["EntityType"] - self._forget_types())
         for claim in sorted(touched.claims.union(*map(self._texts.claims_naming, sorted(moved)))):
             existing = self._store.match(NamedNode(claim), None, None, v.KNOWLEDGE_GRAPH)
-            desired = claim_quads(claim, self._claimed(claim), self._new)
-            self._replace(existing, [] if self._is_left_out(desired) else desired)
+            desired = claim_quads(claim, self._evidence.of_claim(claim), merges.now)
+            self._change.replace(existing, [] if placement.keeps_out(desired) else desired)
         progress(len(edges) + len(entities), len(edges) + len(entities))
         return self._change
 
-    # --- resolution ---
-
-    def _neighbourhood(self, entities: set[str]) -> dict[str, Name | None]:
-        """Every entity that shares a key or an alias with these, directly or through others, and
-        what it is called; None where no evidence of it counts."""
-        found: dict[str, Name | None] = {}
-        keys: set[str] = set()
-        queue = set(entities)
-        absorbed = _inverted(self._old)
-        while queue:
-            entity = queue.pop()
-            if entity in found:
-                continue
-            found[entity] = self._name(entity)
-            canonical = self._old.get(entity, entity)
-            queue |= {canonical, *absorbed.get(canonical, ()), *self._texts.same_as(entity)}
-            queue.update(self._decisions.partners(entity))
-            for key in self._texts.keys_of(entity) - keys:
-                keys.add(key)
-                queue |= self._texts.entities_with(key)
-        return found
-
-    def _edges_naming(self, entity: str) -> dict[str, Triple]:
-        """The edges of the texts with the entity at an end, under whatever names knowledge has
-        them. It lacks those between two names of one entity: what names either names them."""
-        found: dict[str, Triple] = {}
-        known = self._old.get(entity, entity)
-        for one in {entity, known, *(k for k, c in self._old.items() if c == known)}:
-            found |= self._texts.edges_naming(entity, one)
-        node = NamedNode(known)
-        for end in (None, node), (node, None):
-            subject, obj = end
-            for quad in self._store.match(subject, None, obj, v.KNOWLEDGE_GRAPH):
-                if v.is_statement(quad.predicate):
-                    found |= self._stated_of(quad.triple, entity)
-        return found
-
-    def _stated_of(self, triple: Triple, entity: str) -> dict[str, Triple]:
-        """The edges of the texts that this one of knowledge is, as far as they name the entity."""
-        edge = edge_of(triple)
-        texts = {e: self._texts.triple(e) for e in (edge, *self._texts.merged_into(edge))}
-        node = NamedNode(entity)
-        return {e: t for e, t in texts.items() if t and node in (t.subject, t.object)}
-
-    def _name(self, entity: str) -> Name | None:
-        evidence = self._of_entity(entity)
-        if not evidence:
-            return None
-        stated = [item for item in self._texts.of_entity(entity) if not amends(item)]
-        return Name(
-            entity,
-            commonest(stated, "name"),
-            type_of(evidence),
-            frozenset(distinct(evidence, "aliasKey")),
-            frozenset(distinct(evidence, "same")),
-        )
-
-    # --- what people decided ---
-
-    def _of_entity(self, *members: str) -> list[Properties]:
-        """The evidence of an entity under these names as it counts; none of names denied."""
-        kept = [member for member in members if not self._decisions.drops(member)]
-        stated = (item for member in kept for item in self._texts.of_entity(member))
-        return self._decisions.prevailing(list(stated))
-
-    def _of_edge(self, original: str, triple: Triple) -> list[Properties]:
-        """The evidence of an edge of the texts, unless one of its ends is denied."""
-        ends = (triple.subject, triple.object)
-        return [] if any(map(self._decisions.drops, ends)) else self._texts.of_edge(original)
-
-    def _claimed(self, claim: str) -> list[Properties]:
-        """The evidence of a claim, unless it is about what is denied."""
-        evidence = self._texts.of_claim(claim)
-        about = (term for item in evidence for p in _CLAIMED for term in item.get(p, ()))
-        return [] if any(map(self._decisions.drops, about)) else evidence
+    def _place(self, merges: Merges) -> None:
+        """Have entities and edges under these merges."""
+        self._merges = merges
+        self._edges = TextEdges(self._store, self._texts, merges)
+        self._placement = OntologyPlacement(self._fit, self._evidence, merges, self._edges)
 
     # --- edges ---
 
@@ -238,15 +172,17 @@ class Derivation:
 
     def _refresh_edge(self, edge: str, triple: Triple, known: Mapping[str, Triple]) -> None:
         originals = self._originals(edge, known)
-        stated = {original: self._of_edge(original, told) for original, told in originals.items()}
+        stated = {
+            original: self._evidence.of_edge(original, told) for original, told in originals.items()
+        }
         evidence = [item for items in stated.values() for item in items]
         desired: list[Quad] = []
         if evidence and edge in self._denied:
             self._link(edge, triple, originals)  # found again once it is denied no more
             evidence = []
         evidence = self._decisions.prevailing(evidence)
-        outside = self._outside(triple) if evidence else ""
-        if evidence and triple.subject != triple.object and outside and self._is_strict:
+        outside = self._placement.reason_outside(triple) if evidence else ""
+        if evidence and triple.subject != triple.object and outside and self._placement.is_strict:
             desired = outside_quads(edge, outside)
             self._link(edge, triple, originals)
         elif evidence and triple.subject != triple.object:
@@ -256,12 +192,12 @@ class Derivation:
             desired += outside_quads(edge, outside)
             self._link(edge, triple, originals)
             names = self._relation_names.setdefault(triple.predicate.value, set())
-            names.add(self._relation_name(triple.predicate, evidence))
+            names.add(self._placement.relation_name(triple.predicate, evidence))
         existing = list(self._store.match(NamedNode(edge), None, None, v.KNOWLEDGE_GRAPH))
         existing += self._store.match(
             triple.subject, triple.predicate, triple.object, v.KNOWLEDGE_GRAPH
         )
-        self._replace(existing, desired)
+        self._change.replace(existing, desired)
 
     def _originals(self, edge: str, known: Mapping[str, Triple]) -> dict[str, Triple]:
         """The edges of the texts that are this edge under the new names, sorted; some are
@@ -271,22 +207,21 @@ class Derivation:
             triple = known[original] if original in known else self._texts.triple(original)
             if triple is not None:
                 candidates[original] = triple
-        return {e: t for e, t in sorted(candidates.items()) if edge_of(self._now(t)) == edge}
+        return {
+            e: t
+            for e, t in sorted(candidates.items())
+            if edge_of(self._placement.canonical(t)) == edge
+        }
 
     def _ways(self, original: str, triple: Triple) -> Iterator[Triple]:
         """What an edge of the texts was in knowledge, and what it is now."""
-        yield _under(self._old, triple)
-        yield self._now(triple)
+        yield rename_ends(self._merges.before, triple)
+        yield self._placement.canonical(triple)
         node = NamedNode(original)
         for quad in self._store.match(None, v.tg("original"), node, v.KNOWLEDGE_GRAPH):
             known = self._texts.triple(value(quad.subject))
             if known is not None:
                 yield known
-
-    def _now(self, triple: Triple) -> Triple:
-        """The triple with canonical names, as the ontology has it."""
-        canonical = _under(self._new, triple)
-        return self._fit.edge(canonical, self._entity_fit).triple if self._fit else canonical
 
     def _link(self, edge: str, triple: Triple, originals: Iterable[str]) -> None:
         """A canonical edge that the texts know by other names: its reifier, and whence it comes."""
@@ -323,13 +258,13 @@ class Derivation:
         if names:
             own = None if named else relation_label(names)
             out.add(relation.value, (v.RDF_TYPE, v.tg("Relation")), (v.RDFS_LABEL, own))
-        self._replace(existing, out.quads)
+        self._change.replace(existing, out.quads)
 
     def _is_entity(self, term: str) -> bool:
         """Whether a relation or type is an entity too: then its label is that of the entity."""
         if term.startswith(_MINTED_TERMS):
             return False
-        return term not in self._new and bool(self._texts.of_entity(term))
+        return term not in self._merges.now and bool(self._texts.of_entity(term))
 
     def _names_elsewhere(
         self, relation: NamedNode, label: str, refreshed: Mapping[str, Triple]
@@ -341,26 +276,19 @@ class Derivation:
             edge = edge_of(quad.triple)
             if edge not in refreshed:
                 originals = self._originals(edge, {})
-                evidence = [item for own in originals.items() for item in self._of_edge(*own)]
+                evidence = [
+                    item for own in originals.items() for item in self._evidence.of_edge(*own)
+                ]
                 evidence = self._decisions.prevailing(evidence)
-                names.add(self._relation_name(relation, evidence))
+                names.add(self._placement.relation_name(relation, evidence))
                 if label in names:
                     return {label}
         return names
 
-    def _relation_name(self, relation: NamedNode, evidence: Sequence[Properties]) -> str:
-        """What a relation is called: by the ontology, or by the evidence of one of its edges."""
-        own = self._fit.label(relation.value) if self._fit else ""
-        return own or commonest(evidence, "name")
-
     # --- entities ---
 
-    def _evidence(self, entity: str) -> list[Properties]:
-        """That of the entity and of those that it has absorbed, as it counts."""
-        return self._of_entity(*sorted({entity, *self._members.get(entity, ())}))
-
     def _refresh_entity(self, entity: str) -> None:
-        evidence = self._evidence(entity)
+        evidence = self._evidence.of_entity(*self._merges.names(entity))
         existing = []
         for quad in self._store.match(NamedNode(entity), None, None, v.KNOWLEDGE_GRAPH):
             role = value(quad.object).removeprefix(v.TG) if quad.predicate == v.RDF_TYPE else ""
@@ -368,26 +296,22 @@ class Derivation:
                 self._terms[role].add(entity)
             elif not v.is_statement(quad.predicate):
                 existing.append(quad)
-        known = evidence and entity not in self._new
-        fit = self._entity_fit(entity)
-        if known and fit.reason and self._is_strict:
-            self._replace(existing, outside_quads(entity, fit.reason))
+        known = evidence and entity not in self._merges.now
+        fit = self._placement.entity_fit(entity)
+        if known and fit.reason and self._placement.is_strict:
+            self._change.replace(existing, outside_quads(entity, fit.reason))
             return
         described = self._describe(entity, evidence) if known else []
         desired = self._entity_quads(entity, evidence, described) if known else []
-        self._replace([*existing, *self._old_labels(desired)], desired)
+        self._change.replace([*existing, *self._old_labels(desired)], desired)
 
     def _entity_quads(
         self, entity: str, evidence: Sequence[Properties], described: Sequence[Pair]
     ) -> list[Quad]:
-        fit = self._entity_fit(entity)
-        terms = KnownTerms(self._is_entity, self._class_label)
+        fit = self._placement.entity_fit(entity)
+        terms = KnownTerms(self._is_entity, self._placement.class_label)
         quads = entity_quads(entity, evidence, described, terms, fit.iri)
         return quads + outside_quads(entity, fit.reason)
-
-    def _class_label(self, kind: str) -> str:
-        """What the ontology calls a class; nothing where it does not know it."""
-        return self._fit.ontology.label(kind) if self._fit else ""
 
     def _old_labels(self, desired: Iterable[Quad]) -> list[Quad]:
         """The labels that the types of an entity have, each type once."""
@@ -399,58 +323,6 @@ class Derivation:
             if isinstance(kind, NamedNode) and not self._is_entity(kind.value)
             for quad in self._store.match(kind, v.RDFS_LABEL, None, v.KNOWLEDGE_GRAPH)
         ]
-
-    # --- the ontology ---
-
-    @property
-    def _is_strict(self) -> bool:
-        return self._fit is not None and self._fit.strict
-
-    def _entity_fit(self, entity: str) -> EntityFit:
-        """How a canonical entity fits; well where there is no ontology."""
-        if self._fit is None:
-            return EntityFit()
-        if entity not in self._fits:
-            stated = partial(self._stated, entity)
-            self._fits[entity] = self._fit.entity(self._evidence(entity), stated)
-        return self._fits[entity]
-
-    def _stated(self, entity: str) -> Iterator[End]:
-        """The ends of the statements of the texts that are the entity."""
-        members = {entity, *self._members.get(entity, ())}
-        named = {e: t for m in sorted(members) for e, t in self._edges_naming(m).items()}
-        for edge, triple in named.items():
-            if self._texts.of_edge(edge):
-                yield from ends_of(members, triple)
-
-    def _outside(self, triple: Triple) -> str:
-        return self._fit.edge(triple, self._entity_fit).reason if self._fit else ""
-
-    def _is_left_out(self, claim: Sequence[Quad]) -> bool:
-        """Whether a claim is about what the ontology keeps out of knowledge."""
-        about = (v.tg("subject"), v.tg("object"))
-        ends = (value(quad.object) for quad in claim if quad.predicate in about)
-        return self._is_strict and any(self._entity_fit(end).reason for end in ends)
-
-    def _ends(self, touched: Touched) -> set[str]:
-        """What touched edges join: under an ontology they tell what class it is of."""
-        triples = touched.edges.values() if self._fit else ()
-        ends = (end for triple in triples for end in (triple.subject, triple.object))
-        return {end.value for end in ends if isinstance(end, NamedNode)}
-
-    def _reclassified(self, entities: Iterable[str]) -> set[str]:
-        """The names of those of the canonical entities whose class is not what it was: edges may
-        mean something else with them."""
-        found: set[str] = set()
-        for entity in sorted(entities) if self._fit else ():
-            node, fit = NamedNode(entity), self._entity_fit(entity)
-            quads = list(self._store.match(node, None, None, v.KNOWLEDGE_GRAPH))
-            kinds = {value(q.object) for q in quads if q.predicate == v.RDF_TYPE}
-            outside = {value(q.object) for q in quads if q.predicate == v.tg("outsideOntology")}
-            same = (fit.iri in kinds) if fit.iri else bool(outside)
-            if not same or outside != ({fit.reason} if fit.reason else set()):
-                found |= {entity, *self._members.get(entity, ())}
-        return found
 
     def _forget_types(self) -> set[str]:
         """Types that no entity is of any more leave knowledge; which these are."""
@@ -469,48 +341,17 @@ class Derivation:
                 gone = [Quad(kind, v.RDF_TYPE, v.tg("EntityType"), v.KNOWLEDGE_GRAPH)]
                 if not self._is_entity(kind.value) and not self._is_relation(kind):
                     gone += self._store.match(kind, v.RDFS_LABEL, None, v.KNOWLEDGE_GRAPH)
-                self._replace([quad for quad in gone if self._holds(quad)], [])
+                self._change.replace([quad for quad in gone if self._holds(quad)], [])
         return forgotten
 
     def _name_types(self, kinds: Iterable[str]) -> None:
         """Types that were entities and are no more have a label of their own again."""
         for kind in sorted(kinds):
             if not self._is_entity(kind):
-                self._change.added += type_quads(kind, self._class_label(kind))
+                self._change.added += type_quads(kind, self._placement.class_label(kind))
 
     def _holds(self, quad: Quad) -> bool:
         return next(self._store.match(*quad), None) is not None
 
     def _is_relation(self, kind: NamedNode) -> bool:
         return self._holds(Quad(kind, v.RDF_TYPE, v.tg("Relation"), v.KNOWLEDGE_GRAPH))
-
-    # --- changes ---
-
-    def _replace(self, existing: Iterable[Quad], desired: Iterable[Quad]) -> None:
-        """Shared descriptions (types) are kept: only what is about the subject is removed. What was
-        removed and is desired for another reason is added again: additions come last."""
-        before, after = set(existing), list(desired)
-        gone = sorted(before - set(after), key=str)
-        self._change.removed += gone
-        self._change.added += [q for q in after if q not in before or q in self._gone]
-        self._gone.update(gone)
-
-
-def _inverted(merges: Mapping[str, str]) -> dict[str, list[str]]:
-    """For each canonical entity, those that it has absorbed."""
-    found: dict[str, list[str]] = {}
-    for absorbed, canonical in merges.items():
-        found.setdefault(canonical, []).append(absorbed)
-    return found
-
-
-def _under(mapping: Mapping[str, str], triple: Triple) -> Triple:
-    """The triple with canonical names; itself where it has these."""
-    subject, obj = triple.subject, triple.object
-    assert isinstance(subject, NamedNode)
-    one = mapping.get(subject.value)
-    other = mapping.get(obj.value) if isinstance(obj, NamedNode) else None
-    if one is None and other is None:
-        return triple
-    ends = NamedNode(one) if one else subject, NamedNode(other) if other else obj
-    return Triple(ends[0], triple.predicate, ends[1])
