@@ -316,3 +316,10 @@ GRAPH_MEDIA_TYPES = frozenset(
     )
 )
 """Media types of documents that are imported graphs: what they state are triples, not sentences."""
+_ABOUT = frozenset((RDF_TYPE, RDFS_LABEL, SKOS_ALT_LABEL))
+
+
+def is_statement(predicate: NamedNode) -> bool:
+    """Whether triples with the predicate are statements of the corpus, not tgraph's about them:
+    types, names, and its own terms."""
+    return predicate not in _ABOUT and not predicate.value.startswith(TG)

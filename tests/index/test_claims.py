@@ -19,7 +19,7 @@ from tgraph.errors import UsageError
 from tgraph.explain.audit.shacl import check_shapes
 from tgraph.explain.render.text_trees import source_tree
 from tgraph.extract.model.claims import ModelClaims
-from tgraph.index.knowledge import claims_of
+from tgraph.index.claims import claims_of
 from tgraph.index.sources import Texts
 from tgraph.models.prompts import load_prompt, messages
 from tgraph.settings import load_settings

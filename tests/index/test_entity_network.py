@@ -17,7 +17,7 @@ from tgraph import vocabulary as v
 from tgraph.index.communities.communities import Component
 from tgraph.index.communities.partition import Cutting, partition
 from tgraph.index.entity_network import (
-    HEAD,
+    FILES,
     EntityNetwork,
     changed_network,
     load_network,
@@ -119,7 +119,7 @@ def test_it_is_read_back_as_it_was_kept(tmp_path: Path) -> None:
     (file,) = tmp_path.glob("network.weights.*")
     file.write_bytes(file.read_bytes()[:-8] + b"\0" * 7 + b"\1")
     assert load_network(tmp_path, 3, CUTTING) is None
-    (tmp_path / HEAD).unlink()
+    (tmp_path / FILES.head).unlink()
     assert load_network(tmp_path, 3, CUTTING) is None
 
 

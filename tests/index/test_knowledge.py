@@ -17,14 +17,10 @@ from tests.support.workers import LineExtractor, knowledge
 from tgraph import vocabulary as v
 from tgraph.extract.base import with_endpoints
 from tgraph.index.decisions import Decisions
-from tgraph.index.knowledge import (
-    Derivation,
-    Described,
-    Original,
-    PendingDescriptions,
-    Touched,
-)
+from tgraph.index.descriptions import Described, Original, PendingDescriptions
+from tgraph.index.knowledge import Derivation
 from tgraph.index.standing_knowledge import value
+from tgraph.index.touched import Touched
 from tgraph.model import Chunk, ExtractedEntity, Extraction
 from tgraph.record.activities import Authorship
 from tgraph.record.sources import ExtractionRecord

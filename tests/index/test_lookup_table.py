@@ -17,31 +17,23 @@ from tgraph import vocabulary as v
 from tgraph.engine.graph import KnowledgeGraph
 from tgraph.errors import StoreError
 from tgraph.index.evidence import EvidenceReader, StoredEvidence, stored_evidence
-from tgraph.index.graph_source import HUB, GraphSource, StoredGraph
+from tgraph.index.graph_source import HUB, GraphSource
+from tgraph.index.hub_rows import write_hub_rows
 from tgraph.index.lookup_table import (
-    HEAD,
-    MOST_COUNTED,
-    STEM,
+    FILES,
     LookupTable,
-    degree_of,
     load_table,
-    tokens_of,
 )
+from tgraph.index.network_rows import write_network_rows
 from tgraph.index.sources import Texts, standing_documents
-from tgraph.index.tabulation import tabulate
+from tgraph.index.stored_graph import MOST_COUNTED, StoredGraph
+from tgraph.index.tabulation import make_tables
 from tgraph.index.vectors.inverted_list_store import open_vectors
 from tgraph.librarian import Librarian
 from tgraph.model import Evidence
-from tgraph.retrieve.search.network import (
-    EMBEDDER,
-    MERGED,
-    NAME,
-    WORD,
-    Network,
-    keep_network,
-    network_of,
-)
-from tgraph.retrieve.subgraph import keep_hubs
+from tgraph.retrieve.search.names import WORDING
+from tgraph.retrieve.search.network import Network, network_of
+from tgraph.retrieve.text.lexical import term_set
 from tgraph.store.base import Store
 from tgraph.store.oxigraph import OxigraphStore
 
@@ -53,7 +45,7 @@ TEXTS = {
     "w": "nothing of note\n",
 }
 CHANGES = ("indexed", "a merge undone", "the merge again", "split", "retracted", "purged")
-DATA = f"{STEM}.[0-9a-f]*[0-9a-f]"
+DATA = f"{FILES.stem}.[0-9a-f]*[0-9a-f]"
 AMBIGUOUS = "Walter Scott = Scott\nWalter Scott wrote Ivanhoe.\n"
 
 
@@ -108,7 +100,7 @@ def added_states(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str,
     """The same where tables are never made anew, and few edges make a hub."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("tgraph.index.lookup_table.LARGEST_ADDITION", 0)
-        patch.setattr("tgraph.retrieve.subgraph.KEPT_HUB", 1)
+        patch.setattr("tgraph.index.hub_rows.KEPT_HUB", 1)
         yield changed_graphs(tmp_path_factory.mktemp("added"))
 
 
@@ -160,7 +152,7 @@ def test_the_graph_is_the_same_in_the_table(
             known = whole_graph(found.store, StoredGraph(found.store))
             assert said[1:] == known[1:]
             assert said[0].items() <= known[0].items()
-            assert table.of_edges(list(known[0].keys() - said[0].keys())) == []
+            assert table.evidence.of_edges(list(known[0].keys() - said[0].keys())) == []
             assert all(said)
 
 
@@ -172,14 +164,15 @@ def whole_graph(store: Store, graph: GraphSource) -> tuple[Any, ...]:
     resources = [thing for thing in things if not any(map(thing.__contains__, others))]
     names = sorted({q.object.value for q in quads if isinstance(q.object, Literal)})
     edges = [thing for thing in things if thing.startswith(f"{v.URN}edge:")]
+    said = graph.statements
     return (
-        graph.triples(edges),
-        {thing: graph.around(thing) for thing in things if "entity:" in thing},
-        graph.attributes(edges),
-        graph.labels(resources),
-        graph.aliases(resources),
-        graph.types(resources),
-        graph.named([*names, "nobody"]),
+        said.triples(edges),
+        {thing: said.around(thing) for thing in things if "entity:" in thing},
+        said.attributes(edges),
+        said.labels(resources),
+        said.aliases(resources),
+        said.types(resources),
+        said.named([*names, "nobody"]),
     )
 
 
@@ -191,10 +184,10 @@ def test_pages_read_from_the_table_as_from_their_texts(states: dict[str, Path]) 
         with closing(table):
             stored, kept = (
                 Texts(found.store, librarian),
-                Texts(found.store, librarian, lambda: table),
+                Texts(found.store, librarian, lambda: table.pages),
             )
             for document in standing_documents(found.store):
-                assert table.reading(document)
+                assert table.pages.reading(document)
                 assert kept.reading(document, None) == stored.reading(document, None)
                 assert kept.media_type(document) == stored.media_type(document) == "text/plain"
                 assert kept.is_note(document) == stored.is_note(document)
@@ -205,23 +198,24 @@ def test_pages_read_from_the_table_as_from_their_texts(states: dict[str, Path]) 
 def test_the_table_says_what_the_store_says(
     request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, which: str, change: str
 ) -> None:
-    monkeypatch.setattr("tgraph.index.lookup_table._FIRST", 1)  # rows of an entity at a time
+    monkeypatch.setattr("tgraph.index.lookup_rows._FIRST", 1)  # rows of an entity at a time
     states = request.getfixturevalue(which)
     with snapshot(states[change]) as found:
         texts = Texts(found.store, Librarian(collection(states[change]).librarian))
         table = load_table(found.vectors, found.pointer.generation)
         assert table is not None
         with closing(table):
-            said = everything(found.store, EvidenceReader(table, texts))
+            said = everything(found.store, EvidenceReader(table.evidence, texts))
             assert said == everything(found.store, stored_evidence(found.store, texts))
             assert all(said)
             quads = list(found.store.match(None, None, None))
             subjects = {q.subject.value for q in quads if isinstance(q.subject, NamedNode)}
-            counted = {subject: degree_of(found.store, subject) for subject in subjects}
-            assert counted == table.degrees_of(sorted(subjects))
+            counts = StoredGraph(found.store).counts
+            counted = counts.degrees(sorted(subjects))
+            assert counted == table.counts.degrees(sorted(subjects))
             assert max(counted.values()) > 1
             standing = {each.chunk for each in said[3].values()}
-            assert table.tokens(standing) == tokens_of(found.store, sorted(standing))
+            assert table.counts.chunk_tokens(standing) == counts.chunk_tokens(sorted(standing))
 
 
 @pytest.mark.parametrize("change", CHANGES)
@@ -254,21 +248,21 @@ def test_what_is_put_for_changed_keys_is_what_is_made_of_all(
         added = load_table(found.vectors, found.pointer.generation)
         assert added is not None
         assert (added.newer is None) == (change in ("indexed", "purged"))
-        with closing(added), closing(tabulate(found.store, librarian)) as anew:
-            keep_network(anew, found.store, vectors)
-            keep_hubs(anew, Texts(found.store, librarian))
+        with closing(added), closing(make_tables(found.store, librarian)) as anew:
+            write_network_rows(anew.reader, found.store, vectors, WORDING)
+            write_hub_rows(anew.reader, Texts(found.store, librarian), term_set)
             assert kept(added) == kept(anew)
-            assert any(kept(anew)[-1].values())
+            assert kept(anew)["hub"]
 
 
-def kept(table: LookupTable) -> tuple[Any, ...]:
-    """What is put into the tables last."""
-    return (
-        table.nodes(),
-        sorted(table.alike()),
-        {kind: sorted(set(table.linked(kind))) for kind in (NAME, WORD, MERGED, EMBEDDER)},
-        {entity: table.hub(entity) for entity in table.degrees(0)},
-    )
+def kept(table: LookupTable) -> dict[str, list[Any]]:
+    """The rows that are written last, by table."""
+
+    def rows(name: str) -> list[Any]:
+        [found] = table.reader.matching_rows(name, f"SELECT * FROM {name}", [()])
+        return sorted(set(found))
+
+    return {name: rows(name) for name in ("node", "alike", "link", "hub")}
 
 
 def named_nodes(found: Network, text: str) -> list[tuple[str, list[int]]]:
@@ -289,12 +283,12 @@ def test_an_entity_with_very_many_relationships_is_counted_up_to_a_bound(
             Quad(hub, v.tg("description"), Literal(str(n))),
         )
     )
-    with closing(tabulate(store, Librarian(tmp_path))) as table:
-        known = table.degrees_of([hub.value, spoke.format(0)])
-        assert degree_of(store, hub.value) == known[hub.value] == 2 * MOST_COUNTED
-        assert degree_of(store, spoke.format(0)) == known[spoke.format(0)] == 2
-        around = table.around(hub.value)
-        assert around == StoredGraph(store).around(hub.value)
+    with closing(make_tables(store, Librarian(tmp_path))) as table:
+        entities, stored = [hub.value, spoke.format(0)], StoredGraph(store)
+        assert [*table.counts.degrees(entities).values()] == [2 * MOST_COUNTED, 2]
+        assert stored.counts.degrees(entities) == table.counts.degrees(entities)
+        around = table.statements.around(hub.value)
+        assert around == stored.statements.around(hub.value)
         assert HUB < len(around) < 2 * HUB + 1
 
 
@@ -320,9 +314,9 @@ def test_all_values_that_a_piece_of_evidence_has_are_read(tmp_path: Path) -> Non
             *said(evidence, v.tg("description"), Literal("one"), Literal("other")),
         ]
     )
-    with closing(tabulate(store, Librarian(tmp_path), scratch=tmp_path)) as table:
+    with closing(make_tables(store, Librarian(tmp_path), scratch=tmp_path)) as table:
         stated = StoredEvidence(store).of_entities([entity])
-        assert len(found := sorted(table.of_entities([entity]))) == 2
+        assert len(found := sorted(table.evidence.of_entities([entity]))) == 2
         assert found == sorted(stated)
 
 
@@ -346,8 +340,8 @@ def test_merged_names_lend_their_evidence(states: dict[str, Path]) -> None:
         (DATA, lambda data: data[:-1]),
         (DATA, lambda data: b""),
         (DATA, lambda data: data[:5000] + b"x" + data[5001:]),
-        (HEAD, lambda data: b"{}"),
-        (HEAD, lambda data: b"x"),
+        (FILES.head, lambda data: b"{}"),
+        (FILES.head, lambda data: b"x"),
     ],
 )
 def test_what_is_damaged_is_not_read(states, tmp_path, file, damage):
@@ -381,7 +375,7 @@ def test_without_the_table_answers_are_the_same(states, tmp_path):
 
 def test_a_large_file_that_is_damaged_is_noticed_when_it_is_read(states, tmp_path, monkeypatch):
     """It is not read as a whole before."""
-    monkeypatch.setattr("tgraph.index.lookup_table.CHECKED_WHOLE", 0)
+    monkeypatch.setattr("tgraph.index.sqlite_files.CHECKED_WHOLE", 0)
     with snapshot(states["indexed"]) as found:
         shutil.copytree(found.vectors, tmp_path / "v")
         generation = found.pointer.generation
@@ -391,4 +385,4 @@ def test_a_large_file_that_is_damaged_is_noticed_when_it_is_read(states, tmp_pat
     table = load_table(tmp_path / "v", generation)
     assert table is not None
     with closing(table), pytest.raises(StoreError, match="Index again"):
-        table.documents([v.document_iri("0" * 64)])
+        table.evidence.documents([v.document_iri("0" * 64)])

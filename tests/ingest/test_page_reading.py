@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.paths import EXAMPLES
-from tgraph.index.lookup_table import FORMAT
+from tgraph.index.lookup_table import FILES
 from tgraph.ingest.page_reading import PageReading, packed, read_page, unpacked
 
 MEDIA_TYPES = ("text/plain", "text/markdown", "application/pdf")
@@ -39,4 +39,4 @@ def test_what_is_kept_changes_only_with_the_format_of_the_table() -> None:
     texts = [file.read_text("utf-8") for file in files]
     found = (read_page(text, kind) for text in texts for kind in MEDIA_TYPES)
     kept = sha256(repr(list(map(exactly, found))).encode()).hexdigest()[:16]
-    assert (FORMAT, kept) == (5, "2780c01d2bd24380")
+    assert (FILES.format, kept) == (5, "2780c01d2bd24380")

@@ -21,8 +21,8 @@ from tgraph.explain.trace.record_quads import catalogue_quads, classic, session_
 from tgraph.extract.summaries import Summary, SummarySentence
 from tgraph.index.communities.communities import FoundCommunities, community_quads, read_communities
 from tgraph.index.communities.given import GivenCommunity
+from tgraph.index.descriptions import Described, Original
 from tgraph.index.evidence import stored_evidence
-from tgraph.index.knowledge import Described, Original
 from tgraph.index.reports.context import EdgeDetail, EntityDetail, ReportContext, SubReport
 from tgraph.index.reports.report import DraftFinding, ReportDraft, made_report
 from tgraph.index.sources import Texts

@@ -31,7 +31,6 @@ from tgraph.engine.graph import KnowledgeGraph
 from tgraph.engine.progress import Progress
 from tgraph.errors import TgraphError
 from tgraph.extract.base import Extractor
-from tgraph.index.knowledge import is_statement
 from tgraph.index.standing_knowledge import value
 from tgraph.librarian import Librarian
 from tgraph.model import (
@@ -310,7 +309,7 @@ def edges(root: Path) -> set[str]:
         return {
             " ".join(value(part).rpartition(":")[2] for part in quad.triple)
             for quad in knowledge(found.store)
-            if is_statement(quad.predicate)
+            if v.is_statement(quad.predicate)
         }
 
 

@@ -260,7 +260,7 @@ class PublishedStates:
     def kept_pages(self) -> KeptPages | None:
         """What lies ready of the pages of the newest knowledge; None where nothing does."""
         try:
-            return self.knowledge().table()
+            return _pages_of(self.knowledge().table)
         except StoreError:
             return None
 
@@ -297,7 +297,7 @@ class PublishedStates:
         table = LazyTable(partial(load_table, snapshot.vectors, generation))
         return OpenKnowledge(
             snapshot,
-            Texts(snapshot.store, self._ledger.librarian, table),
+            Texts(snapshot.store, self._ledger.librarian, partial(_pages_of, table)),
             LazyVectors(snapshot.vectors, generation, self._embedder(), repair),
             table,
             LazyTable(partial(load_reports, snapshot.vectors, generation)),
@@ -368,6 +368,11 @@ class PublishedStates:
         except StoreError as error:
             self._message(f"The rebuilt vectors could not be kept: {error.message}")
         return vectors
+
+
+def _pages_of(table: LazyTable[LookupTable | None]) -> KeptPages | None:
+    tables = table()
+    return None if tables is None else tables.pages
 
 
 def _embedding(progress: OnProgress, kind: str, done: int, total: int) -> None:

@@ -31,10 +31,10 @@ from tgraph.errors import ModelError, UsageError
 from tgraph.explain.audit.named_audits import KNOWLEDGE, AuditResult
 from tgraph.explain.trace.recorded_session import agent_on_record
 from tgraph.index.chunk_contexts import standing_contexts
-from tgraph.index.knowledge import Touched, touch_everything
 from tgraph.index.reports.report import read_reports
 from tgraph.index.sources import text_value
 from tgraph.index.summary_tree import standing_tree
+from tgraph.index.touched import Touched, touch_everything
 from tgraph.model import Agent
 from tgraph.models.base import CallSink, ChatReply, ChatRequest, no_sink
 from tgraph.record.merges import standing_merges

@@ -14,9 +14,9 @@ from itertools import chain
 from pyoxigraph import NamedNode, Quad, Triple
 
 from tgraph import vocabulary as v
-from tgraph.index.knowledge import Touched, is_statement
 from tgraph.index.sources import chunks_of_document, document_of_accession, parts_of_page
 from tgraph.index.standing_knowledge import value
+from tgraph.index.touched import Touched
 from tgraph.store.base import Store
 from tgraph.store.statements import edge_of
 
@@ -91,7 +91,7 @@ class _ChangeReader:
 
     def _take_knowledge(self, quad: Quad, subject: str) -> None:
         self._resources.add(subject)
-        if is_statement(quad.predicate):
+        if v.is_statement(quad.predicate):
             self._edges[edge_of(quad.triple)] = quad.triple
         elif quad.predicate == v.RDFS_LABEL:
             self.renamed.add(subject)
@@ -106,7 +106,7 @@ class _ChangeReader:
         """The statements and claims that a resource is a part of."""
         match = partial(self._store.match, graph=v.KNOWLEDGE_GRAPH)
         for quad in chain(match(node), match(None, node), match(None, None, node)):
-            if is_statement(quad.predicate):
+            if v.is_statement(quad.predicate):
                 self._edges[edge_of(quad.triple)] = quad.triple
             elif quad.predicate in _ABOUT and quad.object == node:
                 self._claims.add(value(quad.subject))

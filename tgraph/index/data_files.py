@@ -1,17 +1,30 @@
 """Files that are derived from knowledge: each is named by its content and never changed in place;
-whoever names it keeps its size and sums, by which it is checked when it is opened."""
+whoever names it keeps its size and sums, by which it is checked when it is opened.
+
+A ``DataSet`` is a few data files and a JSON file, the head, that names them and is written last.
+"""
 
 from __future__ import annotations
 
 import os
 import zlib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from hashlib import sha256
 from pathlib import Path
+from typing import Any, TypeVar
 
 from tgraph.errors import StoreError
-from tgraph.store.files import allowed_in, link_file, make_folder
+from tgraph.store.files import (
+    allowed_in,
+    disk_errors,
+    link_file,
+    make_folder,
+    read_json,
+    write_json,
+)
+
+Loaded = TypeVar("Loaded")
 
 CHECKED_WHOLE = 64 * 2**20
 _BLOCK = 2**20
@@ -70,6 +83,67 @@ class KeptFiles:
         except OSError as error:
             raise unwritable(folder, error) from error
         return dict(self.files)
+
+
+Head = Mapping[str, Any]
+"""The content of a head: format, generation, data files, and the facts of the set."""
+
+ONLY_FILE = "file"
+"""The role of the file of a set that has one file; the head names the file under this key."""
+
+
+@dataclass(frozen=True, slots=True)
+class DataSet:
+    """The data files ``STEM.*`` and ``STEM-*`` of a folder, with the head ``STEM.json``."""
+
+    stem: str
+    format: int
+
+    @property
+    def head(self) -> str:
+        """The name of the head's file."""
+        return f"{self.stem}.json"
+
+    def write_head(
+        self, folder: Path, generation: int, files: Mapping[str, DataFile], **facts: object
+    ) -> None:
+        """Name the ``files``, by role, as the set of a generation of the knowledge, atomically and
+        durably; then remove the other data files of the set.
+
+        Raises ``StoreError`` when the disk fails.
+        """
+        named = {role: asdict(file) for role, file in files.items()}
+        listed = named if named.keys() == {ONLY_FILE} else {"files": named}
+        with disk_errors():
+            state = {"format": self.format, "generation": generation}
+            write_json(folder / self.head, {**state, **facts, **listed})
+            current = {self.head, *(file.name for file in files.values())}
+            for path in folder.glob(f"{self.stem}[.-]*"):
+                if path.name not in current:
+                    path.unlink(missing_ok=True)
+
+    def load(
+        self,
+        folder: Path,
+        generation: int,
+        open_files: Callable[[Mapping[str, DataFile], Head], Loaded],
+        **facts: object,
+    ) -> Loaded | None:
+        """Return the result of ``open_files``, which gets the files by role and the head.
+
+        Returns None where the head or a file is missing or damaged, or where the head has another
+        format or generation or other ``facts``.
+        """
+        expected = {"format": self.format, "generation": generation, **facts}
+        try:
+            head = read_json(folder / self.head) or {}
+            if any(head[name] != value for name, value in expected.items()):
+                return None
+            named = {ONLY_FILE: head[ONLY_FILE]} if ONLY_FILE in head else head["files"]
+            files = {role: DataFile(**file) for role, file in named.items()}
+            return open_files(files, head)
+        except (OSError, AttributeError, KeyError, TypeError, ValueError, StoreError):
+            return None
 
 
 def unwritable(folder: Path, error: Exception) -> StoreError:

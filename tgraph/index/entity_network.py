@@ -8,8 +8,8 @@ is read.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from pyoxigraph import NamedNode
 
 from tgraph import vocabulary as v
-from tgraph.errors import StoreError
 from tgraph.index.communities.communities import (
     Component,
     Outline,
@@ -32,20 +31,17 @@ from tgraph.index.communities.communities import (
     relationship_weight,
 )
 from tgraph.index.communities.partition import DEFAULT_CUTTING, Cutting, Partition, partition
-from tgraph.index.data_files import DataFile, write_data
+from tgraph.index.data_files import DataFile, DataSet, Head, write_data
 from tgraph.index.standing_knowledge import value
 from tgraph.index.vectors.files import array_writer, open_array
 from tgraph.index.vectors.keys import Keys, ranges
 from tgraph.store.base import Store
-from tgraph.store.files import disk_errors, read_json, write_json
 
 if TYPE_CHECKING:
     from numpy import float64, int32, uint64
     from numpy.typing import NDArray
 
-FORMAT = 2
-HEAD = "network.json"
-STEM = "network"
+FILES = DataSet("network", format=2)
 _ARRAYS = "marks", "attributes", "ends", "weights", "counts"
 
 
@@ -168,17 +164,10 @@ class EntityNetwork:
             "groups": self.partition.groups,
         }
         written = {
-            name: write_data(folder, f"{STEM}.{name}", array_writer(array))
+            name: write_data(folder, f"{FILES.stem}.{name}", array_writer(array))
             for name, array in arrays.items()
         }
-        head = {
-            "format": FORMAT,
-            "generation": generation,
-            "cutting": list(self.cutting),
-            "files": {name: asdict(file) for name, file in written.items()},
-        }
-        with disk_errors():
-            write_json(folder / HEAD, head)
+        FILES.write_head(folder, generation, written, cutting=list(self.cutting))
 
 
 def _of_part(part: int, order: NDArray[Any], parts: NDArray[Any]) -> NDArray[Any]:
@@ -192,20 +181,16 @@ def _of_part(part: int, order: NDArray[Any], parts: NDArray[Any]) -> NDArray[Any
 def load_network(folder: Path, generation: int, cutting: Cutting) -> EntityNetwork | None:
     """The folder's network; None where it is missing, damaged, of another generation or cut
     otherwise."""
-    try:
-        head = read_json(folder / HEAD) or {}
-        wanted = FORMAT, generation, list(cutting)
-        if (head["format"], head["generation"], head["cutting"]) != wanted:
-            return None
-        files = {name: DataFile(**file) for name, file in head["files"].items()}
+
+    def open_arrays(files: Mapping[str, DataFile], head: Head) -> EntityNetwork:
         arrays = {name: open_array(folder, file) for name, file in files.items()}
         keys = Keys(arrays["keys"], arrays["key-ends"])
-        own = {name: arrays[name] for name in _ARRAYS}
-        found = EntityNetwork(entities=keys, cutting=cutting, **own)
-        found.__dict__["partition"] = Partition(arrays["parts"], arrays["groups"])
-    except (OSError, KeyError, TypeError, ValueError, StoreError):
-        return None
-    return found
+        columns = {name: arrays[name] for name in _ARRAYS}
+        network = EntityNetwork(entities=keys, cutting=cutting, **columns)
+        network.__dict__["partition"] = Partition(arrays["parts"], arrays["groups"])
+        return network
+
+    return FILES.load(folder, generation, open_arrays, cutting=list(cutting))
 
 
 def read_network(store: Store, cutting: Cutting = DEFAULT_CUTTING) -> EntityNetwork:

@@ -1,22 +1,22 @@
-"""What questions look up of the graph itself: triples, names, types, weights.
+"""What questions look up in one state of a graph, by the interface that both readers have.
 
-As with evidence, where it is read is a matter of its own: in the store (``StoredGraph``), or in the
-table that an index run leaves beside the vectors (``tgraph.index.lookup_table``).
+``StoredGraph`` (``tgraph.index.stored_graph``) asks the store, and is the reference: it reads any
+state, also one with filters or of an earlier generation. ``LookupTable``
+(``tgraph.index.lookup_table``) reads the tables that an index run leaves beside the vectors.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from heapq import nsmallest
-from itertools import islice
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
-from pyoxigraph import Literal, NamedNode, Triple
+from pyoxigraph import NamedNode
 
-from tgraph import vocabulary as v
-from tgraph.index.knowledge import is_statement
+from tgraph.index.evidence import EvidenceSource
+from tgraph.index.hub import Hub
+from tgraph.index.network_ties import NetworkTies, Wording
+from tgraph.index.vectors.base import VectorIndex
 from tgraph.model import Object
-from tgraph.store.base import Store, Term, select, text_of
 
 Statement = tuple[NamedNode, NamedNode, Object]
 Edges = dict[str, Statement]
@@ -25,16 +25,13 @@ Edges = dict[str, Statement]
 HUB = 2_000
 """Triples read of one entity in one direction; of more the first by the IRIs of their edges."""
 
-_MOST = 5 * HUB
-"""Triples among which these are looked for, where no table is."""
-
 
 class EdgeAttributes(NamedTuple):
     weight: float
     description: str
 
 
-class GraphSource(Protocol):
+class StatementSource(Protocol):
     """Look-ups in knowledge, each of many keys at once; what is not there is left out."""
 
     def triples(self, edges: Sequence[str]) -> Edges:
@@ -59,80 +56,58 @@ class GraphSource(Protocol):
         """For each name the entities that have exactly it, as label or alias, sorted."""
 
 
-class StoredGraph:
-    """A ``GraphSource`` that asks the store, for all keys in one query; around an entity in two."""
+class NetworkSource(Protocol):
+    """Look-ups in the network of graph ranking, whose nodes are the entities and the chunks that
+    have vectors."""
 
-    def __init__(self, store: Store) -> None:
-        self._store = store
+    def ties(self, least: float) -> NetworkTies | None:
+        """The ties between nodes, with the synonyms that have at least this likeness; None where
+        the source has the network of other vectors."""
 
-    def triples(self, edges: Sequence[str]) -> Edges:
-        rows = self._rows("retrieve/triples", "edges", map(NamedNode, edges))
-        return {text_of(row["edge"]): _statement(row) for row in rows}
+    def merged_into(self, names: Iterable[str]) -> Mapping[str, str]:
+        """The entity that each of the names of texts was merged into; others are left out."""
 
-    def around(self, entity: str) -> Edges:
-        node = NamedNode(entity)
-        found: Edges = {}
-        for pattern in (node, None), (None, node):
-            quads = self._store.match(pattern[0], None, pattern[1], v.KNOWLEDGE_GRAPH)
-            stated = (q.triple for q in quads if is_statement(q.predicate))
-            named = (t for t in stated if isinstance(t.subject, NamedNode))
-            each = ((v.edge_iri(*(s := statement_of(t))), s) for t in islice(named, _MOST))
-            found.update(nsmallest(HUB, each, key=lambda pair: pair[0]))
-        return found
-
-    def attributes(self, edges: Sequence[str]) -> dict[str, EdgeAttributes]:
-        rows = self._rows("retrieve/edges", "edges", map(NamedNode, edges))
-        return {
-            text_of(row["edge"]): EdgeAttributes(
-                float(text_of(row["weight"]) or 1.0), text_of(row["description"])
-            )
-            for row in rows
-        }
-
-    def labels(self, items: Sequence[str]) -> dict[str, str]:
-        found: dict[str, str] = {}
-        for row in self._rows("retrieve/labels", "items", map(NamedNode, items)):
-            if isinstance(row["label"], Literal):
-                found.setdefault(text_of(row["item"]), row["label"].value)
-        return found
-
-    def aliases(self, entities: Sequence[str]) -> dict[str, list[str]]:
-        rows = self._rows("retrieve/aliases", "entities", map(NamedNode, entities))
-        return _grouped((text_of(row["entity"]), text_of(row["alias"])) for row in rows)
-
-    def types(self, items: Sequence[str]) -> dict[str, list[str]]:
-        rows = self._rows("retrieve/types", "items", map(NamedNode, items))
-        return _grouped((text_of(row["item"]), text_of(row["type"])) for row in rows)
-
-    def named(self, names: Sequence[str]) -> dict[str, list[str]]:
-        rows = self._rows("retrieve/named", "names", map(Literal, names))
-        return _grouped((text_of(row["name"]), text_of(row["entity"])) for row in rows)
-
-    def _rows(
-        self, query: str, parameter: str, terms: Iterable[Term]
-    ) -> list[dict[str, Term | None]]:
-        wanted = sorted(set(terms), key=str)
-        return select(self._store, query, {parameter: wanted}, union=False) if wanted else []
+    def called(self, forms: Iterable[str]) -> Mapping[str, Collection[str]]:
+        """For each of the forms of names the resources with such a name and the chunks of
+        documents with such a title; some may be no nodes."""
 
 
-def statement_of(triple: Triple) -> Statement:
-    """The triple of a statement, whose subject is a resource."""
-    return _statement(dict(zip(_PARTS, triple, strict=True)))
+class EntityHubSource(Protocol):
+    """Look-ups of hubs: entities whose many edges stand ready with the words of their sentences."""
+
+    def hubs(self, entities: Iterable[str]) -> dict[str, Hub]:
+        """Those of the entities that the source keeps as hubs."""
+
+    def triples(self, edges: Iterable[str]) -> Edges:
+        """The statements of edges of hubs, as far as knowledge states the edges."""
 
 
-_PARTS = ("subject", "predicate", "object")
+class CountSource(Protocol):
+    """Counts; ``degrees`` has 0 for entities without relationships."""
+
+    def degrees(self, entities: Iterable[str]) -> dict[str, int]:
+        """The number of relationships and attributes of each entity, at most ``MOST_COUNTED`` in
+        each direction."""
+
+    def chunk_tokens(self, chunks: Iterable[str]) -> dict[str, int]:
+        """The lengths of the chunks in tokens, as counted when the chunks were made."""
 
 
-def _statement(parts: Mapping[str, Term | None]) -> Statement:
-    subject, predicate, obj = (parts[name] for name in _PARTS)
-    assert isinstance(subject, NamedNode)
-    assert isinstance(predicate, NamedNode)
-    assert isinstance(obj, NamedNode | Literal)
-    return subject, predicate, obj
+class GraphSource(Protocol):
+    """All look-ups of a question in one state of a graph."""
 
+    @property
+    def statements(self) -> StatementSource: ...
 
-def _grouped(pairs: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
-    for key, text in pairs:
-        found.setdefault(key, []).append(text)
-    return {key: sorted(set(texts)) for key, texts in found.items()}
+    @property
+    def evidence(self) -> EvidenceSource: ...
+
+    @property
+    def hubs(self) -> EntityHubSource: ...
+
+    @property
+    def counts(self) -> CountSource: ...
+
+    def network(self, vectors: Mapping[str, VectorIndex], wording: Wording) -> NetworkSource:
+        """The network over the entities and chunks of the ``vectors``, with names in the forms of
+        the ``wording``."""

@@ -7,37 +7,37 @@ evidence or whose canonical name changed.
 
 from __future__ import annotations
 
-import json
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache, partial
-from os import SEEK_END
 from pathlib import Path
-from tempfile import SpooledTemporaryFile
-from typing import NamedTuple
-from urllib.parse import unquote
 
-from pyoxigraph import Literal, NamedNode, Quad, Triple
+from pyoxigraph import NamedNode, Quad, Triple
 
 from tgraph import vocabulary as v
-from tgraph.errors import ErasedTextError, EvidenceError
-from tgraph.extract.resolution import Name, resolve
-from tgraph.index.decisions import NO_DECISIONS, Decisions, amends
-from tgraph.index.evidence import OnDoubt, documents_of, evidence_of_row, raise_doubt, row_of
-from tgraph.index.ontology_fit import End, EntityFit, OntologyFit, ends_of
-from tgraph.index.sources import Texts, document_of_chunk, text_value
+from tgraph.index.counted_evidence import CountedEvidence
+from tgraph.index.decisions import NO_DECISIONS, Decisions
+from tgraph.index.descriptions import Descriptions
+from tgraph.index.knowledge_quads import (
+    KnownTerms,
+    claim_quads,
+    edge_quads,
+    entity_quads,
+    outside_quads,
+    relation_label,
+    type_quads,
+)
+from tgraph.index.name_resolution import Merges, rename_ends, resolve_names
+from tgraph.index.ontology_fit import OntologyFit
+from tgraph.index.ontology_placement import OntologyPlacement
 from tgraph.index.standing_knowledge import (
     Properties,
     StandingEvidence,
     Weigh,
-    commonest,
-    distinct,
-    type_of,
     value,
 )
-from tgraph.model import Claim, ClaimStatus, Evidence
-from tgraph.store.base import Store, Term, select, text_of
+from tgraph.index.text_edges import TextEdges
+from tgraph.index.touched import Touched
+from tgraph.store.base import Store
 from tgraph.store.statements import (
     Pair,
     SpooledQuads,
@@ -45,120 +45,14 @@ from tgraph.store.statements import (
     edge_of,
     iri,
     reifier,
-    stated,
 )
 
-_ABOUT = frozenset((v.RDF_TYPE, v.RDFS_LABEL, v.SKOS_ALT_LABEL))
-_CLAIMED = ("subject", "object")
 _MINTED_TERMS = (v.relation_iri(""), v.type_iri(""))
-_STATUSES: dict[str, ClaimStatus] = {"TRUE": "TRUE", "FALSE": "FALSE", "SUSPECTED": "SUSPECTED"}
-
-
-def claim_quads(
-    claim: str, evidence: Sequence[Properties], merges: Mapping[str, str]
-) -> list[Quad]:
-    """The claim in the knowledge graph, under the canonical names of whom it is about; nothing
-    where no evidence stands. All evidence of a claim says the same: the IRI is a digest of it."""
-    if not evidence:
-        return []
-    said = evidence[0]
-    return stated(
-        v.KNOWLEDGE_GRAPH,
-        claim,
-        (v.RDF_TYPE, v.tg("Claim")),
-        (v.tg("subject"), _canonical(said["subject"], merges)),
-        (v.tg("object"), _canonical(said.get("object", ()), merges)),
-        (v.tg("claimType"), said["claimType"]),
-        (v.tg("claimStatus"), said["claimStatus"]),
-        (v.tg("claimStart"), said.get("claimStart", ())),
-        (v.tg("claimEnd"), said.get("claimEnd", ())),
-        (v.tg("description"), said["description"]),
-    )
-
-
-def _canonical(
-    entities: Sequence[NamedNode | Literal], merges: Mapping[str, str]
-) -> list[NamedNode]:
-    return [NamedNode(merges.get(entity.value, entity.value)) for entity in entities]
-
-
-def claims_of(
-    store: Store, texts: Texts, entities: Sequence[str], doubt: OnDoubt = raise_doubt
-) -> dict[str, tuple[Claim, ...]]:
-    """For each entity the claims about it, as subject or object, with their standing evidence.
-
-    ``entities`` are canonical IRIs, and keep their order; those without claims are left out. Claims
-    about the entity itself come first, then by where they are first stated (document path, page,
-    position). One query, however many entities. ``doubt`` is told of evidence that is not what the
-    stored text says, without which a claim stands, if it has other.
-    """
-    if not entities:
-        return {}
-    rows = select(store, "retrieve/claims", {"entities": [NamedNode(e) for e in entities]})
-    documents = documents_of(store, {document_of_chunk(text_of(row["chunk"])) for row in rows})
-    places: defaultdict[str, dict[str, Evidence]] = defaultdict(dict)
-    said: dict[str, Mapping[str, Term | None]] = {}
-    about: defaultdict[str, set[str]] = defaultdict(set)
-    for row in rows:
-        named = documents.get(document_of_chunk(text_of(row["chunk"])))
-        if named is None:
-            continue
-        try:
-            evidence = evidence_of_row(row_of(row, "claim"), named, texts)
-        except ErasedTextError:
-            continue
-        except EvidenceError as error:
-            doubt(error)
-            continue
-        claim = text_of(row["claim"])
-        said[claim] = row
-        about[text_of(row["entity"])].add(claim)
-        places[claim][evidence.iri] = evidence
-    claims = {claim: _claim(row, list(places[claim].values())) for claim, row in said.items()}
-    return {
-        entity: tuple(sorted((claims[c] for c in about[entity]), key=lambda c: _order(c, entity)))
-        for entity in entities
-        if entity in about
-    }
-
-
-def _claim(row: Mapping[str, Term | None], evidence: list[Evidence]) -> Claim:
-    started, ended = row["started"], row["ended"]
-    return Claim(
-        iri=text_of(row["claim"]),
-        subject=text_of(row["subject"]),
-        subject_label=text_of(row["subject_label"]),
-        object=text_of(row["object"]),
-        object_label=text_of(row["object_label"]),
-        type=text_of(row["type"]),
-        status=_STATUSES[text_of(row["status"])],
-        description=text_of(row["description"]),
-        started=started if isinstance(started, Literal) else None,
-        ended=ended if isinstance(ended, Literal) else None,
-        evidence=tuple(sorted(evidence, key=_place)),
-    )
-
-
-def _place(evidence: Evidence) -> tuple[str, int, int, str]:
-    return evidence.path, evidence.page or 0, evidence.start, evidence.iri
-
-
-def _order(claim: Claim, entity: str) -> tuple[object, ...]:
-    return claim.subject != entity, *_place(claim.evidence[0]), claim.iri
 
 
 Progress = Callable[[int, int], None]
 Describe = Callable[[str, Sequence[Properties]], list[Pair]]
 """What knowledge says of a subject with this evidence, to describe it."""
-
-
-@dataclass(slots=True)
-class Touched:
-    """The entities, edges and claims, as named in the texts, whose evidence has changed."""
-
-    entities: set[str] = field(default_factory=set)
-    edges: dict[str, Triple] = field(default_factory=dict)
-    claims: set[str] = field(default_factory=set)
 
 
 @dataclass(slots=True)
@@ -169,6 +63,17 @@ class KnowledgeChange:
     removed: list[Quad] = field(default_factory=list)
     merged: dict[str, str] = field(default_factory=dict)
     unmerged: dict[str, str] = field(default_factory=dict)
+    _gone: set[Quad] = field(default_factory=set)
+
+    def replace(self, existing: Iterable[Quad], desired: Iterable[Quad]) -> None:
+        """Have the desired quads in place of the existing ones. Shared descriptions (types) are
+        kept: only what is about the subject is removed. A quad that was removed and is desired for
+        another reason is added again: additions come last."""
+        before, after = set(existing), list(desired)
+        gone = sorted(before - set(after), key=str)
+        self.removed += gone
+        self.added += [q for q in after if q not in before or q in self._gone]
+        self._gone.update(gone)
 
 
 class Derivation:
@@ -193,17 +98,14 @@ class Derivation:
         memory."""
         self._store = store
         self._fit = fit
-        self._fits: dict[str, EntityFit] = {}
-        self._members: dict[str, list[str]] = {}
         self._texts = StandingEvidence(store, stands, weigh)
-        self._old = dict(merges)
+        self._evidence = CountedEvidence(self._texts, decisions)
+        self._place(Merges(dict(merges), dict(merges)))
         self._decisions = decisions
         self._describe = describe or Descriptions(store, None).of
-        self._new: dict[str, str] = {}
         self._denied: set[str] = set()
         self._change = KnowledgeChange(SpooledQuads(scratch))
         self._relation_names: dict[str, set[str]] = {}
-        self._gone: set[Quad] = set()
         self._labelled: set[object] = set()
         self._terms: dict[str, set[str]] = {"Relation": set(), "EntityType": set()}
 
@@ -211,23 +113,21 @@ class Derivation:
         self, touched: Touched, progress: Progress = lambda done, total: None
     ) -> KnowledgeChange:
         """The change that brings the default graph up to date with the touched evidence."""
-        around = self._neighbourhood(touched.entities)  # the merges of others stay as they are
-        kept = {k: c for k, c in self._old.items() if k not in around}
-        named = [name for _, name in sorted(around.items()) if name is not None]
-        self._new = {**kept, **resolve(named, self._decisions.splits, self._decisions.joins)}
-        self._change.merged = {k: c for k, c in self._new.items() if self._old.get(k) != c}
-        self._change.unmerged = {k: c for k, c in self._old.items() if self._new.get(k) != c}
-        renamed = set(self._change.merged) | set(self._change.unmerged)
-        self._members = _inverted(self._new)
-        self._denied = {edge_of(self._now(triple)) for triple in self._decisions.denied}
-        names = touched.entities | renamed | self._ends(touched)
-        entities = {mapping.get(e, e) for e in names for mapping in (self._old, self._new)}
-        moved = renamed | self._reclassified(entities)
+        before = self._merges.before
+        merges = resolve_names(self._evidence, self._decisions, before, touched.entities)
+        self._place(merges)
+        self._change.merged, self._change.unmerged = merges.merged, merges.unmerged
+        renamed = set(merges.merged) | set(merges.unmerged)
+        placement = self._placement
+        self._denied = {edge_of(placement.canonical(t)) for t in self._decisions.denied}
+        names = touched.entities | renamed | placement.ends(touched)
+        entities = {mapping.get(e, e) for e in names for mapping in (before, merges.now)}
+        moved = renamed | placement.reclassified(self._store, entities)
         originals = dict(touched.edges)
         for entity in sorted(moved):
-            originals.update(self._edges_naming(entity))
+            originals.update(self._edges.naming(entity))
             for triple in self._decisions.denied:  # which knowledge lacks
-                originals.update(self._stated_of(triple, entity))
+                originals.update(self._edges.stated_of(triple, entity))
         edges = self._refresh_edges(originals, len(entities), progress)
         for entity in sorted(entities):
             self._refresh_entity(entity)
@@ -238,86 +138,16 @@ class Derivation:
         self._name_types(self._terms["EntityType"] - self._forget_types())
         for claim in sorted(touched.claims.union(*map(self._texts.claims_naming, sorted(moved)))):
             existing = self._store.match(NamedNode(claim), None, None, v.KNOWLEDGE_GRAPH)
-            desired = claim_quads(claim, self._claimed(claim), self._new)
-            self._replace(existing, [] if self._is_left_out(desired) else desired)
+            desired = claim_quads(claim, self._evidence.of_claim(claim), merges.now)
+            self._change.replace(existing, [] if placement.keeps_out(desired) else desired)
         progress(len(edges) + len(entities), len(edges) + len(entities))
         return self._change
 
-    # --- resolution ---
-
-    def _neighbourhood(self, entities: set[str]) -> dict[str, Name | None]:
-        """Every entity that shares a key or an alias with these, directly or through others, and
-        what it is called; None where no evidence of it counts."""
-        found: dict[str, Name | None] = {}
-        keys: set[str] = set()
-        queue = set(entities)
-        absorbed = _inverted(self._old)
-        while queue:
-            entity = queue.pop()
-            if entity in found:
-                continue
-            found[entity] = self._name(entity)
-            canonical = self._old.get(entity, entity)
-            queue |= {canonical, *absorbed.get(canonical, ()), *self._texts.same_as(entity)}
-            queue.update(self._decisions.partners(entity))
-            for key in self._texts.keys_of(entity) - keys:
-                keys.add(key)
-                queue |= self._texts.entities_with(key)
-        return found
-
-    def _edges_naming(self, entity: str) -> dict[str, Triple]:
-        """The edges of the texts with the entity at an end, under whatever names knowledge has
-        them. It lacks those between two names of one entity: what names either names them."""
-        found: dict[str, Triple] = {}
-        known = self._old.get(entity, entity)
-        for one in {entity, known, *(k for k, c in self._old.items() if c == known)}:
-            found |= self._texts.edges_naming(entity, one)
-        node = NamedNode(known)
-        for end in (None, node), (node, None):
-            subject, obj = end
-            for quad in self._store.match(subject, None, obj, v.KNOWLEDGE_GRAPH):
-                if is_statement(quad.predicate):
-                    found |= self._stated_of(quad.triple, entity)
-        return found
-
-    def _stated_of(self, triple: Triple, entity: str) -> dict[str, Triple]:
-        """The edges of the texts that this one of knowledge is, as far as they name the entity."""
-        edge = edge_of(triple)
-        texts = {e: self._texts.triple(e) for e in (edge, *self._texts.merged_into(edge))}
-        node = NamedNode(entity)
-        return {e: t for e, t in texts.items() if t and node in (t.subject, t.object)}
-
-    def _name(self, entity: str) -> Name | None:
-        evidence = self._of_entity(entity)
-        if not evidence:
-            return None
-        stated = [item for item in self._texts.of_entity(entity) if not amends(item)]
-        return Name(
-            entity,
-            commonest(stated, "name"),
-            type_of(evidence),
-            frozenset(distinct(evidence, "aliasKey")),
-            frozenset(distinct(evidence, "same")),
-        )
-
-    # --- what people decided ---
-
-    def _of_entity(self, *members: str) -> list[Properties]:
-        """The evidence of an entity under these names as it counts; none of names denied."""
-        kept = [member for member in members if not self._decisions.drops(member)]
-        stated = (item for member in kept for item in self._texts.of_entity(member))
-        return self._decisions.prevailing(list(stated))
-
-    def _of_edge(self, original: str, triple: Triple) -> list[Properties]:
-        """The evidence of an edge of the texts, unless one of its ends is denied."""
-        ends = (triple.subject, triple.object)
-        return [] if any(map(self._decisions.drops, ends)) else self._texts.of_edge(original)
-
-    def _claimed(self, claim: str) -> list[Properties]:
-        """The evidence of a claim, unless it is about what is denied."""
-        evidence = self._texts.of_claim(claim)
-        about = (term for item in evidence for p in _CLAIMED for term in item.get(p, ()))
-        return [] if any(map(self._decisions.drops, about)) else evidence
+    def _place(self, merges: Merges) -> None:
+        """Have entities and edges under these merges."""
+        self._merges = merges
+        self._edges = TextEdges(self._store, self._texts, merges)
+        self._placement = OntologyPlacement(self._fit, self._evidence, merges, self._edges)
 
     # --- edges ---
 
@@ -342,30 +172,32 @@ class Derivation:
 
     def _refresh_edge(self, edge: str, triple: Triple, known: Mapping[str, Triple]) -> None:
         originals = self._originals(edge, known)
-        stated = {original: self._of_edge(original, told) for original, told in originals.items()}
+        stated = {
+            original: self._evidence.of_edge(original, told) for original, told in originals.items()
+        }
         evidence = [item for items in stated.values() for item in items]
         desired: list[Quad] = []
         if evidence and edge in self._denied:
             self._link(edge, triple, originals)  # found again once it is denied no more
             evidence = []
         evidence = self._decisions.prevailing(evidence)
-        outside = self._outside(triple) if evidence else ""
-        if evidence and triple.subject != triple.object and outside and self._is_strict:
-            desired = _outside_quads(edge, outside)
+        outside = self._placement.reason_outside(triple) if evidence else ""
+        if evidence and triple.subject != triple.object and outside and self._placement.is_strict:
+            desired = outside_quads(edge, outside)
             self._link(edge, triple, originals)
         elif evidence and triple.subject != triple.object:
             desired = [Quad(triple.subject, triple.predicate, triple.object, v.KNOWLEDGE_GRAPH)]
             others = [original for original in originals if stated[original] and original != edge]
-            desired += _edge_attributes(edge, evidence, others, self._describe(edge, evidence))
-            desired += _outside_quads(edge, outside)
+            desired += edge_quads(edge, evidence, others, self._describe(edge, evidence))
+            desired += outside_quads(edge, outside)
             self._link(edge, triple, originals)
             names = self._relation_names.setdefault(triple.predicate.value, set())
-            names.add(self._relation_name(triple.predicate, evidence))
+            names.add(self._placement.relation_name(triple.predicate, evidence))
         existing = list(self._store.match(NamedNode(edge), None, None, v.KNOWLEDGE_GRAPH))
         existing += self._store.match(
             triple.subject, triple.predicate, triple.object, v.KNOWLEDGE_GRAPH
         )
-        self._replace(existing, desired)
+        self._change.replace(existing, desired)
 
     def _originals(self, edge: str, known: Mapping[str, Triple]) -> dict[str, Triple]:
         """The edges of the texts that are this edge under the new names, sorted; some are
@@ -375,22 +207,21 @@ class Derivation:
             triple = known[original] if original in known else self._texts.triple(original)
             if triple is not None:
                 candidates[original] = triple
-        return {e: t for e, t in sorted(candidates.items()) if edge_of(self._now(t)) == edge}
+        return {
+            e: t
+            for e, t in sorted(candidates.items())
+            if edge_of(self._placement.canonical(t)) == edge
+        }
 
     def _ways(self, original: str, triple: Triple) -> Iterator[Triple]:
         """What an edge of the texts was in knowledge, and what it is now."""
-        yield _under(self._old, triple)
-        yield self._now(triple)
+        yield rename_ends(self._merges.before, triple)
+        yield self._placement.canonical(triple)
         node = NamedNode(original)
         for quad in self._store.match(None, v.tg("original"), node, v.KNOWLEDGE_GRAPH):
             known = self._texts.triple(value(quad.subject))
             if known is not None:
                 yield known
-
-    def _now(self, triple: Triple) -> Triple:
-        """The triple with canonical names, as the ontology has it."""
-        canonical = _under(self._new, triple)
-        return self._fit.edge(canonical, self._entity_fit).triple if self._fit else canonical
 
     def _link(self, edge: str, triple: Triple, originals: Iterable[str]) -> None:
         """A canonical edge that the texts know by other names: its reifier, and whence it comes."""
@@ -416,7 +247,7 @@ class Derivation:
             quad
             for quad in self._store.match(relation, None, None, v.KNOWLEDGE_GRAPH)
             if (quad.object if quad.predicate == v.RDF_TYPE else None) in roles
-            and not is_statement(quad.predicate)
+            and not v.is_statement(quad.predicate)
         ]
         names = set(self._relation_names.get(relation.value, ()))
         labels = [value(q.object) for q in existing if q.predicate == v.RDFS_LABEL]
@@ -427,13 +258,13 @@ class Derivation:
         if names:
             own = None if named else relation_label(names)
             out.add(relation.value, (v.RDF_TYPE, v.tg("Relation")), (v.RDFS_LABEL, own))
-        self._replace(existing, out.quads)
+        self._change.replace(existing, out.quads)
 
     def _is_entity(self, term: str) -> bool:
         """Whether a relation or type is an entity too: then its label is that of the entity."""
         if term.startswith(_MINTED_TERMS):
             return False
-        return term not in self._new and bool(self._texts.of_entity(term))
+        return term not in self._merges.now and bool(self._texts.of_entity(term))
 
     def _names_elsewhere(
         self, relation: NamedNode, label: str, refreshed: Mapping[str, Triple]
@@ -445,53 +276,42 @@ class Derivation:
             edge = edge_of(quad.triple)
             if edge not in refreshed:
                 originals = self._originals(edge, {})
-                evidence = [item for own in originals.items() for item in self._of_edge(*own)]
+                evidence = [
+                    item for own in originals.items() for item in self._evidence.of_edge(*own)
+                ]
                 evidence = self._decisions.prevailing(evidence)
-                names.add(self._relation_name(relation, evidence))
+                names.add(self._placement.relation_name(relation, evidence))
                 if label in names:
                     return {label}
         return names
 
-    def _relation_name(self, relation: NamedNode, evidence: Sequence[Properties]) -> str:
-        """What a relation is called: by the ontology, or by the evidence of one of its edges."""
-        own = self._fit.label(relation.value) if self._fit else ""
-        return own or commonest(evidence, "name")
-
     # --- entities ---
 
-    def _evidence(self, entity: str) -> list[Properties]:
-        """That of the entity and of those that it has absorbed, as it counts."""
-        return self._of_entity(*sorted({entity, *self._members.get(entity, ())}))
-
     def _refresh_entity(self, entity: str) -> None:
-        evidence = self._evidence(entity)
+        evidence = self._evidence.of_entity(*self._merges.names(entity))
         existing = []
         for quad in self._store.match(NamedNode(entity), None, None, v.KNOWLEDGE_GRAPH):
             role = value(quad.object).removeprefix(v.TG) if quad.predicate == v.RDF_TYPE else ""
             if role in self._terms:
                 self._terms[role].add(entity)
-            elif not is_statement(quad.predicate):
+            elif not v.is_statement(quad.predicate):
                 existing.append(quad)
-        known = evidence and entity not in self._new
-        fit = self._entity_fit(entity)
-        if known and fit.reason and self._is_strict:
-            self._replace(existing, _outside_quads(entity, fit.reason))
+        known = evidence and entity not in self._merges.now
+        fit = self._placement.entity_fit(entity)
+        if known and fit.reason and self._placement.is_strict:
+            self._change.replace(existing, outside_quads(entity, fit.reason))
             return
         described = self._describe(entity, evidence) if known else []
         desired = self._entity_quads(entity, evidence, described) if known else []
-        self._replace([*existing, *self._old_labels(desired)], desired)
+        self._change.replace([*existing, *self._old_labels(desired)], desired)
 
     def _entity_quads(
         self, entity: str, evidence: Sequence[Properties], described: Sequence[Pair]
     ) -> list[Quad]:
-        fit = self._entity_fit(entity)
-        terms = KnownTerms(self._is_entity, self._class_label)
+        fit = self._placement.entity_fit(entity)
+        terms = KnownTerms(self._is_entity, self._placement.class_label)
         quads = entity_quads(entity, evidence, described, terms, fit.iri)
-        return quads + _outside_quads(entity, fit.reason)
-
-    def _class_label(self, kind: str) -> str:
-        """What the ontology calls a class; nothing where it does not know it."""
-        return self._fit.ontology.label(kind) if self._fit else ""
+        return quads + outside_quads(entity, fit.reason)
 
     def _old_labels(self, desired: Iterable[Quad]) -> list[Quad]:
         """The labels that the types of an entity have, each type once."""
@@ -503,58 +323,6 @@ class Derivation:
             if isinstance(kind, NamedNode) and not self._is_entity(kind.value)
             for quad in self._store.match(kind, v.RDFS_LABEL, None, v.KNOWLEDGE_GRAPH)
         ]
-
-    # --- the ontology ---
-
-    @property
-    def _is_strict(self) -> bool:
-        return self._fit is not None and self._fit.strict
-
-    def _entity_fit(self, entity: str) -> EntityFit:
-        """How a canonical entity fits; well where there is no ontology."""
-        if self._fit is None:
-            return EntityFit()
-        if entity not in self._fits:
-            stated = partial(self._stated, entity)
-            self._fits[entity] = self._fit.entity(self._evidence(entity), stated)
-        return self._fits[entity]
-
-    def _stated(self, entity: str) -> Iterator[End]:
-        """The ends of the statements of the texts that are the entity."""
-        members = {entity, *self._members.get(entity, ())}
-        named = {e: t for m in sorted(members) for e, t in self._edges_naming(m).items()}
-        for edge, triple in named.items():
-            if self._texts.of_edge(edge):
-                yield from ends_of(members, triple)
-
-    def _outside(self, triple: Triple) -> str:
-        return self._fit.edge(triple, self._entity_fit).reason if self._fit else ""
-
-    def _is_left_out(self, claim: Sequence[Quad]) -> bool:
-        """Whether a claim is about what the ontology keeps out of knowledge."""
-        about = (v.tg("subject"), v.tg("object"))
-        ends = (value(quad.object) for quad in claim if quad.predicate in about)
-        return self._is_strict and any(self._entity_fit(end).reason for end in ends)
-
-    def _ends(self, touched: Touched) -> set[str]:
-        """What touched edges join: under an ontology they tell what class it is of."""
-        triples = touched.edges.values() if self._fit else ()
-        ends = (end for triple in triples for end in (triple.subject, triple.object))
-        return {end.value for end in ends if isinstance(end, NamedNode)}
-
-    def _reclassified(self, entities: Iterable[str]) -> set[str]:
-        """The names of those of the canonical entities whose class is not what it was: edges may
-        mean something else with them."""
-        found: set[str] = set()
-        for entity in sorted(entities) if self._fit else ():
-            node, fit = NamedNode(entity), self._entity_fit(entity)
-            quads = list(self._store.match(node, None, None, v.KNOWLEDGE_GRAPH))
-            kinds = {value(q.object) for q in quads if q.predicate == v.RDF_TYPE}
-            outside = {value(q.object) for q in quads if q.predicate == v.tg("outsideOntology")}
-            same = (fit.iri in kinds) if fit.iri else bool(outside)
-            if not same or outside != ({fit.reason} if fit.reason else set()):
-                found |= {entity, *self._members.get(entity, ())}
-        return found
 
     def _forget_types(self) -> set[str]:
         """Types that no entity is of any more leave knowledge; which these are."""
@@ -573,254 +341,17 @@ class Derivation:
                 gone = [Quad(kind, v.RDF_TYPE, v.tg("EntityType"), v.KNOWLEDGE_GRAPH)]
                 if not self._is_entity(kind.value) and not self._is_relation(kind):
                     gone += self._store.match(kind, v.RDFS_LABEL, None, v.KNOWLEDGE_GRAPH)
-                self._replace([quad for quad in gone if self._holds(quad)], [])
+                self._change.replace([quad for quad in gone if self._holds(quad)], [])
         return forgotten
 
     def _name_types(self, kinds: Iterable[str]) -> None:
         """Types that were entities and are no more have a label of their own again."""
         for kind in sorted(kinds):
             if not self._is_entity(kind):
-                self._change.added += _type_quads(kind, self._class_label(kind))
+                self._change.added += type_quads(kind, self._placement.class_label(kind))
 
     def _holds(self, quad: Quad) -> bool:
         return next(self._store.match(*quad), None) is not None
 
     def _is_relation(self, kind: NamedNode) -> bool:
         return self._holds(Quad(kind, v.RDF_TYPE, v.tg("Relation"), v.KNOWLEDGE_GRAPH))
-
-    # --- changes ---
-
-    def _replace(self, existing: Iterable[Quad], desired: Iterable[Quad]) -> None:
-        """Shared descriptions (types) are kept: only what is about the subject is removed. What was
-        removed and is desired for another reason is added again: additions come last."""
-        before, after = set(existing), list(desired)
-        gone = sorted(before - set(after), key=str)
-        self._change.removed += gone
-        self._change.added += [q for q in after if q not in before or q in self._gone]
-        self._gone.update(gone)
-
-
-def is_statement(predicate: NamedNode) -> bool:
-    """Whether triples with the predicate are statements of the corpus, not tgraph's about them:
-    types, names, and its own terms."""
-    return predicate not in _ABOUT and not predicate.value.startswith(v.TG)
-
-
-def _inverted(merges: Mapping[str, str]) -> dict[str, list[str]]:
-    """For each canonical entity, those that it has absorbed."""
-    found: dict[str, list[str]] = {}
-    for absorbed, canonical in merges.items():
-        found.setdefault(canonical, []).append(absorbed)
-    return found
-
-
-def _under(mapping: Mapping[str, str], triple: Triple) -> Triple:
-    """The triple with canonical names; itself where it has these."""
-    subject, obj = triple.subject, triple.object
-    assert isinstance(subject, NamedNode)
-    one = mapping.get(subject.value)
-    other = mapping.get(obj.value) if isinstance(obj, NamedNode) else None
-    if one is None and other is None:
-        return triple
-    ends = NamedNode(one) if one else subject, NamedNode(other) if other else obj
-    return Triple(ends[0], triple.predicate, ends[1])
-
-
-def _edge_attributes(
-    edge: str,
-    evidence: Sequence[Properties],
-    originals: Sequence[str],
-    description: Sequence[Pair],
-) -> list[Quad]:
-    strengths = [float(item["strength"][0].value) for item in evidence if "strength" in item]
-    return stated(
-        v.KNOWLEDGE_GRAPH,
-        edge,
-        (v.RDF_TYPE, v.tg("Edge")),
-        (v.tg("weight"), float(sum(strengths))),
-        *description,
-        (v.tg("keyword"), distinct(evidence, "keyword")),
-        (v.tg("original"), map(iri, originals)),
-    )
-
-
-def _outside_quads(subject: str, reason: str) -> list[Quad]:
-    """Why the entity or edge is outside the ontology; nothing where it is not."""
-    return stated(v.KNOWLEDGE_GRAPH, subject, (v.tg("outsideOntology"), reason or None))
-
-
-def relation_label(names: Iterable[str]) -> str:
-    """What a relation is called that has these names: the first without capitals."""
-    return min(names, key=lambda name: (name != name.lower(), name))
-
-
-class KnownTerms(NamedTuple):
-    """Tells of a type whether it is an entity too, whose label it then has, and what an ontology
-    calls it."""
-
-    is_entity: Callable[[str], bool]
-    label: Callable[[str], str] = lambda kind: ""
-
-
-def entity_quads(
-    entity: str,
-    evidence: Sequence[Properties],
-    description: Sequence[Pair],
-    terms: KnownTerms,
-    meant: str = "",
-) -> list[Quad]:
-    """What knowledge says of an entity with this evidence, and of its types. ``meant`` is the class
-    of an ontology that takes the place of the type."""
-    own = [e for e in evidence if e["entity"][0].value == entity] or evidence
-    label = commonest(own, "name") or commonest(evidence, "name")
-    kinds = [meant or v.type_iri(type_of(evidence) or "concept")]
-    kinds += [kind for kind in distinct(evidence, "entityClass") if kind not in kinds]
-    names = {t.value for e in evidence for p in ("name", "alias") for t in e.get(p, ())}
-    out = Statements(v.KNOWLEDGE_GRAPH)
-    out.add(
-        entity,
-        (v.RDF_TYPE, [v.tg("Entity"), *map(iri, kinds)]),
-        (v.RDFS_LABEL, label),
-        (v.SKOS_ALT_LABEL, sorted(names - {label})),
-        *description,
-    )
-    for kind in kinds:
-        out.quads += _type_quads(kind, terms.label(kind))[: 1 if terms.is_entity(kind) else 2]
-    return out.quads
-
-
-@lru_cache(maxsize=1024)
-def _type_quads(kind: str, known: str = "") -> Sequence[Quad]:
-    """A type, and its label: as an ontology has it, else it comes from its IRI, so that all who
-    write it write the same."""
-    minted = unquote(kind.removeprefix(v.type_iri(""))).replace("-", " ")
-    label = known or (minted if kind.startswith(v.type_iri("")) else v.local_words(kind))
-    about = (v.RDF_TYPE, v.tg("EntityType")), (v.RDFS_LABEL, label)
-    return stated(v.KNOWLEDGE_GRAPH, kind, *about)
-
-
-@dataclass(frozen=True, slots=True)
-class Original:
-    """One description as the texts have it, and the evidence that carries it, by IRI."""
-
-    text: str
-    evidence: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Described:
-    """An entity or an edge with several descriptions, in the order of their texts."""
-
-    subject: str
-    originals: tuple[Original, ...]
-
-    def summary(self, key: str) -> str:
-        """The IRI of the summary that a summariser with the key makes of this."""
-        parts = ((original.text, *original.evidence) for original in self.originals)
-        return v.summary_iri(self.subject, key, (part for item in parts for part in item))
-
-
-IN_MEMORY = 10_000_000
-"""Bytes of pending descriptions that are in memory."""
-
-
-class PendingDescriptions(Mapping[str, Described]):
-    """What has several descriptions and no summary, by subject; where there is much of it, in a
-    file in the folder that nobody else sees. ``close`` it."""
-
-    def __init__(self, folder: Path | None = None) -> None:
-        self._places: dict[str, int] = {}
-        place = None if folder is None else str(folder)
-        self._file = SpooledTemporaryFile(IN_MEMORY, dir=place)  # noqa: SIM115
-
-    def add(self, described: Described) -> None:
-        self._places[described.subject] = self._file.seek(0, SEEK_END)
-        originals = [(original.text, original.evidence) for original in described.originals]
-        self._file.write(json.dumps(originals).encode() + b"\n")
-
-    def __getitem__(self, subject: str) -> Described:
-        self._file.seek(self._places[subject])
-        originals = json.loads(self._file.readline())
-        return Described(subject, tuple(Original(text, tuple(by)) for text, by in originals))
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._places)
-
-    def __len__(self) -> int:
-        return len(self._places)
-
-    def close(self) -> None:
-        """They are gone."""
-        self._file.close()
-        self._places = {}
-
-
-class Descriptions:
-    """Says what knowledge says of a subject; ``pending`` are those whose summary is missing.
-
-    ``key`` is the summariser's; without one every description stands for itself. A summary is known
-    by what it was made from: the subject, the descriptions with the evidence that carries each, and
-    the summariser. So knowledge stays a function of the standing evidence and of the summaries on
-    record, and what did not change is not summarised again.
-    """
-
-    def __init__(self, store: Store, key: str | None, scratch: Path | None = None) -> None:
-        self.pending = PendingDescriptions(scratch)
-        self._store = store
-        self._key = key
-
-    def of(self, subject: str, evidence: Sequence[Properties]) -> list[Pair]:
-        """The description of the subject, and the summary that it is; nothing while that is
-        pending."""
-        said = distinct(evidence, "description")
-        if self._key is None or len(said) < 2:
-            return [(v.tg("description"), said)]
-        described = Described(subject, _originals(evidence))
-        summary = described.summary(self._key)
-        text = text_value(self._store, summary, v.tg("text"))
-        if not text:
-            self.pending.add(described)
-            return []
-        return described_by(summary, text)
-
-
-def described_by(summary: str, text: str) -> list[Pair]:
-    """What knowledge says of a subject that has a summary."""
-    return [(v.tg("description"), text), (v.tg("summary"), NamedNode(summary))]
-
-
-def touch_unsummarised(store: Store, touched: Touched) -> None:
-    """Touch what has several descriptions side by side: it was derived without a summariser."""
-    texts = StandingEvidence(store, lambda chunk: True)
-    for row in select(store, "index/several-descriptions", union=False):
-        subject = row["subject"]
-        assert isinstance(subject, NamedNode)
-        triple = texts.triple(subject.value)
-        if triple is not None:
-            touched.edges[subject.value] = triple
-        else:
-            touched.entities.add(subject.value)
-
-
-def touch_everything(store: Store, touched: Touched) -> None:
-    """Touch all that there is evidence of."""
-    texts = StandingEvidence(store, lambda chunk: True)
-    for edge in _with_evidence(store, "edge"):
-        triple = texts.triple(edge)
-        if triple is not None:
-            touched.edges[edge] = triple
-    touched.entities.update(_with_evidence(store, "entity"))
-    touched.claims.update(_with_evidence(store, "claim"))
-
-
-def _with_evidence(store: Store, role: str) -> Iterator[str]:
-    for quad in store.match(None, v.tg(role), None, v.SOURCE_GRAPH):
-        yield value(quad.object)
-
-
-def _originals(evidence: Sequence[Properties]) -> tuple[Original, ...]:
-    found: dict[str, set[str]] = {}
-    for item in evidence:
-        for term in item.get("description", ()):
-            found.setdefault(term.value, set()).add(item["evidence"][0].value)
-    return tuple(Original(text, tuple(sorted(found[text]))) for text in sorted(found))

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, Self, TypeVar
 from urllib.parse import quote
 
 from tgraph.errors import StoreError
+from tgraph.index.data_files import CHECKED_WHOLE, DataFile, check_file, damaged
 
 if TYPE_CHECKING:
     import sqlite3
@@ -45,12 +46,18 @@ def in_file(path: Path) -> sqlite3.Connection:
     return connection
 
 
-def opened(path: Path) -> sqlite3.Connection:
-    """A file that nobody changes."""
+def open_database(folder: Path, file: DataFile) -> sqlite3.Connection:
+    """The database in a data file, to be read alone. Raises ``DamagedIndexError`` where the file
+    is not the one that was written; a large file is not read whole for this."""
     import sqlite3
 
+    path = folder / file.name
+    check_file(path, file, whole=file.size <= CHECKED_WHOLE)
     address = f"file:{quote(str(path.absolute()))}?mode=ro&immutable=1"
-    return sqlite3.connect(address, uri=True, check_same_thread=False)
+    try:
+        return sqlite3.connect(address, uri=True, check_same_thread=False)
+    except sqlite3.Error as error:
+        raise damaged(path, str(error)) from error
 
 
 def copy_to(connection: sqlite3.Connection, path: Path) -> None:

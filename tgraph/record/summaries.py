@@ -9,7 +9,7 @@ from pyoxigraph import NamedNode, Quad
 from tgraph import vocabulary as v
 from tgraph.extract.summaries import Summary
 from tgraph.index.cluster_summaries import ClusterSummary
-from tgraph.index.knowledge import Described
+from tgraph.index.descriptions import Described
 from tgraph.index.summary_tree import TreeNode
 from tgraph.record.activities import Authorship, state_entity
 from tgraph.store.statements import Statements, iri, stated

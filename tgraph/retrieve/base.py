@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from tgraph.errors import EvidenceError
 from tgraph.index.authority import Authorities, read_authorities
-from tgraph.index.evidence import EvidenceReader, EvidenceSource, StoredEvidence, left_out
-from tgraph.index.graph_source import GraphSource, StoredGraph
+from tgraph.index.evidence import EvidenceReader, left_out
+from tgraph.index.graph_source import GraphSource
 from tgraph.index.lookup_table import LookupTable
 from tgraph.index.reports.report_table import ReportTable
 from tgraph.index.sources import Texts, lexical_documents
+from tgraph.index.stored_graph import StoredGraph
 from tgraph.model import Candidate, Retrieval, Turn
 from tgraph.models.base import CallSink, Embedder, no_sink
 from tgraph.models.reader import Reader
@@ -179,11 +180,7 @@ class Context:
     @property
     def evidence(self) -> EvidenceReader:
         """The evidence of this state, in doubt of which the question is."""
-
-        def open_() -> EvidenceSource:
-            return self.table() or StoredEvidence(self.store)
-
-        return EvidenceReader(self.once("source of evidence", open_), self.texts, self.doubt)
+        return EvidenceReader(self.graph.evidence, self.texts, self.doubt)
 
     @property
     def large_graphs(self) -> Collection[str]:

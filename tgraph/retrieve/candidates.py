@@ -8,7 +8,6 @@ from functools import partial
 
 from pyoxigraph import NamedNode
 
-from tgraph.index.lookup_table import degree_of, tokens_of
 from tgraph.index.prepended_metadata import standing_prefaces
 from tgraph.index.sources import document_of_chunk, page_of_chunk, range_of_chunk
 from tgraph.model import Candidate, Edge, Evidence, Item
@@ -71,11 +70,7 @@ def chunk_item(evidence: Evidence, context: Context) -> Item:
 
 def chunk_tokens(context: Context, chunks: Sequence[str]) -> dict[str, int]:
     """The lengths in tokens, as counted when the chunks were made."""
-
-    def read(missing: list[str]) -> dict[str, int]:
-        table = context.table()
-        return tokens_of(context.store, missing) if table is None else table.tokens(missing)
-
+    read = context.graph.counts.chunk_tokens
     return context.remembered("chunk tokens", 50_000).get_all(chunks, read)
 
 
@@ -140,14 +135,8 @@ def chunks_naming(context: Context, entities: Sequence[str]) -> Mapping[str, Col
 
 
 def degrees(context: Context, entities: Iterable[str]) -> Mapping[str, int]:
-    """As ``degree_of``, of each."""
-
-    def count(missing: list[str]) -> dict[str, int]:
-        table = context.table()
-        if table is None:
-            return {entity: degree_of(context.store, entity) for entity in missing}
-        return table.degrees_of(missing)
-
+    """The number of relationships and attributes of each entity, as of ``CountSource``."""
+    count = context.graph.counts.degrees
     return context.remembered("degrees", 100_000).get_all(entities, count)
 
 

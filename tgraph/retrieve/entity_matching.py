@@ -70,7 +70,7 @@ def entities_named(name: str, context: Context) -> list[str]:
 
 def is_entity(iri: str, graph: GraphSource) -> bool:
     """Whether the text is the IRI of an entity that knowledge has."""
-    return v.is_iri(iri) and _ENTITY in graph.types([iri]).get(iri, ())
+    return v.is_iri(iri) and _ENTITY in graph.statements.types([iri]).get(iri, ())
 
 
 def labelled(matches: Sequence[EntityMatch], graph: GraphSource) -> list[EntityMatch]:
@@ -102,9 +102,11 @@ def match_names(concept: str, graph: GraphSource) -> list[str]:
 def match_all(concepts: Sequence[str], graph: GraphSource) -> dict[str, list[str]]:
     """``match_names`` of each, with as many look-ups as for one."""
     exact = {concept: v.entity_iri(concept) for concept in concepts}
-    types = graph.types(list(exact.values()))
+    types = graph.statements.types(list(exact.values()))
     variants = {each: {each, each.title(), each.lower(), each.upper()} for each in concepts}
-    named = graph.named(list(dict.fromkeys(one for each in variants.values() for one in each)))
+    named = graph.statements.named(
+        list(dict.fromkeys(one for each in variants.values() for one in each))
+    )
     return {
         concept: sorted(
             {entity for variant in variants[concept] for entity in named.get(variant, ())}
@@ -146,4 +148,4 @@ def _ends(nearest: Hits, context: Context) -> Iterable[tuple[str, float]]:
 def triples_of(edges: Iterable[str], context: Context) -> Edges:
     """What the IRIs of edges stand for, in their order, as far as they stand for something."""
     memory = context.remembered("triples", 50_000)
-    return memory.get_all(edges, context.graph.triples)
+    return memory.get_all(edges, context.graph.statements.triples)

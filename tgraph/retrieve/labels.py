@@ -91,7 +91,7 @@ def local_name(iri: str) -> str:
 def labels_of(graph: GraphSource, items: Iterable[NamedNode]) -> dict[NamedNode, str]:
     """The labels of the items; the local name of what has none."""
     wanted = sorted({node.value for node in items})
-    found = graph.labels(wanted)
+    found = graph.statements.labels(wanted)
     return {NamedNode(iri): found.get(iri) or local_name(iri) for iri in wanted}
 
 
@@ -109,7 +109,7 @@ def with_labels(graph: GraphSource, triples: Sequence[Triple]) -> list[Edge]:
 def reified(graph: GraphSource, edges: Iterable[str]) -> dict[str, Edge]:
     """What the edge IRIs reify, with labels; an IRI that reifies nothing is left out."""
     wanted = [edge for edge in dict.fromkeys(edges) if v.is_iri(edge)]
-    found = graph.triples(wanted)
+    found = graph.statements.triples(wanted)
     known = {edge: found[edge] for edge in wanted if edge in found}
     return dict(zip(known, with_labels(graph, list(known.values())), strict=True))
 

@@ -14,8 +14,8 @@ from itertools import groupby
 
 from pydantic import TypeAdapter
 
-from tgraph.index.graph_source import StoredGraph
 from tgraph.index.sources import text_value
+from tgraph.index.stored_graph import StoredGraph
 from tgraph.model import EntityMatch, RankedOrder
 from tgraph.models.base import canonical_json
 from tgraph.retrieve.base import Context

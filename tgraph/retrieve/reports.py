@@ -89,8 +89,9 @@ class _LazyRows(Mapping[str, T]):
         return {iri: self._all[iri] for iri in iris if iri in self._all}
 
     def hold(self, rows: Mapping[str, T]) -> None:
-        """Keep rows that were read otherwise."""
-        self._held.get_all(rows, lambda missing: {iri: rows[iri] for iri in missing})
+        """Keep rows that were read otherwise, where not all rows are kept already."""
+        if self._all is None:
+            self._held.get_all(rows, lambda missing: {iri: rows[iri] for iri in missing})
 
 
 class Reports:
@@ -181,9 +182,9 @@ class Reports:
     @cached_property
     def _mentions(self) -> Mapping[str, set[str]]:
         """The chunks that the members of the communities occur in whose reports are not counted."""
-        unknown = self._table.uncounted(self._table.encoding)
-        told = self.communities.some(unknown).values()
-        return self._evidence.mentions({member for one in told for member in one.members})
+        uncounted = self.communities.some(self._table.uncounted_communities()).values()
+        members = {member for community in uncounted for member in community.members}
+        return self._evidence.mentions(members)
 
 
 def item_of(report: CommunityReport) -> Item:

@@ -7,24 +7,20 @@ the right one may be far down by meaning alone.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache, partial
-from hashlib import sha256
-from itertools import accumulate, chain, pairwise
+from functools import partial
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from pyoxigraph import NamedNode
 
 from tgraph import vocabulary as v
 from tgraph.errors import UsageError, nearest_names
-from tgraph.index.changed_keys import ChangedKeys
-from tgraph.index.evidence import EvidenceReader
-from tgraph.index.graph_source import EdgeAttributes, Edges, StoredGraph, statement_of
-from tgraph.index.knowledge import is_statement
-from tgraph.index.lookup_table import LookupTable
-from tgraph.index.sources import Texts
+from tgraph.index.graph_source import EdgeAttributes, Edges
+from tgraph.index.hub import Hub
+from tgraph.index.hub_rows import READ_EVIDENCE
+from tgraph.index.stored_graph import StoredGraph, statement_of
 from tgraph.model import RankedOrder
 from tgraph.retrieve.base import Context
 from tgraph.retrieve.filters import entities_of_types
@@ -36,17 +32,14 @@ from tgraph.retrieve.text.similarity import Similarity
 from tgraph.store.base import Store, text_of
 
 if TYPE_CHECKING:
-    from numpy import bytes_, float64, int64
+    from numpy import float64, int64
     from numpy.typing import NDArray
 
 RANK_CONSTANT = 10
 """Of reciprocal rank fusion, as in ``contextual``."""
 
-READ_EVIDENCE = 12
-"""Places read of one edge."""
-
-_EDGE = f"{v.URN}edge:".encode()
-_EDGE_IRI = re.compile(_EDGE.decode() + "[0-9a-f]{40}")
+_HUBS = 100
+"""Hubs that are held in memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +88,7 @@ def _of_labels(names: Sequence[str], known: Mapping[str, frozenset[str]]) -> fro
 def relationships(store: Store) -> dict[str, frozenset[str]]:
     """The predicates of all edges, by their label in lower case and by their IRI."""
     quads = store.match(None, None, None, v.KNOWLEDGE_GRAPH)
-    used = {quad.predicate for quad in quads if is_statement(quad.predicate)}
+    used = {quad.predicate for quad in quads if v.is_statement(quad.predicate)}
     found: dict[str, frozenset[str]] = {p.value: frozenset({p.value}) for p in used}
     for predicate, label in labels_of(StoredGraph(store), sorted(used, key=str)).items():
         key = label.casefold()
@@ -231,8 +224,7 @@ def _at_hubs(
     taken = {entity: order[: share_of(limit)] for entity, order in orders.items()}
     wanted = list(dict.fromkeys(iri for order in taken.values() for iri in order))
     meaning.learn(wanted)
-    table = context.table()
-    triples = table.statements(wanted) if table is not None and wanted else {}
+    triples = context.graph.hubs.triples(wanted) if wanted else {}
     return {
         entity: (orders[entity], {iri: triples[iri] for iri in order})
         for entity, order in taken.items()
@@ -300,7 +292,7 @@ def share_of(triple_limit: int) -> int:
 def edges_of(entity: str, context: Context) -> Edges:
     """The edges of an entity, up to ``HUB`` each way."""
     memory = context.remembered("edges", 4_000)
-    edges: Edges = memory.get(entity, lambda: context.graph.around(entity))
+    edges: Edges = memory.get(entity, lambda: context.graph.statements.around(entity))
     return edges
 
 
@@ -312,7 +304,7 @@ def all_edges(entity: str, store: Store) -> Edges:
     triples = [
         statement_of(quad.triple)
         for quad in chain(outgoing, incoming)
-        if is_statement(quad.predicate) and isinstance(quad.subject, NamedNode)
+        if v.is_statement(quad.predicate) and isinstance(quad.subject, NamedNode)
     ]
     return {v.edge_iri(*triple): triple for triple in triples}
 
@@ -320,83 +312,20 @@ def all_edges(entity: str, store: Store) -> Edges:
 def weights_of(context: Context, edges: Sequence[str]) -> dict[str, EdgeAttributes]:
     """The weight and the description of each edge that knowledge holds."""
     memory = context.remembered("attributes of edges", 50_000)
-    return memory.get_all(edges, context.graph.attributes)
+    return memory.get_all(edges, context.graph.statements.attributes)
 
 
 # --- hubs ---
 
 
-KEPT_HUB = 20
-"""Edges beyond which those of an entity are kept with their words, so that they can be ranked
-without reading any of them."""
-
-_HUBS = 100
-"""Hubs that are held in memory."""
-
-_AT_ONCE = 2_000
-_DIGEST = 20
-
-
-@dataclass(frozen=True, slots=True)
-class Hub:
-    """The edges of an entity, in the order of their IRIs, and the words of their sentences.
-
-    ``terms`` are marks of terms, ``within`` says for each in which sentence it is, ``edges`` for
-    each sentence at which of ``iris`` it is evidence."""
-
-    iris: NDArray[bytes_]
-    edges: NDArray[int64]
-    within: NDArray[int64]
-    terms: NDArray[int64]
-
-    def __len__(self) -> int:
-        return len(self.iris)
-
-    def shared(self, weights: Mapping[str, float]) -> NDArray[float64]:
-        """As ``_words_shared`` of each edge."""
-        import numpy as np
-
-        sums = np.zeros(len(self.edges))
-        for term, weight in weights.items():
-            sums[self.within[self.terms == _mark(term)]] += weight
-        found = np.zeros(len(self))
-        told = np.flatnonzero(sums)
-        np.maximum.at(found, self.edges[told], sums[told])
-        return found
-
-
-@lru_cache(maxsize=4096)
-def _mark(term: str) -> int:
-    return int.from_bytes(sha256(term.encode()).digest()[:8], "little", signed=True)
-
-
 def hubs_of(entities: Iterable[str], context: Context) -> dict[str, Hub]:
-    """Those of the entities whose edges are kept with their words."""
-    table = context.table()
-    if table is None:
-        return {}
-    memory = context.remembered("hubs", _HUBS)
-    read = {entity: memory.get(entity, partial(_read_hub, table, entity)) for entity in entities}
-    return {entity: hub for entity, hub in read.items() if hub is not None}
+    """Those of the entities whose edges stand ready with their words."""
 
+    def read(missing: list[str]) -> dict[str, Hub | None]:
+        return dict.fromkeys(missing) | context.graph.hubs.hubs(missing)
 
-def _read_hub(table: LookupTable, entity: str) -> Hub | None:
-    import numpy as np
-
-    kept = table.hub(entity)
-    if kept is None:
-        return None
-    edges, places, sizes, terms = kept
-    digests = edges.hex().encode()
-    iris = [_EDGE + digests[at : at + 2 * _DIGEST] for at in range(0, len(digests), 2 * _DIGEST)]
-    own = np.frombuffer(places, dtype=np.uint8)
-    lengths = np.frombuffer(sizes, dtype=np.uint16)
-    return Hub(
-        np.array(iris),
-        np.repeat(np.arange(len(own)), own),
-        np.repeat(np.arange(len(lengths)), lengths),
-        np.frombuffer(terms, dtype="<i8"),
-    )
+    hubs = context.remembered("hubs", _HUBS).get_all(entities, read)
+    return {entity: hub for entity, hub in hubs.items() if hub is not None}
 
 
 def nearest_at(
@@ -428,68 +357,3 @@ def _fused(likeness: NDArray[float64], shared: NDArray[float64]) -> NDArray[int6
     for order in (near, by_words):
         worth[order] += 1 / (RANK_CONSTANT + np.arange(len(order)))
     return near[np.argsort(-worth[near], kind="stable")]
-
-
-def keep_hubs(table: LookupTable, texts: Texts, changed: ChangedKeys | None = None) -> None:
-    """Put the entities that are hubs into the tables, or those of the ``changed`` ones: a row each,
-    which depends on the entity's edges and their evidence."""
-    evidence = EvidenceReader(table, texts, lambda error: None)  # who asks is told of doubts
-    wanted = None if changed is None else set(changed.resources)
-    hubs = [e for e in sorted(table.degrees(KEPT_HUB)) if wanted is None or e in wanted]
-    other = changed.edges if changed else ()
-    known: dict[str, tuple[bytes, ...]] = {}
-    rows = []
-    for start in range(0, len(hubs), _HUBS):
-        around = {entity: table.edges_at(entity) for entity in hubs[start : start + _HUBS]}
-        for entity in around if changed else ():
-            kept = _words_in(table.hub(entity)).items()
-            known |= {edge: words for edge, words in kept if edge not in other}
-        missing = [e for e in dict.fromkeys(chain(*around.values())) if e not in known]
-        known |= _words_of(missing, evidence)
-        rows += [
-            (entity, *_as_row(edges, known))
-            for entity, edges in around.items()
-            if len(edges) > KEPT_HUB and all(map(_EDGE_IRI.fullmatch, edges))
-        ]
-    table.put("hub", rows, wanted)
-
-
-def _words_in(row: tuple[bytes, bytes, bytes, bytes] | None) -> dict[str, tuple[bytes, ...]]:
-    """What a row was made of."""
-    if row is None:
-        return {}
-    edges, places, sizes, terms = row
-    ends = list(accumulate((8 * n for n in memoryview(sizes).cast("H")), initial=0))
-    marks = [terms[begin:end] for begin, end in pairwise(ends)]
-    split, prefix = list(accumulate(places, initial=0)), _EDGE.decode()
-    return {
-        f"{prefix}{edges[_DIGEST * n : _DIGEST * (n + 1)].hex()}": tuple(marks[begin:end])
-        for n, (begin, end) in enumerate(pairwise(split))
-    }
-
-
-def _words_of(edges: Sequence[str], evidence: EvidenceReader) -> dict[str, tuple[bytes, ...]]:
-    """For each edge the marks of the terms of each of its places."""
-    found: dict[str, tuple[bytes, ...]] = {}
-    for start in range(0, len(edges), _AT_ONCE):
-        batch = edges[start : start + _AT_ONCE]
-        places = evidence.of_edges(batch, READ_EVIDENCE)
-        for edge in batch:
-            found[edge] = tuple(_marks(place.quote) for place in places.get(edge, ()))
-    return found
-
-
-def _marks(quote: str) -> bytes:
-    return b"".join(_mark(t).to_bytes(8, "little", signed=True) for t in sorted(term_set(quote)))
-
-
-def _as_row(
-    edges: Sequence[str], words: Mapping[str, Sequence[bytes]]
-) -> tuple[bytes, bytes, bytes, bytes]:
-    places = [place for edge in edges for place in words[edge]]
-    return (
-        b"".join(bytes.fromhex(edge.rpartition(":")[2]) for edge in edges),
-        bytes(len(words[edge]) for edge in edges),
-        b"".join((len(place) // 8).to_bytes(2, "little") for place in places),
-        b"".join(places),
-    )

@@ -13,7 +13,6 @@ from pyoxigraph import Literal, NamedNode, Quad, Triple
 from tgraph import vocabulary as v
 from tgraph.index.authority import standing_weightings
 from tgraph.index.evidence import stored_evidence
-from tgraph.index.knowledge import is_statement
 from tgraph.index.reports.report import evidence as ways_of
 from tgraph.index.sources import derived
 from tgraph.index.summary_tree import standing_tree, ways_down
@@ -248,7 +247,7 @@ class Admitted:
         whole = entity in self._entities
         for quad in self._described(entity):
             named = quad.predicate in (v.RDF_TYPE, v.RDFS_LABEL) and quad.object != _ENTITY
-            if not is_statement(quad.predicate) and (whole or named):
+            if not v.is_statement(quad.predicate) and (whole or named):
                 yield quad
 
     def _described(self, subject: str) -> Iterator[Quad]:

@@ -23,7 +23,6 @@ from tgraph.index.communities.communities import (
 )
 from tgraph.index.communities.leiden import Clustering
 from tgraph.index.entity_network import read_network
-from tgraph.index.knowledge import is_statement
 from tgraph.model import Agent, Community
 from tgraph.record.activities import Authorship
 from tgraph.record.communities import clustering_quads, standing_hierarchies
@@ -234,7 +233,7 @@ def test_nothing_that_is_said_of_communities_is_a_statement() -> None:
     graph = Clustered(knowledge_of([(0, "r", 1, 1.0)]))
     for community in graph.communities:
         about = graph.store.match(NamedNode(community.iri), None, None, v.KNOWLEDGE_GRAPH)
-        assert not any(is_statement(quad.predicate) for quad in about)
+        assert not any(v.is_statement(quad.predicate) for quad in about)
 
 
 def test_relationships_between_the_same_two_tie_them_together() -> None:

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from tgraph import vocabulary as v
 from tgraph.index.reports.report_table import (
-    HEAD,
+    FILES,
     Makers,
     ReportCounts,
     ReportTable,
@@ -210,7 +210,7 @@ def test_nothing_of_what_is_gone_is_left_in_the_file(tmp_path: Path) -> None:
 
 
 def saved(folder: Path) -> bytes:
-    (file,) = (path for path in folder.iterdir() if path.name != HEAD)
+    (file,) = (path for path in folder.iterdir() if path.name != FILES.head)
     return file.read_bytes()
 
 
@@ -221,7 +221,7 @@ def test_what_is_damaged_is_not_read(
 ) -> None:
     with closing(ReportTable.of((), {})) as table:
         table.save(tmp_path, 1)
-    head = tmp_path / HEAD
+    head = tmp_path / FILES.head
     (other,) = (path for path in tmp_path.iterdir() if path != head)
     file = head if which == "head" else other
     file.write_bytes(damage(file.read_bytes()))

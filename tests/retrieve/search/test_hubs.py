@@ -103,6 +103,4 @@ def test_what_is_kept_of_a_hub_ranks_its_edges_as_their_sentences_do(context, qu
     assert nearest_at(kept, inquiry, meaning)[hub] == nearest_of(
         hub, edges, inquiry, meaning, context
     )
-    table = context.table()
-    assert table is not None
-    assert table.statements(edges) == edges
+    assert context.graph.hubs.triples(edges) == edges

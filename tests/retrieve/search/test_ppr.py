@@ -17,14 +17,15 @@ from tgraph import vocabulary as v
 from tgraph.engine.ask.method_factory import method_of
 from tgraph.engine.ask.methods import TwoStages
 from tgraph.engine.components import Components
+from tgraph.index.network_ties import NetworkTies, WeightedPairs, synonym_pairs
 from tgraph.index.vectors.stores import vector_store
 from tgraph.model import Candidate, Edge
 from tgraph.models.base import Call
 from tgraph.retrieve.base import Question
 from tgraph.retrieve.modes.ppr import PprSearchSettings
 from tgraph.retrieve.search.graph import GraphRetriever
-from tgraph.retrieve.search.names import NameIndex
-from tgraph.retrieve.search.network import Network, network, network_of, synonyms
+from tgraph.retrieve.search.names import WORDING, NameIndex
+from tgraph.retrieve.search.network import Network, network, network_of
 from tgraph.retrieve.search.pagerank import named_shares, shares, walk_starts
 from tgraph.settings import load_settings
 from tgraph.testing import HashingEmbedder, ScriptedModel
@@ -43,7 +44,17 @@ small = st.integers(2, 9)
 def made(entities: int, chunks: int, ties: dict[tuple[int, int], float]) -> Network:
     names = [v.entity_iri(f"entity {n}") for n in range(entities)]
     parts = [f"urn:chunk:{n}" for n in range(chunks)]
-    return network(names, parts, [ties], {}, {}, NameIndex([]))
+    return network(names, parts, ties_of(facts=ties), 1.0, NameIndex([]), lambda iri: None)
+
+
+def ties_of(**kinds: dict[tuple[int, int], float]) -> NetworkTies:
+    """Ties of the kinds, and of the other kinds none."""
+    pairs = {}
+    for kind in ("facts", "mentions", "subjects", "synonyms"):
+        ends = list(kinds.get(kind, {}))
+        ones, others = [one for one, _ in ends], [other for _, other in ends]
+        pairs[kind] = WeightedPairs.of(ones, others, list(kinds.get(kind, {}).values()))
+    return NetworkTies(**pairs)
 
 
 @st.composite
@@ -96,11 +107,11 @@ def test_shares_keep_proportions_and_come_to_the_whole(weights, whole):
 
 
 def test_ties_of_several_kinds_add_up_whatever_their_direction():
-    ties = [{(0, 2): 1.0}, {(2, 0): 0.5, (1, 2): 0.0}]
-    found = network(["a", "b"], ["c"], ties, {0: 3}, {}, NameIndex([]))
+    ties = ties_of(mentions={(0, 2): 1.0}, synonyms={(2, 0): 0.5, (1, 2): 0.0})
+    found = network(["a", "b"], ["c"], ties, 1.0, NameIndex([]), lambda iri: None)
     assert [found.beside(node) for node in range(3)] == [[2], [], [0]]
     assert found.ties.weights.tolist() == [1.5, 1.5]
-    assert list(found.spread) == [3, 0]
+    assert list(found.spread) == [1, 0]
     assert [found.iri(node) for node in range(3)] == ["a", "b", "c"]
 
 
@@ -110,13 +121,14 @@ def test_only_names_that_share_a_word_are_synonyms():
     vectors = vector_store().build_vectors(
         "entity", [(v.entity_iri(name), name) for name in names], embedder
     )
-    found = synonyms(vectors, 0.6)
+    synonyms = synonym_pairs(vectors, 0.6, WORDING)
+    found = dict(zip(map(tuple, synonyms.ends.tolist()), synonyms.weights.tolist(), strict=True))
     keys = list(vectors.keys)
     pairs = {frozenset((keys[one], keys[other])) for one, other in found}
     alike = frozenset(map(v.entity_iri, names[:2]))
     assert alike in pairs
     assert all(v.entity_iri("Larvik") not in pair for pair in pairs)
-    assert not synonyms(vectors, 1.1)
+    assert not len(synonym_pairs(vectors, 1.1, WORDING).ends)
     for (one, other), score in found.items():
         a, b = embedder.embed([names_of(keys[one], names), names_of(keys[other], names)])
         assert score == pytest.approx(float(np.dot(a, b)), abs=1e-4)
@@ -213,7 +225,9 @@ def test_the_walk_starts_from_so_many_ends_of_edges(graph):
 def test_what_many_chunks_name_weighs_less():
     names = [v.entity_iri("Paris"), v.entity_iri("Fram")]
     index = NameIndex([("Paris", 0), ("Fram", 1)])
-    found = network(names, ["urn:chunk"], [], {0: 4, 1: 1}, {}, index)
+    chunks = [f"urn:chunk:{n}" for n in range(4)]
+    ties = ties_of(mentions={**{(0, chunk): 1.0 for chunk in range(2, 6)}, (1, 2): 1.0})
+    found = network(names, chunks, ties, 1.0, index, dict(zip(names, range(2), strict=True)).get)
     one, other = map(NamedNode, names)
     edge = Edge(one, NamedNode(v.relation_iri("left")), other, "Paris", "left", "Fram")
     starts = walk_starts("", {}, [Candidate(edge, 1, 0.5)], found, PprSearchSettings())

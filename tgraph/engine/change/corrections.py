@@ -24,9 +24,9 @@ from tgraph.explain.audit.impact import answers_on
 from tgraph.explain.trace.curations import find_curation, read_curations
 from tgraph.explain.trace.facts import Facts, KnownFact
 from tgraph.index.decisions import identity
-from tgraph.index.knowledge import Touched
 from tgraph.index.sources import document_of_accession
 from tgraph.index.standing_knowledge import StandingEvidence
+from tgraph.index.touched import Touched
 from tgraph.record.activities import Authorship, names_of, responsible, state_invalidation
 from tgraph.record.curations import (
     CurationNote,

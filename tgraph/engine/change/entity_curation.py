@@ -26,8 +26,8 @@ from tgraph.explain.audit.impact import Impact, read_impact
 from tgraph.explain.trace.documents import find_document
 from tgraph.explain.trace.entities import EntityMerges
 from tgraph.index.authority import pattern_of, read_authorities, standing_weightings
-from tgraph.index.knowledge import Touched
 from tgraph.index.sources import is_retracted, standing_accessions
+from tgraph.index.touched import Touched
 from tgraph.record.activities import responsible, state_invalidation
 from tgraph.record.assessments import InvalidationRecord
 from tgraph.record.merges import curation_quads, rejoin_quads, split_quads, weighting_quads

@@ -18,7 +18,7 @@ from tgraph.engine.open_collection import OpenCollection
 from tgraph.engine.progress import RunSetup
 from tgraph.errors import UsageError, nearest_names
 from tgraph.extract.ontology_reader import MOST_BYTES, read_ontology, too_large
-from tgraph.index.knowledge import Touched
+from tgraph.index.touched import Touched
 from tgraph.record.ontologies import (
     RecordedOntology,
     is_strict,

@@ -17,7 +17,6 @@ from tgraph.engine.index.phase import IndexContext
 from tgraph.extract.facts import WEAK
 from tgraph.extract.language import RELATED
 from tgraph.index.cooccurrence import Kept, Occurrences, Pair, decode, keep
-from tgraph.index.knowledge import Touched
 from tgraph.index.sources import (
     Texts,
     document_of_chunk,
@@ -27,6 +26,7 @@ from tgraph.index.sources import (
     text_value,
 )
 from tgraph.index.standing_knowledge import Properties, Weigh
+from tgraph.index.touched import Touched
 from tgraph.model import Chunk, ExtractedRelationship, Extraction, Span
 from tgraph.record.merges import standing_merges
 from tgraph.record.sources import EvidenceRecord

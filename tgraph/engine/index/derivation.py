@@ -24,16 +24,8 @@ from tgraph.engine.index.given_communities import BroughtCommunities, state_give
 from tgraph.engine.index.ontology_led import update_fit
 from tgraph.engine.index.phase import IndexContext, Made, Phase
 from tgraph.extract.summaries import JoinedDescriptions, Summariser, Summary
-from tgraph.index.graph_source import StoredGraph
-from tgraph.index.knowledge import (
-    Derivation,
-    Described,
-    Descriptions,
-    PendingDescriptions,
-    Touched,
-    described_by,
-    touch_unsummarised,
-)
+from tgraph.index.descriptions import Described, Descriptions, PendingDescriptions, described_by
+from tgraph.index.knowledge import Derivation
 from tgraph.index.prepended_metadata import preface_quad, standing_prefaces, stored_preface
 from tgraph.index.sources import (
     Texts,
@@ -43,6 +35,8 @@ from tgraph.index.sources import (
     standing_documents,
     text_value,
 )
+from tgraph.index.stored_graph import StoredGraph
+from tgraph.index.touched import Touched, touch_unsummarised
 from tgraph.models.base import CallSink
 from tgraph.record.curations import read_decisions
 from tgraph.record.merges import merge_quads, standing_merges

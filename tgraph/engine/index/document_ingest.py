@@ -13,7 +13,6 @@ from tgraph import vocabulary as v
 from tgraph.engine.index.phase import IndexContext
 from tgraph.errors import IngestError
 from tgraph.explain.integrity.erasures import erasure_of_document
-from tgraph.index.knowledge import Touched
 from tgraph.index.sources import (
     document_of_accession,
     evidence_of_document,
@@ -22,6 +21,7 @@ from tgraph.index.sources import (
     text_value,
     value,
 )
+from tgraph.index.touched import Touched
 from tgraph.ingest.base import FileLimits
 from tgraph.ingest.files import FoundFile, SourceFile, Unread, load
 from tgraph.ingest.parser_process import closing_parser

@@ -18,7 +18,9 @@ from tgraph.engine.index.phase import IndexContext
 from tgraph.engine.index.raptor_tree import grow_tree, wants_tree
 from tgraph.errors import StoreError
 from tgraph.index.evidence import EvidenceReader
+from tgraph.index.hub_rows import write_hub_rows
 from tgraph.index.lookup_table import LookupTable, load_table
+from tgraph.index.network_rows import write_network_rows
 from tgraph.index.reports.report import report_on
 from tgraph.index.reports.report_table import (
     ReportCounts,
@@ -29,7 +31,7 @@ from tgraph.index.reports.report_table import (
 from tgraph.index.sources import Texts
 from tgraph.index.sqlite_files import LazyTable
 from tgraph.index.summary_tree import standing_tree
-from tgraph.index.tabulation import tabulate
+from tgraph.index.tabulation import make_tables
 from tgraph.index.vectors.base import VectorIndex
 from tgraph.index.vectors.items import KINDS, PLURALS, items_of
 from tgraph.index.vectors.stores import vector_store
@@ -39,8 +41,8 @@ from tgraph.models.reply_cache import CachedEmbedder
 from tgraph.models.tokens import DEFAULT_ENCODING, encoding_for
 from tgraph.record.ledger import Ledger
 from tgraph.retrieve.reports import Reports
-from tgraph.retrieve.search.network import keep_network
-from tgraph.retrieve.subgraph import keep_hubs
+from tgraph.retrieve.search.names import WORDING
+from tgraph.retrieve.text.lexical import term_set
 from tgraph.store.base import Store
 from tgraph.store.snapshot import read_pointer
 
@@ -85,10 +87,10 @@ def embed(context: IndexContext, ledger: Ledger, *, tree: bool = False) -> bool:
 
 def _keep(context: IndexContext, sets: Mapping[str, VectorIndex]) -> None:
     """Put what is made with the help of vectors into the tables."""
-    table, store = context.table(), context.copy.store
-    changed = None if table.newer is None else context.changes.keys
-    keep_network(table, store, sets, changed)
-    keep_hubs(table, Texts(store, context.librarian), changed)
+    reader, store = context.table().reader, context.copy.store
+    changed = None if reader.newer is None else context.changes.keys
+    write_network_rows(reader, store, sets, WORDING, changed)
+    write_hub_rows(reader, Texts(store, context.librarian), term_set, changed)
 
 
 def _embedded(context: IndexContext, kind: str, previous: VectorIndex | None) -> VectorIndex:
@@ -155,10 +157,10 @@ def tables_of(
     before: LookupTable | None = None,
 ) -> LookupTable:
     """The tables of a store, made anew with what takes vectors, where there are ``vectors``."""
-    table = tabulate(store, librarian, before)
-    keep_hubs(table, Texts(store, librarian))
+    table = make_tables(store, librarian, before)
+    write_hub_rows(table.reader, Texts(store, librarian), term_set)
     if vectors:
-        keep_network(table, store, vectors)
+        write_network_rows(table.reader, store, vectors, WORDING)
     return table
 
 

@@ -18,7 +18,6 @@ from tgraph.extract.base import Extractor, with_endpoints
 from tgraph.extract.chinese import version
 from tgraph.extract.model.claims import ClaimExtractor
 from tgraph.index.cooccurrence import encode
-from tgraph.index.knowledge import Touched
 from tgraph.index.prepended_metadata import document_preface, stored_preface
 from tgraph.index.sources import (
     Texts,
@@ -28,6 +27,7 @@ from tgraph.index.sources import (
     stored_chunk,
     text_value,
 )
+from tgraph.index.touched import Touched
 from tgraph.ingest.chunk import chunk_document
 from tgraph.ingest.languages import detected
 from tgraph.model import Chunk, Document, Extraction

@@ -17,10 +17,11 @@ from tgraph.index.communities.given import (
     resolve_given,
 )
 from tgraph.index.entity_network import read_network
-from tgraph.index.knowledge import Derivation, Touched
+from tgraph.index.knowledge import Derivation
 from tgraph.index.reports.context import ReportContext
 from tgraph.index.reports.report import DraftFinding, ReportDraft
 from tgraph.index.sources import Texts, chunks_of_document, value
+from tgraph.index.touched import Touched
 from tgraph.model import Agent, Prompt
 from tgraph.models.base import CallSink, no_sink
 from tgraph.record.activities import SOFTWARE, Authorship, is_recorded

@@ -11,8 +11,8 @@ from pyoxigraph import NamedNode, Quad
 from tgraph import vocabulary as v
 from tgraph.engine.index.phase import IndexContext
 from tgraph.extract.base import Extractor
-from tgraph.index.knowledge import Touched, touch_everything
 from tgraph.index.ontology_fit import OntologyFit
+from tgraph.index.touched import Touched, touch_everything
 from tgraph.librarian import Librarian
 from tgraph.record.ontologies import (
     ontology_quads,

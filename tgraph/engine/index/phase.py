@@ -22,12 +22,14 @@ from tgraph.errors import EndpointError, ModelError
 from tgraph.extract.base import Extractor
 from tgraph.index.changed_keys import ChangedKeys, changed_keys
 from tgraph.index.entity_network import EntityNetwork
-from tgraph.index.evidence import EvidenceReader, StoredEvidence, left_out
-from tgraph.index.knowledge import Touched
+from tgraph.index.evidence import EvidenceReader, left_out
+from tgraph.index.graph_source import GraphSource
 from tgraph.index.lookup_table import LookupTable
 from tgraph.index.reports.report_table import Makers, makers_of
 from tgraph.index.sources import Texts, lexical_documents, standing_documents
 from tgraph.index.sqlite_files import LazyTable
+from tgraph.index.stored_graph import StoredGraph
+from tgraph.index.touched import Touched
 from tgraph.librarian import Librarian
 from tgraph.model import Agent, Community, Prompt
 from tgraph.models.base import CallSink, Embedder
@@ -78,8 +80,8 @@ class IndexContext(RunSetup):
     def evidence(self) -> EvidenceReader:
         """The evidence of the ``table``; who waits is told of what has to be left out."""
         texts = Texts(self.copy.store, self.librarian)
-        source = StoredEvidence(self.copy.store) if self.is_large else self.table()
-        return EvidenceReader(source, texts, lambda error: self.message(left_out(error)))
+        graph: GraphSource = StoredGraph(self.copy.store) if self.is_large else self.table()
+        return EvidenceReader(graph.evidence, texts, lambda error: self.message(left_out(error)))
 
     @property
     def is_large(self) -> bool:

@@ -28,9 +28,8 @@ from tgraph.errors import IngestError
 from tgraph.extract.base import Extractor
 from tgraph.index.lookup_table import LookupTable, load_table
 from tgraph.index.sqlite_files import LazyTable
-from tgraph.index.tabulation import revise, tabulate
+from tgraph.index.tabulation import make_tables
 from tgraph.ingest.files import FoundFile
-from tgraph.librarian import Librarian
 from tgraph.model import Usage
 from tgraph.models.base import Embedder
 from tgraph.record.activities import SOFTWARE, agent_quads
@@ -139,7 +138,9 @@ class Run:
         generation = pointer.generation if pointer else 0
         with (
             LazyTable(partial(load_table, folder.vectors, generation)) as before,
-            LazyTable(partial(_tabulated, copy, librarian, before, changes)) as table,
+            LazyTable(
+                lambda: make_tables(copy.store, librarian, before(), changes.keys, copy.path)
+            ) as table,
         ):
             yield table
 
@@ -212,18 +213,6 @@ class Run:
 
     def _say_waiting(self) -> None:
         self._setup.message("Another process is writing to the graph; waiting for it to finish.")
-
-
-def _tabulated(
-    copy: WorkingCopy,
-    librarian: Librarian,
-    before: LazyTable[LookupTable | None],
-    changes: RunChanges,
-) -> LookupTable:
-    known = before()
-    if known is not None and changes.keys is not None:
-        return revise(known, copy.store, librarian, changes.keys, copy.path)
-    return tabulate(copy.store, librarian, known, copy.path)
 
 
 class IndexRun(Run):

@@ -17,7 +17,7 @@ from tgraph.engine.ask.methods import Method, TwoStages
 from tgraph.errors import StoreError
 from tgraph.explain.trace.bundle_reader import BundleReader, kind_of
 from tgraph.explain.trace.recorded_session import RecordedSession
-from tgraph.index.knowledge import claims_of
+from tgraph.index.claims import claims_of
 from tgraph.index.reports.report import evidence as ways_of
 from tgraph.index.sources import text_value
 from tgraph.librarian import Librarian

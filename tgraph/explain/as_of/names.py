@@ -15,9 +15,9 @@ from pyoxigraph import Literal, NamedNode
 
 from tgraph import vocabulary as v
 from tgraph.index.evidence import documents_of
-from tgraph.index.graph_source import StoredGraph
 from tgraph.index.sources import text_value
 from tgraph.index.standing_knowledge import StandingEvidence, commonest
+from tgraph.index.stored_graph import StoredGraph
 from tgraph.model import Edge, Object
 from tgraph.record.erasure.scope import MARKED_NAME
 from tgraph.retrieve.labels import local_name, reified

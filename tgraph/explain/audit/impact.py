@@ -11,7 +11,6 @@ from tgraph import vocabulary as v
 from tgraph.explain.as_of.names import values_of
 from tgraph.explain.trace.documents import find_document
 from tgraph.explain.trace.sessions import list_sessions
-from tgraph.index.graph_source import StoredGraph
 from tgraph.index.sources import (
     chunks_of_document,
     derived,
@@ -20,6 +19,7 @@ from tgraph.index.sources import (
     standing_documents,
     text_value,
 )
+from tgraph.index.stored_graph import StoredGraph
 from tgraph.record.assessments import questioned
 from tgraph.rendering import brief, render
 from tgraph.retrieve.labels import reified

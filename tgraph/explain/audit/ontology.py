@@ -18,7 +18,6 @@ from tgraph.explain.audit.shacl_worker import ShapeResult, validate
 from tgraph.extract.ontology import Ontology, OntologyProperty
 from tgraph.extract.ontology_reader import SHACL, read_ontology, triples_of
 from tgraph.index.evidence import EvidenceReader, stored_evidence
-from tgraph.index.knowledge import is_statement
 from tgraph.index.ontology_fit import (
     DOMAIN,
     RANGE,
@@ -220,7 +219,7 @@ class _OntologyAudit:
             node = NamedNode(entity)
             own = self._store.match(node, None, None, v.KNOWLEDGE_GRAPH)
             back = self._store.match(None, None, node, v.KNOWLEDGE_GRAPH)
-            said = [quad for quad in (*own, *back) if is_statement(quad.predicate)]
+            said = [quad for quad in (*own, *back) if v.is_statement(quad.predicate)]
             yield from said
             for end in dict.fromkeys((node, *(e for q in said for e in (q.subject, q.object)))):
                 if isinstance(end, NamedNode) and end not in seen:

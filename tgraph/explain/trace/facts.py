@@ -11,10 +11,9 @@ from tgraph import vocabulary as v
 from tgraph.errors import UnknownNameError, UsageError
 from tgraph.explain.trace.entities import EntityMerges
 from tgraph.extract.resolution import name_key
-from tgraph.index.graph_source import StoredGraph
-from tgraph.index.knowledge import is_statement
 from tgraph.index.sources import document_of_chunk, is_note, standing_documents
 from tgraph.index.standing_knowledge import StandingEvidence, value
+from tgraph.index.stored_graph import StoredGraph
 from tgraph.retrieve.labels import labels_of, object_label
 from tgraph.store.base import Store, text_of
 from tgraph.store.statements import edge_of
@@ -142,7 +141,7 @@ class Facts:
             quad.triple
             for subject, obj in ends
             for quad in self._store.match(subject, None, obj, v.KNOWLEDGE_GRAPH)
-            if is_statement(quad.predicate) and self._is_edge(quad.triple)
+            if v.is_statement(quad.predicate) and self._is_edge(quad.triple)
         }
         found = self._facts(triples)
         return sorted(found, key=lambda fact: (fact.text, fact.edge))

@@ -21,7 +21,6 @@ from tgraph.explain.as_of.store import changed_lines
 from tgraph.explain.trace.bundle_reader import kind_of, local_name
 from tgraph.explain.trace.comparison import Changed
 from tgraph.explain.trace.generations import Generation, PointInTime, list_generations
-from tgraph.index.knowledge import is_statement
 from tgraph.index.sources import document_of_chunk, text_value
 from tgraph.index.standing_knowledge import Properties, StandingEvidence
 from tgraph.librarian import Librarian
@@ -222,7 +221,7 @@ class _DiffReader:
         """What changed of a thing, property by property."""
         told: defaultdict[str, tuple[list[str], list[str]]] = defaultdict(lambda: ([], []))
         for quad, there in quads:
-            if quad.predicate not in _PARTS and not is_statement(quad.predicate):
+            if quad.predicate not in _PARTS and not v.is_statement(quad.predicate):
                 told[local_name(quad.predicate)][there].append(self._text(quad.object))
         for name, (before, after) in sorted(told.items()):
             yield Changed(name, "; ".join(sorted(before)), "; ".join(sorted(after)))

@@ -17,8 +17,8 @@ from tgraph.explain.trace.sessions import SessionSummary
 from tgraph.explain.trace.values import Trace
 from tgraph.explain.whynot.expected import Expected
 from tgraph.explain.whynot.pipeline import PipelineSearch
-from tgraph.index.graph_source import StoredGraph
 from tgraph.index.sources import Texts
+from tgraph.index.stored_graph import StoredGraph
 from tgraph.index.summary_tree import is_chunk, standing_tree, summary_title
 from tgraph.librarian import Librarian
 from tgraph.model import RankedOrder

@@ -17,7 +17,6 @@ from tgraph.explain.as_of.names import values_of
 from tgraph.explain.trace.bundle_reader import kind_of
 from tgraph.explain.trace.derivation import DisplayNames
 from tgraph.extract.resolution import name_key
-from tgraph.index.graph_source import StoredGraph
 from tgraph.index.sources import (
     chunks_of_document,
     derived,
@@ -26,6 +25,7 @@ from tgraph.index.sources import (
     text_value,
 )
 from tgraph.index.standing_knowledge import StandingEvidence, commonest
+from tgraph.index.stored_graph import StoredGraph
 from tgraph.record.merges import standing_merges
 from tgraph.retrieve.entity_matching import match_names
 from tgraph.retrieve.labels import Triple, local_name, reified

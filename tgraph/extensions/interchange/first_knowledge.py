@@ -17,8 +17,9 @@ from pyoxigraph import Literal, NamedNode, Quad, RdfFormat, Triple, parse
 
 from tgraph import vocabulary as v
 from tgraph.index.evidence import DEFAULT_STRENGTH
-from tgraph.index.knowledge import KnownTerms, Touched, entity_quads
+from tgraph.index.knowledge_quads import KnownTerms, entity_quads
 from tgraph.index.standing_knowledge import Properties
+from tgraph.index.touched import Touched
 from tgraph.model import ExtractedEntity, Extraction
 from tgraph.store.base import text_of
 from tgraph.store.statements import Statements, reifier, to_bytes

@@ -40,8 +40,8 @@ from tgraph.engine.progress import OnProgress, silent
 from tgraph.errors import EndpointError, ModelError, UsageError
 from tgraph.extract.facts import MENTIONS
 from tgraph.extract.language import RELATED
-from tgraph.index.graph_source import StoredGraph
 from tgraph.index.sources import Texts, standing_chunks, stored_chunk
+from tgraph.index.stored_graph import StoredGraph
 from tgraph.index.vectors.stores import vector_store
 from tgraph.ingest.languages import detected
 from tgraph.model import Agent, Evidence, Prompt

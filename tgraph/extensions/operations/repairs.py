@@ -25,7 +25,7 @@ from tgraph.index.evidence import EvidenceReader
 from tgraph.index.lookup_table import load_table
 from tgraph.index.reports.report_table import load_reports, stored_reports
 from tgraph.index.sources import Texts
-from tgraph.index.tabulation import tabulate
+from tgraph.index.tabulation import make_tables
 from tgraph.index.vectors.base import VectorIndex
 from tgraph.index.vectors.items import KINDS, items_of
 from tgraph.index.vectors.stores import vector_store
@@ -209,10 +209,10 @@ def _mend_reports(opened: OpenCollection, store: OxigraphStore, generation: int)
         known.close()
         return HealthFinding("ok", "reports at hand", "whole")
     with (
-        closing(tabulate(store, opened.librarian)) as table,
+        closing(make_tables(store, opened.librarian)) as table,
         closing(stored_reports(store)) as reports,
     ):
-        evidence = EvidenceReader(table, Texts(store, opened.librarian))
+        evidence = EvidenceReader(table.evidence, Texts(store, opened.librarian))
         count_reports(reports, evidence, opened.parts)
         reports.save(folder, generation)
     return HealthFinding("mended", "reports at hand", "made anew of the store")

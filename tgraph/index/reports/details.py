@@ -17,6 +17,7 @@ from typing import NamedTuple, Protocol, TypeVar
 from pyoxigraph import Literal, NamedNode, Quad, Triple
 
 from tgraph import vocabulary as v
+from tgraph.index.claims import claims_of
 from tgraph.index.communities.communities import (
     Outline,
     Pair,
@@ -26,7 +27,6 @@ from tgraph.index.communities.communities import (
     weight_in,
 )
 from tgraph.index.evidence import EvidenceReader
-from tgraph.index.knowledge import claims_of
 from tgraph.index.reports.context import ClaimDetail, EdgeDetail, EntityDetail
 from tgraph.index.sources import Texts, document_of_chunk, standing_documents, value
 from tgraph.model import Claim, Community, Edge, Evidence

@@ -19,21 +19,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from weakref import finalize
 
-from tgraph.errors import StoreError
 from tgraph.index.communities.communities import read_communities
-from tgraph.index.data_files import CHECKED_WHOLE, DataFile, check_file, write_data
+from tgraph.index.data_files import ONLY_FILE, DataFile, DataSet, Head, write_data
 from tgraph.index.reports.report import read_reports
-from tgraph.index.sqlite_files import Values, copy_to, in_memory, opened, rows_of
+from tgraph.index.sqlite_files import Values, copy_to, in_memory, open_database, rows_of
 from tgraph.model import Community, CommunityReport, Finding
 from tgraph.store.base import Store
-from tgraph.store.files import disk_errors, read_json, write_json
 
 if TYPE_CHECKING:
     import sqlite3
 
-FORMAT = 1
-STEM = "communities"
-HEAD = "communities.json"
+FILES = DataSet("communities", format=1)
 
 _SCHEMA = """
 CREATE TABLE entity (number INTEGER PRIMARY KEY, iri TEXT UNIQUE, communities BLOB);
@@ -51,7 +47,10 @@ SELECT report.iri, community.iri, report.level, title, summary, rating, explanat
 FROM report JOIN community ON community.number = community
 """
 _ALL_REPORTS = f"{_REPORTS} ORDER BY community.level, community.iri"
-_UNCOUNTED = f"{_REPORTS} WHERE occurrences IS NULL OR cost IS NULL OR tokens IS NULL"
+_INCOMPLETE = "WHERE occurrences IS NULL OR cost IS NULL OR tokens IS NULL"
+_UNCOUNTED = f"{_REPORTS} {_INCOMPLETE}"
+_COMMUNITY_OF = "SELECT community.iri FROM report JOIN community ON community.number = community"
+_UNCOUNTED_COMMUNITIES = f"{_COMMUNITY_OF} {_INCOMPLETE}"
 _OUTLINE = """
 SELECT community.number, community.iri, community.level, ifnull(report.iri, '') FROM community
 LEFT JOIN report ON report.community = community.number
@@ -221,6 +220,11 @@ class ReportTable:
             self.encoding = encoding
         return dict(map(_report, self._all(_UNCOUNTED)))
 
+    def uncounted_communities(self) -> list[str]:
+        """The communities of the reports of which something is to be counted, in the encoding of
+        the table."""
+        return [iri for (iri,) in self._all(_UNCOUNTED_COMMUNITIES)]
+
     def count(self, counts: Mapping[str, ReportCounts]) -> None:
         """Keep what was counted of reports, by IRI."""
         rows = ((each.occurrences, each.cost, each.tokens, iri) for iri, each in counts.items())
@@ -234,19 +238,9 @@ class ReportTable:
         Raises ``StoreError`` where the disk fails.
         """
         self._connection.commit()
-        file = write_data(folder, STEM, partial(copy_to, self._connection))
-        with disk_errors():
-            head = {
-                "format": FORMAT,
-                "generation": generation,
-                "encoding": self.encoding,
-                "makers": asdict(makers or Makers()),
-                "file": asdict(file),
-            }
-            write_json(folder / HEAD, head)
-            for path in folder.glob(f"{STEM}.*"):
-                if path.name not in {HEAD, file.name}:
-                    path.unlink(missing_ok=True)
+        file = write_data(folder, FILES.stem, partial(copy_to, self._connection))
+        facts = {"encoding": self.encoding, "makers": asdict(makers or Makers())}
+        FILES.write_head(folder, generation, {ONLY_FILE: file}, **facts)
 
 
 def stored_reports(store: Store) -> ReportTable:
@@ -256,26 +250,17 @@ def stored_reports(store: Store) -> ReportTable:
 
 def load_reports(folder: Path, generation: int) -> ReportTable | None:
     """The folder's table; None where it is missing, damaged or of another generation."""
-    import sqlite3
 
-    try:
-        head = read_json(folder / HEAD) or {}
-        if (head["format"], head["generation"]) != (FORMAT, generation):
-            return None
-        file = DataFile(**head["file"])
-        check_file(folder / file.name, file, whole=file.size <= CHECKED_WHOLE)
-        return ReportTable(opened(folder / file.name), head["encoding"])
-    except (OSError, KeyError, TypeError, ValueError, StoreError, sqlite3.Error):
-        return None
+    def open_table(files: Mapping[str, DataFile], head: Head) -> ReportTable:
+        return ReportTable(open_database(folder, files[ONLY_FILE]), head["encoding"])
+
+    return FILES.load(folder, generation, open_table)
 
 
 def makers_of(folder: Path, generation: int) -> Makers:
     """Who made what is derived in that generation, as far as the folder knows."""
-    try:
-        head = read_json(folder / HEAD) or {}
-        return Makers(**head["makers"]) if head["generation"] == generation else Makers()
-    except (KeyError, TypeError, StoreError):
-        return Makers()
+    makers = FILES.load(folder, generation, lambda files, head: Makers(**head["makers"]))
+    return makers or Makers()
 
 
 def _report(row: Any) -> tuple[str, CommunityReport]:

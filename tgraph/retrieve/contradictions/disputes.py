@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING
 from pyoxigraph import Literal, NamedNode
 
 from tgraph import vocabulary as v
+from tgraph.index.claims import claims_of
 from tgraph.index.evidence import StoredEvidence
-from tgraph.index.knowledge import claims_of, is_statement
 from tgraph.model import Citation, Evidence, Note, Sentence
 from tgraph.resources import read_text
 from tgraph.retrieve.contradictions.single_values import Contradiction, SingleValues
@@ -59,7 +59,7 @@ def _denial(row: Row) -> Iterator[Contradiction]:
         and isinstance(refused, NamedNode)
         and isinstance(stated, NamedNode)
         and isinstance(obj, NamedNode | Literal)
-        and is_statement(stated)
+        and v.is_statement(stated)
     ):
         verb, _ = _verb(refused)
         if verb and _verb(stated) == (verb, False):

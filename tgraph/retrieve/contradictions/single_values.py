@@ -18,7 +18,6 @@ from typing import Literal as Choice
 from pyoxigraph import Literal, NamedNode
 
 from tgraph import vocabulary as v
-from tgraph.index.knowledge import is_statement
 from tgraph.index.standing_knowledge import StandingEvidence
 from tgraph.resources import name_list
 from tgraph.retrieve.labels import local_name
@@ -249,7 +248,7 @@ class SingleValues:
                 isinstance(s, NamedNode)
                 and isinstance(p, NamedNode)
                 and isinstance(o, NamedNode | Literal)
-                and is_statement(p)
+                and v.is_statement(p)
             ):
                 yield from self._said(s, p, o)
 

@@ -14,6 +14,7 @@ from functools import partial
 
 from pyoxigraph import NamedNode
 
+from tgraph.index.hub_rows import READ_EVIDENCE
 from tgraph.model import Candidate, Edge, EntityMatch, Evidence, RankedOrder, Retrieval
 from tgraph.retrieve.base import Context, Question
 from tgraph.retrieve.candidates import edge_cost
@@ -30,7 +31,6 @@ from tgraph.retrieve.orders import (
 )
 from tgraph.retrieve.search.multi_hop import Bridge, BridgePart, antecedent, cross, described
 from tgraph.retrieve.subgraph import (
-    READ_EVIDENCE,
     Subgraph,
     all_edges,
     edges_of,

@@ -15,8 +15,8 @@ from itertools import chain, islice
 from typing import TYPE_CHECKING
 
 from tgraph.errors import UsageError
+from tgraph.index.claims import claims_of
 from tgraph.index.communities.communities import read_communities
-from tgraph.index.knowledge import claims_of
 from tgraph.model import (
     Candidate,
     Claim,

@@ -13,7 +13,9 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from tgraph.index.lookup_table import LookupTable
+from tgraph.index.graph_source import NetworkSource
+from tgraph.index.network_ties import Wording
+from tgraph.retrieve.labels import local_name
 from tgraph.retrieve.text.lexical import STOP_WORDS, words
 
 LONGEST = 12
@@ -73,22 +75,21 @@ class NameIndex:
         return self._nodes
 
 
-class KeptNames(NameIndex):
-    """Nodes by the variants of their names, as links of a kind in the look-up tables."""
+class SourceNames(NameIndex):
+    """Nodes by the variants of their names, as a source of the network has them."""
 
-    def __init__(self, table: LookupTable, kind: str, find: Callable[[str], int | None]) -> None:
+    def __init__(self, source: NetworkSource, find: Callable[[str], int | None]) -> None:
         super().__init__(())
-        self._table = table
-        self._kind = kind
+        self._source = source
         self._find = find
 
     def _called(self, keys: Iterable[Key]) -> Mapping[Key, tuple[int, ...]]:
-        found: defaultdict[Key, list[int]] = defaultdict(list)
-        for iri, text in self._table.linked(self._kind, map(" ".join, keys)):
-            node = self._find(iri)
-            if node is not None:
-                found[tuple(text.split(" "))].append(node)
-        return {key: tuple(sorted(nodes)) for key, nodes in found.items()}
+        called: dict[Key, tuple[int, ...]] = {}
+        for form, resources in self._source.called(map(" ".join, keys)).items():
+            nodes = {node for iri in resources if (node := self._find(iri)) is not None}
+            if nodes:
+                called[tuple(form.split(" "))] = tuple(sorted(nodes))
+        return called
 
 
 def is_name(label: str) -> bool:
@@ -108,6 +109,18 @@ def variants(name: str) -> Iterator[Key]:
         for form in dict.fromkeys((key, key[1:] if key[:1] and key[0] in _ARTICLES else key)):
             if form and not all(word in STOP_WORDS for word in form):
                 yield form
+
+
+def _title_forms(title: str) -> list[str]:
+    return [" ".join(key) for key in variants(title)]
+
+
+WORDING = Wording(
+    words=lambda iri: words(local_name(iri)),
+    name_forms=lambda name: _title_forms(name) if is_name(name) else [],
+    title_forms=_title_forms,
+)
+"""How the network of graph ranking compares names, with tables and without."""
 
 
 def _key(name: str) -> Key:

@@ -212,7 +212,7 @@ def _kinds(entities: Sequence[str], context: Context) -> dict[str, str]:
     """The kinds of the entities as their types say; empty for an entity without a type."""
 
     def read(missing: list[str]) -> dict[str, str]:
-        types = context.graph.types(missing)
+        types = context.graph.statements.types(missing)
         return {entity: kind_of(types.get(entity, ())) for entity in missing}
 
     def kind_of(types: Sequence[str]) -> str:
@@ -221,7 +221,7 @@ def _kinds(entities: Sequence[str], context: Context) -> dict[str, str]:
 
     def named(kind: str) -> str:
         """What a class of an ontology stands for."""
-        label = context.graph.labels([kind]).get(kind)
+        label = context.graph.statements.labels([kind]).get(kind)
         return kind_of_class(label) if label else ""
 
     return context.remembered("kinds", 50_000).get_all(entities, read)
@@ -229,7 +229,7 @@ def _kinds(entities: Sequence[str], context: Context) -> dict[str, str]:
 
 def _aliases(entities: Sequence[str], context: Context) -> dict[str, list[str]]:
     def read(missing: list[str]) -> dict[str, list[str]]:
-        found = context.graph.aliases(missing)
+        found = context.graph.statements.aliases(missing)
         return {entity: found.get(entity, []) for entity in missing}
 
     return context.remembered("aliases", 50_000).get_all(entities, read)

@@ -15,7 +15,7 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
-from tgraph.index.graph_source import StoredGraph
+from tgraph.index.stored_graph import StoredGraph
 from tgraph.index.vectors.base import Hit, IndexDecorator, VectorIndex
 from tgraph.index.vectors.items import KINDS, items_of
 from tgraph.ingest.languages import signs_of_english

@@ -19,8 +19,8 @@ from pyoxigraph import Literal, NamedNode, Quad, Triple
 
 from tgraph import vocabulary as v
 from tgraph.engine.open_collection import OpenCollection
+from tgraph.index.claims import claims_of
 from tgraph.index.evidence import EvidenceReader, left_out, stored_evidence
-from tgraph.index.knowledge import claims_of, is_statement
 from tgraph.index.sources import Texts
 from tgraph.model import Evidence
 from tgraph.store.base import Store, Term, text_of
@@ -124,9 +124,9 @@ class Knowledge:
             yield from self._about(node)
         for node in self._nodes["Entity"]:
             said = self._about(node)
-            yield from (quad for quad in said if not is_statement(quad.predicate))
+            yield from (quad for quad in said if not v.is_statement(quad.predicate))
             for quad in said:
-                if is_statement(quad.predicate):
+                if v.is_statement(quad.predicate):
                     yield quad
                     yield from self._about(NamedNode(edge_of(quad.triple)))
         for node in sorted(self._claims, key=str):
@@ -161,7 +161,7 @@ class Knowledge:
         return sorted(found, key=str)
 
     def _is_known(self, quad: Quad) -> bool:
-        return not is_statement(quad.predicate) or edge_of(quad.triple) in self._edges
+        return not v.is_statement(quad.predicate) or edge_of(quad.triple) in self._edges
 
     def _triple(self, edge: NamedNode) -> Triple | None:
         found = self._store.match(edge, v.RDF_REIFIES, None, v.SOURCE_GRAPH)
@@ -204,7 +204,7 @@ class Knowledge:
         relations = self.labels("Relation")
         for node in self._nodes["Entity"]:
             for quad in self._about(node):
-                if is_statement(quad.predicate):
+                if v.is_statement(quad.predicate):
                     name = relations.get(quad.predicate.value, quad.predicate.value)
                     yield self._edge(edge_of(quad.triple), quad.triple, name)
 

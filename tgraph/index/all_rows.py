@@ -1,0 +1,212 @@
+"""The rows of all keys of a store, for tables that are made whole.
+
+Each property is scanned once: to look up key after key takes 1.7 times as long.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from functools import partial
+from itertools import product
+from typing import TYPE_CHECKING, Any
+
+from pyoxigraph import Literal, NamedNode, Quad, Triple
+
+from tgraph import vocabulary as v
+from tgraph.index.evidence import DEFAULT_STRENGTH, canonical_names, number_of
+from tgraph.index.sources import document_of_chunk, standing_documents
+from tgraph.index.stored_graph import MOST_COUNTED, statement_of
+from tgraph.index.table_reader import EDGE_PREFIX, packed, packed_edge, unpacked_edge
+from tgraph.index.table_rows import NAMING, UNASKED, TableRows, TextNumbers, saying_row
+from tgraph.store.base import Store, Term, select, text_of
+
+if TYPE_CHECKING:
+    import sqlite3
+
+_DESCRIBE = """
+UPDATE edge SET description = ifnull(min(description, ?1), ?1) WHERE iri = ?2 AND weight NOTNULL
+"""
+
+
+class AllRows(TableRows):
+    """The rows of all keys."""
+
+    def __init__(self, store: Store, texts: TextNumbers) -> None:
+        super().__init__(store, texts, standing_documents(store))
+        self._mentioned: set[str | bytes] = set()
+        self._degrees: Counter[str] = Counter()
+
+    def evidence(self) -> Iterator[tuple[object, ...]]:
+        canonical = _merged(self._store)
+        rows = _EvidenceScan(self._store, self._standing, self._texts).rows()
+        for place, (about, iri, *where, description) in enumerate(rows):
+            if about.startswith(EDGE_PREFIX):
+                self._mentioned.add(packed_edge(about))
+            for key in (about, *canonical.get(about, ())):
+                yield key, iri, place, *where, description, key == about
+
+    def edges(self) -> Iterator[tuple[object, ...]]:
+        """Without weights and descriptions, which ``weigh`` adds."""
+        stated = self._statements()
+        for quad in self._store.match(None, v.RDF_REIFIES, None, v.SOURCE_GRAPH):
+            edge = packed_edge(text_of(quad.subject))
+            if isinstance(quad.object, Triple) and (edge in stated or edge in self._mentioned):
+                numbers = self._texts.numbers(quad.object)
+                yield edge, *numbers, True, stated.pop(edge, None) is not None, None, None
+        yield from ((edge, *numbers, False, True, None, None) for edge, numbers in stated.items())
+
+    def _statements(self) -> dict[str | bytes, tuple[int, ...]]:
+        """The terms of the edges that knowledge states, by their numbers; the degrees of their ends
+        are counted on the way."""
+        stated: dict[str | bytes, tuple[int, ...]] = {}
+        outgoing, incoming = self._degrees, Counter[str]()
+        for predicate in self._predicates():
+            for quad in self._store.match(None, predicate, None, v.KNOWLEDGE_GRAPH):
+                outgoing[text_of(quad.subject)] += 1
+                if isinstance(quad.object, NamedNode):
+                    incoming[quad.object.value] += 1
+                if isinstance(quad.subject, NamedNode):
+                    edge = packed_edge(v.edge_iri(*statement_of(quad.triple)))
+                    stated[edge] = self._texts.numbers(quad.triple)
+        for entity in outgoing.keys() | incoming.keys():
+            counts = outgoing[entity], incoming[entity]
+            self._degrees[entity] = sum(min(count, MOST_COUNTED) for count in counts)
+        return stated
+
+    def _predicates(self) -> Iterator[NamedNode]:
+        """The predicates of statements of the corpus."""
+        for row in select(self._store, "index/predicates", union=False):
+            predicate = row["predicate"]
+            if isinstance(predicate, NamedNode) and v.is_statement(predicate):
+                yield predicate
+
+    def weigh(self, connection: sqlite3.Connection) -> None:
+        """Put the weights and the descriptions of edges into the rows of the edges."""
+        kinds = self._store.match(None, v.RDF_TYPE, v.tg("Edge"), v.KNOWLEDGE_GRAPH)
+        edges = {packed_edge(text_of(quad.subject)) for quad in kinds}
+
+        def values(predicate: str) -> Iterator[tuple[str, str | bytes]]:
+            for quad in self._store.match(None, v.tg(predicate), None, v.KNOWLEDGE_GRAPH):
+                if (edge := packed_edge(text_of(quad.subject))) in edges:
+                    yield text_of(quad.object), edge
+
+        weights = ((float(text or 1.0), edge) for text, edge in values("weight"))
+        connection.executemany("UPDATE edge SET weight = ? WHERE iri = ?", weights)
+        connection.executemany(_DESCRIBE, values("description"))
+        fill = "UPDATE edge SET description = ifnull(description, '') WHERE weight NOTNULL"
+        connection.execute(fill)
+
+    def degrees(self) -> Iterator[tuple[str, int]]:
+        yield from self._degrees.items()
+
+    def sayings(self) -> Iterator[tuple[str, str, str, bool]]:
+        kinds = partial(self._store.match, None, v.RDF_TYPE, graph=v.KNOWLEDGE_GRAPH)
+        unasked = (q for q in kinds(None) if text_of(q.object) in UNASKED)
+        others = {packed_edge(text_of(quad.subject)) for quad in unasked}
+        entities = {text_of(quad.subject) for quad in kinds(v.tg("Entity"))}
+        for quad in kinds(None):
+            if packed_edge(iri := text_of(quad.subject)) not in others:
+                yield iri, "type", text_of(quad.object), False
+        for predicate in NAMING:
+            for quad in self._store.match(None, predicate, None, v.KNOWLEDGE_GRAPH):
+                iri = text_of(quad.subject)
+                if isinstance(quad.object, Literal) and iri and packed_edge(iri) not in others:
+                    yield saying_row(iri, predicate, quad.object, is_entity=iri in entities)
+
+    def _chunk_tokens(self) -> Mapping[str, int]:
+        rows = select(self._store, "index/chunk-tokens")
+        return {text_of(row["chunk"]): int(text_of(row["tokens"])) for row in rows}
+
+    def _page_hashes(self) -> Iterator[Quad]:
+        return self._store.match(None, v.tg("textHash"), None, v.SOURCE_GRAPH)
+
+
+_SLOTS = ("about", "chunk", "charOffset", "charLength", "quote", "strength", "is told")
+_TOLD = len(_SLOTS) - 1
+
+
+class _EvidenceScan:
+    """Reads all evidence of standing documents. Each property is scanned once: a query that joins
+    them takes seven times as much memory, and to look each up six times as long."""
+
+    def __init__(self, store: Store, standing: Collection[str], texts: TextNumbers) -> None:
+        self._store = store
+        self._standing = standing
+        self._texts = texts
+        self._found: dict[str | bytes, list[Any]] = {}
+
+    def rows(self) -> Iterator[tuple[Any, ...]]:
+        """The rows, without their places; one for each way to choose of several values."""
+        self._take_subjects()
+        self._take("chunk", v.prov("wasDerivedFrom"), self._chunk)
+        self._found = {key: slots for key, slots in self._found.items() if slots[1] is not None}
+        for name, read in (
+            ("charOffset", number_of),
+            ("charLength", number_of),
+            ("quote", self._quote),
+            ("strength", lambda term: float(text_of(term) or DEFAULT_STRENGTH)),
+        ):
+            self._take(name, v.tg(name), read)
+        for key, term in self._scan(v.tg("description")):
+            if slots := self._found.get(key):
+                slots[_TOLD] = True
+                yield from _rows_of(key, slots, text_of(term))
+        for key, slots in self._found.items():
+            if not slots[_TOLD]:
+                yield from _rows_of(key, slots, "")
+
+    def _scan(self, predicate: NamedNode) -> Iterator[tuple[str | bytes, Term]]:
+        for quad in self._store.match(None, predicate, None, v.SOURCE_GRAPH):
+            if isinstance(quad.subject, NamedNode):
+                yield packed(quad.subject.value), quad.object
+
+    def _take_subjects(self) -> None:
+        names: dict[str, str | bytes] = {}
+        for role in ("edge", "entity", "claim"):
+            for key, term in self._scan(v.tg(role)):
+                slots = self._found.setdefault(key, [None] * len(_SLOTS))
+                about = text_of(term)
+                packed = packed_edge(about) if role == "edge" else names.setdefault(about, about)
+                _put(slots, 0, packed)
+
+    def _take(self, name: str, predicate: NamedNode, read: Callable[[Term], object]) -> None:
+        place = _SLOTS.index(name)
+        for key, term in self._scan(predicate):
+            slots = self._found.get(key)
+            if slots is not None and (told := read(term)) is not None:
+                _put(slots, place, told)
+
+    def _chunk(self, term: Term) -> int | None:
+        chunk = text_of(term)
+        return self._texts.number(chunk) if document_of_chunk(chunk) in self._standing else None
+
+    def _quote(self, term: Term) -> int | None:
+        return self._texts.number(term.value if isinstance(term, Literal) else None)
+
+
+def _put(slots: list[Any], place: int, value: object) -> None:
+    known = slots[place]
+    slots[place] = value if known is None else [*_values(known), value]
+
+
+def _values(slot: object) -> list[Any]:
+    return slot if isinstance(slot, list) else [slot]
+
+
+def _rows_of(key: str | bytes, slots: Sequence[Any], description: str) -> Iterator[tuple[Any, ...]]:
+    """What was read of a piece of evidence, about each that it is about; nothing of one that is in
+    no standing document, or nowhere."""
+    if None in slots[:4]:
+        return
+    for about, *where, strength in product(*map(_values, slots[:_TOLD])):
+        told = DEFAULT_STRENGTH if strength is None else strength
+        yield unpacked_edge(about), key, *where, told, description
+
+
+def _merged(store: Store) -> Mapping[str, Collection[str]]:
+    """For each edge or entity those that it was merged into."""
+    found = canonical_names(store)
+    for quad in store.match(None, v.tg("original"), None):
+        found.setdefault(text_of(quad.object), []).append(text_of(quad.subject))
+    return {iri: sorted({*others} - {iri}) for iri, others in found.items()}

@@ -1,0 +1,57 @@
+"""The standing evidence as it counts under the decisions of people."""
+
+from __future__ import annotations
+
+from pyoxigraph import Triple
+
+from tgraph.extract.resolution import Name
+from tgraph.index.decisions import Decisions, amends
+from tgraph.index.standing_knowledge import (
+    Properties,
+    StandingEvidence,
+    commonest,
+    distinct,
+    type_of,
+)
+
+_ABOUT = ("subject", "object")
+
+
+class CountedEvidence:
+    """The evidence of entities, edges and claims of the ``texts``, without what people denied."""
+
+    def __init__(self, texts: StandingEvidence, decisions: Decisions) -> None:
+        self.texts = texts
+        self._decisions = decisions
+
+    def of_entity(self, *names: str) -> list[Properties]:
+        """The evidence of an entity under these names as it counts; none of names denied."""
+        admitted = [name for name in names if not self._decisions.drops(name)]
+        stated = (item for name in admitted for item in self.texts.of_entity(name))
+        return self._decisions.prevailing(list(stated))
+
+    def of_edge(self, edge: str, triple: Triple) -> list[Properties]:
+        """The evidence of an edge of the texts, unless one of its ends is denied."""
+        ends = (triple.subject, triple.object)
+        return [] if any(map(self._decisions.drops, ends)) else self.texts.of_edge(edge)
+
+    def of_claim(self, claim: str) -> list[Properties]:
+        """The evidence of a claim, unless the claim is about what is denied."""
+        evidence = self.texts.of_claim(claim)
+        about = (term for item in evidence for p in _ABOUT for term in item.get(p, ()))
+        return [] if any(map(self._decisions.drops, about)) else evidence
+
+    def name(self, entity: str) -> Name | None:
+        """The name of an entity of the texts, as names are resolved; None where no evidence of the
+        entity counts."""
+        evidence = self.of_entity(entity)
+        if not evidence:
+            return None
+        stated = [item for item in self.texts.of_entity(entity) if not amends(item)]
+        return Name(
+            entity,
+            commonest(stated, "name"),
+            type_of(evidence),
+            frozenset(distinct(evidence, "aliasKey")),
+            frozenset(distinct(evidence, "same")),
+        )
