@@ -11,7 +11,7 @@ from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Annotated, Any, NamedTuple
+from typing import Any, NamedTuple
 from typing import Literal as Choice
 
 from pyoxigraph import Literal, NamedNode
@@ -403,12 +403,16 @@ NO_USAGE = Usage()
 @dataclass(frozen=True, slots=True)
 class StepUsage:
     """What a step's calls for one purpose cost. Those answered from the cache, or by what ships
-    with tgraph, are asked for and cost nothing."""
+    with tgraph, are asked for and cost nothing.
 
-    step: Annotated[str, "the step of the session, as on record"]
-    purpose: Annotated[str, "name of the prompt, or else what was called: embedding, reading, ..."]
-    asked: Annotated[int, "calls on record"]
-    calls: Annotated[int, "of these, those that a server answered"]
+    ``purpose`` is the name of the prompt, or else of the kind of call: embedding, reading, ...
+    ``asked`` counts the calls on record, ``calls`` the calls that a server answered.
+    """
+
+    step: str
+    purpose: str
+    asked: int
+    calls: int
     input_tokens: int
     output_tokens: int
 
@@ -538,7 +542,7 @@ class Evidence:
     iri: str
     statement: str
     chunk: str
-    document: Annotated[str, "IRI of the document"]
+    document: str
     title: str
     path: str
     page: int | None
@@ -733,22 +737,22 @@ class Selection:
 @dataclass(frozen=True, slots=True)
 class Quotation:
     """The exact characters of a page (or of a document without pages) that state something, and by
-    which evidence they are known."""
+    which evidence they are known.
+
+    ``segment_kind`` is None where the quote reaches beyond one segment of the page, or the text of
+    the page is not kept.
+    """
 
     evidence: str
-    chunk: Annotated[str, "IRI of the chunk"]
-    document: Annotated[str, "IRI of the document"]
+    chunk: str
+    document: str
     title: str
     path: str
-    page: Annotated[int | None, "null where the document has no pages"]
-    start: Annotated[int, "first code point in the stored text of the page"]
-    end: Annotated[int, "the code point after the last"]
-    quote: Annotated[str, "text[start:end]"]
-    segment_kind: Annotated[
-        SegmentKind | None,
-        "kind of the segment of the page that it stands in; null where it reaches beyond one, or"
-        " the page's text is not kept",
-    ] = field(default=None, kw_only=True)
+    page: int | None
+    start: int
+    end: int
+    quote: str
+    segment_kind: SegmentKind | None = field(default=None, kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -760,10 +764,10 @@ class Citation(Quotation):
     """
 
     kind: CitationKind
-    edge: Annotated[str | None, "IRI of the edge; null where the item isn't one"]
-    item: Annotated[str, "IRI of what is cited: the edge, chunk, report, entity or claim"]
-    edge_selection: Annotated[str, "IRI of the selection that carries the reasoning"]
-    via: Annotated[tuple[str, ...], "IRIs from a report or summary down to the characters"] = ()
+    edge: str | None
+    item: str
+    edge_selection: str
+    via: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -815,8 +819,8 @@ class Note:
     claims that it is about, by IRI, and a place for each side."""
 
     text: str
-    facts: Annotated[tuple[str, ...], "IRIs of the edges or claims that it is about"]
-    places: Annotated[tuple[Evidence, ...], "where documents say each of them"]
+    facts: tuple[str, ...]
+    places: tuple[Evidence, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -824,7 +828,9 @@ class Answer:
     """An answer and its proof. ``session`` is the IRI under which everything else is on record.
 
     Where the documents hold no answer ``no_evidence`` is true, ``text`` says so, and there are no
-    sentences. ``dropped`` counts what was left out on the way, by reason.
+    sentences. ``dropped`` counts what was left out on the way, by reason. ``short`` is the answer
+    in a few words, ``confidence`` the probability that the documents answer (0 to 1), None where
+    nobody judged that. ``usage_by_step`` has the order of the first calls.
     """
 
     question: str
@@ -837,20 +843,14 @@ class Answer:
     explain_collection: str
     usage: Usage
     model: str
-    dropped: Annotated[Mapping[str, int], "what was left out on the way, by reason"] = field(
-        default_factory=dict
-    )
-    notes: Annotated[tuple[Note, ...], "what a reader must know beside the answer"] = ()
-    short: Annotated[str, "the answer in a few words; empty where there are none"] = ""
-    confidence: Annotated[
-        float | None, "how likely the documents answer, 0 to 1; null where nobody judged that"
-    ] = None
-    usage_by_step: Annotated[
-        tuple[StepUsage, ...], "the same by step and prompt, in the order of their first calls"
-    ] = ()
+    dropped: Mapping[str, int] = field(default_factory=dict)
+    notes: tuple[Note, ...] = ()
+    short: str = ""
+    confidence: float | None = None
+    usage_by_step: tuple[StepUsage, ...] = ()
 
     @property
-    def explain_id(self) -> Annotated[str, "IRI of the session"]:
+    def explain_id(self) -> str:
         return self.session
 
     @property
@@ -877,10 +877,13 @@ Only = Choice["context", "prompt"]
 
 @dataclass(frozen=True, slots=True)
 class ContextRow:
-    """Something of the selection as the writer of an answer is shown it, and where it stands."""
+    """Something of the selection as the writer of an answer is shown it, and where it stands.
 
-    id: Annotated[str, "by which a sentence would cite it"]
-    row: Annotated[Mapping[str, Any], "the line that is shown"]
+    A sentence would cite it by ``id``; ``row`` is the line that is shown.
+    """
+
+    id: str
+    row: Mapping[str, Any]
     selected: Selected
 
     @property
@@ -896,24 +899,18 @@ class ShownContext:
 
     question: str
     mode: str
-    rows: Annotated[tuple[ContextRow, ...], "what was selected and has room, in its order"]
-    text: Annotated[str, "the same as it would stand in the prompt"]
-    messages: Annotated[
-        tuple[Mapping[str, str], ...], "role and content; empty where no model would be asked"
-    ]
+    rows: tuple[ContextRow, ...]
+    text: str
+    messages: tuple[Mapping[str, str], ...]
     session: str
     explain_collection: str
     usage: Usage
     model: str
-    dropped: Annotated[Mapping[str, int], "what was left out on the way, by reason"] = field(
-        default_factory=dict
-    )
-    usage_by_step: Annotated[
-        tuple[StepUsage, ...], "the same by step and prompt, in the order of their first calls"
-    ] = ()
+    dropped: Mapping[str, int] = field(default_factory=dict)
+    usage_by_step: tuple[StepUsage, ...] = ()
 
     @property
-    def explain_id(self) -> Annotated[str, "IRI of the session"]:
+    def explain_id(self) -> str:
         return self.session
 
     def __str__(self) -> str:

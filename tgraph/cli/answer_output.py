@@ -85,9 +85,9 @@ class AnswerOutput:
         """The same for what the writer of an answer would be shown."""
         shown = self._heard(stages)
         if self._form.json:
-            from tgraph.engine.schemas import ASK_CONTEXT
+            from tgraph.engine.json_answers import context_json
 
-            print_json(ASK_CONTEXT.plain(shown))
+            print_json(context_json(shown))
         elif only == "prompt":
             for message in shown.messages:
                 click.echo(f"=== {message['role']}\n{safe(message['content'])}")
@@ -103,9 +103,9 @@ class AnswerOutput:
     def _print(self, answer: Answer, written: Sequence[str]) -> None:
         laid_out = self._laid_out and bool(answer.sentences)
         if self._form.json:
-            from tgraph.engine.schemas import ASK
+            from tgraph.engine.json_answers import answer_json
 
-            print_json(ASK.plain(answer))
+            print_json(answer_json(answer))
         elif laid_out:
             _lay_out(answer)
         elif not self._form.jsonl:
@@ -187,7 +187,7 @@ class AnswerOutput:
 
 
 def _event(message: GraphRagResponse, answer: Answer | None = None) -> None:
-    from tgraph.engine.schemas import event_json
+    from tgraph.engine.json_answers import event_json
 
     click.echo(json_text(event_json(message, _sentence_of(message), answer), indent=None))
 

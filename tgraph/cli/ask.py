@@ -255,9 +255,9 @@ def suggest(count: int, history: Path | None, as_json: bool, **options: Any) -> 
     with opened(settings_of(options)) as graph:
         answer = graph.suggest(count, history=turns)
     if as_json:
-        from tgraph.engine.schemas import ASK
+        from tgraph.engine.json_answers import answer_json
 
-        print_json(ASK.plain(answer))
+        print_json(answer_json(answer))
     else:
         for sentence in answer.sentences:
             click.echo(safe(sentence.text))

@@ -50,9 +50,9 @@ def verify(session: str, lexical: bool, as_json: bool, **flags: Any) -> None:
 def print_verification(found: Verification, *, as_json: bool) -> None:
     """The verdicts as text or as JSON. ``VerificationError`` where a sentence lacks support."""
     if as_json:
-        from tgraph.engine.schemas import verification_shape
+        from tgraph.engine.json_judgements import verification_json
 
-        print_json(verification_shape().plain(found))
+        print_json(verification_json(found))
     else:
         print_lines(_verification_lines(found))
     if not found.passed:

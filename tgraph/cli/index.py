@@ -106,7 +106,7 @@ def _run(paths: Sequence[str], options: dict[str, Any]) -> None:
         root = graph.root
     say_failures(report)
     if as_json:
-        from tgraph.engine.schemas import index_json
+        from tgraph.engine.json_index_runs import index_json
 
         print_json(index_json(report, str(root)))
     elif not quiet:

@@ -114,9 +114,9 @@ def diff(
 def print_replay(found: Replay, *, as_json: bool) -> None:
     """Both hashes and what differs first. ``VerificationError`` where they are not the same."""
     if as_json:
-        from tgraph.engine.schemas import replay_shape
+        from tgraph.engine.json_judgements import replay_json
 
-        print_json(replay_shape().plain(found))
+        print_json(replay_json(found))
     else:
         print_lines(_replay_lines(found))
     if not found.same:

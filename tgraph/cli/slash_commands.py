@@ -350,13 +350,13 @@ def export(conversation: Conversation, file: Path) -> None:
     --history` reads. A file that is there already is not replaced.
     """
     from tgraph.cli.terminal import json_text, write_result
-    from tgraph.engine.schemas import ASK
+    from tgraph.engine.json_answers import answer_json
 
     if not conversation.answers:
         raise UsageError("Nothing has been answered in this conversation.")
     if file.exists():
         raise UsageError(f"{one_line(str(file))} is there already.", "Choose another name.")
-    written = json_text([ASK.plain(answer) for answer in conversation.answers])
+    written = json_text(list(map(answer_json, conversation.answers)))
     write_result(f"{written}\n".encode(), file)
     say(f"{many(len(conversation.answers), 'answer')} in {one_line(str(file))}")
 

@@ -127,9 +127,9 @@ def sessions(limit: int, as_json: bool, format: str) -> None:
 def print_sessions(sessions: Sequence[SessionSummary], *, as_json: bool) -> None:
     """The sessions as a table that fits the terminal, or as JSON."""
     if as_json:
-        from tgraph.engine.schemas import session_shape
+        from tgraph.engine.json_sessions import session_json
 
-        print_json(list(map(session_shape().plain, sessions)))
+        print_json(list(map(session_json, sessions)))
         return
     if not sessions:
         say("No session has been recorded yet.")

@@ -34,7 +34,7 @@ from tgraph.extensions.server.access import (
     token_hash,
 )
 from tgraph.extensions.server.app import create_app
-from tgraph.extensions.server.rest import OPERATIONS
+from tgraph.extensions.server.rest import ROUTES
 from tgraph.extensions.server.run import Serving
 
 OPEN = {"/health", "/ready", "/metrics"}
@@ -116,13 +116,19 @@ def _is_public(response: httpx.Response) -> bool:
 @pytest.mark.slow
 def test_each_operation_needs_its_right(guarded: Running, client: httpx.Client) -> None:
     names = {"read": "reader", "ask": "asker", "index": "indexer"}
-    for operation in OPERATIONS:
-        place = filled(operation.path)
+    for route in ROUTES:
+        place, method = filled(route.path), min(route.methods or ())
         for right, token in names.items():
-            if right != operation.right:
-                response = client.request(operation.method, place, headers=guarded.headers(token))
-                assert response.status_code == 403, (operation.name, token)
-                assert f"right to {operation.right}" in response.json()["detail"]
+            if right != route.right:
+                response = client.request(method, place, headers=guarded.headers(token))
+                assert response.status_code == 403, (route.name, token)
+                assert f"right to {route.right}" in response.json()["detail"]
+
+
+def test_a_right_is_checked_before_the_body_is_read(guarded: Running) -> None:
+    for token, status in ((None, 401), ("reader", 403), ("asker", 400)):
+        with guarded.client(token) as client:
+            assert client.post(f"{API}/ask", content=b"{").status_code == status
 
 
 def test_who_asked_is_on_record(guarded: Running) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import httpx
@@ -10,7 +11,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from tests.extensions.server.conftest import API, QUESTION, Running, until
-from tgraph.extensions.server.rest import OPERATIONS
+from tgraph.extensions.server.rest import ROUTES
 
 ANSWERED = "Marie Curie discovered polonium."
 
@@ -154,7 +155,11 @@ def test_records_have_the_media_types_of_their_formats(
         ("GET", f"{API}/sessions?limits=1", None, 400, "usage"),
         ("GET", "/api/v1/collections/other/sessions", None, 404, "no-collection"),
         ("GET", "/api/v1/nothing", None, 404, "http"),
+        ("GET", f"{API}/merges?x=1", None, 400, "usage"),
+        ("GET", f"{API}/documents/curie.txt/pages/x/image", None, 400, "usage"),
         ("PUT", f"{API}/sessions", None, 405, "http"),
+        ("GET", "/docs", None, 404, "http"),
+        ("GET", "/redoc", None, 404, "http"),
         ("POST", f"{API}/ask", {"question": " "}, 400, "usage"),
         ("POST", f"{API}/ask", asked(mode="best"), 400, "usage"),
         ("POST", f"{API}/ask", asked(setings={}), 400, "usage"),
@@ -192,8 +197,42 @@ def test_every_operation_is_described_once(described: dict[str, Any]) -> None:
     names = [
         told["operationId"] for methods in described["paths"].values() for told in methods.values()
     ]
-    assert sorted(names) == sorted(operation.name for operation in OPERATIONS)
+    assert sorted(names) == sorted(route.name for route in ROUTES)
     assert len(set(names)) == len(names)
+
+
+def test_each_description_names_the_right_and_each_response(described: dict[str, Any]) -> None:
+    rights = {route.name: route.right for route in ROUTES}
+    for methods in described["paths"].values():
+        for told in methods.values():
+            right = rights[told["operationId"]]
+            assert told["security"] == [{"token": [right]}, {}]
+            assert f"right `{right}`" in told["description"]
+            assert told["summary"]
+            assert told["tags"]
+            done, *failed = sorted(told["responses"])
+            assert done in ("200", "201", "202", "204")
+            assert failed == ["4XX", "5XX"]
+            assert bool(told["responses"][done].get("content")) == (done != "204")
+            for status in failed:
+                assert list(told["responses"][status]["content"]) == ["application/problem+json"]
+
+
+def test_each_schema_of_the_description_is_valid(described: dict[str, Any]) -> None:
+    schemas = described["components"]["schemas"]
+    for schema in schemas.values():
+        Draft202012Validator.check_schema(schema)
+    references = set(re.findall(r'"#/components/schemas/([^"]+)"', json.dumps(described)))
+    assert references == set(schemas)
+
+
+def test_head_is_answered_as_get_is(client: httpx.Client) -> None:
+    for place in (f"{API}/sessions", f"{API}/sessions/nothing", f"{API}/documents/curie.txt/text"):
+        answered, head = client.get(place), client.head(place)
+        assert (head.status_code, head.content) == (answered.status_code, b"")
+        assert head.headers["content-length"] == answered.headers["content-length"]
+    refused = client.put(f"{API}/sessions")
+    assert set(refused.headers["allow"].split(", ")) == {"GET", "HEAD"}
 
 
 @pytest.mark.slow

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Annotated, Self
+from typing import TYPE_CHECKING, Self
 
 from tgraph.engine.ask.method_factory import chosen, in_steps, method_of, suggesting
 from tgraph.engine.ask.methods import (
@@ -74,12 +74,12 @@ class Replay:
     had to be done differently. ``trace`` is the new run, None where it did not get that far.
     """
 
-    session: Annotated[str, "IRI of the session"]
-    recorded_hash: Annotated[str, "replay hash of the record"]
-    replayed_hash: Annotated[str, "replay hash of the replay"]
+    session: str
+    recorded_hash: str
+    replayed_hash: str
     differences: tuple[RecordDifference, ...] = ()
-    problem: Annotated[str, "why the replay ended early, or empty"] = ""
-    notes: Annotated[tuple[str, ...], "what had to be done differently"] = ()
+    problem: str = ""
+    notes: tuple[str, ...] = ()
     trace: Trace | None = None
 
     __repr__ = brief

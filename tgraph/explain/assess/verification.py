@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Annotated
 from typing import Literal as Choice
 
 from tgraph.answer.support import PROVEN
@@ -82,27 +81,25 @@ class Verification:
     where there is nothing to judge. ``judge`` is who judged, ``verification`` the IRI on record.
     """
 
-    session: Annotated[str, "IRI of the session"]
+    session: str
     question: str
     mode: str
-    judge: Annotated[str, "the model or method that judged"]
+    judge: str
     sentences: tuple[JudgedSentence, ...]
-    recall: Annotated[float | None, "ALCE's citation recall, 0 to 1"]
-    precision: Annotated[float | None, "ALCE's citation precision, 0 to 1"]
-    verification: Annotated[str, "IRI of the verification on record"] = ""
+    recall: float | None
+    precision: float | None
+    verification: str = ""
     usage: Mapping[str, int] = field(default_factory=dict)
-    dropped: Annotated[Mapping[str, int], "what could not be used, by reason"] = field(
-        default_factory=dict
-    )
+    dropped: Mapping[str, int] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 
     @property
-    def passed(self) -> Annotated[bool, "no sentence lacks support"]:
+    def passed(self) -> bool:
         """Whether no sentence lacks support; what is undecided does not count as lacking it."""
         return all(s.verdict in FINE for s in self.sentences)
 
     @property
-    def counts(self) -> Annotated[dict[str, int], "how many sentences have each verdict"]:
+    def counts(self) -> dict[str, int]:
         """How many sentences have each verdict."""
         return dict(Counter(sentence.verdict for sentence in self.sentences))
 

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from difflib import unified_diff
 from hashlib import sha256
-from typing import Annotated
 
 from pyoxigraph import Literal, NamedNode, Quad
 
@@ -188,7 +187,7 @@ Statement = tuple[str, str, str]
 class RecordDifference:
     """Where two records differ: of what, in which property, and the values on either side."""
 
-    subject: Annotated[str, "IRI of what is spoken of, with the session's UUID fixed"]
+    subject: str
     property: str
     recorded: tuple[str, ...]
     replayed: tuple[str, ...]

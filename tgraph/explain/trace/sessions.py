@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Annotated, SupportsIndex, overload
+from typing import SupportsIndex, overload
 
 from pyoxigraph import NamedNode
 
@@ -21,21 +21,18 @@ _TOLD = ("question", "mode", "started", "ended", "status")
 @dataclass(frozen=True, slots=True)
 class SessionSummary:
     """One recorded session. Times are xsd:dateTime texts; ``ended`` is empty while it is open, and
-    ``questioned`` unless the answer was called into question later."""
+    ``questioned`` unless the answer was called into question later. ``status`` is completed,
+    no-evidence, context-only, failed, interrupted, aborted, or empty."""
 
     explain_id: str
     question: str
     mode: str
-    started: Annotated[str, "xsd:dateTime in UTC"]
-    ended: Annotated[str, "empty while the session has no end"]
-    status: Annotated[
-        str, "completed, no-evidence, context-only, failed, interrupted, aborted, or empty"
-    ]
+    started: str
+    ended: str
+    status: str
     bundle: str
     sequence: int
-    questioned: Annotated[
-        str, "since when the answer does not stand (xsd:dateTime); empty while it does"
-    ] = ""
+    questioned: str = ""
 
 
 class SessionList(list[SessionSummary]):

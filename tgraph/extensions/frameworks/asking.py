@@ -17,7 +17,6 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 
 from tgraph.answer.citations import citation_of
 from tgraph.engine.graph import KnowledgeGraph, open_graph
-from tgraph.engine.schemas import ASK
 from tgraph.errors import TgraphError, UsageError
 from tgraph.index.sources import Texts, range_of_chunk
 from tgraph.model import Answer, Citation, GraphRagResponse, Selected, ShownContext
@@ -285,11 +284,6 @@ TOOL_DESCRIPTION = (
     "its sentences with the numbers of their citations, the citations with their quotes, and the "
     "session under which all of it is on record."
 )
-
-
-def answer_json(answer: Answer) -> dict[str, Any]:
-    """The whole answer, in the published form (docs/reference/schemas)."""
-    return ASK.plain(answer)
 
 
 def tool_text(answer: Answer) -> str:

@@ -17,7 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field, PrivateAttr
 
 from tgraph.engine.ask.streams import ThreadStream
 from tgraph.engine.graph import KnowledgeGraph
-from tgraph.engine.schemas import event_json
+from tgraph.engine.json_answers import answer_json, event_json
 from tgraph.errors import UsageError
 from tgraph.extensions.frameworks import asking
 from tgraph.extensions.frameworks.asking import Asker, CitedPassage, ToolParameter
@@ -157,7 +157,7 @@ def _document(passage: CitedPassage) -> Document:
 
 
 def _result(answer: Answer) -> tuple[str, dict[str, Any]]:
-    return asking.tool_text(answer), asking.answer_json(answer)
+    return asking.tool_text(answer), answer_json(answer)
 
 
 def _told(stream: asking.Asked[asking.R], run: ParentRunManager | None) -> asking.R:

@@ -18,6 +18,7 @@ from pydantic import ValidationError
 
 from tgraph.engine.ask.streams import ThreadStream, result_of
 from tgraph.engine.graph import KnowledgeGraph
+from tgraph.engine.json_answers import answer_json
 from tgraph.errors import UsageError
 from tgraph.extensions.frameworks import asking
 from tgraph.extensions.frameworks.asking import Asker, CitedPassage, ToolParameter
@@ -185,7 +186,7 @@ class TgraphQueryTool(AsyncBaseTool):
             tool_name=self._metadata.get_name(),
             content=asking.tool_text(answer),
             raw_input=given,
-            raw_output=asking.answer_json(answer),
+            raw_output=answer_json(answer),
         )
 
     def _refused(self, given: dict[str, Any], error: UsageError | ValidationError) -> ToolOutput:
@@ -220,7 +221,7 @@ def _nodes(answer: Answer) -> list[NodeWithScore]:
 
 
 def _response(answer: Answer) -> Response:
-    return Response(answer.text, _nodes(answer), asking.answer_json(answer))
+    return Response(answer.text, _nodes(answer), answer_json(answer))
 
 
 class _Text:
@@ -237,7 +238,7 @@ class _Text:
 
     def end(self, answer: Answer) -> None:
         self.nodes += _nodes(answer)
-        self.metadata.update(asking.answer_json(answer))
+        self.metadata.update(answer_json(answer))
 
 
 def _streamed(asked: asking.Asked[Answer]) -> StreamingResponse:

@@ -85,7 +85,7 @@ def _say_skipped(report: ImportReport) -> None:
 
 
 def _facts(report: ImportReport, root: str) -> dict[str, Any]:
-    from tgraph.engine.schemas import index_json
+    from tgraph.engine.json_index_runs import index_json
 
     skipped = [{"file": r.file, "row": r.row, "reason": r.reason} for r in report.skipped]
     return {**index_json(report, root), "skipped": skipped, "skipped_count": report.skipped_count}

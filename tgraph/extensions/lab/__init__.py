@@ -182,9 +182,9 @@ def _comparison_schema() -> Any:
 
 
 def _evaluation_schema() -> Any:
-    from tgraph.extensions.lab.evaluation.shape import evaluation_shape
+    from tgraph.extensions.lab.evaluation.output import EvaluationOut
 
-    return evaluation_shape().model()
+    return EvaluationOut
 
 
 def _influence_schema() -> Any:

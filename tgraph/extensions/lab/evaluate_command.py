@@ -73,9 +73,9 @@ def _run(file: Path, options: dict[str, Any]) -> None:
     if output is not None:
         _write(evaluation, output)
     if as_json:
-        from tgraph.extensions.lab.evaluation.shape import evaluation_shape
+        from tgraph.extensions.lab.evaluation.output import evaluation_json
 
-        print_json(evaluation_shape().plain(evaluation))
+        print_json(evaluation_json(evaluation))
     elif markdown:
         click.echo(evaluation.to_markdown(), nl=False)
     else:

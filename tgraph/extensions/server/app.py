@@ -9,6 +9,9 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, nullcontext, suppress
 from typing import TYPE_CHECKING, Any
 
+from fastapi import FastAPI
+from fastapi.exceptions import RequestValidationError
+from fastapi.telemetry import TelemetryConfig
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
@@ -22,16 +25,32 @@ from tgraph.extensions.server.access import Tokens
 from tgraph.extensions.server.jobs import Jobs
 from tgraph.extensions.server.linked_data import linked_data_routes
 from tgraph.extensions.server.openai_api import openai_routes
-from tgraph.extensions.server.problems import on_http_error, on_tgraph_error, on_unforeseen
-from tgraph.extensions.server.rest import OPERATIONS
+from tgraph.extensions.server.problems import (
+    PROBLEM_SCHEMA,
+    on_http_error,
+    on_tgraph_error,
+    on_unforeseen,
+)
+from tgraph.extensions.server.rest import ROUTES
+from tgraph.extensions.server.rest.routes import on_invalid_request
 from tgraph.extensions.server.service import Service
 from tgraph.extensions.server.sign_in import SignIn
 from tgraph.extensions.server.sparql import sparql_routes
 from tgraph.extensions.server.status import status_routes
 from tgraph.extensions.server.workbench import workbench_routes
+from tgraph.version import __version__
 
 if TYPE_CHECKING:
     from tgraph.extensions.server.mcp_doors import HttpDoor
+
+_NO_TELEMETRY: TelemetryConfig = {
+    "tracing": False,
+    "metrics": False,
+    "logs": False,
+    "operation_spans": False,
+    "auto_configure": False,
+}
+"""What is told to others is told by ``tgraph.extensions.operations.telemetry`` alone."""
 
 
 def create_app(
@@ -58,8 +77,16 @@ def create_app(
                 with suppress(asyncio.CancelledError):
                     await running
 
-    app = Starlette(
-        routes=[*_routes(service, tokens), *(agents.routes if agents else ())],
+    app = FastAPI(
+        title="tgraph",
+        version=__version__,
+        description="Answers questions over documents, and proves every answer.",
+        license_info={"name": "Apache-2.0", "identifier": "Apache-2.0"},
+        servers=[{"url": "/"}],
+        openapi_url=None,  # the description is made in a thread, and no page loads from elsewhere
+        docs_url=None,
+        redoc_url=None,
+        telemetry=_NO_TELEMETRY,
         middleware=[
             Middleware(Guarded, service=service),
             Middleware(SignIn, tokens=tokens, person=person, hosts=tuple(hosts)),
@@ -67,10 +94,13 @@ def create_app(
         exception_handlers={
             TgraphError: on_tgraph_error,
             HTTPException: on_http_error,
+            RequestValidationError: on_invalid_request,
             Exception: on_unforeseen,
         },
         lifespan=lifespan,
     )
+    app.router.routes.extend(_routes(service, tokens))
+    app.router.routes.extend(agents.routes if agents else ())
     app.state.jobs = Jobs(service.root, service.settings)
     app.state.service = service
     return app
@@ -94,25 +124,28 @@ def _routes(service: Service, tokens: Tokens | None) -> list[BaseRoute]:
         *openai_routes(service),
         *sparql_routes(service),
         *linked_data_routes(service),
-        _described(),
-        *(operation.route(service) for operation in OPERATIONS),
+        _description_route(),
+        *ROUTES,
         *workbench_routes(service, tokens),
     ]
 
 
-def _described() -> Route:
-    """The OpenAPI document, made when it is first asked for."""
-    made: list[bytes] = []
+def _description_route() -> Route:
+    """Return the route of the OpenAPI document, which is made for the first request."""
+    cache: list[bytes] = []
 
-    async def described(request: Request) -> Response:
-        if not made:
-            from tgraph.extensions.server.openapi import openapi
+    async def describe(request: Request) -> Response:
+        if not cache:
+            cache.append(await asyncio.to_thread(_describe, request.app))
+        return Response(cache[0], media_type="application/json")
 
-            document: Any = await asyncio.to_thread(openapi, OPERATIONS)
-            made.append(json.dumps(document, ensure_ascii=False).encode())
-        return Response(made[0], media_type="application/json")
+    return Route("/api/v1/openapi.json", describe, name="openapi")
 
-    return Route("/api/v1/openapi.json", described, name="openapi")
+
+def _describe(app: FastAPI) -> bytes:
+    document = app.openapi()
+    document["components"]["schemas"]["Problem"] = PROBLEM_SCHEMA
+    return json.dumps(document, ensure_ascii=False).encode()
 
 
 _HEADERS = (

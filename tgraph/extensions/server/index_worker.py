@@ -37,8 +37,8 @@ def _end_with_parent() -> None:
 
 def _index(order: dict[str, Any], out: Any) -> dict[str, Any]:
     import tgraph
+    from tgraph.engine.json_index_runs import index_json
     from tgraph.engine.progress import Progress
-    from tgraph.engine.schemas import index_json
 
     last: tuple[float, str] = (0.0, "")
 

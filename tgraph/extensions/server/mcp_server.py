@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import asdict
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
 from mcp.server import MCPServer
 from mcp.server.mcpserver import Context
@@ -17,14 +17,14 @@ from mcp_types import CallToolResult, TextContent, ToolAnnotations
 from pydantic import BaseModel, Field
 
 from tgraph.engine.graph import KnowledgeGraph
-from tgraph.engine.schemas import ASK, ASK_CONTEXT, verification_shape
+from tgraph.engine.json_answers import AskContextOut, AskOut, answer_json, context_json
+from tgraph.engine.json_judgements import VerificationOut, verification_json
 from tgraph.errors import TgraphError
 from tgraph.explain.audit.named_audits import list_audits
 from tgraph.explain.query.guard import gives_triples
 from tgraph.explain.query.sparql import Bounds
 from tgraph.extensions.server.access import Access, Right
-from tgraph.extensions.server.operations import plain
-from tgraph.extensions.server.rest.asking import TurnIn
+from tgraph.extensions.server.requests import TurnIn, plain
 from tgraph.extensions.server.service import Message, Service
 from tgraph.model import Answer, Citation, Turn
 from tgraph.rendering import one_line
@@ -44,12 +44,6 @@ _SURROUNDINGS = 400
 _ROWS = 200
 _STAGES = 5
 """Explain messages of a question, and its answer: what progress is counted in."""
-
-if TYPE_CHECKING:
-    AskOut = ContextOut = VerificationOut = BaseModel
-else:
-    AskOut, ContextOut = ASK.model(), ASK_CONTEXT.model()
-    VerificationOut = verification_shape().model()
 
 
 class RowsOut(BaseModel):
@@ -170,7 +164,7 @@ def _add_questions(server: MCPServer, doors: Doors) -> None:
                         kind = told.value.explain_id.split(":")[-2]
                         await ctx.report_progress(min(stage, _STAGES), _STAGES, kind)
                 else:
-                    return _told(_answer_text(told), ASK.plain(told))
+                    return _told(_answer_text(told), answer_json(told))
             raise ToolError("The question was interrupted.")
 
     @server.tool(title="Find passages", annotations=_RECORDS)
@@ -179,7 +173,7 @@ def _add_questions(server: MCPServer, doors: Doors) -> None:
         ctx: Context,
         mode: Mode = CONTEXTUAL.name,
         collection: Collection = None,
-    ) -> Annotated[CallToolResult, ContextOut]:
+    ) -> Annotated[CallToolResult, AskContextOut]:
         """Find what the documents say on something, without an answer: passages or facts with
         their places, as the writer of an answer would be shown them."""
         with _said():
@@ -187,7 +181,7 @@ def _add_questions(server: MCPServer, doors: Doors) -> None:
             found = await doors.service.run(
                 access, name, lambda graph: graph.context_of(query, mode, history=()), pool="ask"
             )
-            return _told(found.text or "Nothing was found.", ASK_CONTEXT.plain(found))
+            return _told(found.text or "Nothing was found.", context_json(found))
 
 
 def _answer_text(answer: Answer) -> str:
@@ -268,7 +262,7 @@ def _add_checks(server: MCPServer, doors: Doors) -> None:
             found = await doors.service.run(
                 access, name, lambda graph: graph.verify(session), pool="audit"
             )
-            told = verification_shape().plain(found)
+            told = verification_json(found)
             counts = ", ".join(f"{count} {verdict}" for verdict, count in found.counts.items())
             return _told(f"Judged by {found.judge}: {counts or 'no sentence'}.", told)
 

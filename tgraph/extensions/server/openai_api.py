@@ -22,8 +22,8 @@ from tgraph.engine.ask.question_run import SentenceMessage
 from tgraph.engine.graph import KnowledgeGraph
 from tgraph.errors import TgraphError, UnknownNameError, UsageError
 from tgraph.extensions.server.events import alive, event
-from tgraph.extensions.server.operations import json_body
 from tgraph.extensions.server.problems import problem_of
+from tgraph.extensions.server.requests import json_body
 from tgraph.extensions.server.service import Message, Service
 from tgraph.extensions.server.sign_in import access_of
 from tgraph.model import Answer, Citation, GraphRagResponse, Sentence, Turn, Usage

@@ -18,6 +18,19 @@ from tgraph.extensions.server.access import ForbiddenError, UnauthenticatedError
 log = logging.getLogger("tgraph.extensions.server")
 
 PROBLEM = "application/problem+json"
+PROBLEM_SCHEMA = {
+    "type": "object",
+    "description": "RFC 9457; detail and remedy are what the command line says.",
+    "required": ["type", "title", "status", "detail"],
+    "properties": {
+        "type": {"type": "string"},
+        "title": {"type": "string"},
+        "status": {"type": "integer"},
+        "detail": {"type": "string"},
+        "remedy": {"type": "string"},
+        "exit_code": {"type": "integer"},
+    },
+}
 _BASE = "urn:trustgraph:problem:"
 
 
@@ -91,18 +104,18 @@ def problem_response(told: Mapping[str, Any], headers: Mapping[str, str] | None 
     return JSONResponse(told, status, {**own, **(headers or {})}, PROBLEM)
 
 
-def on_tgraph_error(request: Request, error: Exception) -> Response:
+async def on_tgraph_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, TgraphError)
     return problem_response(problem_of(error))
 
 
-def on_http_error(request: Request, error: Exception) -> Response:
+async def on_http_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     told = problem(error.status_code, "http", error.detail)
     return problem_response(told, error.headers)
 
 
-def on_unforeseen(request: Request, error: Exception) -> Response:
+async def on_unforeseen(request: Request, error: Exception) -> Response:
     """What it was stays in the server's log: it may quote what not everybody may read."""
     log.exception("A request failed: %s %s", request.method, request.url.path)
     return problem_response(

@@ -26,7 +26,7 @@ from tgraph.explain.query.guard import gives_triples
 from tgraph.explain.query.sparql import Bounds, Dataset
 from tgraph.extensions.server.access import Access
 from tgraph.extensions.server.negotiation import negotiated
-from tgraph.extensions.server.operations import read_body
+from tgraph.extensions.server.requests import read_body
 from tgraph.extensions.server.service import Service
 from tgraph.extensions.server.sign_in import access_of
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, Any
+from typing import Any
 
 from tgraph.extensions.lab.evaluation.files import ragchecker_item
 from tgraph.extensions.lab.evaluation.metrics import (
@@ -33,12 +33,8 @@ class Assessment:
     there is something to judge by, or ``error``: why it could not be judged."""
 
     item: EvaluationItem
-    metrics: Annotated[Mapping[str, float], "RAGChecker's eleven; empty where none"] = field(
-        default_factory=dict
-    )
-    retrieval: Annotated[Mapping[str, float], "by gold; empty where the question names none"] = (
-        field(default_factory=dict)
-    )
+    metrics: Mapping[str, float] = field(default_factory=dict)
+    retrieval: Mapping[str, float] = field(default_factory=dict)
     error: str = ""
     dropped: Mapping[str, int] = field(default_factory=dict)
 
@@ -52,8 +48,8 @@ class Evaluation:
     """
 
     assessments: tuple[Assessment, ...]
-    mode: Annotated[str | None, "how questions were answered; null where none was asked"] = None
-    judges: Annotated[tuple[Agent, ...], "empty where the file brought every label"] = ()
+    mode: str | None = None
+    judges: tuple[Agent, ...] = ()
     usage: Usage = NO_USAGE
     evaluation: str = ""
     explain_collection: str = ""
@@ -70,16 +66,12 @@ class Evaluation:
         }
 
     @property
-    def retrieval(
-        self,
-    ) -> Annotated[
-        dict[str, float], "percentages: recall@2, @5, @10, all_gold@8, mrr; empty without gold"
-    ]:
+    def retrieval(self) -> dict[str, float]:
         """The retrieval metrics in percent, over the questions that name gold."""
         return percent([a.retrieval for a in self.assessments], RETRIEVAL)
 
     @property
-    def judged(self) -> Annotated[int, "questions with RAGChecker's metrics"]:
+    def judged(self) -> int:
         """How many questions have RAGChecker's metrics."""
         return sum(bool(a.metrics) for a in self.assessments)
 
@@ -89,13 +81,13 @@ class Evaluation:
         return tuple(a for a in self.assessments if a.error)
 
     @property
-    def approximate(self) -> Annotated[bool, "whether a method judged, and no language model"]:
+    def approximate(self) -> bool:
         """Whether a method, and no language model, did any of the judging, now or for the file."""
         method = agent_iri("method", "", "")
         return any(j.startswith(method) for a in self.assessments for j in a.item.judges)
 
     @property
-    def dropped(self) -> Annotated[dict[str, int], "what was left out on the way, by reason"]:
+    def dropped(self) -> dict[str, int]:
         """What was left out on the way, by reason."""
         return dict(sum((Counter(a.dropped) for a in self.assessments), Counter[str]()))
 

@@ -3,18 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
+from fastapi import Query
 from pydantic import Field, JsonValue
-from starlette.responses import JSONResponse
+from starlette.responses import Response
 
 from tgraph.engine.ask.question_run import SentenceMessage
 from tgraph.engine.graph import KnowledgeGraph
-from tgraph.engine.schemas import ASK, ASK_CONTEXT, event_json
+from tgraph.engine.json_answers import (
+    AskContextOut,
+    AskOut,
+    answer_json,
+    context_json,
+    event_json,
+)
 from tgraph.errors import UsageError
 from tgraph.extensions.server.events import event, event_stream
 from tgraph.extensions.server.linked_data import provenance_links
-from tgraph.extensions.server.operations import Operation, Parameters, RestCall
+from tgraph.extensions.server.requests import BodyParameters, QueryParameters, TurnIn
+from tgraph.extensions.server.rest.routes import (
+    EVENTS,
+    CollectionCall,
+    CollectionRestCall,
+    json_response,
+    media,
+    needs,
+    rest_router,
+)
 from tgraph.extensions.server.service import Message
 from tgraph.model import Answer, Turn
 from tgraph.retrieve.filters import Filters
@@ -30,12 +46,7 @@ else:
     Mode = Literal[(AUTO, *MODES)]
 
 
-class TurnIn(Parameters):
-    question: str = Field(max_length=20_000)
-    answer: str = Field(max_length=200_000)
-
-
-class FiltersIn(Parameters):
+class FiltersIn(BodyParameters):
     """What a question may be answered from; see ``tgraph ask --help``."""
 
     documents: list[str] = Field([], max_length=1_000)
@@ -51,7 +62,7 @@ class FiltersIn(Parameters):
         return Filters(documents, self.since, self.until, types, languages, self.valid_at)
 
 
-class QuestionIn(Parameters):
+class QuestionIn(BodyParameters):
     """A question, and how it is to be answered."""
 
     question: str = Field(min_length=1, max_length=20_000, description="the question")
@@ -96,23 +107,32 @@ class ContextAsked(QuestionIn):
     only: Literal["context", "prompt"] = Field("context", description="or the whole prompt")
 
 
-class SearchAsked(Parameters):
+class SearchAsked(QueryParameters):
     """What is looked for."""
 
     text: str = Field(min_length=1, max_length=20_000, description="what is looked for")
     mode: Mode = Field(CONTEXTUAL.name, description="how to retrieve")
 
 
-class Suggesting(Parameters):
+class Suggesting(BodyParameters):
     """How many questions to propose, after which conversation."""
 
     count: int = Field(5, ge=1, le=50)
     history: list[TurnIn] = Field([], max_length=200)
 
 
-async def ask(call: RestCall) -> Any:
-    """The answer, or its stream."""
-    asking: Asking = call.body
+router = rest_router("questions")
+
+
+@router.post(
+    "/collections/{collection}/ask",
+    summary="Answer a question, with proof",
+    response_model=AskOut,
+    responses=media(EVENTS),
+    dependencies=needs("ask"),
+)
+async def ask(call: CollectionCall, asking: Asking) -> Response:
+    """Answer the question, or stream the answer."""
     settings = asking.overrides()
     if not asking.question.strip():
         raise UsageError("The question is empty.")
@@ -128,13 +148,13 @@ async def ask(call: RestCall) -> Any:
         message=notes.append,
     )
     links = provenance_links(call.request, call.collection, answer.session)
-    return JSONResponse(ASK.plain(answer), headers={"Link": links})
+    return json_response(answer_json(answer), headers={"Link": links})
 
 
 async def _events(
-    call: RestCall, asking: Asking, settings: Mapping[str, Any]
+    call: CollectionRestCall, asking: Asking, settings: Mapping[str, Any]
 ) -> AsyncIterator[bytes]:
-    """The specification's messages in its order; the last has the whole answer."""
+    """Yield the messages of the specification in their order; the last has the whole answer."""
     stream = call.service.stream(
         call.access,
         call.collection,
@@ -142,94 +162,63 @@ async def _events(
         settings=settings,
     )
     last = None
-    async for told in stream:
-        if isinstance(told, Message):
-            message = told.value
+    async for part in stream:
+        if isinstance(part, Message):
+            message = part.value
             last = message if message.end_of_session else None
             sentence = message.sentence if isinstance(message, SentenceMessage) else None
             if last is None:
                 yield event(event_json(message, sentence))
         else:
-            assert isinstance(told, Answer)
+            assert isinstance(part, Answer)
             assert last is not None
-            yield event(event_json(last, None, told))
+            yield event(event_json(last, None, part))
 
 
-async def context(call: RestCall) -> Any:
-    """What the writer of an answer would be shown."""
-    asked: ContextAsked = call.body
+@router.post(
+    "/collections/{collection}/context",
+    summary="Retrieve and select, and write no answer",
+    response_model=AskContextOut,
+    dependencies=needs("ask"),
+)
+async def context(call: CollectionCall, asked: ContextAsked) -> Response:
+    """Return what the writer of an answer would be shown."""
     settings = asked.overrides()
 
-    def work(graph: KnowledgeGraph) -> Any:
-        return ASK_CONTEXT.plain(graph.context_of(**asked.asked(), only=asked.only))
+    def work(graph: KnowledgeGraph) -> dict[str, Any]:
+        return context_json(graph.context_of(**asked.asked(), only=asked.only))
 
-    return await call.service.run(call.access, call.collection, work, pool="ask", settings=settings)
-
-
-async def search(call: RestCall) -> Any:
-    """What the documents say on something, without an answer."""
-    asked: SearchAsked = call.query
-
-    def work(graph: KnowledgeGraph) -> Any:
-        return ASK_CONTEXT.plain(graph.context_of(asked.text, asked.mode, history=()))
-
-    return await call.graph(work, "ask")
-
-
-async def suggest(call: RestCall) -> Any:
-    """Questions that the documents can answer."""
-    asked: Suggesting = call.body
-    history = tuple(Turn(turn.question, turn.answer) for turn in asked.history)
-    return await call.graph(
-        lambda graph: ASK.plain(graph.suggest(asked.count, history=history)), "ask"
+    return json_response(
+        await call.service.run(call.access, call.collection, work, pool="ask", settings=settings)
     )
 
 
-_BASE = "/api/v1/collections/{collection}"
-OPERATIONS = (
-    Operation(
-        "POST",
-        f"{_BASE}/ask",
-        "ask",
-        "Answer a question, with proof",
-        ask,
-        "ask",
-        "ask",
-        body=Asking,
-        media=("text/event-stream",),
-        tags=("questions",),
-    ),
-    Operation(
-        "POST",
-        f"{_BASE}/context",
-        "context",
-        "Retrieve and select, and write no answer",
-        context,
-        "ask",
-        "ask-context",
-        body=ContextAsked,
-        tags=("questions",),
-    ),
-    Operation(
-        "GET",
-        f"{_BASE}/search",
-        "search",
-        "Find passages or facts, with their places",
-        search,
-        "ask",
-        "ask-context",
-        query=SearchAsked,
-        tags=("questions",),
-    ),
-    Operation(
-        "POST",
-        f"{_BASE}/suggest",
-        "suggest",
-        "Propose questions that the documents can answer",
-        suggest,
-        "ask",
-        "ask",
-        body=Suggesting,
-        tags=("questions",),
-    ),
+@router.get(
+    "/collections/{collection}/search",
+    summary="Find passages or facts, with their places",
+    response_model=AskContextOut,
+    dependencies=needs("ask"),
 )
+async def search(call: CollectionCall, asked: Annotated[SearchAsked, Query()]) -> Response:
+    """Return what the documents say on something, without an answer."""
+
+    def work(graph: KnowledgeGraph) -> dict[str, Any]:
+        return context_json(graph.context_of(asked.text, asked.mode, history=()))
+
+    return json_response(await call.graph(work, "ask"))
+
+
+@router.post(
+    "/collections/{collection}/suggest",
+    summary="Propose questions that the documents can answer",
+    response_model=AskOut,
+    dependencies=needs("ask"),
+)
+async def suggest(call: CollectionCall, asked: Suggesting) -> Response:
+    """Return questions that the documents can answer."""
+    history = tuple(Turn(turn.question, turn.answer) for turn in asked.history)
+    return json_response(
+        await call.graph(
+            lambda graph: answer_json(graph.suggest(asked.count, history=history)), "ask"
+        )
+    )

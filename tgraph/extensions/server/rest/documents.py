@@ -4,37 +4,49 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from dataclasses import asdict
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import Field
+from fastapi import Query
+from pydantic import BeforeValidator, Field
 from starlette.responses import Response
 from starlette.status import HTTP_202_ACCEPTED
 
 from tgraph.engine.graph import KnowledgeGraph
 from tgraph.errors import UnknownNameError, UsageError
+from tgraph.explain.audit.impact import Impact
 from tgraph.explain.trace.documents import DocumentSummary, find_document
 from tgraph.extensions.server.events import event, event_stream
 from tgraph.extensions.server.jobs import Job, Jobs
-from tgraph.extensions.server.operations import Operation, Parameters, RestCall, number
 from tgraph.extensions.server.pdf_page import PageBoxes, page_boxes, page_image
+from tgraph.extensions.server.requests import BodyParameters, QueryParameters, number
+from tgraph.extensions.server.rest.routes import (
+    EVENTS,
+    CollectionCall,
+    CollectionRestCall,
+    Name,
+    json_response,
+    media,
+    needs,
+    rest_router,
+)
 from tgraph.extensions.server.uploads import received
 from tgraph.vocabulary import document_iri
 
 
-class Everything(Parameters):
+class Everything(QueryParameters):
     all: bool = Field(False, description="those that no longer stand too")
 
 
-class OfPage(Parameters):
+class OfPage(QueryParameters):
     page: int | None = Field(None, ge=1, description="of a document that has pages")
 
 
-class OfPlace(Parameters):
+class OfPlace(QueryParameters):
     start: int = Field(ge=0, description="the first character")
     end: int = Field(ge=1, description="the character after the last")
 
 
-class Reason(Parameters):
+class Reason(BodyParameters):
     """Why; it is kept in the record."""
 
     reason: str = Field(min_length=1, max_length=2_000)
@@ -46,58 +58,129 @@ class Weight(Reason):
     authority: float | None = Field(None, ge=0, le=1, description="null takes the weight back")
 
 
-class Uploading(Parameters):
+class Uploading(QueryParameters):
     reinstate: bool = Field(False, description="take in again what was retracted")
 
 
-async def documents(call: RestCall) -> Any:
-    """The documents."""
-    everything = call.query.all
+router = rest_router("documents")
+job_router = rest_router("jobs")
+_DOCUMENTS = "/collections/{collection}/documents"
+_DOCUMENT = f"{_DOCUMENTS}/{{document}}"
+_JOBS = "/collections/{collection}/jobs"
+_JOB = f"{_JOBS}/{{job}}"
+PageNumber = Annotated[int, BeforeValidator(number)]
+_FILES = {"type": "array", "items": {"type": "string", "format": "binary"}, "minItems": 1}
+_UPLOAD = {
+    "requestBody": {
+        "required": True,
+        "content": {
+            "multipart/form-data": {
+                "schema": {"type": "object", "properties": {"file": _FILES}, "required": ["file"]}
+            }
+        },
+    }
+}
+
+
+@router.get(
+    _DOCUMENTS,
+    summary="List documents",
+    response_model=tuple[DocumentSummary, ...],
+    dependencies=needs("read"),
+)
+async def documents(call: CollectionCall, asked: Annotated[Everything, Query()]) -> Response:
+    """Return the documents."""
 
     def work(graph: KnowledgeGraph) -> list[DocumentSummary]:
-        return [each for each in graph.documents() if each.standing or everything]
+        return [document for document in graph.documents() if document.standing or asked.all]
 
-    return await call.graph(work)
-
-
-async def source(call: RestCall) -> Any:
-    """What was extracted from a document, and where."""
-    name = call.path("document")
-    return await call.graph(lambda graph: asdict(graph.source(name)))
+    return json_response(await call.graph(work))
 
 
-async def text(call: RestCall) -> Response:
-    """The text that citations count in."""
-    name, page = call.path("document"), call.query.page
-    found = await call.graph(lambda graph: graph.source_text(name, page))
-    return Response(found, media_type="text/plain; charset=utf-8")
+@router.post(
+    _DOCUMENTS,
+    summary="Upload files, and index them as a job",
+    response_model=Job,
+    status_code=HTTP_202_ACCEPTED,
+    openapi_extra=_UPLOAD,
+    dependencies=needs("index"),
+)
+async def upload(call: CollectionCall, asked: Annotated[Uploading, Query()]) -> Response:
+    """Take files in; a job indexes them."""
+    jobs = _jobs(call)
+    call.service.graph(call.collection)
+    job = await call.service.call(
+        lambda: jobs.new(call.collection, call.access.person, reinstate=asked.reinstate)
+    )
+    try:
+        files = await received(call.request, jobs.files(job), call.service.limits.upload_mb << 20)
+    except BaseException:
+        await call.service.call(lambda: jobs.forget(job))
+        raise
+    queued = await call.service.call(lambda: jobs.queue(job, files))
+    place = call.request.url_for("job", collection=job.collection, job=job.id)
+    return json_response(queued, HTTP_202_ACCEPTED, {"Location": str(place)})
 
 
-async def image(call: RestCall) -> Response:
-    """A page as it looks."""
-    data = await _pdf(call)
-    page = number(call.path("page"))
-    drawn = await call.service.call(lambda: page_image(data, page), "read")
-    return Response(drawn, media_type="image/png", headers={"Cache-Control": "private, no-cache"})
+@router.get(
+    _DOCUMENT,
+    summary="What was extracted from a document",
+    response_model=dict[str, Any],
+    dependencies=needs("read"),
+)
+async def source(call: CollectionCall, document: Name) -> Response:
+    """Return what was extracted from a document, and where."""
+    return json_response(await call.graph(lambda graph: asdict(graph.source(document))))
 
 
-async def boxes(call: RestCall) -> Any:
-    """Where characters of a page are on its image."""
-    data = await _pdf(call)
-    name, page, asked = call.path("document"), number(call.path("page")), call.query
+@router.get(
+    f"{_DOCUMENT}/text",
+    summary="The text of a page",
+    response_class=Response,
+    responses=media("text/plain"),
+    dependencies=needs("read"),
+)
+async def text(call: CollectionCall, document: Name, asked: Annotated[OfPage, Query()]) -> Response:
+    """Return the text in which citations count characters."""
+    page_text = await call.graph(lambda graph: graph.source_text(document, asked.page))
+    return Response(page_text, media_type="text/plain; charset=utf-8")
+
+
+@router.get(
+    f"{_DOCUMENT}/pages/{{page}}/image",
+    name="page_image",
+    summary="A page of a PDF as an image",
+    response_class=Response,
+    responses=media("image/png"),
+    dependencies=needs("read"),
+)
+async def draw_page(call: CollectionCall, document: Name, page: PageNumber) -> Response:
+    """Return the image of a page."""
+    data = await call.graph(lambda graph: pdf_of(graph, document, page))
+    image = await call.service.call(lambda: page_image(data, page), "read")
+    return Response(image, media_type="image/png", headers={"Cache-Control": "private, no-cache"})
+
+
+@router.get(
+    f"{_DOCUMENT}/pages/{{page}}/boxes",
+    name="page_boxes",
+    summary="Where characters are on that image",
+    response_model=PageBoxes,
+    dependencies=needs("read"),
+)
+async def locate_boxes(
+    call: CollectionCall, document: Name, page: PageNumber, asked: Annotated[OfPlace, Query()]
+) -> Response:
+    """Return where characters of a page are on its image."""
+    data = await call.graph(lambda graph: pdf_of(graph, document, page))
 
     def work(graph: KnowledgeGraph) -> PageBoxes:
-        text = graph.source_text(name, page)
+        text = graph.source_text(document, page)
         if not 0 <= asked.start < asked.end <= len(text):
             raise UsageError(f"The page has {len(text):,} characters.", "Start before the end.")
         return page_boxes(data, page, text, asked.start, asked.end)
 
-    return await call.graph(work)
-
-
-async def _pdf(call: RestCall) -> bytes:
-    name, page = call.path("document"), number(call.path("page"))
-    return await call.graph(lambda graph: pdf_of(graph, name, page))
+    return json_response(await call.graph(work))
 
 
 def pdf_of(graph: KnowledgeGraph, name: str, page: int) -> bytes:
@@ -110,139 +193,95 @@ def pdf_of(graph: KnowledgeGraph, name: str, page: int) -> bytes:
     return graph.librarian.get(document.document.removeprefix(document_iri("")))
 
 
-async def impact(call: RestCall) -> Any:
-    """What would fall with it."""
-    name = call.path("document")
-    return await call.graph(lambda graph: graph.impact(name))
+@router.get(
+    f"{_DOCUMENT}/impact",
+    summary="What would fall with a document",
+    response_model=Impact,
+    dependencies=needs("read"),
+)
+async def impact(call: CollectionCall, document: Name) -> Response:
+    """Return what would fall with a document."""
+    return json_response(await call.graph(lambda graph: graph.impact(document)))
 
 
-async def retract(call: RestCall) -> Any:
-    """Take it back."""
-    name, reason = call.path("document"), call.body.reason
+@router.post(
+    f"{_DOCUMENT}/retract",
+    summary="Take a document back",
+    response_model=dict[str, Any],
+    dependencies=needs("govern"),
+)
+async def retract(call: CollectionCall, document: Name, asked: Reason) -> Response:
+    """Take a document back."""
 
-    def work(graph: KnowledgeGraph) -> Any:
-        done = graph.retract(name, reason=reason)
-        return {"impact": asdict(done.impact), "questioned": list(done.questioned)}
+    def work(graph: KnowledgeGraph) -> dict[str, Any]:
+        retraction = graph.retract(document, reason=asked.reason)
+        return {"impact": asdict(retraction.impact), "questioned": list(retraction.questioned)}
 
-    return await call.graph(work, "audit")
+    return json_response(await call.graph(work, "audit"))
 
 
-async def weigh(call: RestCall) -> Any:
-    """Say how much it is to be believed."""
-    name, asked = call.path("document"), call.body
+@router.put(
+    f"{_DOCUMENT}/authority",
+    summary="Say how much documents are to be believed",
+    response_model=dict[str, Any],
+    dependencies=needs("govern"),
+)
+async def weigh(call: CollectionCall, document: Name, asked: Weight) -> Response:
+    """Set how much a document is to be believed."""
 
-    def work(graph: KnowledgeGraph) -> Any:
-        path = graph.weigh(name, asked.authority, reason=asked.reason)
+    def work(graph: KnowledgeGraph) -> dict[str, Any]:
+        path = graph.weigh(document, asked.authority, reason=asked.reason)
         return {"target": path, "authority": asked.authority}
 
-    return await call.graph(work, "audit")
+    return json_response(await call.graph(work, "audit"))
 
 
-async def upload(call: RestCall) -> Response:
-    """Take files in; a job indexes them."""
-    from starlette.responses import JSONResponse
-
-    jobs = jobs_of(call)
-    call.service.graph(call.collection)
-    job = await call.service.call(
-        lambda: jobs.new(call.collection, call.access.person, reinstate=call.query.reinstate)
-    )
-    try:
-        files = await received(call.request, jobs.files(job), call.service.limits.upload_mb << 20)
-    except BaseException:
-        await call.service.call(lambda: jobs.forget(job))
-        raise
-    queued = await call.service.call(lambda: jobs.queue(job, files))
-    headers = {"Location": str(call.request.url_for("job", collection=job.collection, job=job.id))}
-    return JSONResponse(asdict(queued), HTTP_202_ACCEPTED, headers)
+# --- jobs ---
 
 
-def jobs_of(call: RestCall) -> Jobs:
-    """The jobs of the server."""
-    found: Jobs = call.request.app.state.jobs
-    return found
+def _jobs(call: CollectionRestCall) -> Jobs:
+    jobs: Jobs = call.request.app.state.jobs
+    return jobs
 
 
-async def jobs(call: RestCall) -> Any:
-    """The jobs of the collection, the newest first."""
-    known = jobs_of(call)
-    return await call.service.call(lambda: known.of(call.collection))
+async def _find_job(call: CollectionRestCall, name: str) -> Job:
+    return await call.service.call(lambda: _jobs(call).find(call.collection, name))
 
 
-async def job(call: RestCall) -> Any:
-    """A job."""
-    return await _found(call)
+@job_router.get(
+    _JOBS, summary="List jobs", response_model=tuple[Job, ...], dependencies=needs("read")
+)
+async def jobs(call: CollectionCall) -> Response:
+    """Return the jobs of the collection, the newest first."""
+    return json_response(await call.service.call(lambda: _jobs(call).of(call.collection)))
 
 
-async def cancel(call: RestCall) -> Any:
-    """End it; what it had extracted is kept, and nothing half-done is published."""
-    found = await _found(call)
-    return await call.service.call(lambda: jobs_of(call).cancel(found))
+@job_router.get(_JOB, summary="A job", response_model=Job, dependencies=needs("read"))
+async def job(call: CollectionCall, job: Name) -> Response:
+    """Return a job."""
+    return json_response(await _find_job(call, job))
 
 
-async def progress(call: RestCall) -> Any:
-    """Its progress, until it ends."""
-    found = await _found(call)
-    return event_stream(_progress(call, found))
+@job_router.get(
+    f"{_JOB}/events",
+    name="job_events",
+    summary="The progress of a job as it happens",
+    response_class=Response,
+    responses=media(EVENTS),
+    dependencies=needs("read"),
+)
+async def follow_job(call: CollectionCall, job: Name) -> Response:
+    """Stream the progress of a job, until the job ends."""
+    return event_stream(_progress(call, await _find_job(call, job)))
 
 
-async def _progress(call: RestCall, job: Job) -> AsyncIterator[bytes]:
-    async for state in jobs_of(call).follow(job, call.service):
+async def _progress(call: CollectionRestCall, job: Job) -> AsyncIterator[bytes]:
+    async for state in _jobs(call).follow(job, call.service):
         yield event(asdict(state))
 
 
-async def _found(call: RestCall) -> Job:
-    known, name = jobs_of(call), call.path("job")
-    return await call.service.call(lambda: known.find(call.collection, name))
-
-
-_ALL = "/api/v1/collections/{collection}/documents"
-_ONE = f"{_ALL}/{{document}}"
-_JOBS = "/api/v1/collections/{collection}/jobs"
-_JOB = f"{_JOBS}/{{job}}"
-_TAGS = ("documents",)
-OPERATIONS = (
-    Operation(
-        "GET", _ALL, "documents", "List documents", documents,
-        answer=tuple[DocumentSummary, ...], query=Everything, tags=_TAGS,
-    ),
-    Operation(
-        "POST", _ALL, "upload", "Upload files, and index them as a job", upload, "index", Job,
-        query=Uploading, uploads=True, status=HTTP_202_ACCEPTED, tags=_TAGS,
-    ),
-    Operation(
-        "GET", _ONE, "source", "What was extracted from a document", source,
-        answer={"type": "object"}, tags=_TAGS,
-    ),
-    Operation(
-        "GET", f"{_ONE}/text", "text", "The text of a page", text, query=OfPage,
-        media=("text/plain",), tags=_TAGS,
-    ),
-    Operation(
-        "GET", f"{_ONE}/pages/{{page}}/image", "page_image", "A page of a PDF as an image", image,
-        media=("image/png",), tags=_TAGS,
-    ),
-    Operation(
-        "GET", f"{_ONE}/pages/{{page}}/boxes", "page_boxes", "Where characters are on that image",
-        boxes, answer=PageBoxes, query=OfPlace, tags=_TAGS,
-    ),
-    Operation(
-        "GET", f"{_ONE}/impact", "impact", "What would fall with a document", impact,
-        answer="impact", tags=_TAGS,
-    ),
-    Operation(
-        "POST", f"{_ONE}/retract", "retract", "Take a document back", retract, "govern",
-        {"type": "object"}, body=Reason, tags=_TAGS,
-    ),
-    Operation(
-        "PUT", f"{_ONE}/authority", "weigh", "Say how much documents are to be believed", weigh,
-        "govern", {"type": "object"}, body=Weight, tags=_TAGS,
-    ),
-    Operation("GET", _JOBS, "jobs", "List jobs", jobs, answer=tuple[Job, ...], tags=("jobs",)),
-    Operation("GET", _JOB, "job", "A job", job, answer=Job, tags=("jobs",)),
-    Operation(
-        "GET", f"{_JOB}/events", "job_events", "The progress of a job as it happens", progress,
-        media=("text/event-stream",), tags=("jobs",),
-    ),
-    Operation("DELETE", _JOB, "cancel", "End a job", cancel, "index", Job, tags=("jobs",)),
-)  # fmt: skip
+@job_router.delete(_JOB, summary="End a job", response_model=Job, dependencies=needs("index"))
+async def cancel(call: CollectionCall, job: Name) -> Response:
+    """End a job; what the job extracted is kept, and nothing half-done is published."""
+    running = await _find_job(call, job)
+    return json_response(await call.service.call(lambda: _jobs(call).cancel(running)))

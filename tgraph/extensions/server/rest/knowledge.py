@@ -3,18 +3,35 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any, Literal
+from io import BytesIO
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
+from fastapi import Query
 from pydantic import Field
 from starlette.responses import Response
+from starlette.status import HTTP_201_CREATED, HTTP_204_NO_CONTENT
 
 from tgraph.engine import collections as of_folder
 from tgraph.engine.collections import CollectionSummary
 from tgraph.engine.graph import KnowledgeGraph
+from tgraph.engine.json_sessions import KnowledgeDiffOut
 from tgraph.errors import UsageError
 from tgraph.explain.audit.named_audits import Audit, list_audits
-from tgraph.extensions.server.operations import Operation, Parameters, RestCall
+from tgraph.explain.trace.curations import Curation
+from tgraph.explain.trace.entities import Merge, Split
+from tgraph.explain.trace.facts import KnownFact
+from tgraph.explain.trace.generations import Generation
+from tgraph.extensions.server.requests import BodyParameters, QueryParameters
 from tgraph.extensions.server.rest.documents import Reason
+from tgraph.extensions.server.rest.routes import (
+    CollectionCall,
+    Name,
+    ServerCall,
+    json_response,
+    media,
+    needs,
+    rest_router,
+)
 from tgraph.plugins import FUNCTIONS
 from tgraph.retrieve.entity_matching import entity_names
 
@@ -30,22 +47,22 @@ else:
     KnowledgeFormat = Literal[tuple(_KNOWLEDGE)]
 
 
-class CollectionName(Parameters):
+class CollectionName(BodyParameters):
     """The name of a collection."""
 
     name: str = Field(min_length=1, max_length=100)
 
 
-class Searching(Parameters):
+class Searching(QueryParameters):
     text: str = Field("", max_length=200, description="part of the name; empty: all")
     limit: int = Field(50, ge=1, le=1_000)
 
 
-class AuditArguments(Parameters):
+class AuditArguments(QueryParameters):
     arguments: str = Field("", max_length=2_000, description="of the audit, parted by commas")
 
 
-class Between(Parameters):
+class Between(QueryParameters):
     before: str = Field(min_length=1, description="a time, a generation or a session; 0: nothing")
     after: str = Field("now", min_length=1)
 
@@ -57,40 +74,71 @@ class Splitting(Reason):
     other: str | None = None
 
 
-class KnowledgeExport(Parameters):
+class KnowledgeExport(QueryParameters):
     format: KnowledgeFormat = "trig"
     sources: bool = Field(False, description="with the quotes that it rests on")
 
 
+router = rest_router("knowledge")
+collection_router = rest_router("collections")
+audit_router = rest_router("audits")
+_COLLECTION = "/collections/{collection}"
+
 # --- collections ---
 
 
-async def collections(call: RestCall) -> Any:
-    """Those that the token is for."""
-    root, access = call.service.root, call.access
-    found = await call.service.call(lambda: of_folder.list_collections(root))
-    return [each for each in found if access.admits(each.name)]
-
-
-async def create(call: RestCall) -> Any:
-    """An empty one."""
-    name = call.body.name
-    call.access.check("govern", name)
-    await call.service.call(lambda: of_folder.create_collection(call.service.root, name))
-    return {"name": name}
-
-
-async def copy(call: RestCall) -> Any:
-    """A copy with the record."""
-    name = call.body.name
-    call.access.check("govern", name)
+@collection_router.get(
+    "/collections",
+    summary="List collections",
+    response_model=tuple[CollectionSummary, ...],
+    dependencies=needs("read"),
+)
+async def collections(call: ServerCall) -> Response:
+    """Return the collections that the token is for."""
     root = call.service.root
-    await call.service.call(lambda: of_folder.copy_collection(root, call.collection, name), "audit")
-    return {"name": name}
+    summaries = await call.service.call(lambda: of_folder.list_collections(root))
+    return json_response([summary for summary in summaries if call.access.admits(summary.name)])
 
 
-async def delete(call: RestCall) -> Any:
-    """For good."""
+@collection_router.post(
+    "/collections",
+    summary="Make an empty collection",
+    response_model=dict[str, Any],
+    status_code=HTTP_201_CREATED,
+    dependencies=needs("govern"),
+)
+async def create_collection(call: ServerCall, asked: CollectionName) -> Response:
+    """Make an empty collection."""
+    call.access.check("govern", asked.name)
+    root = call.service.root
+    await call.service.call(lambda: of_folder.create_collection(root, asked.name))
+    return json_response({"name": asked.name}, HTTP_201_CREATED)
+
+
+@collection_router.post(
+    f"{_COLLECTION}/copies",
+    summary="Copy a collection with its record",
+    response_model=dict[str, Any],
+    status_code=HTTP_201_CREATED,
+    dependencies=needs("govern"),
+)
+async def copy_collection(call: CollectionCall, asked: CollectionName) -> Response:
+    """Copy a collection with its record."""
+    call.access.check("govern", asked.name)
+    root, name = call.service.root, call.collection
+    await call.service.call(lambda: of_folder.copy_collection(root, name, asked.name), "audit")
+    return json_response({"name": asked.name}, HTTP_201_CREATED)
+
+
+@collection_router.delete(
+    _COLLECTION,
+    summary="Delete a collection, for good",
+    response_class=Response,
+    status_code=HTTP_204_NO_CONTENT,
+    dependencies=needs("govern"),
+)
+async def delete_collection(call: CollectionCall) -> Response:
+    """Delete a collection, for good."""
     service, name = call.service, call.collection
 
     def work() -> None:
@@ -98,108 +146,176 @@ async def delete(call: RestCall) -> Any:
         of_folder.delete_collection(service.root, name)
 
     await service.call(work, "audit")
+    return Response(status_code=HTTP_204_NO_CONTENT)
 
 
 # --- entities ---
 
 
-async def entities(call: RestCall) -> Any:
-    """Their names."""
-    asked = call.query
-    wanted = asked.text.casefold()
+@router.get(
+    f"{_COLLECTION}/entities",
+    summary="Names of entities",
+    response_model=tuple[str, ...],
+    dependencies=needs("read"),
+)
+async def entities(call: CollectionCall, asked: Annotated[Searching, Query()]) -> Response:
+    """Return names of entities; names that begin with the text come first."""
+    text = asked.text.casefold()
 
     def work(graph: KnowledgeGraph) -> list[str]:
-        found = (each for each in entity_names(graph.read()) if wanted in each.casefold())
-        return sorted(found, key=lambda name: (not name.casefold().startswith(wanted), name))
+        names = (name for name in entity_names(graph.read()) if text in name.casefold())
+        return sorted(names, key=lambda name: (not name.casefold().startswith(text), name))
 
-    return (await call.graph(work))[: asked.limit]
-
-
-async def facts(call: RestCall) -> Any:
-    """The facts about one."""
-    name = call.path("entity")
-    return await call.graph(lambda graph: graph.facts(name))
+    return json_response((await call.graph(work))[: asked.limit])
 
 
-async def merges(call: RestCall) -> Any:
-    """Names that stand for another entity."""
-    return await call.graph(lambda graph: graph.merges())
+@router.get(
+    f"{_COLLECTION}/entities/{{entity}}/facts",
+    summary="The facts about an entity",
+    response_model=tuple[KnownFact, ...],
+    dependencies=needs("read"),
+)
+async def facts(call: CollectionCall, entity: Name) -> Response:
+    """Return the facts about an entity."""
+    return json_response(await call.graph(lambda graph: graph.facts(entity)))
 
 
-async def splits(call: RestCall) -> Any:
-    """Names that were told apart."""
-    return await call.graph(lambda graph: graph.splits())
+@router.get(
+    f"{_COLLECTION}/merges",
+    summary="Names that stand for another",
+    response_model=tuple[Merge, ...],
+    dependencies=needs("read"),
+)
+async def merges(call: CollectionCall) -> Response:
+    """Return the names that stand for another entity."""
+    return json_response(await call.graph(lambda graph: graph.merges()))
 
 
-async def split(call: RestCall) -> Any:
+@router.get(
+    f"{_COLLECTION}/splits",
+    summary="Names that were told apart",
+    response_model=tuple[Split, ...],
+    dependencies=needs("read"),
+)
+async def splits(call: CollectionCall) -> Response:
+    """Return the names that were told apart."""
+    return json_response(await call.graph(lambda graph: graph.splits()))
+
+
+@router.post(
+    f"{_COLLECTION}/splits",
+    summary="Tell two names apart",
+    response_model=dict[str, Any],
+    status_code=HTTP_201_CREATED,
+    dependencies=needs("govern"),
+)
+async def split(call: CollectionCall, asked: Splitting) -> Response:
     """Tell two names apart."""
-    asked: Splitting = call.body
-    made = await call.graph(
+    decision = await call.graph(
         lambda graph: graph.split(asked.name, asked.other, reason=asked.reason), "audit"
     )
-    return {"split": made}
+    return json_response({"split": decision}, HTTP_201_CREATED)
 
 
-async def rejoin(call: RestCall) -> Any:
+@router.post(
+    f"{_COLLECTION}/rejoins",
+    summary="Take a split back",
+    response_model=dict[str, Any],
+    status_code=HTTP_201_CREATED,
+    dependencies=needs("govern"),
+)
+async def rejoin(call: CollectionCall, asked: Splitting) -> Response:
     """Take a split back."""
-    asked: Splitting = call.body
-    if asked.other is None:
-        raise UsageError("Both names are needed.")
     other = asked.other
-    made = await call.graph(
+    if other is None:
+        raise UsageError("Both names are needed.")
+    decision = await call.graph(
         lambda graph: graph.rejoin(asked.name, other, reason=asked.reason), "audit"
     )
-    return {"split": made}
+    return json_response({"split": decision}, HTTP_201_CREATED)
 
 
-async def curations(call: RestCall) -> Any:
-    """What people decided."""
-    return await call.graph(lambda graph: graph.curations())
+@router.get(
+    f"{_COLLECTION}/curations",
+    summary="What people decided",
+    response_model=tuple[Curation, ...],
+    dependencies=needs("read"),
+)
+async def curations(call: CollectionCall) -> Response:
+    """Return the decisions of people."""
+    return json_response(await call.graph(lambda graph: graph.curations()))
 
 
 # --- audits and time ---
 
 
-async def audits(call: RestCall) -> Any:
-    """The audits that there are."""
-    return await call.service.call(list_audits)
+@audit_router.get(
+    "/audits", summary="List audits", response_model=tuple[Audit, ...], dependencies=needs("read")
+)
+async def audits(call: ServerCall) -> Response:
+    """Return the audits."""
+    return json_response(await call.service.call(list_audits))
 
 
-async def audit(call: RestCall) -> Any:
-    """The rows of one."""
-    name = call.path("audit")
-    arguments = [each.strip() for each in call.query.arguments.split(",") if each.strip()]
+@audit_router.get(
+    f"{_COLLECTION}/audits/{{audit}}",
+    summary="Run an audit",
+    response_model=dict[str, Any],
+    dependencies=needs("read"),
+)
+async def audit(
+    call: CollectionCall, audit: Name, asked: Annotated[AuditArguments, Query()]
+) -> Response:
+    """Return the rows of an audit."""
+    arguments = [part.strip() for part in asked.arguments.split(",") if part.strip()]
 
-    def work(graph: KnowledgeGraph) -> Any:
-        found = graph.audit(name, *arguments)
-        columns = found.audit.columns
-        rows = [dict(zip(columns, row, strict=True)) for row in found.rows]
-        return {"audit": asdict(found.audit), "passed": found.passed, "rows": rows}
+    def work(graph: KnowledgeGraph) -> dict[str, Any]:
+        result = graph.audit(audit, *arguments)
+        columns = result.audit.columns
+        rows = [dict(zip(columns, row, strict=True)) for row in result.rows]
+        return {"audit": asdict(result.audit), "passed": result.passed, "rows": rows}
 
-    return await call.graph(work, "audit")
-
-
-async def history(call: RestCall) -> Any:
-    """The generations of knowledge."""
-    return await call.graph(lambda graph: graph.history())
-
-
-async def knowledge_diff(call: RestCall) -> Any:
-    """What came and went between two of them."""
-    asked: Between = call.query
-
-    def work(graph: KnowledgeGraph) -> Any:
-        found = graph.knowledge_diff(asked.before, asked.after)
-        return {"same": found.same, **asdict(found)}
-
-    return await call.graph(work, "audit")
+    return json_response(await call.graph(work, "audit"))
 
 
-async def export_knowledge(call: RestCall) -> Response:
-    """What the graph knows."""
-    from io import BytesIO
+@router.get(
+    f"{_COLLECTION}/history",
+    summary="The generations of knowledge",
+    response_model=tuple[Generation, ...],
+    dependencies=needs("read"),
+)
+async def history(call: CollectionCall) -> Response:
+    """Return the generations of knowledge."""
+    return json_response(await call.graph(lambda graph: graph.history()))
 
-    asked: KnowledgeExport = call.query
+
+@router.get(
+    f"{_COLLECTION}/diff",
+    summary="What came and went, and because of what",
+    response_model=KnowledgeDiffOut,
+    dependencies=needs("read"),
+)
+async def knowledge_diff(call: CollectionCall, asked: Annotated[Between, Query()]) -> Response:
+    """Return what came and went between two generations of knowledge."""
+
+    def work(graph: KnowledgeGraph) -> dict[str, Any]:
+        difference = graph.knowledge_diff(asked.before, asked.after)
+        return {"same": difference.same, **asdict(difference)}
+
+    return json_response(await call.graph(work, "audit"))
+
+
+@router.get(
+    f"{_COLLECTION}/knowledge",
+    summary="What the graph knows",
+    response_class=Response,
+    responses=media(*_KNOWLEDGE.values()),
+    dependencies=needs("read"),
+)
+async def export_knowledge(
+    call: CollectionCall, asked: Annotated[KnowledgeExport, Query()]
+) -> Response:
+    """Return the knowledge of the graph."""
 
     def work(graph: KnowledgeGraph) -> bytes:
         out = BytesIO()
@@ -208,74 +324,3 @@ async def export_knowledge(call: RestCall) -> Response:
         return out.getvalue()
 
     return Response(await call.graph(work, "audit"), media_type=_KNOWLEDGE[asked.format])
-
-
-_ROOT = "/api/v1/collections"
-_ONE = f"{_ROOT}/{{collection}}"
-_OBJECT = {"type": "object"}
-OPERATIONS = (
-    Operation(
-        "GET", _ROOT, "collections", "List collections", collections,
-        answer=tuple[CollectionSummary, ...], tags=("collections",),
-    ),
-    Operation(
-        "POST", _ROOT, "create_collection", "Make an empty collection", create, "govern", _OBJECT,
-        body=CollectionName, status=201, tags=("collections",),
-    ),
-    Operation(
-        "POST", f"{_ONE}/copies", "copy_collection", "Copy a collection with its record", copy,
-        "govern", _OBJECT, body=CollectionName, status=201, tags=("collections",),
-    ),
-    Operation(
-        "DELETE", _ONE, "delete_collection", "Delete a collection, for good", delete, "govern",
-        status=204, tags=("collections",),
-    ),
-    Operation(
-        "GET", f"{_ONE}/entities", "entities", "Names of entities", entities,
-        answer=tuple[str, ...], query=Searching, tags=("knowledge",),
-    ),
-    Operation(
-        "GET", f"{_ONE}/entities/{{entity}}/facts", "facts", "The facts about an entity", facts,
-        answer="facts", tags=("knowledge",),
-    ),
-    Operation(
-        "GET", f"{_ONE}/merges", "merges", "Names that stand for another", merges,
-        answer="merges", tags=("knowledge",),
-    ),
-    Operation(
-        "GET", f"{_ONE}/splits", "splits", "Names that were told apart", splits, answer="splits",
-        tags=("knowledge",),
-    ),
-    Operation(
-        "POST", f"{_ONE}/splits", "split", "Tell two names apart", split, "govern", _OBJECT,
-        body=Splitting, status=201, tags=("knowledge",),
-    ),
-    Operation(
-        "POST", f"{_ONE}/rejoins", "rejoin", "Take a split back", rejoin, "govern", _OBJECT,
-        body=Splitting, status=201, tags=("knowledge",),
-    ),
-    Operation(
-        "GET", f"{_ONE}/curations", "curations", "What people decided", curations,
-        answer="curations", tags=("knowledge",),
-    ),
-    Operation(
-        "GET", "/api/v1/audits", "audits", "List audits", audits, answer=tuple[Audit, ...],
-        tags=("audits",),
-    ),
-    Operation(
-        "GET", f"{_ONE}/audits/{{audit}}", "audit", "Run an audit", audit, answer=_OBJECT,
-        query=AuditArguments, tags=("audits",),
-    ),
-    Operation(
-        "GET", f"{_ONE}/history", "history", "The generations of knowledge", history,
-        answer="history", tags=("knowledge",),
-    ),
-    Operation(
-        "GET", f"{_ONE}/diff", "knowledge_diff", "What came and went, and because of what",
-        knowledge_diff, answer="knowledge-diff", query=Between, tags=("knowledge",),
-    ),
-    Operation(
-        "GET", f"{_ONE}/knowledge", "export_knowledge", "What the graph knows", export_knowledge,
-        query=KnowledgeExport, media=tuple(_KNOWLEDGE.values()), tags=("knowledge",),
-    ),
-)  # fmt: skip

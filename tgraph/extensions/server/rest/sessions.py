@@ -2,14 +2,31 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
+from fastapi import Query
 from pydantic import Field
 from starlette.responses import Response
 
 from tgraph.engine.graph import KnowledgeGraph
-from tgraph.engine.schemas import replay_shape, session_shape, trace_shape, verification_shape
-from tgraph.extensions.server.operations import Operation, Parameters, RestCall
+from tgraph.engine.json_judgements import (
+    ReplayOut,
+    VerificationOut,
+    replay_json,
+    verification_json,
+)
+from tgraph.engine.json_sessions import ComparisonOut, SessionOut, SessionTraceOut, session_json
+from tgraph.explain.whynot.causes import WhyNot
+from tgraph.extensions.server.requests import BodyParameters, QueryParameters
+from tgraph.extensions.server.rest.routes import (
+    CollectionCall,
+    Name,
+    json_response,
+    media,
+    needs,
+    rest_router,
+)
 
 MEDIA_TYPES = {
     "trig": "application/trig",
@@ -31,142 +48,160 @@ else:
     RecordFormat = Literal[tuple(MEDIA_TYPES)]
 
 
-class Listing(Parameters):
+class Listing(QueryParameters):
     limit: int = Field(50, ge=1, le=1_000, description="how many, the newest first")
 
 
-class RecordExport(Parameters):
+class RecordExport(QueryParameters):
     format: RecordFormat = Field("trig", description="of RDF or PROV, or a picture")
     vocabulary: Literal["tgraph", "trustgraph"] = "tgraph"
     classic: bool = Field(False, description="edges without triple terms")
     core: bool = Field(False, description="without calls, ratings and what was rejected")
 
 
-class WhyNotAsked(Parameters):
+class WhyNotAsked(QueryParameters):
     text: str = Field(min_length=1, max_length=20_000, description="what was expected")
 
 
-class Verifying(Parameters):
+class Verifying(BodyParameters):
     """Whether sentences are to be judged by their words."""
 
     lexical: bool = False
 
 
-class Replaying(Parameters):
+class Replaying(BodyParameters):
     """Whether the models are to be called again."""
 
     live: bool = False
 
 
-async def sessions(call: RestCall) -> Any:
-    """The sessions, the newest first."""
-    shape = session_shape()
-    limit = call.query.limit
-    return await call.graph(lambda graph: [shape.plain(each) for each in graph.sessions(limit)])
+router = rest_router("sessions")
+_SESSIONS = "/collections/{collection}/sessions"
+_SESSION = f"{_SESSIONS}/{{session}}"
 
 
-async def session(call: RestCall) -> Any:
-    """One of them."""
-    shape, name = session_shape(), call.path("session")
-    return await call.graph(lambda graph: shape.plain(graph.find_session(name)))
+@router.get(
+    _SESSIONS,
+    summary="List sessions",
+    response_model=Annotated[tuple[SessionOut, ...], Field(title="Sessions")],
+    dependencies=needs("read"),
+)
+async def sessions(call: CollectionCall, listing: Annotated[Listing, Query()]) -> Response:
+    """Return the sessions, the newest first."""
+    return json_response(
+        await call.graph(lambda graph: list(map(session_json, graph.sessions(listing.limit))))
+    )
 
 
-async def trace(call: RestCall) -> Any:
-    """Everything that is on record of it."""
-    name = call.path("session")
-    return await call.graph(lambda graph: graph.trace(name).as_dict())
+@router.get(_SESSION, summary="A session", response_model=SessionOut, dependencies=needs("read"))
+async def session(call: CollectionCall, session: Name) -> Response:
+    """Return a session."""
+    return json_response(await call.graph(lambda graph: session_json(graph.find_session(session))))
 
 
-async def report(call: RestCall) -> Response:
-    """The same as one HTML file."""
-    name = call.path("session")
-    text = await call.graph(lambda graph: graph.report(name))
+@router.get(
+    f"{_SESSION}/trace",
+    summary="All that is on record of a session",
+    response_model=SessionTraceOut,
+    dependencies=needs("read"),
+)
+async def trace(call: CollectionCall, session: Name) -> Response:
+    """Return the whole record of a session."""
+    return json_response(await call.graph(lambda graph: graph.trace(session).as_dict()))
+
+
+@router.get(
+    f"{_SESSION}/report",
+    summary="The report of a session",
+    response_class=Response,
+    responses=media("text/html"),
+    dependencies=needs("read"),
+)
+async def report(call: CollectionCall, session: Name) -> Response:
+    """Return the record of a session as one HTML file."""
+    text = await call.graph(lambda graph: graph.report(session))
     policy = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; sandbox allow-popups"
     return Response(text, media_type="text/html", headers={"Content-Security-Policy": policy})
 
 
-async def export(call: RestCall) -> Response:
-    """The record in a format of others."""
-    name, asked = call.path("session"), call.query
+@router.get(
+    f"{_SESSION}/export",
+    summary="The record in formats of RDF and PROV",
+    response_class=Response,
+    responses=media(*dict.fromkeys(MEDIA_TYPES.values())),
+    dependencies=needs("read"),
+)
+async def export(
+    call: CollectionCall, session: Name, asked: Annotated[RecordExport, Query()]
+) -> Response:
+    """Return the record of a session in a format of others."""
 
     def work(graph: KnowledgeGraph) -> bytes:
-        chosen = {"vocabulary": asked.vocabulary, "classic": asked.classic, "core": asked.core}
-        return graph.export(name, asked.format, **chosen)
+        return graph.export(
+            session,
+            asked.format,
+            vocabulary=asked.vocabulary,
+            classic=asked.classic,
+            core=asked.core,
+        )
 
     return Response(await call.graph(work), media_type=MEDIA_TYPES[asked.format])
 
 
-async def why_not(call: RestCall) -> Any:
-    """Why something is not in the answer."""
-    name, expected = call.path("session"), call.query.text
-    return await call.graph(lambda graph: graph.why_not(name, expected))
+@router.get(
+    f"{_SESSION}/why-not",
+    summary="Why something is not in the answer",
+    response_model=WhyNot,
+    dependencies=needs("read"),
+)
+async def why_not(
+    call: CollectionCall, session: Name, asked: Annotated[WhyNotAsked, Query()]
+) -> Response:
+    """Return the step at which something was lost on the way to the answer."""
+    return json_response(await call.graph(lambda graph: graph.why_not(session, asked.text)))
 
 
-async def verify(call: RestCall) -> Any:
-    """Whether each sentence is entailed by what it cites."""
-    name, lexical = call.path("session"), call.body.lexical
-    shape = verification_shape()
-    return await call.graph(lambda graph: shape.plain(graph.verify(name, lexical=lexical)), "audit")
+@router.get(
+    f"{_SESSION}/diff/{{other}}",
+    summary="What differs between two sessions",
+    response_model=ComparisonOut,
+    dependencies=needs("read"),
+)
+async def diff(call: CollectionCall, session: Name, other: Name) -> Response:
+    """Return what differs between two sessions."""
+
+    def work(graph: KnowledgeGraph) -> dict[str, Any]:
+        comparison = graph.compare(session, other)
+        return {"same": comparison.same, **asdict(comparison)}
+
+    return json_response(await call.graph(work))
 
 
-async def replay(call: RestCall) -> Any:
-    """The session asked once more, and compared."""
-    name, live = call.path("session"), call.body.live
-    shape = replay_shape()
-    return await call.graph(lambda graph: shape.plain(graph.replay(name, live=live)), "audit")
+@router.post(
+    f"{_SESSION}/verify",
+    summary="Whether the sentences follow from what they cite",
+    response_model=VerificationOut,
+    dependencies=needs("ask"),
+)
+async def verify(call: CollectionCall, session: Name, asked: Verifying) -> Response:
+    """Judge whether each sentence is entailed by what it cites."""
+
+    def work(graph: KnowledgeGraph) -> dict[str, Any]:
+        return verification_json(graph.verify(session, lexical=asked.lexical))
+
+    return json_response(await call.graph(work, "audit"))
 
 
-async def diff(call: RestCall) -> Any:
-    """What differs between two sessions."""
-    from dataclasses import asdict
+@router.post(
+    f"{_SESSION}/replay",
+    summary="Ask a session once more, and compare",
+    response_model=ReplayOut,
+    dependencies=needs("ask"),
+)
+async def replay(call: CollectionCall, session: Name, asked: Replaying) -> Response:
+    """Ask the question of a session once more, and compare the records."""
 
-    names = call.path("session"), call.path("other")
+    def work(graph: KnowledgeGraph) -> dict[str, Any]:
+        return replay_json(graph.replay(session, live=asked.live))
 
-    def work(graph: KnowledgeGraph) -> Any:
-        found = graph.compare(*names)
-        return {"same": found.same, **asdict(found)}
-
-    return await call.graph(work)
-
-
-_ALL = "/api/v1/collections/{collection}/sessions"
-_ONE = f"{_ALL}/{{session}}"
-_TAGS = ("sessions",)
-_RDF = tuple(dict.fromkeys(MEDIA_TYPES.values()))
-OPERATIONS = (
-    Operation(
-        "GET", _ALL, "sessions", "List sessions", sessions, answer="sessions", query=Listing,
-        tags=_TAGS,
-    ),
-    Operation(
-        "GET", _ONE, "session", "A session", session, answer=session_shape().model(), tags=_TAGS
-    ),
-    Operation(
-        "GET", f"{_ONE}/trace", "trace", "All that is on record of a session", trace,
-        answer=trace_shape().model(), tags=_TAGS,
-    ),
-    Operation(
-        "GET", f"{_ONE}/report", "report", "The report of a session", report,
-        media=("text/html",), tags=_TAGS,
-    ),
-    Operation(
-        "GET", f"{_ONE}/export", "export", "The record in formats of RDF and PROV", export,
-        query=RecordExport, media=_RDF, tags=_TAGS,
-    ),
-    Operation(
-        "GET", f"{_ONE}/why-not", "why_not", "Why something is not in the answer", why_not,
-        answer="why-not", query=WhyNotAsked, tags=_TAGS,
-    ),
-    Operation(
-        "GET", f"{_ONE}/diff/{{other}}", "diff", "What differs between two sessions", diff,
-        answer="diff", tags=_TAGS,
-    ),
-    Operation(
-        "POST", f"{_ONE}/verify", "verify", "Whether the sentences follow from what they cite",
-        verify, "ask", "verify", body=Verifying, tags=_TAGS,
-    ),
-    Operation(
-        "POST", f"{_ONE}/replay", "replay", "Ask a session once more, and compare", replay, "ask",
-        "replay", body=Replaying, tags=_TAGS,
-    ),
-)  # fmt: skip
+    return json_response(await call.graph(work, "audit"))

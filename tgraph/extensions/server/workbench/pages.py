@@ -22,8 +22,8 @@ from tgraph.engine.graph import KnowledgeGraph
 from tgraph.errors import TgraphError, UsageError
 from tgraph.explain.render.templates import template
 from tgraph.extensions.server.access import Access, Right
-from tgraph.extensions.server.operations import read_body
 from tgraph.extensions.server.problems import TITLES, problem_of
+from tgraph.extensions.server.requests import read_body
 from tgraph.extensions.server.service import Pool, Service
 from tgraph.store.base import load_query
 
