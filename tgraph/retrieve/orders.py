@@ -270,7 +270,7 @@ class OrderReader:
         """The cut-off of an order that may have the missing after the last item on record."""
         last = order.ranks[-1] if order.ranks else int(order.cutoff or 0) + len(order.items)
         is_shortened = last < order.total or not (order.total or order.ranks)
-        if not is_shortened or not self.may_have(order):
+        if order.cutoff is None or not is_shortened or not self.may_have(order):
             return None
         of_all = f" of {order.total:,}" if order.total else " of the"
         place = f"not among the first {last:,}{of_all}"
