@@ -22,9 +22,10 @@ from typing import ClassVar
 
 import tgraph
 from benchmarks.scale import DIMENSIONS, ForgetfulModel, index, opened, question, write_corpus
-from tgraph.engine import replicas
+from tgraph.engine import replica_shipping, replicas
 from tgraph.engine.components import Components
 from tgraph.engine.open_collection import now
+from tgraph.engine.replica_storage import Storage
 from tgraph.models.hashing import HashingEmbedder
 from tgraph.settings import load_settings
 
@@ -37,7 +38,7 @@ def timed(work: Callable[[], object]) -> float:
     return time.monotonic() - began
 
 
-class Counting(replicas.Storage):
+class Counting(Storage):
     """Counts what it is asked for."""
 
     requests: ClassVar[Counter[str]] = Counter()
@@ -119,7 +120,8 @@ def main() -> None:
     parser.add_argument("--edges", type=int, default=10_000)
     parser.add_argument("--readers", default="1,2,3")
     options = parser.parse_args()
-    replicas.Storage = Counting  # type: ignore[misc]
+    for module in (replicas, replica_shipping):
+        vars(module)["Storage"] = Counting
     counts = [int(each) for each in options.readers.split(",")]
     with tempfile.TemporaryDirectory() as scratch:
         base, url = Path(scratch), f"{scratch}/shipped"
