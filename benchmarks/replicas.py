@@ -125,8 +125,8 @@ def main() -> None:
     parser.add_argument("--edges", type=int, default=10_000)
     parser.add_argument("--readers", default="1,2,3")
     options = parser.parse_args()
-    for module in (replica_shipping, replicas):
-        module.Storage = Counting  # type: ignore[attr-defined]
+    for module in (replicas, replica_shipping):
+        vars(module)["Storage"] = Counting
     counts = [int(each) for each in options.readers.split(",")]
     with tempfile.TemporaryDirectory() as scratch:
         base, url = Path(scratch), f"{scratch}/shipped"

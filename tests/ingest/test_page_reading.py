@@ -36,7 +36,7 @@ def test_a_reading_comes_back_as_it_was(text: str, media_type: str) -> None:
 def test_what_is_kept_changes_only_with_the_format_of_the_table() -> None:
     """Readings that lie ready are used as long as the format is theirs."""
     files = sorted(chain(EXAMPLES.rglob("*.md"), EXAMPLES.rglob("*.txt")))
-    texts = [file.read_text("utf-8") for file in files]
+    texts = [file.read_text("utf-8") for file in files if "plugin" not in file.parts]
     found = (read_page(text, kind) for text in texts for kind in MEDIA_TYPES)
     kept = sha256(repr(list(map(exactly, found))).encode()).hexdigest()[:16]
     assert (FILES.format, kept) == (5, "2780c01d2bd24380")
