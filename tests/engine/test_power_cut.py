@@ -33,6 +33,7 @@ WORK = textwrap.dedent(
     import json, os, sys
     from pathlib import Path
     import tgraph
+    from tgraph.extensions.operations import back_up, restore
 
     documents, root, told, settings = sys.argv[1:]
     out = os.open(told, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)

@@ -6,8 +6,9 @@ import re
 
 from tgraph.index.sources import standing_chunks, stored_chunk
 from tgraph.model import Retrieval
-from tgraph.retrieve.base import Context, Question, of_section
+from tgraph.retrieve.base import Context, Question, Retriever, Services
 from tgraph.retrieve.candidates import chunk_candidates, ranked
+from tgraph.settings import Settings
 from tgraph_logbook.mode import VerbatimSettings
 
 _NAME = re.compile(r"\b[A-Z]\w+")
@@ -35,4 +36,7 @@ class VerbatimRetriever:
         return Retrieval(candidates, 0, len(candidates))
 
 
-verbatim_retriever = of_section(VerbatimRetriever, "verbatim")
+def verbatim_retriever(settings: Settings, services: Services) -> Retriever:
+    """Return the retriever of the mode, by the section ``verbatim`` of the settings."""
+    section: VerbatimSettings = settings.verbatim  # type: ignore[attr-defined]
+    return VerbatimRetriever(section)

@@ -397,8 +397,8 @@ def prepare_analysis(
     notes = [*written.notes]
     concurrency, cancel = 1, nothing
     if chat is not None:
-        parts = recollection.parts
-        concurrency, cancel = parts.settings.chat.concurrency, parts.cancel
+        options = recollection.parts.concurrent_options
+        concurrency, cancel = options["concurrency"], options["cancel"]
         if chat.agent.iri != (then := recollection.session.chat or chat.agent).iri:
             notes.append(f"{then.name} wrote the answer, {chat.agent.name} writes it again.")
     made = plan(
