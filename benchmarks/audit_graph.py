@@ -27,7 +27,7 @@ import tgraph
 from tgraph import vocabulary as v
 from tgraph.engine.components import Components
 from tgraph.engine.graph import KnowledgeGraph
-from tgraph.engine.open_collection import now
+from tgraph.engine.open_collection import utc_now
 from tgraph.errors import ModelError
 from tgraph.extensions.lab import evaluate, measure_influence
 from tgraph.extensions.lab.evaluation.metrics import EvaluationItem
@@ -37,7 +37,7 @@ from tgraph.settings import load_settings
 from tgraph.store.base import Store
 from tgraph.store.folder import GraphFolder
 from tgraph.store.oxigraph import OxigraphStore
-from tgraph.store.snapshot import publish, read_pointer
+from tgraph.store.snapshot import publish_snapshot, read_pointer
 from tgraph.store.statements import to_bytes
 from tgraph.testing import HashingEmbedder, ScriptedModel
 from tgraph.testing.script import plausible_reply
@@ -133,7 +133,7 @@ def _parts(folder: Path, model: str, writer: Writer) -> Components:
     return Components(
         load_settings(None, {"graph": {"max_subgraph_size": CANDIDATES}}),
         folder / "cache",
-        chat=ScriptedModel({"synthesise_answer": writer}, name=model, clock=now),
+        chat=ScriptedModel({"synthesise_answer": writer}, name=model, clock=utc_now),
         embedder=HashingEmbedder(),
     )
 
@@ -194,7 +194,7 @@ def multiply(folder: Path, sessions: int) -> int:
     assert pointer is not None
     store = OxigraphStore.open(collection.store)
     recorded = originals(store, NamedNode(catalogue))
-    chain = Chain(store, catalogue, now)
+    chain = Chain(store, catalogue, utc_now)
     target = folder / "copies.nq"
     quads = 0
     with target.open("wb") as out:
@@ -206,7 +206,7 @@ def multiply(folder: Path, sessions: int) -> int:
     store.close()
     _compact(collection.store)
     store = OxigraphStore.open(collection.store)
-    publish(collection, store, pointer.generation, chain.head.sequence, chain.head.hash)
+    publish_snapshot(collection, store, pointer.generation, chain.head.sequence, chain.head.hash)
     store.close()
     target.unlink()
     return quads

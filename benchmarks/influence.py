@@ -19,9 +19,9 @@ from pathlib import Path
 from random import Random
 from statistics import fmean
 
-from tgraph.engine.progress import silent
+from tgraph.engine.progress import ignore_progress
 from tgraph.explain.trace.values import Trace, TraceItem, TraceSentence
-from tgraph.extensions.lab.influence.ablations import AblatedRun, plan
+from tgraph.extensions.lab.influence.ablations import AblatedRun, plan_ablations
 from tgraph.extensions.lab.influence.regeneration import Regenerator
 from tgraph.extensions.lab.influence.result import cited_by
 from tgraph.extensions.lab.influence.run import InfluenceAnalysis, InfluenceRun
@@ -93,8 +93,8 @@ def analysed(count: int, forgets: float, *, at_once: bool, seed: int) -> Found:
     cited = cited_by(trace)
     with tempfile.TemporaryDirectory() as folder:
         record = InfluenceRecord(Path(folder), UUID, lambda: datetime.now(UTC))
-        analysis = InfluenceAnalysis(trace, writer, plan(count, cited, cited))
-        run = InfluenceRun(analysis, record, silent)
+        analysis = InfluenceAnalysis(trace, writer, plan_ablations(count, cited, cited))
+        run = InfluenceRun(analysis, record, ignore_progress)
         found = run.run("explainability")
     planted = {edge_selection_iri(UUID, n) for n in needs if n is not None}
     shown = {item.selection for item in found.ranked}

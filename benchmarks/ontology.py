@@ -23,7 +23,7 @@ import tgraph
 from tgraph import vocabulary as v
 from tgraph.engine.graph import KnowledgeGraph
 from tgraph.extract.ontology import Ontology
-from tgraph.index.standing_knowledge import StandingEvidence, value
+from tgraph.index.standing_knowledge import StandingEvidence, term_value
 from tgraph.store.base import Store
 
 STRUCTURE = (v.relation_iri("mentions"), v.relation_iri("have section"))
@@ -34,9 +34,9 @@ def entities(store: Store, ontology: Ontology) -> Iterator[str]:
     """Of each entity of knowledge: kept, retyped, or why it is outside."""
     texts = StandingEvidence(store, lambda chunk: True)
     for quad in store.match(None, v.RDF_TYPE, v.tg("Entity"), v.KNOWLEDGE_GRAPH):
-        entity = value(quad.subject)
+        entity = term_value(quad.subject)
         kinds = store.match(quad.subject, v.RDF_TYPE, None, v.KNOWLEDGE_GRAPH)
-        found = {value(kind.object) for kind in kinds} & ontology.classes.keys()
+        found = {term_value(kind.object) for kind in kinds} & ontology.classes.keys()
         own = {t.value.casefold() for i in texts.of_entity(entity) for t in i["entityType"]}
         same = any(ontology.label(iri).casefold() in own for iri in found)
         yield _outside(store, entity) or ("kept" if same else "retyped")
@@ -46,9 +46,9 @@ def edges(store: Store, ontology: Ontology) -> Iterator[tuple[str, str]]:
     """Of each edge of knowledge its predicate, and the same."""
     texts = StandingEvidence(store, lambda chunk: True)
     for quad in store.match(None, v.RDF_TYPE, v.tg("Edge"), v.KNOWLEDGE_GRAPH):
-        edge = value(quad.subject)
+        edge = term_value(quad.subject)
         originals = store.match(quad.subject, v.tg("original"), None, v.KNOWLEDGE_GRAPH)
-        found = [texts.triple(one) for one in (edge, *(value(q.object) for q in originals))]
+        found = [texts.triple(one) for one in (edge, *(term_value(q.object) for q in originals))]
         said = {triple.predicate.value for triple in found if triple is not None}
         predicate = found[0].predicate.value if found[0] else ""
         labels = {v.relation_iri(p.label) for p in ontology.properties.values()}
@@ -59,7 +59,7 @@ def edges(store: Store, ontology: Ontology) -> Iterator[tuple[str, str]]:
 def _outside(store: Store, subject: str) -> str:
     predicate = v.tg("outsideOntology")
     found = store.match(NamedNode(subject), predicate, None, v.KNOWLEDGE_GRAPH)
-    return next((value(quad.object) for quad in found), "")
+    return next((term_value(quad.object) for quad in found), "")
 
 
 def row(name: str, found: Counter[str]) -> str:

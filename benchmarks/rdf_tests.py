@@ -123,7 +123,7 @@ def _graph(name: str) -> Any:
 
 def _blank(term: Any) -> Any:
     if isinstance(term, NamedNode) and term.value.startswith(_SKOLEM):
-        return BlankNode(v.digest(term.value))
+        return BlankNode(v.digest_parts(term.value))
     return Triple(*map(_blank, term)) if isinstance(term, Triple) else term
 
 

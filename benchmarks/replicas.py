@@ -23,7 +23,7 @@ from typing import ClassVar
 import tgraph
 from benchmarks.scale import DIMENSIONS, ForgetfulModel, index, opened, question, write_corpus
 from tgraph.engine.components import Components
-from tgraph.engine.open_collection import now
+from tgraph.engine.open_collection import utc_now
 from tgraph.extensions.operations import (
     follow,
     replica_shipping,
@@ -90,7 +90,7 @@ def replica(folder: Path) -> tgraph.KnowledgeGraph:
     parts = Components(
         load_settings(None, {}),
         folder / "cache",
-        chat=ForgetfulModel(clock=now),
+        chat=ForgetfulModel(clock=utc_now),
         embedder=HashingEmbedder(DIMENSIONS),
     )
     return tgraph.open(folder / "graph", create=True, parts=parts)

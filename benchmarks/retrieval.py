@@ -161,7 +161,7 @@ def _candidates(
     asked: Asked, mode: str, parts: Components, context: Context
 ) -> tuple[Candidate, ...]:
     if mode == AUTO:
-        mode = method_factory.chosen(Question(asked.question), parts, context).mode
+        mode = method_factory.choose_method(Question(asked.question), parts, context).mode
     method = method_of(mode, parts)
     if not isinstance(method, TwoStages):
         return ()

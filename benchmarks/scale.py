@@ -37,7 +37,7 @@ from benchmarks.overhead import measure
 from tgraph import vocabulary as v
 from tgraph.engine.components import Components
 from tgraph.engine.graph import KnowledgeGraph
-from tgraph.engine.open_collection import now
+from tgraph.engine.open_collection import utc_now
 from tgraph.models.base import CallSink, no_sink
 from tgraph.models.hashing import HashingEmbedder
 from tgraph.settings import load_settings
@@ -125,7 +125,7 @@ def opened(folder: Path) -> Iterator[KnowledgeGraph]:
     parts = Components(
         load_settings(None, {}),
         folder / "cache",
-        chat=ForgetfulModel(clock=now),
+        chat=ForgetfulModel(clock=utc_now),
         embedder=HashingEmbedder(DIMENSIONS),
     )
     with tgraph.open(folder / "graph", create=True, parts=parts) as graph:

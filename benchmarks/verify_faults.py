@@ -22,7 +22,7 @@ from tgraph.answer.support import LexicalJudge
 from tgraph.explain.assess.verification import JudgedSentence
 from tgraph.models.base import no_sink
 from tgraph.testing import ScriptedServer
-from tgraph.testing.script import blocks, plausible_reply
+from tgraph.testing.script import parse_blocks, plausible_reply
 from tgraph.testing.server import ServerRequest
 
 Reply = dict[str, Any]
@@ -85,7 +85,7 @@ class Fault:
 def shown(request: ServerRequest) -> list[Reply]:
     """The rows of a prompt, those inside a report's row after it."""
     rows = []
-    for block in blocks(request.body["messages"]).values():
+    for block in parse_blocks(request.body["messages"]).values():
         for line in block.split("\n"):
             row = json.loads(line) if line.startswith("{") else {}
             rows += [row, *row.get("findings", ())] if row else []
@@ -164,7 +164,7 @@ def _sentence(text: str, ids: Sequence[str]) -> str:
 
 def judge(request: ServerRequest) -> str:
     """The judge by words, in the place of a model."""
-    data = blocks(request.body["messages"])
+    data = parse_blocks(request.body["messages"])
     texts = [json.loads(line)["text"] for line in data["TEXTS"].split("\n")]
     found = LexicalJudge().judge("", data["STATEMENT"], texts, no_sink)
     verdicts = {"supported": "full", "quoted": "full", "partly": "partial", "unsupported": "none"}
@@ -188,14 +188,14 @@ def _made_up(request: ServerRequest, reply: str, lie: str) -> str | None:
 
 def _below(request: ServerRequest, reply: str, lie: str) -> str | None:
     """Of the lowest reports alone."""
-    if blocks(request.body["messages"]).get("REPORTS", "").startswith("{"):
+    if parse_blocks(request.body["messages"]).get("REPORTS", "").startswith("{"):
         return None
     return _made_up(request, reply, lie)
 
 
 def _above(request: ServerRequest, reply: str, lie: str) -> str | None:
     """Of a report that was made from reports."""
-    if not blocks(request.body["messages"]).get("REPORTS", "").startswith("{"):
+    if not parse_blocks(request.body["messages"]).get("REPORTS", "").startswith("{"):
         return None
     ids = [str(row["id"]) for row in shown(request) if "Marie Curie" in str(row.get("title"))]
     return said(request.step, reply, lie, ids) if ids else None
@@ -240,7 +240,7 @@ def _attribute(request: ServerRequest, reply: str, lie: str) -> str | None:
 
 
 def _missed(request: ServerRequest, reply: str, lie: str) -> str | None:
-    if "Polonium" not in blocks(request.body["messages"]).get("TEXT", ""):
+    if "Polonium" not in parse_blocks(request.body["messages"]).get("TEXT", ""):
         return None
     row = {
         "subject": "Marie Curie",
@@ -265,7 +265,7 @@ def _claim(request: ServerRequest, reply: str, lie: str) -> str | None:
 
 def _summary(request: ServerRequest, reply: str, lie: str) -> str | None:
     value = json.loads(reply)
-    if "Marie Curie" not in blocks(request.body["messages"])["SUBJECT"]:
+    if "Marie Curie" not in parse_blocks(request.body["messages"])["SUBJECT"]:
         return None
     value["sentences"][0]["text"] = lie
     return json.dumps(value)

@@ -35,7 +35,7 @@ from tgraph.settings import load_settings
 from tgraph.store.folder import GraphFolder
 from tgraph.store.oxigraph import OxigraphStore
 from tgraph.testing import HashingEmbedder, ScriptedModel
-from tgraph.testing.script import blocks, plausible_reply
+from tgraph.testing.script import parse_blocks, plausible_reply
 
 TEXTS = {
     "curie.txt": "Marie Curie discovered Polonium in Paris. Pierre Curie taught Marie Curie.\n",
@@ -190,7 +190,7 @@ def spoilt(folder: Path) -> KnowledgeGraph:
 
 def miscite(request: Any) -> str:
     """What the model answers: what the first fact says, citing the second."""
-    listed = blocks(request.messages)["EVIDENCE"].splitlines()
+    listed = parse_blocks(request.messages)["EVIDENCE"].splitlines()
     first, *others = plausible_reply("synthesise_answer", request.messages).splitlines()
     if len(listed) < 2:
         return first

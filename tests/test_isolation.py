@@ -22,7 +22,7 @@ from tgraph.extract.english import parser
 from tgraph.ingest import parser_process
 from tgraph.ingest.base import FileLimits
 from tgraph.ingest.files import load
-from tgraph.isolation import start
+from tgraph.isolation import start_process
 
 HOSTILE = "open({marker!r}, 'a').write(__file__ + chr(10))\nraise SystemExit(66)\n"
 SHADOWED = ("json", "struct", "ctypes", "csv", "pickle", "tgraph/__init__", "lxml/__init__")
@@ -124,7 +124,7 @@ def test_a_process_gets_no_secrets_and_stands_where_nothing_lies(monkeypatch, tm
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.setenv("OPENAI_API_KEY", "secret")
     monkeypatch.setenv("LANG", "C.UTF-8")
-    with start("probe") as process:
+    with start_process("probe") as process:
         said, _ = process.communicate()
     folder, *variables = said.decode().split()
     assert folder == "/"
@@ -173,10 +173,10 @@ def test_one_process_parses_many_files_and_another_one_what_follows_a_crash(monk
     started: list[subprocess.Popen[bytes]] = []
 
     def noted(module: str, stderr: int) -> subprocess.Popen[bytes]:
-        started.append(start(module, stderr))
+        started.append(start_process(module, stderr))
         return started[-1]
 
-    monkeypatch.setattr(parser_process, "start", noted)
+    monkeypatch.setattr(parser_process, "start_process", noted)
     with parser_process.closing_parser():
         pass  # that of a test before
     with parser_process.closing_parser():
@@ -248,7 +248,7 @@ def test_a_parser_model_that_is_not_the_published_one_is_not_run(monkeypatch, tm
     monkeypatch.syspath_prepend(str(package.parent))
     monkeypatch.delitem(sys.modules, parser.PACKAGE, raising=False)
     with pytest.raises(TgraphError, match=r"aren't those of .* 3\.8\.0") as caught:
-        parser.load.__wrapped__()
+        parser.load_pipeline.__wrapped__()
     assert "force-reinstall" in caught.value.remedy
     assert not marker.exists()
 

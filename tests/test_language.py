@@ -13,14 +13,11 @@ from tools.language import (
 )
 
 CEILINGS = {
-    "stop words in docstrings, mean": 0.625,
-    "docstrings of 70 % stop words": 0.27,
-    "assignments to vague names": 0.132,
-    "functions named by a stop word or participle": 1095,
-    "functions named by one word": 0.69,
-    "names of classes and aliases with two meanings": 59,
+    "assignments to vague names": 0.0125,
+    "functions named by a stop word or participle": 340,
+    "names of classes and aliases with two meanings": 58,
 }
-"""The measures of ``tgraph`` today; each falls to its limit in ``tools.language.LIMITS``."""
+"""The measures of ``tgraph`` above their limit in ``tools.language.LIMITS`` today; they may only fall."""
 
 
 @pytest.fixture(scope="module")
@@ -31,7 +28,7 @@ def language() -> Language:
 @pytest.mark.parametrize("title", LIMITS)
 def test_the_language_gets_no_worse(language: Language, title: str):
     worst = sorted(language.places[title], reverse=True)[:10]
-    assert language.measures[title] <= max(CEILINGS[title], LIMITS[title]), worst
+    assert language.measures[title] <= CEILINGS.get(title, LIMITS[title]), worst
 
 
 def test_stop_words_are_counted_in_the_first_paragraph():

@@ -23,7 +23,7 @@ from tgraph.errors import ModelError
 from tgraph.extensions.interchange import import_graph
 from tgraph.extensions.lab import measure_influence
 from tgraph.models.reader import OnnxReader
-from tgraph.resources import names, read_text
+from tgraph.resources import list_names, read_text
 from tgraph.retrieve.modes.registry import MODES
 from tgraph.settings import load_settings
 from tgraph.store.oxigraph import OxigraphStore
@@ -83,7 +83,7 @@ def naming(node: ast.AST) -> list[ast.expr]:
 
 
 def in_queries() -> set[str]:
-    queries = [read_text("sparql", name) for name in names("sparql") if name.endswith(".rq")]
+    queries = [read_text("sparql", name) for name in list_names("sparql") if name.endswith(".rq")]
     return {str(TG[term]) for text in queries for term in re.findall(r"\btg:(\w+)", _code(text))}
 
 

@@ -8,12 +8,12 @@ import pytest
 from pyoxigraph import Store
 
 from tests.support.paths import REPOSITORY
-from tgraph.resources import names, read_text
+from tgraph.resources import list_names, read_text
 from tgraph.store.base import load_query
 from tgraph.vocabulary import PREFIXES
 
 CODE = REPOSITORY / "tgraph"
-QUERIES = [name for name in names("sparql") if name.endswith(".rq")]
+QUERIES = [name for name in list_names("sparql") if name.endswith(".rq")]
 
 
 @pytest.mark.parametrize("name", QUERIES)
@@ -42,5 +42,5 @@ def test_no_sparql_and_no_prompt_is_a_string_in_the_code():
 
 def test_every_prompt_is_used():
     code = "\n".join(path.read_text() for path in CODE.rglob("*.py"))
-    for name in names("prompts"):
+    for name in list_names("prompts"):
         assert f'"{name.removesuffix(".md")}"' in code, name

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tgraph import vocabulary as v
 from tgraph.model import Agent
-from tgraph.store.statements import literal
+from tgraph.store.statements import canonical_literal
 
 BASE = "urn:trustgraph:agent:"
 
@@ -42,8 +42,8 @@ ROUND = st.builds(
 
 @given(st.lists(MOMENTS | ROUND, max_size=6))
 def test_canonical_times_sort_as_the_moments_that_they_are(moments: list[datetime]) -> None:
-    assert [literal(m).value for m in sorted(moments)] == sorted(
-        (literal(m).value for m in moments), key=v.in_time
+    assert [canonical_literal(m).value for m in sorted(moments)] == sorted(
+        (canonical_literal(m).value for m in moments), key=v.in_time
     )
 
 

@@ -61,9 +61,9 @@ __all__ = [
 
 
 def _render_for_notebook(value: object) -> str:
-    from tgraph.explain.render.templates import notebook
+    from tgraph.explain.render.templates import render_notebook
 
-    return notebook(value)
+    return render_notebook(value)
 
 
 RENDERERS["notebook"] = _render_for_notebook
@@ -88,7 +88,7 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> Any:
-    """Public names are imported when first used, so that importing tgraph costs nothing."""
+    """Import public names on first use, so that importing tgraph costs nothing."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     module, attribute = _HOMES.get(name, ("tgraph.model", name))

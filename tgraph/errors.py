@@ -1,22 +1,17 @@
-"""What can go wrong, as one tree; the command line ends with the class's ``exit_code``.
+"""tgraph's error classes, in a tree; the command line exits with the class's ``exit_code``.
 
-TgraphError                 1
-├── UsageError              2   the call itself is wrong
-│   └── UnknownNameError    2   nothing is called so
-├── NotAGraphError          1   the folder holds no graph
-├── FormatError             1   the graph was written by a newer tgraph
-├── StoreError              1   the disk or the store failed
-│   ├── NoCollectionError   1   there is no collection of that name
-│   ├── NothingIndexedError 1   the collection holds no knowledge yet
-│   ├── EvidenceError       4   a stored text is not what the record says it is
-│   ├── ErasedTextError     1   a text was erased on purpose
-│   └── DamagedStoreError   1   a file of the store is damaged; carries its path
-├── IngestError             1   one document can't be read; carries its path
-├── ModelError              1   a model's reply can't be used
-│   └── EndpointError       5   a model or store endpoint can't be reached or refuses
-├── QueryError              1   a SPARQL query is wrong, refused or was stopped
-└── VerificationError       4   an audit or a verification failed
-"""
+TgraphError                 1 ├── UsageError              2   the call itself is wrong │   └──
+UnknownNameError    2   the name is unknown ├── NotAGraphError          1   the folder holds no
+graph ├── FormatError             1   the graph was written by a newer tgraph ├── StoreError
+1   the disk or the store failed │   ├── NoCollectionError   1   the named collection does not
+exist │   ├── NothingIndexedError 1   the collection holds no knowledge yet │   ├──
+EvidenceError       4   a stored text differs from its record │   ├── ErasedTextError     1   a
+text was erased on purpose │   └── DamagedStoreError   1   a file of the store is damaged;
+carries its path ├── IngestError             1   one document can't be read; carries its path
+├── ModelError              1   a model's reply can't be used │   └── EndpointError       5   a
+model or store endpoint can't be reached or refuses ├── QueryError              1   a SPARQL
+query is wrong, refused or was stopped └── VerificationError       4   an audit or a
+verification failed"""
 
 from __future__ import annotations
 
@@ -27,7 +22,7 @@ _NEAR, _LIKE = 3, 0.6
 
 
 class TgraphError(Exception):
-    """One clear sentence with, where there is one, the remedy."""
+    """A tgraph error: one-sentence message, optional remedy."""
 
     exit_code = 1
 
@@ -62,17 +57,18 @@ class NoCollectionError(StoreError):
 
 
 class NothingIndexedError(StoreError):
-    """Nothing was indexed, or nothing of the kind that is needed."""
+    """A missing knowledge error: the required kind of knowledge is not indexed."""
 
 
 class EvidenceError(StoreError):
-    """What is on record of a place is not what the stored text says there; names the place."""
+    """An error for recorded quotes that differ from stored text; its message locates the
+    mismatch."""
 
     exit_code = 4
 
 
 class ErasedTextError(StoreError):
-    """The text was erased on purpose, and an erasure on record says so."""
+    """An error for text erased on purpose, as an erasure record confirms."""
 
 
 class DamagedStoreError(StoreError):
@@ -110,14 +106,14 @@ class VerificationError(TgraphError):
 def nearest_names(
     name: str, known: Iterable[str], *, lead: str = "There are", most: int = 8
 ) -> str:
-    """The remedy for a name that there is not: the known ones most like it, else the first ``most``
-    of them after ``lead``; empty where none is known."""
+    """Return a remedy for an unknown name: similar known names, else ``lead`` followed by at
+    most ``most`` known names; empty without known names."""
     from difflib import get_close_matches
 
     names = list(dict.fromkeys(known))
-    lowered = {each.casefold(): each for each in names}
+    lowered = {known_name.casefold(): known_name for known_name in names}
     close = get_close_matches(name.casefold(), lowered, _NEAR, _LIKE)
     if close:
-        return f"Did you mean {' or '.join(lowered[each] for each in close)}?"
-    more = ", ..." if len(names) > most else ""
-    return f"{lead}: {', '.join(names[:most])}{more}." if names else ""
+        return f"Did you mean {' or '.join(lowered[known_name] for known_name in close)}?"
+    ellipsis = ", ..." if len(names) > most else ""
+    return f"{lead}: {', '.join(names[:most])}{ellipsis}." if names else ""

@@ -1,5 +1,5 @@
-"""Who else may work: processes of this machine, or a Dask cluster, behind the standard library's
-``Executor``."""
+"""Task executors for extra workers: local processes or a Dask cluster, behind the standard
+library's ``Executor``."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from typing import Any, BinaryIO, ParamSpec, TypeVar
 from urllib.parse import urlsplit
 
 from tgraph.errors import EndpointError, UsageError
-from tgraph.isolation import start
+from tgraph.isolation import start_process
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -28,15 +28,15 @@ _PATIENCE = 20.0
 
 
 class WorkerDiedError(Exception):
-    """The process that had the task is gone; whether it did it, nobody knows."""
+    """A dead worker error: the task's process died, completion is unknown."""
 
 
 class ProcessExecutor(Executor):
-    """An ``Executor`` of ``workers`` processes, each begun when it is needed. They are given
-    functions of modules and arguments that can be pickled. They have no key and no part in this
-    process' files, and none outlives it. A task whose process dies ends with ``WorkerDiedError``;
-    the next gets a new process.
-    """
+    """An ``Executor`` with up to ``workers`` processes, started on demand.
+
+    Tasks are module functions with picklable arguments. Processes receive no key and no open
+    files of this process, and none outlives it. A task whose process dies ends with
+    ``WorkerDiedError``; the next task gets a new process."""
 
     def __init__(self, workers: int) -> None:
         self._idle: LifoQueue[_Worker | None] = LifoQueue()
@@ -49,9 +49,9 @@ class ProcessExecutor(Executor):
     def submit(
         self, function: Callable[P, T], /, *arguments: P.args, **named: P.kwargs
     ) -> Future[T]:
-        return self._threads.submit(self._done, function, arguments, named)
+        return self._threads.submit(self._run_task, function, arguments, named)
 
-    def _done(self, *task: object) -> Any:
+    def _run_task(self, *task: object) -> Any:
         data = pickle.dumps(task, pickle.HIGHEST_PROTOCOL)
         worker = self._idle.get()
         try:
@@ -70,7 +70,7 @@ class ProcessExecutor(Executor):
             self._idle.put(worker)
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """End the processes, with what they are at unless ``wait``."""
+        """End all processes, interrupting running tasks unless ``wait``."""
         if not wait:
             self._threads.shutdown(wait=False, cancel_futures=cancel_futures)
             for busy in tuple(self._running):
@@ -83,10 +83,10 @@ class ProcessExecutor(Executor):
 
 
 class _Worker:
-    """A process that does tasks. It ends with its standard input, so never outlives its parent."""
+    """A worker process; it ends with its standard input, so never outlives its parent."""
 
     def __init__(self) -> None:
-        self._process = start("tgraph.executors")
+        self._process = start_process("tgraph.executors")
 
     def do(self, data: bytes) -> Any:
         assert self._process.stdin is not None
@@ -102,7 +102,7 @@ class _Worker:
         return value
 
     def kill(self) -> None:
-        """End the process; whoever waits for it is told."""
+        """Kill the process; a waiting caller gets an error."""
         self._process.kill()
 
     def end(self) -> None:
@@ -111,14 +111,14 @@ class _Worker:
             self._process.communicate()
 
 
-def _serve(source: BinaryIO, target: BinaryIO) -> None:
+def _serve_tasks(source: BinaryIO, target: BinaryIO) -> None:
     while True:
         try:
-            function, arguments, named = pickle.load(source)  # noqa: S301 - from our own parent
+            function, arguments, keywords = pickle.load(source)  # noqa: S301 - from our own parent
         except EOFError:
             return
         try:
-            reply = False, function(*arguments, **named)
+            reply = False, function(*arguments, **keywords)
         except Exception as error:
             reply = True, error
         try:
@@ -130,14 +130,15 @@ def _serve(source: BinaryIO, target: BinaryIO) -> None:
 
 
 def main() -> None:
-    """Serve the parent at the other end of standard input and output."""
+    """Serve tasks for the parent process through standard input and output."""
     with suppress(BrokenPipeError), os.fdopen(os.dup(1), "wb") as replies:
         os.dup2(2, 1)  # what is printed is no reply
-        _serve(sys.stdin.buffer, replies)
+        _serve_tasks(sys.stdin.buffer, replies)
 
 
 def checked_address(address: str) -> str:
-    """The address of a cluster as ``dask://HOST:PORT``. ``UsageError`` for any other."""
+    """Return the TCP address for a cluster address ``dask://HOST:PORT``. Raise ``UsageError``
+    for other addresses."""
     try:
         parts = urlsplit(address)
         if parts.scheme == DASK and parts.hostname and parts.port and not parts.path:
@@ -148,18 +149,17 @@ def checked_address(address: str) -> str:
 
 
 def _check_listening(server: str) -> None:
-    """``OSError`` at once where nobody does: Dask would try again for as long as it may."""
+    """Raise ``OSError`` immediately if no server listens: Dask would retry until its timeout."""
     parts = urlsplit(server)
     socket.create_connection((parts.hostname, parts.port), _PATIENCE).close()
 
 
 class DaskExecutor(Executor):
-    """The workers of a Dask cluster, each of which has tgraph installed, in the same version.
-    ``processes`` and ``slots`` count its workers and the tasks that these do at the same time.
+    """A Dask cluster executor; workers need the same tgraph version.
 
-    ``UsageError`` where the extra ``dask`` isn't installed or the address is none,
-    ``EndpointError`` where no scheduler with a worker answers at ``dask://HOST:PORT``.
-    """
+    ``processes`` and ``slots`` count workers and concurrent tasks. Raise ``UsageError`` if the
+    extra ``dask`` is missing or the address is invalid, ``EndpointError`` if no scheduler with
+    a worker answers at ``dask://HOST:PORT``."""
 
     def __init__(self, address: str) -> None:
         server = checked_address(address)

@@ -1,10 +1,9 @@
-"""Processes of tgraph's own: how they start, and the operating system's barriers around them.
+"""Start of tgraph's own processes, and operating system barriers around the processes.
 
-A process starts from the code that its parent runs and from nothing that lies about: Python's
-isolated mode (``-I -S``), the folder ``/``, and only the variables of the environment that Python
-and its libraries need, so no key either. The barriers stand behind whatever the code in the process
-checks itself: what a library is talked into, the kernel refuses.
-"""
+A process starts from its parent's code and nothing else: Python's isolated mode (``-I -S``),
+the folder ``/``, and only the environment variables needed by Python and its libraries, hence
+no keys. The barriers support the checks inside the process: the kernel refuses operations that
+a manipulated library attempts."""
 
 from __future__ import annotations
 
@@ -32,14 +31,13 @@ _PR_SET_NO_NEW_PRIVS, _PR_SET_SECCOMP, _FILTER_MODE = 38, 22, 2
 _CLONE_NEWUSER, _CLONE_NEWNET = 0x10000000, 0x40000000
 
 
-def start(module: str, stderr: int | None = None) -> subprocess.Popen[bytes]:
-    """A process that runs ``main()`` of a module of tgraph, with pipes to and from it.
+def start_process(module: str, stderr: int | None = None) -> subprocess.Popen[bytes]:
+    """Start a process running ``main()`` of a tgraph module, connected by pipes.
 
-    It imports from the places that this process imports from, but for the working folder, the
-    standard library first. An interrupt at the terminal is for the parent alone.
-    """
+    The process imports from the same places as the current process, except the working folder,
+    with the standard library first. A terminal interrupt reaches only the parent."""
     return subprocess.Popen(  # noqa: S603 - a module of tgraph's own
-        [sys.executable, "-I", "-S", "-c", _START, module, *_places()],
+        [sys.executable, "-I", "-S", "-c", _START, module, *_import_places()],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=stderr,
@@ -49,24 +47,27 @@ def start(module: str, stderr: int | None = None) -> subprocess.Popen[bytes]:
     )
 
 
-def _places() -> list[str]:
-    """Where modules are imported from; tgraph's own place before all others."""
-    own = str(Path(__file__).resolve().parent.parent)
+def _import_places() -> list[str]:
+    """Return module import places, tgraph's package place first."""
+    package_place = str(Path(__file__).resolve().parent.parent)
     working = os.path.realpath(os.curdir)
     places = (place for place in sys.path if Path(place).is_absolute())
-    return [own, *(place for place in places if os.path.realpath(place) not in (own, working))]
+    return [
+        package_place,
+        *(place for place in places if os.path.realpath(place) not in (package_place, working)),
+    ]
 
 
 def limit_memory(most: int) -> None:
-    """Let the process have so many bytes of address space, for good."""
+    """Limit the process's address space permanently to ``most`` bytes."""
     _, hard = resource.getrlimit(resource.RLIMIT_AS)
     allowed = most if hard == resource.RLIM_INFINITY else min(most, hard)
     resource.setrlimit(resource.RLIMIT_AS, (allowed, allowed))
 
 
 def limit_time(seconds: float) -> None:
-    """Let the process have so many seconds of CPU time from now, even if nobody is left to stop
-    it; the next call counts anew."""
+    """Limit the process's CPU time from now, in seconds, even for orphaned processes; each call
+    restarts the limit."""
     used = resource.getrusage(resource.RUSAGE_SELF)
     until = int(used.ru_utime + used.ru_stime + seconds) + 2
     _, hard = resource.getrlimit(resource.RLIMIT_CPU)
@@ -75,15 +76,15 @@ def limit_time(seconds: float) -> None:
 
 
 def forbid_writing() -> None:
-    """Make writing to any file impossible for the rest of the process; pipes stay."""
+    """Forbid file writing for the rest of the process; pipes remain usable."""
     sys.dont_write_bytecode = True
     for kind in (resource.RLIMIT_FSIZE, resource.RLIMIT_CORE):
         resource.setrlimit(kind, (0, 0))
 
 
 def forbid_sockets() -> str:
-    """Make opening a socket impossible for the rest of the process; says by which means, with
-    nothing where the system has none."""
+    """Forbid opening sockets for the rest of the process; return the means, empty if
+    unsupported."""
     if sys.platform == "linux":
         if _filter_sockets():
             return "filter"
@@ -94,10 +95,10 @@ def forbid_sockets() -> str:
 
 def _filter_sockets() -> bool:
     """By a seccomp filter (seccomp(2)) that denies ``socket``."""
-    known = _AUDIT_AND_SOCKET.get(platform.machine())
-    if known is None:
+    syscall_numbers = _AUDIT_AND_SOCKET.get(platform.machine())
+    if syscall_numbers is None:
         return False
-    architecture, socket_call = known
+    architecture, socket_call = syscall_numbers
     steps = [
         (_LOAD, 0, 0, 4),
         (_JUMP_EQUAL, 0, 4, architecture),  # another architecture's calls: denied as a whole
@@ -117,16 +118,16 @@ def _filter_sockets() -> bool:
 
 
 def _own_network() -> bool:
-    """By a network namespace of its own (unshare(2)), where filters aren't allowed."""
+    """Isolate the process in a separate network namespace (unshare(2)), where filters aren't
+    allowed; return success."""
     libc = ctypes.CDLL(None, use_errno=True)
     return not libc.unshare(_CLONE_NEWUSER | _CLONE_NEWNET)
 
 
 def no_more_handles() -> None:
-    """Allow no new handle: one gets the lowest free number, and that is beyond the limit from now.
+    """Forbid new file handles: a new handle gets the lowest free number, now beyond the limit.
 
-    What would have to open a file fails with an error, so all that is needed must be open.
-    """
+    Opening a file later fails with an error, so all needed files must already be open."""
     lowest = os.dup(2)
     os.close(lowest)
     resource.setrlimit(resource.RLIMIT_NOFILE, (lowest, lowest))

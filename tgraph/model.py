@@ -1,9 +1,8 @@
-"""The values that flow through tgraph, from a file on disk to an answer with its proof.
+"""Value types of tgraph, from a file on disk to a proven answer.
 
-IRIs are plain strings, RDF terms are pyoxigraph's. Every ``start`` and ``end`` counts Unicode code
-points in the stored text of a page, or of the document where its format has no pages; ``end`` is
-exclusive, so ``text[start:end]`` is the quote.
-"""
+IRIs are plain strings, RDF terms are pyoxigraph's. Every ``start`` and ``end`` counts Unicode
+code points in the stored text of a page, or of the document if its format has no pages; ``end``
+is exclusive, so ``text[start:end]`` is the quote."""
 
 from __future__ import annotations
 
@@ -17,7 +16,7 @@ from typing import Literal as Choice
 from pyoxigraph import Literal, NamedNode
 
 from tgraph import vocabulary as v
-from tgraph.rendering import brief, render
+from tgraph.rendering import brief_repr, render_value
 
 Object = NamedNode | Literal
 CitationKind = Choice["edge", "chunk", "report", "summary"]
@@ -29,7 +28,7 @@ ItemKind = Choice["chunk", "report", "entity", "claim", "point", "summary"]
 
 @dataclass(frozen=True, slots=True)
 class Heading:
-    """A heading of a page: its text, its level (1 is the highest) and where it starts."""
+    """A page heading: text, level (1 is highest) and start offset."""
 
     text: str
     level: int
@@ -38,7 +37,7 @@ class Heading:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """The stored text of a page, or of a document whose format has none (``number`` None)."""
+    """Stored page text, or a document's text in pageless formats (``number`` None)."""
 
     number: int | None
     text: str
@@ -47,7 +46,7 @@ class Page:
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A document's content: its identity is the SHA-256 of its bytes, whatever it is called."""
+    """Document content, identified by the SHA-256 of the bytes, regardless of file names."""
 
     sha256: str
     title: str
@@ -60,7 +59,7 @@ class Document:
         return v.document_iri(self.sha256)
 
     def page_iri(self, page: Page) -> str:
-        """What the page's chunks derive from: the page, or the document if it has no pages."""
+        """Return the origin of the page's chunks: the page, or the document if pageless."""
         return self.iri if page.number is None else v.page_iri(self.sha256, page.number)
 
 
@@ -99,16 +98,16 @@ class Inline(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """A stretch of a page that is read as one: a paragraph, a list item, a row, a block of code.
+    """A page stretch read as a unit: a paragraph, list item, row or code block.
 
-    ``text`` is what a reader sees of ``page[start:end]``: without mark-up, white space collapsed
-    (code keeps its lines), a row as ``Column: value; Column: value``. ``offsets[i]`` is where
-    character ``i`` of it stands in the page, and never decreases; what the reading adds (a column's
-    name) has the place of what it belongs to. ``headings`` are those that it stands under, the
-    highest first; ``lead`` is the sentence that leads its list, table or code in, and the item
-    that it is part of. ``pairs`` says of a row where each column's name and value stand in
-    ``text``. ``inlines`` is its mark-up in the order of where it starts: nested, never crossed.
-    """
+    ``text`` is the reader's view of ``page[start:end]``: without mark-up, white space collapsed
+    (code keeps its lines), a row as ``Column: value; Column: value``. ``offsets[i]`` is the
+    page position of character ``i`` in ``text``, and never decreases; text added by the reading
+    (a column's name) has the place of the text it belongs to. ``headings`` contains the
+    headings above the segment, highest first; ``lead`` contains the sentence introducing its
+    list, table or code, and the enclosing item. ``pairs`` gives, for a row, the positions of
+    each column's name and value in ``text``. ``inlines`` contains mark-up sorted by start:
+    nested, never crossed."""
 
     kind: SegmentKind
     start: int
@@ -122,15 +121,15 @@ class Segment:
 
     @property
     def context(self) -> tuple[str, ...]:
-        """What the segment stands under: headings, then what leads it in."""
+        """The segment's context: headings, followed by lead sentences."""
         return (*self.headings, *self.lead)
 
     def clip(self, start: int, end: int) -> Segment:
-        """The segment of ``text[start:end]`` alone, which must not be empty."""
+        """Return a segment restricted to ``text[start:end]``, which must not be empty."""
         first, last = self.locate(start, end)
         first = self.start if start == 0 else first
         last = self.end if end == len(self.text) else last
-        within = tuple(
+        clipped_pairs = tuple(
             ((key[0] - start, key[1] - start), (value[0] - start, min(value[1], end) - start))
             for key, value in self.pairs
             if start <= key[0] and value[0] < end
@@ -141,37 +140,44 @@ class Segment:
             end=last,
             text=self.text[start:end],
             offsets=self.offsets[start:end],
-            pairs=within,
+            pairs=clipped_pairs,
         )
 
     def locate(self, start: int, end: int) -> tuple[int, int]:
-        """Where ``text[start:end]``, which must not be empty, stands in the page, so that the quote
-        is well-formed: with each of the inlines whole that it shares more with than content."""
+        """Return the page position of nonempty ``text[start:end]``, extended to a well-formed
+        quote.
+
+        Every inline shared beyond its content is included whole."""
         return self.whole(self.offsets[start], self.offsets[end - 1] + 1)
 
     def whole(self, first: int, last: int) -> tuple[int, int]:
-        """A stretch of the page with each of the inlines whole that it shares more with than
-        content; such a stretch is never larger for a part of it."""
+        """Return the page stretch, extended to include whole every inline shared beyond its
+        content.
+
+        The result for a part of a stretch is never larger."""
         for innermost in (self._inline_at(first), self._inline_at(last - 1)):
             number = innermost
             while number >= 0:
-                each = self.inlines[number]
-                if each.content_start <= first and last <= each.content_end:
+                inline = self.inlines[number]
+                if inline.content_start <= first and last <= inline.content_end:
                     break
-                first, last = min(first, each.start), max(last, each.end)
-                number = each.outer
+                first, last = min(first, inline.start), max(last, inline.end)
+                number = inline.outer
         return first, last
 
     def _inline_at(self, position: int) -> int:
-        """The innermost of the inlines that the position of the page is in, by its place; or -1."""
+        """Return the index of the innermost inline at a page position; -1 if none."""
         number = bisect_right(self.inlines, position, key=_inline_start) - 1
         while number >= 0 and self.inlines[number].end <= position:
             number = self.inlines[number].outer
         return number
 
     def fit(self, start: int, end: int, low: int, high: int) -> TextSpan:
-        """Of ``text[start:end]`` what stands in ``page[low:high]`` with its inlines whole: of one
-        that is cut, what is in it or what is outside, whichever is longer. It may be empty."""
+        """Return the longest span of ``text[start:end]`` that stands in ``page[low:high]`` with
+        whole inlines.
+
+        For a cut inline, the inside or the outside is kept, whichever is longer. The span may
+        be empty."""
         start, end = max(start, self.find(low)), min(end, self.find(high))
         while start < end:
             first, last = self.locate(start, end)
@@ -184,7 +190,7 @@ class Segment:
         return start, end
 
     def find(self, position: int) -> int:
-        """The first character of ``text`` at or after a position of the page."""
+        """Return the index of the earliest ``text`` character at or after a page position."""
         return bisect_left(self.offsets, position)
 
 
@@ -220,12 +226,14 @@ class Chunk:
 def well_formed(
     segments: Sequence[Segment], start: int, end: int, low: int, high: int
 ) -> tuple[int, int]:
-    """A stretch of the page that the segments are of with its inlines whole, as ``Segment.whole``,
-    as far as they are in ``page[low:high]``, which it is in."""
+    """Extend a page stretch to whole inlines of the segments, as in ``Segment.whole``, within
+    ``page[low:high]``.
+
+    The stretch itself must lie within ``page[low:high]``."""
     at = bisect_right(segments, start, key=_segment_end)
     while at < len(segments) and segments[at].start < end:
-        each = segments[at]
-        first, last = each.whole(max(start, each.start), min(end, each.end))
+        segment = segments[at]
+        first, last = segment.whole(max(start, segment.start), min(end, segment.end))
         start, end = max(min(start, first), low), min(max(end, last), high)
         at += 1
     return start, end
@@ -240,7 +248,7 @@ def _segment_end(segment: Segment) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """Where a chunk says something, in the coordinates of the page."""
+    """A quote's position in page coordinates."""
 
     start: int
     end: int
@@ -249,11 +257,10 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class ExtractedEntity:
-    """An entity as a chunk names it. ``span`` is its (first) mention, None where none was given.
+    """An entity named in a chunk; ``span`` contains the (first) mention, None if unknown.
 
-    A graph may give it an ``iri`` (else it is minted from the name), its ``classes`` by IRI, what
-    it is the ``same`` as by IRI, and a ``graph``, the named one that says so.
-    """
+    A graph may give an ``iri`` (else the IRI is minted from the name), ``classes`` by IRI,
+    equal entities (``same``) by IRI, and a ``graph``, the named graph stating the entity."""
 
     name: str
     type: str
@@ -268,13 +275,13 @@ class ExtractedEntity:
 
 @dataclass(frozen=True, slots=True)
 class ExtractedRelationship:
-    """A statement as a chunk makes it.
+    """A chunk's statement: subject, predicate and object, with supporting quote.
 
     ``object`` is the name of an entity, or a typed literal for an attribute. ``span`` is the
-    supporting quote: the sentence, or the part of it, that says so. ``strength`` is 1 to 10.
-    A graph names entities and relations by IRI (a ``NamedNode``; ``label`` is the relation's); it
-    may say so in a named ``graph``, and name the ``sources`` of the statement, by IRI.
-    """
+    supporting quote: the stating sentence or part of the sentence. ``strength`` ranges from 1
+    to 10. A graph names entities and relations by IRI (a ``NamedNode``; ``label`` is the
+    relation's label); a graph may also give the stating named ``graph`` and the statement's
+    ``sources``, by IRI."""
 
     subject: str | NamedNode
     predicate: str | NamedNode
@@ -293,13 +300,12 @@ ClaimStatus = Choice["TRUE", "FALSE", "SUSPECTED"]
 
 @dataclass(frozen=True, slots=True)
 class ExtractedClaim:
-    """What a chunk claims of an entity (GraphRAG's covariate): who, what sort, whether it holds.
+    """A chunk's claim about an entity (GraphRAG's covariate): subject, type and status.
 
-    ``object`` is the name of an entity, empty where the claim is about nobody else; the dates are
-    ``xsd:date``, ``xsd:dateTime``, ``xsd:gYearMonth`` or ``xsd:gYear`` literals, as exact as the
-    text is, None where none is said. ``span`` is the supporting quote. A graph may give the IRIs of
-    whom it is about (else they are minted from the names).
-    """
+    ``object`` is the name of an entity, empty if the claim concerns nobody else; the dates are
+    ``xsd:date``, ``xsd:dateTime``, ``xsd:gYearMonth`` or ``xsd:gYear`` literals, as exact as
+    the text, None if not stated. ``span`` is the supporting quote. A graph may give the IRIs of
+    subject and object (else the IRIs are minted from the names)."""
 
     subject: str
     object: str
@@ -315,8 +321,10 @@ class ExtractedClaim:
 
 @dataclass(frozen=True, slots=True)
 class Occurrence:
-    """A sentence, in the coordinates of the page, and the entities of the extraction that it names,
-    by their places in it, in the order of first mention. ``paragraph`` counts within the chunk."""
+    """A sentence in page coordinates, with entities mentioned.
+
+    ``entities`` contains places in the extraction, in the order of first mention. ``paragraph``
+    counts within the chunk."""
 
     start: int
     end: int
@@ -326,11 +334,10 @@ class Occurrence:
 
 @dataclass(frozen=True, slots=True)
 class Extraction:
-    """Everything that one extractor found in one chunk, and what it had to drop, by reason.
+    """An extractor's results for a chunk, plus counts of dropped results by reason.
 
-    ``sentences`` are of an extractor that states no relationships by itself: what is worth knowing
-    follows from how often things are named together in the whole collection.
-    """
+    ``sentences`` come from an extractor that states no relationships itself: relationships then
+    follow from the frequency of entities named together in the whole collection."""
 
     chunk: str
     entities: tuple[ExtractedEntity, ...]
@@ -365,7 +372,7 @@ class Agent:
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """A prompt as it was used: a PROV plan whose identity is the hash of its text."""
+    """A prompt as used: a PROV plan identified by its text hash."""
 
     name: str
     text: str
@@ -378,10 +385,9 @@ class Prompt:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What a step or a session cost: tokens as the server counted them, and the number of calls.
+    """Cost of a step or session: tokens counted by the server, and number of calls.
 
-    ``reasoning_tokens`` are those of the output that the model thought with.
-    """
+    ``reasoning_tokens`` counts output tokens used for the model's reasoning."""
 
     input_tokens: int = 0
     output_tokens: int = 0
@@ -422,11 +428,10 @@ class StepUsage:
 
 @dataclass(frozen=True, slots=True)
 class Community:
-    """Entities that belong together, by IRI, and the edges between them.
+    """Related entities, by IRI, with the edges between the entities.
 
-    ``level`` 0 is the coarsest; ``parent`` is the community of the level before that contains this
-    one, None at level 0; ``children`` are those of the next level.
-    """
+    ``level`` 0 is the coarsest; ``parent`` is the containing community of the previous level,
+    None at level 0; ``children`` contains communities of the next level."""
 
     iri: str
     level: int
@@ -438,7 +443,7 @@ class Community:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One insight of a report, with what it cites of what the report was made from, by IRI."""
+    """An insight of a report, citing report input by IRI."""
 
     iri: str
     summary: str
@@ -448,7 +453,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class CommunityReport:
-    """What a community is about. ``rating`` is its importance from 0 to 10."""
+    """A community report; ``rating`` expresses community importance from 0 to 10."""
 
     iri: str
     community: str
@@ -461,7 +466,7 @@ class CommunityReport:
 
     @property
     def text(self) -> str:
-        """The whole report as Markdown."""
+        """The complete report as Markdown."""
         parts = [f"# {self.title}", self.summary]
         parts += [f"## {finding.summary}\n\n{finding.explanation}" for finding in self.findings]
         return "\n\n".join(parts)
@@ -472,7 +477,7 @@ class CommunityReport:
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """A relationship of the knowledge graph with the labels that people and models read."""
+    """A knowledge graph relationship with human-readable labels."""
 
     subject: NamedNode
     predicate: NamedNode
@@ -497,8 +502,9 @@ class Edge:
 
     @property
     def named_terms(self) -> dict[str, str]:
-        """The terms as texts and their labels, by name: subject, subject_label, predicate...; the
-        object is an IRI, or a literal as an N-Triples term."""
+        """Terms as texts, and labels, by field: subject, subject_label, predicate...
+
+        The object is an IRI, or a literal as an N-Triples term."""
         value = self.object.value if isinstance(self.object, NamedNode) else str(self.object)
         return {
             "subject": self.subject.value,
@@ -516,11 +522,10 @@ class Edge:
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """What an answer can rest on beside an edge; ``text`` is what a model is shown of it.
+    """An answer's basis other than an edge; ``text`` is shown to models.
 
-    A point is what a model or a method drew from reports on the way to an answer. ``preface`` is
-    what of its document's metadata stands before a chunk.
-    """
+    A point is a conclusion drawn by a model or method from reports on the way to an answer.
+    ``preface`` is document metadata placed before a chunk."""
 
     kind: ItemKind
     iri: str
@@ -531,13 +536,12 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """One place that states something: immutable, with the exact characters and where they stand.
+    """An immutable stating place, with exact characters and position.
 
-    ``statement`` is the edge, entity or claim that it is for, or the chunk itself. ``via`` leads
-    from an item down to it, by IRI; it is empty where the item's own evidence is meant.
-    ``relevance`` is how well it answers the question at hand (0 to 1), where that was measured.
-    ``by_hand`` is whether a person stated it, not a document.
-    """
+    ``statement`` is the supported edge, entity or claim, or the chunk itself. ``via`` leads
+    from an item down to the evidence, by IRI; empty for the item's own evidence. ``relevance``
+    measures how well the evidence answers the current question (0 to 1), if measured.
+    ``by_hand`` states whether a person, not a document, is the source."""
 
     iri: str
     statement: str
@@ -557,11 +561,10 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A claim as knowledge holds it, with the standing evidence for it, first places first.
+    """A knowledge claim with standing evidence, sorted by place.
 
-    ``subject`` and ``object`` are entities by their canonical IRIs; ``object`` is empty where the
-    claim is about nobody else. ``statement`` of its evidence is the claim's IRI.
-    """
+    ``subject`` and ``object`` are canonical entity IRIs; ``object`` is empty if the claim
+    concerns nobody else. ``statement`` of the evidence is the claim's IRI."""
 
     iri: str
     subject: str
@@ -578,12 +581,12 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """What retrieval considered: its rank (from 1), score and, of an edge, hops from a seed entity.
+    """An item considered by retrieval: rank (from 1), score and, for edges, hops from a seed
+    entity.
 
-    ``tokens`` is what it costs in a prompt, where the mode has a budget; ``bridge`` the IRI of the
-    evidence, in another document, that names what this one speaks of, where they answer together;
-    ``authority`` what its sources were weighed by (the best of them), 1 unless a person decided.
-    """
+    ``tokens`` is the prompt cost, if the mode has a budget; ``bridge`` is the IRI of the
+    evidence, in another document, that names an entity of the candidate, where both answer
+    together; ``authority`` is the highest weight of the sources, 1 unless a person decided."""
 
     item: Edge | Item
     rank: int
@@ -597,7 +600,7 @@ class Candidate:
 
     @property
     def edge(self) -> Edge:
-        """The edge. ``TypeError`` where the item is none."""
+        """The edge; raises ``TypeError`` for other items."""
         if not isinstance(self.item, Edge):
             raise TypeError(f"{self.item.iri} is a {self.item.kind}, not an edge")
         return self.item
@@ -605,8 +608,8 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class EntityMatch:
-    """An entity that a concept of the question led to; ``method`` is name, vector,
-    edge or centre (of a community)."""
+    """An entity matched by a question concept; ``method`` is name, vector, edge or centre (of a
+    community)."""
 
     entity: str
     label: str
@@ -679,7 +682,7 @@ class Retrieval:
 
 @dataclass(frozen=True, slots=True)
 class Rejected:
-    """A candidate that was not selected, and why: ``not chosen``, ``below the limit``, ..."""
+    """A rejected candidate, including reason: ``not chosen``, ``below the limit``, ..."""
 
     candidate: Candidate
     reason: str
@@ -687,7 +690,7 @@ class Rejected:
 
 @dataclass(frozen=True, slots=True)
 class Selected:
-    """A selected edge or item with the reasoning that chose it; ``index`` counts from 0."""
+    """A selected edge or item with selection reasoning; ``index`` counts from 0."""
 
     index: int
     candidate: Candidate
@@ -700,16 +703,16 @@ class Selected:
 
     @property
     def edge(self) -> Edge:
-        """The edge. ``TypeError`` where the item is none."""
+        """The edge; raises ``TypeError`` for other items."""
         return self.candidate.edge
 
 
 @dataclass(frozen=True, slots=True)
 class QuestionPart:
-    """A part of a question that was asked by itself: the ``places`` that answer it, best first.
+    """A separately asked part of a question: ``places`` contains answering places, best first.
 
-    Where none does, ``missing`` has its words, and ``nearest`` what comes nearest.
-    """
+    If no place answers, ``missing`` contains the part's words, and ``nearest`` the nearest
+    places."""
 
     places: tuple[Evidence, ...] = ()
     missing: str = ""
@@ -718,10 +721,10 @@ class QuestionPart:
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """What was selected and what was not; ``unknown_ids`` counts ids that a model made up.
+    """Selected and rejected candidates; ``unknown_ids`` counts ids invented by a model.
 
-    ``judgement`` says whether it answers the question, where it was read before it was selected;
-    ``parts`` are those of a question of which each was asked by itself."""
+    ``judgement`` states whether the candidates answer the question, if read before selection;
+    ``parts`` contains separately asked parts of the question."""
 
     selected: tuple[Selected, ...]
     rejected: tuple[Rejected, ...] = ()
@@ -757,11 +760,10 @@ class Quotation:
 
 @dataclass(frozen=True, slots=True)
 class Citation(Quotation):
-    """The proof of a sentence: the exact characters of a page that what it cites rests on.
+    """The proof of a sentence: exact page characters supporting the cited item.
 
-    ``edge`` is None where it cites something else; ``item`` is what it cites in any case, and
-    ``via`` the path from there down to the characters.
-    """
+    ``edge`` is None if another kind of item is cited; ``item`` is always the cited item, and
+    ``via`` the path from the item down to the characters."""
 
     kind: CitationKind
     edge: str | None
@@ -772,19 +774,18 @@ class Citation(Quotation):
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """One sentence of an answer and the citations that carry it, best first.
+    """An answer sentence with supporting citations, best first.
 
-    ``lead`` is what stands between it and the sentence before: nothing, a space, a new paragraph
-    or a new item of a list.
-    """
+    ``lead`` separates the sentence from the previous sentence: nothing, a space, a new
+    paragraph or a new list item."""
 
     text: str
     citations: tuple[Citation, ...]
     lead: str = " "
 
 
-def joined(sentences: Sequence[Sentence]) -> str:
-    """The text of an answer."""
+def join_sentences(sentences: Sequence[Sentence]) -> str:
+    """Join sentences into an answer's text."""
     return "".join(
         (sentence.lead if index else "") + sentence.text for index, sentence in enumerate(sentences)
     )
@@ -792,7 +793,7 @@ def joined(sentences: Sequence[Sentence]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A document that an answer cites."""
+    """A document cited by an answer."""
 
     document: str
     title: str
@@ -801,22 +802,25 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One earlier question of a conversation and its answer."""
+    """An earlier conversation question, plus answer."""
 
     question: str
     answer: str
 
 
 def sources_of(sentences: Sequence[Sentence]) -> tuple[Source, ...]:
-    """The distinct documents that the sentences cite, in order of first use."""
-    seen = {c.document: Source(c.document, c.title, c.path) for s in sentences for c in s.citations}
-    return tuple(seen.values())
+    """Return distinct documents cited by the sentences, in order of first use."""
+    sources = {
+        c.document: Source(c.document, c.title, c.path) for s in sentences for c in s.citations
+    }
+    return tuple(sources.values())
 
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """What a reader of an answer must know beside it, such as that documents disagree: the edges or
-    claims that it is about, by IRI, and a place for each side."""
+    """A remark accompanying an answer, for example about document disagreement.
+
+    The note lists the edges or claims concerned, by IRI, and a place for each side."""
 
     text: str
     facts: tuple[str, ...]
@@ -859,16 +863,16 @@ class Answer:
 
     @property
     def citations(self) -> tuple[Citation, ...]:
-        """Those of all sentences in their order, each once."""
+        """Distinct citations of all sentences, in sentence order."""
         return tuple(dict.fromkeys(c for sentence in self.sentences for c in sentence.citations))
 
     def __str__(self) -> str:
         return self.text
 
-    __repr__ = brief
+    __repr__ = brief_repr
 
     def _repr_html_(self) -> str:
-        return render(self, "notebook")
+        return render_value(self, "notebook")
 
 
 Only = Choice["context", "prompt"]
@@ -893,9 +897,11 @@ class ContextRow:
 
 @dataclass(frozen=True, slots=True)
 class ShownContext:
-    """What the writer of an answer would be shown: the ``rows``, a line of ``text`` for each, and
-    the ``messages`` of the whole prompt where a model would be asked. The session is on record with
-    its retrieval and selection, and has no answer."""
+    """Context for an answer writer: ``rows``, a line of ``text`` for each row, and
+    ``messages``.
+
+    ``messages`` contains the whole prompt where a model would be asked. The session is recorded
+    with its retrieval and selection, and has no answer."""
 
     question: str
     mode: str
@@ -916,16 +922,15 @@ class ShownContext:
     def __str__(self) -> str:
         return self.text
 
-    __repr__ = brief
+    __repr__ = brief_repr
 
 
 @dataclass(frozen=True, slots=True)
 class GraphRagResponse:
-    """One message of a streamed answer, with the specification's fields.
+    """A streamed answer message, using the specification's field names.
 
-    ``message_type`` is ``explain`` (``explain_id`` is the IRI of a stage that has been recorded) or
-    ``chunk`` (``response`` is a piece of the answer).
-    """
+    ``message_type`` is ``explain`` (``explain_id`` is the IRI of a recorded stage) or ``chunk``
+    (``response`` is a piece of the answer)."""
 
     error: str | None = None
     response: str = ""

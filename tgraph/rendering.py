@@ -1,7 +1,6 @@
-"""How values are drawn: a value names a form, and what draws that is loaded when it is asked for.
+"""Rendering of values: a value names a form, and the renderer is loaded on demand.
 
-Values stand below what draws them and never import it.
-"""
+Values belong to lower layers than renderers and never import renderers."""
 
 from __future__ import annotations
 
@@ -19,8 +18,9 @@ RENDERERS: dict[str, Callable[[object], str]] = {}
 that this module imports no renderer."""
 
 
-def render(value: object, form: str) -> str:
-    """The value in a form; ``TypeError`` where nothing draws such a value in it."""
+def render_value(value: object, form: str) -> str:
+    """Return the value rendered in a form; raise ``TypeError`` if no renderer supports the
+    value's type."""
     return RENDERERS[form](value)
 
 
@@ -30,12 +30,12 @@ UNSAFE = re.compile(
 )
 
 
-def safe(text: str) -> str:
-    """The text with every character that could command a terminal shown as its escape."""
-    return UNSAFE.sub(_escape, text.replace("\r\n", "\n"))
+def escape_controls(text: str) -> str:
+    """Return the text with terminal control characters shown as escapes."""
+    return UNSAFE.sub(_escape_match, text.replace("\r\n", "\n"))
 
 
-def _escape(match: re.Match[str]) -> str:
+def _escape_match(match: re.Match[str]) -> str:
     code = ord(match[0])
     return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
 
@@ -45,50 +45,54 @@ Notation = Choice["u", "xml", "plain", "quoted"]
 so that the escape is part of the text, with its backslash doubled where strings are quoted."""
 
 
-def inert(written: str, notation: Notation) -> str:
-    """What was written in a format, with every character that could command a terminal as an escape
-    of the format, which means the same. Carriage returns end lines where there are no escapes."""
+def escape_serialised(written: str, notation: Notation) -> str:
+    """Return serialised text, replacing terminal control characters by equivalent escapes of
+    the format.
+
+    In formats without escapes, carriage returns end lines."""
     return UNSAFE.sub(_ESCAPED[notation], written)
 
 
 _ESCAPED: Mapping[Notation, Callable[[re.Match[str]], str]] = {
     "u": lambda match: f"\\u{ord(match[0]):04x}",
     "xml": lambda match: f"&#{ord(match[0])};",
-    "plain": lambda match: match[0] if match[0] == "\r" else _escape(match),
-    "quoted": lambda match: f"\\{_escape(match)}",
+    "plain": lambda match: match[0] if match[0] == "\r" else _escape_match(match),
+    "quoted": lambda match: f"\\{_escape_match(match)}",
 }
 
 
 def as_cell(text: str) -> str:
-    """The text as a cell of a table file, which no spreadsheet takes for a formula: what begins
-    like one, and is no number, has an apostrophe before it (OWASP, "CSV Injection")."""
+    """Return the text as a table cell, protected from formula evaluation in spreadsheets.
+
+    Text starting like a formula, but not a number, gets a leading apostrophe (OWASP, "CSV
+    Injection")."""
     if text[:1] in ("=", "+", "-", "@", "\t", "\r") and not _NUMBER.fullmatch(text):
-        return f"'{safe(text)}"
-    return safe(text)
+        return f"'{escape_controls(text)}"
+    return escape_controls(text)
 
 
 _NUMBER = re.compile(r"[+-]?\d+(?:[.,]\d+)*(?:[eE][+-]?\d+)?%?")
 
 
-def flat(text: str) -> str:
-    """The text on one line."""
+def collapse_whitespace(text: str) -> str:
+    """Return the text on a single line."""
     return " ".join(text.split())
 
 
-def shortened(text: str, most: int | None) -> str:
-    """The text, cut with an ellipsis where it is longer."""
+def shorten_text(text: str, most: int | None) -> str:
+    """Return the text; cut longer text with an ellipsis."""
     if most is None or len(text) <= most:
         return text
     return text[: max(most - 1, 0)].rstrip() + "…"
 
 
 def one_line(text: str, most: int | None = None) -> str:
-    """The text on one line, harmless, and cut with an ellipsis where it is too long."""
-    return shortened(safe(flat(text)), most)
+    """Return the text on a single line, escaped, cut with an ellipsis if too long."""
+    return shorten_text(escape_controls(collapse_whitespace(text)), most)
 
 
 def place_text(path: str, page: int | None, start: int, end: int) -> str:
-    """Where a quotation stands, in words."""
+    """Return a quotation's location in words."""
     on_page = f", page {page}" if page is not None else ""
     return f"{one_line(path)}{on_page}, characters {start}–{end}"
 
@@ -96,26 +100,28 @@ def place_text(path: str, page: int | None, start: int, end: int) -> str:
 _MOST_IN_BRIEF = 80
 
 
-def brief(value: DataclassInstance) -> str:
-    """The ``repr`` of a value that holds much: what is empty is left out, texts are cut, and of
-    what is in collections and other such values it says how many, or what they are."""
-    shown = [each.name for each in fields(value) if each.repr]
-    shown = [each.name for each in fields(value) if each.repr]
-    told = ((name, _in_brief(getattr(value, name))) for name in shown)
-    return f"{type(value).__name__}({', '.join(f'{name}={said}' for name, said in told if said)})"
+def brief_repr(value: DataclassInstance) -> str:
+    """Return a short ``repr`` for large values: empty fields omitted, texts cut.
+
+    Collections and nested values are summarised by counts or kinds."""
+    field_names = [field.name for field in fields(value) if field.repr]
+    field_names = [field.name for field in fields(value) if field.repr]
+    summaries = ((name, _in_brief(getattr(value, name))) for name in field_names)
+    arguments = ", ".join(f"{name}={summary}" for name, summary in summaries if summary)
+    return f"{type(value).__name__}({arguments})"
 
 
 def _in_brief(value: object) -> str:
     if value is None or value == "" or (isinstance(value, Collection) and not value):
         return ""
     if isinstance(value, str):
-        return repr(shortened(value, _MOST_IN_BRIEF))
+        return repr(shorten_text(value, _MOST_IN_BRIEF))
     if isinstance(value, Collection):
-        kinds = {type(each).__name__ for each in value}
+        kinds = {type(item).__name__ for item in value}
         return f"<{len(value)} {kinds.pop() if len(kinds) == 1 else 'values'}>"
     return f"<{type(value).__name__}>" if is_dataclass(value) else repr(value)
 
 
-def many(count: int, what: str, more: str = "") -> str:
-    """So many of a thing, in words; ``more`` is its plural where that is not with an s."""
+def format_count(count: int, what: str, more: str = "") -> str:
+    """Return a count with noun; ``more`` gives irregular plurals."""
     return f"{count:,} {what if count == 1 else more or f'{what}s'}"

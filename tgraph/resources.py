@@ -17,58 +17,60 @@ _PACKAGED = files("tgraph").joinpath("_data")
 _CHECKOUT = Path(__file__).resolve().parent.parent
 
 
-def resource(kind: str, name: str) -> Traversable:
-    """The file ``name`` (with ``/`` between folders) of ``prompts``, ``sparql`` or ``ontology``."""
+def find_resource(kind: str, name: str) -> Traversable:
+    """Return the file ``name`` (folders separated by ``/``) of ``prompts``, ``sparql`` or
+    ``ontology``."""
     root: Traversable = _PACKAGED if _PACKAGED.is_dir() else _CHECKOUT
     return root.joinpath(kind, *name.split("/"))
 
 
 @cache
 def read_text(kind: str, name: str) -> str:
-    """The text of the file, which doesn't change while a process runs."""
-    return resource(kind, name).read_text("utf-8")
+    """Return the file's text, constant during a process."""
+    return find_resource(kind, name).read_text("utf-8")
 
 
-def names(kind: str, folder: str = "") -> Iterator[str]:
-    """The names of the files of a kind (below a folder), sorted."""
-    base = resource(kind, folder) if folder else resource(kind, "").joinpath()
+def list_names(kind: str, folder: str = "") -> Iterator[str]:
+    """Yield sorted file names of a resource kind, optionally below a folder."""
+    base = find_resource(kind, folder) if folder else find_resource(kind, "").joinpath()
     for entry in sorted(base.iterdir(), key=lambda item: item.name):
         path = f"{folder}/{entry.name}" if folder else entry.name
         if entry.is_dir():
-            yield from names(kind, path)
+            yield from list_names(kind, path)
         elif not entry.name.startswith((".", "_")):
             yield path
 
 
-def data(name: str) -> Traversable:
-    """A file that ships inside the package, such as a tokenizer or a list of words."""
+def data_file(name: str) -> Traversable:
+    """Return a file shipped inside the package, such as a tokenizer or word list."""
     return files("tgraph").joinpath("data", name)
 
 
 def word_set(name: str, *keys: str) -> frozenset[str]:
-    """The words of a list of ``data/NAME.toml``, which says what it is for and where it is from."""
+    """Return the words of a list in ``data/NAME.toml``; the file explains purpose and source."""
     return frozenset(word_list(name, *keys))
 
 
 def word_list(name: str, *keys: str) -> list[str]:
-    """The same in the order of the file; of several lists one after the other."""
-    lists = tables(name)
+    """Return a list's words in file order; several lists are concatenated."""
+    lists = load_tables(name)
     return [word for key in keys for word in lists[key].split()]
 
 
 def name_list(name: str, key: str) -> list[str]:
-    """A list whose entries may hold spaces and are parted by commas."""
-    return [" ".join(entry.split()) for entry in tables(name)[key].split(",")]
+    """Return a comma-separated list whose entries may contain spaces."""
+    return [" ".join(entry.split()) for entry in load_tables(name)[key].split(",")]
 
 
-def weights(name: str) -> tuple[float, ...]:
-    """The numbers of a table of ``data/weights.toml``, which says what they were fitted to."""
-    return tuple(tables("weights")[name].values())
+def load_weights(name: str) -> tuple[float, ...]:
+    """Return the numbers of a table in ``data/weights.toml``; the file explains the fitting
+    data."""
+    return tuple(load_tables("weights")[name].values())
 
 
 @cache
-def tables(name: str) -> dict[str, Any]:
-    """All of ``data/NAME.toml``, read when it is first asked for."""
+def load_tables(name: str) -> dict[str, Any]:
+    """Return all tables of ``data/NAME.toml``, read on first request."""
     import tomllib
 
-    return tomllib.loads(data(f"{name}.toml").read_text("utf-8"))
+    return tomllib.loads(data_file(f"{name}.toml").read_text("utf-8"))

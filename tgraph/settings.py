@@ -363,13 +363,13 @@ class Settings(ModeSettings, _CommonSettings):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     def uses_model(self) -> bool:
-        """Whether a language model does the work, rather than the embedded default."""
+        """Return whether a language model does the work, instead of the embedded default."""
         if self.chat.provider == "auto":
             return self.chat.api_key is not None or self.chat.base_url is not None
         return self.chat.provider != "embedded"
 
     def is_used(self, name: str) -> bool:
-        """Whether anything reads the setting, as the providers are set that it is for."""
+        """Return whether current providers use a setting."""
         section, _, key = name.partition(".")
         if key == "provider":
             return True
@@ -386,30 +386,29 @@ _NOT_SETTINGS = {"TGRAPH_ROOT", "TGRAPH_SHARED_DATA", "TGRAPH_DEBUG"}
 
 
 def load_settings(root: Path | None, overrides: Mapping[str, Any] | None = None) -> Settings:
-    """The effective settings of the graph in ``root``.
+    """Return effective settings of the graph in ``root``.
 
-    ``overrides`` are flags, with ``section.key`` for nested ones; None values are not set. A key
-    that doesn't exist, or a value that doesn't fit, is a ``UsageError`` that names it.
-    """
-    flags = _nested({k: value for k, value in (overrides or {}).items() if value is not None})
+    ``overrides`` are flags, with ``section.key`` for nested settings; None values are not set.
+    Unknown keys and invalid values raise a ``UsageError`` naming the key."""
+    flags = _nest_values({k: value for k, value in (overrides or {}).items() if value is not None})
     _check_environment()
     file = _file_values(root / FILE) if root is not None else {}
     try:
-        settings = Settings(**_merged(_merged(file, _environment()), flags))
+        settings = Settings(**_merge_sections(_merge_sections(file, _environment_values()), flags))
     except ValidationError as error:
-        raise UsageError(_explain(error), _SEE) from error
+        raise UsageError(_explain_error(error), _SEE) from error
     return _with_openai_variables(settings)
 
 
 def with_overrides(settings: Settings, overrides: Mapping[str, Any]) -> Settings:
-    """The settings with others in their place, named ``section.key``. ``UsageError`` for one that
-    there is not, or whose value doesn't fit."""
+    """Return settings with overrides named ``section.key``; raise ``UsageError`` for unknown
+    settings and invalid values."""
     changed: dict[str, Any] = {}
-    for section, given in _nested(overrides).items():
+    for section, section_values in _nest_values(overrides).items():
         current = getattr(settings, section, None)
-        if isinstance(current, BaseModel) and isinstance(given, dict):
-            given = {**current.model_dump(), **given}
-        changed[section] = given
+        if isinstance(current, BaseModel) and isinstance(section_values, dict):
+            section_values = {**current.model_dump(), **section_values}
+        changed[section] = section_values
     try:
         kinds: dict[str, Any] = {
             name: type(settings).model_fields[name].annotation for name in changed
@@ -420,11 +419,11 @@ def with_overrides(settings: Settings, overrides: Mapping[str, Any]) -> Settings
     except KeyError as error:
         raise UsageError(f"{error.args[0]} is not a setting.", _SEE) from None
     except ValidationError as error:
-        raise UsageError(_explain(error), _SEE) from error
+        raise UsageError(_explain_error(error), _SEE) from error
     return settings.model_copy(update=checked)
 
 
-def _nested(flat: Mapping[str, Any]) -> dict[str, Any]:
+def _nest_values(flat: Mapping[str, Any]) -> dict[str, Any]:
     nested: dict[str, Any] = {}
     for key, value in flat.items():
         *sections, name = key.split(".")
@@ -435,49 +434,50 @@ def _nested(flat: Mapping[str, Any]) -> dict[str, Any]:
     return nested
 
 
-def _merged(values: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
-    """The values with others ``over`` them, section by section."""
+def _merge_sections(values: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
+    """Merge values with overriding values, section by section."""
     merged = dict(values)
     for key, value in over.items():
         below = merged.get(key)
         if isinstance(below, dict) and isinstance(value, dict):
-            merged[key] = _merged(below, value)
+            merged[key] = _merge_sections(below, value)
         else:
             merged[key] = value
     return merged
 
 
 def _file_values(path: Path) -> dict[str, Any]:
-    """What a graph's file sets, its paths relative to the folder that it stands in; nothing where
-    there is no file."""
+    """Return settings from a graph file, resolving paths relative to the file's folder; return
+    nothing without a file."""
     if not path.is_file():
         return {}
     try:
         values = tomllib.loads(path.read_text("utf-8"))
     except ValueError as error:
         raise UsageError(f"{path} can't be read: {error}.") from error
-    values = _located(values, "prompts", path)
+    values = _resolve_path(values, "prompts", path)
     integrity, reader = values.get("integrity"), values.get("reader")
     if isinstance(integrity, dict):
-        values = {**values, "integrity": _located(integrity, "signing_key", path)}
+        values = {**values, "integrity": _resolve_path(integrity, "signing_key", path)}
     if isinstance(reader, dict) and _is_folder(path.parent, reader.get("model")):
         values = {**values, "reader": {**reader, "model": str(path.parent / reader["model"])}}
     return values
 
 
 def _is_folder(beside: Path, name: object) -> bool:
-    """Whether that is what a name means that may mean something else."""
+    """Return whether an ambiguous name denotes a folder."""
     return isinstance(name, str) and (beside / name).is_dir()
 
 
-def _located(values: dict[str, Any], name: str, file: Path) -> dict[str, Any]:
+def _resolve_path(values: dict[str, Any], name: str, file: Path) -> dict[str, Any]:
     path = values.get(name)
     return {**values, name: file.parent / path} if isinstance(path, str) else values
 
 
-def _environment() -> dict[str, Any]:
-    """What ``TGRAPH_*`` variables set: sections and lists as JSON, of a section given so what has a
-    variable of its own."""
+def _environment_values() -> dict[str, Any]:
+    """Return settings from ``TGRAPH_*`` variables.
+
+    Sections and lists are JSON; within a JSON section, individual variables take precedence."""
     sections: dict[str, Any] = {}
     keys: dict[str, Any] = {}
     for variable, text in os.environ.items():
@@ -486,12 +486,12 @@ def _environment() -> dict[str, Any]:
         if prefix != _PREFIX or name.partition(".")[0] not in Settings.model_fields:
             continue
         target = keys if "." in name else sections
-        target[name] = _parsed(variable, text) if _is_structured(name) else text
-    return _merged(sections, _nested(keys))
+        target[name] = _parse_variable(variable, text) if _is_structured(name) else text
+    return _merge_sections(sections, _nest_values(keys))
 
 
 def _is_structured(name: str) -> bool:
-    """Whether a setting of that name is a section or a list."""
+    """Return whether a setting name denotes a section or list."""
     section, _, key = name.partition(".")
     kind = Settings.model_fields[section].annotation
     fields = kind.model_fields if isinstance(kind, type) and issubclass(kind, BaseModel) else {}
@@ -500,7 +500,7 @@ def _is_structured(name: str) -> bool:
     return key in fields and get_origin(fields[key].annotation) is tuple
 
 
-def _parsed(variable: str, text: str) -> Any:
+def _parse_variable(variable: str, text: str) -> Any:
     try:
         return json.loads(text)
     except ValueError as error:
@@ -508,11 +508,11 @@ def _parsed(variable: str, text: str) -> Any:
 
 
 def _check_environment() -> None:
-    """An unknown ``TGRAPH_*`` variable is a typing error that would otherwise pass in silence."""
-    known = {f"{_PREFIX}{name.upper()}" for name in Settings.model_fields} | _NOT_SETTINGS
+    """Raise ``UsageError`` for unknown ``TGRAPH_*`` variables, catching typing errors."""
+    variable_names = {f"{_PREFIX}{name.upper()}" for name in Settings.model_fields} | _NOT_SETTINGS
     for name in os.environ:
         upper = name.upper()
-        if upper.startswith(_PREFIX) and upper.split("__")[0] not in known:
+        if upper.startswith(_PREFIX) and upper.split("__")[0] not in variable_names:
             raise UsageError(
                 f"The environment variable {name} is not a setting.",
                 "`tgraph config show` lists them all.",
@@ -532,7 +532,7 @@ def _with_openai_variables(settings: Settings) -> Settings:
     return settings.model_copy(update={"chat": settings.chat.model_copy(update=changes)})
 
 
-def _explain(error: ValidationError) -> str:
+def _explain_error(error: ValidationError) -> str:
     parts = []
     for item in error.errors():
         where = ".".join(str(part) for part in item["loc"])
@@ -547,9 +547,11 @@ _STANDARD = {"chat.api_key": "OPENAI_API_KEY", "chat.base_url": "OPENAI_BASE_URL
 
 @dataclass(frozen=True, slots=True)
 class EffectiveSetting:
-    """A setting: its dotted name, its value (secrets masked, paths as texts), its origin, which
-    is ``default``, ``flag``, the file's path, or the name of the environment variable, and whether
-    it is used, as the others are."""
+    """An effective setting.
+
+    Attributes: dotted name, value (secrets masked, paths as text), origin (``default``,
+    ``flag``, file path or environment variable name), and whether the setting is used under the
+    other current settings."""
 
     name: str
     value: Any
@@ -558,7 +560,7 @@ class EffectiveSetting:
 
     @property
     def shown(self) -> str:
-        """The value for people."""
+        """The value as human-readable text."""
         if self.value is None:
             return "-"
         if not self.used:
@@ -571,31 +573,35 @@ class EffectiveSetting:
 def effective_settings(
     root: Path | None, overrides: Mapping[str, Any] | None = None
 ) -> list[EffectiveSetting]:
-    """Every setting in the order of the sections. Raises as ``load_settings`` does."""
+    """Return every setting in section order; raise errors like ``load_settings``."""
     settings = load_settings(root, overrides)
     file = root / FILE if root is not None else None
-    written = dict(_flat(tomllib.loads(file.read_text("utf-8")))) if file and file.is_file() else {}
+    written = (
+        dict(_flatten_values(tomllib.loads(file.read_text("utf-8"))))
+        if file and file.is_file()
+        else {}
+    )
     flags = {key for key, value in (overrides or {}).items() if value is not None}
     return [
         EffectiveSetting(
             name,
-            _plain(name, value),
-            _origin(name, value, flags, written, file),
+            _plain_value(name, value),
+            _setting_origin(name, value, flags, written, file),
             settings.is_used(name),
         )
-        for name, value in _flat(settings)
+        for name, value in _flatten_values(settings)
     ]
 
 
-def _origin(
+def _setting_origin(
     name: str, value: object, flags: set[str], written: Mapping[str, Any], file: Path | None
 ) -> str:
     if name in flags:
         return "flag"
     variable = f"{_PREFIX}{name.replace('.', '__').upper()}"
-    for found in os.environ:
-        if found.upper() == variable:
-            return found
+    for variable_name in os.environ:
+        if variable_name.upper() == variable:
+            return variable_name
     if name in written:
         return str(file)
     standard = _STANDARD.get(name, "")
@@ -604,11 +610,13 @@ def _origin(
     return "default"
 
 
-def _flat(values: BaseModel | Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
-    """The values of all sections by their dotted names."""
+def _flatten_values(
+    values: BaseModel | Mapping[str, Any], prefix: str = ""
+) -> Iterator[tuple[str, Any]]:
+    """Yield section values by dotted name."""
     for name, value in values if isinstance(values, BaseModel) else values.items():
         if isinstance(value, BaseModel | dict):
-            yield from _flat(value, f"{prefix}{name}.")
+            yield from _flatten_values(value, f"{prefix}{name}.")
         else:
             yield prefix + name, value
 
@@ -618,21 +626,23 @@ _SECRET = re.compile(r"key|token|secret|pass|sig|auth|cred", re.I)
 
 
 def without_secrets(url: str) -> str:
-    """The address with user, password and telling parameters masked, fit to be shown; all of it
-    where it can't be read as one."""
+    """Return a displayable URL with user, password and secret parameters masked; mask
+    unparsable URLs completely."""
     try:
         parts = urlsplit(url)
         _ = parts.port
     except ValueError:
         return MASK
     _, at, host = parts.netloc.rpartition("@")
-    given = parse_qsl(parts.query, keep_blank_values=True)
-    query = "&".join(f"{name}={MASK if _SECRET.search(name) else value}" for name, value in given)
-    shown = parts._replace(netloc=f"{MASK}@{host}" if at else host, query=query)
-    return urlunsplit(shown)
+    parameters = parse_qsl(parts.query, keep_blank_values=True)
+    query = "&".join(
+        f"{name}={MASK if _SECRET.search(name) else value}" for name, value in parameters
+    )
+    masked_parts = parts._replace(netloc=f"{MASK}@{host}" if at else host, query=query)
+    return urlunsplit(masked_parts)
 
 
-def _plain(name: str, value: object) -> Any:
+def _plain_value(name: str, value: object) -> Any:
     if isinstance(value, SecretStr):
         return MASK
     if isinstance(value, str) and name.endswith("base_url"):

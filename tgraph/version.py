@@ -1,3 +1,3 @@
-"""The version of tgraph, here so that every layer can name it."""
+"""tgraph's version, importable from every layer."""
 
 __version__ = "0.1.0"

@@ -1,9 +1,8 @@
-"""Every name that tgraph writes: the terms of its vocabularies and how IRIs are minted.
+"""All names written by tgraph: vocabulary terms and IRI minting.
 
-The ``tg:`` terms are declared here and in ``ontology/tgraph.ttl``; a test holds the two together.
-IRIs are functions of content (design promise P9); only a session, an index run and what hangs on
-them carry a UUID.
-"""
+``tg:`` terms are declared here and in ``ontology/tgraph.ttl``; a test compares both. IRIs are
+functions of content (design promise P9); only sessions, index runs and their parts carry a
+UUID."""
 
 from __future__ import annotations
 
@@ -42,7 +41,7 @@ SOURCE_GRAPH = NamedNode("urn:graph:source")
 KNOWLEDGE_GRAPH = DefaultGraph()
 
 
-def _terms(namespace: str) -> Callable[[str], NamedNode]:
+def _term_factory(namespace: str) -> Callable[[str], NamedNode]:
     @cache
     def term(name: str) -> NamedNode:
         return NamedNode(namespace + name)
@@ -50,7 +49,7 @@ def _terms(namespace: str) -> Callable[[str], NamedNode]:
     return term
 
 
-tg, prov, oa, dcterms, xsd = map(_terms, (TG, PROV, OA, DCTERMS, XSD))
+tg, prov, oa, dcterms, xsd = map(_term_factory, (TG, PROV, OA, DCTERMS, XSD))
 
 RDF_TYPE = NamedNode(RDF + "type")
 RDF_REIFIES = NamedNode(RDF + "reifies")
@@ -79,12 +78,12 @@ def _canonical_typed(literal: Literal) -> Literal:
     return stored
 
 
-def canonical(literal: Literal) -> Literal:
-    """The literal as Oxigraph returns it after storing it (``"9.0"^^xsd:double`` becomes ``9``).
+def canonicalise_literal(literal: Literal) -> Literal:
+    """Return a literal as Oxigraph returns stored literals (``"9.0"^^xsd:double`` becomes
+    ``9``).
 
-    Everything is hashed, minted and written in this form, so that a hash taken before writing
-    equals the hash after reopening.
-    """
+    All hashing, minting and writing uses canonical literals, so hashes before writing equal
+    hashes after reopening."""
     if literal.language is None and literal.datatype == _PLAIN:
         return literal
     return _canonical_typed(literal)
@@ -102,12 +101,12 @@ def normalise_name(name: str) -> str:
 
 
 def percent_encoded(text: str) -> str:
-    """The text as a part of an IRI."""
+    """Percent-encode text for use within an IRI."""
     return quote(text, safe="", errors="surrogatepass")
 
 
-def digest(*parts: str) -> str:
-    """A 160-bit hexadecimal digest of the parts, each delimited, so that no two lists collide."""
+def digest_parts(*parts: str) -> str:
+    """Return a 160-bit hexadecimal digest of delimited parts, so different lists never collide."""
     hasher = hashlib.sha256()
     for part in parts:
         data = part.encode("utf-8", "surrogatepass")
@@ -115,17 +114,17 @@ def digest(*parts: str) -> str:
     return hasher.hexdigest()[:40]
 
 
-def _slug(name: str) -> str:
+def _slug_name(name: str) -> str:
     return quote(normalise_name(name).replace(" ", "-"), safe="", errors="surrogatepass")
 
 
-def _minted(kind: str, name: Callable[[str], str] = str) -> Callable[[str], str]:
-    """What mints the IRIs of a kind, by a UUID, a hash or the like."""
+def _create_minter(kind: str, name: Callable[[str], str] = str) -> Callable[[str], str]:
+    """Return a function minting IRIs of one kind from UUIDs, hashes or similar names."""
     return lambda what: f"{URN}{kind}:{name(what)}"
 
 
 def is_iri(text: str) -> bool:
-    """Whether the text is an absolute IRI."""
+    """Return whether text is an absolute IRI."""
     try:
         NamedNode(text)
     except ValueError:
@@ -137,8 +136,10 @@ _JOINTS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|[_\s+]+")
 
 
 def local_words(iri: str) -> str:
-    """The last part of an IRI in words, as in ``capital of`` for ``http://example.org/capitalOf``:
-    what is called so where nobody says what it is called."""
+    """Return the last IRI part as words, such as ``capital of`` for
+    ``http://example.org/capitalOf``.
+
+    The words serve as a label where no label exists."""
     tail = iri.rpartition("#")[2].rstrip("/").rpartition("/")[2]
     local = unquote(tail.rpartition(":")[2] or tail)
     words = [word for word in _JOINTS.split(local) if word]
@@ -150,50 +151,50 @@ def local_words(iri: str) -> str:
 # --- IRIs of knowledge --------------------------------------------------------------------------
 
 
-entity_iri = _minted("entity", _slug)
-relation_iri = _minted("relation", _slug)
-type_iri = _minted("type", _slug)
+entity_iri = _create_minter("entity", _slug_name)
+relation_iri = _create_minter("relation", _slug_name)
+type_iri = _create_minter("type", _slug_name)
 
 
 def claim_iri(*parts: str) -> str:
-    """The IRI of a claim: a digest of all that it says."""
-    return f"{URN}claim:{digest(*parts)}"
+    """Return a claim IRI, digesting all claim content."""
+    return f"{URN}claim:{digest_parts(*parts)}"
 
 
 @lru_cache(maxsize=8192)
 def edge_iri(subject: NamedNode, predicate: NamedNode, obj: NamedNode | Literal) -> str:
     """The IRI that reifies the triple: a digest of its canonical N-Triples form."""
-    term = canonical(obj) if isinstance(obj, Literal) else obj
+    term = canonicalise_literal(obj) if isinstance(obj, Literal) else obj
     line = f"{subject} {predicate} {term} ."
     return f"{URN}edge:{hashlib.sha256(line.encode()).hexdigest()[:40]}"
 
 
 def community_iri(level: int, members: Iterable[str]) -> str:
-    """Communities are named by their level and their members, in whatever order."""
-    return f"{URN}community:{level}:{digest(*sorted(members))}"
+    """Return a community IRI from level and members, independent of member order."""
+    return f"{URN}community:{level}:{digest_parts(*sorted(members))}"
 
 
 def report_iri(community: str, *content: str) -> str:
-    """A community report, by everything that it says and rests on."""
-    return f"{URN}report:{digest(community, *content)}"
+    """Return a report IRI, digesting report content and evidence."""
+    return f"{URN}report:{digest_parts(community, *content)}"
 
 
 def finding_iri(report: str, index: int) -> str:
-    """A finding of a report; ``index`` counts from 0."""
+    """Return a finding IRI within a report; ``index`` counts from 0."""
     return f"{URN}finding:{report.rpartition(':')[2]}:{index}"
 
 
 def report_of_finding(finding: str) -> str:
-    """The report that the finding is of."""
+    """Return the report IRI of a finding."""
     return f"{URN}report:{finding.rpartition(':')[0].rpartition(':')[2]}"
 
 
 # --- IRIs of sources ----------------------------------------------------------------------------
 
 
-document_iri = _minted("document")
-ontology_iri = _minted("ontology")
-call_iri = _minted("call")
+document_iri = _create_minter("document")
+ontology_iri = _create_minter("ontology")
+call_iri = _create_minter("call")
 
 
 def page_iri(sha256: str, number: int) -> str:
@@ -206,35 +207,35 @@ def chunk_iri(sha256: str, page: int | None, start: int, end: int) -> str:
 
 
 def page_of(document: str, number: int | None) -> str:
-    """The resource that holds the text: the page's IRI, or the document's where it has no pages."""
+    """Return the IRI of a text source: page IRI, or document IRI for documents without pages."""
     return (
         document if number is None else page_iri(document.removeprefix(f"{URN}document:"), number)
     )
 
 
 def accession_iri(path: str, sha256: str, previous: str | None) -> str:
-    return f"{URN}accession:{digest(path, sha256, previous or '')}"
+    return f"{URN}accession:{digest_parts(path, sha256, previous or '')}"
 
 
 def subgraph_iri(chunk: str, extractor_key: str, reply_hash: str) -> str:
-    return f"{URN}subgraph:{digest(chunk, extractor_key, reply_hash)}"
+    return f"{URN}subgraph:{digest_parts(chunk, extractor_key, reply_hash)}"
 
 
 def evidence_iri(statement: str, chunk: str, start: int, end: int, extraction: str) -> str:
-    return f"{URN}evidence:{digest(statement, chunk, str(start), str(end), extraction)}"
+    return f"{URN}evidence:{digest_parts(statement, chunk, str(start), str(end), extraction)}"
 
 
 def summary_iri(subject: str, summariser_key: str, originals: Iterable[str]) -> str:
-    return f"{URN}summary:{digest(subject, summariser_key, *originals)}"
+    return f"{URN}summary:{digest_parts(subject, summariser_key, *originals)}"
 
 
 @lru_cache(maxsize=256)
 def agent_iri(kind: str, name: str, version: str, provider: str = "") -> str:
-    """An agent's name; where a provider counts, as in ``model:NAME:VERSION@HOST:PORT``.
+    """Return an agent IRI, including provider if relevant, as in
+    ``model:NAME:VERSION@HOST:PORT``.
 
-    Of a provider that is a URL the host is taken, and the port where one is given: never a user,
-    a path or a query, because these may hold a secret.
-    """
+    Provider URLs contribute only host and optional port, never user, path or query, because
+    these parts may contain secrets."""
     parts = [kind, quote(name, safe=""), *([quote(version, safe="")] if version else [])]
     host = urlsplit(provider).netloc.rpartition("@")[2] if "://" in provider else provider
     return f"{URN}agent:{':'.join(parts)}" + (f"@{quote(host, safe=':')}" if host else "")
@@ -248,29 +249,29 @@ def prompt_iri(name: str, sha256: str) -> str:
 # --- IRIs of a session ---------------------------------------------------------------------------
 
 
-session_iri = _minted("session")
-retrieval_iri = _minted("prov:retrieval")
-selection_iri = _minted("prov:selection")
-answer_iri = _minted("prov:answer")
-answer_text_iri = _minted("answer")
-bundle_iri = _minted("bundle")
+session_iri = _create_minter("session")
+retrieval_iri = _create_minter("prov:retrieval")
+selection_iri = _create_minter("prov:selection")
+answer_iri = _create_minter("prov:answer")
+answer_text_iri = _create_minter("answer")
+bundle_iri = _create_minter("bundle")
 
-evaluation_iri = _minted("evaluation")
+evaluation_iri = _create_minter("evaluation")
 """A later statement about sessions: how good their answers are."""
 
-verification_iri = _minted("verification")
+verification_iri = _create_minter("verification")
 """A later statement about a session: whether its answer is entailed by what it cites."""
 
-influence_analysis_iri = _minted("influence")
+influence_analysis_iri = _create_minter("influence")
 """A later statement about a session: which of what was selected its answer depends on."""
 
-invalidation_iri = _minted("invalidation")
+invalidation_iri = _create_minter("invalidation")
 """A later statement about sessions: their answers do not stand any more."""
 
-erasure_iri = _minted("erasure")
+erasure_iri = _create_minter("erasure")
 """A later statement about sessions: the text of a document was erased from them."""
 
-standing_iri = _minted("standing")
+standing_iri = _create_minter("standing")
 """Whether the answer of the session still stands; it is this that is invalidated."""
 
 
@@ -279,28 +280,28 @@ def edge_selection_iri(uuid: str, index: int) -> str:
 
 
 def selected_iri(uuid: str, kind: str, index: int) -> str:
-    """What was selected at ``index``: an edge, as the specification has it, or another item."""
+    """Return a selection IRI at ``index``: edge selections follow the specification; other
+    items use item IRIs."""
     return (
         edge_selection_iri(uuid, index) if kind == "edge" else session_part_iri("item", uuid, index)
     )
 
 
 def in_time(moment: str) -> str:
-    """A key that sorts canonical times in UTC as the moments that they are.
+    """Return a sort key ordering canonical UTC times chronologically.
 
-    As texts ``12:00:00.5Z`` comes after ``12:00:00.51Z``, for a canonical fraction has no zeros at
-    its end, and ``Z`` comes after the digits.
-    """
+    Compared as texts, ``12:00:00.5Z`` would follow ``12:00:00.51Z``: canonical fractions have
+    no trailing zeros, and ``Z`` sorts after digits."""
     return moment.removesuffix("Z")
 
 
 def session_part_iri(kind: str, uuid: str, *parts: str | int) -> str:
-    """Any other resource of a session, such as a step, a candidate, a sentence or a citation."""
+    """Return an IRI for other session resources: steps, candidates, sentences, citations."""
     return ":".join([f"{URN}prov:{kind}", uuid, *map(str, parts)])
 
 
 def collection_iri(name: str) -> str:
-    """The graph that is the catalogue of an explainability collection."""
+    """Return the catalogue graph IRI of an explainability collection."""
     return f"{URN}collection:{quote(name, safe='')}"
 
 
@@ -320,6 +321,6 @@ _ABOUT = frozenset((RDF_TYPE, RDFS_LABEL, SKOS_ALT_LABEL))
 
 
 def is_statement(predicate: NamedNode) -> bool:
-    """Whether triples with the predicate are statements of the corpus, not tgraph's about them:
-    types, names, and its own terms."""
+    """Return whether triples with the predicate are corpus statements, unlike types, names and
+    tgraph's terms."""
     return predicate not in _ABOUT and not predicate.value.startswith(TG)

@@ -19,7 +19,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tgraph.extract.english.parser import analyse, verb_lemma
+from tgraph.extract.english.parser import analyse_texts, verb_lemma
 from tgraph.ingest.markdown_segments import read_page
 from tgraph.ingest.segments import sentences_of
 
@@ -150,7 +150,7 @@ def _questions(segment: Segment, chance: random.Random) -> list[tuple[str, str]]
     texts = [segment.text[a:b] for a, b in sentences_of(segment)]
     texts = [t for t in texts if SHORTEST < len(t) < LONGEST and chance.random() < ASKED]
     found = []
-    for doc in analyse(texts):
+    for doc in analyse_texts(texts):
         own = [each for sentence in doc.sents for each in asked_of(sentence)]
         found += chance.sample(own, min(2, len(own)))
     return found

@@ -71,7 +71,7 @@ def _retrieved(text: str, context: Context) -> Retrieval:
     question = Question(text, (), concepts)
     found = graph.GraphRetriever().retrieve(question, own)
     if own.reader is not None:
-        reading.read(question, found, own.reader, own)
+        reading.read_candidates(question, found, own.reader, own)
     return found
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tgraph import vocabulary as v
 from tgraph.answer.base import Draft
-from tgraph.answer.citations import ENOUGH, MOST_PLACES, cite, set_apart, with_grounds
+from tgraph.answer.citations import ENOUGH, MOST_PLACES, cite_places, set_apart, with_grounds
 from tgraph.ingest.sentences import sentences
 from tgraph.model import Candidate, Evidence, Item, ItemKind, Selected, Sentence
 from tgraph.retrieve.base import Context
@@ -43,7 +43,7 @@ def chunk(text: str) -> Selected:
 
 @given(TEXTS, st.lists(st.sampled_from(WORDS), min_size=1, max_size=4).map(" ".join))
 def test_the_first_of_the_closest_sentences_of_a_chunk_is_cited(text: str, said: str) -> None:
-    [citation] = cite(Draft(said, (chunk(text),)), "0").citations
+    [citation] = cite_places(Draft(said, (chunk(text),)), "0").citations
     wanted = set(terms(said))
 
     def share(span: tuple[int, int]) -> float:
@@ -72,10 +72,10 @@ def test_of_many_places_the_nearest_are_cited_and_best_first(kind: ItemKind) -> 
     near = ["The ghost of Marley wears chains.", "Marley's ghost wears heavy chains too."]
     far = ["A turkey hung there.", "Chains clinked.", "Nobody wears a hat."]
     chosen = summing_up(kind, far[0], near[0], far[1], near[1], far[2])
-    quotes = [c.quote for c in cite(Draft(said, (chosen,)), "0").citations]
+    quotes = [c.quote for c in cite_places(Draft(said, (chosen,)), "0").citations]
     assert quotes == [near[1], near[0]]
     alike = summing_up(kind, *(said for _ in range(MOST_PLACES + 2)))
-    places = [c.start for c in cite(Draft(said, (alike,)), "0").citations]
+    places = [c.start for c in cite_places(Draft(said, (alike,)), "0").citations]
     assert places == [100 * n for n in range(MOST_PLACES)]
 
 
@@ -88,7 +88,7 @@ def test_what_has_its_evidence_keeps_it() -> None:
 
 def test_code_stands_apart_with_its_lines() -> None:
     quote = "run --all\n  --fast"
-    said = cite(Draft("run --all --fast", (chunk(quote),)), "0")
+    said = cite_places(Draft("run --all --fast", (chunk(quote),)), "0")
     code = replace(said, citations=(replace(said.citations[0], quote=quote, segment_kind="code"),))
     plain = Sentence("It takes a while.", ())
     item = Sentence("It is fast.", (), "\n- ")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tgraph.answer.compared_values import bare_value, decided, value_in
+from tgraph.answer.compared_values import bare_value, decide_comparison, value_in
 from tgraph.retrieve.text.comparison import comparison_of
 
 OLDER = "Who is older, Ada Kern or Olaf Brun?"
@@ -70,5 +70,5 @@ def test_what_two_values_decide(question, one, other, text):
     values = [bare_value(each, comparison) for each in (one, other)]
     assert values[0] is not None
     assert values[1] is not None
-    found = decided(comparison, values[0], values[1])
+    found = decide_comparison(comparison, values[0], values[1])
     assert (found.text if found else None) == text

@@ -25,7 +25,7 @@ from tgraph.model import Selection
 from tgraph.models.base import no_sink
 from tgraph.retrieve.base import Question
 from tgraph.testing import Fault, ScriptedModel, ScriptedServer
-from tgraph.testing.script import blocks
+from tgraph.testing.script import parse_blocks
 
 TEXT = """# Marie Curie
 
@@ -68,7 +68,7 @@ def written(*rows: Any) -> str:
 
 def proven_and_own(request: Any) -> str:
     """A sentence that cites what it was shown, and one that the model knows itself."""
-    (first, *_) = blocks(request.body["messages"])["EVIDENCE"].splitlines()
+    (first, *_) = parse_blocks(request.body["messages"])["EVIDENCE"].splitlines()
     return written({"sentence": "She did.", "citations": [json.loads(first)["id"]]}, OWN)
 
 
@@ -122,7 +122,7 @@ def test_where_nothing_was_selected_the_model_is_asked_what_it_knows(root):
             trace = kg.trace(answer.session)
             assert not check_shapes(kg.read(), CATALOGUE, answer.session)
             assert server.requests[-1].step == "synthesise_answer"
-            assert blocks(server.requests[-1].body["messages"])["EVIDENCE"] == ""
+            assert parse_blocks(server.requests[-1].body["messages"])["EVIDENCE"] == ""
             assert not answer.selection
             assert answer.text == trace.answer == f"Polonium decays. {VERIFY}"
             assert (answer.no_evidence, trace.status) == (False, "completed")

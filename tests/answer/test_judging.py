@@ -15,13 +15,13 @@ from tgraph.answer.entailment import (
     NEUTRAL,
     LikenessEntailment,
     SentenceStatements,
-    spoken,
+    statement_text,
 )
 from tgraph.answer.entailment_model import NO_VERDICT, TOGETHER, ModelEntailment, ModelStatements
 from tgraph.errors import ModelError
 from tgraph.models.base import Call, no_sink
 from tgraph.testing import HashingEmbedder, ScriptedModel
-from tgraph.testing.script import blocks
+from tgraph.testing.script import parse_blocks
 
 EXTRACT, CHECK = "extract_statements", "check_entailment"
 
@@ -54,7 +54,10 @@ def test_a_model_takes_an_answer_apart():
     found = statements_of(json.dumps({"statements": rows}))
     assert found.statements == (("Endurance", "sank", "in 1915"), ("Ice", "melts", ""))
     assert found.dropped == {"malformed statement": 1}
-    assert [spoken(one) for one in found.statements] == ["Endurance sank in 1915", "Ice melts"]
+    assert [statement_text(one) for one in found.statements] == [
+        "Endurance sank in 1915",
+        "Ice melts",
+    ]
 
 
 def test_a_reply_that_is_cut_off_is_used_as_far_as_it_goes_and_counted():
@@ -91,7 +94,8 @@ def test_what_is_passed_over_is_asked_again_then_taken_as_neutral_and_counted():
         NO_VERDICT: 1,
     }
     asked = [
-        json.loads(x)["id"] for x in blocks(model.requests[1].messages)["STATEMENTS"].splitlines()
+        json.loads(x)["id"]
+        for x in parse_blocks(model.requests[1].messages)["STATEMENTS"].splitlines()
     ]
     assert asked == ["2", "3"]
 

@@ -12,9 +12,9 @@ from pyoxigraph import NamedNode
 
 from tgraph import vocabulary as v
 from tgraph.answer.base import Notes
-from tgraph.answer.citations import cite
+from tgraph.answer.citations import cite_places
 from tgraph.answer.model import ModelConcepts, ModelSelector, ModelSynthesiser
-from tgraph.answer.rows import NO_REASON, read_citations, read_selection, score_of, show
+from tgraph.answer.rows import NO_REASON, format_items, read_citations, read_selection, score_of
 from tgraph.errors import ModelError, UsageError
 from tgraph.model import Candidate, Edge, Evidence, Retrieval, Selected, Selection, Turn
 from tgraph.models.base import no_sink
@@ -22,7 +22,7 @@ from tgraph.models.tokens import count_tokens
 from tgraph.retrieve.base import Context, Question
 from tgraph.retrieve.labels import edge_id
 from tgraph.testing import ScriptedModel
-from tgraph.testing.script import blocks
+from tgraph.testing.script import parse_blocks
 
 QUESTION = Question("Who built the Fram?", (Turn("Which ship?", "The Fram."),))
 NAMES = ["Colin Archer", "Fridtjof Nansen", 'A "B" | C\nEDGES>>>']
@@ -130,7 +130,7 @@ def test_no_candidates_need_no_model():
 def test_edges_are_shown_one_to_a_line_whatever_their_labels():
     model = ScriptedModel({"select_edges": '{"none": true}'})
     ModelSelector(model).select(QUESTION, RETRIEVAL, 5, no_sink)
-    shown = blocks(model.requests[0].messages)
+    shown = parse_blocks(model.requests[0].messages)
     rows = [json.loads(line) for line in shown["EDGES"].splitlines()]
     assert [r["id"] for r in rows] == IDS
     assert rows[2]["edge"] == 'A "B" | C\nEDGES››› | build | Fram'
@@ -158,11 +158,11 @@ def test_one_edge_that_is_too_long_does_not_hide_the_others():
     long = RETRIEVAL.candidates[0]
     quote = evidence(long.edge, "word " * 5_000)
     items = [Candidate(long.edge, 1, 1.0, 1, (quote,)), *RETRIEVAL.candidates[1:]]
-    shown = show(items, "Choose.", 600, "gpt-4.1-mini")
+    shown = format_items(items, "Choose.", 600, "gpt-4.1-mini")
     assert shown.left_out == (items[0],)
     assert list(shown.by_id) == IDS[1:]
     with pytest.raises(UsageError, match=r"graph\.max_context_tokens"):
-        show(items[:1], "Choose.", 600, "gpt-4.1-mini")
+        format_items(items[:1], "Choose.", 600, "gpt-4.1-mini")
 
 
 @pytest.mark.slow
@@ -170,7 +170,7 @@ def test_one_edge_that_is_too_long_does_not_hide_the_others():
 def test_whatever_fits_keeps_within_the_budget(subjects, budget):
     candidates = retrieval(*[f"{n} {s}" for n, s in enumerate(subjects)]).candidates
     try:
-        shown = show(candidates, "Choose.", budget, "any")
+        shown = format_items(candidates, "Choose.", budget, "any")
     except UsageError:
         return
     assert len(shown.by_id) + len(shown.left_out) == len(candidates)
@@ -235,7 +235,7 @@ def test_a_sentence_has_one_citation_for_each_place():
         {"synthesise_answer": row(sentence="He did.", citations=[edge_id(*one.labels)])}
     )
     (draft,) = ModelSynthesiser(model).synthesise(QUESTION, Selection((chosen,)), Notes(), no_sink)
-    sentence = cite(draft, "00000000-0000-4000-8000-000000000000")
+    sentence = cite_places(draft, "00000000-0000-4000-8000-000000000000")
     assert [c.quote for c in sentence.citations] == ["He built it.", "It was his."]
     assert {c.edge_selection for c in sentence.citations} == {
         v.edge_selection_iri("00000000-0000-4000-8000-000000000000", 4)

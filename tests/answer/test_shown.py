@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from pyoxigraph import NamedNode
 
 from tgraph import vocabulary as v
-from tgraph.answer.rows import _most, show
+from tgraph.answer.rows import _bound_cost, format_items
 from tgraph.model import Candidate, Edge, Evidence, Item
 from tgraph.models.tokens import count_tokens
 from tgraph.retrieve.candidates import cost_of
@@ -46,10 +46,10 @@ def edge(number: int, label: str, quotes: list[str]) -> Candidate:
 def test_known_costs_bound_what_lines_cost(texts: list[tuple[str, str, list[str]]]) -> None:
     shown = [item(2 * n, label, text) for n, (label, text, _) in enumerate(texts)]
     shown += [edge(2 * n + 1, label, quotes) for n, (label, _, quotes) in enumerate(texts)]
-    found = show(shown, "", 100_000, "gpt-4o")
+    found = format_items(shown, "", 100_000, "gpt-4o")
     lines = found.text.split("\n")
     assert all(json.loads(line) for line in lines)
-    most = _most(shown, lines)
+    most = _bound_cost(shown, lines)
     assert most is not None
     assert sum(count_tokens(line) + 1 for line in lines) <= most
 
@@ -61,6 +61,6 @@ def test_what_is_shown_does_not_depend_on_what_is_known(known: bool, budget: int
     shown = [item(n, f"Chunk {n}", words) for n in range(40)]
     if not known:
         shown = [replace(each, tokens=None) for each in shown]
-    found = show(shown, "Answer.", budget, "gpt-4o")
+    found = format_items(shown, "Answer.", budget, "gpt-4o")
     assert len(found.by_id) == (5 if budget == 2_300 else 40)
     assert count_tokens(found.text) <= budget

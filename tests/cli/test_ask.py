@@ -12,8 +12,8 @@ from click.shell_completion import ShellComplete
 
 from tgraph.cli.ask import ask
 from tgraph.cli.options import FOR_A_MODEL, modes_of_flags
-from tgraph.cli.terminal import safe
-from tgraph.engine.schemas import schemas
+from tgraph.cli.terminal import escape_controls
+from tgraph.engine.schemas import build_schemas
 from tgraph.extensions.lab.evaluate_command import evaluate
 from tgraph.retrieve.modes.registry import MODES
 from tgraph.testing import ScriptedServer
@@ -33,7 +33,7 @@ def test_the_answer_is_on_stdout_and_its_proof_on_stderr(terminal):
 def test_json_has_everything_and_every_citation_resolves(terminal):
     result = terminal.ask("--json", "-q", QUESTION)
     answer = json.loads(result.stdout)
-    jsonschema.validate(answer, schemas()["ask"])
+    jsonschema.validate(answer, build_schemas()["ask"])
     citations = [c for sentence in answer["sentences"] for c in sentence["citations"]]
     assert citations
     for citation in citations:
@@ -51,7 +51,7 @@ def test_json_has_everything_and_every_citation_resolves(terminal):
 def test_jsonl_is_the_stream_with_the_answer_in_its_last_line(terminal):
     events = [json.loads(line) for line in terminal.ask("--jsonl", QUESTION).stdout.splitlines()]
     for event in events:
-        jsonschema.validate(event, schemas()["ask-event"])
+        jsonschema.validate(event, build_schemas()["ask-event"])
     kinds = [e["message_type"] for e in events]
     assert kinds == ["explain"] * 4 + ["chunk"] * (len(kinds) - 4)
     assert [e["end_of_session"] for e in events] == [False] * (len(events) - 1) + [True]
@@ -196,8 +196,8 @@ def test_text_of_models_can_not_command_the_terminal(fresh, documents):
 
 
 def test_safe_text_keeps_what_people_write():
-    assert safe("Ünïcode\tעברית\n中文") == "Ünïcode\tעברית\n中文"
-    assert safe("\x9b2J\x07\ud800") == r"\x9b2J\x07\ud800"
+    assert escape_controls("Ünïcode\tעברית\n中文") == "Ünïcode\tעברית\n中文"
+    assert escape_controls("\x9b2J\x07\ud800") == r"\x9b2J\x07\ud800"
 
 
 def test_filters_narrow_the_answer_and_slips_are_usage_errors(terminal):

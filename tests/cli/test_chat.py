@@ -20,7 +20,7 @@ from time import sleep
 import pytest
 
 from tgraph.cli.conversation import Conversation
-from tgraph.cli.slash_commands import completed
+from tgraph.cli.slash_commands import complete_line
 from tgraph.errors import EvidenceError
 from tgraph.explain.render.page_quote import page_quote, page_quote_text
 from tgraph.model import Quotation
@@ -99,10 +99,10 @@ def test_commands_and_what_they_name_are_completed(terminal):
     settings = {"embedding.provider": "hashing"}
     with pytest.MonkeyPatch.context() as patch, closing(_begun(terminal, settings, patch)) as talk:
         found = {
-            begun: [item.value for item in completed(begun, talk)[1]]
+            begun: [item.value for item in complete_line(begun, talk)[1]]
             for begun in ("/so", "/mode lightrag-h", "/filter --document cur", "/trace l", "/x ")
         }
-        sessions = [item.value for item in completed("/continue ", talk)[1]]
+        sessions = [item.value for item in complete_line("/continue ", talk)[1]]
         recorded = [each.explain_id[-36:] for each in talk.graph.sessions()]
     assert list(found.values()) == [["/source"], ["lightrag-hybrid"], ["curie.md"], ["last"], []]
     assert sessions == ["last", *recorded]

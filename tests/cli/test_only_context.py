@@ -10,7 +10,7 @@ import pytest
 
 import tgraph
 from tgraph import vocabulary as v
-from tgraph.engine.schemas import schemas
+from tgraph.engine.schemas import build_schemas
 from tgraph.explain.trace.recorded_session import read_recorded
 from tgraph.retrieve.modes.registry import MODES
 
@@ -43,7 +43,7 @@ def test_the_prompt_is_what_would_be_sent(own):
     for mode in ("graph", "global", "basic"):
         answer = json.loads(own.ask("--json", "-m", mode, QUESTION).stdout)
         shown = json.loads(own.ask("--only-prompt", "--json", "-m", mode, QUESTION).stdout)
-        jsonschema.validate(shown, schemas()["ask-context"])
+        jsonschema.validate(shown, build_schemas()["ask-context"])
         assert shown["messages"] == sent_for_the_answer(own, answer["explain_id"])
         purposes = {each["purpose"] for each in shown["usage_by_step"]}
         assert "synthesise_answer" not in purposes

@@ -11,8 +11,8 @@ import jsonschema
 import pyoxigraph
 import pytest
 
-from tgraph.cli.terminal import console
-from tgraph.engine.schemas import schemas
+from tgraph.cli.terminal import create_console
+from tgraph.engine.schemas import build_schemas
 from tgraph.explain.audit.named_audits import list_audits
 
 from .conftest import CURIE, QUESTION, SHIPS
@@ -34,7 +34,7 @@ def answered(terminal):
 
 def test_sessions_are_listed_newest_first(run, answered):
     found = json.loads(run("sessions", "--json").stdout)
-    jsonschema.validate(found, schemas()["sessions"])
+    jsonschema.validate(found, build_schemas()["sessions"])
     assert found[0]["explain_id"] == answered["explain_id"]
     assert [s["started"] for s in found] == sorted((s["started"] for s in found), reverse=True)
     assert {s["status"] for s in found} >= {"completed", "no-evidence"}
@@ -146,8 +146,8 @@ def test_sessions_are_told_in_whole_cells(run, monkeypatch, columns):
 def test_a_terminal_that_is_dumb_has_the_width_that_it_says(monkeypatch):
     for name, value in (("TERM", "dumb"), ("FORCE_COLOR", "1"), ("COLUMNS", "40")):
         monkeypatch.setenv(name, value)
-    assert console().is_dumb_terminal
-    assert console().width == 40
+    assert create_console().is_dumb_terminal
+    assert create_console().width == 40
 
 
 @pytest.mark.parametrize("name", ["costs", "slowest-steps", "documents-of-answer"])

@@ -9,7 +9,7 @@ import jsonschema
 import pytest
 
 from tgraph.cli.replay import print_comparison
-from tgraph.engine.schemas import schemas
+from tgraph.engine.schemas import build_schemas
 from tgraph.explain.trace.comparison import Comparison, OneSided, OneSidedPlace
 
 QUESTION = "What did Marie Curie discover?"
@@ -22,7 +22,7 @@ def asked(terminal, *arguments: str) -> str:
 
 def valid(name: str, text: str):
     value = json.loads(text)
-    jsonschema.validate(value, schemas()[name])
+    jsonschema.validate(value, build_schemas()[name])
     return value
 
 
@@ -41,7 +41,7 @@ def test_a_replay_says_that_it_is_the_same_and_calls_nobody(terminal, server, mo
 def test_a_changed_computation_ends_with_exit_code_4(terminal, monkeypatch):
     session = asked(terminal, QUESTION)
     monkeypatch.setattr(
-        "tgraph.engine.ask.question_run.joined", lambda sentences: "Something else."
+        "tgraph.engine.ask.question_run.join_sentences", lambda sentences: "Something else."
     )
     result = terminal("replay", "-r", str(terminal.root), session, code=4)
     assert "Different." in result.stdout

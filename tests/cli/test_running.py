@@ -17,7 +17,7 @@ import pytest
 
 from tgraph import __version__
 from tgraph.cli.running import Command
-from tgraph.cli.terminal import many
+from tgraph.cli.terminal import format_count
 from tgraph.engine.graph import KnowledgeGraph
 from tgraph.errors import StoreError
 
@@ -342,7 +342,7 @@ def test_the_signing_key_is_named_so_that_it_is_found_from_anywhere(
 
 
 def test_one_of_a_thing_is_no_plural(fresh, tmp_path):
-    assert [many(n, "batch", "batches") for n in (0, 1, 1200)] == [
+    assert [format_count(n, "batch", "batches") for n in (0, 1, 1200)] == [
         "0 batches",
         "1 batch",
         "1,200 batches",

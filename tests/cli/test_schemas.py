@@ -11,7 +11,7 @@ import jsonschema
 import pytest
 
 from tests.support.paths import REPOSITORY
-from tgraph.engine.schemas import schemas
+from tgraph.engine.schemas import build_schemas
 
 FOLDER = REPOSITORY / "docs" / "reference" / "schemas"
 KEYS = {
@@ -28,23 +28,23 @@ SELECTION = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", sorted(schemas()))
+@pytest.mark.parametrize("name", sorted(build_schemas()))
 def test_the_published_schema_is_current(name):
     published = json.loads((FOLDER / f"{name}.json").read_text("utf-8"))
-    assert published == schemas()[name]
+    assert published == build_schemas()[name]
     jsonschema.Draft202012Validator.check_schema(published)
 
 
 def test_nothing_else_is_published():
-    assert {path.stem for path in FOLDER.iterdir()} == set(schemas())
+    assert {path.stem for path in FOLDER.iterdir()} == set(build_schemas())
 
 
 def test_the_promised_keys_are_required():
-    ask = schemas()["ask"]
+    ask = build_schemas()["ask"]
     assert set(ask["required"]) >= KEYS
     assert set(ask["$defs"]["CitationOut"]["required"]) >= CITATION
     assert set(ask["$defs"]["SelectionOut"]["required"]) >= SELECTION
 
 
 def test_the_schemas_can_be_printed(terminal):
-    assert json.loads(terminal("ask", "--json-schema").stdout) == schemas()
+    assert json.loads(terminal("ask", "--json-schema").stdout) == build_schemas()

@@ -23,7 +23,7 @@ from tests.support.workers import (
 )
 from tgraph.cli.main import cli
 from tgraph.errors import StoreError, UsageError
-from tgraph.store.files import exclusive
+from tgraph.store.files import hold_lock
 from tgraph.store.folder import GraphFolder
 from tgraph.store.snapshot import Snapshot
 
@@ -143,7 +143,7 @@ def test_nothing_is_renamed_or_deleted_while_somebody_is_at_work(root: Path, act
         change()
     snapshot.close()
     with (
-        exclusive(collection(root).index_lock, timeout=None),
+        hold_lock(collection(root).index_lock, timeout=None),
         pytest.raises(StoreError, match="writing to the graph"),
     ):
         change()

@@ -27,7 +27,7 @@ from tgraph.errors import DamagedStoreError, StoreError
 from tgraph.extensions.operations import repair
 from tgraph.store import patience
 from tgraph.store.base import Solutions, text_of
-from tgraph.store.files import exclusive
+from tgraph.store.files import hold_lock
 from tgraph.store.oxigraph import OxigraphStore
 from tgraph.store.snapshot import must_be_mended, read_pointer
 
@@ -102,7 +102,7 @@ def test_where_it_can_t_be_made_anew_the_store_itself_is_read(
     DAMAGE[damage](checkpoint(root))
     messages: list[str] = []
     with open_graph(root, create=False, message=messages.append) as kg:
-        with exclusive(collection(root).write_lock, timeout=1):
+        with hold_lock(collection(root).write_lock, timeout=1):
             assert "polonium" in kg.ask(QUESTION, "graph").text
             assert len(kg.sessions()) == 1
             assert bool(kg.sparql("ASK { ?s ?p ?o }"))
@@ -160,7 +160,7 @@ def test_a_query_that_finds_nothing_for_long_is_given_up(monkeypatch: pytest.Mon
     looked: list[bool] = []
     for_ever = threading.Event()
     with pytest.raises(StoreError, match="given up"):
-        patience.evaluated(lambda: for_ever.wait() and None, lambda: looked.append(True))  # type: ignore[arg-type,return-value]
+        patience.evaluate_query(lambda: for_ever.wait() and None, lambda: looked.append(True))  # type: ignore[arg-type,return-value]
     for_ever.set()
     assert looked == [True]
 

@@ -13,7 +13,7 @@ from tgraph.engine.json_index_runs import index_json
 from tgraph.engine.json_judgements import replay_json, verification_json
 from tgraph.engine.json_sessions import SessionTraceOut
 from tgraph.engine.rerun.replay import Replay
-from tgraph.engine.schemas import schemas
+from tgraph.engine.schemas import build_schemas
 from tgraph.errors import IngestError
 from tgraph.explain.assess.verification import Verification
 from tgraph.explain.trace.comparison import RecordDifference
@@ -68,7 +68,7 @@ def test_only_an_edge_has_terms():
     assert (edge["edge"], edge["object"], edge["label"]) == (EDGE.iri, "urn:ship", "Fram is ship")
     assert (chunk["edge"], chunk["object"], chunk["label"]) == (None, None, "page 1")
     assert edge["edge_selection"] != chunk["edge_selection"]
-    jsonschema.validate(printed, schemas()["ask"])
+    jsonschema.validate(printed, build_schemas()["ask"])
 
 
 def test_an_event_has_a_sentence_or_answer_only_where_the_message_has_one():
@@ -77,14 +77,14 @@ def test_an_event_has_a_sentence_or_answer_only_where_the_message_has_one():
     printed = event_json(message, ANSWER.sentences[0], ANSWER)
     assert printed["sentence"] == {"text": "A ship.", "citations": []}
     assert printed["answer"] == answer_json(ANSWER)
-    jsonschema.validate(printed, schemas()["ask-event"])
+    jsonschema.validate(printed, build_schemas()["ask-event"])
 
 
 def test_a_verification_counts_verdicts_and_calls():
     verification = Verification("urn:s", "?", "graph", "words", (), None, None, usage={"calls": 2})
     printed = verification_json(verification)
     assert (printed["passed"], printed["counts"], printed["usage"]["calls"]) == (True, {}, 2)
-    jsonschema.validate(printed, schemas()["verify"])
+    jsonschema.validate(printed, build_schemas()["verify"])
 
 
 def test_a_replay_has_the_first_difference():
@@ -92,7 +92,7 @@ def test_a_replay_has_the_first_difference():
     printed = replay_json(Replay("urn:s", "1", "2", differences))
     assert (printed["differences"], printed["first_difference"]["subject"]) == (2, "urn:x")
     assert replay_json(Replay("urn:s", "1", "1"))["first_difference"] is None
-    jsonschema.validate(printed, schemas()["replay"])
+    jsonschema.validate(printed, build_schemas()["replay"])
 
 
 def test_an_index_run_names_its_folder_first_and_why_files_failed():

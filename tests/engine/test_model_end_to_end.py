@@ -24,7 +24,7 @@ from tgraph.explain.trace.reader import Trace
 from tgraph.model import Answer, Turn
 from tgraph.models.tokens import count_tokens
 from tgraph.testing import Fault, ScriptedServer
-from tgraph.testing.script import blocks
+from tgraph.testing.script import parse_blocks
 from tgraph.testing.server import PROSE, FaultKind
 
 TEXT = """# Marie Curie
@@ -490,7 +490,7 @@ def test_a_budget_without_room_is_said(tmp_path, documents):
 
 def test_what_was_asked_before_is_not_proposed_again(tmp_path, documents):
     def propose(request: Any) -> str:
-        (first, *_) = blocks(request.body["messages"])["EVIDENCE"].splitlines()
+        (first, *_) = parse_blocks(request.body["messages"])["EVIDENCE"].splitlines()
         cited = [json.loads(first)["id"]]
         said = ["Who helped her?", "WHAT did Marie Curie discover?", "Who  helped her?", "Where?"]
         return "\n".join(json.dumps({"sentence": s, "citations": cited}) for s in said)

@@ -18,7 +18,7 @@ import tgraph
 from tgraph import vocabulary as v
 from tgraph.cli.main import cli
 from tgraph.extensions.operations import back_up, repair, restore
-from tgraph.ingest.files import SourceFile, Unread, discover
+from tgraph.ingest.files import SourceFile, Unread, discover_files
 from tgraph.rendering import as_cell
 from tgraph.settings import MASK, without_secrets
 from tgraph.store.files import write_private
@@ -156,12 +156,12 @@ def test_a_link_out_of_the_folder_is_said_and_not_followed(tmp_path, documents):
     (documents / "one.txt").symlink_to(secret / "salaries.txt")
     (documents / "all").symlink_to(secret)
     (documents / "same.md").symlink_to(documents / "a.md")
-    found = list(discover([str(documents)]))
+    found = list(discover_files([str(documents)]))
     assert [f.name for f in found if isinstance(f, SourceFile)] == [str(documents / "a.md")]
     left = {f.name: f for f in found if isinstance(f, Unread)}
     assert set(left) == {str(documents / "one.txt"), str(documents / "all")}
     assert all("--follow-links" in each.reason and each.skipped for each in left.values())
-    followed = discover([str(documents)], follow_links=True)
+    followed = discover_files([str(documents)], follow_links=True)
     names = {Path(f.name).name for f in followed if isinstance(f, SourceFile)}
     assert names == {"a.md", "salaries.txt"}
 
@@ -169,14 +169,14 @@ def test_a_link_out_of_the_folder_is_said_and_not_followed(tmp_path, documents):
 def test_a_link_that_is_named_is_followed(tmp_path, documents):
     link = tmp_path / "link"
     link.symlink_to(documents)
-    (found,) = discover([str(link)])
+    (found,) = discover_files([str(link)])
     assert isinstance(found, SourceFile)
 
 
 def test_a_pattern_does_not_lead_out_of_its_folder(tmp_path, documents):
     (tmp_path / "secret.txt").write_text("Ann earns 100.")
     (documents / "b.txt").symlink_to(tmp_path / "secret.txt")
-    (unread,) = discover([str(documents / "*.txt")])
+    (unread,) = discover_files([str(documents / "*.txt")])
     assert isinstance(unread, Unread)
     assert "--follow-links" in unread.reason
 

@@ -33,7 +33,7 @@ from tests.support.workers import (
     start,
 )
 from tgraph.errors import FormatError, NotAGraphError, StoreError
-from tgraph.store.files import exclusive
+from tgraph.store.files import hold_lock
 from tgraph.store.snapshot import Snapshot
 
 
@@ -92,7 +92,7 @@ def test_index_runs_queue_up(root: Path, tmp_path: Path) -> None:
 def test_a_second_index_run_says_once_that_it_waits(root: Path, tmp_path: Path) -> None:
     document = tmp_path / "b.txt"
     document.write_text("Lise Meitner lived in Berlin.\n")
-    with exclusive(collection(root).index_lock, timeout=1):
+    with hold_lock(collection(root).index_lock, timeout=1):
         worker = start(index, root, [document])
         assert worker.listen(lambda item: item[0] == "message")
     assert worker.end() == 0
@@ -125,7 +125,7 @@ def test_reading_goes_on_while_a_writer_holds_the_lock(
     messages: list[str] = []
     monkeypatch.setattr("tgraph.engine.published_states.FOLD_PATIENCE", 0.05)
     with open_graph(root, create=False, message=messages.append) as kg:
-        with exclusive(collection(root).write_lock, timeout=1):
+        with hold_lock(collection(root).write_lock, timeout=1):
             answer = kg.ask(workers.QUESTION, "graph")
             assert kg.sessions() == []
         assert str(os.getpid()) in messages[0]

@@ -15,7 +15,7 @@ from tgraph.extract.model.claims import ClaimRow, ModelClaims, read_claim
 from tgraph.extract.model.quote_location import QuoteFinder
 from tgraph.model import Chunk
 from tgraph.testing import ScriptedModel
-from tgraph.testing.script import blocks
+from tgraph.testing.script import parse_blocks
 
 PAGE = (
     "Preface. Frederick Cook said that he had reached the North Pole on 21 April 1908. "
@@ -123,7 +123,7 @@ def test_rounds_go_on_until_nothing_new_comes_and_unknown_names_become_entities(
     assert [(e.name, e.type) for e in found.entities] == [("Dr. Cook", "concept")]
     assert not found.relationships
     assert found.dropped == {"repetition": 2}
-    first, second, _ = (blocks(request.messages) for request in model.requests)
+    first, second, _ = (parse_blocks(request.messages) for request in model.requests)
     assert first["NAMES"].splitlines() == NAMES
     assert json.loads(second["KNOWN"])[:2] == ["Frederick Cook", "conviction"]
 

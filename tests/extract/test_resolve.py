@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tgraph import vocabulary as v
-from tgraph.extract.resolution import Name, name_key, resolve
+from tgraph.extract.resolution import Name, name_key, resolve_entities
 
 
 def name(text: str, *aliases: str, kind: str = "") -> Name:
@@ -18,7 +18,7 @@ def name(text: str, *aliases: str, kind: str = "") -> Name:
 
 def merged(*names: Name) -> dict[str, str]:
     """The decision, by the last part of the IRIs."""
-    return {a.rpartition(":")[2]: c.rpartition(":")[2] for a, c in resolve(names).items()}
+    return {a.rpartition(":")[2]: c.rpartition(":")[2] for a, c in resolve_entities(names).items()}
 
 
 @pytest.mark.parametrize(
@@ -78,14 +78,14 @@ NAMES = st.lists(
 
 @given(NAMES, st.randoms(use_true_random=False))
 def test_the_order_does_not_matter(names: list[Name], random: Random) -> None:
-    decided = resolve(names)
+    decided = resolve_entities(names)
     random.shuffle(names)
-    assert resolve(names) == decided
+    assert resolve_entities(names) == decided
 
 
 @given(NAMES)
 def test_a_canonical_entity_is_nobodys_alias(names: list[Name]) -> None:
-    decided = resolve(names)
+    decided = resolve_entities(names)
     assert not set(decided) & set(decided.values())
     assert set(decided) | set(decided.values()) <= {item.iri for item in names}
 
@@ -102,5 +102,5 @@ def test_names_far_away_do_not_matter(names: list[Name], others: list[Name]) -> 
         )
         for item in others
     ]
-    decided = resolve([*names, *far])
-    assert {k: c for k, c in decided.items() if not k.endswith("-far")} == resolve(names)
+    decided = resolve_entities([*names, *far])
+    assert {k: c for k, c in decided.items() if not k.endswith("-far")} == resolve_entities(names)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from tests.support.chunks import chunk_of
 from tgraph.extract.embedded import EmbeddedExtractor
-from tgraph.extract.english.speech import quotations
+from tgraph.extract.english.speech import find_quotations
 from tgraph.ingest.sentences import sentences
 from tgraph.model import ExtractedRelationship, Extraction
 
@@ -136,7 +136,7 @@ def test_somebody_nearer_without_a_name_is_whom_a_pronoun_may_mean() -> None:
 @given(st.text(alphabet="ab \"'“”‘’«».,!\n", max_size=80))
 def test_quotations_are_in_order_and_within_the_text(text: str) -> None:
     at = 0
-    for start, end in quotations(text):
+    for start, end in find_quotations(text):
         assert at <= start < end <= len(text)
         assert text[start] in "\"'“‘«"
         at = end
@@ -147,4 +147,4 @@ def test_quotations_are_in_order_and_within_the_text(text: str) -> None:
     ["He wasn't at the dogs' house.", "The boys' cap and the girls' coat.", "A 6'2\" man came."],
 )
 def test_apostrophes_are_no_quotations(text: str) -> None:
-    assert quotations(text) == []
+    assert find_quotations(text) == []

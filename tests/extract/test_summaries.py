@@ -22,7 +22,7 @@ from tgraph.ingest.base import one_line
 from tgraph.models.base import ChatRequest
 from tgraph.models.tokens import count_tokens
 from tgraph.testing import ScriptedModel
-from tgraph.testing.script import blocks
+from tgraph.testing.script import parse_blocks
 
 FRAM = ["A Norwegian ship.", "A ship built by Colin Archer.", "She sailed north. A Norwegian ship."]
 DESCRIPTIONS = st.lists(
@@ -37,7 +37,7 @@ DESCRIPTIONS = st.lists(
 
 def listed(request: ChatRequest) -> dict[str, str]:
     """What was shown, by id."""
-    rows = map(json.loads, blocks(request.messages)["DESCRIPTIONS"].splitlines())
+    rows = map(json.loads, parse_blocks(request.messages)["DESCRIPTIONS"].splitlines())
     return {row["id"]: row["text"] for row in rows}
 
 

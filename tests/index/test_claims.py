@@ -21,7 +21,7 @@ from tgraph.explain.render.text_trees import source_tree
 from tgraph.extract.model.claims import ModelClaims
 from tgraph.index.claims import claims_of
 from tgraph.index.sources import Texts
-from tgraph.models.prompts import load_prompt, messages
+from tgraph.models.prompts import fill_messages, load_prompt
 from tgraph.settings import load_settings
 from tgraph.testing import HashingEmbedder, ScriptedModel, ticking_clock
 
@@ -208,7 +208,7 @@ def test_what_claims_matter_and_about_whom_is_asked_for(tmp_path):
 def test_without_them_the_prompt_says_nothing_of_them():
     prompt = load_prompt("extract_claims")
     values = {"title": "t", "section": "s", "names": "n", "text": "x"}
-    bare = messages(prompt, {**values, "description": "", "entity_specs": ""})
+    bare = fill_messages(prompt, {**values, "description": "", "entity_specs": ""})
     assert bare[0]["content"].endswith(
         "A quote that the passage doesn't hold makes the row worthless."
     )

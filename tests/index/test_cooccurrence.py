@@ -12,7 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tgraph import vocabulary as v
-from tgraph.index.cooccurrence import Occurrences, decode, encode, keep
+from tgraph.index.cooccurrence import (
+    Occurrences,
+    decode_occurrences,
+    encode_occurrences,
+    select_names_and_pairs,
+)
 from tgraph.model import ExtractedEntity, Extraction, Occurrence, Span
 from tgraph.settings import FastSettings
 
@@ -44,7 +49,7 @@ def chunk(*sentences: str, start: int = 0, document: int = 0) -> Occurrences:
 
 
 def kept(*chunks: Occurrences, **limits: object):
-    return keep(chunks, FastSettings.model_validate({**ALL, **limits}))
+    return select_names_and_pairs(chunks, FastSettings.model_validate({**ALL, **limits}))
 
 
 def test_the_weight_is_places_times_bits():
@@ -171,7 +176,7 @@ def test_what_is_kept_by_the_librarian_reads_the_same():
     )
     sentences = (Occurrence(0, 16, (0, 1), 3),)
     extraction = Extraction("urn:c", entities, (), sentences=sentences)
-    read = decode("urn:s", "urn:c", encode(extraction), page)
+    read = decode_occurrences("urn:s", "urn:c", encode_occurrences(extraction), page)
     assert read == Occurrences("urn:s", "urn:c", entities, sentences)
 
 

@@ -15,7 +15,7 @@ from tests.index.communities.test_communities import FACTS, Fact, entity, knowle
 from tests.support.examples import examples
 from tgraph import vocabulary as v
 from tgraph.index.communities.communities import Component
-from tgraph.index.communities.partition import Cutting, partition
+from tgraph.index.communities.partition import Cutting, partition_graph
 from tgraph.index.entity_network import (
     FILES,
     EntityNetwork,
@@ -98,7 +98,8 @@ def test_a_change_far_away_alters_no_part() -> None:
     marks = np.random.default_rng(5).integers(0, 2**63, count).astype(np.uint64)
     after = np.concatenate([before, np.array([[3, 1_777]], dtype=np.int32)])
     parts = [
-        partition(ends, np.ones(len(ends)), marks, Cutting()).parts for ends in (before, after)
+        partition_graph(ends, np.ones(len(ends)), marks, Cutting()).parts
+        for ends in (before, after)
     ]
     assert len(np.unique(parts[0])) > 10
     changed = np.unique(parts[0][parts[0] != parts[1]])

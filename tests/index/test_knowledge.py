@@ -19,7 +19,7 @@ from tgraph.extract.base import with_endpoints
 from tgraph.index.decisions import Decisions
 from tgraph.index.descriptions import Described, Original, PendingDescriptions
 from tgraph.index.knowledge import Derivation
-from tgraph.index.standing_knowledge import value
+from tgraph.index.standing_knowledge import term_value
 from tgraph.index.touched import Touched
 from tgraph.model import Chunk, ExtractedEntity, Extraction
 from tgraph.record.activities import Authorship
@@ -84,7 +84,7 @@ class Graph:
         """The edges that the text states under other names, each after what it is now."""
         for original, triple in self._read(text).edges.items():
             ends = (triple.subject, triple.object)
-            one, other = (NamedNode(self.merges.get(value(e), value(e))) for e in ends)
+            one, other = (NamedNode(self.merges.get(term_value(e), term_value(e))) for e in ends)
             canonical = v.edge_iri(one, triple.predicate, other)
             if one != other and canonical != original:
                 yield canonical, original
@@ -102,7 +102,7 @@ class Graph:
 
 
 def _chunk(text: str) -> Chunk:
-    return Chunk(v.digest(text), None, 0, 0, len(text), text, len(text.split()))
+    return Chunk(v.digest_parts(text), None, 0, 0, len(text), text, len(text.split()))
 
 
 def iri(text: str) -> str:
@@ -168,7 +168,11 @@ def test_what_knowledge_holds(documents: list[str]) -> None:
     for thing in entities | {q.predicate for q in stated}:
         assert sum(q.subject == thing and q.predicate == v.RDFS_LABEL for q in quads) == 1
     assert not set(graph.merges) & {e.value for e in entities if not isinstance(e, Triple)}
-    said = {(value(q.subject), value(q.object)) for q in quads if q.predicate == v.tg("original")}
+    said = {
+        (term_value(q.subject), term_value(q.object))
+        for q in quads
+        if q.predicate == v.tg("original")
+    }
     assert said == {pair for text in documents for pair in graph.renamed(text)}
 
 
@@ -179,7 +183,7 @@ def test_an_edge_weighs_what_its_standing_evidence_says() -> None:
 
     def said(name: str) -> list[str]:
         found = graph.store.match(NamedNode(edge), v.tg(name), None, v.KNOWLEDGE_GRAPH)
-        return [value(quad.object) for quad in found]
+        return [term_value(quad.object) for quad in found]
 
     graph.change(add=["Scott reached South Pole", other])
     assert said("weight") == ["10"]
@@ -195,7 +199,7 @@ def test_an_entity_is_called_by_its_own_name_however_often_another_is_used() -> 
     scott = v.entity_iri("Robert Falcon Scott")
     assert graph.merges == {v.entity_iri("Scott"): scott}
     labels = graph.store.match(NamedNode(scott), v.RDFS_LABEL, None, v.KNOWLEDGE_GRAPH)
-    assert [value(quad.object) for quad in labels] == ["Robert Falcon Scott"]
+    assert [term_value(quad.object) for quad in labels] == ["Robert Falcon Scott"]
 
 
 @pytest.mark.parametrize(
@@ -221,9 +225,9 @@ def test_a_specific_type_goes_before_a_vague_one(kinds: list[str], expected: str
         entities |= record.entities
     change = Derivation(store, {}, lambda chunk: True).run(Touched(entities, {}))
     types = {
-        value(q.object)
+        term_value(q.object)
         for q in change.added
-        if q.predicate == v.RDF_TYPE and value(q.subject) in entities
+        if q.predicate == v.RDF_TYPE and term_value(q.subject) in entities
     }
     assert types == {v.tg("Entity").value, v.type_iri(expected)}
 

@@ -10,7 +10,7 @@ import pytest
 
 from tgraph.errors import IngestError
 from tgraph.ingest.base import FileLimits
-from tgraph.ingest.files import SourceFile, Unread, discover, load
+from tgraph.ingest.files import SourceFile, Unread, discover_files, load
 
 
 @pytest.fixture(autouse=True)
@@ -24,11 +24,11 @@ def folder(tmp_path: Path, monkeypatch) -> Path:
 
 
 def names(*paths: str) -> list[str]:
-    return [found.name for found in discover(paths) if isinstance(found, SourceFile)]
+    return [found.name for found in discover_files(paths) if isinstance(found, SourceFile)]
 
 
 def problems(*paths: str) -> list[Unread]:
-    return [found for found in discover(paths) if isinstance(found, Unread)]
+    return [found for found in discover_files(paths) if isinstance(found, Unread)]
 
 
 def test_folders_are_walked_in_order_without_hidden_files():
@@ -64,7 +64,7 @@ def test_link_loops_end_and_dangling_links_are_failures(folder):
 
 
 def test_a_missing_path_does_not_stop_the_others():
-    found = list(discover(["missing.txt", "docs/a.md"]))
+    found = list(discover_files(["missing.txt", "docs/a.md"]))
     assert found[0] == Unread("missing.txt", "There is no such file.")
     assert found[1].name == "docs/a.md"
 
@@ -90,7 +90,7 @@ def test_a_wrong_suffix_and_binary_junk_are_left_to_the_loader(folder):
     (folder / "junk.bin").write_bytes(bytes(range(256)) * 8)
     (folder / "wrong.txt").write_bytes(b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR")
     for name in ("junk.bin", "wrong.txt"):
-        (found,) = discover([name])
+        (found,) = discover_files([name])
         assert isinstance(found, SourceFile)
         with pytest.raises(IngestError):
             load(found.read(), found.name)
@@ -103,14 +103,14 @@ def test_an_empty_folder_says_so(folder):
 
 def test_standard_input_comes_once(monkeypatch):
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"from a pipe")))
-    (found,) = discover(["-", "-"])
+    (found,) = discover_files(["-", "-"])
     assert isinstance(found, SourceFile)
     assert (found.name, found.path) == ("stdin", None)
     assert found.read() == b"from a pipe"
 
 
 def test_reading_is_limited(folder):
-    (found,) = discover(["docs/a.md"])
+    (found,) = discover_files(["docs/a.md"])
     assert isinstance(found, SourceFile)
     with pytest.raises(IngestError, match="larger than the limit"):
         found.read(FileLimits(file_bytes=3))

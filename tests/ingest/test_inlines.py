@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from tgraph.explain.render.markup import runs
+from tgraph.explain.render.markup import parse_runs
 from tgraph.extract.model.quote_location import QuoteFinder
 from tgraph.ingest.chunk import chunk_document
 from tgraph.ingest.segments import segments, sentences_of
@@ -118,7 +118,7 @@ def test_a_quote_reads_as_its_sentence_where_mark_up_crosses_no_end(text: str) -
     segment = read(text)
     for start, end in sentences_of(segment):
         quote = text[slice(*segment.locate(start, end))]
-        shown = "".join(run.text for run in runs(quote, "a.md"))
+        shown = "".join(run.text for run in parse_runs(quote, "a.md"))
         assert flat(shown) == flat(segment.text[start:end]), quote
 
 

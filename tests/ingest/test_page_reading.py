@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tests.support.paths import EXAMPLES
 from tgraph.index.lookup_table import FILES
-from tgraph.ingest.page_reading import PageReading, packed, read_page, unpacked
+from tgraph.ingest.page_reading import PageReading, pack_reading, read_page, unpack_reading
 
 MEDIA_TYPES = ("text/plain", "text/markdown", "application/pdf")
 PIECES = st.sampled_from(
@@ -30,7 +30,7 @@ def exactly(page: PageReading) -> object:
 @given(TEXTS, st.sampled_from(MEDIA_TYPES))
 def test_a_reading_comes_back_as_it_was(text: str, media_type: str) -> None:
     page = read_page(text, media_type)
-    assert exactly(unpacked(packed(page, text), text)) == exactly(page)
+    assert exactly(unpack_reading(pack_reading(page, text), text)) == exactly(page)
 
 
 def test_what_is_kept_changes_only_with_the_format_of_the_table() -> None:

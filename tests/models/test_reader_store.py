@@ -16,7 +16,7 @@ from click.testing import CliRunner
 from tests.support.small_reader import small_cross_encoder, small_reader
 from tgraph.cli.main import cli
 from tgraph.errors import EndpointError, ModelError, UsageError
-from tgraph.models.hub import published
+from tgraph.models.hub import locate_reader
 from tgraph.models.reader import Passage
 from tgraph.models.reader_store import PulledReader, ReaderStore, reader_named
 from tgraph.store.files import FileLock
@@ -125,7 +125,7 @@ def other(folder: Path) -> Path:
 
 
 def pull(named: object, sha256: str = "", **how: str) -> PulledReader:
-    return ReaderStore().pull(published(str(named), **how), sha256).reader
+    return ReaderStore().pull(locate_reader(str(named), **how), sha256).reader
 
 
 def left(data: Path) -> list[str]:
@@ -264,7 +264,7 @@ def test_an_interrupted_pull_leaves_what_was_there(hub, folder, data):
     hub.publish(other(folder))
     hub.commits = {"main": LATER, LATER: LATER}
     with pytest.raises(KeyboardInterrupt):
-        ReaderStore().pull(published("some/reader"), told=interrupt)
+        ReaderStore().pull(locate_reader("some/reader"), told=interrupt)
     assert left(data) == before
     assert reader_named("some/reader").read("Where ?", [PASSAGE])
 
@@ -353,7 +353,7 @@ def test_another_revision_takes_the_place_of_the_one_before(hub, folder, data):
     first = pull("some/reader")
     hub.publish(other(folder))
     hub.commits = {"main": LATER, LATER: LATER}
-    made = ReaderStore().pull(published("some/reader"))
+    made = ReaderStore().pull(locate_reader("some/reader"))
     assert made.before == first
     assert [each.revision for each in ReaderStore().all()] == [LATER]
     assert len([p for p in (data / "some--reader").iterdir() if p.is_dir()]) == 1
@@ -392,7 +392,7 @@ def test_a_folder_without_a_reader_is_told(tmp_path):
 )
 def test_names_that_can_be_none_are_told(named):
     with pytest.raises(UsageError):
-        published(named)
+        locate_reader(named)
 
 
 def test_a_folder_that_was_not_pulled_is_a_reader_as_it_lies(folder):

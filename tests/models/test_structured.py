@@ -17,7 +17,7 @@ from tgraph.model import Prompt
 from tgraph.models.base import Call, ChatRequest
 from tgraph.models.json_parsing import JsonlReader, Read, complete_part, read_jsonl, read_reply
 from tgraph.models.reply_cache import CachedChat
-from tgraph.models.structured_output import ask, strict_schema
+from tgraph.models.structured_output import ask_structured, strict_schema
 from tgraph.testing import ScriptedModel
 
 
@@ -163,7 +163,7 @@ def test_a_part_is_closed_where_an_item_ended() -> None:
 def test_a_clean_reply_is_one_call() -> None:
     calls: list[Call] = []
     model = ScriptedModel({"extract_things": TEXT})
-    got = ask(model, REQUEST, Things, calls.append)
+    got = ask_structured(model, REQUEST, Things, calls.append)
     assert got.value == Things.model_validate(GOOD)
     assert (got.repaired, got.dropped, got.asked) == (False, 0, 1)
     assert [call.repaired for call in calls] == [False]
@@ -171,7 +171,9 @@ def test_a_clean_reply_is_one_call() -> None:
 
 def test_the_record_says_that_a_reply_was_repaired() -> None:
     calls: list[Call] = []
-    ask(ScriptedModel({"extract_things": f"```json\n{TEXT}\n```"}), REQUEST, Things, calls.append)
+    ask_structured(
+        ScriptedModel({"extract_things": f"```json\n{TEXT}\n```"}), REQUEST, Things, calls.append
+    )
     assert [call.repaired for call in calls] == [True]
     assert calls[0].reply["text"].startswith("```json")
 
@@ -179,7 +181,7 @@ def test_the_record_says_that_a_reply_was_repaired() -> None:
 def test_prose_is_asked_for_again_with_the_reason() -> None:
     calls: list[Call] = []
     model = ScriptedModel({"extract_things": ["I would rather talk.", TEXT]})
-    got = ask(model, REQUEST, Things, calls.append)
+    got = ask_structured(model, REQUEST, Things, calls.append)
     assert got.asked == 2
     assert len(calls) == 2
     again = model.requests[1].messages
@@ -189,27 +191,29 @@ def test_prose_is_asked_for_again_with_the_reason() -> None:
 
 def test_an_empty_reply_is_asked_for_again() -> None:
     calls: list[Call] = []
-    got = ask(ScriptedModel({"extract_things": ["", TEXT]}), REQUEST, Things, calls.append)
+    got = ask_structured(
+        ScriptedModel({"extract_things": ["", TEXT]}), REQUEST, Things, calls.append
+    )
     assert got.asked == len(calls) == 2
 
 
 def test_two_useless_replies_are_an_error_and_both_are_recorded() -> None:
     calls: list[Call] = []
     with pytest.raises(ModelError, match="step extract_things can't be used: it holds no JSON"):
-        ask(ScriptedModel({"extract_things": "Prose."}), REQUEST, Things, calls.append)
+        ask_structured(ScriptedModel({"extract_things": "Prose."}), REQUEST, Things, calls.append)
     assert len(calls) == 2
 
 
 def test_an_unreachable_endpoint_is_not_asked_again() -> None:
     model = ScriptedModel({"extract_things": EndpointError("It is down.")})
     with pytest.raises(EndpointError):
-        ask(model, REQUEST, Things)
+        ask_structured(model, REQUEST, Things)
     assert model.count("extract_things") == 1
 
 
 def test_a_reply_that_had_to_be_asked_for_again_is_paid_for_once(tmp_path: Path) -> None:
     model = ScriptedModel({"extract_things": ["Prose.", TEXT]})
-    outcomes = [ask(CachedChat(model, tmp_path), REQUEST, Things) for _ in range(2)]
+    outcomes = [ask_structured(CachedChat(model, tmp_path), REQUEST, Things) for _ in range(2)]
     assert [outcome.asked for outcome in outcomes] == [2, 2]
     assert outcomes[0].value == outcomes[1].value
     assert model.count("extract_things") == 2
@@ -218,11 +222,13 @@ def test_a_reply_that_had_to_be_asked_for_again_is_paid_for_once(tmp_path: Path)
 def test_a_useless_reply_does_not_stay_in_the_cache() -> None:
     cache: dict[str, bytes] = {}
     with pytest.raises(ModelError):
-        ask(CachedChat(ScriptedModel({"extract_things": "Prose."}), cache), REQUEST, Things)
+        ask_structured(
+            CachedChat(ScriptedModel({"extract_things": "Prose."}), cache), REQUEST, Things
+        )
     assert cache == {}
     calls: list[Call] = []
     for _ in range(2):
-        ask(
+        ask_structured(
             CachedChat(ScriptedModel({"extract_things": TEXT}), cache),
             REQUEST,
             Things,

@@ -20,10 +20,10 @@ from tgraph.models.tokens import (
     count_tokens,
     encoding_for,
     is_exact,
-    pack,
+    pack_table,
     token_offsets,
-    truncate,
-    unpack,
+    truncate_text,
+    unpack_table,
 )
 
 ENCODINGS = ["o200k_base", "cl100k_base"]
@@ -60,7 +60,7 @@ def test_known_counts():
 
 def test_special_tokens_are_plain_text():
     assert count_tokens("<|endoftext|>") > 1
-    assert truncate("<|endoftext|> and on", 3).startswith("<")
+    assert truncate_text("<|endoftext|> and on", 3).startswith("<")
 
 
 @settings(deadline=None)
@@ -78,7 +78,7 @@ def test_counts_and_offsets_agree_with_tiktoken(text, encoding):
 @settings(deadline=None)
 @given(st.text(), st.integers(0, 20), st.sampled_from(ENCODINGS))
 def test_truncation_keeps_a_start_that_fits(text, most, encoding):
-    kept = truncate(text, most, encoding)
+    kept = truncate_text(text, most, encoding)
     assert text.startswith(kept)
     assert count_tokens(kept, encoding) <= most
     assert kept == text or count_tokens(text, encoding) > most
@@ -103,7 +103,7 @@ def table_and_reference(request):
 
     is_exact(request.param)  # puts the ranks where tiktoken finds them
     reference = tiktoken.get_encoding(request.param)
-    return unpack(pack(reference._pat_str, reference._mergeable_ranks)), reference
+    return unpack_table(pack_table(reference._pat_str, reference._mergeable_ranks)), reference
 
 
 def starts(reference, text):
@@ -219,25 +219,25 @@ def test_without_ranks_counts_are_an_estimate_that_says_so(tmp_path, monkeypatch
     from tgraph.models import tokens
 
     (tmp_path / "o200k_base.tiktoken.gz").write_bytes(b"\x1f\x8b damaged")
-    monkeypatch.setattr(tokens, "data", lambda name: tmp_path / name)
+    monkeypatch.setattr(tokens, "data_file", lambda name: tmp_path / name)
     monkeypatch.setenv("TIKTOKEN_CACHE_DIR", str(tmp_path / "empty"))
-    monkeypatch.setattr(tokens, "_table", lambda encoding: None)
-    tokens._tokenizer.cache_clear()
+    monkeypatch.setattr(tokens, "_load_table", lambda encoding: None)
+    tokens._get_tokenizer.cache_clear()
     try:
         with caplog.at_level(logging.WARNING):
             counted = count_tokens("The quick brown fox jumps over the lazy dog.")
         assert 8 <= counted <= 16
         assert not is_exact()
         assert "estimates" in caplog.text
-        assert truncate("one two three four", 2) == "one two"
+        assert truncate_text("one two three four", 2) == "one two"
     finally:
-        tokens._tokenizer.cache_clear()
+        tokens._get_tokenizer.cache_clear()
 
 
 def test_the_shipped_files_are_readable_by_all():
-    from tgraph.resources import data
+    from tgraph.resources import data_file
 
     for encoding in ENCODINGS:
-        path = Path(str(data(f"{encoding}.tiktoken.gz")))
+        path = Path(str(data_file(f"{encoding}.tiktoken.gz")))
         assert path.stat().st_mode & stat.S_IROTH
         assert path.read_bytes()[4:8] == b"\0\0\0\0"

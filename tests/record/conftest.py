@@ -15,9 +15,9 @@ from rdflib import Graph
 
 from tgraph import vocabulary as v
 from tgraph.answer.base import Draft
-from tgraph.answer.citations import cite
-from tgraph.explain.export.formats import serialise
-from tgraph.explain.trace.record_quads import catalogue_quads, classic, session_quads
+from tgraph.answer.citations import cite_places
+from tgraph.explain.export.formats import serialise_quads
+from tgraph.explain.trace.record_quads import catalogue_quads, replace_triple_terms, session_quads
 from tgraph.extract.summaries import Summary, SummarySentence
 from tgraph.index.communities.communities import FoundCommunities, community_quads, read_communities
 from tgraph.index.communities.given import GivenCommunity
@@ -82,7 +82,7 @@ from tgraph.resources import read_text
 from tgraph.store.base import Store
 from tgraph.store.folder import CollectionFolder, GraphFolder
 from tgraph.store.oxigraph import OxigraphStore
-from tgraph.store.statements import Statements, Value, reifier
+from tgraph.store.statements import Statements, Value, reifier_quad
 
 CATALOGUE = v.collection_iri("explainability")
 ENDINGS = ("completed", "no-evidence", "failed", "interrupted", "aborted")
@@ -304,7 +304,7 @@ class SampleRecord:
         known.add(merged.iri, (v.tg("original"), NamedNode(original)))
         source.add(merged.iri, (v.tg("mergedFrom"), NamedNode(original)))
         source.quads.append(
-            reifier(merged.iri, Triple(merged.subject, merged.predicate, merged.object))
+            reifier_quad(merged.iri, Triple(merged.subject, merged.predicate, merged.object))
         )
         return known.quads + source.quads
 
@@ -324,7 +324,7 @@ class SampleRecord:
                 if ended
                 else {}
             )
-            made = {v.digest(run): [all_three.iri, pair.iri]}
+            made = {v.digest_parts(run): [all_three.iri, pair.iri]}
             quads += clustering_quads(by, how, 1, made, ended, left)
             ended = list(standing_hierarchies(OxigraphStore.memory(quads)).values())
         quads += self._given(names)
@@ -335,7 +335,9 @@ class SampleRecord:
     def _given(self, names: Sequence[str]) -> list[Quad]:
         """Two communities, one within the other, that a graph brought of which the note tells."""
         note = self._document("note.txt", "text/plain", [(None, NOTE)]).iri
-        whole, part = (f"{v.URN}given-community:{v.digest(name)}" for name in ("whole", "part"))
+        whole, part = (
+            f"{v.URN}given-community:{v.digest_parts(name)}" for name in ("whole", "part")
+        )
         given = (
             GivenCommunity(
                 whole, 0, frozenset(names), "", note, 0, 4, (tuple(names[:1]), tuple(names[1:2]))
@@ -343,8 +345,8 @@ class SampleRecord:
             GivenCommunity(part, 1, frozenset(names[:2]), whole, note, 5, 9),
         )
         by = Authorship(RUN, SOFTWARE, (), self.now(), self.now())
-        hierarchy = f"{v.URN}given-hierarchy:{v.digest('given')}"
-        return given_quads(by, hierarchy, [v.digest("part")], given, [note])
+        hierarchy = f"{v.URN}given-hierarchy:{v.digest_parts('given')}"
+        return given_quads(by, hierarchy, [v.digest_parts("part")], given, [note])
 
     def _reports(self, store: Store) -> list[Quad]:
         """A report of a part, which a model could not write, and one of the whole that cites it."""
@@ -365,7 +367,7 @@ class SampleRecord:
             cites = cited[community]
             context = ReportContext(community, entities, details, (), below)
             draft = ReportDraft("T", "S.", 4.5, "W.", (DraftFinding("A", "A is so.", cites),))
-            made = made_report(draft, context, v.digest(community.iri))
+            made = made_report(draft, context, v.digest_parts(community.iri))
             fallback = "The reply holds no JSON." if agent is EMBEDDER else ""
             how = Authorship(
                 RUN, agent, () if fallback else prompts, self.now(), self.now(), fallback
@@ -454,7 +456,7 @@ class SampleRecord:
     @staticmethod
     def _sentences(record: SessionRecord, selection: Selection) -> list[Sentence]:
         drafts = [Draft(s.candidate.evidence[0].quote, (s,)) for s in selection.selected]
-        return [cite(draft, record.uuid) for draft in drafts]
+        return [cite_places(draft, record.uuid) for draft in drafts]
 
     # --- evaluations ---
 
@@ -585,5 +587,5 @@ def as_graph_fixture() -> Callable[[list[Quad]], Graph]:
 
 def as_graph(quads: list[Quad]) -> Graph:
     graph = Graph()
-    graph.parse(data=serialise(classic(quads), "turtle"), format="turtle")
+    graph.parse(data=serialise_quads(replace_triple_terms(quads), "turtle"), format="turtle")
     return graph

@@ -16,7 +16,7 @@ from tgraph.models.base import Call
 from tgraph.record.activities import (
     Activity,
     Authorship,
-    standing,
+    find_standing,
     state_entity,
     state_invalidation,
 )
@@ -54,7 +54,7 @@ def test_an_activity_is_stated_with_its_agent_plan_and_what_was_left_out() -> No
     )
     activity.state(out, (v.tg("community"), NamedNode("urn:x:community")))
     names = said(out)
-    assert activity.iri == f"{v.URN}reporting:{how.uuid}:{v.digest('urn:x:report')}"
+    assert activity.iri == f"{v.URN}reporting:{how.uuid}:{v.digest_parts('urn:x:report')}"
     assert names.pop(activity.iri) == {
         *("type", "label", "isPartOf", "startedAtTime", "endedAtTime", "used", "error"),
         *("community", "wasAssociatedWith", "qualifiedAssociation", "dropped"),
@@ -76,7 +76,7 @@ def test_what_was_ended_stands_no_more() -> None:
     for name in ("urn:x:1", "urn:x:2"):
         state_entity(out, name, "Merge", by="urn:x:run")
     state_invalidation(out, "urn:x:1", "urn:x:later", ENDED)
-    assert [node.value for node in standing(OxigraphStore.memory(out.quads), "Merge")] == [
+    assert [node.value for node in find_standing(OxigraphStore.memory(out.quads), "Merge")] == [
         "urn:x:2"
     ]
 

@@ -38,7 +38,7 @@ from tgraph.store.folder import CollectionFolder, GraphFolder
 from tgraph.store.journal import MARK, Journal
 from tgraph.store.oxigraph import OxigraphStore
 from tgraph.store.statements import to_bytes
-from tgraph.store.writer import WorkingCopy, writing
+from tgraph.store.writer import WorkingCopy, open_writable_store
 from tgraph.testing import ticking_clock
 
 
@@ -299,7 +299,7 @@ def test_a_staged_change_waits_and_is_applied_sealed_and_published(
 ) -> None:
     new = Quad(NamedNode("urn:x:a"), NamedNode("urn:x:p"), Literal("new"), DefaultGraph())
     batch = {"batch": "urn:x:batch", "hash": "0" * 64, "catalogue": CATALOGUE, "run": "urn:x:run"}
-    with writing(folder) as store:
+    with open_writable_store(folder) as store:
         copy = WorkingCopy(folder, "run", store)
         copy.add([new])
         copy.commit(dict(batch))
@@ -333,7 +333,7 @@ def test_a_large_change_is_not_loaded_again_unless_the_store_has_changed_meanwhi
     copy.commit(dict(batch))
     copy.close()
     if meanwhile == "another":
-        with writing(folder) as store:
+        with open_writable_store(folder) as store:
             ledger.publish(store)
     elif meanwhile == "death":
         folder.store.rename(copy.path / "former")
@@ -358,7 +358,7 @@ def test_who_finds_another_writing_is_told_and_waits_no_longer_than_asked(
     folder: CollectionFolder, ledger: Ledger
 ) -> None:
     waited: list[bool] = []
-    with writing(folder), pytest.raises(StoreError, match="has been writing"):
+    with open_writable_store(folder), pytest.raises(StoreError, match="has been writing"):
         ledger.fold(timeout=0.05, waiting=lambda: waited.append(True))
     assert waited == [True]
 

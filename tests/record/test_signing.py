@@ -382,9 +382,9 @@ def test_the_command_says_what_is_covered(copied):
     printed = CliRunner().invoke(cli, [*arguments, str(copied / "two.pub"), "--json"])
     found = json.loads(printed.stdout)
     assert found["signatures"]["valid"] == 1
-    from tgraph.engine.schemas import schemas
+    from tgraph.engine.schemas import build_schemas
 
-    jsonschema.validate(found, schemas()["integrity"])
+    jsonschema.validate(found, build_schemas()["integrity"])
     make_keys(copied / "three")
     failed = CliRunner().invoke(cli, [*arguments, str(copied / "three.pub")])
     assert failed.exit_code == 4

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tgraph.record.erasure.traces import TraceCollector, Traces, tokens
+from tgraph.record.erasure.traces import TraceCollector, Traces, tokenise_text
 
 
 @pytest.mark.parametrize(
@@ -18,7 +18,7 @@ from tgraph.record.erasure.traces import TraceCollector, Traces, tokens
     ],
 )
 def test_combining_marks_belong_to_the_word_that_they_stand_in(text: str, words: list[str]) -> None:
-    assert tokens(text) == words
+    assert tokenise_text(text) == words
 
 
 def traces(text: str, kept: str, name: str) -> Traces:

@@ -13,8 +13,8 @@ from tgraph.retrieve.orders import (
     CutOff,
     OrderReader,
     cut_order,
+    format_ordinal,
     left_out_order,
-    nth,
     orders_from_json,
     orders_to_json,
     unlike_order,
@@ -121,6 +121,6 @@ def test_how_far_beyond_a_limit_something_is() -> None:
 
 
 def test_ranks_in_words() -> None:
-    assert [nth(n) for n in (1, 2, 3, 4, 11, 12, 13, 21, 112, 123)] == [
+    assert [format_ordinal(n) for n in (1, 2, 3, 4, 11, 12, 13, 21, 112, 123)] == [
         *("1st", "2nd", "3rd", "4th", "11th", "12th", "13th", "21st", "112th", "123rd")
     ]

@@ -25,11 +25,17 @@ from tests.support.endpoints import oxigraph_server
 from tests.support.examples import examples
 from tgraph import vocabulary as v
 from tgraph.errors import QueryError, StoreError
-from tgraph.extensions.interchange.publishing import data_update, placed
-from tgraph.store.base import Solutions, Store, load_query, select
+from tgraph.extensions.interchange.publishing import data_update, move_to_graph
+from tgraph.store.base import Solutions, Store, load_query, select_rows
 from tgraph.store.oxigraph import OxigraphStore
 from tgraph.store.sparql_endpoint import SparqlEndpoint, SparqlStore
-from tgraph.store.statements import Statements, literal, nquads, reifier, to_bytes
+from tgraph.store.statements import (
+    Statements,
+    canonical_literal,
+    format_nquads,
+    reifier_quad,
+    to_bytes,
+)
 from tgraph.store.writer import LayeredStore
 
 A, B, P = NamedNode("urn:a"), NamedNode("urn:b"), NamedNode("urn:p")
@@ -39,7 +45,7 @@ QUADS = [
     Quad(A, P, B, DefaultGraph()),
     Quad(A, P, Literal("x", language="en"), G),
     Quad(B, v.tg("score"), Literal("9.0", datatype=v.xsd("double")), G),
-    reifier(EDGE, Triple(A, P, B)),
+    reifier_quad(EDGE, Triple(A, P, B)),
     Quad(B, v.tg("contains"), NamedNode(EDGE), v.SOURCE_GRAPH),
 ]
 Maker = Callable[[Iterable[Quad]], Store]
@@ -83,7 +89,9 @@ def make(request: pytest.FixtureRequest, tmp_path: Path) -> Maker:
     def endpoint(quads: Iterable[Quad]) -> SparqlStore:
         found = request.getfixturevalue("oxigraph")
         found.update("CLEAR ALL")
-        found.update(data_update("INSERT", [placed(quad, quad.graph_name) for quad in quads]))
+        found.update(
+            data_update("INSERT", [move_to_graph(quad, quad.graph_name) for quad in quads])
+        )
         return SparqlStore(found)
 
     makers: dict[str, Maker] = {
@@ -149,7 +157,10 @@ def test_terms_come_back_as_they_are(make: Maker) -> None:
     values: list[Literal | NamedNode] = [
         *map(Literal, texts),
         *(Literal(text, language="de-at") for text in texts),
-        *(literal(value) for value in (1, -2.5, True, datetime(1911, 12, 14), float("inf"))),
+        *(
+            canonical_literal(value)
+            for value in (1, -2.5, True, datetime(1911, 12, 14), float("inf"))
+        ),
         Literal("unlike its type", datatype=v.xsd("integer")),
         NamedNode("urn:%C3%BC?a=b&c#d"),
     ]
@@ -173,13 +184,13 @@ def test_nothing_matches_a_blank_node_of_others(make: Maker) -> None:
 
 def test_rows_have_a_value_or_none_for_each_column(make: Maker) -> None:
     store = make([Quad(A, v.RDFS_LABEL, Literal("a"), DefaultGraph()), *QUADS])
-    [row] = select(store, "retrieve/labels", {"items": [A, B]}, union=False)
+    [row] = select_rows(store, "retrieve/labels", {"items": [A, B]}, union=False)
     assert (row["item"], row["label"]) == (A, Literal("a"))
     found = store.query("SELECT ?s ?x WHERE { ?s rdfs:label ?l OPTIONAL { ?l <urn:p> ?x } }")
     assert isinstance(found, Solutions)
     assert [variable.value for variable in found.variables] == ["s", "x"]
     assert [(row["s"], row["x"]) for row in found] == [(A, None)]
-    assert select(store, "trace/sessions", {"catalogue": [G]}) == []
+    assert select_rows(store, "trace/sessions", {"catalogue": [G]}) == []
 
 
 def test_what_is_for_reading_is_not_written_to(make: Maker) -> None:
@@ -268,14 +279,14 @@ def test_a_parameter_can_not_change_a_query() -> None:
 
 def test_select_gives_rows_by_column() -> None:
     store = OxigraphStore.memory([Quad(A, v.RDFS_LABEL, Literal("a"), DefaultGraph())])
-    assert select(store, "trace/sessions", {"catalogue": [G]}) == []
-    assert all(isinstance(row, dict) for row in select(store, "retrieve/edges"))
+    assert select_rows(store, "trace/sessions", {"catalogue": [G]}) == []
+    assert all(isinstance(row, dict) for row in select_rows(store, "retrieve/edges"))
 
 
 def test_a_file_is_loaded_whole_in_either_way(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (tmp_path / "q.nq").write_text(nquads(QUADS))
+    (tmp_path / "q.nq").write_text(format_nquads(QUADS))
     for bulk, at_once in ((50_000, 1), (0, 10_000), (0, 1)):
         monkeypatch.setattr("tgraph.store.oxigraph.BULK", bulk)
         monkeypatch.setattr("tgraph.store.oxigraph.AT_ONCE", at_once)
@@ -348,19 +359,25 @@ def test_an_edge_has_the_same_iri_before_and_after_it_was_stored(
     store = OxigraphStore.open(path)
     subjects = {NamedNode(f"urn:s:{n}"): item for n, item in enumerate(literals)}
     before = {s: v.edge_iri(s, P, item) for s, item in subjects.items()}
-    store.extend(Quad(s, P, v.canonical(item), DefaultGraph()) for s, item in subjects.items())
+    store.extend(
+        Quad(s, P, v.canonicalise_literal(item), DefaultGraph()) for s, item in subjects.items()
+    )
     store.close()
     for quad in OxigraphStore.snapshot(path).match(None, P):
         assert isinstance(quad.subject, NamedNode)
         assert isinstance(quad.object, Literal)
         assert v.edge_iri(quad.subject, P, quad.object) == before[quad.subject]
-        assert v.canonical(quad.object) == quad.object == v.canonical(subjects[quad.subject])
+        assert (
+            v.canonicalise_literal(quad.object)
+            == quad.object
+            == v.canonicalise_literal(subjects[quad.subject])
+        )
 
 
 @given(LITERALS)
 def test_nquads_carry_any_literal(value: Literal) -> None:
-    quad = Quad(A, P, v.canonical(value), G)
-    assert list(parse(nquads([quad]), RdfFormat.N_QUADS)) == [quad]
+    quad = Quad(A, P, v.canonicalise_literal(value), G)
+    assert list(parse(format_nquads([quad]), RdfFormat.N_QUADS)) == [quad]
 
 
 @given(st.text(st.characters(exclude_categories=())))
@@ -368,22 +385,22 @@ def test_any_text_can_be_stated(text: str) -> None:
     """A lone surrogate, which RDF can't hold, becomes a replacement character."""
     out = Statements(G)
     out.add("urn:a", (P, text))
-    (quad,) = parse(nquads(out.quads), RdfFormat.N_QUADS)
+    (quad,) = parse(format_nquads(out.quads), RdfFormat.N_QUADS)
     assert isinstance(quad.object, Literal)
     assert quad.object.value == text.encode("utf-8", "replace").decode()
 
 
 @given(st.floats() | st.integers() | st.booleans() | st.datetimes())
 def test_numbers_and_times_are_stated_in_canonical_form(value: float | datetime) -> None:
-    stated = literal(value)
-    assert v.canonical(stated) == stated
+    stated = canonical_literal(value)
+    assert v.canonicalise_literal(stated) == stated
     store = OxigraphStore.memory([Quad(A, P, stated, G)])
     assert [quad.object for quad in store.match()] == [stated]
 
 
 @given(st.floats(-1e10, 1e10) | st.floats(-1, 1))
 def test_a_number_is_stated_as_the_store_would_write_it(value: float) -> None:
-    assert literal(value) == v.canonical(Literal(round(value, 6)))
+    assert canonical_literal(value) == v.canonicalise_literal(Literal(round(value, 6)))
 
 
 @given(TEXT, st.sampled_from([v.entity_iri, v.relation_iri, v.type_iri]))
@@ -392,4 +409,4 @@ def test_every_name_gives_a_valid_iri(name: str, mint: Callable[[str], str]) -> 
     assert node.value.isascii()
     assert mint(f"  {name}\t") == mint(v.normalise_name(name)) == node.value
     quad = Quad(node, P, node, G)
-    assert list(parse(nquads([quad]), RdfFormat.N_QUADS)) == [quad]
+    assert list(parse(format_nquads([quad]), RdfFormat.N_QUADS)) == [quad]

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from tests.support import workers
 from tgraph.errors import NotAGraphError, StoreError, UsageError
 from tgraph.librarian import Librarian
-from tgraph.store.files import FileLock, exclusive, read_json, sweep, write_atomic, write_json
+from tgraph.store.files import FileLock, hold_lock, read_json, sweep_files, write_atomic, write_json
 from tgraph.store.folder import GraphFolder
 
 
@@ -42,11 +42,11 @@ def test_sweep_lets_a_file_be_that_is_being_written(tmp_path: Path) -> None:
     busy.write_bytes(b"half")
     lock = FileLock.try_acquire(busy)
     assert lock is not None
-    assert sweep(tmp_path) == 1
+    assert sweep_files(tmp_path) == 1
     assert not stale.exists()
     assert busy.exists()
     lock.release()
-    assert sweep(tmp_path) == 1
+    assert sweep_files(tmp_path) == 1
 
 
 def test_a_temporary_file_that_was_swept_is_written_again(
@@ -57,7 +57,7 @@ def test_a_temporary_file_that_was_swept_is_written_again(
 
     def late(file: IO[bytes], mode: int) -> None:
         if not swept:
-            swept.append(sweep(tmp_path))
+            swept.append(sweep_files(tmp_path))
         real(file, mode)
 
     monkeypatch.setattr(fcntl, "flock", late)
@@ -97,7 +97,7 @@ def test_a_lock_excludes_and_is_shared(tmp_path: Path) -> None:
 
 
 def hold(tell: workers.Tell, path: Path) -> None:
-    with exclusive(path, timeout=1):
+    with hold_lock(path, timeout=1):
         tell("held")
         time.sleep(60)
 
@@ -110,18 +110,18 @@ def test_a_lock_dies_with_its_process_and_names_it(tmp_path: Path) -> None:
     worker.listen(lambda item: item == "held")
     with (
         pytest.raises(StoreError, match=f"Process {worker.process.pid} has been writing"),
-        exclusive(path, timeout=0.05, waiting=lambda: waited.append(True)),
+        hold_lock(path, timeout=0.05, waiting=lambda: waited.append(True)),
     ):
         pass
     assert waited == [True]
     worker.kill()
-    with exclusive(path, timeout=5):
+    with hold_lock(path, timeout=5):
         pass
 
 
 def test_a_lock_that_can_not_be_made_is_a_clear_error(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(StoreError), exclusive(tmp_path / "file" / "lock", timeout=0):
+    with pytest.raises(StoreError), hold_lock(tmp_path / "file" / "lock", timeout=0):
         pass
 
 

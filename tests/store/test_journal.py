@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from tgraph.errors import StoreError
 from tgraph.store import journal
-from tgraph.store.files import sweep
+from tgraph.store.files import sweep_files
 from tgraph.store.journal import MAGIC, MARK, Frame, Journal, is_free, read_journal
 
 ANY_TEXT = st.text(st.characters(exclude_categories=()))
@@ -168,7 +168,7 @@ def test_a_journal_that_is_swept_before_it_is_locked_is_begun_again(
     def swept(handle: int, operation: int) -> None:
         if left[0] and operation == fcntl.LOCK_EX:  # as a journal is locked
             left[0] -= 1
-            assert sweep(tmp_path) == 1
+            assert sweep_files(tmp_path) == 1
         real(handle, operation)
 
     monkeypatch.setattr(fcntl, "flock", swept)

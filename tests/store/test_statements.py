@@ -11,7 +11,14 @@ from hypothesis import strategies as st
 from pyoxigraph import DefaultGraph, Literal, NamedNode
 
 from tgraph import vocabulary as v
-from tgraph.store.statements import Statements, iri, nquads, read_nquads, read_trig, trig
+from tgraph.store.statements import (
+    Statements,
+    format_nquads,
+    iri_node,
+    read_nquads,
+    read_trig,
+    trig,
+)
 
 VALUES = st.one_of(
     st.none(),
@@ -22,7 +29,7 @@ VALUES = st.one_of(
     st.text(st.characters(), max_size=8),
     st.sampled_from(['"', "\\", "\n", "\x7f", "\ufffe", "\uffff", "\ud800", "\u2028"]),
     st.datetimes(timezones=st.just(UTC)),
-    st.integers(0, 99).map(lambda number: iri(f"urn:x:{number}")),
+    st.integers(0, 99).map(lambda number: iri_node(f"urn:x:{number}")),
     st.just(Literal("1.50", datatype=v.xsd("decimal"))),
 )
 PAIRS = st.tuples(
@@ -39,13 +46,15 @@ def test_quads_are_written_and_read(
 ) -> None:
     out = Statements(graph)
     for number, pairs in rows:
-        assert out.add(f"urn:x:{number}", *pairs) == iri(f"urn:x:{number}")
+        assert out.add(f"urn:x:{number}", *pairs) == iri_node(f"urn:x:{number}")
     quads = out.take()
-    assert nquads(quads) == "".join(f"{quad} .\n" for quad in quads)  # as batches were sealed
-    assert read_nquads(nquads(quads)) == quads
+    assert format_nquads(quads) == "".join(
+        f"{quad} .\n" for quad in quads
+    )  # as batches were sealed
+    assert read_nquads(format_nquads(quads)) == quads
     assert read_trig(trig(quads)) == quads
     assert out.take() == []
 
 
 def test_the_text_of_no_quads_is_empty() -> None:
-    assert trig([]) == nquads([]) == ""
+    assert trig([]) == format_nquads([]) == ""

@@ -12,19 +12,19 @@ from pyoxigraph import DefaultGraph, Literal, NamedNode, Quad, QueryBoolean, Que
 from tgraph.store.files import FileLock
 from tgraph.store.folder import CollectionFolder, GraphFolder
 from tgraph.store.oxigraph import OxigraphStore
-from tgraph.store.statements import nquads
+from tgraph.store.statements import format_nquads
 from tgraph.store.writer import (
     ADDED,
     COMMIT,
     REMOVED,
     LayeredStore,
     WorkingCopy,
-    abandoned,
-    apply,
-    committed,
-    discard,
+    abandoned_changes,
+    apply_change,
+    committed_changes,
+    discard_change,
+    open_writable_store,
     remove_abandoned,
-    writing,
 )
 
 P = NamedNode("urn:p")
@@ -41,17 +41,17 @@ def folder(tmp_path: Path) -> CollectionFolder:
 
 @pytest.fixture
 def store(folder: CollectionFolder) -> Iterator[OxigraphStore]:
-    with writing(folder) as opened:
+    with open_writable_store(folder) as opened:
         opened.extend([OLD, KEPT])
         yield opened
 
 
 def lines(quads: Iterable[Quad]) -> bytes:
-    return nquads(quads).encode()
+    return format_nquads(quads).encode()
 
 
 def test_nothing_is_staged_where_nothing_was(folder):
-    assert committed(folder) == abandoned(folder) == []
+    assert committed_changes(folder) == abandoned_changes(folder) == []
 
 
 def test_a_change_is_applied_as_it_was_made(folder, store):
@@ -64,12 +64,12 @@ def test_a_change_is_applied_as_it_was_made(folder, store):
     assert set(store.match()) == {OLD, KEPT}, "nobody else sees it"
     copy.commit({"run": "run"})
     copy.close()
-    [change] = committed(folder)
-    apply(store, change)
-    apply(store, change)
+    [change] = committed_changes(folder)
+    apply_change(store, change)
+    apply_change(store, change)
     assert set(store.match()) == {KEPT, NEW}
-    discard(change)
-    assert committed(folder) == abandoned(folder) == []
+    discard_change(change)
+    assert committed_changes(folder) == abandoned_changes(folder) == []
 
 
 def test_what_is_committed_is_on_disk_before_it_is_said_to_be(folder, store, synced, monkeypatch):
@@ -100,7 +100,7 @@ def test_what_is_committed_is_on_disk_before_it_is_said_to_be(folder, store, syn
 def test_what_was_not_committed_is_gone(folder, store):
     copy = WorkingCopy(folder, "run", store)
     copy.add([NEW])
-    assert abandoned(folder) == [copy.path]
+    assert abandoned_changes(folder) == [copy.path]
     copy.close()
     assert not copy.path.exists()
     assert set(store.match()) == {OLD, KEPT}
@@ -112,11 +112,11 @@ def test_what_a_dead_run_left_is_removed_unless_another_is_at_work(folder, store
     lock = FileLock.try_acquire(folder.index_lock)
     assert lock is not None
     remove_abandoned(folder)
-    assert abandoned(folder) == [left.path]
+    assert abandoned_changes(folder) == [left.path]
     lock.release()
     remove_abandoned(folder)
-    assert abandoned(folder) == []
-    assert committed(folder) == [done.path]
+    assert abandoned_changes(folder) == []
+    assert committed_changes(folder) == [done.path]
     left.close()
     done.close()
 
@@ -127,7 +127,7 @@ def test_what_is_both_removed_and_added_stays(folder, store):
     copy.add([OLD, BOTH])
     copy.commit({"run": "run"})
     copy.close()
-    apply(store, copy.path)
+    apply_change(store, copy.path)
     assert set(store.match()) == {OLD, KEPT, BOTH}
 
 

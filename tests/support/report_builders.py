@@ -91,12 +91,12 @@ def edges_of(details: Details) -> list[EdgeDetail]:
 
 def child_of(members: Sequence[int], words: int = 20, findings: int = 2) -> Child:
     iris = tuple(sorted(v.entity_iri(name(n)) for n in members))
-    report = f"urn:trustgraph:report:{v.digest(*iris)}"
+    report = f"urn:trustgraph:report:{v.digest_parts(*iris)}"
     told = tuple(
         Finding(v.finding_iri(report, n), f"Finding {n}", "Something is so. " * words, ())
         for n in range(findings)
     )
-    community = f"urn:x:{v.digest(*iris)}"
+    community = f"urn:x:{v.digest_parts(*iris)}"
     return Child(
         Community(community, 1, iris, ()),
         CommunityReport(report, community, 1, f"Part {members[0]}", "It is a part.", 3.0, "", told),

@@ -127,7 +127,7 @@ def _load() -> None:
         import_module(name)
     from tgraph.extract.english import parser
 
-    parser.load()
+    parser.load_pipeline()
     gc.collect()
     gc.freeze()  # a copy that collects would write to, and so copy, all that is loaded here
 

@@ -31,7 +31,7 @@ from tgraph.engine.graph import KnowledgeGraph
 from tgraph.engine.progress import Progress
 from tgraph.errors import TgraphError
 from tgraph.extract.base import Extractor
-from tgraph.index.standing_knowledge import value
+from tgraph.index.standing_knowledge import term_value
 from tgraph.librarian import Librarian
 from tgraph.model import (
     Agent,
@@ -307,7 +307,7 @@ def edges(root: Path) -> set[str]:
     """The relationships that a reader sees, as ``subject predicate object``."""
     with snapshot(root) as found:
         return {
-            " ".join(value(part).rpartition(":")[2] for part in quad.triple)
+            " ".join(term_value(part).rpartition(":")[2] for part in quad.triple)
             for quad in knowledge(found.store)
             if v.is_statement(quad.predicate)
         }
@@ -342,9 +342,9 @@ def _entries(store: Store, catalogue: str) -> list[dict[str, str]]:
     entries: dict[str, dict[str, str]] = {}
     for quad in store.match(None, None, None, NamedNode(catalogue)):
         name = quad.predicate.value.rpartition("/")[2]
-        entry = entries.setdefault(value(quad.subject), {"subject": value(quad.subject)})
+        entry = entries.setdefault(term_value(quad.subject), {"subject": term_value(quad.subject)})
         assert name not in entry or name == "22-rdf-syntax-ns#type", f"{name} is stated twice"
-        entry[name] = value(quad.object)
+        entry[name] = term_value(quad.object)
     return sorted(entries.values(), key=lambda entry: int(entry["sequence"]))
 
 
@@ -360,7 +360,7 @@ def _status(store: Store, entry: dict[str, str]) -> str:
     session, graph = NamedNode(entry["session"]), NamedNode(entry["subject"])
     ends = list(store.match(session, v.prov("endedAtTime"), None, graph))
     assert len(ends) == 1, "every session has one end"
-    return value(next(store.match(session, v.tg("status"), None, graph)).object)
+    return term_value(next(store.match(session, v.tg("status"), None, graph)).object)
 
 
 def assert_tidy(root: Path) -> None:

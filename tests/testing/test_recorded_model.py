@@ -13,7 +13,7 @@ from tgraph.engine.graph import open_graph
 from tgraph.errors import UsageError
 from tgraph.index.reports.report import read_reports
 from tgraph.index.sources import Texts, document_of_chunk, page_of_chunk, range_of_chunk, text_value
-from tgraph.index.standing_knowledge import value
+from tgraph.index.standing_knowledge import term_value
 from tgraph.model import Prompt
 from tgraph.models.base import ChatModel, ChatRequest
 from tgraph.retrieve.modes.registry import MODES
@@ -114,7 +114,7 @@ def test_real_replies_become_a_graph_with_exact_evidence(carol):
         quoted = whole = 0
         for quad in store.match(None, v.tg("edge"), None, v.SOURCE_GRAPH):
             chunk, start, length, quote = (
-                text_value(store, value(quad.subject), predicate)
+                text_value(store, term_value(quad.subject), predicate)
                 for predicate in (
                     v.prov("wasDerivedFrom"),
                     v.tg("charOffset"),

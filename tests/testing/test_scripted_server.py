@@ -18,7 +18,7 @@ from tgraph.errors import ModelError
 from tgraph.model import Prompt
 from tgraph.models.base import Call, ChatModel, ChatRequest
 from tgraph.testing import Fault, HashingEmbedder, ScriptedModel, ScriptedServer
-from tgraph.testing.script import blocks, instance, plausible_reply
+from tgraph.testing.script import build_instance, parse_blocks, plausible_reply
 from tgraph.testing.server import FAULT_KINDS
 
 TEXT = (
@@ -50,7 +50,7 @@ def said(step: str, **data: str) -> str:
 
 def test_blocks_are_found_by_name() -> None:
     request = prompted("x", TEXT="a\n<<b>>", EMPTY="", QUESTION="who?")
-    assert blocks(request.messages) == {"TEXT": "a\n<<b>>", "EMPTY": "", "QUESTION": "who?"}
+    assert parse_blocks(request.messages) == {"TEXT": "a\n<<b>>", "EMPTY": "", "QUESTION": "who?"}
 
 
 def test_a_graph_is_made_of_the_names_of_each_sentence() -> None:
@@ -126,7 +126,7 @@ def test_any_other_step_gets_what_its_schema_asks_for() -> None:
     reply = json.loads(plausible_reply("report", prompted("report", TEXT=TEXT).messages, schema))
     jsonschema.validate(reply, schema)
     assert reply["findings"][0]["summary"].startswith("Marie Curie")
-    assert instance({"const": 3}, "x") == 3
+    assert build_instance({"const": 3}, "x") == 3
 
 
 def test_a_step_without_schema_gets_a_sentence_of_its_data() -> None:

@@ -1,1 +1,1 @@
-"""From candidates to an answer: each step by a language model, and by an embedded method."""
+"""Answer steps from candidates to finished answers: language-model and embedded variants."""

@@ -1,4 +1,4 @@
-"""The steps between a question and its answer, each with a model's and an embedded way to do it."""
+"""Interfaces for the steps between question and answer: language-model and embedded variants."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from tgraph.retrieve.base import Context, Question
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """A sentence as a synthesiser wrote it: its text and what it says that it rests on.
+    """A sentence as written by the synthesiser: text plus supporting selections.
 
-    ``evidence`` narrows a citation to some of the items' evidence; empty means all that was shown.
-    ``lead`` is what stands before the sentence: a space, a new paragraph, a new item of a list.
-    """
+    ``evidence`` narrows a citation to some evidence of the items; empty ``evidence`` means all
+    evidence in the prompt. ``lead`` is the separator before the sentence: a space, a new
+    paragraph, a new list item."""
 
     text: str
     selections: tuple[Selected, ...]
@@ -27,10 +27,10 @@ class Draft:
 
 @dataclass(slots=True)
 class Notes:
-    """What a synthesiser had to leave out, by reason; filled in while the drafts are read.
+    """Material omitted by a synthesiser, counted by reason; filled while drafts are read.
 
-    ``nearest`` are places that come nearest to an answer where there is none, best first;
-    ``missing`` are the parts of the question that nothing answers, in its words."""
+    ``nearest`` are the places nearest to an answer where no answer exists, best first;
+    ``missing`` are unanswered question parts, in the words of the question."""
 
     dropped: dict[str, int] = field(default_factory=dict)
     nearest: list[Evidence] = field(default_factory=list)
@@ -42,21 +42,24 @@ class Notes:
 
 
 class Step(Protocol):
-    """What is done on the way to an answer; the record names who did it."""
+    """A step on the way to an answer; the record names the step's agent."""
 
     @property
     def agent(self) -> Agent: ...
 
 
 class ConceptFinder(Step, Protocol):
-    """Finds what a question is about."""
+    """A step that finds the subject concepts of a question."""
 
     def find(self, question: Question, context: Context, sink: CallSink) -> tuple[str, ...]:
-        """Short noun phrases, the most specific first; the question itself where there are none."""
+        """Return short noun phrases, most specific first; the question itself if no phrase is
+        found."""
 
 
 class Selector(Step, Protocol):
-    """Chooses what matters, with a reason for each. ``step`` is the class of its activity."""
+    """A step that selects relevant candidates, with a reason for each candidate.
+
+    ``step`` is the class of the step's activity."""
 
     @property
     def step(self) -> str: ...
@@ -64,23 +67,27 @@ class Selector(Step, Protocol):
     def select(
         self, question: Question, retrieval: Retrieval, limit: int, sink: CallSink
     ) -> Selection:
-        """At most ``limit`` edges, best first; every other candidate is rejected with a reason."""
+        """Return at most ``limit`` edges, best first; reject every other candidate with a
+        reason."""
 
 
 class Synthesiser(Step, Protocol):
-    """Composes the answer from the selection alone."""
+    """A step composing answers from the selection alone."""
 
     def synthesise(
         self, question: Question, selection: Selection, notes: Notes, sink: CallSink
     ) -> Iterator[Draft]:
-        """The answer's sentences as they come; none where the selection has no answer, unless the
-        synthesiser may use knowledge of its own, which it then marks as such."""
+        """Yield answer sentences as they arrive; yield nothing for a selection without an
+        answer.
+
+        A synthesiser that may use its own knowledge can still answer, and marks such sentences."""
 
 
 @dataclass(frozen=True, slots=True)
 class WriterPrompt:
-    """What of the selection is shown to who writes the answer, by its ids, and as one text with a
-    line for each. ``request`` is what a model is asked; None where no model would be."""
+    """Selections shown to the answer writer, mapped by id and formatted as text lines.
+
+    ``request`` is the chat request for a model; None where no model would be asked."""
 
     by_id: Mapping[str, Selected]
     text: str
@@ -92,4 +99,5 @@ class PromptedSynthesiser(Protocol):
     """A synthesiser that asks a model."""
 
     def prompted(self, question: Question, selection: Selection, notes: Notes) -> WriterPrompt:
-        """What it would ask; what there is no room for is in the notes."""
+        """Return the prompt for the model; ``notes`` record selections exceeding the available
+        room."""

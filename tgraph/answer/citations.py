@@ -1,9 +1,8 @@
-"""Citations: from a drafted sentence to the exact characters that carry it.
+"""Citations: from a drafted sentence to the exact characters supporting the sentence.
 
-A model cites an item as a whole. Where the item rests on many places (a report, a description) or
-is a long stretch of text (a chunk), the sentence is traced to those places and sentences of it that
-share most of its words: a reader is not sent through everything that the item was made from.
-"""
+A model cites an item as a whole. Where the item rests on many places (a report, a description)
+or is a long stretch of text (a chunk), the sentence is traced to the places, and the sentences
+within them, that share most of its words: readers need not check every source of the item."""
 
 from __future__ import annotations
 
@@ -25,12 +24,12 @@ from tgraph.model import (
     Selected,
     Sentence,
 )
-from tgraph.rendering import flat
+from tgraph.rendering import collapse_whitespace
 from tgraph.retrieve.base import Context
 from tgraph.retrieve.reports import evidence_of_parts, reports_of
 from tgraph.retrieve.text.graph_sentences import is_graph
 from tgraph.retrieve.text.lexical import term_set, terms
-from tgraph.retrieve.text.page_sentences import page_sentences, reading, with_whole_marks
+from tgraph.retrieve.text.page_sentences import page_sentences, read_place_text, with_whole_marks
 
 CITED_AS: Mapping[str, CitationKind] = {
     "edge": "edge",
@@ -57,41 +56,49 @@ _GAP = re.compile(r"\n[^\S\r\n]*\n")
 
 
 def with_grounds(draft: Draft, context: Context) -> Draft:
-    """The draft, the reports that it names with what carries it: the evidence of the findings that
-    share most of its words, or else of the report as a whole."""
-    said = term_set(draft.text)
-    named = tuple(_with_grounds(each, said, context) for each in draft.selections)
-    return replace(draft, selections=named)
+    """Return the draft with supporting evidence added for each cited report.
+
+    The evidence is that of the findings sharing most words with the draft, or else of the
+    report as a whole."""
+    draft_terms = term_set(draft.text)
+    selections = tuple(
+        _with_grounds(selected, draft_terms, context) for selected in draft.selections
+    )
+    return replace(draft, selections=selections)
 
 
 def _with_grounds(selected: Selected, said: frozenset[str], context: Context) -> Selected:
     candidate = selected.candidate
     if candidate.item.kind != "report" or candidate.evidence:
         return selected
-    parts = _carrying(said, reports_of(context).by_iri[candidate.item.iri])
+    parts = _find_carrying_parts(said, reports_of(context).by_iri[candidate.item.iri])
     places = evidence_of_parts(parts, context)
     evidence = tuple(place for part in parts for place in places.get(part, ()))
     return replace(selected, candidate=replace(candidate, evidence=evidence))
 
 
-def _carrying(said: frozenset[str], report: CommunityReport) -> list[str]:
-    """The findings, by IRI, that share most of the words, of two alike the shorter first; the
-    report where none has enough."""
-    told = [term_set(f"{finding.summary}\n{finding.explanation}") for finding in report.findings]
-    shares = [len(said & words) / (len(said) or 1) for words in told]
+def _find_carrying_parts(said: frozenset[str], report: CommunityReport) -> list[str]:
+    """Return IRIs of findings sharing most words with the sentence; the report IRI if no
+    finding shares enough.
+
+    Of two findings with equal shares, the shorter comes first."""
+    finding_terms = [
+        term_set(f"{finding.summary}\n{finding.explanation}") for finding in report.findings
+    ]
+    shares = [len(said & words) / (len(said) or 1) for words in finding_terms]
     best = max(shares, default=0.0)
     if best < ENOUGH:
         return [report.iri]
     near = [place for place, share in enumerate(shares) if share >= NEAR * best]
-    near.sort(key=lambda place: (-shares[place], len(told[place]), place))
+    near.sort(key=lambda place: (-shares[place], len(finding_terms[place]), place))
     return [report.findings[place].iri for place in near[:MOST_PLACES]]
 
 
-def cite(draft: Draft, session_uuid: str) -> Sentence:
-    """The sentence with a citation for each place that the selections it names rest on."""
+def cite_places(draft: Draft, session_uuid: str) -> Sentence:
+    """Return a sentence citing each evidence place behind the draft's selections."""
     citations: dict[tuple[object, ...], Citation] = {}
     for selected in draft.selections:
-        for evidence in _places(draft, selected):
+        for evidence in _cited_places(draft, selected):
             place = (evidence.document, evidence.page, evidence.start, evidence.end)
             citations.setdefault(
                 (selected.index, *place), citation_of(selected, evidence, session_uuid)
@@ -100,8 +107,10 @@ def cite(draft: Draft, session_uuid: str) -> Sentence:
 
 
 def well_cited(sentence: Sentence, context: Context) -> Sentence:
-    """The sentence; what it cites of a chunk is quoted with its mark-up whole, each citation knows
-    what it stands in, and the lines of a graph are said in words."""
+    """Return the sentence with completed citations.
+
+    Quotes from whole chunks keep their mark-up intact, each citation records the kind of its
+    segment, and quoted graph lines are put into words."""
     citations = (
         with_whole_marks(cited, context) if cited.evidence == cited.chunk else cited
         for cited in sentence.citations
@@ -115,42 +124,52 @@ def well_cited(sentence: Sentence, context: Context) -> Sentence:
 
 
 def _in_words(sentence: Sentence, context: Context) -> str:
-    """The sentence; where it is the quote of a graph's lines, what they say."""
-    said = flat(sentence.text)
-    quoted = (cited for cited in sentence.citations if flat(cited.quote) == said)
-    stated = (reading(cited, context) for cited in quoted if is_graph(cited.chunk, context))
-    return next(stated, sentence.text)
+    """Return the sentence text; for a quote of graph lines, return the statement in words."""
+    sentence_text = collapse_whitespace(sentence.text)
+    quoted = (
+        cited for cited in sentence.citations if collapse_whitespace(cited.quote) == sentence_text
+    )
+    readings = (
+        read_place_text(cited, context) for cited in quoted if is_graph(cited.chunk, context)
+    )
+    return next(readings, sentence.text)
 
 
 def set_apart(sentence: Sentence, before: Sequence[Sentence]) -> Sentence:
-    """The sentence; a block of code that it quotes has its lines, and nothing beside it."""
-    code = _code(sentence)
-    if code is None and not (before and _code(before[-1]) is not None):
+    """Return the sentence; a quoted code block keeps its lines and stands in a separate
+    paragraph."""
+    code = _find_code_quote(sentence)
+    if code is None and not (before and _find_code_quote(before[-1]) is not None):
         return sentence
     lead = sentence.lead if "\n" in sentence.lead else "\n\n"
     return replace(sentence, text=sentence.text if code is None else code, lead=lead)
 
 
-def _code(sentence: Sentence) -> str | None:
-    """The block of code that the sentence is the quote of."""
-    said = flat(sentence.text)
+def _find_code_quote(sentence: Sentence) -> str | None:
+    """Return the code block quoted by the sentence, or None."""
+    sentence_text = collapse_whitespace(sentence.text)
     quotes = (c.quote for c in sentence.citations if c.segment_kind == "code")
-    return next((quote for quote in quotes if flat(quote) == said), None)
+    return next((quote for quote in quotes if collapse_whitespace(quote) == sentence_text), None)
 
 
-def _places(draft: Draft, selected: Selected) -> Sequence[Evidence]:
-    """What the draft names; of an edge all that was shown, of other items what carries the text."""
+def _cited_places(draft: Draft, selected: Selected) -> Sequence[Evidence]:
+    """Return the evidence named by the draft; otherwise the evidence supporting the text.
+
+    For an edge, all its evidence is returned; for other items, only the places nearest to the
+    text."""
     evidence = selected.candidate.evidence
     if draft.evidence:
         return [item for item in evidence if item.iri in draft.evidence]
     if selected.item.kind == "edge":
         return evidence
-    said = frozenset(terms(draft.text))
-    return [_closest(said, item) for item in _nearest(said, evidence)]
+    draft_terms = frozenset(terms(draft.text))
+    return [
+        _narrow_to_sentence(draft_terms, item) for item in _nearest_evidence(draft_terms, evidence)
+    ]
 
 
-def _nearest(said: frozenset[str], evidence: Sequence[Evidence]) -> Sequence[Evidence]:
-    """The places that share most of the words, at most ``MOST_PLACES``, best first."""
+def _nearest_evidence(said: frozenset[str], evidence: Sequence[Evidence]) -> Sequence[Evidence]:
+    """Return places sharing most words with the sentence, at most ``MOST_PLACES``, best first."""
     if len(evidence) <= 1:
         return evidence
     size = len(said) or 1
@@ -160,8 +179,9 @@ def _nearest(said: frozenset[str], evidence: Sequence[Evidence]) -> Sequence[Evi
     return [evidence[place] for _, place in near[:MOST_PLACES]]
 
 
-def _closest(said: frozenset[str], evidence: Evidence) -> Evidence:
-    """Of a whole chunk the sentence that shares most of the words, if it has enough of them."""
+def _narrow_to_sentence(said: frozenset[str], evidence: Evidence) -> Evidence:
+    """Narrow whole-chunk evidence to the sentence sharing most words, if enough words are
+    shared."""
     if evidence.iri != evidence.chunk:
         return evidence
     share, start, end = _best_sentence(said, evidence.quote)
@@ -172,34 +192,34 @@ def _closest(said: frozenset[str], evidence: Evidence) -> Evidence:
 
 
 def _best_sentence(said: frozenset[str], text: str) -> tuple[float, int, int]:
-    """The first of the sentences that share most of the words: its share, start and end. Where
-    none shares ``ENOUGH``, any share below that.
+    """Return share, start and end of the first sentence sharing most words.
 
-    No sentence shares more than its paragraph, so only the paragraphs that may hold the best are
-    cut into sentences.
-    """
+    Where no sentence shares ``ENOUGH``, any share below ``ENOUGH`` is returned. No sentence
+    shares more than its paragraph, so only paragraphs that may hold the best sentence are cut
+    into sentences."""
     paragraphs = sorted(
-        (-_shared(said, found), start, end) for start, end, found in _paragraph_terms(text)
+        (-_term_share(said, paragraph_terms), start, end)
+        for start, end, paragraph_terms in _paragraph_terms(text)
     )
     best = (0.0, 0, 0)
-    for most, start, end in paragraphs:
-        if most > min(best[0], -ENOUGH):
+    for negative_share, start, end in paragraphs:
+        if negative_share > min(best[0], -ENOUGH):
             break
         for first, last in sentences(text[start:end]):
-            share = _share(said, text[start + first : start + last])
+            share = _quote_share(said, text[start + first : start + last])
             best = min(best, (-share, start + first, start + last))
     return -best[0], best[1], best[2]
 
 
 @lru_cache(maxsize=128)
 def _paragraph_terms(text: str) -> tuple[tuple[int, int, frozenset[str]], ...]:
-    """Start, end and terms of each paragraph of a chunk; those of the last chunks are kept."""
+    """Return start, end and terms of chunk paragraphs; results for recent chunks are cached."""
     return tuple(
-        (start, end, frozenset(terms(text[start:end]))) for start, end in _paragraphs(text)
+        (start, end, frozenset(terms(text[start:end]))) for start, end in _split_paragraphs(text)
     )
 
 
-def _paragraphs(text: str) -> Iterator[tuple[int, int]]:
+def _split_paragraphs(text: str) -> Iterator[tuple[int, int]]:
     """Stretches that no sentence crosses."""
     start = 0
     for gap in _GAP.finditer(text):
@@ -208,11 +228,11 @@ def _paragraphs(text: str) -> Iterator[tuple[int, int]]:
     yield start, len(text)
 
 
-def _share(said: frozenset[str], quote: str) -> float:
-    return _shared(said, terms(quote))
+def _quote_share(said: frozenset[str], quote: str) -> float:
+    return _term_share(said, terms(quote))
 
 
-def _shared(said: frozenset[str], found: Iterable[str]) -> float:
+def _term_share(said: frozenset[str], found: Iterable[str]) -> float:
     return len(said.intersection(found)) / len(said) if said else 0.0
 
 

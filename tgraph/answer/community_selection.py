@@ -1,10 +1,9 @@
-"""Dynamic community selection: reports are rated from the top, and only what is relevant is read.
+"""Dynamic community selection: rate reports from the top, and read only relevant reports.
 
-The descent is GraphRAG's (3.3.0): a community whose report is rated relevant has its parts rated
-too, and they stand in for it where one of them is relevant. Where nothing of a level is, the next
-level is tried as a whole. The limit of calls is tgraph's: the communities that occur most are rated
-first, and one whose parts could not all be rated is read itself.
-"""
+The descent is GraphRAG's (3.3.0): if a community's report is rated relevant, the community's
+parts are rated too, and replace the community where a part is relevant. If nothing on a level
+is relevant, the next level is tried as a whole. The call limit is tgraph's: the most frequent
+communities are rated first, and a community whose parts could not all be rated is read itself."""
 
 from __future__ import annotations
 
@@ -17,12 +16,12 @@ from typing import Annotated, Any, Protocol
 from pydantic import BaseModel, BeforeValidator
 
 from tgraph.answer.base import Step
-from tgraph.answer.model import ModelStep, asked
-from tgraph.answer.rows import as_score, clean
+from tgraph.answer.model import ModelStep, question_values
+from tgraph.answer.rows import as_score, collapse_spaces
 from tgraph.errors import ModelError
 from tgraph.model import CommunityReport
 from tgraph.models.base import CallSink, ChatModel
-from tgraph.models.concurrency import nothing, together
+from tgraph.models.concurrency import do_nothing, run_parallel
 from tgraph.models.prompts import Prompts
 from tgraph.retrieve.base import Context, Question
 from tgraph.retrieve.modes.global_search import GlobalSearchSettings
@@ -36,7 +35,7 @@ _LONGEST_REASON = 500
 
 @dataclass(frozen=True, slots=True)
 class Vote:
-    """A rating of a report from 0 to 5, None where the reply could not be read, and why."""
+    """A report rating (0 to 5; None for unreadable replies) with reason."""
 
     rating: int | None
     reason: str
@@ -44,7 +43,7 @@ class Vote:
 
 @dataclass(frozen=True, slots=True)
 class Rated:
-    """A report with the rating that counts."""
+    """A report with its final rating."""
 
     report: CommunityReport
     rating: int | None
@@ -54,7 +53,7 @@ class Rated:
 
 @dataclass(frozen=True, slots=True)
 class Descent:
-    """The reports to read, every rating in the order of its making, and what was left out."""
+    """Reports selected for reading, ratings in rating order, counts of omitted reports."""
 
     chosen: tuple[CommunityReport, ...]
     rated: tuple[Rated, ...]
@@ -71,66 +70,69 @@ class Rater(Step, Protocol):
         context: Context,
         sink: CallSink,
     ) -> list[Vote]:
-        """A vote on each report, in their order."""
+        """Return a vote on each report, in report order."""
 
 
-def descend(question: Question, rater: Rater, context: Context, sink: CallSink) -> Descent:
-    """The reports that are relevant, as the settings ``global_search.dynamic_*`` say."""
+def select_reports(question: Question, rater: Rater, context: Context, sink: CallSink) -> Descent:
+    """Return relevant reports, following the ``global_search.dynamic_*`` settings."""
     return _Descending(question, rater, context, sink).run()
 
 
 class _Descending:
-    """A descent under way."""
+    """A running descent through the community levels."""
 
     def __init__(self, question: Question, rater: Rater, context: Context, sink: CallSink) -> None:
-        self._ask = partial(_ask, rater, question, context, sink)
+        self._ask = partial(_request_votes, rater, question, context, sink)
         self._reports: Reports = reports_of(context)
         self._settings: GlobalSearchSettings = context.settings.global_search
-        each = self._settings.dynamic_num_repeats
-        self._left = max(1, self._settings.dynamic_max_calls // each)
+        repeats = self._settings.dynamic_num_repeats
+        self._left = max(1, self._settings.dynamic_max_calls // repeats)
         self._relevant: dict[str, None] = {}
         self._rated: list[Rated] = []
         self._dropped: Counter[str] = Counter()
 
     def run(self) -> Descent:
-        level, queue = 0, self._told(self._at(0))
+        level, queue = 0, self._reported_communities(self._communities_at_level(0))
         while queue:
-            queue = self._told(self._rate(queue))
+            queue = self._reported_communities(self._rate_queue(queue))
             level += 1
             last = self._settings.dynamic_max_level
             if not queue and not self._relevant and level <= last:
-                queue = self._told(self._at(level))
-        found = [self._reports.by_community[iri] for iri in self._relevant]
-        return Descent(tuple(found), tuple(self._rated), dict(+self._dropped))
+                queue = self._reported_communities(self._communities_at_level(level))
+        reports = [self._reports.by_community[iri] for iri in self._relevant]
+        return Descent(tuple(reports), tuple(self._rated), dict(+self._dropped))
 
-    def _at(self, level: int) -> list[str]:
+    def _communities_at_level(self, level: int) -> list[str]:
         return self._reports.communities_at(level)
 
-    def _told(self, communities: Iterable[str]) -> list[str]:
-        """Those with a report, and of the others their parts that have one, by occurrences."""
-        found: dict[str, None] = {}
+    def _reported_communities(self, communities: Iterable[str]) -> list[str]:
+        """Return communities with a report, most frequent first.
+
+        A community without a report is replaced by those of its parts that have a report."""
+        reported_communities: dict[str, None] = {}
         waiting = list(communities)
         for iri in waiting:
             if iri in self._reports.by_community:
-                found[iri] = None
+                reported_communities[iri] = None
             else:
                 self._dropped["community without a report"] += 1
                 waiting += self._reports.communities[iri].children
-        known = {rated.report.community for rated in self._rated}
+        rated_communities = {rated.report.community for rated in self._rated}
         occurs = {
             iri: self._reports.occurrences(self._reports.by_community[iri])
-            for iri in found
-            if iri not in known
+            for iri in reported_communities
+            if iri not in rated_communities
         }
         return sorted(occurs, key=lambda iri: (-occurs[iri], iri))
 
-    def _rate(self, queue: Sequence[str]) -> list[str]:
-        """Rate them as far as the budget goes; the parts of what is relevant."""
+    def _rate_queue(self, queue: Sequence[str]) -> list[str]:
+        """Rate queued communities within the call budget; return the parts of relevant
+        communities."""
         rated, over = queue[: self._left], queue[self._left :]
         self._left -= len(rated)
         self._dropped["report that was not rated: over the limit of calls"] += len(over)
         unrated = {self._reports.communities[iri].parent for iri in over}
-        votes = self._votes([self._reports.by_community[iri] for iri in rated])
+        votes = self._collect_votes([self._reports.by_community[iri] for iri in rated])
         parts: list[str] = []
         for iri, vote in zip(rated, votes, strict=True):
             report, community = self._reports.by_community[iri], self._reports.communities[iri]
@@ -145,17 +147,17 @@ class _Descending:
                 parts += community.children
         return parts
 
-    def _votes(self, reports: Sequence[CommunityReport]) -> list[Vote]:
-        """One vote on each: of several the commonest, of equally common ones the highest."""
+    def _collect_votes(self, reports: Sequence[CommunityReport]) -> list[Vote]:
+        """Return one vote per report: the most common rating; ties go to the highest rating."""
         if not reports:
             return []
         repeats = self._settings.dynamic_num_repeats
         votes = self._ask([report for report in reports for _ in range(repeats)])
         self._dropped["rating that can't be used"] += sum(v.rating is None for v in votes)
-        return [_winner(votes[n : n + repeats]) for n in range(0, len(votes), repeats)]
+        return [_majority_vote(votes[n : n + repeats]) for n in range(0, len(votes), repeats)]
 
 
-def _ask(
+def _request_votes(
     rater: Rater,
     question: Question,
     context: Context,
@@ -165,7 +167,7 @@ def _ask(
     return rater.rate(question, reports, context, sink)
 
 
-def _winner(votes: Sequence[Vote]) -> Vote:
+def _majority_vote(votes: Sequence[Vote]) -> Vote:
     counts = Counter(vote.rating for vote in votes if vote.rating is not None)
     if not counts:
         return votes[0]
@@ -189,7 +191,8 @@ class RatingReply(BaseModel):
 
 
 class ModelRater(ModelStep):
-    """A ``Rater`` that asks a language model by the prompt ``rate_report``, a call a vote."""
+    """A ``Rater`` that asks a language model with the prompt ``rate_report``, one call per
+    vote."""
 
     name = "rate_report"
 
@@ -199,7 +202,7 @@ class ModelRater(ModelStep):
         prompts: Prompts = None,
         *,
         concurrency: int = 4,
-        cancel: Callable[[], None] = nothing,
+        cancel: Callable[[], None] = do_nothing,
         **options: Any,
     ) -> None:
         super().__init__(model, prompts, **options)
@@ -213,13 +216,14 @@ class ModelRater(ModelStep):
         context: Context,
         sink: CallSink,
     ) -> list[Vote]:
-        """As ``Rater.rate``; a reply that can't be read gives no rating, and why."""
+        """Return votes as ``Rater.rate`` does; an unreadable reply gives a reason instead of a
+        rating."""
 
         def vote(report: CommunityReport) -> Vote:
-            values = {**asked(question), "report": report.text}
+            values = {**question_values(question), "report": report.text}
             reply = self.try_ask(values, RatingReply, sink)
             if isinstance(reply, ModelError):
                 return Vote(None, reply.message)
-            return Vote(reply.rating, clean(reply.reason)[:_LONGEST_REASON])
+            return Vote(reply.rating, collapse_spaces(reply.reason)[:_LONGEST_REASON])
 
-        return together(reports, vote, self._concurrency, self._cancel)
+        return run_parallel(reports, vote, self._concurrency, self._cancel)

@@ -28,22 +28,22 @@ from tgraph.retrieve.base import Context, Question
 from tgraph.retrieve.entity_matching import triples_of
 from tgraph.retrieve.labels import with_labels
 from tgraph.retrieve.search.community_reports import NearReport
-from tgraph.retrieve.search.drift_actions import usable
+from tgraph.retrieve.search.drift_actions import select_follow_ups
 from tgraph.retrieve.subgraph import edges_of, ends
 from tgraph.retrieve.text.lexical import terms, words
 from tgraph.retrieve.text.report_sentences import nearest_sentence
-from tgraph.retrieve.text.sentence_ranking import likeness_to, place_of, sharpened
+from tgraph.retrieve.text.sentence_ranking import likeness_to, place_of, sharpen_evidence
 from tgraph.version import __version__
 from tgraph.vocabulary import normalise_name
 
 
 @dataclass(frozen=True, slots=True)
 class DriftPoint:
-    """A statement on the way to the answer: the candidates that it cites, and the places that prove
-    it, each with the way from the cited item down to it.
+    """A statement on the way to the answer: cited candidates, and evidence places proving the
+    statement.
 
-    ``score`` says how well it answers the question as a whole, 0 to 1.
-    """
+    Each place has the path from the cited item down to the place. ``score`` (0 to 1) rates how
+    well the statement answers the question as a whole."""
 
     text: str
     cites: tuple[Candidate, ...]
@@ -52,8 +52,9 @@ class DriftPoint:
 
 
 def with_way(evidence: Evidence) -> Evidence:
-    """The evidence with the way from a point down to it: the edge, entity or claim that it is for,
-    where nothing else leads there."""
+    """Return evidence with a path leading from a point down to the evidence.
+
+    Where no path exists yet, the path is the evidence's own edge, entity or claim."""
     if evidence.via or evidence.statement == evidence.chunk:
         return evidence
     return replace(evidence, via=(evidence.statement,))
@@ -61,7 +62,7 @@ def with_way(evidence: Evidence) -> Evidence:
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """What an action answered: points, a score of its own (0 to 1), what should be asked next."""
+    """The result of an action: points, a score (0 to 1), and proposed follow-up questions."""
 
     points: tuple[DriftPoint, ...] = ()
     score: float = 0.0
@@ -72,25 +73,26 @@ class Response:
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """An answer of an action to ``query``."""
+    """An action's answer to ``query``."""
 
     query: str
     response: Response
 
 
 class Explorer(Step, Protocol):
-    """Does the steps that a model or an embedded method can do."""
+    """The exploration steps that need a model or an embedded method."""
 
     def expand(
         self, question: Question, template: CommunityReport, context: Context, sink: CallSink
     ) -> str:
-        """The question put as a hypothetical answer in the manner of the report. ``ModelError``
-        where there is none."""
+        """Return the question as a hypothetical answer in the report's manner.
+
+        Raises ``ModelError`` if no such answer exists."""
 
     def prime(
         self, question: Question, reports: Sequence[NearReport], context: Context, sink: CallSink
     ) -> Response:
-        """The question answered from some reports."""
+        """Answer the question from some reports."""
 
     def answer(
         self,
@@ -100,12 +102,12 @@ class Explorer(Step, Protocol):
         context: Context,
         sink: CallSink,
     ) -> Response:
-        """The query answered from what a local search selected for it."""
+        """Answer the query from the selections of its local search."""
 
     def weigh(
         self, question: Question, told: Sequence[Told], context: Context
     ) -> list[list[DriftPoint]]:
-        """The points of each response with their scores for the question as a whole."""
+        """Return points grouped by response, scored against the question as a whole."""
 
 
 # --- DRIFT search's steps without a model: quoting, ranking, and asking about the neighbours ------
@@ -141,7 +143,9 @@ _Places = Mapping[object, float]
 
 
 class EmbeddedExplorer:
-    """The embedded way. ``follow_ups`` is how many of them one answer may propose."""
+    """The embedded explorer.
+
+    ``follow_ups`` limits the follow-up questions proposed per answer."""
 
     agent = Agent("method", "embedded-drift", __version__)
 
@@ -151,14 +155,16 @@ class EmbeddedExplorer:
     def expand(
         self, question: Question, template: CommunityReport, context: Context, sink: CallSink
     ) -> str:
-        """The question with the words of the report."""
-        said = f"{template.title}. {template.summary}"[:_EXPANSION]
-        return f"{question.text} {' '.join(said.split())}"
+        """Return the question expanded with words of the report."""
+        report_text = f"{template.title}. {template.summary}"[:_EXPANSION]
+        return f"{question.text} {' '.join(report_text.split())}"
 
     def prime(
         self, question: Question, reports: Sequence[NearReport], context: Context, sink: CallSink
     ) -> Response:
-        return self._respond(question, question.text, [r.candidate for r in reports], context)
+        return self._compose_response(
+            question, question.text, [r.candidate for r in reports], context
+        )
 
     def answer(
         self,
@@ -168,31 +174,32 @@ class EmbeddedExplorer:
         context: Context,
         sink: CallSink,
     ) -> Response:
-        return self._respond(question, query, [s.candidate for s in selected], context)
+        return self._compose_response(question, query, [s.candidate for s in selected], context)
 
     def weigh(
         self, question: Question, told: Sequence[Told], context: Context
     ) -> list[list[DriftPoint]]:
-        """By how well each sentence answers the question itself, and somewhat by how well it
-        answers the follow-up question; never more than the best that answers the question itself.
-        """
-        direct = _relevance(question, [p for t in told for p in t.response.points], context)
-        best = max(direct.values(), default=0.0)
-        return [[_weighed(p, direct, best) for p in t.response.points] for t in told]
+        """Score sentences by relevance to the original question, partly by relevance to the
+        follow-up question.
 
-    def _respond(
+        No score exceeds the best direct relevance to the question itself."""
+        direct = _rate_relevance(question, [p for t in told for p in t.response.points], context)
+        best = max(direct.values(), default=0.0)
+        return [[_weigh_point(p, direct, best) for p in t.response.points] for t in told]
+
+    def _compose_response(
         self, question: Question, query: str, candidates: Sequence[Candidate], context: Context
     ) -> Response:
         numbered = tuple(replace(c, rank=rank) for rank, c in enumerate(candidates, 1))
         retrieval = Retrieval(numbered, 0)
-        found = sharpened(Question(query), retrieval, context).candidates
-        points = _best(query, candidates, found, context)
+        sharpened_candidates = sharpen_evidence(Question(query), retrieval, context).candidates
+        points = _best_points(query, candidates, sharpened_candidates, context)
         score = max((e.relevance or 0.0 for p in points for e in p.evidence), default=0.0)
-        proposed = self._neighbours(question, query, points, found, context)
-        follow_ups, dropped = usable(proposed, self._follow_ups)
+        proposed = self._propose_neighbours(question, query, points, sharpened_candidates, context)
+        follow_ups, dropped = select_follow_ups(proposed, self._follow_ups)
         return Response(tuple(points), round(score, 6), tuple(follow_ups), dropped)
 
-    def _neighbours(
+    def _propose_neighbours(
         self,
         question: Question,
         query: str,
@@ -200,30 +207,32 @@ class EmbeddedExplorer:
         found: Sequence[Candidate],
         context: Context,
     ) -> list[str]:
-        """Questions about entities that neither the question nor the query names, those first whose
-        edge to what was found is nearest to the question."""
-        around = {
+        """Return questions about neighbouring entities absent from question and query.
+
+        Neighbours whose edge to the found points is nearest to the question come first."""
+        neighbour_edges = {
             iri: triple
             for edge in _edges_behind(points, found, context)
             for end in ends((edge.subject, edge.predicate, edge.object))
             for iri, triple in edges_of(end, context).items()
         }
         meaning = likeness_to([question.text, query], context)
-        meaning.learn(around)
-        ranked = sorted(around, key=lambda iri: (-meaning.of_edge(iri), iri))[:AROUND]
-        nearest = with_labels(context.graph, [around[iri] for iri in ranked])
-        named = normalise_name(f"{question.text} {query}")
+        meaning.learn(neighbour_edges)
+        ranked = sorted(neighbour_edges, key=lambda iri: (-meaning.of_edge(iri), iri))[:AROUND]
+        nearest = with_labels(context.graph, [neighbour_edges[iri] for iri in ranked])
+        mentioned_text = normalise_name(f"{question.text} {query}")
         telling = [edge for edge in nearest if edge.predicate_label not in SILENT]
-        asked: dict[str, str] = {}
+        questions: dict[str, str] = {}
         for edge in telling or nearest:
-            for label in _names(edge):
-                if normalise_name(label) not in named:
-                    asked.setdefault(label, f"What about {label}, as in “{edge.text}”?")
-        return list(asked.values())
+            for label in _end_labels(edge):
+                if normalise_name(label) not in mentioned_text:
+                    questions.setdefault(label, f"What about {label}, as in “{edge.text}”?")
+        return list(questions.values())
 
 
 class BroadSynthesiser(EmbeddedSynthesiser):
-    """Quotes more sentences than other modes do, since more was asked."""
+    """A synthesiser quoting more sentences than other modes, because broader questions are
+    asked."""
 
     agent = Agent("method", "embedded-drift-synthesis", __version__)
 
@@ -231,10 +240,11 @@ class BroadSynthesiser(EmbeddedSynthesiser):
     MOST = 7
 
 
-def _best(
+def _best_points(
     query: str, candidates: Sequence[Candidate], found: Sequence[Candidate], context: Context
 ) -> list[DriftPoint]:
-    """The sentences that answer best, each as a point that cites whatever holds it."""
+    """Return the sentences that answer best, each as a point citing every holder of the
+    sentence."""
     places: dict[object, list[tuple[Evidence, Candidate]]] = {}
     for candidate, sharp in zip(candidates, found, strict=True):
         for item in sharp.evidence:
@@ -243,12 +253,15 @@ def _best(
     ranked = sorted(places.values(), key=lambda p: (-(p[0][0].relevance or 0.0), p[0][0].iri))
     best = ranked[0][0][0].relevance or 0.0 if ranked else 0.0
     close = [p for p in ranked[:SENTENCES] if (p[0][0].relevance or 0.0) >= CLOSE * best]
-    asked = frozenset(terms(query))
-    points = [_quoted(nearest_sentence(p[0][0], asked, context), [c for _, c in p]) for p in close]
+    query_terms = frozenset(terms(query))
+    points = [
+        _quote_as_point(nearest_sentence(p[0][0], query_terms, context), [c for _, c in p])
+        for p in close
+    ]
     return [point for point in points if len(words(point.text)) >= FEWEST_WORDS]
 
 
-def _quoted(evidence: Evidence, holders: Sequence[Candidate]) -> DriftPoint:
+def _quote_as_point(evidence: Evidence, holders: Sequence[Candidate]) -> DriftPoint:
     cites = {holder.item.iri: holder for holder in holders}
     text = " ".join(evidence.quote.split())
     return DriftPoint(text, tuple(cites.values()), (with_way(evidence),))
@@ -257,41 +270,43 @@ def _quoted(evidence: Evidence, holders: Sequence[Candidate]) -> DriftPoint:
 def _edges_behind(
     points: Sequence[DriftPoint], found: Sequence[Candidate], context: Context
 ) -> list[Edge]:
-    """The edges that the points rest on; all that were found where they rest on none."""
-    stated = dict.fromkeys(item.statement for point in points for item in point.evidence)
-    triples = list(triples_of(stated, context).values())
+    """Return edges behind the points; if points rest on no edge, all retrieved edges."""
+    statements = dict.fromkeys(item.statement for point in points for item in point.evidence)
+    triples = list(triples_of(statements, context).values())
     if triples:
         return with_labels(context.graph, triples)
     return [candidate.item for candidate in found if isinstance(candidate.item, Edge)][:AROUND]
 
 
-def _names(edge: Edge) -> list[str]:
-    """What the entities at its ends are called."""
+def _end_labels(edge: Edge) -> list[str]:
+    """Return entity labels at both ends of an edge."""
     is_entity = isinstance(edge.object, NamedNode)
     return [edge.subject_label, *([edge.object_label] if is_entity else [])]
 
 
-def _relevance(question: Question, points: Iterable[DriftPoint], context: Context) -> _Places:
-    """How well each place answers the question, 0 to 1."""
+def _rate_relevance(question: Question, points: Iterable[DriftPoint], context: Context) -> _Places:
+    """Return question relevance (0 to 1) by evidence place."""
     candidates = tuple(
-        Candidate(Item("point", str(rank), "", point.text), rank, 0.0, evidence=_unrated(point))
+        Candidate(
+            Item("point", str(rank), "", point.text), rank, 0.0, evidence=_clear_relevance(point)
+        )
         for rank, point in enumerate(points, 1)
     )
-    found = sharpened(question, Retrieval(candidates, 0), context).candidates
+    sharpened_candidates = sharpen_evidence(question, Retrieval(candidates, 0), context).candidates
     return {
         place_of(item): item.relevance
-        for candidate in found
+        for candidate in sharpened_candidates
         for item in candidate.evidence
         if item.relevance is not None
     }
 
 
-def _unrated(point: DriftPoint) -> tuple[Evidence, ...]:
+def _clear_relevance(point: DriftPoint) -> tuple[Evidence, ...]:
     return tuple(replace(item, relevance=None) for item in point.evidence)
 
 
-def _weighed(point: DriftPoint, direct: _Places, best: float) -> DriftPoint:
+def _weigh_point(point: DriftPoint, direct: _Places, best: float) -> DriftPoint:
     (item,) = point.evidence
-    own = direct.get(place_of(item), 0.0)
-    score = round(min(best, own * (1 + ON_THE_WAY * (item.relevance or 0.0))), 6)
+    direct_score = direct.get(place_of(item), 0.0)
+    score = round(min(best, direct_score * (1 + ON_THE_WAY * (item.relevance or 0.0))), 6)
     return replace(point, score=score, evidence=(replace(item, relevance=score),))

@@ -14,10 +14,10 @@ from typing import Annotated, Any
 from pydantic import BaseModel, BeforeValidator, Field
 
 from tgraph.answer.drift import DriftPoint, Response, Told, with_way
-from tgraph.answer.map_reduce import closest
-from tgraph.answer.model import ModelStep, asked
-from tgraph.answer.report_batches import rows, single_rows
-from tgraph.answer.rows import clean, read_citations, show
+from tgraph.answer.map_reduce import closest_places
+from tgraph.answer.model import ModelStep, question_values
+from tgraph.answer.report_batches import format_rows, single_rows
+from tgraph.answer.rows import collapse_spaces, format_items, read_citations
 from tgraph.errors import ModelError
 from tgraph.model import Agent, Candidate, CommunityReport, Evidence, Prompt, Selected
 from tgraph.models.base import Call, CallSink, ChatModel
@@ -26,7 +26,7 @@ from tgraph.models.prompts import Prompts
 from tgraph.models.structured_output import strict_schema
 from tgraph.retrieve.base import Context, Question
 from tgraph.retrieve.search.community_reports import NearReport, parts_of
-from tgraph.retrieve.search.drift_actions import usable
+from tgraph.retrieve.search.drift_actions import select_follow_ups
 from tgraph.retrieve.text.lexical import terms
 
 LONGEST_STATEMENT = 1_200
@@ -44,7 +44,7 @@ UNKNOWN_SCORE = 0.5
 
 
 def _as_rows(value: Any) -> Any:
-    """A response in prose is one statement."""
+    """Convert a prose response to a single statement row."""
     if isinstance(value, str):
         return [{"statement": value, "citations": []}] if value.strip() else []
     if isinstance(value, list):
@@ -77,8 +77,8 @@ class _Reply(BaseModel):
     follow_ups: Annotated[list[str], BeforeValidator(_as_texts)] = Field(default_factory=list)
 
 
-def _share(score: float | None) -> float:
-    """A score from 0 to 100, or one that a model brought to 0..1 itself."""
+def _normalise_score(score: float | None) -> float:
+    """Return a score scaled to 0..1, converting scores on a 0..100 scale."""
     if score is None:
         return UNKNOWN_SCORE
     return round(min(1.0, max(0.0, score if score <= 1 else score / 100)), 6)
@@ -86,39 +86,43 @@ def _share(score: float | None) -> float:
 
 @dataclass(frozen=True, slots=True)
 class _Citable:
-    """What stands behind an id: a candidate, and the part of its evidence that is meant."""
+    """The item behind an id: candidate plus relevant evidence."""
 
     candidate: Candidate
     evidence: tuple[Evidence, ...]
 
 
 class _Hypothesis(ModelStep):
-    """The model writes what a report would say that answers the question."""
+    """A model step that writes a hypothetical report answering the question."""
 
     name = "drift_hyde"
 
     def write(self, question: Question, template: CommunityReport, sink: CallSink) -> str:
-        values = {**asked(question), "template": template.text[:LONGEST_EXPANSION]}
-        text = clean(self.model.complete(self.request(values), sink).text)[:LONGEST_EXPANSION]
+        values = {**question_values(question), "template": template.text[:LONGEST_EXPANSION]}
+        text = collapse_spaces(self.model.complete(self.request(values), sink).text)[
+            :LONGEST_EXPANSION
+        ]
         if not text:
             raise ModelError(f"The reply of {self.agent.name} to the step {self.name} is empty.")
         return text
 
 
 class _Responding(ModelStep):
-    """A step whose reply is a ``Response``."""
+    """A model step whose replies are ``Response`` objects."""
 
     def __init__(self, *args: Any, follow_ups: int, **options: Any) -> None:
         super().__init__(*args, **options)
         self._follow_ups = follow_ups
 
     def values(self, question: Question) -> dict[str, str]:
-        return {**asked(question), "follow_ups": str(self._follow_ups)}
+        return {**question_values(question), "follow_ups": str(self._follow_ups)}
 
     def read(
         self, values: Mapping[str, str], known: Mapping[str, _Citable], sink: CallSink
     ) -> Response:
-        """The response, read and checked. ``ModelError`` for a reply that can't be used."""
+        """Return the parsed and checked response.
+
+        Raises ``ModelError`` for an unusable reply."""
         request = replace(self.request(values), schema=strict_schema(_Reply))
         calls: list[Call] = []
         read: Read[_Reply] | str = ""
@@ -134,38 +138,45 @@ class _Responding(ModelStep):
             )
         dropped = Counter({"malformed row": read.dropped})
         dropped["reply that was cut off"] += read.truncated
-        points = _points(read.value.response, known, dropped)
-        follow_ups, unused = usable(read.value.follow_ups, self._follow_ups)
+        points = _read_points(read.value.response, known, dropped)
+        follow_ups, unused = select_follow_ups(read.value.follow_ups, self._follow_ups)
         dropped.update(unused)
-        score = _share(read.value.score) if points else 0.0
-        return Response(tuple(points), score, tuple(follow_ups), _counts(dropped))
+        score = _normalise_score(read.value.score) if points else 0.0
+        return Response(tuple(points), score, tuple(follow_ups), _positive_counts(dropped))
 
 
 class _Primer(_Responding):
-    """The model answers from some reports."""
+    """A model step that answers from some reports."""
 
     name = "drift_primer"
 
     def respond(
         self, question: Question, reports: Sequence[NearReport], context: Context, sink: CallSink
     ) -> Response:
-        lines, known = self._shown(reports, context)
-        return self.read({**self.values(question), "reports": lines}, known, sink)
+        lines, citables = self._format_reports(reports, context)
+        return self.read({**self.values(question), "reports": lines}, citables, sink)
 
-    def _shown(
+    def _format_reports(
         self, reports: Sequence[NearReport], context: Context
     ) -> tuple[str, dict[str, _Citable]]:
-        """A line for each report, and what its id and those of its findings stand for."""
-        whole = [(each.report, len(each.report.findings)) for each in reports]
-        shown = rows(whole, single_rows(context))
-        behind = {part: each.candidate for each in reports for part in parts_of(each.report)}
-        known = {
+        """Return one line per report, plus candidate and evidence by id for reports and
+        findings."""
+        reports_with_counts = [
+            (near_report.report, len(near_report.report.findings)) for near_report in reports
+        ]
+        report_rows = format_rows(reports_with_counts, single_rows(context))
+        behind = {
+            part: near_report.candidate
+            for near_report in reports
+            for part in parts_of(near_report.report)
+        }
+        citables = {
             identity: _Citable(
                 behind[part], tuple(e for e in behind[part].evidence if part in e.via)
             )
-            for identity, part in shown.by_id.items()
+            for identity, part in report_rows.by_id.items()
         }
-        return shown.text, known
+        return report_rows.text, citables
 
 
 class _Follower(_Responding):
@@ -179,13 +190,18 @@ class _Follower(_Responding):
         values = self.values(question)
         values |= {"main_question": question.text, "question": query}
         fixed = self.fixed("evidence", values)
-        shown = show(selected, fixed, self.budget, self.agent.name)
-        known = {
-            i: _Citable(each.candidate, each.candidate.evidence) for i, each in shown.by_id.items()
+        evidence_rows = format_items(selected, fixed, self.budget, self.agent.name)
+        citables = {
+            i: _Citable(selected_row.candidate, selected_row.candidate.evidence)
+            for i, selected_row in evidence_rows.by_id.items()
         }
-        response = self.read({**values, "evidence": shown.text}, known, sink)
-        left = Counter({"evidence over the token budget of an action": len(shown.left_out)})
-        return replace(response, dropped=_counts(left + Counter(response.dropped)))
+        response = self.read({**values, "evidence": evidence_rows.text}, citables, sink)
+        omitted_counts = Counter(
+            {"evidence over the token budget of an action": len(evidence_rows.left_out)}
+        )
+        return replace(
+            response, dropped=_positive_counts(omitted_counts + Counter(response.dropped))
+        )
 
 
 class ModelExplorer:
@@ -199,8 +215,10 @@ class ModelExplorer:
         follow_ups: int,
         **options: Any,
     ) -> None:
-        """``follow_ups`` is how many of them one answer may propose; the options are those of
-        ``ModelStep``."""
+        """Create the explorer's model steps; ``follow_ups`` limits follow-up questions per
+        answer.
+
+        The options are those of ``ModelStep``."""
         self._hypothesis = _Hypothesis(model, prompts, **options)
         self._primer = _Primer(model, prompts, follow_ups=follow_ups, **options)
         self._follower = _Follower(model, prompts, follow_ups=follow_ups, **options)
@@ -236,11 +254,11 @@ class ModelExplorer:
     def weigh(
         self, question: Question, told: Sequence[Told], context: Context
     ) -> list[list[DriftPoint]]:
-        """A point is worth what the answer that it is of says of itself."""
+        """Score points with the answer's own score."""
         return [[replace(p, score=t.response.score) for p in t.response.points] for t in told]
 
 
-def _points(
+def _read_points(
     rows: Sequence[_Row], known: Mapping[str, _Citable], dropped: Counter[str]
 ) -> list[DriftPoint]:
     dropped["statement over the limit of one answer"] += max(0, len(rows) - MOST_STATEMENTS)
@@ -255,20 +273,20 @@ def _points(
         if len(text) > LONGEST_STATEMENT:
             dropped["statement cut because it is too long"] += 1
             text = f"{text[:LONGEST_STATEMENT].rsplit(' ', 1)[0]} …"
-        points.setdefault(text, _point(text, [known[i] for i in cited]))
+        points.setdefault(text, _build_point(text, [known[i] for i in cited]))
     return list(points.values())
 
 
-def _point(text: str, cited: Sequence[_Citable]) -> DriftPoint:
-    said = frozenset(terms(text))
+def _build_point(text: str, cited: Sequence[_Citable]) -> DriftPoint:
+    statement_terms = frozenset(terms(text))
     evidence: dict[tuple[object, ...], Evidence] = {}
-    for each in cited:
-        for item in closest(said, each.evidence):
+    for citable in cited:
+        for item in closest_places(statement_terms, citable.evidence):
             place = (item.document, item.page, item.start, item.end)
             evidence.setdefault(place, with_way(item))
-    candidates = {each.candidate.item.iri: each.candidate for each in cited}
+    candidates = {citable.candidate.item.iri: citable.candidate for citable in cited}
     return DriftPoint(text, tuple(candidates.values()), tuple(evidence.values()))
 
 
-def _counts(dropped: Counter[str]) -> dict[str, int]:
+def _positive_counts(dropped: Counter[str]) -> dict[str, int]:
     return {reason: count for reason, count in dropped.items() if count}

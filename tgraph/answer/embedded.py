@@ -22,12 +22,12 @@ from tgraph.model import (
     Selection,
 )
 from tgraph.models.base import CallSink
-from tgraph.resources import weights
+from tgraph.resources import load_weights
 from tgraph.retrieve.base import Context, Question
 from tgraph.retrieve.entity_matching import match_names
 from tgraph.retrieve.text.lexical import STOP_WORDS, words
 from tgraph.retrieve.text.reading import UNREAD
-from tgraph.retrieve.text.sentence_ranking import overlap
+from tgraph.retrieve.text.sentence_ranking import places_overlap
 from tgraph.version import __version__
 
 LONGEST_NAME = 6
@@ -38,39 +38,41 @@ _WORDS = re.compile(r"[^\s,;:.!?()\[\]\"“”«»。，？！、；：]+")
 
 
 class EmbeddedConcepts:
-    """Names of the graph that the question contains, then the other words that tell."""
+    """Names from the graph contained in the question, followed by the remaining telling words."""
 
     agent = Agent("method", "embedded-concepts", __version__)
 
     def find(self, question: Question, context: Context, sink: CallSink) -> tuple[str, ...]:
         text = " ".join([*(turn.question for turn in question.needed[-1:]), question.text])
         tokens = _WORDS.findall(text)
-        found, taken = self._known_names(tokens, context)
-        rest = [t for i, t in enumerate(tokens) if i not in taken and _telling(t)]
-        return tuple(dict.fromkeys([*found, *rest]))[:8] or (question.text,)
+        graph_names, name_positions = self._known_names(tokens, context)
+        remaining_words = [
+            t for i, t in enumerate(tokens) if i not in name_positions and _is_telling(t)
+        ]
+        return tuple(dict.fromkeys([*graph_names, *remaining_words]))[:8] or (question.text,)
 
     def _known_names(self, tokens: Sequence[str], context: Context) -> tuple[list[str], set[int]]:
-        found: list[str] = []
-        taken: set[int] = set()
+        graph_names: list[str] = []
+        used_positions: set[int] = set()
         for size in range(min(LONGEST_NAME, len(tokens)), 0, -1):
             for start in range(len(tokens) - size + 1):
                 span = range(start, start + size)
-                if not taken.isdisjoint(span) or not _telling(tokens[span[0]]):
+                if not used_positions.isdisjoint(span) or not _is_telling(tokens[span[0]]):
                     continue
                 name = re.sub(r"['’]s?$", "", " ".join(tokens[start : start + size]))
-                if _telling(tokens[span[-1]]) and match_names(name, context.graph):
-                    found.append(name)
-                    taken.update(span)
-        return found, taken
+                if _is_telling(tokens[span[-1]]) and match_names(name, context.graph):
+                    graph_names.append(name)
+                    used_positions.update(span)
+        return graph_names, used_positions
 
 
-def _telling(token: str) -> bool:
-    found = words(token)
-    return bool(found) and not all(word in STOP_WORDS for word in found)
+def _is_telling(token: str) -> bool:
+    token_words = words(token)
+    return bool(token_words) and not all(word in STOP_WORDS for word in token_words)
 
 
 class EmbeddedSelector:
-    """Takes candidates in the order of their scores, one sentence of the sources after another."""
+    """Selects candidates by descending score, one source sentence after another."""
 
     agent = Agent("method", "embedded-selection", __version__)
     step = "EdgeSelecting"
@@ -83,25 +85,27 @@ class EmbeddedSelector:
     def select(
         self, question: Question, retrieval: Retrieval, limit: int, sink: CallSink
     ) -> Selection:
-        most = min(limit, self.MOST)
+        selection_limit = min(limit, self.MOST)
         best = max((candidate.score for candidate in retrieval.candidates), default=0.0)
         selected: list[Selected] = []
         rejected: list[Rejected] = []
-        shown: dict[_Place, int] = {}
+        selections_by_place: dict[_Place, int] = {}
         for candidate in retrieval.candidates:
-            reason = self._objection(candidate, best, len(selected), most, shown)
+            reason = self._find_objection(
+                candidate, best, len(selected), selection_limit, selections_by_place
+            )
             if reason:
                 rejected.append(Rejected(candidate, reason))
                 continue
-            for place in map(_place, candidate.evidence[:1]):
-                shown[place] = shown.get(place, 0) + 1
+            for place in map(_place_key, candidate.evidence[:1]):
+                selections_by_place[place] = selections_by_place.get(place, 0) + 1
             *others, last = candidate.reasons or ("",)
             reasons = f"{', '.join(others)} and {last}" if others else last
             why = f"Chosen because {reasons}."
             selected.append(Selected(len(selected), candidate, why, candidate.score))
         return Selection(tuple(selected), tuple(rejected))
 
-    def _objection(
+    def _find_objection(
         self,
         candidate: Candidate,
         best: float,
@@ -115,15 +119,15 @@ class EmbeddedSelector:
             return UNREAD
         if candidate.score < self.SHARE * best:
             return f"not chosen: its score is below {self.SHARE:.0%} of the best"
-        if candidate.evidence and shown.get(_place(candidate.evidence[0]), 0) >= 2:
+        if candidate.evidence and shown.get(_place_key(candidate.evidence[0]), 0) >= 2:
             return "not chosen: two edges of the same sentence are selected already"
         return ""
 
 
 @dataclass(frozen=True, slots=True)
 class _QuotedSentence:
-    """A sentence of a source with the selections that it is evidence for; ``others`` are the places
-    that say the same in the same words."""
+    """A source sentence with the selections it supports; ``others`` are places with identical
+    wording."""
 
     evidence: Evidence
     selections: tuple[Selected, ...]
@@ -136,19 +140,18 @@ class _QuotedSentence:
 
 
 class EmbeddedSynthesiser:
-    """Quotes the sentences that answer best: first the best of all, then the others, both in the
-    order of their text.
+    """Quotes the best-answering sentences: top sentences first, further sentences after, each
+    group in text order.
 
-    Where what was read gives less than ``least_confidence`` there is no answer, only what comes
-    nearest.
-    """
+    If the confidence in the read answer is below ``least_confidence``, no answer is composed,
+    only the nearest sentences."""
 
     agent = Agent("method", "embedded-synthesis", __version__)
 
     SENTENCES = 4
     MOST = 5
     NEAREST = 2
-    (LEAST_SCORE,) = weights("answer")
+    (LEAST_SCORE,) = load_weights("answer")
     """The least of the best score where nothing was read."""
     TIE = 0.0006
     """Sentences whose scores differ by less answer together."""
@@ -164,7 +167,7 @@ class EmbeddedSynthesiser:
         if selection.parts:
             yield from quoted_parts(selection, notes)
             return
-        quotations, judgement = _quotations(selection), selection.judgement
+        quotations, judgement = _collect_quotations(selection), selection.judgement
         confidence = judgement.confidence if judgement is not None else None
         best = quotations[0].score if quotations else 0.0
         worth, least = (
@@ -175,20 +178,22 @@ class EmbeddedSynthesiser:
             notes.nearest += [quotation.evidence for quotation in quotations[: self.NEAREST]]
             return
         close = self.CLOSE if judgement is None else self.CLOSE_READ
-        for quotation in self._choose(quotations, close):
-            places = (quotation.evidence.iri, *(other.iri for other in quotation.others))
+        for quotation in self._choose_quotations(quotations, close):
+            places = (quotation.evidence.iri, *(duplicate.iri for duplicate in quotation.others))
             yield Draft(quotation.text, quotation.selections, places)
 
-    def _choose(self, quotations: Sequence[_QuotedSentence], close: float) -> list[_QuotedSentence]:
+    def _choose_quotations(
+        self, quotations: Sequence[_QuotedSentence], close: float
+    ) -> list[_QuotedSentence]:
         best = quotations[0].score
-        together = [q for q in quotations if q.score >= best - self.TIE][: self.MOST]
-        others = [q for q in quotations if best - self.TIE > q.score >= best * close]
-        chosen = together + others[: max(0, self.SENTENCES - len(together))]
+        best_quotations = [q for q in quotations if q.score >= best - self.TIE][: self.MOST]
+        runners_up = [q for q in quotations if best - self.TIE > q.score >= best * close]
+        chosen = best_quotations + runners_up[: max(0, self.SENTENCES - len(best_quotations))]
         first = {q.evidence.document: i for i, q in reversed(list(enumerate(chosen)))}
         return sorted(
             chosen,
             key=lambda q: (
-                q not in together,
+                q not in best_quotations,
                 first[q.evidence.document],
                 q.evidence.page or 0,
                 q.evidence.start,
@@ -196,7 +201,7 @@ class EmbeddedSynthesiser:
         )
 
 
-def _quotations(selection: Selection) -> list[_QuotedSentence]:
+def _collect_quotations(selection: Selection) -> list[_QuotedSentence]:
     """The distinct sentences behind the selection, best first; of those that overlap the best. An
     edge has the sentence that it was chosen for, other items have each ranked sentence."""
     by_place: dict[_Place, tuple[Evidence, list[Selected]]] = {}
@@ -204,8 +209,8 @@ def _quotations(selection: Selection) -> list[_QuotedSentence]:
         evidence = selected.candidate.evidence
         ranked = [place for place in evidence if place.relevance is not None]
         for place in ranked or (evidence[:1] if selected.item.kind == "edge" else ()):
-            by_place.setdefault(_place(place), (place, []))[1].append(selected)
-    found = [
+            by_place.setdefault(_place_key(place), (place, []))[1].append(selected)
+    quotations = [
         _QuotedSentence(
             place,
             tuple(selections),
@@ -213,25 +218,29 @@ def _quotations(selection: Selection) -> list[_QuotedSentence]:
         )
         for place, selections in by_place.values()
     ]
-    return _distinct(sorted(found, key=lambda q: (-q.score, q.evidence.iri)))
+    return _merge_quotations(sorted(quotations, key=lambda q: (-q.score, q.evidence.iri)))
 
 
-def _distinct(quotations: Iterable[_QuotedSentence]) -> list[_QuotedSentence]:
-    """Each wording once, with all places that have it, and no part of a text twice."""
-    kept: dict[str, _QuotedSentence] = {}
+def _merge_quotations(quotations: Iterable[_QuotedSentence]) -> list[_QuotedSentence]:
+    """Return distinct wordings, each listing all its places; drop overlapping text passages."""
+    by_wording: dict[str, _QuotedSentence] = {}
     for quotation in quotations:
         wording = quotation.text.casefold()
-        if any(overlap(quotation.evidence, other.evidence) for other in kept.values()):
+        if any(
+            places_overlap(quotation.evidence, earlier.evidence) for earlier in by_wording.values()
+        ):
             continue
-        if wording in kept:
-            first = kept[wording]
+        if wording in by_wording:
+            first = by_wording[wording]
             selections = {s.index: s for s in (*first.selections, *quotation.selections)}
-            others = (*first.others, quotation.evidence)
-            kept[wording] = replace(first, selections=tuple(selections.values()), others=others)
+            duplicates = (*first.others, quotation.evidence)
+            by_wording[wording] = replace(
+                first, selections=tuple(selections.values()), others=duplicates
+            )
         else:
-            kept[wording] = quotation
-    return list(kept.values())
+            by_wording[wording] = quotation
+    return list(by_wording.values())
 
 
-def _place(evidence: Evidence) -> tuple[str, int, int, int]:
+def _place_key(evidence: Evidence) -> tuple[str, int, int, int]:
     return evidence.document, evidence.page or 0, evidence.start, evidence.end

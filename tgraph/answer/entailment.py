@@ -1,8 +1,7 @@
-"""Judging answers: what a text states, and whether another text entails it.
+"""Judging answers: statements made by a text, and whether another text entails each statement.
 
-The statements are what RAGChecker (Ru et al. 2024, arXiv:2408.08067) calls claims. Here they have
-a name of their own: a ``Claim`` is what a chunk claims of an entity.
-"""
+RAGChecker (Ru et al. 2024, arXiv:2408.08067) calls these statements claims. Here the name
+differs because a ``Claim`` is what a chunk claims of an entity."""
 
 from __future__ import annotations
 
@@ -32,14 +31,14 @@ Statement = tuple[str, ...]
 """Subject, predicate and object; or one part, a sentence as it stands."""
 
 
-def spoken(statement: Statement) -> str:
-    """The statement as a text."""
+def statement_text(statement: Statement) -> str:
+    """Return the statement as text."""
     return " ".join(part for part in statement if part)
 
 
 @dataclass(frozen=True, slots=True)
 class ExtractedStatements:
-    """What a text states, in its order; ``dropped`` counts what could not be read."""
+    """Statements of a text, in text order; ``dropped`` counts unreadable statements."""
 
     statements: tuple[Statement, ...]
     dropped: Mapping[str, int] = field(default_factory=dict)
@@ -47,7 +46,7 @@ class ExtractedStatements:
 
 @dataclass(frozen=True, slots=True)
 class CheckedStatements:
-    """A label of ``LABELS`` for each statement; ``dropped`` counts what could not be read."""
+    """A label from ``LABELS`` for each statement; ``dropped`` counts unreadable labels."""
 
     labels: tuple[str, ...]
     dropped: Mapping[str, int] = field(default_factory=dict)
@@ -60,12 +59,13 @@ class StatementExtractor(Step, Protocol):
     def prompts(self) -> tuple[Prompt, ...]: ...
 
     def statements(self, question: str, text: str, sink: CallSink) -> ExtractedStatements:
-        """What the text, an answer to the question, states. ``ModelError`` where a reply can't be
-        used."""
+        """Return statements from a text that answers the question.
+
+        Raises ``ModelError`` for an unusable reply."""
 
 
 class EntailmentChecker(Step, Protocol):
-    """Says of statements whether a reference entails or contradicts them."""
+    """A step that checks whether a reference entails or contradicts statements."""
 
     @property
     def prompts(self) -> tuple[Prompt, ...]: ...
@@ -73,7 +73,9 @@ class EntailmentChecker(Step, Protocol):
     def check(
         self, question: str, reference: str, statements: Sequence[Statement], sink: CallSink
     ) -> CheckedStatements:
-        """A label for each statement, in their order. ``ModelError`` for an unusable reply."""
+        """Return a label for each statement, in statement order.
+
+        Raises ``ModelError`` for an unusable reply."""
 
 
 # --- judging without a model: sentences for statements, likeness for entailment -------------------
@@ -92,27 +94,27 @@ _NOT = re.compile(r"\b(?:not|never|neither)\b|n[’']t\b", re.IGNORECASE)
 
 
 class SentenceStatements:
-    """A ``StatementExtractor`` without a model: each sentence of the text is a statement."""
+    """A model-free ``StatementExtractor``: each sentence counts as a statement."""
 
     agent = Agent("method", "sentences-as-statements", __version__)
     prompts: tuple[Prompt, ...] = ()
 
     def statements(self, question: str, text: str, sink: CallSink) -> ExtractedStatements:
-        """The sentences that say something, each once."""
-        found = (" ".join(text[start:end].split()) for start, end in sentences(text))
-        said = dict.fromkeys((sentence,) for sentence in found if words(sentence))
+        """Return distinct sentences that contain words."""
+        sentence_texts = (" ".join(text[start:end].split()) for start, end in sentences(text))
+        said = dict.fromkeys((sentence,) for sentence in sentence_texts if words(sentence))
         return ExtractedStatements(tuple(said))
 
 
 class LikenessEntailment:
-    """An ``EntailmentChecker`` without a model.
+    """A model-free ``EntailmentChecker``.
 
-    A statement is compared with every sentence of the reference, and where none is like it with
-    every two that stand side by side: by the share of its words that occur there, numbers and names
-    counting double, and by the cosine of the vectors; likeness is the mean of the two. A place that
-    is like enough, has all the statement's numbers and denies as much as it does, entails it; where
-    only the denial differs, it contradicts it.
-    """
+    A statement is compared with every sentence of the reference and, where no sentence is
+    similar enough, with every two adjacent sentences. Likeness is the mean of two measures: the
+    share of the statement's words found in the passage, numbers and names counting double, and
+    the cosine of the vectors. A passage that is similar enough, has all numbers of the
+    statement and the same negation entails the statement; a passage that differs only in
+    negation contradicts the statement."""
 
     agent = Agent("method", "likeness-as-entailment", __version__)
     prompts: tuple[Prompt, ...] = ()
@@ -127,28 +129,32 @@ class LikenessEntailment:
         """As ``EntailmentChecker.check``."""
         alone = [" ".join(reference[start:end].split()) for start, end in sentences(reference)]
         pairs = [f"{first} {second}" for first, second in pairwise(alone)]
-        texts = [spoken(statement) for statement in statements]
-        self._learn([*alone, *pairs, *texts], sink)
+        texts = [statement_text(statement) for statement in statements]
+        self._embed_missing([*alone, *pairs, *texts], sink)
         return CheckedStatements(
-            tuple(self._label(text, alone) or self._label(text, pairs) or NEUTRAL for text in texts)
+            tuple(
+                self._label_statement(text, alone) or self._label_statement(text, pairs) or NEUTRAL
+                for text in texts
+            )
         )
 
-    def _label(self, text: str, places: Sequence[str]) -> str:
-        """What the places that are like enough say of it; empty where none is."""
-        weights, numbers, denies = _weights(text), _numbers(text), _denies(text)
+    def _label_statement(self, text: str, places: Sequence[str]) -> str:
+        """Return the label given by sufficiently similar passages; empty if no passage is
+        similar enough."""
+        weights, numbers, denies = _term_weights(text), _find_numbers(text), _is_denial(text)
         vector = self._vectors[text]
         agree = [
-            _denies(place) == denies
+            _is_denial(place) == denies
             for place in places
-            if numbers <= _numbers(place)
-            and _likeness(weights, place, float(self._vectors[place] @ vector)) >= ENTAILED
+            if numbers <= _find_numbers(place)
+            and _text_likeness(weights, place, float(self._vectors[place] @ vector)) >= ENTAILED
         ]
         if not agree:
             return ""
         return ENTAILMENT if any(agree) else CONTRADICTION
 
-    def _learn(self, texts: Sequence[str], sink: CallSink) -> None:
-        """The vectors of the texts, computed where they are not remembered."""
+    def _embed_missing(self, texts: Sequence[str], sink: CallSink) -> None:
+        """Compute vectors of texts not yet remembered."""
         if len(self._vectors) > _REMEMBERED:
             self._vectors.clear()
         new = list(dict.fromkeys(text for text in texts if text not in self._vectors))
@@ -156,26 +162,26 @@ class LikenessEntailment:
             self._vectors |= zip(new, self._embedder.embed(new, sink), strict=True)
 
 
-def _weights(text: str) -> dict[str, float]:
+def _term_weights(text: str) -> dict[str, float]:
     """The stems of the text's words; numbers and capitalised words count double."""
     marked = {t for word in re.findall(r"\b[A-Z]\w*|\d[\w.,]*", text) for t in terms(word)}
     return {term: 2.0 if term in marked else 1.0 for term in terms(text)}
 
 
-def _likeness(weights: dict[str, float], place: str, cosine: float) -> float:
-    whole, there = sum(weights.values()), _terms(place)
+def _text_likeness(weights: dict[str, float], place: str, cosine: float) -> float:
+    total_weight, there = sum(weights.values()), _term_set(place)
     shared = sum(weight for term, weight in weights.items() if term in there)
-    return 0.5 * (shared / whole if whole else 0.0) + 0.5 * max(cosine, 0.0)
+    return 0.5 * (shared / total_weight if total_weight else 0.0) + 0.5 * max(cosine, 0.0)
 
 
 @lru_cache(maxsize=4096)
-def _terms(text: str) -> frozenset[str]:
+def _term_set(text: str) -> frozenset[str]:
     return frozenset(terms(text))
 
 
-def _numbers(text: str) -> set[str]:
+def _find_numbers(text: str) -> set[str]:
     return {number.strip(".,").replace(",", "") for number in _NUMBER.findall(text)}
 
 
-def _denies(text: str) -> bool:
+def _is_denial(text: str) -> bool:
     return bool(_NOT.search(text))

@@ -1,4 +1,5 @@
-"""A language model takes answers apart and checks what they state, each by a prompt of its own."""
+"""Language-model judging: split answers into statements and check each statement, with separate
+prompts."""
 
 from __future__ import annotations
 
@@ -15,10 +16,10 @@ from tgraph.answer.entailment import (
     CheckedStatements,
     ExtractedStatements,
     Statement,
-    spoken,
+    statement_text,
 )
 from tgraph.answer.model import ModelStep
-from tgraph.answer.rows import clean
+from tgraph.answer.rows import collapse_spaces
 from tgraph.models.base import CallSink
 
 TOGETHER = 10
@@ -28,7 +29,7 @@ NO_VERDICT = "statement without a verdict, taken as neutral"
 _LABEL = {label.lower(): label for label in LABELS}
 
 
-def _text(value: object) -> object:
+def _none_to_empty(value: object) -> object:
     return "" if value is None else value
 
 
@@ -37,9 +38,9 @@ class _VerdictBase(BaseModel):
 
 
 class StatementRow(_VerdictBase):
-    subject: Annotated[str, BeforeValidator(_text)]
-    predicate: Annotated[str, BeforeValidator(_text)]
-    object: Annotated[str, BeforeValidator(_text)] = ""
+    subject: Annotated[str, BeforeValidator(_none_to_empty)]
+    predicate: Annotated[str, BeforeValidator(_none_to_empty)]
+    object: Annotated[str, BeforeValidator(_none_to_empty)] = ""
 
 
 class StatementsReply(BaseModel):
@@ -65,23 +66,26 @@ class ModelStatements(ModelStep):
     name = "extract_statements"
 
     def statements(self, question: str, text: str, sink: CallSink) -> ExtractedStatements:
-        """As ``StatementExtractor.statements``; the same statement counts once."""
+        """Return statements as ``StatementExtractor.statements`` does; repeated statements
+        count once."""
         reply = self.ask({"question": question, "text": text}, StatementsReply, sink)
         rows = [
-            (clean(r.subject), clean(r.predicate), clean(r.object)) for r in reply.value.statements
+            (collapse_spaces(r.subject), collapse_spaces(r.predicate), collapse_spaces(r.object))
+            for r in reply.value.statements
         ]
-        found = dict.fromkeys(row for row in rows if row[0] and (row[1] or row[2]))
+        distinct_rows = dict.fromkeys(row for row in rows if row[0] and (row[1] or row[2]))
         dropped = {
             "malformed statement": reply.dropped + sum(not (r[0] and (r[1] or r[2])) for r in rows),
             "statements cut off": int(reply.truncated),
         }
-        return ExtractedStatements(tuple(found), _counted(dropped))
+        return ExtractedStatements(tuple(distinct_rows), _positive_counts(dropped))
 
 
 class ModelEntailment(ModelStep):
-    """An ``EntailmentChecker`` that asks a language model by the prompt ``check_entailment``, ten
-    statements at a time. What a reply passes over is asked once more, then taken as neutral and
-    counted."""
+    """An ``EntailmentChecker`` that asks a language model with the prompt ``check_entailment``,
+    ten statements per call.
+
+    Statements omitted from a reply are asked once more, then labelled neutral and counted."""
 
     name = "check_entailment"
 
@@ -92,16 +96,20 @@ class ModelEntailment(ModelStep):
         dropped: Counter[str] = Counter()
         labels: list[str] = []
         for start in range(0, len(statements), TOGETHER):
-            some = statements[start : start + TOGETHER]
-            found = self._verdicts(question, reference, dict(enumerate(some, 1)), sink, dropped)
-            missing = {n: s for n, s in enumerate(some, 1) if n not in found}
+            statement_batch = statements[start : start + TOGETHER]
+            labels_by_number = self._request_verdicts(
+                question, reference, dict(enumerate(statement_batch, 1)), sink, dropped
+            )
+            missing = {n: s for n, s in enumerate(statement_batch, 1) if n not in labels_by_number}
             if missing:
-                found |= self._verdicts(question, reference, missing, sink, dropped)
-            dropped[NO_VERDICT] += sum(n not in found for n in missing)
-            labels += [found.get(n, NEUTRAL) for n in range(1, len(some) + 1)]
-        return CheckedStatements(tuple(labels), _counted(dropped))
+                labels_by_number |= self._request_verdicts(
+                    question, reference, missing, sink, dropped
+                )
+            dropped[NO_VERDICT] += sum(n not in labels_by_number for n in missing)
+            labels += [labels_by_number.get(n, NEUTRAL) for n in range(1, len(statement_batch) + 1)]
+        return CheckedStatements(tuple(labels), _positive_counts(dropped))
 
-    def _verdicts(
+    def _request_verdicts(
         self,
         question: str,
         reference: str,
@@ -109,25 +117,27 @@ class ModelEntailment(ModelStep):
         sink: CallSink,
         dropped: Counter[str],
     ) -> dict[int, str]:
-        """The labels that the reply gives, by the numbers of the statements."""
+        """Return labels from the model's reply, by statement number."""
         lines = (
-            json.dumps({"id": str(number), "statement": spoken(statement)}, ensure_ascii=False)
+            json.dumps(
+                {"id": str(number), "statement": statement_text(statement)}, ensure_ascii=False
+            )
             for number, statement in statements.items()
         )
         values = {"question": question, "reference": reference, "statements": "\n".join(lines)}
         reply = self.ask(values, VerdictsReply, sink)
-        known = {str(number): number for number in statements}
-        found: dict[int, str] = {}
+        numbers_by_id = {str(number): number for number in statements}
+        labels_by_number: dict[int, str] = {}
         for row in reply.value.verdicts:
             label = _LABEL.get(row.label.strip().lower())
-            if row.id.strip() not in known:
+            if row.id.strip() not in numbers_by_id:
                 dropped["verdict on a statement that was not shown"] += 1
             elif label is None:
                 dropped["verdict with an unknown label"] += 1
             else:
-                found.setdefault(known[row.id.strip()], label)
-        return found
+                labels_by_number.setdefault(numbers_by_id[row.id.strip()], label)
+        return labels_by_number
 
 
-def _counted(counts: Mapping[str, int]) -> dict[str, int]:
+def _positive_counts(counts: Mapping[str, int]) -> dict[str, int]:
     return {reason: count for reason, count in counts.items() if count}

@@ -1,4 +1,4 @@
-"""Keywords of a question on two levels: given, by the model, or by the embedded default."""
+"""Question keywords on two levels: supplied by the user, the model, or the embedded default."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pydantic import BaseModel, Field
 
 from tgraph.answer.base import Step
 from tgraph.answer.embedded import EmbeddedConcepts
-from tgraph.answer.model import ModelStep, asked
+from tgraph.answer.model import ModelStep, question_values
 from tgraph.errors import ModelError
 from tgraph.model import Agent
 from tgraph.models.base import CallSink
@@ -24,15 +24,15 @@ MOST = 12
 
 
 class KeywordFinder(Step, Protocol):
-    """Finds what a question names, and its themes."""
+    """A step that finds names and themes in a question."""
 
     def find(self, question: Question, context: Context, sink: CallSink) -> Keywords:
-        """Short phrases, the most specific first. A level may be empty."""
+        """Return short phrases, most specific first; levels may be empty."""
 
 
 class EmbeddedKeywords:
-    """Low: names of the graph that the question contains. High: the question as a whole, and the
-    other words in it that tell."""
+    """Low level: graph names contained in the question. High level: the whole question, plus
+    other telling words."""
 
     agent = Agent("method", "embedded-keywords", __version__)
 
@@ -40,8 +40,10 @@ class EmbeddedKeywords:
         concepts = EmbeddedConcepts().find(question, context, sink)
         called = match_all(concepts, context.graph)
         low = [concept for concept in concepts if called[concept]]
-        rest = [concept for concept in concepts if concept not in low]
-        return Keywords(tuple(low or rest), tuple(dict.fromkeys([question.text, *rest])))
+        other_concepts = [concept for concept in concepts if concept not in low]
+        return Keywords(
+            tuple(low or other_concepts), tuple(dict.fromkeys([question.text, *other_concepts]))
+        )
 
 
 class _KeywordsReply(BaseModel):
@@ -50,63 +52,69 @@ class _KeywordsReply(BaseModel):
 
 
 class ModelKeywords(ModelStep):
-    """The model names them; where its reply can't be used the embedded default stands in."""
+    """A model step that names the keywords; the embedded default replaces an unusable reply."""
 
     name = "extract_keywords"
 
     def find(self, question: Question, context: Context, sink: CallSink) -> Keywords:
         """As ``KeywordFinder.find``. ``EndpointError`` where the model can't be reached."""
-        reply = self.try_ask(asked(question), _KeywordsReply, sink)
+        reply = self.try_ask(question_values(question), _KeywordsReply, sink)
         if isinstance(reply, ModelError):
-            found = EmbeddedKeywords().find(question, context, sink)
-            return replace(found, dropped={"reply without keywords: found without the model": 1})
-        return Keywords(_cleaned(reply.low), _cleaned(reply.high))
+            embedded_keywords = EmbeddedKeywords().find(question, context, sink)
+            return replace(
+                embedded_keywords, dropped={"reply without keywords: found without the model": 1}
+            )
+        return Keywords(_clean_keywords(reply.low), _clean_keywords(reply.high))
 
 
 class GivenConcepts:
-    """What the question is about, as a user gave it."""
+    """Question concepts supplied by a user."""
 
     agent = Agent("method", "given-concepts", __version__)
 
     def __init__(self, given: Iterable[str]) -> None:
-        self._given = _cleaned(given)
+        self._given = _clean_keywords(given)
 
     def find(self, question: Question, context: Context, sink: CallSink) -> tuple[str, ...]:
         return self._given
 
 
 class GivenKeywords:
-    """Keywords that a user gave; the ``finder`` finds those of the other levels of ``needed``."""
+    """Keywords supplied by a user; ``finder`` finds keywords for the other ``needed`` levels."""
 
     def __init__(self, given: Keywords, needed: Collection[Level], finder: KeywordFinder) -> None:
-        self._given = Keywords(_cleaned(given.low), _cleaned(given.high))
+        self._given = Keywords(_clean_keywords(given.low), _clean_keywords(given.high))
         self._needed = needed
         self._finder = finder
 
     @property
     def agent(self) -> Agent:
         return (
-            self._finder.agent if self._missing else Agent("method", "given-keywords", __version__)
+            self._finder.agent
+            if self._has_missing_level
+            else Agent("method", "given-keywords", __version__)
         )
 
     @property
-    def _missing(self) -> bool:
-        given = {"low": self._given.low, "high": self._given.high}
-        return not all(given[level] for level in self._needed)
+    def _has_missing_level(self) -> bool:
+        keywords_by_level = {"low": self._given.low, "high": self._given.high}
+        return not all(keywords_by_level[level] for level in self._needed)
 
     def find(self, question: Question, context: Context, sink: CallSink) -> Keywords:
-        """A level that is needed is never empty: where nothing is found it is the question."""
-        found = self._finder.find(question, context, sink) if self._missing else Keywords()
-        low = self._given.low or found.low
-        high = self._given.high or found.high
-        whole = (question.text,)
+        """Return keywords; a needed level without keywords contains the question."""
+        extra_keywords = (
+            self._finder.find(question, context, sink) if self._has_missing_level else Keywords()
+        )
+        low = self._given.low or extra_keywords.low
+        high = self._given.high or extra_keywords.high
+        question_keywords = (question.text,)
         return Keywords(
-            low or (whole if "low" in self._needed else ()),
-            high or (whole if "high" in self._needed else ()),
-            found.dropped,
+            low or (question_keywords if "low" in self._needed else ()),
+            high or (question_keywords if "high" in self._needed else ()),
+            extra_keywords.dropped,
         )
 
 
-def _cleaned(keywords: Iterable[str]) -> tuple[str, ...]:
+def _clean_keywords(keywords: Iterable[str]) -> tuple[str, ...]:
     texts = (" ".join(keyword.split())[:200] for keyword in keywords)
     return tuple(dict.fromkeys(text for text in texts if text))[:MOST]

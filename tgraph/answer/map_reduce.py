@@ -1,5 +1,5 @@
-"""Points: what reports say on a question, drawn from one batch of them after another (map), and
-which of the points an answer is made from (reduce)."""
+"""Points: statements of reports on a question, drawn from report batches (map), and the choice
+of points for the answer (reduce)."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ CLOSE = 0.6
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Reports that are read together, with how many of its findings each is shown, and the tokens
-    of all."""
+    """Reports read together, the number of findings shown per report, and the total token
+    count."""
 
     candidates: tuple[Candidate, ...]
     findings: tuple[int, ...]
@@ -35,8 +35,8 @@ class Batch:
 
 @dataclass(frozen=True, slots=True)
 class Batches:
-    """The batches, the reports that no batch has room for, and what else was left out; ``ranked``
-    are all reports in the order of their ranks."""
+    """Batches, reports that fit no batch, and other omissions; ``ranked`` lists all reports in
+    rank order."""
 
     batches: tuple[Batch, ...]
     ranked: tuple[Candidate, ...]
@@ -46,10 +46,10 @@ class Batches:
 
 @dataclass(frozen=True, slots=True)
 class MappedPoint:
-    """What a batch says on the question: ``score`` (0 to 1) is how much it helps to answer it.
+    """A batch's statement on the question; ``score`` (0 to 1) rates how much the point helps to
+    answer.
 
-    ``cites`` are the findings and reports that it was drawn from, by IRI.
-    """
+    ``cites`` are the IRIs of source findings and reports."""
 
     text: str
     score: float
@@ -60,10 +60,9 @@ class MappedPoint:
 
 @dataclass(frozen=True, slots=True)
 class Mapped:
-    """The points of one batch in the order in which they were made, and what was left out.
+    """Points from one batch in creation order, with counts of omissions.
 
-    ``failure`` says why nothing could be read of the whole batch; it is empty where something was.
-    """
+    ``failure`` says why nothing in the whole batch could be read; empty if anything was read."""
 
     points: tuple[MappedPoint, ...]
     dropped: Mapping[str, int] = field(default_factory=dict)
@@ -76,39 +75,43 @@ class Mapper(Step, Protocol):
     def batches(
         self, question: Question, candidates: Sequence[Candidate], context: Context
     ) -> Batches:
-        """The reports in batches. The same candidates give the same batches."""
+        """Return reports in batches; equal candidates give equal batches."""
 
     def map(
         self, question: Question, batches: Sequence[Batch], context: Context, sink: CallSink
     ) -> list[Mapped]:
-        """The points of each batch. What is wrong with a batch costs that batch alone; where
-        nothing could be read of any, ``ModelError``."""
+        """Return the points of each batch.
+
+        A failure in a batch costs that batch alone; raises ``ModelError`` if no batch could be
+        read."""
 
 
 class Reducer(Synthesiser, Protocol):
     """Composes the answer from points."""
 
     def left_out(self, question: Question, points: Sequence[Candidate]) -> Mapping[str, str]:
-        """The points that it would leave out, by IRI, each with the reason; best points first."""
+        """Return omitted points by IRI, each with its reason; best points first."""
 
 
-def ground(
+def ground_text(
     text: str, grounds: Iterable[Sequence[Evidence]], context: Context
 ) -> tuple[Evidence, ...]:
-    """Of the evidence of each finding, or of a report as a whole, what is closest to the text; of
-    evidence that is a whole chunk, its closest sentence."""
-    said = frozenset(terms(text))
-    found: dict[tuple[object, ...], Evidence] = {}
+    """Return the evidence closest to the text, chosen per finding or per whole report.
+
+    Evidence that is a whole chunk is narrowed to its closest sentence."""
+    text_terms = frozenset(terms(text))
+    grounding: dict[tuple[object, ...], Evidence] = {}
     for evidence in grounds:
-        exact = [nearest_sentence(place, said, context) for place in evidence]
-        for place in closest(said, exact):
-            found.setdefault((place.document, place.page, place.start, place.end), place)
-    return tuple(found.values())
+        exact = [nearest_sentence(place, text_terms, context) for place in evidence]
+        for place in closest_places(text_terms, exact):
+            grounding.setdefault((place.document, place.page, place.start, place.end), place)
+    return tuple(grounding.values())
 
 
-def closest(said: frozenset[str], evidence: Sequence[Evidence]) -> list[Evidence]:
-    """The places that share most words with what is said, sentences before mere names; the first
-    where none shares any."""
+def closest_places(said: frozenset[str], evidence: Sequence[Evidence]) -> list[Evidence]:
+    """Return places sharing most words with the text, sentences before mere names.
+
+    If no place shares a word, the first place is returned."""
     shared = [len(said & term_set(place.quote)) for place in evidence]
     bare = [len(place.quote.split()) < FEWEST_WORDS for place in evidence]
     ranked = sorted(range(len(evidence)), key=lambda n: (-shared[n], bare[n], n))
@@ -118,26 +121,28 @@ def closest(said: frozenset[str], evidence: Sequence[Evidence]) -> list[Evidence
 
 
 def as_candidates(uuid: str, mapped: Sequence[Mapped], context: Context) -> list[Candidate]:
-    """The points as items of the session ``uuid``, the best first; ``rank`` says so."""
+    """Return points as items of session ``uuid``, best first, with ``rank`` in that order."""
     reports = reports_of(context)
-    made = [
+    points_by_iri = [
         (v.session_part_iri("point", uuid, batch, number), point)
-        for batch, each in enumerate(mapped)
-        for number, point in enumerate(each.points)
+        for batch, batch_points in enumerate(mapped)
+        for number, point in enumerate(batch_points.points)
     ]
-    made.sort(key=lambda pair: -pair[1].score)
-    found = []
-    for rank, (iri, point) in enumerate(made, 1):
+    points_by_iri.sort(key=lambda pair: -pair[1].score)
+    candidates = []
+    for rank, (iri, point) in enumerate(points_by_iri, 1):
         owners = list(filter(None, map(reports.owner, point.cites)))
         title = "; ".join(dict.fromkeys(report.title for report in owners))
         item = Item("point", iri, title, point.text)
         reasons = (point.reason,) if point.reason else ()
-        found.append(Candidate(item, rank, point.score, evidence=point.evidence, reasons=reasons))
-    return found
+        candidates.append(
+            Candidate(item, rank, point.score, evidence=point.evidence, reasons=reasons)
+        )
+    return candidates
 
 
-def choose(points: Sequence[Candidate], left_out: Mapping[str, str]) -> Selection:
-    """The points that the answer is made from, and why the others are not used."""
+def choose_points(points: Sequence[Candidate], left_out: Mapping[str, str]) -> Selection:
+    """Return points used for the answer, and reasons for rejecting other points."""
     selected: list[Selected] = []
     rejected: list[Rejected] = []
     for point in points:

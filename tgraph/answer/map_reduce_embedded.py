@@ -1,11 +1,10 @@
-"""The embedded way to map and reduce: sentences of the sources behind the reports, by theme.
+"""Embedded map and reduce: source sentences behind the reports, grouped by theme.
 
-Nothing is generated. A point is a sentence that a finding rests on, and the answer quotes the best
-of them as they stand, under their themes: the terms that set them apart, and how many documents
-carry them. In front stands what there is in all, in counts and names. A question about the
-documents as a whole is answered by their largest themes; where the documents don't speak of what is
-asked, there is no evidence.
-"""
+Nothing is generated. A point is a sentence supporting a finding, and the answer quotes the best
+points verbatim under their themes: the terms that set them apart, and the number of documents
+carrying them. An overview with counts and names stands in front. A question about the documents
+as a whole is answered with their largest themes; if the documents don't mention the subject,
+there is no evidence."""
 
 from __future__ import annotations
 
@@ -15,15 +14,15 @@ from dataclasses import replace
 from tgraph.answer.base import Draft, Notes
 from tgraph.answer.community_selection import BEST, Vote
 from tgraph.answer.map_reduce import Batch, Batches, Mapped, MappedPoint
-from tgraph.answer.report_batches import batched, fits_of, whole_costs
+from tgraph.answer.report_batches import build_batches, fits_of, whole_costs
 from tgraph.answer.themes import (
     SUMMARY,
     Rated,
     Theme,
-    closeness,
-    heading,
+    overview_point,
     reads_well,
-    summary,
+    theme_closeness,
+    theme_point,
     themes_of,
 )
 from tgraph.index.sources import document_titles, section_headings
@@ -35,14 +34,14 @@ from tgraph.retrieve.text.lexical import stem, terms, words
 from tgraph.retrieve.text.question_analysis import WantedWords, is_broad, wanted_words
 from tgraph.retrieve.text.report_sentences import (
     Extract,
-    alike,
+    cosine_by_iri,
     extracts_of,
-    importance,
-    relevance,
-    similar,
+    rate_importance,
+    rate_relevance,
+    scale_cosine,
     without_asides,
 )
-from tgraph.retrieve.text.sentence_ranking import overlap
+from tgraph.retrieve.text.sentence_ranking import places_overlap
 from tgraph.version import __version__
 
 
@@ -75,32 +74,35 @@ class EmbeddedMapper:
     def batches(
         self, question: Question, candidates: Sequence[Candidate], context: Context
     ) -> Batches:
-        """As ``Mapper.batches``: the batches that a model would get."""
+        """Return report batches identical to a model's batches, as ``Mapper.batches`` does."""
         from tgraph.models.tokens import DEFAULT_ENCODING
 
         reports = reports_of(context).by_iri
-        shown = [reports[c.item.iri] for c in candidates]
+        candidate_reports = [reports[c.item.iri] for c in candidates]
         costs = whole_costs(DEFAULT_ENCODING, context)
-        fits = fits_of(shown, self._budget, DEFAULT_ENCODING, costs)
-        return batched(candidates, reports, fits, self._budget, self._shuffle_seed)
+        fits = fits_of(candidate_reports, self._budget, DEFAULT_ENCODING, costs)
+        return build_batches(candidates, reports, fits, self._budget, self._shuffle_seed)
 
     def map(
         self, question: Question, batches: Sequence[Batch], context: Context, sink: CallSink
     ) -> list[Mapped]:
-        """As ``Mapper.map``; a sentence that several batches hold is a point of the first, and so
-        are the themes."""
-        wanted = wanted_words(question, context)
+        """Return points as ``Mapper.map`` does.
+
+        A sentence held by several batches is a point of the first batch, and so are the themes."""
+        question_words = wanted_words(question, context)
         reports = reports_of(context)
-        shown = [
+        reports_with_counts = [
             (reports.by_iri[candidate.item.iri], count)
             for batch in batches
             for candidate, count in zip(batch.candidates, batch.findings, strict=True)
         ]
         weights = {c.item.iri: c.score for batch in batches for c in batch.candidates}
-        extracts = everything = extracts_of(shown, context)
-        if not wanted.weights:
+        extracts = everything = extracts_of(reports_with_counts, context)
+        if not question_words.weights:
             extracts = without_asides(everything)
-        rated = _distinct(self._scored(wanted, extracts, weights, context))
+        rated = _distinct_sentences(
+            self._score_sentences(question_words, extracts, weights, context)
+        )
         documents = {e.evidence.document for e in extracts}
         titles = context.remembered("titles", 50_000).get_all(
             documents, lambda missing: document_titles(context.store, missing)
@@ -108,105 +110,122 @@ class EmbeddedMapper:
         sections = context.once("headings", lambda: section_headings(context.store))
         headings = {*titles.values(), *sections}
         themes = themes_of(rated, extracts, reports, titles, headings)[: self.THEMES]
-        if not wanted.weights:
-            themes = [_representative(t, 1 - self.STEP * n) for n, t in enumerate(themes, 1)]
-        of_theme = self.OF_THEME - (not wanted.weights)
-        told = [(theme, _of_several(theme.sentences, of_theme)) for theme in themes]
-        points = _points(told, extracts, whole=not wanted.weights)
-        left = len(everything) - sum(len(sentences) for _, sentences in told)
-        return _by_batch(points, batches, left)
+        if not question_words.weights:
+            themes = [_rank_by_theme(t, 1 - self.STEP * n) for n, t in enumerate(themes, 1)]
+        of_theme = self.OF_THEME - (not question_words.weights)
+        themed_sentences = [(theme, _of_several(theme.sentences, of_theme)) for theme in themes]
+        points = _arrange_points(themed_sentences, extracts, whole=not question_words.weights)
+        omitted_count = len(everything) - sum(len(sentences) for _, sentences in themed_sentences)
+        return _by_batch(points, batches, omitted_count)
 
-    def _scored(
+    def _score_sentences(
         self,
         wanted: WantedWords,
         extracts: Sequence[Extract],
         weights: Mapping[str, float],
         context: Context,
     ) -> list[tuple[float, str, Extract]]:
-        """The sentences that are points, each with its score and why."""
+        """Return point sentences, each with score and reason."""
         if not wanted.weights:
-            return [(importance(e, weights[e.report.iri]), _important(e), e) for e in extracts]
-        rated = relevance(extracts, wanted.text, context)
+            return [
+                (rate_importance(e, weights[e.report.iri]), _importance_reason(e), e)
+                for e in extracts
+            ]
+        rated = rate_relevance(extracts, wanted.text, context)
         if max(rated, default=0.0) < self.LEAST:
             return []
         return [
-            (score, _relevant(extract, wanted), extract)
+            (score, _relevance_reason(extract, wanted), extract)
             for extract, score in zip(extracts, rated, strict=True)
             if score >= self.BESIDE
         ]
 
 
-def _order(scored: tuple[float, str, Extract]) -> tuple[float, str, int]:
+def _sort_key(scored: tuple[float, str, Extract]) -> tuple[float, str, int]:
     return -scored[0], scored[2].evidence.iri, scored[2].evidence.start
 
 
-def _distinct(rated: Iterable[Rated]) -> list[Rated]:
-    """Each wording once, the best of it, and no part of a text twice."""
-    found: dict[str, Rated] = {}
-    for each in sorted(rated, key=_order):
-        same = (other[2].evidence for other in found.values())
-        if each[2].text not in found and not any(overlap(each[2].evidence, o) for o in same):
-            found[each[2].text] = each
-    return list(found.values())
+def _distinct_sentences(rated: Iterable[Rated]) -> list[Rated]:
+    """Return each wording once, with its best score, and no text passage twice."""
+    by_wording: dict[str, Rated] = {}
+    for entry in sorted(rated, key=_sort_key):
+        same = (earlier[2].evidence for earlier in by_wording.values())
+        if entry[2].text not in by_wording and not any(
+            places_overlap(entry[2].evidence, o) for o in same
+        ):
+            by_wording[entry[2].text] = entry
+    return list(by_wording.values())
 
 
-def _representative(theme: Theme, score: float) -> Theme:
-    """A theme whose sentences are rated by how well they stand for it, at most ``score``."""
+def _rank_by_theme(theme: Theme, score: float) -> Theme:
+    """Return the theme, its sentences rated by representativeness, at most ``score``."""
     counted = EmbeddedMapper.NAMES_ITS_THEME
-    telling = [each for each in theme.sentences if reads_well(each[2])] or theme.sentences
-    close = {extract: closeness(theme.terms, extract) for _, _, extract in telling}
+    telling = [entry for entry in theme.sentences if reads_well(entry[2])] or theme.sentences
+    close = {extract: theme_closeness(theme.terms, extract) for _, _, extract in telling}
     if any(close.values()):
-        telling = [each for each in telling if close[each[2]]]
+        telling = [entry for entry in telling if close[entry[2]]]
     rated = [
-        (own * (1 - counted + counted * close[extract]) * _belongs(extract, theme), why, extract)
-        for own, why, extract in telling
+        (
+            sentence_score
+            * (1 - counted + counted * close[extract])
+            * _theme_weight(extract, theme),
+            why,
+            extract,
+        )
+        for sentence_score, why, extract in telling
     ]
-    top = max((own for own, *_ in rated), default=0.0) or 1.0
-    scaled = [(round(score * own / top, 6), why, extract) for own, why, extract in rated]
-    return replace(theme, sentences=tuple(sorted(scaled, key=_order)))
+    top = max((sentence_score for sentence_score, *_ in rated), default=0.0) or 1.0
+    scaled = [
+        (round(score * sentence_score / top, 6), why, extract)
+        for sentence_score, why, extract in rated
+    ]
+    return replace(theme, sentences=tuple(sorted(scaled, key=_sort_key)))
 
 
-def _belongs(extract: Extract, theme: Theme) -> float:
-    """What it counts that the sentence's document tells of the theme more than of any other."""
+def _theme_weight(extract: Extract, theme: Theme) -> float:
+    """Return the sentence weight: reduced if another theme describes the sentence's document
+    better."""
     return 1.0 if extract.evidence.document in theme.own else EmbeddedMapper.ELSEWHERE
 
 
 def _of_several(rated: Sequence[Rated], most: int) -> list[Rated]:
-    """The best, of as many documents as there are."""
-    told: set[str] = set()
+    """Return the best sentences, from as many documents as possible."""
+    documents: set[str] = set()
     first: list[Rated] = []
-    for each in rated:
-        if each[2].evidence.document not in told:
-            told.add(each[2].evidence.document)
-            first.append(each)
-    return [*first, *(each for each in rated if each not in first)][:most]
+    for entry in rated:
+        if entry[2].evidence.document not in documents:
+            documents.add(entry[2].evidence.document)
+            first.append(entry)
+    return [*first, *(entry for entry in rated if entry not in first)][:most]
 
 
-def _points(
+def _arrange_points(
     told: Sequence[tuple[Theme, Sequence[Rated]]], everything: Sequence[Extract], *, whole: bool
 ) -> list[tuple[MappedPoint, str]]:
-    """The points with the report, by IRI, that each belongs to: sentences, before those of a theme
-    the theme, and before all what there is; none of the two where there is one theme."""
-    found: list[tuple[MappedPoint, str]] = []
+    """Return points with their report IRIs: an overview, then each theme followed by its
+    sentences.
+
+    Overview and theme headings are omitted if only one theme exists."""
+    points: list[tuple[MappedPoint, str]] = []
     for theme, sentences in told:
         quoted = [extract for _, _, extract in sentences]
         if len(told) > 1:
-            found.append((heading(theme, quoted, sentences[0][0]), quoted[0].report.iri))
-        found += [
+            points.append((theme_point(theme, quoted, sentences[0][0]), quoted[0].report.iri))
+        points += [
             (MappedPoint(e.text, score, (e.part,), (e.evidence,), why), e.report.iri)
             for score, why, e in sentences
         ]
     if len(told) > 1:
         themes = [theme for theme, _ in told]
-        said = summary(themes, everything, whole=whole)
-        found.insert(0, (said, said.cites[0]))
-    return found
+        overview = overview_point(themes, everything, whole=whole)
+        points.insert(0, (overview, overview.cites[0]))
+    return points
 
 
 def _by_batch(
     points: Sequence[tuple[MappedPoint, str]], batches: Sequence[Batch], left: int
 ) -> list[Mapped]:
-    """The points under the batch that holds their report; what is left out counts for the first."""
+    """Group points under the batch holding their report; omissions count for the first batch."""
     owner = {
         c.item.iri: n for n, batch in reversed(list(enumerate(batches))) for c in batch.candidates
     }
@@ -220,19 +239,19 @@ def _by_batch(
     ]
 
 
-def _important(extract: Extract) -> str:
+def _importance_reason(extract: Extract) -> str:
     return f"it tells of {extract.report.title}, a report rated {extract.report.rating:g} of 10"
 
 
-def _relevant(extract: Extract, wanted: WantedWords) -> str:
+def _relevance_reason(extract: Extract, wanted: WantedWords) -> str:
     shared = [word for word in dict.fromkeys(words(wanted.text)) if stem(word) in extract.said]
     why = f"shares {', '.join(shared[:6])} with the question" if shared else "answers in meaning"
     return f"its sentence, found by the report on {extract.report.title}, {why}"
 
 
 class EmbeddedReducer:
-    """A ``Reducer`` that quotes the best points under their themes, those of one document in the
-    order of its text."""
+    """A ``Reducer`` that quotes the best points under their themes, points of one document in
+    text order."""
 
     agent = Agent("method", "embedded-reduce", __version__)
 
@@ -241,66 +260,70 @@ class EmbeddedReducer:
     """Points below this share of the best are not used; less of a question about the whole."""
 
     def left_out(self, question: Question, points: Sequence[Candidate]) -> Mapping[str, str]:
-        """As ``Reducer.left_out``; a theme goes with the last of its sentences, and what there is
-        in all where no theme is left."""
-        found: dict[str, str] = {}
+        """Return omitted points as ``Reducer.left_out`` does.
+
+        A theme is omitted together with its last sentence, and the overview where no theme
+        remains."""
+        reasons: dict[str, str] = {}
         quotes = [point for point in points if is_quote(point)]
         best = max((point.score for point in quotes), default=0.0)
         close = self.CLOSE_IF_BROAD if is_broad(question) else self.CLOSE
-        kept: list[Candidate] = []
+        used_quotes: list[Candidate] = []
         for point in quotes:
-            if len(kept) == self.MOST:
-                found[point.item.iri] = "over the limit of sentences"
+            if len(used_quotes) == self.MOST:
+                reasons[point.item.iri] = "over the limit of sentences"
             elif point.score < close * best:
-                found[point.item.iri] = f"its score is below {close:.0%} of the best"
+                reasons[point.item.iri] = f"its score is below {close:.0%} of the best"
             else:
-                kept.append(point)
-        said = {title for point in kept for title in _titles(point)}
+                used_quotes.append(point)
+        used_titles = {title for point in used_quotes for title in _report_titles(point)}
         for point in points:
-            if not is_quote(point) and said.isdisjoint(_titles(point)):
-                found[point.item.iri] = "no sentence of it is quoted"
-        return found
+            if not is_quote(point) and used_titles.isdisjoint(_report_titles(point)):
+                reasons[point.item.iri] = "no sentence of it is quoted"
+        return reasons
 
     def synthesise(
         self, question: Question, selection: Selection, notes: Notes, sink: CallSink
     ) -> Iterator[Draft]:
         """As ``Synthesiser.synthesise``."""
         quotes = [s for s in selection.selected if is_quote(s.candidate)]
-        others = [s for s in selection.selected if not is_quote(s.candidate)]
-        for told in (s for s in others if s.item.text.startswith(SUMMARY)):
-            yield _draft(told)
-        left = {s.index: s for s in quotes}
-        for theme in (s for s in others if not s.item.text.startswith(SUMMARY)):
-            titles = set(_titles(theme.candidate))
-            own = [s for s in left.values() if not titles.isdisjoint(_titles(s.candidate))]
-            if own:
-                yield _draft(theme, PARAGRAPH)
-                yield from (_draft(s, ITEM) for s in _in_order(own))
-            left = {n: s for n, s in left.items() if s not in own}
-        yield from (_draft(s) for s in _in_order(list(left.values())))
+        headings = [s for s in selection.selected if not is_quote(s.candidate)]
+        for overview in (s for s in headings if s.item.text.startswith(SUMMARY)):
+            yield _draft_sentence(overview)
+        remaining = {s.index: s for s in quotes}
+        for theme in (s for s in headings if not s.item.text.startswith(SUMMARY)):
+            titles = set(_report_titles(theme.candidate))
+            theme_quotes = [
+                s for s in remaining.values() if not titles.isdisjoint(_report_titles(s.candidate))
+            ]
+            if theme_quotes:
+                yield _draft_sentence(theme, PARAGRAPH)
+                yield from (_draft_sentence(s, ITEM) for s in _in_order(theme_quotes))
+            remaining = {n: s for n, s in remaining.items() if s not in theme_quotes}
+        yield from (_draft_sentence(s) for s in _in_order(list(remaining.values())))
 
 
 PARAGRAPH, ITEM = "\n\n", "\n- "
 
 
-def _draft(selected: Selected, lead: str = " ") -> Draft:
+def _draft_sentence(selected: Selected, lead: str = " ") -> Draft:
     places = tuple(place.iri for place in selected.candidate.evidence)
     return Draft(selected.item.text, (selected,), places, lead)
 
 
 def is_quote(point: Candidate) -> bool:
-    """Whether a point is a sentence of a document, and neither a theme nor a summary."""
+    """Return whether a point is a document sentence, neither theme nor summary."""
     quotes = (" ".join(place.quote.split()) for place in point.evidence)
     return point.item.text in quotes
 
 
-def _titles(point: Candidate) -> list[str]:
-    """The reports that a point was drawn from, by title."""
+def _report_titles(point: Candidate) -> list[str]:
+    """Return titles of reports behind a point."""
     return point.item.label.split("; ") if isinstance(point.item, Item) else []
 
 
 def _in_order(selected: Sequence[Selected]) -> list[Selected]:
-    """By document, that of the best point first, and by position."""
+    """Sort selections by document, the best point's document first, then by position."""
     places = [s.candidate.evidence[0] for s in selected]
     first = {place.document: n for n, place in reversed(list(enumerate(places)))}
 
@@ -311,7 +334,7 @@ def _in_order(selected: Sequence[Selected]) -> list[Selected]:
 
 
 class EmbeddedRater:
-    """A ``Rater`` that compares the report with the question, in words and in meaning."""
+    """A ``Rater`` that compares report and question by words and by meaning."""
 
     agent = Agent("method", "embedded-rating", __version__)
 
@@ -325,15 +348,18 @@ class EmbeddedRater:
         sink: CallSink,
     ) -> list[Vote]:
         """As ``Rater.rate``."""
-        wanted = wanted_words(question, context)
-        if not wanted.weights:
+        question_words = wanted_words(question, context)
+        if not question_words.weights:
             return [_by_rating(report) for report in reports]
-        cosines = similar("report", [r.iri for r in reports], wanted.text, context)
-        return [self._vote(report, wanted, cosines.get(report.iri, 0.0)) for report in reports]
+        cosines = cosine_by_iri("report", [r.iri for r in reports], question_words.text, context)
+        return [
+            self._rate_report(report, question_words, cosines.get(report.iri, 0.0))
+            for report in reports
+        ]
 
-    def _vote(self, report: CommunityReport, wanted: WantedWords, cosine: float) -> Vote:
+    def _rate_report(self, report: CommunityReport, wanted: WantedWords, cosine: float) -> Vote:
         share = wanted.share(dict.fromkeys(terms(report.text), 1.0))
-        score = self.WORDS * share + (1 - self.WORDS) * alike(cosine)
+        score = self.WORDS * share + (1 - self.WORDS) * scale_cosine(cosine)
         reason = (
             f"It has {share:.0%} of what the question names and is {cosine:.2f} similar in meaning."
         )

@@ -13,14 +13,21 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
-from tgraph.answer.map_reduce import Batch, Batches, Mapped, MappedPoint, ground
-from tgraph.answer.model import ModelStep, asked
-from tgraph.answer.report_batches import Rows, batched, fits_of, rows, single_rows, whole_costs
+from tgraph.answer.map_reduce import Batch, Batches, Mapped, MappedPoint, ground_text
+from tgraph.answer.model import ModelStep, question_values
+from tgraph.answer.report_batches import (
+    Rows,
+    build_batches,
+    fits_of,
+    format_rows,
+    single_rows,
+    whole_costs,
+)
 from tgraph.answer.rows import as_texts, read_citations
 from tgraph.errors import EndpointError, ModelError, UsageError
 from tgraph.model import Candidate, CommunityReport, Evidence
 from tgraph.models.base import CallSink, ChatModel
-from tgraph.models.concurrency import nothing, together
+from tgraph.models.concurrency import do_nothing, run_parallel
 from tgraph.models.prompts import Prompts
 from tgraph.models.structured_output import Structured
 from tgraph.models.tokens import count_tokens, encoding_for
@@ -65,7 +72,7 @@ class ModelMapper(ModelStep):
         max_words: int = 1_000,
         shuffle_seed: int = 86,
         concurrency: int = 4,
-        cancel: Callable[[], None] = nothing,
+        cancel: Callable[[], None] = do_nothing,
         **options: Any,
     ) -> None:
         super().__init__(model, prompts, **options)
@@ -77,21 +84,21 @@ class ModelMapper(ModelStep):
     def batches(
         self, question: Question, candidates: Sequence[Candidate], context: Context
     ) -> Batches:
-        """As ``Mapper.batches``. ``UsageError`` where the question leaves no room for any.
+        """Return batches as ``Mapper.batches`` does; questions of similar length get the same
+        batches.
 
-        Questions of about the same length get the same batches.
-        """
+        Raises ``UsageError`` if the question leaves no room for reports."""
         reports = reports_of(context).by_iri
         encoding = encoding_for(self.agent.name)
-        fixed = self.fixed("reports", self._values(question))
-        room = _even(self.budget - _FRAME - count_tokens(fixed, encoding))
+        fixed = self.fixed("reports", self._prompt_values(question))
+        room = _round_down(self.budget - _FRAME - count_tokens(fixed, encoding))
         key = (room, encoding, self._shuffle_seed, *(c.item.iri for c in candidates))
         found: Batches = context.remembered("batches", _KEPT).get(
-            key, lambda: self._batched(candidates, reports, room, encoding, context)
+            key, lambda: self._build_batches(candidates, reports, room, encoding, context)
         )
         return found
 
-    def _batched(
+    def _build_batches(
         self,
         candidates: Sequence[Candidate],
         reports: Mapping[str, CommunityReport],
@@ -107,56 +114,62 @@ class ModelMapper(ModelStep):
                 " tokens.",
                 "Raise global_search.map_context_tokens, or ask with less history.",
             )
-        return batched(candidates, reports, fits, room, self._shuffle_seed)
+        return build_batches(candidates, reports, fits, room, self._shuffle_seed)
 
     def map(
         self, question: Question, batches: Sequence[Batch], context: Context, sink: CallSink
     ) -> list[Mapped]:
-        """As ``Mapper.map``; batches are read at the same time, as many as may be."""
+        """Return points as ``Mapper.map`` does, reading as many batches as possible
+        concurrently."""
 
         def ask(batch: Batch) -> _BatchReading | ModelError:
             try:
-                return self._map(question, batch, context, sink)
+                return self._map_batch(question, batch, context, sink)
             except EndpointError:
                 raise
             except ModelError as error:
                 return error
 
-        found = together(batches, ask, self._concurrency, self._cancel)
-        errors = [each for each in found if isinstance(each, ModelError)]
-        if errors and len(errors) == len(found):
+        readings = run_parallel(batches, ask, self._concurrency, self._cancel)
+        errors = [reading for reading in readings if isinstance(reading, ModelError)]
+        if errors and len(errors) == len(readings):
             raise errors[0]
-        read = [each for each in found if isinstance(each, _BatchReading)]
-        evidence_of_parts({cited for each in read for cited in each.cited}, context)  # all at once
-        return [_lost(each) if isinstance(each, ModelError) else each.read() for each in found]
+        read = [reading for reading in readings if isinstance(reading, _BatchReading)]
+        evidence_of_parts(
+            {cited for reading in read for cited in reading.cited}, context
+        )  # all at once
+        return [
+            _failed_batch(reading) if isinstance(reading, ModelError) else reading.read()
+            for reading in readings
+        ]
 
-    def _map(
+    def _map_batch(
         self, question: Question, batch: Batch, context: Context, sink: CallSink
     ) -> _BatchReading:
         reports = reports_of(context)
         pairs = zip(batch.candidates, batch.findings, strict=True)
-        shown = rows(
+        report_rows = format_rows(
             [(reports.by_iri[c.item.iri], count) for c, count in pairs], single_rows(context)
         )
-        values = {**self._values(question), "reports": shown.text}
+        values = {**self._prompt_values(question), "reports": report_rows.text}
         reply = self.ask(values, PointsReply, sink)
-        return _BatchReading(shown, reports, context, self._words, reply)
+        return _BatchReading(report_rows, reports, context, self._words, reply)
 
-    def _values(self, question: Question) -> dict[str, str]:
-        return {**asked(question), "words": f"{self._words:,}"}
+    def _prompt_values(self, question: Question) -> dict[str, str]:
+        return {**question_values(question), "words": f"{self._words:,}"}
 
 
-def _even(room: int) -> int:
-    """A little less, so that it is the same for most questions: at most a 64th."""
+def _round_down(room: int) -> int:
+    """Round room down by at most a 64th, giving most questions the same value."""
     return room >> max(0, room.bit_length() - 7) << max(0, room.bit_length() - 7)
 
 
-def _lost(error: ModelError) -> Mapped:
+def _failed_batch(error: ModelError) -> Mapped:
     return Mapped((), {"batch whose reply can't be used": 1}, error.message)
 
 
 class _BatchReading:
-    """Reads the reply to one batch, which cites what was ``cited``."""
+    """Reads a reply to one batch; the reply cites items in ``cited``."""
 
     def __init__(
         self,
@@ -171,9 +184,9 @@ class _BatchReading:
         self._context = context
         self._room = words
         self._dropped: Counter[str] = Counter()
-        self._drop("malformed row", reply.dropped)
-        self._drop("reply that was cut off", int(reply.truncated))
-        self._told = [(row, *self._said(row)) for row in reply.value.points]
+        self._count_dropped("malformed row", reply.dropped)
+        self._count_dropped("reply that was cut off", int(reply.truncated))
+        self._told = [(row, *self._read_row(row)) for row in reply.value.points]
 
     @property
     def cited(self) -> set[str]:
@@ -183,25 +196,27 @@ class _BatchReading:
         points: dict[str, MappedPoint] = {}
         grounds = evidence_of_parts(self.cited, self._context)
         for row, text, cites in self._told:
-            point = self._point(row, text, cites, grounds)
+            point = self._build_point(row, text, cites, grounds)
             if point is None:
                 continue
             if point.text in points:
-                self._drop("point that was made before")
+                self._count_dropped("point that was made before")
             elif len(point.text.split()) > self._room:
-                self._drop("point over the length of a reply")
+                self._count_dropped("point over the length of a reply")
             else:
                 self._room -= len(point.text.split())
                 points[point.text] = point
         return Mapped(tuple(points.values()), dict(+self._dropped))
 
-    def _said(self, row: PointRow) -> tuple[str, tuple[str, ...]]:
-        """What the row says, and what it cites of what was shown."""
+    def _read_row(self, row: PointRow) -> tuple[str, tuple[str, ...]]:
+        """Return the row's text, and the cited items that were shown."""
         text, cited, unknown = read_citations(row.description, row.citations, self._shown.by_id)
-        self._drop("citation of an id that was not shown", unknown)
-        return text, self._narrowed([self._shown.by_id[identity] for identity in cited])
+        self._count_dropped("citation of an id that was not shown", unknown)
+        return text, self._drop_redundant_reports(
+            [self._shown.by_id[identity] for identity in cited]
+        )
 
-    def _point(
+    def _build_point(
         self,
         row: PointRow,
         text: str,
@@ -209,19 +224,21 @@ class _BatchReading:
         grounds: Mapping[str, Sequence[Evidence]],
     ) -> MappedPoint | None:
         if not text or math.isnan(row.score):
-            self._drop("malformed row")
+            self._count_dropped("malformed row")
             return None
-        evidence = ground(text, [grounds.get(iri, ()) for iri in cites], self._context)
+        evidence = ground_text(text, [grounds.get(iri, ()) for iri in cites], self._context)
         if not evidence:
-            self._drop("point without a citation that holds")
+            self._count_dropped("point without a citation that holds")
             return None
         return MappedPoint(text, min(100.0, max(0.0, row.score)) / 100, cites, evidence)
 
-    def _narrowed(self, cites: Sequence[str]) -> tuple[str, ...]:
-        """Without the reports of which a finding is cited too."""
+    def _drop_redundant_reports(self, cites: Sequence[str]) -> tuple[str, ...]:
+        """Drop cited reports whose own findings are cited too."""
         owners = {cited: self._reports.owner(cited) for cited in cites}
-        told = {owner.iri for cited, owner in owners.items() if owner and owner.iri != cited}
-        return tuple(cited for cited in cites if cited not in told)
+        reports_of_findings = {
+            owner.iri for cited, owner in owners.items() if owner and owner.iri != cited
+        }
+        return tuple(cited for cited in cites if cited not in reports_of_findings)
 
-    def _drop(self, reason: str, count: int = 1) -> None:
+    def _count_dropped(self, reason: str, count: int = 1) -> None:
         self._dropped[reason] += count

@@ -1,4 +1,4 @@
-"""Choosing a mode: by the form of a question, by the embedded default or by a model."""
+"""Choosing a mode by question form, with the embedded default or a model."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pyoxigraph import NamedNode
 
 from tgraph.answer.base import Step
 from tgraph.answer.embedded import EmbeddedConcepts
-from tgraph.answer.model import ModelStep, asked
+from tgraph.answer.model import ModelStep, question_values
 from tgraph.errors import EndpointError, ModelError
 from tgraph.model import Agent
 from tgraph.models.base import CallSink, no_sink
@@ -31,7 +31,7 @@ _NAME = re.compile(r"(?<![.?!]\s)\b[^\W\d_a-z][\w.â€™'-]*(?:\s+[^\W\d_a-z][\w.â€
 
 @dataclass(frozen=True, slots=True)
 class ModeReason:
-    """The form of a question, and how that was told; ``dropped`` counts what went wrong."""
+    """The question form and its reason; ``dropped`` counts failures."""
 
     form: Form
     reason: str
@@ -39,44 +39,49 @@ class ModeReason:
 
 
 class Chooser(Step, Protocol):
-    """Tells the form of a question."""
+    """A step that determines a question's form."""
 
     def choose(self, question: Question, context: Context, sink: CallSink) -> ModeReason:
-        """The same question over the same knowledge has the same form."""
+        """Return the question's form; equal questions over equal knowledge have equal forms."""
 
 
 class EmbeddedChooser:
-    """By how the question is built, and by the names in it."""
+    """Chooses by sentence structure and names in the question."""
 
     agent = Agent("method", "embedded-mode-choice", __version__)
 
     def choose(self, question: Question, context: Context, sink: CallSink = no_sink) -> ModeReason:
-        """As ``Chooser.choose``; nothing is called."""
-        found = form_of(question.text, _names(question, context))
-        return ModeReason(found.form, found.reason)
+        """Return the question's form as ``Chooser.choose`` does, without a model call."""
+        form = form_of(question.text, _find_names(question, context))
+        return ModeReason(form.form, form.reason)
 
 
-def _names(question: Question, context: Context) -> list[str]:
-    """Names of the graph that it contains, however they are written in it, and what else is
-    written as a name; a name within another counts once."""
+def _find_names(question: Question, context: Context) -> list[str]:
+    """Return graph names contained in the question, in any spelling, plus other words written
+    as names.
+
+    A name within another name counts once."""
     concepts = EmbeddedConcepts().find(question, context, no_sink)
-    known = [concept for concept in concepts if _is_known(concept, context)]
+    graph_names = [concept for concept in concepts if _is_known(concept, context)]
     written = [
-        " ".join(found.group().split())
-        for found in _NAME.finditer(question.text)
-        if _WORD.search(question.text[: found.start()])  # the first word is written so anyhow
-        and not _ASKER.fullmatch(found.group())
+        " ".join(match.group().split())
+        for match in _NAME.finditer(question.text)
+        if _WORD.search(question.text[: match.start()])  # the first word is written so anyhow
+        and not _ASKER.fullmatch(match.group())
     ]
     names: list[str] = []
-    for name in (*known, *written):
+    for name in (*graph_names, *written):
         folded = name.casefold()
-        if not any(folded in other.casefold() or other.casefold() in folded for other in names):
+        if not any(
+            folded in earlier_name.casefold() or earlier_name.casefold() in folded
+            for earlier_name in names
+        ):
             names.append(name)
     return names
 
 
 def _is_known(concept: str, context: Context) -> bool:
-    """Whether an entity is called so whose own label is written as a name."""
+    """Return whether the concept matches an entity whose label is written as a proper name."""
     entities = [NamedNode(iri) for iri in match_names(concept, context.graph)]
     return any(map(is_name, labels_of(context.graph, entities).values()))
 
@@ -87,14 +92,15 @@ class _ChoiceReply(BaseModel):
 
 
 class ModelChooser(ModelStep):
-    """The model tells; where its reply can't be used, or it can't be reached, the embedded way."""
+    """Chooses by a language model; falls back to the embedded method if the model is
+    unreachable or its reply unusable."""
 
     name = "choose_mode"
 
     def choose(self, question: Question, context: Context, sink: CallSink) -> ModeReason:
         """As ``Chooser.choose``."""
         try:
-            reply = self.ask(asked(question), _ChoiceReply, sink).value
+            reply = self.ask(question_values(question), _ChoiceReply, sink).value
         except EndpointError:
             why = "mode choice without the model, which can't be reached"
         except ModelError:

@@ -18,13 +18,13 @@ from tgraph.answer.rows import (
     SentenceRow,
     ShownRows,
     T,
-    clean,
+    collapse_spaces,
+    format_items,
     read_citations,
     read_prose,
     read_selection,
     reasoning_of,
     score_of,
-    show,
     shown_lines,
 )
 from tgraph.errors import EndpointError, ModelError
@@ -42,8 +42,8 @@ from tgraph.model import (
 )
 from tgraph.models.base import CallSink, ChatModel, ChatRequest
 from tgraph.models.json_parsing import JsonlReader
-from tgraph.models.prompts import Prompts, load_prompt, messages
-from tgraph.models.structured_output import Structured, ask
+from tgraph.models.prompts import Prompts, fill_messages, load_prompt
+from tgraph.models.structured_output import Structured, ask_structured
 from tgraph.retrieve.base import Context, Question
 
 R = TypeVar("R", bound=BaseModel)
@@ -64,7 +64,7 @@ _LEADS = {"paragraph": "\n\n", "item": "\n- "}
 
 
 class ModelStep:
-    """A step that the model does by one prompt. ``budget`` is the tokens that it may have."""
+    """A step performed by a model with one prompt; ``budget`` limits the prompt's tokens."""
 
     name = ""
 
@@ -98,12 +98,15 @@ class ModelStep:
         return (self._prompt,)
 
     def ask(self, values: Mapping[str, str], form: type[R], sink: CallSink) -> Structured[R]:
-        """The reply to the prompt with these values, read. ``ModelError`` where it can't be."""
-        return ask(self.model, self.request(values), form, sink)
+        """Return the parsed reply to the prompt filled with ``values``.
+
+        Raises ``ModelError`` for an unreadable reply."""
+        return ask_structured(self.model, self.request(values), form, sink)
 
     def try_ask(self, values: Mapping[str, str], form: type[R], sink: CallSink) -> R | ModelError:
-        """The same, with the error in place of a reply that can't be read. ``EndpointError`` where
-        the model can't be reached."""
+        """Return the parsed reply, or the error for an unreadable reply.
+
+        Raises ``EndpointError`` if the model can't be reached."""
         try:
             return self.ask(values, form, sink).value
         except EndpointError:
@@ -112,22 +115,22 @@ class ModelStep:
             return error
 
     def request(self, values: Mapping[str, str]) -> ChatRequest:
-        """The step's question to the model, the prompt filled in."""
+        """Return the chat request with the filled-in prompt."""
         return ChatRequest(
             self._prompt,
-            messages(self._prompt, values),
+            fill_messages(self._prompt, values),
             max_tokens=self._max_tokens,
             temperature=self._temperature,
             seed=self._seed,
         )
 
     def _show(self, items: Sequence[T], name: str, values: Mapping[str, str]) -> ShownRows[T]:
-        """The items that the prompt has room for, under ``name``, beside the other values."""
-        return show(items, self.fixed(name, values), self.budget, self.agent.name)
+        """Format items fitting the prompt under ``name``, beside other prompt values."""
+        return format_items(items, self.fixed(name, values), self.budget, self.agent.name)
 
     def fixed(self, name: str, values: Mapping[str, str]) -> str:
-        """The text of the prompt that shows nothing under ``name``."""
-        empty = messages(self._prompt, {**values, name: ""})
+        """Return the prompt text with ``name`` left empty."""
+        empty = fill_messages(self._prompt, {**values, name: ""})
         return "\n".join(message["content"] for message in empty)
 
 
@@ -136,14 +139,14 @@ class _ConceptsReply(BaseModel):
 
 
 class ModelConcepts(ModelStep):
-    """The model names what the question is about."""
+    """A model step that names the question's concepts."""
 
     name = "extract_concepts"
 
     def find(self, question: Question, context: Context, sink: CallSink) -> tuple[str, ...]:
-        reply = self.ask(asked(question), _ConceptsReply, sink).value
-        named = [" ".join(concept.split())[:200] for concept in reply.concepts]
-        return tuple(dict.fromkeys(name for name in named if name))[:8] or (question.text,)
+        reply = self.ask(question_values(question), _ConceptsReply, sink).value
+        concept_names = [" ".join(concept.split())[:200] for concept in reply.concepts]
+        return tuple(dict.fromkeys(name for name in concept_names if name))[:8] or (question.text,)
 
 
 class ModelSelector(ModelStep):
@@ -157,27 +160,27 @@ class ModelSelector(ModelStep):
     ) -> Selection:
         if not retrieval.candidates:
             return Selection(())
-        values = {**asked(question), "limit": str(limit)}
-        shown = self._show(retrieval.candidates, "edges", values)
-        reply = self.model.complete(self.request({**values, "edges": shown.text}), sink)
-        rows, unknown, malformed = read_selection(reply.text, shown.by_id)
+        values = {**question_values(question), "limit": str(limit)}
+        edge_rows = self._show(retrieval.candidates, "edges", values)
+        reply = self.model.complete(self.request({**values, "edges": edge_rows.text}), sink)
+        rows, unknown, malformed = read_selection(reply.text, edge_rows.by_id)
         chosen = list(rows)[:limit]
         selected = tuple(
             Selected(index, candidate, reasoning_of(rows[i]), score_of(rows[i], candidate.score))
             for index, i in enumerate(chosen)
-            for candidate in [shown.by_id[i]]
+            for candidate in [edge_rows.by_id[i]]
         )
         rejected = [
             Rejected(c, "over the edge limit" if i in rows else "not chosen by the model")
-            for i, c in shown.by_id.items()
+            for i, c in edge_rows.by_id.items()
             if i not in chosen
         ]
-        rejected += [Rejected(c, "over the token budget") for c in shown.left_out]
+        rejected += [Rejected(c, "over the token budget") for c in edge_rows.left_out]
         return Selection(selected, tuple(rejected), unknown, malformed)
 
 
 class ModelSynthesiser(ModelStep):
-    """The model writes the answer, a sentence at a time, each with the ids of what it rests on."""
+    """Writes the answer with a model, sentence by sentence, each citing ids of its evidence."""
 
     name = "synthesise_answer"
 
@@ -192,7 +195,7 @@ class ModelSynthesiser(ModelStep):
         **options: Any,
     ) -> None:
         super().__init__(model, prompts, **options)
-        form = f", in the form of: {clean(response_type)}" if response_type else ""
+        form = f", in the form of: {collapse_spaces(response_type)}" if response_type else ""
         length = f", in at most {max_words:,} words" if max_words else ""
         self._form = {
             "response_type": form + length,
@@ -212,30 +215,32 @@ class ModelSynthesiser(ModelStep):
         """
         prompt = self.prompted(question, selection, notes)
         if prompt.request is not None:
-            yield from self._written(prompt.request, prompt.by_id, notes, sink)
+            yield from self._stream_drafts(prompt.request, prompt.by_id, notes, sink)
 
     def prompted(self, question: Question, selection: Selection, notes: Notes) -> WriterPrompt:
         """As ``PromptedSynthesiser.prompted``."""
         if not selection.selected and not self._general:
             return WriterPrompt({}, "")
-        values, judged = {**asked(question), **self._form}, selection.judgement
+        values, judged = {**question_values(question), **self._form}, selection.judgement
         if judged is not None:  # counted before it is known what there is room for
             ids = (identity for identity, _ in shown_lines(selection.selected))
-            values["judgement"] = _judged(judged, dict(zip(ids, selection.selected, strict=True)))
-        shown = self._show(selection.selected, "evidence", values)
-        notes.drop("selected item over the token budget", len(shown.left_out))
+            values["judgement"] = _format_judgement(
+                judged, dict(zip(ids, selection.selected, strict=True))
+            )
+        evidence_rows = self._show(selection.selected, "evidence", values)
+        notes.drop("selected item over the token budget", len(evidence_rows.left_out))
         if judged is not None:
-            values["judgement"] = _judged(judged, shown.by_id)
-        request = self.request({**values, "evidence": shown.text})
-        return WriterPrompt(shown.by_id, shown.text, request)
+            values["judgement"] = _format_judgement(judged, evidence_rows.by_id)
+        request = self.request({**values, "evidence": evidence_rows.text})
+        return WriterPrompt(evidence_rows.by_id, evidence_rows.text, request)
 
-    def _written(
+    def _stream_drafts(
         self, request: ChatRequest, by_id: Mapping[str, Selected], notes: Notes, sink: CallSink
     ) -> Iterator[Draft]:
-        """The sentences of the reply as they come."""
-        reader, whole, rows = JsonlReader(SentenceRow), [], 0
+        """Yield drafts while the reply arrives."""
+        reader, reply_pieces, rows = JsonlReader(SentenceRow), [], 0
         for piece in self.model.stream(request, sink):
-            whole.append(piece)
+            reply_pieces.append(piece)
             for row in reader.feed(piece):
                 rows += 1
                 yield from self._drafts(row, by_id, notes)
@@ -244,19 +249,19 @@ class ModelSynthesiser(ModelStep):
             yield from self._drafts(row, by_id, notes)
         notes.drop("malformed row", reader.malformed)
         if not rows:
-            yield from self._prose("".join(whole), reader.malformed, by_id, notes)
+            yield from self._draft_prose("".join(reply_pieces), reader.malformed, by_id, notes)
 
     @staticmethod
     def lead_of(row: SentenceRow) -> str:
-        """What stands before the sentence."""
+        """Return the separator before the sentence."""
         return _LEADS.get(row.start, " ")
 
     def left_out(self, question: Question, points: Sequence[Candidate]) -> dict[str, str]:
-        """The items that its prompt has no room for, by IRI, each with the reason."""
-        shown = self._show(points, "evidence", {**asked(question), **self._form})
-        return {point.item.iri: "over the token budget" for point in shown.left_out}
+        """Return items exceeding the prompt's room, by IRI, each with its reason."""
+        evidence_rows = self._show(points, "evidence", {**question_values(question), **self._form})
+        return {point.item.iri: "over the token budget" for point in evidence_rows.left_out}
 
-    def _prose(
+    def _draft_prose(
         self, text: str, malformed: int, by_id: Mapping[str, Selected], notes: Notes
     ) -> Iterator[Draft]:
         """A model that wrote prose: its sentences, cited where they contain ids, else unproven."""
@@ -277,20 +282,23 @@ class ModelSynthesiser(ModelStep):
         if row.no_evidence:
             return
         notes.drop("citation of an id that was not shown", unknown)
-        own = row.general_knowledge or VERIFY in text
+        is_general = row.general_knowledge or VERIFY in text
         text = _MARK.sub("", text).strip()
         if not text:
             notes.drop("malformed row")
-        elif own:
-            yield from self._own(text, len(cited), self.lead_of(row), notes)
+        elif is_general:
+            yield from self._draft_own_knowledge(text, len(cited), self.lead_of(row), notes)
         elif not by_id:
             notes.drop(UNMARKED)
         else:
             notes.drop("sentence without a citation that holds", 0 if cited else 1)
             yield Draft(text, tuple(by_id[i] for i in cited), lead=self.lead_of(row))
 
-    def _own(self, text: str, cited: int, lead: str, notes: Notes) -> Iterator[Draft]:
-        """What the model says that it knows itself: marked and without citations, if allowed."""
+    def _draft_own_knowledge(
+        self, text: str, cited: int, lead: str, notes: Notes
+    ) -> Iterator[Draft]:
+        """Yield a sentence from the model's own knowledge, marked and without citations, if
+        allowed."""
         if not self._general:
             notes.drop(UNASKED)
             return
@@ -299,10 +307,13 @@ class ModelSynthesiser(ModelStep):
         yield Draft(f"{text} {VERIFY}", (), lead=lead)
 
 
-def _judged(judgement: Judgement, shown: Mapping[str, Selected]) -> str:
-    """What a reader judged, as a line; empty where what it took for the answer is not shown."""
+def _format_judgement(judgement: Judgement, shown: Mapping[str, Selected]) -> str:
+    """Return the reader's judgement as a JSON line; empty if the judged answer's place is not
+    shown."""
     place = judgement.place
-    holding = next((i for i, s in shown.items() if place and _holds(s.candidate, place)), None)
+    holding = next(
+        (i for i, s in shown.items() if place and _contains_place(s.candidate, place)), None
+    )
     if holding is None:
         return ""
     row: dict[str, object] = {"confidence": judgement.confidence, "id": holding}
@@ -313,31 +324,33 @@ def _judged(judgement: Judgement, shown: Mapping[str, Selected]) -> str:
     return json.dumps(row, ensure_ascii=False)
 
 
-def _holds(candidate: Candidate, place: Evidence) -> bool:
-    """Whether the place is part of what the candidate rests on."""
+def _contains_place(candidate: Candidate, place: Evidence) -> bool:
+    """Return whether the place lies within the candidate's evidence."""
     return any(
-        (own.document, own.page) == (place.document, place.page)
-        and own.start <= place.start
-        and place.end <= own.end
-        for own in candidate.evidence
+        (evidence.document, evidence.page) == (place.document, place.page)
+        and evidence.start <= place.start
+        and place.end <= evidence.end
+        for evidence in candidate.evidence
     )
 
 
 def _prose_rows(text: str) -> Iterator[SentenceRow]:
-    """The sentences of a reply in prose; a mark counts for the one that it stands behind."""
+    """Yield sentences from a prose reply; a knowledge mark counts for the preceding sentence."""
     *marked, last = [read_prose(part) for part in _AFTER.split(text)]
     for part in marked:
-        yield from (SentenceRow(sentence=said) for said in part[:-1])
-        yield from (SentenceRow(sentence=said, general_knowledge=True) for said in part[-1:])
-    yield from (SentenceRow(sentence=said) for said in last)
+        yield from (SentenceRow(sentence=sentence) for sentence in part[:-1])
+        yield from (
+            SentenceRow(sentence=sentence, general_knowledge=True) for sentence in part[-1:]
+        )
+    yield from (SentenceRow(sentence=sentence) for sentence in last)
 
 
-def asked(question: Question) -> dict[str, str]:
-    """The question and its history as prompts have them."""
-    return {"question": question.text, "history": _history(question.history)}
+def question_values(question: Question) -> dict[str, str]:
+    """Return question and history as prompt values."""
+    return {"question": question.text, "history": _format_history(question.history)}
 
 
-def _history(turns: Sequence[Turn]) -> str:
+def _format_history(turns: Sequence[Turn]) -> str:
     lines = [
         json.dumps({"question": turn.question, "answer": turn.answer}, ensure_ascii=False)
         for turn in turns
@@ -354,14 +367,14 @@ class ModelAlone(ModelSynthesiser):
     name = "answer_alone"
 
     def prompted(self, question: Question, selection: Selection, notes: Notes) -> WriterPrompt:
-        """As ``PromptedSynthesiser.prompted``, whatever was selected."""
-        values = {**asked(question), "response_type": self._form["response_type"]}
+        """Return the prompt as ``PromptedSynthesiser.prompted`` does, ignoring the selection."""
+        values = {**question_values(question), "response_type": self._form["response_type"]}
         return WriterPrompt({}, "", self.request(values))
 
     def _drafts(
         self, row: SentenceRow, by_id: Mapping[str, Selected], notes: Notes
     ) -> Iterator[Draft]:
-        text = clean(row.sentence)
+        text = collapse_spaces(row.sentence)
         if row.no_evidence:
             return
         if not text:

@@ -1,4 +1,4 @@
-"""What answers each part of a question that was asked by itself, and the sides of a comparison."""
+"""Answers to separately asked question parts, and to the sides of a comparison."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from tgraph.answer.compared_values import (
 from tgraph.answer.step_answers import best_sentences, named_in
 from tgraph.model import Evidence, Judgement, Retrieval, Selected, Selection
 from tgraph.retrieve.base import Context, Question
-from tgraph.retrieve.text.answer_type import fits
+from tgraph.retrieve.text.answer_type import rate_kind_fit
 from tgraph.retrieve.text.comparison import COUNTRIES, QuestionComparison
 from tgraph.retrieve.text.lexical import STOP_WORDS, stem, term_set, words
-from tgraph.retrieve.text.page_sentences import surroundings
-from tgraph.retrieve.text.reading import read
-from tgraph.retrieve.text.sentence_ranking import overlap, place_of, sharpened
+from tgraph.retrieve.text.page_sentences import read_surroundings
+from tgraph.retrieve.text.reading import read_candidates
+from tgraph.retrieve.text.sentence_ranking import place_of, places_overlap, sharpen_evidence
 
 MOST = 3
 """Sentences that are quoted for a part."""
@@ -39,34 +39,37 @@ _CAPITAL = re.compile(r"[^\W\d_a-z]|\d")
 
 @dataclass(frozen=True, slots=True)
 class PartReading:
-    """The sentences that answer a part best, best first, with their relevance; and what a reader
-    makes of the best of them, where there is one."""
+    """The sentences answering a question part, best first with relevance, plus an optional
+    reader's judgement of the best sentences."""
 
     sentences: tuple[Evidence, ...]
     judgement: Judgement | None = None
 
     @property
     def confidence(self) -> float | None:
-        """The probability that the documents answer the part; None where nobody read."""
+        """The probability that documents answer the part; None without a reader."""
         return self.judgement.confidence if self.judgement is not None else None
 
     def answering(self, least: float) -> tuple[Evidence, ...]:
-        """Those that answer at least so well; what was read is judged as a whole."""
+        """Return sentences with at least ``least`` relevance; read sentences are judged
+        together."""
         if self.confidence is not None:
             return self.sentences if self.confidence >= least else ()
         return tuple(e for e in self.sentences if (e.relevance or 0.0) >= least)
 
     def close(self, least: float, share: float) -> tuple[Evidence, ...]:
-        """Those that answer, and nearly as well as the best; none that overlaps a better one."""
-        found: list[Evidence] = []
-        for each in self.answering(least):
-            near = (each.relevance or 0.0) >= share * (self.sentences[0].relevance or 0.0)
-            if near and not any(overlap(each, other) for other in found):
-                found.append(each)
-        return tuple(found[:MOST])
+        """Return answering sentences nearly as good as the best; no sentence overlaps a better
+        sentence."""
+        close_sentences: list[Evidence] = []
+        for sentence in self.answering(least):
+            near = (sentence.relevance or 0.0) >= share * (self.sentences[0].relevance or 0.0)
+            if near and not any(places_overlap(sentence, better) for better in close_sentences):
+                close_sentences.append(sentence)
+        return tuple(close_sentences[:MOST])
 
     def short(self, place: Evidence) -> str:
-        """The few words that the reader found in the place, where that is the best."""
+        """Return the reader's short answer if the place is the best place; otherwise an empty
+        string."""
         judged = self.judgement
         if judged is None or judged.place is None or judged.place.iri != place.iri:
             return ""
@@ -74,21 +77,21 @@ class PartReading:
 
 
 def part_reading(question: Question, retrieval: Retrieval, context: Context) -> PartReading:
-    """What was retrieved for a part, ranked, and read where the context has a reader."""
+    """Rank evidence retrieved for a question part; read the evidence if a reader is available."""
     if context.reader is None:
         return PartReading(tuple(best_sentences(question, retrieval, context)))
-    ranked = sharpened(question, retrieval, context)
-    found = read(question, ranked, context.reader, context)
+    ranked = sharpen_evidence(question, retrieval, context)
+    judged_retrieval = read_candidates(question, ranked, context.reader, context)
     places: dict[object, Evidence] = {}
-    for candidate in found.candidates:
-        for each in candidate.evidence if candidate.score else ():
-            places.setdefault(place_of(each), each)
+    for candidate in judged_retrieval.candidates:
+        for evidence in candidate.evidence if candidate.score else ():
+            places.setdefault(place_of(evidence), evidence)
     best = sorted(places.values(), key=lambda e: (-(e.relevance or 0.0), e.iri))
-    return PartReading(tuple(best), _at_place(found, places))
+    return PartReading(tuple(best), _at_place(judged_retrieval, places))
 
 
 def _at_place(found: Retrieval, places: dict[object, Evidence]) -> Judgement | None:
-    """The judgement, its place being one of the places."""
+    """Return the judgement, its place replaced by the equal place from ``places``."""
     judged = found.judgement
     if judged is None:
         return None
@@ -101,8 +104,8 @@ def _at_place(found: Retrieval, places: dict[object, Evidence]) -> Judgement | N
 
 @dataclass(frozen=True, slots=True)
 class SideAnswer:
-    """The value that a side is compared by, and the places that say so, the one with the value
-    first; ``confidence`` is that of the reading."""
+    """A side's compared value with supporting places, the value's place first; ``confidence``
+    is the reading's confidence."""
 
     value: ComparedValue
     places: tuple[Evidence, ...]
@@ -112,69 +115,86 @@ class SideAnswer:
 def side_answer(
     comparison: QuestionComparison, at: int, reading: PartReading, least: float, context: Context
 ) -> SideAnswer | None:
-    """The value of a side in the best sentence that is about it and has one."""
+    """Return a side's value from the best sentence that concerns the side and states a value."""
     for sentence in reading.answering(least)[:READ]:
         text = _told_of(comparison, at, sentence, context)
         value = bare_value(reading.short(sentence), comparison) if text else None
-        value = value or _value(comparison, at, text, sentence, context)
+        value = value or _find_value(comparison, at, text, sentence, context)
         if value is not None:
             return SideAnswer(value, (sentence,), reading.confidence)
     return None
 
 
-def _value(
+def _find_value(
     comparison: QuestionComparison, at: int, text: str, sentence: Evidence, context: Context
 ) -> ComparedValue | None:
     if not text:
         return None
     if comparison.kind != "name" or comparison.noun in COUNTRIES:
         return value_in(text, comparison)
-    asked = term_set(comparison.steps[at].text)
+    question_terms = term_set(comparison.steps[at].text)
     near = [
-        (gap, named.label)
-        for named in named_in(sentence, context)
-        if named.terms.isdisjoint(asked) and fits(comparison.noun, named.kind) >= FITTING
-        if (gap := near_focus(text, comparison, named.label)) is not None
+        (gap, named_answer.label)
+        for named_answer in named_in(sentence, context)
+        if named_answer.terms.isdisjoint(question_terms)
+        and rate_kind_fit(comparison.noun, named_answer.kind) >= FITTING
+        if (gap := near_focus(text, comparison, named_answer.label)) is not None
     ]
     return name_value(min(near)[1]) if near else None
 
 
 def _told_of(comparison: QuestionComparison, at: int, sentence: Evidence, context: Context) -> str:
-    """What the sentence tells of a side: of one that names both, what follows its name; empty where
-    it is not about it."""
-    own, other = _own_terms(comparison, at), _own_terms(comparison, 1 - at)
-    stands = surroundings(sentence, context)
+    """Return sentence text concerning a side; empty for unrelated sentences.
+
+    Of a sentence naming both sides, only the text following the side's name is returned."""
+    side_terms, other_terms = _own_terms(comparison, at), _own_terms(comparison, 1 - at)
+    stands = read_surroundings(sentence, context)
     text = stands.text or " ".join(sentence.quote.split())
     quoted = term_set(text)
-    named = term_set(" ".join(each.label for each in named_in(sentence, context)))
+    label_terms = term_set(
+        " ".join(named_answer.label for named_answer in named_in(sentence, context))
+    )
     above = term_set(" ".join((sentence.title, *stands.context)))
-    meant = quoted | named | (above if _PRONOUN.search(text) else frozenset())
-    if not own or not _names(own, meant):
+    mentioned_terms = quoted | label_terms | (above if _PRONOUN.search(text) else frozenset())
+    if not side_terms or not _matches_name(side_terms, mentioned_terms):
         return ""
-    if quoted.isdisjoint(other):
+    if quoted.isdisjoint(other_terms):
         return text
-    return _after(text, frozenset(own), frozenset(other)) if _names(own, quoted) else ""
+    return (
+        _text_between(text, frozenset(side_terms), frozenset(other_terms))
+        if _matches_name(side_terms, quoted)
+        else ""
+    )
 
 
 def _own_terms(comparison: QuestionComparison, at: int) -> list[str]:
-    """What tells a side from the other by name."""
-    one, other = comparison.sides[at], comparison.sides[1 - at]
-    named = [word for word in one.split() if _CAPITAL.match(word)]
-    known = term_set(other)
-    own = [stem(w) for each in named or one.split() for w in words(each) if w not in STOP_WORDS]
-    return [term for term in own if term not in known]
+    """Return terms distinguishing a side's name from the other side's."""
+    this_side, other_side = comparison.sides[at], comparison.sides[1 - at]
+    capitalised_words = [word for word in this_side.split() if _CAPITAL.match(word)]
+    shared_terms = term_set(other_side)
+    distinct_stems = [
+        stem(w)
+        for name_word in capitalised_words or this_side.split()
+        for w in words(name_word)
+        if w not in STOP_WORDS
+    ]
+    return [term for term in distinct_stems if term not in shared_terms]
 
 
-def _names(own: Sequence[str], said: frozenset[str]) -> bool:
-    """Whether it has the last word of the name, or half of them."""
+def _matches_name(own: Sequence[str], said: frozenset[str]) -> bool:
+    """Return whether the terms include the name's last word, or over half its words."""
     return own[-1] in said or 2 * sum(term in said for term in own) > len(own)
 
 
-def _after(text: str, own: frozenset[str], other: frozenset[str]) -> str:
-    """From the first word of the one to the next of the other."""
-    found = [(m.start(), set(map(stem, words(m.group())))) for m in re.finditer(r"\w+", text)]
-    start = next((place for place, said in found if said & own), 0)
-    end = next((place for place, said in found if place > start and said & other), len(text))
+def _text_between(text: str, own: frozenset[str], other: frozenset[str]) -> str:
+    """Return text starting at the first ``own`` word, ending before the next ``other`` word."""
+    stems_by_start = [
+        (m.start(), set(map(stem, words(m.group())))) for m in re.finditer(r"\w+", text)
+    ]
+    start = next((place for place, stems in stems_by_start if stems & own), 0)
+    end = next(
+        (place for place, stems in stems_by_start if place > start and stems & other), len(text)
+    )
     return text[start:end]
 
 
@@ -182,30 +202,30 @@ def _after(text: str, own: frozenset[str], other: frozenset[str]) -> str:
 
 
 def quoted_parts(selection: Selection, notes: Notes) -> Iterator[Draft]:
-    """The sentences that answer each part in the order of the parts, each once; what no sentence
-    answers is noted."""
-    told: set[object] = set()
+    """Yield distinct sentences answering each part, in part order; unanswered parts are noted."""
+    quoted_places: set[object] = set()
     for part in selection.parts:
         for place in part.places:
-            draft = _quoted(selection, place)
-            if draft is not None and place_of(place) not in told:
-                told.add(place_of(place))
+            draft = _draft_quote(selection, place)
+            if draft is not None and place_of(place) not in quoted_places:
+                quoted_places.add(place_of(place))
                 yield draft
         if part.missing:
             notes.missing.append(part.missing)
-    if not told:
+    if not quoted_places:
         notes.nearest += [place for part in selection.parts for place in part.nearest]
 
 
-def _quoted(selection: Selection, place: Evidence) -> Draft | None:
-    """The sentence with the selections that rest on it; None where none was selected."""
+def _draft_quote(selection: Selection, place: Evidence) -> Draft | None:
+    """Return the sentence with selections resting on the sentence; None without matching
+    selections."""
     here = place_of(place)
     holding: list[Selected] = []
     iris: list[str] = []
     for selected in selection.selected:
-        found = [e.iri for e in selected.candidate.evidence if place_of(e) == here]
-        if found:
+        matching_iris = [e.iri for e in selected.candidate.evidence if place_of(e) == here]
+        if matching_iris:
             holding.append(selected)
-            iris += found
+            iris += matching_iris
     text = " ".join(place.quote.split())
     return Draft(text, tuple(holding), tuple(dict.fromkeys(iris))) if holding else None

@@ -1,4 +1,4 @@
-"""Reports as a model reads them: a JSON object to a line, every finding under an id of its own."""
+"""Reports as read by a model: one JSON object per line, with a separate id for every finding."""
 
 from __future__ import annotations
 
@@ -20,44 +20,45 @@ _LINE = 1  # token: the end of a line
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """The reports as lines, and what each id in them stands for."""
+    """Report lines, and the IRI behind each id."""
 
     text: str
     by_id: Mapping[str, str]
 
 
 def single_rows(context: Context) -> BoundedCache[tuple[str, int], Rows]:
-    """Reports by themselves, by IRI and number of findings, as far as they have been written."""
+    """Return the cache of single report rows, keyed by IRI and number of findings."""
     return context.remembered("rows of reports", 20_000)
 
 
-def rows(
+def format_rows(
     reports: Sequence[tuple[CommunityReport, int]], known: BoundedCache[tuple[str, int], Rows]
 ) -> Rows:
-    """The reports, each with so many of its findings; what is ``known`` is not written anew.
+    """Return report rows, each with the given number of findings; ``known`` rows are reused.
 
-    Ids are unique among them and depend on nothing but the IRIs.
-    """
-    own = [known.get((r.iri, count), partial(_row, r, count)) for r, count in reports]
-    by_id = {identity: iri for row in own for identity, iri in row.by_id.items()}
-    if len(by_id) == sum(len(row.by_id) for row in own):
-        return Rows("\n".join(row.text for row in own), by_id)
-    ids = ids_of([i for report, count in reports for i in _iris(report, count)])
-    lines = [_line(report, count, ids) for report, count in reports]
+    Ids are unique among the reports and depend on nothing but the IRIs."""
+    report_rows = [
+        known.get((r.iri, count), partial(_format_report, r, count)) for r, count in reports
+    ]
+    by_id = {identity: iri for row in report_rows for identity, iri in row.by_id.items()}
+    if len(by_id) == sum(len(row.by_id) for row in report_rows):
+        return Rows("\n".join(row.text for row in report_rows), by_id)
+    ids = ids_of([i for report, count in reports for i in _report_iris(report, count)])
+    lines = [_format_line(report, count, ids) for report, count in reports]
     return Rows("\n".join(lines), {identity: iri for iri, identity in ids.items()})
 
 
-def _row(report: CommunityReport, count: int) -> Rows:
-    """The report by itself: as it stands among others whose ids begin in other ways."""
-    ids = ids_of(_iris(report, count))
-    return Rows(_line(report, count, ids), {identity: iri for iri, identity in ids.items()})
+def _format_report(report: CommunityReport, count: int) -> Rows:
+    """Return a single report's row, as formatted among reports with different id prefixes."""
+    ids = ids_of(_report_iris(report, count))
+    return Rows(_format_line(report, count, ids), {identity: iri for iri, identity in ids.items()})
 
 
-def _iris(report: CommunityReport, count: int) -> list[str]:
+def _report_iris(report: CommunityReport, count: int) -> list[str]:
     return [report.iri, *(finding.iri for finding in report.findings[:count])]
 
 
-def _line(report: CommunityReport, count: int, ids: Mapping[str, str]) -> str:
+def _format_line(report: CommunityReport, count: int, ids: Mapping[str, str]) -> str:
     row = {
         "id": ids[report.iri],
         "report": report.title,
@@ -72,8 +73,8 @@ def _line(report: CommunityReport, count: int, ids: Mapping[str, str]) -> str:
 
 
 def line_of(report: CommunityReport, count: int) -> str:
-    """The line of one report by itself."""
-    return _row(report, count).text
+    """Return a single report's line."""
+    return _format_report(report, count).text
 
 
 # --- batches ------------------------------------------------------------------------------------
@@ -81,38 +82,37 @@ def line_of(report: CommunityReport, count: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class FittedReport:
-    """How many findings of a report a prompt has room for, and the tokens of its line then."""
+    """The number of findings fitting a prompt, and the resulting line's tokens."""
 
     findings: int
     tokens: int
 
 
 def whole_cost(report: CommunityReport, encoding: str) -> int:
-    """The tokens of a report's line with all its findings."""
-    return _cost(report, len(report.findings), encoding)
+    """Return the token count of a report line with all findings."""
+    return _line_cost(report, len(report.findings), encoding)
 
 
-def _cost(report: CommunityReport, findings: int, encoding: str) -> int:
+def _line_cost(report: CommunityReport, findings: int, encoding: str) -> int:
     from tgraph.models.tokens import count_tokens
 
     return count_tokens(line_of(report, findings), encoding) + _LINE
 
 
 def whole_costs(encoding: str, context: Context) -> BoundedCache[str, int]:
-    """What whole reports cost in that encoding, by IRI, as far as it has been counted."""
-    found: BoundedCache[str, int] = context.remembered(f"tokens of reports in {encoding}", 100_000)
-    known = reports_of(context).tokens(encoding)
-    found.get_all(known, lambda missing: {iri: known[iri] for iri in missing})
-    return found
+    """Return the cache of whole-report token counts in the encoding, by IRI."""
+    costs: BoundedCache[str, int] = context.remembered(f"tokens of reports in {encoding}", 100_000)
+    known_tokens = reports_of(context).tokens(encoding)
+    costs.get_all(known_tokens, lambda missing: {iri: known_tokens[iri] for iri in missing})
+    return costs
 
 
 def fits_of(
     reports: Sequence[CommunityReport], room: int, encoding: str, known: BoundedCache[str, int]
 ) -> dict[str, FittedReport | None]:
-    """For each report, by IRI, how much of it a prompt with that room shows.
+    """Return, by IRI, the report portion that a prompt of ``room`` tokens can show.
 
-    What whole reports cost is counted where it is not ``known`` in that encoding.
-    """
+    Whole-report costs missing in ``known`` are counted in the encoding."""
     by_iri = {report.iri: report for report in reports}
 
     def whole(missing: Sequence[str]) -> dict[str, int]:
@@ -121,17 +121,17 @@ def fits_of(
     return {
         iri: FittedReport(len(by_iri[iri].findings), cost)
         if cost <= room
-        else _fit(by_iri[iri], room, encoding)
+        else _fit_findings(by_iri[iri], room, encoding)
         for iri, cost in known.get_all(by_iri, whole).items()
     }
 
 
-def _fit(report: CommunityReport, room: int, encoding: str) -> FittedReport | None:
-    """As many of the first findings as fit; None where not even the summary does."""
+def _fit_findings(report: CommunityReport, room: int, encoding: str) -> FittedReport | None:
+    """Fit as many leading findings as possible; None means even the summary exceeds the room."""
     low, high, best = 0, len(report.findings), None
     while low <= high:
         middle = (low + high) // 2
-        cost = _cost(report, middle, encoding)
+        cost = _line_cost(report, middle, encoding)
         if cost <= room:
             best, low = FittedReport(middle, cost), middle + 1
         else:
@@ -139,7 +139,7 @@ def _fit(report: CommunityReport, room: int, encoding: str) -> FittedReport | No
     return best
 
 
-def batched(
+def build_batches(
     candidates: Sequence[Candidate],
     reports: Mapping[str, CommunityReport],
     fits: Mapping[str, FittedReport | None],
@@ -154,46 +154,52 @@ def batched(
     order = sorted(candidates, key=lambda c: c.item.iri)
     Random(seed).shuffle(order)  # noqa: S311 - spreads, guards nothing
     groups: list[list[Candidate]] = []
-    left = -1
+    remaining_tokens = -1
     for candidate in order:
         fitting = fits[candidate.item.iri]
         if fitting is None:
             continue
-        if fitting.tokens > left:
+        if fitting.tokens > remaining_tokens:
             groups.append([])
-            left = room
-        left -= fitting.tokens
+            remaining_tokens = room
+        remaining_tokens -= fitting.tokens
         groups[-1].append(candidate)
     for group in groups:
         group.sort(key=lambda c: (-c.score, -reports[c.item.iri].rating, c.item.iri))
-    *batches, over = _ranked([*groups, [c for c in order if fits[c.item.iri] is None]], fits)
+    *batches, over = _rank_groups([*groups, [c for c in order if fits[c.item.iri] is None]], fits)
     short = sum(len(reports[iri].findings) - f.findings for iri, f in fits.items() if f)
     return Batches(
-        tuple(_batch(batch, fits) for batch in batches),
+        tuple(_build_batch(batch, fits) for batch in batches),
         tuple(chain(*batches, over)),
         tuple(Rejected(candidate, "over the token budget") for candidate in over),
         {"finding with no room in a batch": short} if short else {},
     )
 
 
-def _batch(candidates: Sequence[Candidate], fits: Mapping[str, FittedReport | None]) -> Batch:
-    found = [fitting for c in candidates if (fitting := fits[c.item.iri])]
-    return Batch(tuple(candidates), tuple(f.findings for f in found), sum(f.tokens for f in found))
+def _build_batch(candidates: Sequence[Candidate], fits: Mapping[str, FittedReport | None]) -> Batch:
+    fitted_reports = [fitting for c in candidates if (fitting := fits[c.item.iri])]
+    return Batch(
+        tuple(candidates),
+        tuple(f.findings for f in fitted_reports),
+        sum(f.tokens for f in fitted_reports),
+    )
 
 
-def _ranked(
+def _rank_groups(
     groups: Sequence[Sequence[Candidate]], fits: Mapping[str, FittedReport | None]
 ) -> list[list[Candidate]]:
-    """The candidates with their ranks and costs, one group after the other."""
+    """Return candidates with ranks and costs, group after group."""
     rank = 0
-    found = []
+    ranked_groups = []
     for group in groups:
-        found.append([_placed(c, rank + n, fits[c.item.iri]) for n, c in enumerate(group, 1)])
+        ranked_groups.append(
+            [_with_rank(c, rank + n, fits[c.item.iri]) for n, c in enumerate(group, 1)]
+        )
         rank += len(group)
-    return found
+    return ranked_groups
 
 
-def _placed(candidate: Candidate, rank: int, fitting: FittedReport | None) -> Candidate:
+def _with_rank(candidate: Candidate, rank: int, fitting: FittedReport | None) -> Candidate:
     c = candidate
     cost = fitting.tokens if fitting else c.tokens
     return Candidate(c.item, rank, c.score, c.hop, c.evidence, c.reasons, cost)  # many: no replace

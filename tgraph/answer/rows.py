@@ -1,4 +1,4 @@
-"""Rows: what a model is shown, as many as its budget holds, and what it replies about them."""
+"""Rows: items shown to a model within its token budget, and model replies about the items."""
 
 from __future__ import annotations
 
@@ -37,23 +37,22 @@ T = TypeVar("T", bound=_HasItem)
 
 @dataclass(frozen=True, slots=True)
 class ShownRows(Generic[T]):
-    """The items by the ids under which a model sees them, their lines, and what had no room."""
+    """Items by the ids shown to a model, item lines, and items left out for lack of room."""
 
     by_id: Mapping[str, T]
     text: str
     left_out: tuple[T, ...] = ()
 
 
-def show(items: Sequence[T], fixed: str, budget: int, model: str) -> ShownRows[T]:
-    """The items in their order, as far as they fit beside the ``fixed`` text of the prompt.
+def format_items(items: Sequence[T], fixed: str, budget: int, model: str) -> ShownRows[T]:
+    """Format items in order, as far as they fit beside the ``fixed`` prompt text.
 
     The prompt as a whole keeps within ``budget`` tokens, counted as for ``model``; an item that
-    doesn't fit is passed over. ``UsageError`` where none fits.
-    """
+    doesn't fit is passed over. Raises ``UsageError`` if no item fits."""
     identified = shown_lines(items)
     lines = [line for _, line in identified]
-    most = _most(items, lines)
-    fits = _fitting(lines, fixed, budget, model, most)
+    cost_bound = _bound_cost(items, lines)
+    fits = _select_fitting(lines, fixed, budget, model, cost_bound)
     if items and not any(fits):
         raise UsageError(
             f"The question and its history leave no room for an edge in {budget:,} tokens.",
@@ -69,32 +68,35 @@ def show(items: Sequence[T], fixed: str, budget: int, model: str) -> ShownRows[T
 
 
 def shown_lines(items: Sequence[T]) -> list[tuple[str, str]]:
-    """For each item its id and its line: a JSON object, so that no text can pose as structure.
+    """Return id and line for each item: a JSON object, so that no text can pose as structure.
 
-    Ids are unique and depend on nothing but the items: an edge's as in ``get_labelgraph``, a
-    point's by its place in the session, any other's by its IRI.
-    """
-    graph = get_labelgraph([each.item for each in items if isinstance(each.item, Edge)])
+    Ids are unique and depend on nothing but the items: edge ids as in ``get_labelgraph``, point
+    ids from the place in the session, other ids from the IRI."""
+    graph = get_labelgraph([entry.item for entry in items if isinstance(entry.item, Edge)])
     edges = iter(zip(graph.ids, graph.labeled_edges, strict=True))
-    others = ids_of([_name(each.item) for each in items if isinstance(each.item, Item)])
-    found = []
-    for each in items:
-        if isinstance(each.item, Edge):
+    ids_by_name = ids_of(
+        [_id_source(entry.item) for entry in items if isinstance(entry.item, Item)]
+    )
+    identified_lines = []
+    for entry in items:
+        if isinstance(entry.item, Edge):
             identity, labels = next(edges)
-            quotes = [evidence.quote for evidence in _candidate(each).evidence]
+            quotes = [evidence.quote for evidence in _unwrap_candidate(entry).evidence]
             row: dict[str, object] = {"edge": " | ".join(labels), "quotes": quotes}
-            if noted := [n for n, e in enumerate(_candidate(each).evidence, 1) if e.by_hand]:
+            if noted := [
+                n for n, e in enumerate(_unwrap_candidate(entry).evidence, 1) if e.by_hand
+            ]:
                 row["quotes_stated_by_a_curator"] = noted
         else:
-            identity = others[_name(each.item)]
-            before = {"metadata": each.item.preface} if each.item.preface else {}
-            row = {"title": each.item.label, **before, each.item.kind: each.item.text}
-        found.append((identity, json.dumps({"id": identity, **row}, ensure_ascii=False)))
-    return found
+            identity = ids_by_name[_id_source(entry.item)]
+            before = {"metadata": entry.item.preface} if entry.item.preface else {}
+            row = {"title": entry.item.label, **before, entry.item.kind: entry.item.text}
+        identified_lines.append((identity, json.dumps({"id": identity, **row}, ensure_ascii=False)))
+    return identified_lines
 
 
 def ids_of(iris: Sequence[str]) -> dict[str, str]:
-    """For each IRI the id under which a model sees it, unique among them."""
+    """Return unique model-visible ids by IRI."""
     digests = {iri: sha256(iri.encode("utf-8", "surrogatepass")).hexdigest() for iri in iris}
     count = Counter(digest[:8] for digest in digests.values())
     return {
@@ -103,25 +105,28 @@ def ids_of(iris: Sequence[str]) -> dict[str, str]:
     }
 
 
-def _name(item: Item) -> str:
-    """What its id is made of: a point's IRI has the session's UUID, and no prompt depends on it."""
+def _id_source(item: Item) -> str:
+    """Return the string behind an item's id.
+
+    A point's IRI contains the session's UUID, so a point is named without the UUID: no prompt
+    depends on the session."""
     return item.iri if item.kind != "point" else "point:" + ":".join(item.iri.split(":")[-2:])
 
 
-def _candidate(item: _HasItem) -> Candidate:
-    found = item.candidate if isinstance(item, Selected) else item
-    assert isinstance(found, Candidate)
-    return found
+def _unwrap_candidate(item: _HasItem) -> Candidate:
+    candidate = item.candidate if isinstance(item, Selected) else item
+    assert isinstance(candidate, Candidate)
+    return candidate
 
 
-def _most(items: Sequence[_HasItem], lines: Sequence[str]) -> int | None:
-    """What the lines cost at most by what their items are known to cost; None where some are not.
+def _bound_cost(items: Sequence[_HasItem], lines: Sequence[str]) -> int | None:
+    """Return an upper bound of the lines' token cost; None if an item's cost is unknown.
 
-    A known cost counts the texts; as JSON they have escapes, and a quote has marks around it.
-    """
+    A known cost counts the texts; as JSON the texts have escapes, and a quote has marks around
+    it."""
     total = 0
-    for each, line in zip(items, lines, strict=True):
-        candidate = _candidate(each)
+    for entry, line in zip(items, lines, strict=True):
+        candidate = _unwrap_candidate(entry)
         noted = any(evidence.by_hand for evidence in candidate.evidence)
         if candidate.tokens is None or candidate.item.kind == "point" or noted:
             return None
@@ -131,10 +136,10 @@ def _most(items: Sequence[_HasItem], lines: Sequence[str]) -> int | None:
     return total
 
 
-def _fitting(
+def _select_fitting(
     lines: Sequence[str], fixed: str, budget: int, model: str, most: int | None
 ) -> list[bool]:
-    if _size(lines) + _size([fixed]) <= _BYTES_OF_A_TOKEN * (budget - _FRAME):
+    if _byte_size(lines) + _byte_size([fixed]) <= _BYTES_OF_A_TOKEN * (budget - _FRAME):
         return [True] * len(lines)
     from tgraph.models.tokens import DEFAULT_ENCODING, count_tokens, encoding_for  # 0.03 s
 
@@ -145,21 +150,21 @@ def _fitting(
     fits = []
     for line in lines:
         least = len(line.split()) + 1  # no token is of two words, and the line has an end
-        cost = least if least > room else _tokens(line, encoding) + 1
+        cost = least if least > room else _count_tokens(line, encoding) + 1
         fits.append(cost <= room)
         room -= cost if fits[-1] else 0
     return fits
 
 
 @lru_cache(maxsize=4_096)
-def _tokens(line: str, encoding: str) -> int:
-    """What a line costs; what doesn't fit is looked for before the same lines are shown."""
+def _count_tokens(line: str, encoding: str) -> int:
+    """Return a line's token count; counts are cached, since fitting precedes display."""
     from tgraph.models.tokens import count_tokens
 
     return count_tokens(line, encoding)
 
 
-def _size(texts: Iterable[str]) -> int:
+def _byte_size(texts: Iterable[str]) -> int:
     return sum(len(text.encode("utf-8", "surrogatepass")) + 1 for text in texts)
 
 
@@ -178,14 +183,14 @@ def _as_text(value: Any) -> Any:
 
 
 def as_texts(value: Any) -> Any:
-    """A list of texts, whatever it was; empty for what is neither a list nor a text."""
+    """Convert values to a list of texts; values neither list nor text give an empty list."""
     if isinstance(value, str):
         return [value]
     return [str(item) for item in value] if isinstance(value, list) else []
 
 
 def as_score(value: Any) -> float | None:
-    """The finite number that a value is or says, None where it is none."""
+    """Convert values to finite numbers; non-numbers give None."""
     try:
         score = float(value)
     except (TypeError, ValueError, OverflowError):
@@ -226,7 +231,7 @@ def read_selection(text: str, known: Collection[str]) -> tuple[dict[str, Selecti
     chosen: dict[str, SelectionRow] = {}
     unknown = set()
     for row in rows:
-        identity = _known(row.id, known)
+        identity = _find_known_id(row.id, known)
         if identity is not None:
             chosen.setdefault(identity, row)
         elif row.id:
@@ -238,17 +243,18 @@ def _named_in(text: str, known: Collection[str]) -> Iterator[SelectionRow]:
     for line in text.split("\n"):
         for identity in _ID.findall(line):
             if identity.lower() in known:
-                said = line.replace(identity, "").strip(" \t-*:.[]()|`\"'")
-                yield SelectionRow(id=identity.lower(), reasoning=said)
+                reasoning = line.replace(identity, "").strip(" \t-*:.[]()|`\"'")
+                yield SelectionRow(id=identity.lower(), reasoning=reasoning)
 
 
 def reasoning_of(row: SelectionRow) -> str:
-    said = clean(row.reasoning)
-    return said[:LONGEST_REASONING] or NO_REASON
+    reasoning = collapse_spaces(row.reasoning)
+    return reasoning[:LONGEST_REASONING] or NO_REASON
 
 
 def score_of(row: SelectionRow, fallback: float) -> float:
-    """The model's score brought to 0..1 (some count to 10, some to 100); else ``fallback``."""
+    """Return the model's score scaled to 0..1 (some models count to 10, some to 100); else
+    ``fallback``."""
     if row.score is None:
         return fallback
     scale = 1 if row.score <= 1 else 10 if row.score <= 10 else 100
@@ -258,32 +264,34 @@ def score_of(row: SelectionRow, fallback: float) -> float:
 def read_citations(
     text: str, citations: Iterable[str], known: Collection[str]
 ) -> tuple[str, list[str], int]:
-    """A sentence without the ids in it, the known ids that it cites, and the number of others."""
-    given = [(_known(citation, known), citation) for citation in citations]
+    """Return a sentence stripped of ids, its known cited ids, and the number of unknown ids."""
+    listed_ids = [(_find_known_id(citation, known), citation) for citation in citations]
     inside = [i.lower() for i in _ID.findall(text) if i.lower() in known]
-    found = list(dict.fromkeys([*(i for i, _ in given if i is not None), *inside]))
-    unknown = {citation for i, citation in given if i is None}
-    return clean(_BRACKET.sub(_without_ids, text)), found, len(unknown)
+    cited_ids = list(dict.fromkeys([*(i for i, _ in listed_ids if i is not None), *inside]))
+    unknown = {citation for i, citation in listed_ids if i is None}
+    return collapse_spaces(_BRACKET.sub(_without_ids, text)), cited_ids, len(unknown)
 
 
 def _without_ids(match: re.Match[str]) -> str:
-    rest = _ID.sub("", match.group(1))
-    only_ids = rest != match.group(1) and not any(map(str.isalnum, rest.replace("id", "")))
+    remainder = _ID.sub("", match.group(1))
+    only_ids = remainder != match.group(1) and not any(
+        map(str.isalnum, remainder.replace("id", ""))
+    )
     return "" if only_ids else match.group()
 
 
 def read_prose(text: str) -> list[str]:
-    """The sentences of a reply in prose."""
+    """Split a prose reply into sentences."""
     return [text[start:end] for start, end in sentences(text)]
 
 
-def _known(said: str, known: Collection[str]) -> str | None:
-    """The known id that the text gives, perhaps in brackets, in capitals or after a word."""
+def _find_known_id(said: str, known: Collection[str]) -> str | None:
+    """Return the known id in the text, allowing brackets, capitals or a preceding word."""
     if said in known:
         return said
     inside = [i.lower() for i in _ID.findall(said)]
     return inside[0] if len(inside) == 1 and inside[0] in known else None
 
 
-def clean(text: str) -> str:
+def collapse_spaces(text: str) -> str:
     return " ".join(text.split())

@@ -1,9 +1,8 @@
-"""The language model's way through a question in steps: it takes the question apart, and answers
-each step from what was retrieved for it.
+"""Answering questions in steps with a language model: decomposing the question, then answering
+each step from retrieved evidence.
 
-Steps are taken as they were asked for or not at all. An answer counts with a citation of something
-that was shown.
-"""
+Steps are taken exactly as asked for, or not at all. An answer counts only with a citation of a
+shown item."""
 
 from __future__ import annotations
 
@@ -14,13 +13,13 @@ from typing import Annotated, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, Field, field_validator
 
-from tgraph.answer.model import ModelStep, asked
-from tgraph.answer.rows import as_texts, clean, read_citations
+from tgraph.answer.model import ModelStep, question_values
+from tgraph.answer.rows import as_texts, collapse_spaces, read_citations
 from tgraph.errors import EndpointError, ModelError
 from tgraph.model import Candidate, Selected
 from tgraph.models.base import CallSink
 from tgraph.models.json_parsing import Read, read_reply
-from tgraph.models.structured_output import ask
+from tgraph.models.structured_output import ask_structured
 from tgraph.retrieve.base import Question
 from tgraph.retrieve.text.decomposition import MOST, QuestionStep
 
@@ -40,8 +39,7 @@ T = TypeVar("T", bound=BaseModel)
 
 @dataclass(frozen=True, slots=True)
 class Decomposition:
-    """The steps of a question, none where it takes no more than one; ``dropped`` counts what went
-    wrong."""
+    """Question steps, empty for single-step questions; ``dropped`` counts failures."""
 
     steps: tuple[QuestionStep, ...] = ()
     dropped: Mapping[str, int] = field(default_factory=dict)
@@ -49,7 +47,7 @@ class Decomposition:
 
 @dataclass(frozen=True, slots=True)
 class StepReply:
-    """What a model answers to a step, empty where it knows nothing, and what it cites first."""
+    """A model's step answer, empty without knowledge, and the first cited candidate."""
 
     text: str = ""
     cited: Candidate | None = None
@@ -62,29 +60,30 @@ class _StepsReply(BaseModel):
     @field_validator("steps")
     @classmethod
     def _are_sound(cls, steps: list[str]) -> list[str]:
-        found = [clean(step) for step in steps]
-        if len(found) > MOST:
+        step_texts = [collapse_spaces(step) for step in steps]
+        if len(step_texts) > MOST:
             raise ValueError(f"there are more than {MOST} steps")
-        for number, step in enumerate(found, 1):
+        for number, step in enumerate(step_texts, 1):
             if not step or len(step) > LONGEST_STEP:
                 raise ValueError(f"step {number} is empty, or longer than {LONGEST_STEP}")
             needed = {int(n) for n in _REFERENCE.findall(step)}
             if needed != set(QuestionStep(step).needs) or not needed <= set(range(1, number)):
                 raise ValueError(f"step {number} refers to a step that is not before it")
-        return found
+        return step_texts
 
 
 class ModelDecomposer(ModelStep):
-    """The model takes the question apart; a reply that can't be used leaves it whole."""
+    """Decomposes the question with a model; an unusable reply leaves the question whole."""
 
     name = "decompose_question"
 
     def decompose(self, question: Question, sink: CallSink) -> Decomposition:
-        """The steps, each of which refers to none but earlier ones. ``EndpointError`` where the
-        model can't be reached."""
-        request = self.request({**asked(question), "most": str(MOST)})
+        """Return steps, each referring only to earlier steps.
+
+        Raises ``EndpointError`` if the model can't be reached."""
+        request = self.request({**question_values(question), "most": str(MOST)})
         try:
-            reply = ask(self.model, request, _StepsReply, sink, read=_read_whole).value
+            reply = ask_structured(self.model, request, _StepsReply, sink, read=_read_whole).value
         except EndpointError:
             raise
         except ModelError:
@@ -94,11 +93,12 @@ class ModelDecomposer(ModelStep):
 
 
 def _read_whole(text: str, schema: type[T]) -> Read[T] | str:
-    """As ``read_reply``, of which nothing had to be left out: a step may rest on any other."""
-    found = read_reply(text, schema)
-    if isinstance(found, Read) and (found.dropped or found.truncated):
+    """Parse a reply as ``read_reply`` does, rejecting incomplete replies: a step may rest on
+    any other step."""
+    reply = read_reply(text, schema)
+    if isinstance(reply, Read) and (reply.dropped or reply.truncated):
         return "a step of it is missing, or is no text."
-    return found
+    return reply
 
 
 class _AnswerReply(BaseModel):
@@ -107,21 +107,22 @@ class _AnswerReply(BaseModel):
 
 
 class ModelStepAnswerer(ModelStep):
-    """The model answers a step; nothing is asked of it where nothing was selected."""
+    """Answers a step with a model; without selections, no model is asked."""
 
     name = "answer_step"
 
     def answer(self, question: Question, selected: Sequence[Selected], sink: CallSink) -> StepReply:
-        """The answer in a few words, from what was selected alone. ``EndpointError`` where the
-        model can't be reached."""
+        """Return a short answer from the selections alone.
+
+        Raises ``EndpointError`` if the model can't be reached."""
         if not selected:
             return StepReply()
         values = {"question": question.text}
-        shown = self._show(selected, "evidence", values)
-        reply = self.try_ask({**values, "evidence": shown.text}, _AnswerReply, sink)
+        evidence_rows = self._show(selected, "evidence", values)
+        reply = self.try_ask({**values, "evidence": evidence_rows.text}, _AnswerReply, sink)
         if isinstance(reply, ModelError):
             return StepReply(dropped={UNUSABLE_ANSWER: 1})
-        text, cited, unknown = read_citations(reply.answer, reply.citations, shown.by_id)
+        text, cited, unknown = read_citations(reply.answer, reply.citations, evidence_rows.by_id)
         dropped = {UNKNOWN: unknown} if unknown else {}
         if not text:
             return StepReply(dropped=dropped)
@@ -129,4 +130,4 @@ class ModelStepAnswerer(ModelStep):
             return StepReply(dropped={**dropped, UNUSABLE_ANSWER: 1})
         if not cited:
             return StepReply(dropped={**dropped, UNPROVEN_ANSWER: 1})
-        return StepReply(text, shown.by_id[cited[0]].candidate, dropped)
+        return StepReply(text, evidence_rows.by_id[cited[0]].candidate, dropped)

@@ -1,4 +1,4 @@
-"""Proposing questions: what a reader of the documents would ask next, with what led to each."""
+"""Question suggestions: likely next questions of a document reader, each with its evidence."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from pyoxigraph import NamedNode
 
 from tgraph.answer.base import Draft, Notes
-from tgraph.answer.model import ModelStep, asked
+from tgraph.answer.model import ModelStep, question_values
 from tgraph.answer.rows import SentenceRow, read_citations
 from tgraph.model import Agent, Edge, Item, Selected, Selection
 from tgraph.models.base import CallSink, ChatModel
@@ -22,8 +22,8 @@ from tgraph.vocabulary import normalise_name
 
 
 class ModelSuggester(ModelStep):
-    """The model proposes; what cites nothing that it was shown, and what was asked or proposed
-    before, is left out and counted."""
+    """Proposes questions with a model; proposals without valid citation, and repeated
+    questions, are omitted and counted."""
 
     name = "suggest_questions"
 
@@ -36,32 +36,32 @@ class ModelSuggester(ModelStep):
     def synthesise(
         self, question: Question, selection: Selection, notes: Notes, sink: CallSink
     ) -> Iterator[Draft]:
-        """The proposed questions, at most ``count``; no two are the same."""
+        """Yield proposed questions, at most ``count``, without duplicates."""
         if not selection.selected:
             return
-        values = {"history": asked(question)["history"], "count": str(self._count)}
-        shown = self._show(selection.selected, "evidence", values)
-        notes.drop("selected item over the token budget", len(shown.left_out))
-        reply = self.model.complete(self.request({**values, "evidence": shown.text}), sink)
+        values = {"history": question_values(question)["history"], "count": str(self._count)}
+        evidence_rows = self._show(selection.selected, "evidence", values)
+        notes.drop("selected item over the token budget", len(evidence_rows.left_out))
+        reply = self.model.complete(self.request({**values, "evidence": evidence_rows.text}), sink)
         rows, malformed = read_jsonl(reply.text, SentenceRow)
         notes.drop("malformed row", malformed)
-        told = {normalise_name(turn.question) for turn in question.history}
-        known = set(told)
+        asked_names = {normalise_name(turn.question) for turn in question.history}
+        seen_names = set(asked_names)
         for row in rows:
-            text, cited, unknown = read_citations(row.sentence, row.citations, shown.by_id)
+            text, cited, unknown = read_citations(row.sentence, row.citations, evidence_rows.by_id)
             notes.drop("citation of an id that was not shown", unknown)
             if not text or not cited:
                 notes.drop("question without a citation that holds")
-            elif (name := normalise_name(text)) in known:
+            elif (name := normalise_name(text)) in seen_names:
                 notes.drop("question that was asked before")
-            elif len(known) - len(told) < self._count:
-                known.add(name)
-                yield Draft(text, tuple(shown.by_id[i] for i in cited), lead="\n")
+            elif len(seen_names) - len(asked_names) < self._count:
+                seen_names.add(name)
+                yield Draft(text, tuple(evidence_rows.by_id[i] for i in cited), lead="\n")
 
 
 @dataclass(frozen=True, slots=True)
 class _Proposal:
-    """A question, what it is about in words and in entities, and what led to it."""
+    """A proposed question: subject words, entities, and the selection behind the question."""
 
     text: str
     about: str
@@ -70,8 +70,10 @@ class _Proposal:
 
 
 class EmbeddedSuggester:
-    """Questions made from the strongest edges that the conversation has not touched, and about the
-    central entities: first those that share no entity with another question."""
+    """Proposes questions on the strongest edges untouched by the conversation, and on central
+    entities.
+
+    Questions that share no entity with another question come first."""
 
     agent = Agent("method", "embedded-suggestion", __version__)
 
@@ -81,37 +83,44 @@ class EmbeddedSuggester:
     def synthesise(
         self, question: Question, selection: Selection, notes: Notes, sink: CallSink
     ) -> Iterator[Draft]:
-        """The proposed questions, at most ``count``; no two are the same."""
-        told = {term for turn in question.history for term in terms(turn.question)}
-        edges = [_of_edge(selected) for selected in _strongest(selection.selected)]
+        """Yield proposed questions, at most ``count``, without duplicates."""
+        asked_terms = {term for turn in question.history for term in terms(turn.question)}
+        edges = [_of_edge(selected) for selected in _sort_strongest(selection.selected)]
         centres = [_of_entity(s) for s in selection.selected if s.item.kind == "entity"]
-        asked: dict[str, Selected] = {}
+        questions_by_text: dict[str, Selected] = {}
         used: set[str] = set()
         for proposals, shared in ((edges, 0), (centres, 0), (edges, 1)):
             for proposal in proposals:
-                new = proposal.text not in asked and not told.issuperset(terms(proposal.about))
-                if new and len(proposal.ends & used) <= shared and len(asked) < self._count:
+                new = proposal.text not in questions_by_text and not asked_terms.issuperset(
+                    terms(proposal.about)
+                )
+                if (
+                    new
+                    and len(proposal.ends & used) <= shared
+                    and len(questions_by_text) < self._count
+                ):
                     used |= proposal.ends
-                    asked[proposal.text] = proposal.selected
-        for text, selected in asked.items():
+                    questions_by_text[proposal.text] = proposal.selected
+        for text, selected in questions_by_text.items():
             yield Draft(text, (selected,), lead="\n")
 
 
-def _strongest(selected: Iterable[Selected]) -> list[Selected]:
-    """Edges that say more than that something is mentioned: those between two names first, those
-    of the first entities before others."""
+def _sort_strongest(selected: Iterable[Selected]) -> list[Selected]:
+    """Return edges other than mere mentions, strongest first.
+
+    Edges between two names come first, then edges of the leading entities."""
     items = list(selected)
     order = {s.item.iri: place for place, s in enumerate(items) if s.item.kind == "entity"}
     edges = [s for s in items if isinstance(s.item, Edge) and s.edge.predicate_label != "mentions"]
 
     def key(chosen: Selected) -> tuple[bool, int, float, int]:
-        place = min(order.get(end, len(items)) for end in _ends(chosen.edge))
+        place = min(order.get(end, len(items)) for end in _end_iris(chosen.edge))
         return not _is_link(chosen.edge), place, -chosen.score, chosen.candidate.rank
 
     return sorted(edges, key=key)
 
 
-def _ends(edge: Edge) -> set[str]:
+def _end_iris(edge: Edge) -> set[str]:
     return {term.value for term in (edge.subject, edge.object) if isinstance(term, NamedNode)}
 
 
@@ -127,7 +136,7 @@ def _of_edge(selected: Selected) -> _Proposal:
         text = f"What do the documents say about {edge.subject_label} and {edge.object_label}?"
     else:
         text = f"What do the documents say about {edge.subject_label}?"
-    return _Proposal(text, edge.text, frozenset(_ends(edge)), selected)
+    return _Proposal(text, edge.text, frozenset(_end_iris(edge)), selected)
 
 
 def _of_entity(selected: Selected) -> _Proposal:

@@ -1,4 +1,4 @@
-"""Whether texts prove a statement: judged by a model, by a reader, or by the words they share."""
+"""Checking whether texts prove a statement: by a model, a reader, or shared words."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tgraph.model import Agent, Prompt
 from tgraph.models.base import CallSink
 from tgraph.models.reader import Reader
 from tgraph.retrieve.text.lexical import STOP_WORDS, stem, terms, words
-from tgraph.retrieve.text.reading import windows
+from tgraph.retrieve.text.reading import split_passages
 from tgraph.version import __version__
 
 Verdict = Choice["supported", "quoted", "partly", "unsupported", "undecided"]
@@ -43,8 +43,10 @@ _LONGEST_REASON = 1_000
 
 @dataclass(frozen=True, slots=True)
 class Support:
-    """A judgement with its reason. ``quoted``: a text has the statement word for word, and whether
-    that answers anything was not judged; ``undecided``: no judgement could be had."""
+    """A support judgement with reason.
+
+    ``quoted``: a text contains the statement word for word, and whether the statement answers
+    anything was not judged; ``undecided``: no judgement could be had."""
 
     verdict: Verdict
     reason: str
@@ -61,7 +63,7 @@ class SupportJudge(Step, Protocol):
     def prompts(self) -> tuple[Prompt, ...]: ...
 
     def judge(self, question: str, statement: str, texts: Sequence[str], sink: CallSink) -> Support:
-        """The judgement; no texts prove nothing."""
+        """Return the judgement; an empty text list proves nothing."""
 
 
 # --- by words -------------------------------------------------------------------------------------
@@ -72,50 +74,58 @@ _NUMBER = re.compile(r"\d+(?:[.,:]\d+)*")
 
 
 class LexicalJudge:
-    """A ``SupportJudge`` without a model. A statement that a text has word for word is quoted;
-    any other needs ``ENOUGH`` of its words, and all of its numbers, names and negations, in the
-    texts."""
+    """A model-free ``SupportJudge``.
+
+    A statement contained word for word in a text is quoted; any other statement needs
+    ``ENOUGH`` of its words, and all of its numbers, names and negations, in the texts."""
 
     agent = Agent("method", "lexical-support", __version__)
     prompts: tuple[Prompt, ...] = ()
 
     def judge(self, question: str, statement: str, texts: Sequence[str], sink: CallSink) -> Support:
-        if settled := _settled(statement, texts):
+        if settled := _judge_by_words(statement, texts):
             return settled
-        share = _share(statement, texts)
-        said = f"the cited texts have {share:.0%} of its words"
-        return Support("supported", said) if share >= ENOUGH else Support(_lacking(share), said)
+        share = _word_share(statement, texts)
+        reason = f"the cited texts have {share:.0%} of its words"
+        return (
+            Support("supported", reason)
+            if share >= ENOUGH
+            else Support(_unproven_verdict(share), reason)
+        )
 
 
-def _settled(statement: str, texts: Sequence[str]) -> Support | None:
-    """The judgement where a text has the statement word for word, or none can prove it: for want of
-    texts, of a number or a name, or because only one of the two is negated."""
+def _judge_by_words(statement: str, texts: Sequence[str]) -> Support | None:
+    """Return a judgement decided by words alone, or None.
+
+    Words decide if a text contains the statement word for word, or if no text can prove the
+    statement: because texts, a number or a name are missing, or because only one of the two is
+    negated."""
     if not texts:
         return Support("unsupported", "nothing is cited")
-    flat = _flat(statement)
-    if any(flat in _flat(text) for text in texts):
+    flat = _normalise_text(statement)
+    if any(flat in _normalise_text(text) for text in texts):
         return Support("quoted", "a cited text has it word for word")
-    if missing := _missing(statement, "\n".join(texts)):
-        verdict = _lacking(_share(statement, texts))
+    if missing := _missing_terms(statement, "\n".join(texts)):
+        verdict = _unproven_verdict(_word_share(statement, texts))
         return Support(verdict, f"no cited text has {', '.join(missing)}")
-    if _denies(statement, texts):
+    if _negation_differs(statement, texts):
         return Support("unsupported", "one of the two is negated and the other is not")
     return None
 
 
-def _share(statement: str, texts: Sequence[str]) -> float:
-    """The share of the statement's words that the texts have."""
-    wanted, had = set(terms(statement)), set(terms("\n".join(texts)))
-    return len(wanted & had) / len(wanted) if wanted else 0.0
+def _word_share(statement: str, texts: Sequence[str]) -> float:
+    """Return the share of statement words contained in the texts."""
+    statement_terms, had = set(terms(statement)), set(terms("\n".join(texts)))
+    return len(statement_terms & had) / len(statement_terms) if statement_terms else 0.0
 
 
-def _lacking(share: float) -> Verdict:
-    """The verdict on what is not proven."""
+def _unproven_verdict(share: float) -> Verdict:
+    """Return the verdict for an unproven statement."""
     return "partly" if share > SOME else "unsupported"
 
 
-def _missing(statement: str, whole: str) -> list[str]:
-    """The numbers and names that the texts lack."""
+def _missing_terms(statement: str, whole: str) -> list[str]:
+    """Return statement numbers and names missing from the texts."""
     numbers = set(_NUMBER.findall(whole))
     had = {stem(word) for word in words(whole)}
     missing = [n for n in _NUMBER.findall(statement) if n not in numbers]
@@ -124,19 +134,19 @@ def _missing(statement: str, whole: str) -> list[str]:
     return list(dict.fromkeys(missing))
 
 
-def _denies(statement: str, texts: Sequence[str]) -> bool:
-    """Whether the sentence nearest to the statement is negated and it is not, or the reverse."""
-    wanted = set(terms(statement))
+def _negation_differs(statement: str, texts: Sequence[str]) -> bool:
+    """Return whether negation differs between the statement and its nearest sentence."""
+    statement_terms = set(terms(statement))
     parts = [text[start:end] for text in texts for start, end in sentences(text)]
-    nearest = max(parts, key=lambda part: len(wanted & set(terms(part))), default="")
-    return _negated(statement) != _negated(nearest)
+    nearest = max(parts, key=lambda part: len(statement_terms & set(terms(part))), default="")
+    return _is_negated(statement) != _is_negated(nearest)
 
 
-def _negated(text: str) -> bool:
+def _is_negated(text: str) -> bool:
     return any(word in _NEGATION or word.endswith(("n't", "n’t")) for word in words(text))
 
 
-def _flat(text: str) -> str:
+def _normalise_text(text: str) -> str:
     return " ".join(text.split()).rstrip(".")
 
 
@@ -144,9 +154,11 @@ def _flat(text: str) -> str:
 
 
 class ReaderJudge:
-    """A ``SupportJudge`` by a reader that says what texts bear out, beside the words: these settle
-    what a text has word for word, and what can't be proven for want of a number, a name or a
-    negation; the reader the rest. Each text is read by itself and all together, in passages."""
+    """A ``SupportJudge`` combining a reader with word checks.
+
+    Words settle verbatim quotes and statements that can't be proven for want of a number, a
+    name or a negation; the reader judges the rest. Each text is read by itself and all
+    together, in passages."""
 
     prompts: tuple[Prompt, ...] = ()
 
@@ -158,17 +170,17 @@ class ReaderJudge:
         return self._reader.agent
 
     def judge(self, question: str, statement: str, texts: Sequence[str], sink: CallSink) -> Support:
-        if settled := _settled(statement, texts):
+        if settled := _judge_by_words(statement, texts):
             return settled
-        passages = [part for text in (*texts, "\n".join(texts)) for part in windows(text)]
+        passages = [part for text in (*texts, "\n".join(texts)) for part in split_passages(text)]
         logits = self._reader.supports(statement, list(dict.fromkeys(passages)), sink)
         if not logits:
             return Support("undecided", "no cited text could be read")
         probability = 1 / (1 + math.exp(-max(logits)))
-        said = f"the reader gives the cited texts {probability:.0%} to bear it out"
+        reason = f"the reader gives the cited texts {probability:.0%} to bear it out"
         if probability >= BORNE_OUT:
-            return Support("supported", said)
-        return Support(_lacking(_share(statement, texts)), said)
+            return Support("supported", reason)
+        return Support(_unproven_verdict(_word_share(statement, texts)), reason)
 
 
 # --- by a model -----------------------------------------------------------------------------------

@@ -1,9 +1,8 @@
-"""What documents are about, without a model: themes, each with its terms and its best sentences.
+"""Document themes found without a model, each with terms and best sentences.
 
-A theme is a community, the coarsest that doesn't hold most of what is told; what is read of it are
-the sentences that its reports, and those of its parts, rest on. Its terms are those that set it
-apart, and the documents that tell most of it are named by their titles.
-"""
+A theme is a community, the coarsest that doesn't hold most of the sentences; its sentences are
+the evidence of its reports and of its parts' reports. Its terms set the theme apart, and the
+documents that mostly concern the theme are named by title."""
 
 from __future__ import annotations
 
@@ -13,7 +12,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from tgraph.answer.map_reduce import MappedPoint
-from tgraph.rendering import many
+from tgraph.rendering import format_count
 from tgraph.retrieve.reports import Reports
 from tgraph.retrieve.text.distinctive_terms import distinctive_terms
 from tgraph.retrieve.text.lexical import terms
@@ -55,10 +54,11 @@ Rated = tuple[float, str, Extract]
 
 @dataclass(frozen=True, slots=True)
 class Theme:
-    """Sentences that belong together, the best first; ``documents`` are those that the whole theme
-    is told in, ``own`` those of them that tell more of it than of any other theme; ``terms`` set it
-    apart, ``titles`` are those of the first of its own; ``telling`` has a sentence for each of
-    both."""
+    """Related sentences, best first, with the theme's documents and terms.
+
+    ``documents`` are all documents containing the theme; ``own`` are the documents that tell
+    more of the theme than of any other; ``terms`` set the theme apart; ``titles`` are titles of
+    the first own documents; ``telling`` has a sentence for each term and title."""
 
     terms: tuple[str, ...]
     sentences: tuple[Rated, ...]
@@ -69,10 +69,10 @@ class Theme:
 
     @property
     def label(self) -> str:
-        """The theme by its terms, how many documents carry it, and which above all."""
-        carried, titles = many(len(self.documents), "document"), "; ".join(self.titles)
+        """The theme's label: terms, number of documents, and leading document titles."""
+        carried, titles = format_count(len(self.documents), "document"), "; ".join(self.titles)
         leading = ": " if len(self.titles) == len(self.documents) else ", above all "
-        return f"{_listed(self.terms)} ({carried}{leading + titles if titles else ''})"
+        return f"{_join_parts(self.terms)} ({carried}{leading + titles if titles else ''})"
 
 
 def themes_of(
@@ -82,79 +82,89 @@ def themes_of(
     titles: Mapping[str, str],
     headings: Collection[str],
 ) -> list[Theme]:
-    """The rated sentences by theme: what ``everything`` says there gives a theme its terms. First
-    comes the theme that is most of what most documents tell, then the one that most carry.
-    ``titles`` has that of each document."""
-    said = _by_theme(everything, reports)
-    theme_of = {extract: iri for iri, of in said.items() for extract in of}
+    """Group rated sentences by theme; theme terms are taken from ``everything``.
+
+    First comes the theme that dominates most documents, then the theme carried by most
+    documents. ``titles`` maps each document to its title."""
+    extracts_by_theme = _by_theme(everything, reports)
+    theme_of = {extract: iri for iri, of in extracts_by_theme.items() for extract in of}
     wordings = {
-        iri: {(e.evidence.document, e.text) for e in of if e.is_prose} for iri, of in said.items()
+        iri: {(e.evidence.document, e.text) for e in of if e.is_prose}
+        for iri, of in extracts_by_theme.items()
     }
-    own = _own_documents(said)
+    own_documents = _own_documents(extracts_by_theme)
     names = {
-        iri: [*_named(of), *(titles.get(document, "") for document in own[iri])]
-        for iri, of in said.items()
+        iri: [*_report_names(of), *(titles.get(document, "") for document in own_documents[iri])]
+        for iri, of in extracts_by_theme.items()
     }
     groups = {iri: sorted(of) for iri, of in wordings.items()}
-    told = distinctive_terms(groups, TERMS, names, headings)
+    terms_by_theme = distinctive_terms(groups, TERMS, names, headings)
     by_theme: defaultdict[str, list[Rated]] = defaultdict(list)
-    for each in rated:
-        by_theme[theme_of[each[2]]].append(each)
-    found = [
-        _theme(told[iri], sentences, said[iri], own[iri], titles)
+    for rated_extract in rated:
+        by_theme[theme_of[rated_extract[2]]].append(rated_extract)
+    themes = [
+        _build_theme(
+            terms_by_theme[iri], sentences, extracts_by_theme[iri], own_documents[iri], titles
+        )
         for iri, sentences in by_theme.items()
-        if told[iri]
+        if terms_by_theme[iri]
     ]
-    large = [theme for theme in found if len(theme.sentences) >= SMALLEST]
+    large = [theme for theme in themes if len(theme.sentences) >= SMALLEST]
     told_of: frozenset[str] = frozenset().union(*(theme.documents for theme in large))
-    found = [theme for theme in found if theme in large or not theme.documents <= told_of]
-    return sorted(found, key=lambda t: (-len(t.own), -len(t.documents), -len(t.sentences), t.terms))
+    themes = [theme for theme in themes if theme in large or not theme.documents <= told_of]
+    return sorted(
+        themes, key=lambda t: (-len(t.own), -len(t.documents), -len(t.sentences), t.terms)
+    )
 
 
-def _theme(
+def _build_theme(
     told: Sequence[str],
     rated: Iterable[Rated],
     said: Sequence[Extract],
     own: Sequence[str],
     titles: Mapping[str, str],
 ) -> Theme:
-    named = [document for document in own if titles.get(document)][:TITLED]
-    named = named if len(titles) > 1 else []
-    places = [next(e for e in said if e.evidence.document == document) for document in named]
+    titled_documents = [document for document in own if titles.get(document)][:TITLED]
+    titled_documents = titled_documents if len(titles) > 1 else []
+    places = [
+        next(e for e in said if e.evidence.document == document) for document in titled_documents
+    ]
     return Theme(
         tuple(told),
         tuple(sorted(rated, key=_best_first)),
         frozenset(extract.evidence.document for extract in said),
         tuple(own),
-        tuple(dict.fromkeys(titles[document] for document in named)),
-        (*_telling(told, said), *places),
+        tuple(dict.fromkeys(titles[document] for document in titled_documents)),
+        (*_select_telling(told, said), *places),
     )
 
 
 def _by_theme(everything: Sequence[Extract], reports: Reports) -> dict[str, list[Extract]]:
-    """The sentences by the community that is their theme: what holds more than its share of them
-    all is told by its parts."""
-    ways = [_way(extract, reports) for extract in everything]
+    """Group sentences by theme community; oversized communities are divided into their parts."""
+    ways = [_community_path(extract, reports) for extract in everything]
     depths = [0] * len(ways)
     while True:
-        found: defaultdict[str, list[int]] = defaultdict(list)
+        positions_by_theme: defaultdict[str, list[int]] = defaultdict(list)
         for n, (way, depth) in enumerate(zip(ways, depths, strict=True)):
-            found[way[depth]].append(n)
+            positions_by_theme[way[depth]].append(n)
         divided = [
             n
-            for held in found.values()
-            if len(held) > LARGEST * len(everything)
-            for n in held
+            for positions in positions_by_theme.values()
+            if len(positions) > LARGEST * len(everything)
+            for n in positions
             if len(ways[n]) > depths[n] + 1
         ]
         if not divided:
-            return {iri: [everything[n] for n in held] for iri, held in found.items()}
+            return {
+                iri: [everything[n] for n in positions]
+                for iri, positions in positions_by_theme.items()
+            }
         for n in divided:
             depths[n] += 1
 
 
-def _way(extract: Extract, reports: Reports) -> list[str]:
-    """The communities that the sentence's report is about a part of, from the coarsest on."""
+def _community_path(extract: Extract, reports: Reports) -> list[str]:
+    """Return communities above the sentence's report, coarsest first."""
     community = reports.communities[extract.report.community]
     way = [community.iri]
     while community.parent is not None:
@@ -164,32 +174,35 @@ def _way(extract: Extract, reports: Reports) -> list[str]:
 
 
 def _own_documents(said: Mapping[str, Sequence[Extract]]) -> dict[str, list[str]]:
-    """For each theme the documents that tell more of it than of any other, those first that tell
-    much of it and little else."""
+    """Group documents by dominant theme: the theme that each document tells most of.
+
+    Documents that tell much of the theme and little else come first."""
     shares = {iri: Counter(e.evidence.document for e in of) for iri, of in said.items()}
-    whole: Counter[str] = Counter()
+    total_counts: Counter[str] = Counter()
     for share in shares.values():
-        whole.update(share)
-    found: dict[str, list[str]] = {iri: [] for iri in shares}
-    for document in sorted(whole):
-        found[min(shares, key=lambda iri: (-shares[iri][document], iri))].append(document)
-    for iri, own in found.items():
-        own.sort(key=lambda document: (-(shares[iri][document] ** 2) / whole[document], document))
-    return found
+        total_counts.update(share)
+    own_documents: dict[str, list[str]] = {iri: [] for iri in shares}
+    for document in sorted(total_counts):
+        own_documents[min(shares, key=lambda iri: (-shares[iri][document], iri))].append(document)
+    for iri, documents in own_documents.items():
+        documents.sort(
+            key=lambda document: (-(shares[iri][document] ** 2) / total_counts[document], document)
+        )
+    return own_documents
 
 
-def _telling(named: Iterable[str], extracts: Sequence[Extract]) -> tuple[Extract, ...]:
-    """A sentence for each term, prose where there is such; one may do for several."""
+def _select_telling(named: Iterable[str], extracts: Sequence[Extract]) -> tuple[Extract, ...]:
+    """Return a sentence for each term, preferably prose; a sentence may cover several terms."""
     ordered = sorted(extracts, key=lambda extract: not extract.is_prose)
-    found: list[Extract] = []
+    telling: list[Extract] = []
     for words in (set(terms(term)) for term in named):
-        if not any(words <= extract.said for extract in found):
-            found += [extract for extract in ordered if words <= extract.said][:1]
-    return tuple(found)
+        if not any(words <= extract.said for extract in telling):
+            telling += [extract for extract in ordered if words <= extract.said][:1]
+    return tuple(telling)
 
 
-def _named(extracts: Iterable[Extract]) -> list[str]:
-    """What the reports of the sentences are called, and their findings."""
+def _report_names(extracts: Iterable[Extract]) -> list[str]:
+    """Return report titles and finding summaries behind the sentences."""
     reports = {extract.report.iri: extract.report for extract in extracts}.values()
     return [name for r in reports for name in (r.title, *(f.summary for f in r.findings))]
 
@@ -199,8 +212,10 @@ def _best_first(rated: Rated) -> tuple[float, str, int]:
 
 
 def reads_well(extract: Extract) -> bool:
-    """Whether a sentence can stand for a theme by itself: prose that leans on nothing, is no aside
-    and asks nothing, is mostly words and has no half of a mark-up."""
+    """Return whether a sentence can represent a theme alone.
+
+    Such a sentence is prose that refers to no other sentence, is no aside and no question, is
+    mostly words and has no half of a mark-up."""
     text = _LINK.sub(r"\1", extract.text)
     if not extract.is_prose or extract.leans or text.startswith("("):
         return False
@@ -209,77 +224,103 @@ def reads_well(extract: Extract) -> bool:
     return not asks and letters >= WORDS * len(text) and not _HALF.search(_MARKED.sub("", text))
 
 
-def closeness(theme_terms: Sequence[str], extract: Extract) -> float:
-    """0 to 1: how many of a theme's terms the sentence has, the first for more than the last, and
-    whether it says what one of them is."""
-    wanted = {frozenset(terms(term)): 1 / place for place, term in enumerate(theme_terms, 1)}
-    share = sum(worth for term, worth in wanted.items() if term <= extract.said)
+def theme_closeness(theme_terms: Sequence[str], extract: Extract) -> float:
+    """Return how closely a sentence matches theme terms, 0 to 1.
+
+    Leading terms count more than later terms; a sentence that defines a term scores higher."""
+    term_weights = {frozenset(terms(term)): 1 / place for place, term in enumerate(theme_terms, 1)}
+    share = sum(worth for term, worth in term_weights.items() if term <= extract.said)
     defining = _DEFINING.match(extract.text)
     defined = frozenset(terms(defining.group(1))) if defining else frozenset()
-    return (share / sum(wanted.values()) + (defined in wanted)) / 2 if wanted else 0.0
+    return (
+        (share / sum(term_weights.values()) + (defined in term_weights)) / 2
+        if term_weights
+        else 0.0
+    )
 
 
 # --- as points ----------------------------------------------------------------------------------
 
 
-def heading(theme: Theme, quoted: Sequence[Extract], score: float) -> MappedPoint:
-    """A theme as a point, drawn from the reports of the sentences that are quoted of it or have its
-    terms."""
-    return _counted(theme.label, score, (*quoted, *theme.telling))
+def theme_point(theme: Theme, quoted: Sequence[Extract], score: float) -> MappedPoint:
+    """Return a theme as a point, drawn from reports of its quoted or telling sentences."""
+    return _count_point(theme.label, score, (*quoted, *theme.telling))
 
 
-def _counted(text: str, score: float, told: Sequence[Extract]) -> MappedPoint:
-    """A point in counts and terms, with a place for each term."""
+def _count_point(text: str, score: float, told: Sequence[Extract]) -> MappedPoint:
+    """Return a point stating counts and terms, with an evidence place per term."""
     reports = dict.fromkeys(extract.report.iri for extract in told)
     places = {extract.evidence.iri: extract.evidence for extract in reversed(told)}
     return MappedPoint(text, score, tuple(reports), tuple(reversed(places.values())), COUNTS)
 
 
-def summary(themes: Sequence[Theme], everything: Sequence[Extract], *, whole: bool) -> MappedPoint:
-    """What there is in all: the themes by their first terms, how many documents there are, and what
-    most of them name where the question is about the ``whole``, else how many speak of it."""
+def overview_point(
+    themes: Sequence[Theme], everything: Sequence[Extract], *, whole: bool
+) -> MappedPoint:
+    """Return an overview point: leading theme terms, number of documents, and common names.
+
+    Names are given if the question is about the ``whole``; otherwise the number of documents
+    that mention the subject."""
     documents = {extract.evidence.document for extract in everything}
-    leading = f"{many(len(themes), 'theme')}: {_listed([theme.terms[0] for theme in themes])}."
+    first_terms = _join_parts([theme.terms[0] for theme in themes])
+    leading = f"{format_count(len(themes), 'theme')}: {first_terms}."
     if whole:
         least = len(documents) * COMMON
-        named = [f"{name} (in {n})" for name, n in _names(everything)[:NAMED] if n >= least]
-        most = f", which name most {_listed(named)}" if named else ""
-        said = f"{many(len(documents), 'document')}{most}; {leading}"
+        common_names = [
+            f"{name} (in {n})" for name, n in _count_names(everything)[:NAMED] if n >= least
+        ]
+        name_clause = f", which name most {_join_parts(common_names)}" if common_names else ""
+        overview_text = f"{format_count(len(documents), 'document')}{name_clause}; {leading}"
     else:
         telling = {e.evidence.document for theme in themes for _, _, e in theme.sentences}
-        said = f"{len(telling)} of {many(len(documents), 'document')} speak of this; {leading}"
-    return _counted(f"{SUMMARY}{said}", 1.0, [theme.telling[0] for theme in themes])
+        overview_text = (
+            f"{len(telling)} of {format_count(len(documents), 'document')} speak of this; {leading}"
+        )
+    return _count_point(f"{SUMMARY}{overview_text}", 1.0, [theme.telling[0] for theme in themes])
 
 
-def _names(everything: Sequence[Extract]) -> list[tuple[str, int]]:
-    """What the reports are about, by the number of documents that write it so; of those names alone
-    whose words most documents have."""
+def _count_names(everything: Sequence[Extract]) -> list[tuple[str, int]]:
+    """Return report subjects with document counts, counting exact spellings.
+
+    Only the names whose words occur in most documents are counted."""
     by_document: defaultdict[str, list[Extract]] = defaultdict(list)
     for extract in everything:
         by_document[extract.evidence.document].append(extract)
-    said = [frozenset().union(*(e.said for e in told)) for told in by_document.values()]
-    texts = ["\n".join(extract.text for extract in told) for told in by_document.values()]
+    document_terms = [
+        frozenset().union(*(e.said for e in document_extracts))
+        for document_extracts in by_document.values()
+    ]
+    texts = [
+        "\n".join(extract.text for extract in document_extracts)
+        for document_extracts in by_document.values()
+    ]
     titles = {extract.report.iri: extract.report.title for extract in everything}
-    wanted = {name: set(terms(name)) for title in titles.values() for name in _titled(title)}
-    most = {name: sum(map(parts.issubset, said)) for name, parts in wanted.items() if parts}
-    likely = sorted(most, key=lambda name: (-most[name], name))[:LIKELY]
+    terms_by_name = {
+        name: set(terms(name)) for title in titles.values() for name in _title_names(title)
+    }
+    document_counts = {
+        name: sum(map(parts.issubset, document_terms))
+        for name, parts in terms_by_name.items()
+        if parts
+    }
+    likely = sorted(document_counts, key=lambda name: (-document_counts[name], name))[:LIKELY]
     written = {name: re.compile(rf"\b{re.escape(name)}\b") for name in likely}
     counts = {name: sum(map(bool, map(form.search, texts))) for name, form in written.items()}
     ranked = sorted(counts, key=lambda name: (-counts[name], -len(name), name))
-    found: list[tuple[str, int]] = []
+    name_counts: list[tuple[str, int]] = []
     used: set[str] = set()
     for name in ranked:
-        if counts[name] > 1 and used.isdisjoint(wanted[name]):
-            used |= wanted[name]
-            found.append((name, counts[name]))
-    return found
+        if counts[name] > 1 and used.isdisjoint(terms_by_name[name]):
+            used |= terms_by_name[name]
+            name_counts.append((name, counts[name]))
+    return name_counts
 
 
-def _titled(title: str) -> list[str]:
-    """The names in the title of a report that quotes: ``A, B and C``."""
+def _title_names(title: str) -> list[str]:
+    """Return names in a quoting report's title: ``A, B and C``."""
     head, _, last = title.rpartition(" and ")
     return [name for name in (*head.split(", "), last) if name[:1].isupper() and "," not in name]
 
 
-def _listed(parts: Sequence[str]) -> str:
+def _join_parts(parts: Sequence[str]) -> str:
     return ", ".join(parts)

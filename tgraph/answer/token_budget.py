@@ -1,4 +1,4 @@
-"""Selection by tokens: a budget of which each kind has a share, or a cap for each kind."""
+"""Selection by tokens: a shared budget split between kinds, or a cap per kind."""
 
 from __future__ import annotations
 
@@ -17,8 +17,9 @@ GROUPS: Mapping[str, str] = {"entity": "graph", "edge": "graph", "claim": "graph
 
 
 class BudgetSelector:
-    """Takes candidates in their order while their group's share lasts; what a group leaves is given
-    to the others, in the order of their candidates."""
+    """Takes candidates in order while their group's share lasts.
+
+    Tokens left by a group go to other groups, in candidate order."""
 
     agent = Agent("method", "token-budget", __version__)
     step = "Budgeting"
@@ -30,47 +31,49 @@ class BudgetSelector:
     def select(
         self, question: Question, retrieval: Retrieval, limit: int, sink: CallSink
     ) -> Selection:
-        taken = self._take(retrieval.candidates)
-        chosen = [c for c in retrieval.candidates if c.rank in taken]
+        chosen_ranks = self._choose_ranks(retrieval.candidates)
+        chosen = [c for c in retrieval.candidates if c.rank in chosen_ranks]
         selected = tuple(
-            Selected(index, candidate, _why(candidate), candidate.score)
+            Selected(index, candidate, _selection_reason(candidate), candidate.score)
             for index, candidate in enumerate(chosen)
         )
         rejected = tuple(
-            Rejected(c, self._over(_group(c))) for c in retrieval.candidates if c.rank not in taken
+            Rejected(c, self._rejection_reason(_candidate_group(c)))
+            for c in retrieval.candidates
+            if c.rank not in chosen_ranks
         )
         return Selection(selected, rejected)
 
-    def _take(self, candidates: Sequence[Candidate]) -> set[int]:
-        left = {group: self._share(group) for group in map(_group, candidates)}
-        taken = set()
+    def _choose_ranks(self, candidates: Sequence[Candidate]) -> set[int]:
+        remaining = {group: self._group_share(group) for group in map(_candidate_group, candidates)}
+        chosen_ranks = set()
         for candidate in candidates:
             cost = candidate.tokens or 0
-            if cost <= left[_group(candidate)]:
-                left[_group(candidate)] -= cost
-                taken.add(candidate.rank)
-        spare = self._budget - sum(c.tokens or 0 for c in candidates if c.rank in taken)
+            if cost <= remaining[_candidate_group(candidate)]:
+                remaining[_candidate_group(candidate)] -= cost
+                chosen_ranks.add(candidate.rank)
+        spare = self._budget - sum(c.tokens or 0 for c in candidates if c.rank in chosen_ranks)
         for candidate in candidates:
             cost = candidate.tokens or 0
-            if candidate.rank not in taken and cost <= spare:
+            if candidate.rank not in chosen_ranks and cost <= spare:
                 spare -= cost
-                taken.add(candidate.rank)
-        return taken
+                chosen_ranks.add(candidate.rank)
+        return chosen_ranks
 
-    def _over(self, group: str) -> str:
-        if share := self._share(group):
+    def _rejection_reason(self, group: str) -> str:
+        if share := self._group_share(group):
             return f"over the token budget of its kind ({share:,})"
         return "its kind has no share of the token budget, and others left no room"
 
-    def _share(self, group: str) -> int:
+    def _group_share(self, group: str) -> int:
         return int(self._budget * self._shares.get(group, 0.0))
 
 
-def _group(candidate: Candidate) -> str:
+def _candidate_group(candidate: Candidate) -> str:
     return GROUPS.get(candidate.item.kind, candidate.item.kind)
 
 
-def _why(candidate: Candidate) -> str:
+def _selection_reason(candidate: Candidate) -> str:
     reasons = " and ".join(candidate.reasons) or "it was retrieved"
     return f"Within the budget; {reasons}."
 
@@ -79,10 +82,9 @@ def _why(candidate: Candidate) -> str:
 
 
 class CappedSelector:
-    """Takes candidates in their order while their kind's cap and the total last.
+    """Takes candidates in order while total and kind caps last.
 
-    Unlike shares of a budget, what a kind leaves unused is only of use to kinds without a cap.
-    """
+    Unlike budget shares, tokens unused by a kind benefit only kinds without a cap."""
 
     agent = Agent("method", "token-caps", __version__)
     step = "Budgeting"
@@ -94,20 +96,20 @@ class CappedSelector:
     def select(
         self, question: Question, retrieval: Retrieval, limit: int, sink: CallSink
     ) -> Selection:
-        total, left = self._total, dict(self._caps)
+        total, remaining = self._total, dict(self._caps)
         selected: list[Selected] = []
         rejected: list[Rejected] = []
         for candidate in retrieval.candidates:
             kind, cost = candidate.item.kind, candidate.tokens or 0
-            if kind in left and cost > left[kind]:
+            if kind in remaining and cost > remaining[kind]:
                 over = f"over the token budget of its kind ({self._caps[kind]:,})"
                 rejected.append(Rejected(candidate, over))
             elif cost > total:
                 rejected.append(Rejected(candidate, f"over the token budget ({self._total:,})"))
             else:
                 total -= cost
-                if kind in left:
-                    left[kind] -= cost
+                if kind in remaining:
+                    remaining[kind] -= cost
                 why = f"Within the budget; {' and '.join(candidate.reasons)}."
                 selected.append(Selected(len(selected), candidate, why, candidate.score))
         return Selection(tuple(selected), tuple(rejected))

@@ -22,8 +22,16 @@ from tgraph.cli.options import (
     mode_option,
     settings_of,
 )
-from tgraph.cli.running import NO_EVIDENCE, command, opened, tell_failure, worst
-from tgraph.cli.terminal import PIPED, one_text, piped_lines, print_json, safe, say, say_next
+from tgraph.cli.running import NO_EVIDENCE, choose_exit_code, command, open_call_graph, tell_failure
+from tgraph.cli.terminal import (
+    PIPED,
+    escape_controls,
+    one_text,
+    piped_lines,
+    print_json,
+    print_message,
+    say_next,
+)
 from tgraph.errors import TgraphError, UsageError
 
 if TYPE_CHECKING:
@@ -33,12 +41,12 @@ if TYPE_CHECKING:
 
 
 class Ask:
-    """One call of ``ask``."""
+    """One ``ask`` command call."""
 
     def __init__(self, options: dict[str, Any]) -> None:
         self._mode: str = options.pop("mode")
         self._form = form_of(options)
-        self._only = _only(options.pop("only_context"), options.pop("only_prompt"))
+        self._only = _choose_context(options.pop("only_context"), options.pop("only_prompt"))
         history = read_history(options.pop("history"))
         self._given = given_of(options)
         self._asked: dict[str, Any] = {
@@ -55,38 +63,41 @@ class Ask:
 
     def run(self, question: str) -> None:
         """Ask, and print; the exit code tells how it went."""
-        with self._opened() as graph:
-            code = self._ask(graph, question)
+        with self._open_graph() as graph:
+            code = self._ask_question(graph, question)
         click.get_current_context().exit(code)
 
     def run_all(self, questions: Iterable[str]) -> None:
-        """The same for each. What fails doesn't stop those that come after it; the exit code tells
-        of it, or else that one had no evidence."""
+        """Ask every question; a failure doesn't stop later questions.
+
+        The exit code reports a failure, or else an answer without evidence."""
         codes: list[int] = []
-        with self._opened() as graph:
+        with self._open_graph() as graph:
             for question in questions:
                 text = not (self._form.json or self._form.jsonl)
                 say_next(question, apart=text and bool(codes))
-                codes.append(self._ask(graph, question))
-        click.get_current_context().exit(worst(codes))
+                codes.append(self._ask_question(graph, question))
+        click.get_current_context().exit(choose_exit_code(codes))
 
     @contextmanager
-    def _opened(self) -> Iterator[KnowledgeGraph]:
+    def _open_graph(self) -> Iterator[KnowledgeGraph]:
         from tgraph.cli.answer_output import note_idle
 
-        with opened(self._settings) as graph:
+        with open_call_graph(self._settings) as graph:
             note_idle(graph, self._given, self._mode)
             yield graph
 
-    def _ask(self, graph: KnowledgeGraph, question: str) -> int:
+    def _ask_question(self, graph: KnowledgeGraph, question: str) -> int:
         from tgraph.cli.answer_output import AnswerOutput
 
         output = AnswerOutput(graph, self._form)
         try:
             if self._only:
-                asked = graph.stream_context(question, self._mode, only=self._only, **self._asked)
-                shown = output.context(asked, self._only)
-                return 0 if shown.messages or shown.rows else self._found_nothing()
+                context_stream = graph.stream_context(
+                    question, self._mode, only=self._only, **self._asked
+                )
+                shown_context = output.context(context_stream, self._only)
+                return 0 if shown_context.messages or shown_context.rows else self._found_nothing()
             stream = graph.stream(question, self._mode, **self._asked)
             answer = output.answer(stream, dated=self._asked["as_of"] is not None)
         except TgraphError as error:
@@ -95,12 +106,12 @@ class Ask:
 
     @staticmethod
     def _found_nothing() -> int:
-        say("Nothing was found.")
+        print_message("Nothing was found.")
         return NO_EVIDENCE
 
 
 def form_of(options: dict[str, Any]) -> AnswerForm:
-    """The flags that say how an answer is printed, which are taken out of them."""
+    """Take answer format flags out of the options."""
     from tgraph.cli.answer_output import AnswerForm
 
     names = ("explainable", "as_json", "jsonl", "no_streaming", "show_usage")
@@ -108,19 +119,19 @@ def form_of(options: dict[str, Any]) -> AnswerForm:
 
 
 def given_of(options: Mapping[str, Any]) -> Sequence[str]:
-    """The names of the flags that were given."""
+    """Return names of the supplied flags."""
     return [name for name, value in options.items() if value not in (None, ())]
 
 
-def _only(context: bool, prompt: bool) -> Only | None:
-    """What is asked for in place of an answer."""
+def _choose_context(context: bool, prompt: bool) -> Only | None:
+    """Return the requested replacement for an answer: context, prompt or None."""
     if context and prompt:
         raise click.UsageError("Choose --only-context or --only-prompt.")
     return "context" if context else "prompt" if prompt else None
 
 
 def check_entities(included: Sequence[str], excluded: Sequence[str]) -> None:
-    """``UsageError`` for an entity that is to be started from and left out at once."""
+    """Raise ``UsageError`` for an entity both included and excluded."""
     from tgraph.vocabulary import normalise_name
 
     left_out = {normalise_name(name) for name in excluded}
@@ -133,7 +144,9 @@ def check_entities(included: Sequence[str], excluded: Sequence[str]) -> None:
 
 
 def read_history(path: Path | None) -> Sequence[Turn]:
-    """The turns in a file. ``UsageError`` for one that is neither form."""
+    """Read conversation turns from a file.
+
+    Raises ``UsageError`` if the file is neither a JSON array nor JSON Lines."""
     if path is None:
         return ()
     from tgraph.model import Turn
@@ -142,9 +155,9 @@ def read_history(path: Path | None) -> Sequence[Turn]:
     problem = f"{path} is not a history."
     remedy = "It must be a JSON array, or JSON Lines, of objects with question and answer."
     try:
-        whole = text.lstrip().startswith("[")
+        is_array = text.lstrip().startswith("[")
         items = (
-            json.loads(text) if whole else [json.loads(x) for x in text.split("\n") if x.strip()]
+            json.loads(text) if is_array else [json.loads(x) for x in text.split("\n") if x.strip()]
         )
         turns = [Turn(item["question"], item["answer"]) for item in items]
     except (ValueError, KeyError, TypeError) as error:
@@ -184,7 +197,7 @@ def read_history(path: Path | None) -> Sequence[Turn]:
 @click.option(
     "--as-of",
     metavar="WHEN",
-    shell_complete=completion.sessions,
+    shell_complete=completion.complete_sessions,
     help="Answer from knowledge as it was: a date or time, a generation (`tgraph history`) or a"
     " session.",
 )
@@ -216,9 +229,9 @@ def ask(words: tuple[str, ...], question: str | None, **options: Any) -> None:
       tgraph ask -m global "What are the main themes?"
     """
     if options.pop("json_schema"):
-        from tgraph.engine.schemas import schemas
+        from tgraph.engine.schemas import build_schemas
 
-        print_json(schemas())
+        print_json(build_schemas())
         return
     given = " ".join(words) if words else None
     if PIPED in (given, question) and None in (given, question):
@@ -252,7 +265,7 @@ def suggest(count: int, history: Path | None, as_json: bool, **options: Any) -> 
       tgraph suggest -n 3 --history conversation.json
     """
     turns = read_history(history)
-    with opened(settings_of(options)) as graph:
+    with open_call_graph(settings_of(options)) as graph:
         answer = graph.suggest(count, history=turns)
     if as_json:
         from tgraph.engine.json_answers import answer_json
@@ -260,7 +273,7 @@ def suggest(count: int, history: Path | None, as_json: bool, **options: Any) -> 
         print_json(answer_json(answer))
     else:
         for sentence in answer.sentences:
-            click.echo(safe(sentence.text))
-    say(f"Session: {answer.session}")
+            click.echo(escape_controls(sentence.text))
+    print_message(f"Session: {answer.session}")
     if answer.no_evidence:
         click.get_current_context().exit(NO_EVIDENCE)

@@ -1,4 +1,4 @@
-"""``tgraph audit``: the audits there are, their rows, and the check of integrity."""
+"""``tgraph audit``: audit list, audit rows, and integrity check."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ import click
 
 from tgraph.cli import completion
 from tgraph.cli.options import common
-from tgraph.cli.running import command, opened
+from tgraph.cli.running import command, open_call_graph
 from tgraph.cli.terminal import (
     GAP,
-    console,
+    build_table,
+    create_console,
+    escape_controls,
+    format_count,
     is_terminal,
-    many,
     one_line,
     print_json,
-    safe,
-    say,
-    show,
-    table,
+    print_message,
+    print_renderable,
     write_bytes,
 )
 from tgraph.errors import VerificationError
@@ -49,7 +49,7 @@ _indented = partial(
 
 
 @command("audit")
-@click.argument("name", required=False, shell_complete=completion.audits)
+@click.argument("name", required=False, shell_complete=completion.complete_audits)
 @click.argument("arguments", metavar="[ARG]...", nargs=-1)
 @click.option("--list", "listing", is_flag=True, help="List the audits with their arguments.")
 @click.option(
@@ -92,7 +92,7 @@ def audit(
         raise click.UsageError("Name an audit, or list them with --list.")
     if name != "integrity" and (head is not None or public_key is not None):
         raise click.UsageError("--head and --public-key go with integrity.")
-    with opened() as graph:
+    with open_call_graph() as graph:
         if name == "integrity":
             arguments = (*arguments, *([head] if head is not None else []))
             if len(arguments) > 1:
@@ -105,7 +105,7 @@ def audit(
 
 
 def print_audits() -> None:
-    """Every audit with its arguments and the question it answers, group by group."""
+    """Print every audit with its arguments and question, group by group."""
     from tgraph.explain.audit.named_audits import list_audits
 
     for group, audits in groupby(list_audits(), key=lambda audit: audit.group):
@@ -119,8 +119,8 @@ def _print_audit(audit: Audit) -> None:
     for parameter in audit.parameters:
         name, default = parameter.name.upper(), parameter.default
         names.append(name if default is None else f"[{name}]")
-        known = f' (default: "{default}")' if default is not None else ""
-        lines.append(f"{name}: {parameter.description}{known}")
+        default_text = f' (default: "{default}")' if default is not None else ""
+        lines.append(f"{name}: {parameter.description}{default_text}")
     if audit.check:
         lines.append(f"A check: exit code 4 if there are rows. It holds: {audit.check}.")
     click.echo(f"  {' '.join(names)}")
@@ -130,7 +130,9 @@ def _print_audit(audit: Audit) -> None:
 
 
 def print_audit(result: AuditResult, format: str) -> None:
-    """The rows in the format. ``VerificationError`` where the audit is a check that failed."""
+    """Print result rows in the given format.
+
+    Raises ``VerificationError`` if the audit is a failed check."""
     columns = result.audit.columns
     if format == "json":
         print_json([dict(zip(columns, row, strict=True)) for row in result.rows])
@@ -142,36 +144,37 @@ def print_audit(result: AuditResult, format: str) -> None:
         csv.writer(out, lineterminator="\n").writerows([columns, *rows])
         write_bytes(out.getvalue().encode("utf-8", "replace"))
     elif result.rows:
-        most = None if result.passed is None else SHOWN
-        shown = [[one_line(cell) for cell in row] for row in result.rows[:most]]
-        _show_whole_words(columns, shown)
-        if len(result.rows) > len(shown):
-            more = many(len(result.rows) - len(shown), "more row")
-            say(f"{more}; --json lists all of them.")
+        row_limit = None if result.passed is None else SHOWN
+        table_rows = [[one_line(cell) for cell in row] for row in result.rows[:row_limit]]
+        _show_whole_words(columns, table_rows)
+        if len(result.rows) > len(table_rows):
+            remainder = format_count(len(result.rows) - len(table_rows), "more row")
+            print_message(f"{remainder}; --json lists all of them.")
     if result.passed:
-        say(f"{result.audit.title}: all is well.")
+        print_message(f"{result.audit.title}: all is well.")
     elif result.passed is False:
         raise VerificationError(f"{result.audit.title}: {len(result.rows)} violations.")
     elif not result.rows:
-        say(f"{result.audit.title}: nothing to report.")
+        print_message(f"{result.audit.title}: nothing to report.")
 
 
 def _show_whole_words(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """The rows as a table; one below the other on a terminal in which it would break words."""
-    width = console().width
+    """Print rows as a table; print a block per row if the table would break words on a
+    terminal."""
+    width = create_console().width
     if not is_terminal():
-        show(table(columns, rows))
-    elif widths := _widths([columns, *rows], width):
-        show(table(columns, rows, widths))
+        print_renderable(build_table(columns, rows))
+    elif widths := _column_widths([columns, *rows], width):
+        print_renderable(build_table(columns, rows, widths))
     else:
         for row in rows:
-            click.echo("\n".join(_block(columns, row, width)))
+            click.echo("\n".join(_format_block(columns, row, width)))
 
 
-def _block(columns: Sequence[str], row: Sequence[str], width: int) -> Iterator[str]:
+def _format_block(columns: Sequence[str], row: Sequence[str], width: int) -> Iterator[str]:
     indent = ""
     for column, cell in zip(columns, row, strict=True):
-        text = f"{safe(column)}: {safe(cell)}".rstrip()
+        text = f"{escape_controls(column)}: {escape_controls(cell)}".rstrip()
         yield fill(
             text,
             max(width, _LEAST),
@@ -183,28 +186,29 @@ def _block(columns: Sequence[str], row: Sequence[str], width: int) -> Iterator[s
         indent = _INDENT
 
 
-def _widths(rows: Sequence[Sequence[str]], width: int) -> list[int]:
-    """What each column of a table of this width gets, as level as they need it; none where one
-    would be narrower than a word in it."""
+def _column_widths(rows: Sequence[Sequence[str]], width: int) -> list[int]:
+    """Return balanced column widths for a table of ``width``; empty if a column would be
+    narrower than its longest word."""
     from rich.cells import cell_len
 
-    columns = [[safe(cell) for cell in column] for column in zip(*rows, strict=True)]
-    wanted = [max(map(cell_len, column)) for column in columns]
-    found = [
+    columns = [[escape_controls(cell) for cell in column] for column in zip(*rows, strict=True)]
+    full_widths = [max(map(cell_len, column)) for column in columns]
+    column_widths = [
         max(cell_len(w) for cell in column for w in cell.split() or [""]) for column in columns
     ]
-    room = width - GAP * (len(found) - 1) - sum(found)
+    room = width - GAP * (len(column_widths) - 1) - sum(column_widths)
     if room < 0:
         return []
-    for _ in range(min(room, sum(wanted) - sum(found))):
-        narrow = [n for n, have in enumerate(found) if have < wanted[n]]
-        found[min(narrow, key=found.__getitem__)] += 1
-    return found
+    for _ in range(min(room, sum(full_widths) - sum(column_widths))):
+        narrow = [n for n, have in enumerate(column_widths) if have < full_widths[n]]
+        column_widths[min(narrow, key=column_widths.__getitem__)] += 1
+    return column_widths
 
 
 def print_integrity(found: Integrity, *, as_json: bool) -> None:
-    """What was checked, what is wrong, and the head to save. ``VerificationError`` for a record
-    that is not intact."""
+    """Print checked items, problems, and the chain head to save.
+
+    Raises ``VerificationError`` if the record is not intact."""
     if as_json:
         print_json(found)
     else:
@@ -212,47 +216,48 @@ def print_integrity(found: Integrity, *, as_json: bool) -> None:
             subject, detail = one_line(problem.subject), one_line(problem.detail)
             click.echo(f"{problem.kind} {problem.what}: {subject}\n    {detail}")
         if len(found.problems) > SHOWN:
-            more = many(len(found.problems) - SHOWN, "more problem")
-            say(f"{more}; --json lists all of them.")
+            remainder = format_count(len(found.problems) - SHOWN, "more problem")
+            print_message(f"{remainder}; --json lists all of them.")
         _say_checked(found)
     if not found.ok:
-        problems = many(len(found.problems), "problem")
+        problems = format_count(len(found.problems), "problem")
         raise VerificationError(f"The record is not as it was sealed: {problems}.")
 
 
 def _say_checked(found: Integrity) -> None:
     if found.ok:
         click.echo(
-            f"The record is intact: {many(found.bundles, 'bundle')} and "
-            f"{many(found.batches, 'batch', 'batches')}, {found.quads} quads, "
-            f"{many(found.texts, 'text')}."
+            f"The record is intact: {format_count(found.bundles, 'bundle')} and "
+            f"{format_count(found.batches, 'batch', 'batches')}, {found.quads} quads, "
+            f"{format_count(found.texts, 'text')}."
         )
-    from tgraph.explain.integrity.erasures import counted
+    from tgraph.explain.integrity.erasures import format_counts
 
     for erased in found.erased:
-        what = counted(erased.bundles, erased.batches, erased.texts)
+        counts = format_counts(erased.bundles, erased.batches, erased.texts)
         click.echo(
             f"Erased on {erased.time[:10]}, not tampered with: {erased.document} "
-            f"({one_line(erased.reason)}): {what}."
+            f"({one_line(erased.reason)}): {counts}."
         )
     if found.saved_at is not None:
         click.echo(f"The saved head is that of entry {found.saved_at}.")
     if found.signatures is not None:
         _say_signed(found.signatures)
     if found.unreferenced:
-        texts = many(len(found.unreferenced), "text is", "texts are")
-        say(f"{texts} kept that nothing on record needs; see --json.")
+        texts = format_count(len(found.unreferenced), "text is", "texts are")
+        print_message(f"{texts} kept that nothing on record needs; see --json.")
     click.echo(f"Head of the chain, after entry {found.sequence}: {found.head}")
 
 
 def _say_signed(found: Signatures) -> None:
-    """Which entries the key's signatures cover, from when on, and which none does."""
+    """Print entries covered by the key's signatures, with times, and entries without a
+    signature."""
     click.echo(f"Signatures by the key {found.key[:16]}: {found.valid} valid.")
     for stretch in found.stretches[-SHOWN:]:
-        which = f"entries {stretch.first} to {stretch.last}"
+        entries = f"entries {stretch.first} to {stretch.last}"
         if stretch.first == stretch.last:
-            which = f"entry {stretch.first}"
+            entries = f"entry {stretch.first}"
         how = f"signed {stretch.time}" if stretch.signature else "covered by no signature"
-        click.echo(f"  {which}: {how}")
+        click.echo(f"  {entries}: {how}")
     if found.others:
         click.echo(f"  {found.others} signatures are by other keys.")

@@ -20,8 +20,8 @@ from tgraph.cli.options import (
     mode_option,
     settings_of,
 )
-from tgraph.cli.running import command, tell_failure, worst
-from tgraph.cli.terminal import one_line, say, say_next
+from tgraph.cli.running import choose_exit_code, command, tell_failure
+from tgraph.cli.terminal import one_line, print_message, say_next
 
 if TYPE_CHECKING:
     from tgraph.cli.conversation import Conversation
@@ -35,14 +35,14 @@ if TYPE_CHECKING:
     "--continue",
     "session",
     metavar="ID",
-    shell_complete=completion.sessions,
+    shell_complete=completion.complete_sessions,
     help="Take up the conversation that a recorded session ended.",
 )
 @click.option("--no-history", is_flag=True, help="Keep nothing of what is typed in a file.")
 @click.option(
     "--as-of",
     metavar="WHEN",
-    shell_complete=completion.sessions,
+    shell_complete=completion.complete_sessions,
     help="Ask of knowledge as it was: a date or time, a generation (`tgraph history`) or a"
     " session.",
 )
@@ -67,68 +67,72 @@ def chat(session: str | None, no_history: bool, **options: Any) -> None:
       tgraph chat --continue last
       tgraph chat < questions.txt
     """
-    from tgraph.cli.line_input import is_interactive, said
+    from tgraph.cli.line_input import is_interactive, read_inputs
 
-    conversation = _begun(options)
+    conversation = _begin_conversation(options)
     with closing(conversation):
         if session is not None:
             conversation.go_on_from(session)
         if is_interactive():
-            say(_greeting(conversation))
-        lines = said(
+            print_message(_greeting_text(conversation))
+        lines = read_inputs(
             None if no_history else _history_file(),
-            lambda begun: _completed(begun, conversation),
-            lambda: _status(conversation),
+            lambda begun: _complete_input(begun, conversation),
+            lambda: _status_text(conversation),
         )
-        codes = list(_answered(conversation, lines))
-    if not is_interactive() and (code := worst(codes)):
+        codes = list(_answer_lines(conversation, lines))
+    if not is_interactive() and (code := choose_exit_code(codes)):
         click.get_current_context().exit(code)
 
 
-def _begun(options: dict[str, Any]) -> Conversation:
+def _begin_conversation(options: dict[str, Any]) -> Conversation:
     from tgraph.cli.ask import check_entities, form_of, given_of
     from tgraph.cli.conversation import Conversation
 
-    mode, form, given = options.pop("mode"), form_of(options), given_of(options)
+    mode, form, given_flags = options.pop("mode"), form_of(options), given_of(options)
     filters, as_of = filters_of(options), options.pop("as_of")
     check_entities(options["include_entity"], options["exclude_entity"])
     settings = settings_of(options)
-    return Conversation(settings, mode=mode, filters=filters, as_of=as_of, form=form, given=given)
+    return Conversation(
+        settings, mode=mode, filters=filters, as_of=as_of, form=form, given=given_flags
+    )
 
 
-def _answered(conversation: Conversation, lines: Iterator[str]) -> Iterator[int]:
-    """The exit code of each line, as it is answered."""
+def _answer_lines(conversation: Conversation, lines: Iterator[str]) -> Iterator[int]:
+    """Yield exit codes while each line is answered."""
     from tgraph.cli.line_input import is_interactive
 
     for line in lines:
         codes: list[int] = []
-        with _outlived(codes):
-            codes.append(_done(line, conversation))
+        with _survive_failures(codes):
+            codes.append(_run_line(line, conversation))
         yield from codes
         if conversation.is_over:
             return
         if is_interactive():
-            say("")
+            print_message("")
 
 
-def _done(line: str, conversation: Conversation) -> int:
-    """What a command or a question comes to: its exit code."""
+def _run_line(line: str, conversation: Conversation) -> int:
+    """Run a command or ask a question; return the exit code."""
     from tgraph.cli.line_input import is_interactive
-    from tgraph.cli.slash_commands import SLASH, run
+    from tgraph.cli.slash_commands import SLASH, run_line
 
     is_command = line.startswith(SLASH)
     if not is_interactive():
         say_next(line, apart=bool(conversation.turns) and not is_command)
     if is_command:
-        run(line.strip(), conversation)
+        run_line(line.strip(), conversation)
         return 0
     return conversation.ask(line.strip())
 
 
 @contextmanager
-def _outlived(codes: list[int]) -> Iterator[None]:
-    """What fails inside is told, with its exit code in ``codes``, and the conversation goes on; so
-    does one that somebody at a terminal interrupts."""
+def _survive_failures(codes: list[int]) -> Iterator[None]:
+    """Report failures inside the block, append exit codes to ``codes``, and continue the
+    conversation.
+
+    An interrupt at a terminal continues the conversation too."""
     from tgraph.cli.interruption import MESSAGE, interruptible
     from tgraph.cli.line_input import is_interactive
 
@@ -138,11 +142,11 @@ def _outlived(codes: list[int]) -> Iterator[None]:
     except KeyboardInterrupt:
         if not is_interactive():
             raise
-        say(MESSAGE)
+        print_message(MESSAGE)
     except click.exceptions.Exit:
         pass
     except click.ClickException as error:
-        say(f"Error: {error.format_message()}")
+        print_message(f"Error: {error.format_message()}")
         codes.append(error.exit_code)
     except BrokenPipeError:
         raise
@@ -150,20 +154,20 @@ def _outlived(codes: list[int]) -> Iterator[None]:
         codes.append(tell_failure(error))
 
 
-def _completed(begun: str, conversation: Conversation) -> Any:
-    from tgraph.cli.slash_commands import SLASH, completed
+def _complete_input(begun: str, conversation: Conversation) -> Any:
+    from tgraph.cli.slash_commands import SLASH, complete_line
 
-    return completed(begun, conversation) if begun.startswith(SLASH) else ("", ())
+    return complete_line(begun, conversation) if begun.startswith(SLASH) else ("", ())
 
 
-def _greeting(conversation: Conversation) -> str:
-    number = sum(each.standing for each in conversation.graph.documents())
+def _greeting_text(conversation: Conversation) -> str:
+    number = sum(document.standing for document in conversation.graph.documents())
     where = one_line(str(conversation.graph.root))
     of = "1 document" if number == 1 else f"{number:,} documents"
     return f"{of} in {where}. Ask, or type /help; Ctrl-D leaves.\n"
 
 
-def _status(conversation: Conversation) -> str:
+def _status_text(conversation: Conversation) -> str:
     from tgraph.cli.conversation import EMBEDDED
     from tgraph.cli.slash_commands import filters_text
 

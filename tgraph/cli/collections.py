@@ -8,7 +8,14 @@ import click
 
 from tgraph.cli.options import common, json_array
 from tgraph.cli.running import command, common_option, find_root
-from tgraph.cli.terminal import confirm, many, print_json, say, show, table
+from tgraph.cli.terminal import (
+    build_table,
+    confirm_action,
+    format_count,
+    print_json,
+    print_message,
+    print_renderable,
+)
 from tgraph.errors import UsageError
 
 
@@ -34,7 +41,7 @@ def list_(as_json: bool) -> None:
     """
     from tgraph.engine.collections import list_collections
 
-    found = list_collections(_root())
+    found = list_collections(_collections_root())
     if as_json:
         print_json(found)
     elif found:
@@ -42,9 +49,9 @@ def list_(as_json: bool) -> None:
             (c.name, f"{c.documents:,}", f"{c.entries:,}", f"{c.bytes / 1e6:,.1f} MB")
             for c in found
         )
-        show(table(("Collection", "Documents", "Entries", "Size"), rows))
+        print_renderable(build_table(("Collection", "Documents", "Entries", "Size"), rows))
     else:
-        say("There are no collections yet. `tgraph index PATH...` makes one.")
+        print_message("There are no collections yet. `tgraph index PATH...` makes one.")
 
 
 @command("create")
@@ -59,9 +66,9 @@ def create(name: str) -> None:
     """
     from tgraph.engine.collections import create_collection
 
-    root = _root(create=True)
+    root = _collections_root(create=True)
     create_collection(root, name)
-    say(f"Made the collection {name} in {root}.")
+    print_message(f"Made the collection {name} in {root}.")
 
 
 @command("copy")
@@ -84,9 +91,11 @@ def copy_(name: str, copy: str, quiet: bool) -> None:
     from tgraph.engine.collections import copy_collection
 
     with show_progress(quiet) as (progress, message):
-        done = copy_collection(_root(), name, copy, progress=progress, message=message)
-    entries = many(done.sequence, "entry", "entries")
-    say(f"Copied {name} to {copy}: generation {done.generation}, {entries}, head {done.head}")
+        done = copy_collection(_collections_root(), name, copy, progress=progress, message=message)
+    entries = format_count(done.sequence, "entry", "entries")
+    print_message(
+        f"Copied {name} to {copy}: generation {done.generation}, {entries}, head {done.head}"
+    )
 
 
 @command("rename")
@@ -102,8 +111,8 @@ def rename(name: str, new: str) -> None:
     """
     from tgraph.engine.collections import rename_collection
 
-    rename_collection(_root(), name, new)
-    say(f"Renamed {name} to {new}.")
+    rename_collection(_collections_root(), name, new)
+    print_message(f"Renamed {name} to {new}.")
 
 
 @command("delete")
@@ -123,19 +132,19 @@ def delete(name: str, yes: bool) -> None:
     """
     from tgraph.engine.collections import delete_collection, list_collections
 
-    root = _root()
+    root = _collections_root()
     found = next((each for each in list_collections(root) if each.name == name), None)
     if not yes and found is not None:
-        say(
-            f"{name}: {many(found.documents, 'document')}, "
-            f"{many(found.entries, 'entry', 'entries')} in its record."
+        print_message(
+            f"{name}: {format_count(found.documents, 'document')}, "
+            f"{format_count(found.entries, 'entry', 'entries')} in its record."
         )
-        confirm("Deleting", "Delete it with all of its record, for good?")
+        confirm_action("Deleting", "Delete it with all of its record, for good?")
     delete_collection(root, name)
-    say(f"Deleted {name}.")
+    print_message(f"Deleted {name}.")
 
 
-def _root(*, create: bool = False) -> Path:
+def _collections_root(*, create: bool = False) -> Path:
     if common_option("collection"):
         raise UsageError("This command names its collections itself.", "Leave out -C.")
     root = find_root(create=create)

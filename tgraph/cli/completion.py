@@ -1,5 +1,7 @@
-"""What a shell completes: ``tgraph completion``, and the sessions, documents and audits that there
-are. What can't be told is not completed; a shell is never shown an error while somebody types."""
+"""Shell completion: ``tgraph completion``, plus completion of existing sessions, documents and
+audits.
+
+Unknown values are not completed; a shell is never shown an error while somebody types."""
 
 from __future__ import annotations
 
@@ -30,61 +32,69 @@ OPEN_GRAPH = "open graph"
 """The name in the context's object under which a command that completes has its graph."""
 
 
-def modes(_: click.Context, __: click.Parameter, begun: str) -> list[CompletionItem]:
-    """The modes, and ``auto``."""
+def complete_modes(_: click.Context, __: click.Parameter, begun: str) -> list[CompletionItem]:
+    """Complete mode names, including ``auto``."""
     from tgraph.retrieve.modes.registry import AUTO, MODES
 
     return [CompletionItem(name) for name in (*MODES, AUTO) if name.startswith(begun)]
 
 
-def sessions(context: click.Context, _: click.Parameter, begun: str) -> list[CompletionItem]:
-    """The recorded sessions by UUID, newest first, and ``last``."""
+def complete_sessions(
+    context: click.Context, _: click.Parameter, begun: str
+) -> list[CompletionItem]:
+    """Complete recorded session UUIDs, newest first, including ``last``."""
     from tgraph.explain.trace.sessions import LAST
     from tgraph.vocabulary import session_iri
 
     prefix = session_iri("")
-    recorded = _read(
+    recorded = _read_graph(
         context,
         lambda graph: [
             (each.explain_id.removeprefix(prefix), each.question)
             for each in graph.sessions(_SESSIONS)
         ],
     )
-    return _items([(LAST, "the newest session"), *recorded], begun)
+    return _matching_items([(LAST, "the newest session"), *recorded], begun)
 
 
-def documents(context: click.Context, _: click.Parameter, begun: str) -> list[CompletionItem]:
-    """The standing documents by their paths, else by the names of their files."""
-    paths = _read(
+def complete_documents(
+    context: click.Context, _: click.Parameter, begun: str
+) -> list[CompletionItem]:
+    """Complete standing documents by path, otherwise by file name."""
+    paths = _read_graph(
         context,
         lambda graph: [(each.path, each.title) for each in graph.documents() if each.standing],
     )
     names = [(path.rpartition("/")[2], title) for path, title in paths]
-    return _items(paths, begun) or _items(names, begun)
+    return _matching_items(paths, begun) or _matching_items(names, begun)
 
 
-def audits(context: click.Context, _: click.Parameter, begun: str) -> list[CompletionItem]:
-    """The audits by name."""
+def complete_audits(context: click.Context, _: click.Parameter, begun: str) -> list[CompletionItem]:
+    """Complete audit names."""
     from tgraph.explain.audit.named_audits import list_audits
 
-    return _items([(audit.name, audit.title) for audit in list_audits()], begun)
+    return _matching_items([(audit.name, audit.title) for audit in list_audits()], begun)
 
 
-def _items(named: Iterable[Named], begun: str) -> list[CompletionItem]:
-    """Those that go on from what was begun; a line of the protocol has no room for a name that has
-    more than one line, or what could command a terminal."""
+def _matching_items(named: Iterable[Named], begun: str) -> list[CompletionItem]:
+    """Return completion items starting with the typed text.
+
+    Names with several lines, or with characters that could command a terminal, are omitted: a
+    line of the protocol has no room for them."""
     return [
-        CompletionItem(name, help=one_line(about, _HELP) or None)
-        for name, about in dict(named).items()
+        CompletionItem(name, help=one_line(description, _HELP) or None)
+        for name, description in dict(named).items()
         if name.startswith(begun) and one_line(name) == name
     ]
 
 
-def _read(
+def _read_graph(
     context: click.Context, read: Callable[[KnowledgeGraph], Iterable[Named]]
 ) -> Sequence[Named]:
-    """What is read of the graph that the line names so far; nothing where that can't be done, for
-    the command itself will say why."""
+    """Read completion values from the graph named on the command line so far.
+
+    Returns nothing if the graph can't be read, because the command itself will report the
+    reason."""
     import tgraph
 
     with context.scope(cleanup=False):

@@ -17,7 +17,7 @@ def config() -> None:
     """Look at the settings, and make what they name."""
 
 
-def _root() -> Path | None:
+def _find_root() -> Path | None:
     try:
         return find_root()
     except NotAGraphError:
@@ -40,15 +40,17 @@ def show(as_json: bool) -> None:
     """
     from tgraph.settings import effective_settings
 
-    root = _root()
+    root = _find_root()
     found = effective_settings(root, {"collection": common_option("collection")})
     if as_json:
         told = {s.name: {"value": s.value, "origin": s.origin, "used": s.used} for s in found}
         terminal.print_json(told)
     else:
-        terminal.say(f"Graph: {root}" if root else "No graph here; these are the settings without.")
+        terminal.print_message(
+            f"Graph: {root}" if root else "No graph here; these are the settings without."
+        )
         rows = ((s.name, s.shown, s.origin) for s in found)
-        terminal.show(terminal.table(("Setting", "Value", "Origin"), rows))
+        terminal.print_renderable(terminal.build_table(("Setting", "Value", "Origin"), rows))
 
 
 @command("signing-key")
@@ -69,9 +71,9 @@ def signing_key(file: str) -> None:
 
     public, beside = make_keys(Path(file))
     click.echo(public.id)
-    terminal.say(f"Private key: {file} (mode 600). Public key: {beside}.")
+    terminal.print_message(f"Private key: {file} (mode 600). Public key: {beside}.")
     setting = f"TGRAPH_INTEGRITY__SIGNING_KEY={quote(str(Path(file).absolute()))}"
-    terminal.say(f"To sign the record: {setting}, or in tgraph.toml.")
+    terminal.print_message(f"To sign the record: {setting}, or in tgraph.toml.")
 
 
 config.add_command(show)

@@ -1,4 +1,4 @@
-"""A conversation: questions that follow each other, how they are asked, and what was answered."""
+"""A conversation: successive questions, question options, and answers."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from tgraph.cli.answer_output import AnswerForm, AnswerOutput, is_laid_out, note_idle
-from tgraph.cli.running import NO_EVIDENCE, opened
+from tgraph.cli.running import NO_EVIDENCE, open_call_graph
 from tgraph.errors import UsageError
 from tgraph.model import Answer, Turn
 from tgraph.retrieve.filters import NO_FILTERS, Filters
@@ -21,11 +21,10 @@ EMBEDDED = "embedded"
 
 
 class Conversation:
-    """What is asked one after the other of a graph, which is open until ``close``.
+    """Successive questions to one graph, open until ``close``.
 
-    Each question knows the ``turns`` before it, and is asked in the ``mode``, within the
-    ``filters`` and ``as_of``, as they are set when it is asked.
-    """
+    Each question knows earlier ``turns``, and uses the current ``mode``, ``filters`` and
+    ``as_of``."""
 
     def __init__(
         self,
@@ -47,15 +46,16 @@ class Conversation:
         self._session = ""
         self.is_over = False
         self._stack = ExitStack()
-        self.graph = self._stack.enter_context(opened(self._settings))
+        self.graph = self._stack.enter_context(open_call_graph(self._settings))
         note_idle(self.graph, given, mode)
 
     def close(self) -> None:
-        """Let go of the graph; what was asked is on record."""
+        """Close the graph; asked questions stay on record."""
         self._stack.close()
 
     def ask(self, question: str) -> int:
-        """Ask, print the answer as it comes and remember it; the exit code that it would have."""
+        """Ask a question, print the arriving answer, remember the answer, and return the exit
+        code."""
         stream = self.graph.stream(
             question, self.mode, history=self.turns, filters=self.filters, as_of=self.as_of
         )
@@ -67,16 +67,17 @@ class Conversation:
 
     @property
     def session(self) -> str:
-        """The session that was answered last, else the graph's last one."""
+        """The last answered session, or else the graph's last session."""
         return self._session or "last"
 
     def begin_anew(self) -> None:
-        """Forget what was asked; how it is asked stays."""
+        """Forget earlier questions; keep question options."""
         self.turns, self.answers, self._session = [], [], ""
 
     def go_on_from(self, session: str) -> None:
-        """Take up the conversation that a session was part of, after its answer. ``UsageError``
-        where it has none."""
+        """Continue the conversation of an earlier session, after the session's answer.
+
+        Raises ``UsageError`` if the session has no answer."""
         from tgraph.engine.ask.parameters import history_of
 
         trace = self.graph.trace(session)
@@ -87,41 +88,44 @@ class Conversation:
         self._session = trace.explain_id
 
     def use_model(self, name: str) -> None:
-        """Ask another model from now on, or none (``embedded``). ``UsageError`` where no endpoint
-        is set for one; then nothing changes."""
+        """Switch to another language model; ``embedded`` switches models off.
+
+        Raises ``UsageError`` if no endpoint is set for a model; nothing changes then."""
         chat = self.graph.settings.chat
         if name != EMBEDDED and chat.base_url is None and chat.api_key is None:
             raise UsageError(
                 "No endpoint is set for a model.",
                 "Leave, and start with --base-url URL, or set OPENAI_API_KEY.",
             )
-        asked = {"chat.provider": EMBEDDED}
+        chat_settings = {"chat.provider": EMBEDDED}
         if name != EMBEDDED:
-            asked = {"chat.provider": "openai", "chat.model": name}
-        settings, stack = {**self._settings, **asked}, ExitStack()
-        graph = stack.enter_context(opened(settings))
+            chat_settings = {"chat.provider": "openai", "chat.model": name}
+        settings, stack = {**self._settings, **chat_settings}, ExitStack()
+        graph = stack.enter_context(open_call_graph(settings))
         self.close()
         self.graph, self._settings, self._stack = graph, settings, stack
 
     @property
     def model(self) -> str:
-        """Who answers."""
+        """The name of the answering model."""
         settings = self.graph.settings
         return settings.chat.model if settings.uses_model() else EMBEDDED
 
     def toggle_steps(self) -> bool:
-        """Whether each step is shown as it is recorded, which was not so before."""
+        """Toggle display of recorded steps; return the new state."""
         self.form = replace(self.form, explained=not self.form.explained)
         return self.form.explained
 
     def places(self) -> Sequence[tuple[TraceSentence, Sequence[TraceQuotation]]]:
-        """The sentences of the last answer with the places that each cites, by the numbers under
-        which they were shown."""
+        """Return sentences of the last answer with cited places, numbered as displayed."""
         from tgraph.explain.render.answer import quote_groups
 
         sentences = self.graph.trace(self.session).sentences
         if is_laid_out(self.graph, self.form):
-            shown = [quote for group in quote_groups(sentences) for quote in group.quotes]
-            if shown:
-                return [(said, [c for c in said.citations if c is it]) for _, said, it in shown]
-        return [(said, said.citations) for said in sentences]
+            shown_quotes = [quote for group in quote_groups(sentences) for quote in group.quotes]
+            if shown_quotes:
+                return [
+                    (sentence, [c for c in sentence.citations if c is quotation])
+                    for _, sentence, quotation in shown_quotes
+                ]
+        return [(sentence, sentence.citations) for sentence in sentences]

@@ -9,16 +9,16 @@ import click
 
 from tgraph.cli import completion
 from tgraph.cli.options import chat_options, common, connection, json_array, settings_of
-from tgraph.cli.running import command, opened
+from tgraph.cli.running import command, open_call_graph
 from tgraph.cli.terminal import (
-    confirm,
-    many,
+    build_table,
+    confirm_action,
+    format_count,
+    format_time,
     one_line,
     print_json,
-    say,
-    show,
-    table,
-    time,
+    print_message,
+    print_renderable,
     write_bytes,
 )
 from tgraph.errors import UsageError
@@ -50,7 +50,7 @@ def list_(everything: bool, as_json: bool) -> None:
       tgraph documents list
       tgraph documents list --json | jq '.[] | select(.authority < 1).path'
     """
-    with opened() as graph:
+    with open_call_graph() as graph:
         found = [each for each in graph.documents() if each.standing or everything]
     if as_json:
         print_json(found)
@@ -59,25 +59,27 @@ def list_(everything: bool, as_json: bool) -> None:
 
 
 def print_documents(found: Sequence[DocumentSummary]) -> None:
-    """The documents as a table."""
+    """Print documents as a table."""
     if not found:
-        say("There are no documents yet. `tgraph index PATH...` takes some in.")
+        print_message("There are no documents yet. `tgraph index PATH...` takes some in.")
         return
     rows = (
         (
-            one_line(each.path),
-            one_line(each.title),
-            time(each.taken),
-            "" if each.standing else "ended",
-            "" if each.authority == 1 else f"{each.authority:g}",
+            one_line(summary.path),
+            one_line(summary.title),
+            format_time(summary.taken),
+            "" if summary.standing else "ended",
+            "" if summary.authority == 1 else f"{summary.authority:g}",
         )
-        for each in found
+        for summary in found
     )
-    show(table(("Path", "Title", "Taken in (UTC)", "Standing", "Authority"), rows))
+    print_renderable(
+        build_table(("Path", "Title", "Taken in (UTC)", "Standing", "Authority"), rows)
+    )
 
 
 @command("weigh")
-@click.argument("target", metavar="DOC|PATTERN", shell_complete=completion.documents)
+@click.argument("target", metavar="DOC|PATTERN", shell_complete=completion.complete_documents)
 @click.argument("authority", required=False, type=click.FloatRange(0, 1))
 @click.option("--clear", is_flag=True, help="Take the weight back.")
 @click.option("--reason", required=True, help="Why; it is kept in the record.")
@@ -99,11 +101,11 @@ def weigh(target: str, authority: float | None, clear: bool, reason: str, **flag
     """
     if clear is (authority is not None):
         raise UsageError("Give an authority from 0 to 1, or --clear.")
-    with opened(settings_of(flags)) as graph:
+    with open_call_graph(settings_of(flags)) as graph:
         pattern = one_line(graph.weigh(target, authority, reason=reason))
         fitting = sum(1 for each in graph.documents() if each.standing and each.authority != 1)
     done = "is as any other" if authority is None else f"has an authority of {authority:g}"
-    say(f"{pattern} {done} from now on ({many(fitting, 'document')} weighed).")
+    print_message(f"{pattern} {done} from now on ({format_count(fitting, 'document')} weighed).")
 
 
 documents.add_command(list_)
@@ -111,7 +113,7 @@ documents.add_command(weigh)
 
 
 @command("impact")
-@click.argument("document", metavar="DOC", shell_complete=completion.documents)
+@click.argument("document", metavar="DOC", shell_complete=completion.complete_documents)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @common
 def impact(document: str, as_json: bool) -> None:
@@ -123,12 +125,12 @@ def impact(document: str, as_json: bool) -> None:
     Example:
       tgraph impact endurance.md
     """
-    with opened() as graph:
+    with open_call_graph() as graph:
         print_impact(graph.impact(document), as_json=as_json)
 
 
 @command("retract")
-@click.argument("document", metavar="DOC", shell_complete=completion.documents)
+@click.argument("document", metavar="DOC", shell_complete=completion.complete_documents)
 @click.option("--reason", required=True, help="Why; it is kept in the record.")
 @chat_options
 @common
@@ -143,17 +145,17 @@ def retract(document: str, reason: str, **flags: Any) -> None:
     Example:
       tgraph retract endurance.md --reason "the log was forged"
     """
-    with opened(settings_of(flags)) as graph:
+    with open_call_graph(settings_of(flags)) as graph:
         done = graph.retract(document, reason=reason)
         facts = len(done.impact.facts)
-        say(
+        print_message(
             f"Retracted {done.impact.path}. Facts that rested on it alone: {facts:,}. "
             f"Answers called into question: {len(done.questioned):,}."
         )
 
 
 def print_impact(found: Impact, *, as_json: bool) -> None:
-    """The facts and answers as text, or everything as JSON."""
+    """Print affected facts and answers as text, or complete data as JSON."""
     if as_json:
         print_json(found)
         return
@@ -163,12 +165,14 @@ def print_impact(found: Impact, *, as_json: bool) -> None:
     for fact in found.facts[:SHOWN]:
         click.echo(f"  {one_line(fact.fact)}")
     if len(found.facts) > SHOWN:
-        say(f"{many(len(found.facts) - SHOWN, 'more fact')}; --json lists all of them.")
+        print_message(
+            f"{format_count(len(found.facts) - SHOWN, 'more fact')}; --json lists all of them."
+        )
     click.echo(f"Facts that other documents support too: {found.shared:,}")
     click.echo(f"Answers that rest on it: {len(found.answers):,}")
     for answer in found.answers:
-        doubt = f", questioned since {time(answer.questioned)}" if answer.questioned else ""
-        click.echo(f"  {answer.session} ({time(answer.started)}{doubt})")
+        doubt = f", questioned since {format_time(answer.questioned)}" if answer.questioned else ""
+        click.echo(f"  {answer.session} ({format_time(answer.started)}{doubt})")
         click.echo(f"    {one_line(answer.question)}")
         for sentence in answer.sentences:
             alone = " [rests on it alone]" if sentence.alone else ""
@@ -176,7 +180,7 @@ def print_impact(found: Impact, *, as_json: bool) -> None:
 
 
 @command("remove")
-@click.argument("document", metavar="DOC", shell_complete=completion.documents)
+@click.argument("document", metavar="DOC", shell_complete=completion.complete_documents)
 @click.option("--purge", is_flag=True, help="Erase the text everywhere, for good.")
 @click.option("--reason", help="Why; it is kept in the record.")
 @click.option("-y", "--yes", is_flag=True, help="Don't ask for confirmation.")
@@ -207,39 +211,39 @@ def remove(
         )
     if not reason:
         raise UsageError("A decision needs a reason.", "Give it with --reason.")
-    with opened(settings_of(flags)) as graph:
+    with open_call_graph(settings_of(flags)) as graph:
         if not yes:
-            _confirm(graph.impact(document))
+            _confirm_removal(graph.impact(document))
         with show_progress(quiet) as (progress, message):
             done = graph.purge(document, reason=reason, progress=progress, message=message)
     _say_done(done)
 
 
-def _confirm(found: Impact) -> None:
-    """Say what falls with the document, and ask whether it shall."""
-    say(
+def _confirm_removal(found: Impact) -> None:
+    """Print facts and answers that fall with the document, and ask for confirmation."""
+    print_message(
         f"{one_line(found.path)}: {one_line(found.title)}\n"
         f"Facts that rest on it alone: {len(found.facts):,}. "
         f"Answers that rest on it: {len(found.answers):,}."
     )
-    confirm("Erasing", "Erase its text everywhere, for good?")
+    confirm_action("Erasing", "Erase its text everywhere, for good?")
 
 
 def _say_done(done: Purge) -> None:
-    from tgraph.explain.integrity.erasures import counted
+    from tgraph.explain.integrity.erasures import format_counts
 
-    what = counted(done.bundles, done.batches, done.texts)
+    counts = format_counts(done.bundles, done.batches, done.texts)
     if done.already:
-        say(f"{done.impact.document} had been erased already ({what}).")
+        print_message(f"{done.impact.document} had been erased already ({counts}).")
         return
-    say(
-        f"Erased {done.impact.document}: {what}. "
+    print_message(
+        f"Erased {done.impact.document}: {counts}. "
         f"Answers called into question: {len(done.questioned):,}. On record as {done.erasure}."
     )
 
 
 @command("source")
-@click.argument("document", metavar="DOC", shell_complete=completion.documents)
+@click.argument("document", metavar="DOC", shell_complete=completion.complete_documents)
 @click.option("--text", is_flag=True, help="Write the stored text, exactly as citations count it.")
 @click.option("--page", type=click.IntRange(min=1), metavar="N", help="With --text: this page.")
 @click.option("--format", type=click.Choice(["tree", "json"]), default="tree", show_default=True)
@@ -263,7 +267,7 @@ def source(
     """
     if page is not None and not text:
         raise click.UsageError("--page goes with --text.")
-    with opened() as graph:
+    with open_call_graph() as graph:
         if text:
             write_bytes(graph.source_text(document, page).encode("utf-8", "surrogatepass"))
             return
@@ -273,4 +277,4 @@ def source(
         else:
             from tgraph.explain.render.text_trees import source_tree
 
-            show(source_tree(found, content=max_content if show_content else None))
+            print_renderable(source_tree(found, content=max_content if show_content else None))

@@ -7,10 +7,17 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from tgraph.cli.facts import reason_option, tell
+from tgraph.cli.facts import print_correction, reason_option
 from tgraph.cli.options import chat_options, common, json_array, settings_of
-from tgraph.cli.running import command, opened
-from tgraph.cli.terminal import one_line, print_json, say, show, table, time
+from tgraph.cli.running import command, open_call_graph
+from tgraph.cli.terminal import (
+    build_table,
+    format_time,
+    one_line,
+    print_json,
+    print_message,
+    print_renderable,
+)
 
 if TYPE_CHECKING:
     from tgraph.explain.trace.entities import Merge, Split
@@ -39,9 +46,9 @@ def merges(as_json: bool) -> None:
       tgraph entities merges
       tgraph entities merges --json | jq '.[] | select(.canonical_name == "Robert Falcon Scott")'
     """
-    with opened() as graph:
+    with open_call_graph() as graph:
         columns = "Name", "Entity", "Merged (UTC)", "Grounds"
-        _print(graph.merges(), as_json, columns, _merge, "No names have been merged.")
+        _print_items(graph.merges(), as_json, columns, _merge_row, "No names have been merged.")
 
 
 @command("splits")
@@ -49,9 +56,9 @@ def merges(as_json: bool) -> None:
 @common
 def splits(as_json: bool) -> None:
     """List the names that were told apart by hand, with who, why and when."""
-    with opened() as graph:
+    with open_call_graph() as graph:
         columns = "Name", "Other", "Split (UTC)", "By", "Reason"
-        _print(graph.splits(), as_json, columns, _split, "No names have been split.")
+        _print_items(graph.splits(), as_json, columns, _split_row, "No names have been split.")
 
 
 @command("split")
@@ -70,8 +77,8 @@ def split(name: str, other: str | None, reason: str, **flags: Any) -> None:
     Example:
       tgraph entities split "Scott" --reason "in letters.txt this is Walter Scott"
     """
-    with opened(settings_of(flags)) as graph:
-        say(f"Two entities from now on ({graph.split(name, other, reason=reason)}).")
+    with open_call_graph(settings_of(flags)) as graph:
+        print_message(f"Two entities from now on ({graph.split(name, other, reason=reason)}).")
 
 
 @command("rejoin")
@@ -82,8 +89,8 @@ def split(name: str, other: str | None, reason: str, **flags: Any) -> None:
 @common
 def rejoin(name: str, other: str, reason: str, **flags: Any) -> None:
     """Take the split of NAME and OTHER back: whether they are one is up to the documents again."""
-    with opened(settings_of(flags)) as graph:
-        say(f"Taken back: {graph.rejoin(name, other, reason=reason)}.")
+    with open_call_graph(settings_of(flags)) as graph:
+        print_message(f"Taken back: {graph.rejoin(name, other, reason=reason)}.")
 
 
 type_option = click.option("--type", "kind", help="What it is, such as person or ship.")
@@ -115,11 +122,11 @@ def create(
     Example:
       tgraph entities create "Adrien de Gerlache" --type person --reason "the index lacks him"
     """
-    with opened(settings_of(flags)) as graph:
+    with open_call_graph(settings_of(flags)) as graph:
         done = graph.create_entity(
             name, reason=reason, type=kind, description=description, aliases=aliases
         )
-    tell(done)
+    print_correction(done)
 
 
 @command("edit")
@@ -153,7 +160,7 @@ def edit(
       tgraph entities edit Fram --type ship --description "Nansen's ship." --reason "it is a ship"
       tgraph entities edit "Coats Land" --no-alias Coats --reason "a family, not the land"
     """
-    with opened(settings_of(flags)) as graph:
+    with open_call_graph(settings_of(flags)) as graph:
         done = graph.edit_entity(
             name,
             reason=reason,
@@ -163,7 +170,7 @@ def edit(
             aliases=aliases,
             not_aliases=not_aliases,
         )
-    tell(done)
+    print_correction(done)
 
 
 @command("delete")
@@ -181,9 +188,9 @@ def delete(name: str, reason: str, **flags: Any) -> None:
     Example:
       tgraph entities delete "Chapter Three" --reason "a heading, not a thing"
     """
-    with opened(settings_of(flags)) as graph:
+    with open_call_graph(settings_of(flags)) as graph:
         done = graph.delete_entity(name, reason=reason)
-    tell(done)
+    print_correction(done)
 
 
 @command("merge")
@@ -202,33 +209,33 @@ def merge(name: str, other: str, reason: str, **flags: Any) -> None:
     Example:
       tgraph entities merge "Titus Oates" "Lawrence Oates" --reason "his nickname"
     """
-    with opened(settings_of(flags)) as graph:
+    with open_call_graph(settings_of(flags)) as graph:
         done = graph.merge_entities(name, other, reason=reason)
-    tell(done)
+    print_correction(done)
 
 
 for _command in (merges, splits, split, rejoin, merge, create, edit, delete):
     entities.add_command(_command)
 
 
-def _print(
+def _print_items(
     found: Sequence[T], as_json: bool, columns: Sequence[str], row: Row[T], none: str
 ) -> None:
-    """As a table, or as JSON."""
+    """Print items as a table or JSON."""
     if as_json:
         print_json(found)
     elif found:
-        show(table(columns, map(row, found)))
+        print_renderable(build_table(columns, map(row, found)))
     else:
-        say(none)
+        print_message(none)
 
 
-def _merge(merge: Merge) -> Sequence[str]:
+def _merge_row(merge: Merge) -> Sequence[str]:
     names = one_line(merge.absorbed_name), one_line(merge.canonical_name)
     grounds = one_line("; ".join(ground.text for ground in merge.grounds))
-    return *names, time(merge.merged), grounds
+    return *names, format_time(merge.merged), grounds
 
 
-def _split(split: Split) -> Sequence[str]:
+def _split_row(split: Split) -> Sequence[str]:
     names = map(one_line, split.names)
-    return *names, time(split.decided), one_line(split.person), one_line(split.reason)
+    return *names, format_time(split.decided), one_line(split.person), one_line(split.reason)

@@ -9,8 +9,8 @@ import click
 
 from tgraph.cli import completion
 from tgraph.cli.options import chat_options, common, settings_of
-from tgraph.cli.running import command, opened
-from tgraph.cli.terminal import many, one_line, place_text, print_json, print_lines
+from tgraph.cli.running import command, open_call_graph
+from tgraph.cli.terminal import format_count, one_line, place_text, print_json, print_lines
 from tgraph.errors import VerificationError
 
 if TYPE_CHECKING:
@@ -22,7 +22,9 @@ _LONGEST = 160
 
 
 @command("verify")
-@click.argument("session", metavar="[ID]", default="last", shell_complete=completion.sessions)
+@click.argument(
+    "session", metavar="[ID]", default="last", shell_complete=completion.complete_sessions
+)
 @click.option("--lexical", is_flag=True, help="Judge by words, without model or reader.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @chat_options
@@ -43,7 +45,7 @@ def verify(session: str, lexical: bool, as_json: bool, **flags: Any) -> None:
       tgraph verify 1cc5e01a --lexical
       tgraph verify last --json | jq .recall
     """
-    with opened(settings_of(flags)) as graph:
+    with open_call_graph(settings_of(flags)) as graph:
         print_verification(graph.verify(session, lexical=lexical), as_json=as_json)
 
 
@@ -60,7 +62,7 @@ def print_verification(found: Verification, *, as_json: bool) -> None:
 
         wrong = sum(n for verdict, n in found.counts.items() if verdict not in FINE)
         lack = "lacks" if wrong == 1 else "lack"
-        sentences = many(len(found.sentences), "sentence")
+        sentences = format_count(len(found.sentences), "sentence")
         raise VerificationError(f"{wrong} of {sentences} {lack} support.")
 
 
@@ -90,7 +92,7 @@ def _sentence_lines(sentence: JudgedSentence) -> Iterator[str]:
 
 
 @command("why-not")
-@click.argument("session", metavar="ID", shell_complete=completion.sessions)
+@click.argument("session", metavar="ID", shell_complete=completion.complete_sessions)
 @click.argument("expected", metavar="X")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @common
@@ -109,12 +111,12 @@ def why_not(session: str, expected: str, as_json: bool) -> None:
       tgraph why-not last "Amundsen — reached — South Pole"
       tgraph why-not 1cc5e01a docs/fram.md --json
     """
-    with opened() as graph:
+    with open_call_graph() as graph:
         print_why_not(graph.why_not(session, expected), as_json=as_json)
 
 
 def print_why_not(found: WhyNot, *, as_json: bool) -> None:
-    """The cause with what it rests on, as text or as JSON."""
+    """Print the cause with its grounds, as text or JSON."""
     if as_json:
         print_json(found)
         return

@@ -7,8 +7,16 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tgraph.cli.options import chat_options, common, json_array, settings_of
-from tgraph.cli.running import command, opened
-from tgraph.cli.terminal import many, one_line, print_json, say, show, table, time
+from tgraph.cli.running import command, open_call_graph
+from tgraph.cli.terminal import (
+    build_table,
+    format_count,
+    format_time,
+    one_line,
+    print_json,
+    print_message,
+    print_renderable,
+)
 from tgraph.errors import UsageError
 
 if TYPE_CHECKING:
@@ -48,7 +56,7 @@ def list_(entity: str, as_json: bool) -> None:
       tgraph facts list "Roald Amundsen"
       tgraph facts list "Roald Amundsen" --json | jq '.[] | select(.by_hand)'
     """
-    with opened() as graph:
+    with open_call_graph() as graph:
         found = graph.facts(entity)
         if as_json:
             print_json(found)
@@ -62,9 +70,9 @@ def list_(entity: str, as_json: bool) -> None:
                 )
                 for fact in found
             )
-            show(table(("Id", "Fact", "Weight", "Documents"), rows))
+            print_renderable(build_table(("Id", "Fact", "Weight", "Documents"), rows))
         else:
-            say(f"There are no facts about {one_line(entity)}.")
+            print_message(f"There are no facts about {one_line(entity)}.")
 
 
 @command("add")
@@ -100,7 +108,7 @@ def add(
       tgraph facts add "Roald Amundsen" "was born in" Borge --reason "parish register"
       tgraph facts add "Roald Amundsen" "was born on" 1872-07-16 --datatype date --reason "the same"
     """
-    with opened(settings_of(flags)) as graph:
+    with open_call_graph(settings_of(flags)) as graph:
         values = {"description": description or "", "weight": weight}
         done = graph.add_fact(
             subject,
@@ -111,7 +119,7 @@ def add(
             datatype=datatype,
             **values,  # type: ignore[arg-type]
         )
-    tell(done)
+    print_correction(done)
 
 
 @command("edit")
@@ -147,8 +155,8 @@ def edit(
       tgraph facts edit 742df8d082bf --object Borge --reason "parish register"
       tgraph facts edit Fram "was built by" "Colin Archer" --weight 9 --reason "certain"
     """
-    _check(fact)
-    with opened(settings_of(flags)) as graph:
+    _check_fact(fact)
+    with open_call_graph(settings_of(flags)) as graph:
         done = graph.edit_fact(
             *fact,
             reason=reason,
@@ -160,7 +168,7 @@ def edit(
             description=description,
             weight=weight,
         )
-    tell(done)
+    print_correction(done)
 
 
 @command("deny")
@@ -179,13 +187,13 @@ def deny(fact: tuple[str, ...], reason: str, **flags: Any) -> None:
       tgraph facts deny 742df8d082bf --reason "a misprint, see the errata"
       tgraph facts deny "Robert Scott" reach "North Pole" --reason "it was the South Pole"
     """
-    _check(fact)
-    with opened(settings_of(flags)) as graph:
+    _check_fact(fact)
+    with open_call_graph(settings_of(flags)) as graph:
         done = graph.deny_fact(*fact, reason=reason)
-    tell(done)
+    print_correction(done)
 
 
-def _check(fact: tuple[str, ...]) -> None:
+def _check_fact(fact: tuple[str, ...]) -> None:
     if len(fact) not in (1, 3):
         raise UsageError(
             "A fact is named by its id, or by subject, predicate and object.",
@@ -193,14 +201,14 @@ def _check(fact: tuple[str, ...]) -> None:
         )
 
 
-def tell(done: Correction) -> None:
-    """What a correction came to."""
-    say(f"{one_line(done.said)} ({done.curation})")
+def print_correction(done: Correction) -> None:
+    """Print the results of a correction."""
+    print_message(f"{one_line(done.said)} ({done.curation})")
     if done.new:
         names = ", ".join(map(one_line, done.new))
-        say(f"New to the graph: {names}.")
+        print_message(f"New to the graph: {names}.")
     if done.questioned:
-        say(f"Answers called into question: {len(done.questioned):,}.")
+        print_message(f"Answers called into question: {len(done.questioned):,}.")
 
 
 for _command in (list_, add, edit, deny):
@@ -227,30 +235,30 @@ def list_curations(standing: bool, as_json: bool) -> None:
       tgraph curations list --standing
       tgraph curations list --json | jq '.[] | select(.label == "Fact denied")'
     """
-    with opened() as graph:
+    with open_call_graph() as graph:
         found = [each for each in graph.curations() if each.standing or not standing]
         if as_json:
             print_json(found)
         elif found:
             columns = "Id", "Decision", "About", "Decided (UTC)", "By", "Reason", "Standing"
-            show(table(columns, map(_row, found)))
+            print_renderable(build_table(columns, map(_curation_row, found)))
         else:
-            say("Nothing has been decided by hand.")
+            print_message("Nothing has been decided by hand.")
 
 
-def _row(each: Curation) -> tuple[str, ...]:
+def _curation_row(each: Curation) -> tuple[str, ...]:
     return (
-        _uuid(each.curation)[:8],
+        _curation_uuid(each.curation)[:8],
         each.label,
         one_line(each.what, _WIDTH),
-        time(each.decided),
+        format_time(each.decided),
         one_line(each.person),
         one_line(each.reason, _WIDTH),
         "" if each.standing else "undone",
     )
 
 
-def _uuid(curation: str) -> str:
+def _curation_uuid(curation: str) -> str:
     return curation.rpartition("curation:")[2]
 
 
@@ -265,21 +273,22 @@ def show_(name: str, as_json: bool) -> None:
     Examples:
       tgraph curations show last
     """
-    with opened() as graph:
+    with open_call_graph() as graph:
         found = graph.curation(name)
         if as_json:
             print_json(found)
             return
         lines = [
             f"{found.label}: {one_line(found.what)}",
-            f"Decided {time(found.decided)}"
+            f"Decided {format_time(found.decided)}"
             + (f" by {one_line(found.person)}" * bool(found.person)),
             f"Reason: {one_line(found.reason)}",
             f"Curation: {found.curation}",
             *([f"Takes back: {found.undoes}"] if found.undoes else []),
             *([f"Taken back by: {found.undone_by}"] if found.undone_by else []),
             *(
-                f"{each.kind}: {each.iri}" + (f" (ended {time(each.ended)})" * bool(each.ended))
+                f"{each.kind}: {each.iri}"
+                + (f" (ended {format_time(each.ended)})" * bool(each.ended))
                 for each in found.results
             ),
             *([f"Document: {found.document}"] if found.document else []),
@@ -308,11 +317,11 @@ def undo(name: str, reason: str, **flags: Any) -> None:
     Examples:
       tgraph curations undo last --reason "the register was misread"
     """
-    with opened(settings_of(flags)) as graph:
+    with open_call_graph(settings_of(flags)) as graph:
         done = graph.undo(name, reason=reason)
-    say(f"Taken back: {one_line(done.said)} ({done.curation})")
+    print_message(f"Taken back: {one_line(done.said)} ({done.curation})")
     if done.questioned:
-        say(f"{many(len(done.questioned), 'answer')} called into question.")
+        print_message(f"{format_count(len(done.questioned), 'answer')} called into question.")
 
 
 for _command in (list_curations, show_, undo):

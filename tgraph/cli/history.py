@@ -9,8 +9,17 @@ from typing import TYPE_CHECKING
 import click
 
 from tgraph.cli.options import common, json_array
-from tgraph.cli.running import command, opened
-from tgraph.cli.terminal import many, one_line, print_json, print_lines, say, show, table, time
+from tgraph.cli.running import command, open_call_graph
+from tgraph.cli.terminal import (
+    build_table,
+    format_count,
+    format_time,
+    one_line,
+    print_json,
+    print_lines,
+    print_message,
+    print_renderable,
+)
 
 if TYPE_CHECKING:
     from tgraph.explain.trace.generations import Generation, PointInTime
@@ -41,45 +50,51 @@ def history(limit: int | None, as_json: bool) -> None:
       tgraph history
       tgraph history --limit 1 --json | jq '.[0].number'
     """
-    with opened() as graph:
+    with open_call_graph() as graph:
         found = graph.history()[:limit]
     if as_json:
         print_json(found)
     elif found:
         columns = "Generation", "Published (UTC)", "What", "Documents, reason"
-        rows = ((str(g.number), time(g.published), g.what, _told(g)) for g in found)
-        show(table(columns, rows))
+        rows = (
+            (str(g.number), format_time(g.published), g.what, _generation_details(g)) for g in found
+        )
+        print_renderable(build_table(columns, rows))
     else:
-        say("Nothing has been indexed yet.")
+        print_message("Nothing has been indexed yet.")
 
 
-def _told(generation: Generation) -> str:
+def _generation_details(generation: Generation) -> str:
     by = f" ({generation.person})" if generation.person else ""
-    said = [f"{one_line(generation.reason)}{by}"] if generation.reason else []
+    reason_parts = [f"{one_line(generation.reason)}{by}"] if generation.reason else []
     signs = (("+", generation.taken), ("-", generation.ended))
-    return "; ".join([*said, *(_paths(sign, paths) for sign, paths in signs if paths)])
+    return "; ".join(
+        [*reason_parts, *(_format_paths(sign, paths) for sign, paths in signs if paths)]
+    )
 
 
-def _paths(sign: str, paths: Sequence[str]) -> str:
-    shown = ", ".join(f"{sign} {one_line(path)}" for path in paths[:_PATHS])
-    return shown + (f" and {len(paths) - _PATHS} more" if len(paths) > _PATHS else "")
+def _format_paths(sign: str, paths: Sequence[str]) -> str:
+    path_list = ", ".join(f"{sign} {one_line(path)}" for path in paths[:_PATHS])
+    return path_list + (f" and {len(paths) - _PATHS} more" if len(paths) > _PATHS else "")
 
 
 def print_knowledge_diff(found: KnowledgeDiff, most: int | None, *, as_json: bool) -> None:
-    """The difference as JSON or text, in which each list shows ``most`` changes (None: all)."""
+    """Print the difference as JSON or text, listing ``most`` changes per section (None: all)."""
     if as_json:
         print_json({"same": found.same, **asdict(found)})
     else:
-        print_lines(_lines(found, most))
+        print_lines(_diff_lines(found, most))
 
 
-def _lines(found: KnowledgeDiff, most: int | None) -> Iterator[str]:
-    yield f"From {_point(found.before)} to {_point(found.after)}"
+def _diff_lines(found: KnowledgeDiff, most: int | None) -> Iterator[str]:
+    yield f"From {_describe_point(found.before)} to {_describe_point(found.after)}"
     if found.before.generation > found.after.generation:
         yield "The first is the later one: what came since goes here."
     if found.generations:
         yield "Between them"
-        yield from _some([_row(generation) for generation in found.generations], most)
+        yield from _limit_lines(
+            [_generation_row(generation) for generation in found.generations], most
+        )
     if found.same:
         yield "Knowledge is the same."
         return
@@ -88,65 +103,67 @@ def _lines(found: KnowledgeDiff, most: int | None) -> Iterator[str]:
         ("Facts", found.facts),
         ("Claims", found.claims),
     ):
-        yield from _section(title, changes, most)
-    names = [_merged("merged into", pair) for pair in found.merged]
-    names += [_merged("told apart from", pair) for pair in found.unmerged]
+        yield from _section_lines(title, changes, most)
+    names = [_format_merge("merged into", pair) for pair in found.merged]
+    names += [_format_merge("told apart from", pair) for pair in found.unmerged]
     if names:
         yield f"Names: {len(found.merged):,} merged, {len(found.unmerged):,} told apart"
-        yield from _some(names, most)
+        yield from _limit_lines(names, most)
     counts = (f"{kind} +{came:,} -{went:,}" for kind, (came, went) in found.others.items())
-    if others := ", ".join(counts):
-        yield f"Also: {others}"
+    if count_list := ", ".join(counts):
+        yield f"Also: {count_list}"
 
 
-def _row(generation: Generation) -> str:
-    told = _told(generation)
-    row = f"  {generation.number}  {time(generation.published)}  {generation.what}"
-    return f"{row}: {told}" if told else row
+def _generation_row(generation: Generation) -> str:
+    details = _generation_details(generation)
+    row = f"  {generation.number}  {format_time(generation.published)}  {generation.what}"
+    return f"{row}: {details}" if details else row
 
 
-def _point(point: PointInTime) -> str:
-    since = f", {time(point.published)} UTC" if point.published else ""
-    asked = f" (as of {point.name})" if point.name != str(point.generation) else ""
-    return f"generation {point.generation}{since}{asked}"
+def _describe_point(point: PointInTime) -> str:
+    since = f", {format_time(point.published)} UTC" if point.published else ""
+    alias = f" (as of {point.name})" if point.name != str(point.generation) else ""
+    return f"generation {point.generation}{since}{alias}"
 
 
-def _section(title: str, changes: Sequence[ItemChange], most: int | None) -> Iterator[str]:
+def _section_lines(title: str, changes: Sequence[ItemChange], most: int | None) -> Iterator[str]:
     alike = {sign: [c for c in changes if c.change == sign] for sign in _SIGNS}
     if not changes:
         yield f"{title}: the same"
         return
     yield f"{title}: " + ", ".join(f"{len(alike[sign]):,} {sign}" for sign in _SIGNS)
-    for sign, found in alike.items():
-        shown = found if most is None else found[:most]
-        for change in shown:
-            yield f"  {_SIGNS[sign]} {one_line(change.label, _LONGEST)}  ({_because(change)})"
+    for sign, sign_changes in alike.items():
+        visible_changes = sign_changes if most is None else sign_changes[:most]
+        for change in visible_changes:
+            yield f"  {_SIGNS[sign]} {one_line(change.label, _LONGEST)}  ({_change_cause(change)})"
             for value in change.values:
                 before, after = (
                     one_line(x, _LONGEST) or "nothing" for x in (value.before, value.after)
                 )
                 yield f"      {value.name}: {before} -> {after}"
-        yield from _left_out(_SIGNS[sign], len(found) - len(shown))
+        yield from _left_out(_SIGNS[sign], len(sign_changes) - len(visible_changes))
 
 
-def _because(change: ItemChange) -> str:
+def _change_cause(change: ItemChange) -> str:
     numbers = ", ".join(map(str, change.generations))
-    told = f"{'generation' if len(change.generations) == 1 else 'generations'} {numbers}"
-    documents = [_document(d) for d in change.documents[:_PATHS]]
-    left = len(change.documents) - len(documents)
-    more = [f"and {many(left, 'document')} more"] if left else []
-    return f"{told}: {', '.join([*documents, *more])}" if documents else told
+    generation_text = f"{'generation' if len(change.generations) == 1 else 'generations'} {numbers}"
+    documents = [_format_document(d) for d in change.documents[:_PATHS]]
+    omitted_count = len(change.documents) - len(documents)
+    overflow = [f"and {format_count(omitted_count, 'document')} more"] if omitted_count else []
+    return (
+        f"{generation_text}: {', '.join([*documents, *overflow])}" if documents else generation_text
+    )
 
 
-def _document(document: ChangedDocument) -> str:
+def _format_document(document: ChangedDocument) -> str:
     return f"{_SIGNS[document.change]} {one_line(document.path)}"
 
 
-def _merged(how: str, pair: MergedNames) -> str:
+def _format_merge(how: str, pair: MergedNames) -> str:
     return f"  {one_line(pair.name, _LONGEST)} {how} {one_line(pair.entity, _LONGEST)}"
 
 
-def _some(lines: Sequence[str], most: int | None) -> Iterator[str]:
+def _limit_lines(lines: Sequence[str], most: int | None) -> Iterator[str]:
     yield from lines if most is None else lines[:most]
     if most is not None:
         yield from _left_out("", len(lines) - most)

@@ -1,4 +1,4 @@
-"""``tgraph index``: the run with a line for each failure and a summary, and the estimate."""
+"""``tgraph index``: indexing run with failure lines and summary, and cost estimate."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tgraph.cli.options import chat_options, common, settings_of, strict_ontology
-from tgraph.cli.running import Command, command, common_option, find_root, opened
-from tgraph.cli.terminal import many, print_json, say
+from tgraph.cli.running import Command, command, common_option, find_root, open_call_graph
+from tgraph.cli.terminal import format_count, print_json, print_message
 
 if TYPE_CHECKING:
     from tgraph.engine.index.run import IndexReport
@@ -85,12 +85,12 @@ def index(paths: tuple[str, ...], **options: Any) -> None:
       tgraph index docs/ --executor dask://10.0.0.7:8786
       curl -s https://example.org/a.txt | tgraph index -
     """
-    run = _estimate if options.pop("estimate") else _run
+    run = _print_estimate if options.pop("estimate") else _run_index
     run(paths, options)
 
 
-def _run(paths: Sequence[str], options: dict[str, Any]) -> None:
-    """Index; exit code 1 where a file failed, or no chunk could be read by the model."""
+def _run_index(paths: Sequence[str], options: dict[str, Any]) -> None:
+    """Index documents; exit code 1 if a file failed, or if the model could read no chunk."""
     from tgraph.cli.progress import show_progress
 
     as_json, quiet = options.pop("as_json"), options.pop("quiet")
@@ -99,7 +99,7 @@ def _run(paths: Sequence[str], options: dict[str, Any]) -> None:
     options.pop("price_out")
     _refuse_a_graph_of_nothing(paths, bool(options["follow_links"]))
     with (
-        opened(settings_of(options), create=True) as graph,
+        open_call_graph(settings_of(options), create=True) as graph,
         show_progress(quiet) as (progress, message),
     ):
         report = graph.index(list(paths), reinstate=reinstate, progress=progress, message=message)
@@ -110,9 +110,9 @@ def _run(paths: Sequence[str], options: dict[str, Any]) -> None:
 
         print_json(index_json(report, str(root)))
     elif not quiet:
-        say(describe(report, str(root)))
+        print_message(describe_run(report, str(root)))
     if _is_unread(report):
-        say(
+        print_message(
             "No chunk got a reply that could be used: of these documents only their text is known,"
             " which the modes basic, naive and contextual search. Check the model and its prompts,"
             " then index the documents into a new graph."
@@ -128,86 +128,88 @@ def _is_unread(report: IndexReport) -> bool:
 
 
 def _refuse_a_graph_of_nothing(paths: Sequence[str], follow_links: bool) -> None:
-    """``TgraphError`` where a graph would be made and no path leads to a file: a slip of the
-    fingers leaves no empty graph behind."""
+    """Raise ``TgraphError`` if a new graph would be created without input files.
+
+    A typing error thus leaves no empty graph behind."""
     from tgraph.errors import TgraphError
-    from tgraph.ingest.files import Unread, discover
+    from tgraph.ingest.files import Unread, discover_files
     from tgraph.store.folder import MARKER
 
     root = find_root(create=True)
     if root is not None and (root / MARKER).is_file():
         return
     unread: list[Unread] = []
-    for found in discover(paths, follow_links=follow_links):
-        if not isinstance(found, Unread):
+    for item in discover_files(paths, follow_links=follow_links):
+        if not isinstance(item, Unread):
             return
-        unread.append(found)
-    for each in unread:
-        say(f"Failed: {each.name}: {each.reason}")
+        unread.append(item)
+    for failure in unread:
+        print_message(f"Failed: {failure.name}: {failure.reason}")
     raise TgraphError("There is nothing to take in, so no graph was made.")
 
 
 def say_failures(report: IndexReport) -> None:
-    """Name each file that could not be taken in, with the reason."""
+    """Print failed files with reasons."""
     for failure in report.failed:
-        say(f"Failed: {failure.path}: {failure}")
+        print_message(f"Failed: {failure.path}: {failure}")
 
 
-def describe(report: IndexReport, root: str, taken_in: str = "indexed") -> str:
-    """What a run did, in a few sentences."""
+def describe_run(report: IndexReport, root: str, taken_in: str = "indexed") -> str:
+    """Describe an indexing run in a few sentences."""
     from tgraph.cli.progress import tokens_text
 
-    taken = f"{len(report.indexed)} {taken_in}"
+    indexed_text = f"{len(report.indexed)} {taken_in}"
     if report.superseded:
-        taken += f" ({len(report.superseded)} of them new versions)"
-    others = (
+        indexed_text += f" ({len(report.superseded)} of them new versions)"
+    outcomes = (
         (report.unchanged, "unchanged"),
         (report.retracted, "left out as retracted"),
         (report.erased, "left out as erased"),
         (report.failed, "failed"),
     )
-    parts = [taken, *(f"{len(files)} {what}" for files, what in others if files)]
-    found = (
-        f"{many(report.chunks, 'chunk')}, {many(report.entities, 'entity', 'entities')}, "
-        f"{many(report.relationships, 'relationship')}"
+    parts = [indexed_text, *(f"{len(files)} {label}" for files, label in outcomes if files)]
+    count_text = (
+        f"{format_count(report.chunks, 'chunk')}, "
+        f"{format_count(report.entities, 'entity', 'entities')}, "
+        f"{format_count(report.relationships, 'relationship')}"
     )
-    found += f", {many(report.claims, 'claim')}" if report.claims else ""
+    count_text += f", {format_count(report.claims, 'claim')}" if report.claims else ""
     text = f"Documents: {', '.join(parts)}. "
-    text += f"Read, chunk by chunk: {found}. " if report.indexed or report.claims else ""
-    text += f"{_communities(report)}. Graph: {root}"
+    text += f"Read, chunk by chunk: {count_text}. " if report.indexed or report.claims else ""
+    text += f"{_community_text(report)}. Graph: {root}"
     if report.usage.calls:
-        text += f" ({tokens_text(report.usage)}, {many(report.usage.calls, 'call')})"
+        text += f" ({tokens_text(report.usage)}, {format_count(report.usage.calls, 'call')})"
     if report.dropped:
         counts = sorted(report.dropped.items(), key=lambda item: (-item[1], item[0]))
         text += f"\nLeft out: {', '.join(f'{n:,} {r}' for r, n in counts)}."
     return text
 
 
-def _communities(report: IndexReport) -> str:
+def _community_text(report: IndexReport) -> str:
     alone = "1 entity stands" if report.isolated == 1 else f"{report.isolated:,} entities stand"
     text = f"Communities: {report.communities:,}"
     return f"{text} ({alone} alone)" if report.isolated else text
 
 
-def _estimate(paths: Sequence[str], options: dict[str, Any]) -> None:
-    """Say what indexing would cost, before anything is spent."""
+def _print_estimate(paths: Sequence[str], options: dict[str, Any]) -> None:
+    """Print expected indexing costs, before spending anything."""
     from tgraph.engine.index.cost_estimate import estimate_index
 
     as_json = options.pop("as_json")
     options.pop("quiet")
     options.pop("reinstate")
     prices = options.pop("price_in"), options.pop("price_out")
-    found = estimate_index(
+    estimate = estimate_index(
         find_root(create=True),
         paths,
         {**settings_of(options), "collection": common_option("collection")},
         prices,
     )
     if as_json:
-        print_json(found)
+        print_json(estimate)
     else:
-        click.echo("\n".join(found.lines()))
-    for path, reason in found.failed:
-        say(f"Failed: {path}: {reason}")
-    if found.failed:
+        click.echo("\n".join(estimate.lines()))
+    for path, reason in estimate.failed:
+        print_message(f"Failed: {path}: {reason}")
+    if estimate.failed:
         click.get_current_context().exit(1)

@@ -9,7 +9,7 @@ import click
 
 from tgraph.cli.options import common
 from tgraph.cli.running import command, common_option, find_root
-from tgraph.cli.terminal import many, one_line, say
+from tgraph.cli.terminal import format_count, one_line, print_message
 from tgraph.errors import UsageError
 
 
@@ -39,13 +39,15 @@ def init(folder: Path | None, prompts: bool) -> None:
     done = init_graph(root, prompts=prompts)
     shown = [one_line(str(path)) for path in done.written if path.name != "README.md"]
     if len(shown) > _FEW:
-        say(f"Wrote {shown[0]} and {many(len(shown) - 1, 'prompt')} in {done.prompts}.")
+        print_message(
+            f"Wrote {shown[0]} and {format_count(len(shown) - 1, 'prompt')} in {done.prompts}."
+        )
     elif shown:
-        say(f"Wrote {', '.join(shown)}.")
+        print_message(f"Wrote {', '.join(shown)}.")
     for path in (path for path in done.kept if path.name != "README.md"):
-        say(f"Left as it is: {one_line(str(path))}")
+        print_message(f"Left as it is: {one_line(str(path))}")
     if done.unnamed_prompts:
-        say('To have them used, set `prompts = "prompts"` in tgraph.toml.')
+        print_message('To have them used, set `prompts = "prompts"` in tgraph.toml.')
     _next_steps(done.folder)
 
 
@@ -54,8 +56,8 @@ _FEW = 3
 
 def _next_steps(folder: Path) -> None:
     root = quote(one_line(str(folder)))
-    say("\nNext:")
-    say(f"  edit {root}/tgraph.toml             # a model, what is extracted, limits")
-    say(f"  tgraph doctor --root {root}         # is everything there?")
-    say(f"  tgraph index DOCUMENTS --root {root}")
-    say(f'  tgraph ask "..." --root {root}')
+    print_message("\nNext:")
+    print_message(f"  edit {root}/tgraph.toml             # a model, what is extracted, limits")
+    print_message(f"  tgraph doctor --root {root}         # is everything there?")
+    print_message(f"  tgraph index DOCUMENTS --root {root}")
+    print_message(f'  tgraph ask "..." --root {root}')

@@ -1,5 +1,6 @@
-"""How an interruption (Ctrl-C, SIGINT) ends the process: with a sentence and exit code 130, also
-while modules load, while a call is read and while the interpreter ends."""
+"""Interruption handling (Ctrl-C, SIGINT): the process ends with a sentence and exit code 130.
+
+This holds also while modules load, while a call is read and while the interpreter ends."""
 
 from __future__ import annotations
 
@@ -15,18 +16,19 @@ INTERRUPTED = 130
 MESSAGE = "Interrupted."
 
 
-def heed() -> None:
-    """From here on an interruption ends the process so, unless who started it has it ignored, as a
-    shell's ``&`` does."""
+def install_handler() -> None:
+    """Make interruptions end the process with a message and exit code 130.
+
+    An interruption stays ignored if the starting process ignores it, as a shell's ``&`` does."""
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         # At its end the interpreter gives its handlers up and would be killed by the signal; what
         # is registered first is called last.
         atexit.register(signal.signal, signal.SIGINT, signal.SIG_IGN)
-        signal.signal(signal.SIGINT, _end)
+        signal.signal(signal.SIGINT, _end_process)
 
 
-def _end(_number: int, _frame: FrameType | None) -> None:
-    """End at once: no command has begun, or it is done."""
+def _end_process(_number: int, _frame: FrameType | None) -> None:
+    """Exit immediately: no command is running."""
     try:
         os.write(2, f"{MESSAGE}\n".encode())
     finally:
@@ -34,7 +36,7 @@ def _end(_number: int, _frame: FrameType | None) -> None:
 
 
 class _Interrupting:
-    """A handler that raises ``KeyboardInterrupt``, and knows whether it did."""
+    """A signal handler that raises ``KeyboardInterrupt`` and remembers the interruption."""
 
     def __init__(self) -> None:
         self.came = False
@@ -46,10 +48,12 @@ class _Interrupting:
 
 @contextmanager
 def interruptible() -> Iterator[None]:
-    """Inside, an interruption is a ``KeyboardInterrupt``, so that what was begun is ended well; it
-    is one outside too where a library has made another error of it."""
+    """Turn interruptions inside the block into ``KeyboardInterrupt``, so that running work ends
+    cleanly.
+
+    ``KeyboardInterrupt`` also leaves the block if a library has replaced it by another error."""
     before = signal.getsignal(signal.SIGINT)
-    if before is not _end and not isinstance(before, _Interrupting):
+    if before is not _end_process and not isinstance(before, _Interrupting):
         yield
         return
     interrupt = _Interrupting()

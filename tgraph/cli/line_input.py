@@ -1,5 +1,5 @@
-"""What somebody says, line by line: typed at a terminal with history and completion, typed at one
-that can do nothing, or piped in."""
+"""Line input: typed at a terminal with history and completion, typed at a dumb terminal, or
+piped in."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tgraph.cli.terminal import one_line, piped_lines, safe, say
+from tgraph.cli.terminal import escape_controls, one_line, piped_lines, print_message
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -32,19 +32,23 @@ def is_interactive() -> bool:
     return sys.stdin.isatty()
 
 
-def said(history: Path | None, completes: Completes, status: Callable[[], str]) -> Iterator[str]:
-    """What is said, until there is no more: what is typed is kept in the file of the ``history``;
-    ``status`` is shown below it."""
+def read_inputs(
+    history: Path | None, completes: Completes, status: Callable[[], str]
+) -> Iterator[str]:
+    """Yield input entries until input ends.
+
+    Typed entries are stored in the ``history`` file; ``status`` is shown below the prompt."""
     if not is_interactive():
         return piped_lines("question")
     if not sys.stdout.isatty() or os.environ.get("TERM", "dumb") in ("dumb", "unknown", ""):
         return _heeding_interruptions(_read_plainly)
-    session = _prompting(history, completes, status)
+    session = _create_prompt_session(history, completes, status)
     return _heeding_interruptions(session.prompt)
 
 
 def _heeding_interruptions(read: Callable[[], str]) -> Iterator[str]:
-    """What is read each time; an interruption gives up a line, the end of input ends it."""
+    """Yield entries read by ``read``; an interruption discards a line, end of input stops
+    reading."""
     while True:
         try:
             text = read()
@@ -57,23 +61,25 @@ def _heeding_interruptions(read: Callable[[], str]) -> Iterator[str]:
 
 
 def _read_plainly() -> str:
-    """One entry, of as many lines as end with a backslash."""
-    lines = [_line(PROMPT)]
+    """Read an entry; lines ending with a backslash continue the entry."""
+    lines = [_read_line(PROMPT)]
     while lines[-1].endswith(_GO_ON):
         lines[-1] = lines[-1].removesuffix(_GO_ON)
-        lines.append(_line(CONTINUED))
+        lines.append(_read_line(CONTINUED))
     return "\n".join(lines)
 
 
-def _line(prompt: str) -> str:
-    """A line as the terminal itself has it edited; ``EOFError`` where there is none."""
+def _read_line(prompt: str) -> str:
+    """Read a line edited by the terminal itself.
+
+    Raises ``EOFError`` at end of input."""
     click.echo(prompt, nl=False, err=not sys.stdout.isatty())
     line = b""
     try:
         line = sys.stdin.buffer.readline()
     finally:
         if not line:
-            say("")
+            print_message("")
     if not line:
         raise EOFError
     return line.decode("utf-8", "replace").rstrip("\r\n")
@@ -82,7 +88,7 @@ def _line(prompt: str) -> str:
 # --- with all that a terminal can do ---
 
 
-def _prompting(
+def _create_prompt_session(
     history: Path | None, completes: Completes, status: Callable[[], str]
 ) -> PromptSession[str]:
     from prompt_toolkit import PromptSession
@@ -93,11 +99,11 @@ def _prompting(
         PROMPT,
         multiline=True,
         prompt_continuation=CONTINUED,
-        history=_history(history),
-        completer=_completer(completes),
+        history=_open_history(history),
+        completer=_create_completer(completes),
         complete_while_typing=Condition(lambda: _names_command(session.default_buffer.text)),
-        key_bindings=_keys(),
-        bottom_toolbar=lambda: safe(status()),
+        key_bindings=_create_key_bindings(),
+        bottom_toolbar=lambda: escape_controls(status()),
         style=Style.from_dict({"bottom-toolbar": "noreverse italic", "prompt": "bold"}),
         enable_suspend=True,
         enable_history_search=False,
@@ -110,7 +116,7 @@ def _names_command(text: str) -> bool:
     return text.startswith("/") and " " not in text
 
 
-def _keys() -> KeyBindings:
+def _create_key_bindings() -> KeyBindings:
     from prompt_toolkit.filters import completion_is_selected
     from prompt_toolkit.key_binding import KeyBindings
 
@@ -136,22 +142,23 @@ def _keys() -> KeyBindings:
     return keys
 
 
-def _completer(completes: Completes) -> Completer:
+def _create_completer(completes: Completes) -> Completer:
     from prompt_toolkit.completion import Completer, Completion
 
     class SlashCompleter(Completer):
         def get_completions(self, document: Document, _: CompleteEvent) -> Iterable[Completion]:
             begun, items = completes(document.text_before_cursor)
             for item in items:
-                about = one_line(item.help or "")
-                yield Completion(item.value, -len(begun), display_meta=about)
+                description = one_line(item.help or "")
+                yield Completion(item.value, -len(begun), display_meta=description)
 
     return SlashCompleter()
 
 
-def _history(file: Path | None) -> History:
-    """What was typed before, from the file that only its owner may read; none where that can't be
-    had."""
+def _open_history(file: Path | None) -> History:
+    """Open the typed-input history, a file readable only by its owner.
+
+    If the file can't be written, the history is not stored."""
     from prompt_toolkit.history import FileHistory, InMemoryHistory
 
     if file is None:
@@ -159,7 +166,7 @@ def _history(file: Path | None) -> History:
     try:
         _make_private(file)
     except OSError as error:
-        say(f"What you type is not kept: {file} can't be written ({error.strerror}).")
+        print_message(f"What you type is not kept: {file} can't be written ({error.strerror}).")
         return InMemoryHistory()
     return FileHistory(file)
 

@@ -1,4 +1,4 @@
-"""The command line: ``tgraph`` with its commands, and TrustGraph's names for some of them."""
+"""The command line: ``tgraph`` with its commands, and TrustGraph's names for some commands."""
 
 from __future__ import annotations
 

@@ -50,10 +50,10 @@ def pull(reader: str, revision: str, sha256: str, file: str, quiet: bool) -> Non
     """
     from tgraph.cli.progress import show_progress
     from tgraph.engine.progress import Progress
-    from tgraph.models.hub import published
+    from tgraph.models.hub import locate_reader
     from tgraph.models.reader_store import ReaderStore
 
-    wanted = published(reader, revision, file)
+    wanted = locate_reader(reader, revision, file)
     with show_progress(quiet) as (progress, _):
         made = ReaderStore().pull(
             wanted,
@@ -61,20 +61,22 @@ def pull(reader: str, revision: str, sha256: str, file: str, quiet: bool) -> Non
             lambda name, done, total: progress(Progress(f"{name}, bytes", done, total)),
         )
     click.echo(made.reader.name)
-    _tell(made)
+    _print_pull(made)
 
 
-def _tell(made: Pull) -> None:
+def _print_pull(made: Pull) -> None:
     reader, before = made.reader, made.before
     if before is not None and before.hashes != reader.hashes:
-        terminal.say(f"It takes the place of {before.source}, {_revision(before)}.")
-    for name, found in reader.hashes.items():
-        terminal.say(f"{name}: SHA-256 {found}")
-    terminal.say(f"Pinned, {_revision(reader)}: {reader.lock}")
-    terminal.say(f"To use it: TGRAPH_READER__MODEL={reader.name}, or reader.model in tgraph.toml.")
+        terminal.print_message(f"It takes the place of {before.source}, {_revision_text(before)}.")
+    for name, digest in reader.hashes.items():
+        terminal.print_message(f"{name}: SHA-256 {digest}")
+    terminal.print_message(f"Pinned, {_revision_text(reader)}: {reader.lock}")
+    terminal.print_message(
+        f"To use it: TGRAPH_READER__MODEL={reader.name}, or reader.model in tgraph.toml."
+    )
 
 
-def _revision(reader: PulledReader) -> str:
+def _revision_text(reader: PulledReader) -> str:
     return f"revision {reader.revision}" if reader.revision else "no revision"
 
 
@@ -98,7 +100,7 @@ def list_pulled(as_json: bool) -> None:
         for each in found
     )
     columns = ("Name", "Source", "Revision", "File", "SHA-256")
-    terminal.show(terminal.table(columns, rows))
+    terminal.print_renderable(terminal.build_table(columns, rows))
 
 
 models.add_command(pull)

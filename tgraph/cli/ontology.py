@@ -9,8 +9,16 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tgraph.cli.options import chat_options, common, json_array, settings_of, strict_ontology
-from tgraph.cli.running import command, opened
-from tgraph.cli.terminal import many, one_line, print_json, say, show, table, time
+from tgraph.cli.running import command, open_call_graph
+from tgraph.cli.terminal import (
+    build_table,
+    format_count,
+    format_time,
+    one_line,
+    print_json,
+    print_message,
+    print_renderable,
+)
 
 if TYPE_CHECKING:
     from tgraph.engine.change.ontology_curation import AddedOntology, FitCounts
@@ -48,33 +56,37 @@ def add(file: Path, reason: str, as_json: bool, quiet: bool, **flags: Any) -> No
     from tgraph.cli.progress import show_progress
 
     with (
-        opened(settings_of(flags), create=True) as graph,
+        open_call_graph(settings_of(flags), create=True) as graph,
         show_progress(quiet) as (progress, message),
     ):
         added = graph.add_ontology(file, reason=reason, progress=progress, message=message)
     if as_json:
         print_json(added)
         return
-    say(_added(added))
+    print_message(_added_text(added))
     if added.missing:
         names = ", ".join(map(one_line, added.missing))
-        say(f"It imports what is not there: {names}. Nothing is fetched; add the file of each.")
+        print_message(
+            f"It imports what is not there: {names}. Nothing is fetched; add the file of each."
+        )
 
 
-def _added(added: AddedOntology) -> str:
-    classes = many(added.classes, "class", "classes")
-    what = f"{classes}, {many(added.properties, 'property', 'properties')}"
+def _added_text(added: AddedOntology) -> str:
+    classes = format_count(added.classes, "class", "classes")
+    term_counts = f"{classes}, {format_count(added.properties, 'property', 'properties')}"
     shapes = ", with shapes" if added.shapes else ""
     place = ", in the place of an earlier version" if added.superseded else ""
     strict = " Strict: what does not fit is not in knowledge." if added.strict else ""
-    return f"Added {one_line(added.name)}: {what}{shapes}{place}.{strict}\n{_fit(added.fit)}"
+    head = f"Added {one_line(added.name)}: {term_counts}{shapes}{place}.{strict}"
+    return f"{head}\n{_fit_text(added.fit)}"
 
 
-def _fit(fit: FitCounts) -> str:
-    inside = f"Knowledge: {many(fit.entities, 'entity', 'entities')}, {many(fit.edges, 'edge')}."
+def _fit_text(fit: FitCounts) -> str:
+    entities = format_count(fit.entities, "entity", "entities")
+    inside = f"Knowledge: {entities}, {format_count(fit.edges, 'edge')}."
     parts = [
-        f"{what} outside the ontology: {', '.join(f'{n:,} {reason}' for reason, n in by.items())}."
-        for what, by in (("Entities", fit.outside_entities), ("Edges", fit.outside_edges))
+        f"{kind} outside the ontology: {', '.join(f'{n:,} {reason}' for reason, n in by.items())}."
+        for kind, by in (("Entities", fit.outside_entities), ("Edges", fit.outside_edges))
         if by
     ]
     return "\n".join((inside, *parts))
@@ -85,7 +97,7 @@ def _fit(fit: FitCounts) -> str:
 @common
 def list_(as_json: bool) -> None:
     """List the ontologies that lead the graph now, with who added each, why and when."""
-    with opened() as graph:
+    with open_call_graph() as graph:
         found = graph.ontologies()
     if as_json:
         print_json(found)
@@ -96,15 +108,15 @@ def list_(as_json: bool) -> None:
                 one_line(o.name),
                 one_line(", ".join(o.iris)),
                 "yes" if o.strict else "no",
-                time(o.added),
+                format_time(o.added),
                 one_line(o.person),
                 one_line(o.reason),
             )
             for o in found
         )
-        show(table(columns, rows))
+        print_renderable(build_table(columns, rows))
     else:
-        say("No ontology stands. `tgraph ontology add FILE` adds one.")
+        print_message("No ontology stands. `tgraph ontology add FILE` adds one.")
 
 
 @command("show")
@@ -119,13 +131,13 @@ def show_(name: str | None, as_json: bool) -> None:
       tgraph ontology show
       tgraph ontology show polar.ttl --json | jq '.properties[].label'
     """
-    with opened() as graph:
+    with open_call_graph() as graph:
         found = graph.ontology(name)
     if as_json:
-        print_json(_plain(found))
+        print_json(_plain_ontology(found))
         return
     if not found.classes and not found.properties:
-        say("No ontology stands. `tgraph ontology add FILE` adds one.")
+        print_message("No ontology stands. `tgraph ontology add FILE` adds one.")
         return
     if found.classes:
         rows = [
@@ -136,39 +148,39 @@ def show_(name: str | None, as_json: bool) -> None:
             )
             for c in sorted(found.classes.values(), key=lambda c: (c.label, c.iri))
         ]
-        show(table(("Class", "Kind of", "Also called"), rows))
+        print_renderable(build_table(("Class", "Kind of", "Also called"), rows))
     if found.properties:
         click.echo()
         lines = [
             (
                 one_line(p.label),
-                one_line(" and ".join(_choice(found, one) for one in p.domains)),
-                one_line(" and ".join(_choice(found, one) for one in p.ranges))
+                one_line(" and ".join(_format_choice(found, one) for one in p.domains)),
+                one_line(" and ".join(_format_choice(found, one) for one in p.ranges))
                 or one_line(", ".join(sorted(map(found.label, p.datatypes)))),
                 one_line(", ".join(p.names)),
             )
             for p in sorted(found.properties.values(), key=lambda p: (p.label, p.iri))
         ]
-        show(table(("Property", "From", "To", "Also called"), lines))
+        print_renderable(build_table(("Property", "From", "To", "Also called"), lines))
 
 
-def _plain(found: Ontology) -> dict[str, list[dict[str, Any]]]:
-    """The classes and properties with lists in the place of sets."""
+def _plain_ontology(found: Ontology) -> dict[str, list[dict[str, Any]]]:
+    """Return classes and properties with lists instead of sets."""
     return {
-        "classes": [_listed(asdict(term)) for term in found.classes.values()],
-        "properties": [_listed(asdict(term)) for term in found.properties.values()],
+        "classes": [_sets_to_lists(asdict(term)) for term in found.classes.values()],
+        "properties": [_sets_to_lists(asdict(term)) for term in found.properties.values()],
     }
 
 
-def _listed(value: Any) -> Any:
+def _sets_to_lists(value: Any) -> Any:
     if isinstance(value, dict):
-        return {name: _listed(item) for name, item in value.items()}
+        return {name: _sets_to_lists(item) for name, item in value.items()}
     if isinstance(value, frozenset):
         return sorted(value)
-    return [_listed(item) for item in value] if isinstance(value, tuple) else value
+    return [_sets_to_lists(item) for item in value] if isinstance(value, tuple) else value
 
 
-def _choice(found: Ontology, choice: frozenset[str]) -> str:
+def _format_choice(found: Ontology, choice: frozenset[str]) -> str:
     return " or ".join(sorted(map(found.label, choice)))
 
 
@@ -188,11 +200,11 @@ def remove(name: str, reason: str, quiet: bool, **flags: Any) -> None:
     from tgraph.cli.progress import show_progress
 
     with (
-        opened(settings_of(flags)) as graph,
+        open_call_graph(settings_of(flags)) as graph,
         show_progress(quiet) as (progress, message),
     ):
         removed = graph.remove_ontology(name, reason=reason, progress=progress, message=message)
-    say(f"Removed {one_line(removed.name)}.")
+    print_message(f"Removed {one_line(removed.name)}.")
 
 
 for _command in (add, list_, show_, remove):

@@ -1,4 +1,4 @@
-"""Options that many commands share, before or after a command's own arguments."""
+"""Command options shared by many commands, accepted before or after a command's own arguments."""
 
 from __future__ import annotations
 
@@ -22,29 +22,29 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-def _remember(context: click.Context, parameter: click.Parameter, value: Any) -> None:
-    """Keep the value where every command finds it; the one nearest to the command counts."""
+def _store_option(context: click.Context, parameter: click.Parameter, value: Any) -> None:
+    """Store an option value for every command; the value nearest to the command counts."""
     if value not in (None, False):
         assert parameter.name is not None
         context.ensure_object(dict)
         context.obj[parameter.name] = value
 
 
-def _ignored(context: click.Context, parameter: click.Parameter, value: Any) -> None:
+def _record_ignored(context: click.Context, parameter: click.Parameter, value: Any) -> None:
     if value is not None and not context.resilient_parsing:
         context.ensure_object(dict)
         context.obj.setdefault("ignored", []).append(parameter.opts[-1])
 
 
-def _all(*options: Any) -> Callable[[F], F]:
-    """All of the options, in their order."""
+def _combine_options(*options: Any) -> Callable[[F], F]:
+    """Return a decorator applying all options in order."""
     return lambda function: reduce(lambda made, option: option(made), reversed(options), function)
 
 
-_kept = partial(click.option, expose_value=False, callback=_remember)
-_nothing = partial(click.option, hidden=True, expose_value=False, callback=_ignored)
+_kept = partial(click.option, expose_value=False, callback=_store_option)
+_nothing = partial(click.option, hidden=True, expose_value=False, callback=_record_ignored)
 
-common = _all(
+common = _combine_options(
     _kept(
         "-r",
         "--root",
@@ -68,7 +68,7 @@ common = _all(
 json_array = click.option("--json", "as_json", is_flag=True, help="Print a JSON array.")
 """For what lists something."""
 
-connection = _all(
+connection = _combine_options(
     _nothing("-u", "--url", "--api-url"),
     _nothing("-t", "--token"),
     _nothing("-w", "--workspace"),
@@ -100,7 +100,7 @@ class ExtensibleChoice(click.Choice[str]):
         return click.Choice((*self.choices, *added)).convert(value, param, ctx)
 
 
-answer_options = _all(
+answer_options = _combine_options(
     click.option(
         "--response-type", metavar="TEXT", help='As in "multiple paragraphs" or "a list".'
     ),
@@ -125,12 +125,12 @@ answer_options = _all(
 )
 """The form of the answer, and what must hold of it."""
 
-filter_options = _all(
+filter_options = _combine_options(
     click.option(
         "--document",
         multiple=True,
         metavar="PATH",
-        shell_complete=completion.documents,
+        shell_complete=completion.complete_documents,
         help="Only this document: a path, its end, a glob pattern or an IRI (repeatable).",
     ),
     click.option("--since", metavar="DATE", help="Only documents of this date or later."),
@@ -168,7 +168,7 @@ filter_options = _all(
 
 
 def filters_of(flags: dict[str, Any]) -> Filters:
-    """The filters among a command's flags, which are taken out of them."""
+    """Extract filters from command flags, removing the filter flags."""
     from tgraph.retrieve.filters import Filters
 
     graph = flags.pop("graph")
@@ -183,7 +183,7 @@ def filters_of(flags: dict[str, Any]) -> Filters:
     )
 
 
-chat_options = _all(
+chat_options = _combine_options(
     click.option("--model", metavar="NAME", help="The language model at the endpoint."),
     click.option("--base-url", metavar="URL", help="An OpenAI-compatible endpoint."),
     click.option(
@@ -240,7 +240,7 @@ SETTINGS_OF: Mapping[str, tuple[str, ...]] = {
 
 
 def settings_of(flags: dict[str, Any]) -> dict[str, Any]:
-    """The settings among a command's flags, those given only."""
+    """Return settings from a command's flags, only flags with a value."""
     return {
         setting: value
         for name, value in flags.items()
@@ -250,54 +250,55 @@ def settings_of(flags: dict[str, Any]) -> dict[str, Any]:
 
 
 class ModeOption(click.Option):
-    """``--mode``, completed to the modes that there are; in the help ``{modes}`` lists them."""
+    """``--mode``, with completion of existing modes; ``{modes}`` in the help text lists the
+    modes."""
 
     def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
-        self.help = (self.help or "").replace("{modes}", ", ".join(_modes()))
+        self.help = (self.help or "").replace("{modes}", ", ".join(_load_modes()))
         return super().get_help_record(ctx)
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-        return completion.modes(ctx, self, incomplete)
+        return completion.complete_modes(ctx, self, incomplete)
 
 
 def mode_option(text: str, default: str) -> Callable[[F], F]:
-    """``--mode``, with this help; which modes there are is not read before it is needed."""
+    """Return a ``--mode`` option with the help text; modes are loaded only on demand."""
     return click.option(
         "-m", "--mode", cls=ModeOption, default=default, show_default=True, help=text
     )
 
 
 class ModeFlagsCommand(Command):
-    """A command that has the flags that only some modes have a use for, after ``--{AFTER}``."""
+    """A command with additional flags for certain modes, placed after ``--{AFTER}``."""
 
     AFTER = "general_knowledge"
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
-        found = super().get_params(ctx)
-        place = [parameter.name for parameter in found].index(self.AFTER) + 1
-        return [*found[:place], *_mode_flags(), *found[place:]]
+        parameters = super().get_params(ctx)
+        place = [parameter.name for parameter in parameters].index(self.AFTER) + 1
+        return [*parameters[:place], *_mode_flags(), *parameters[place:]]
 
 
 @cache
 def _mode_flags() -> Sequence[click.Option]:
     from tgraph.retrieve.modes.registry import FLAGS
 
-    return [_option(flag) for flag in FLAGS]
+    return [_flag_option(flag) for flag in FLAGS]
 
 
-def _option(flag: Flag) -> click.Option:
+def _flag_option(flag: Flag) -> click.Option:
     if flag.multiple:
         return click.Option(flag.names, multiple=True, metavar=flag.metavar, help=flag.help)
-    text = f"{flag.help}  [default: {_default(flag)}]"
-    kind = _kind(flag)
+    text = f"{flag.help}  [default: {_flag_default(flag)}]"
+    kind = _flag_type(flag)
     if kind is None:
         return click.Option(flag.names, is_flag=True, default=None, help=text)
     metavar = None if flag.choices else flag.metavar
     return click.Option(flag.names, type=kind, metavar=metavar, help=text)
 
 
-def _kind(flag: Flag) -> click.ParamType[Any] | None:
-    """The type of the flag's value; None where it has none."""
+def _flag_type(flag: Flag) -> click.ParamType[Any] | None:
+    """Return the type of a flag's value; None for flags without a value."""
     if flag.choices:
         return click.Choice(flag.choices)
     if flag.share:
@@ -305,8 +306,8 @@ def _kind(flag: Flag) -> click.ParamType[Any] | None:
     return None if flag.least is None else click.IntRange(min=flag.least)
 
 
-def _default(flag: Flag) -> str:
-    """The default of the first setting that it overrides."""
+def _flag_default(flag: Flag) -> str:
+    """Return the default of the first setting that the flag overrides."""
     from tgraph.retrieve.modes.registry import ModeSettings
 
     section, _, name = _settings_of_modes()[flag.parameter][0].partition(".")
@@ -316,21 +317,21 @@ def _default(flag: Flag) -> str:
     return str(value) if value is not False else "no"
 
 
-def _modes() -> Mapping[str, Mode]:
+def _load_modes() -> Mapping[str, Mode]:
     from tgraph.retrieve.modes.registry import MODES
 
     return MODES
 
 
 def _settings_of_modes() -> Mapping[str, Sequence[str]]:
-    """The settings that each of the modes' flags overrides, and ``--prepare`` for all of them."""
-    found: dict[str, dict[str, None]] = {}
-    for mode in _modes().values():
+    """Return settings overridden by each mode flag, and by ``--prepare`` for all modes."""
+    settings_by_flag: dict[str, dict[str, None]] = {}
+    for mode in _load_modes().values():
         for flag, setting in mode.flags.items():
-            found.setdefault(flag.parameter, {})[setting] = None
+            settings_by_flag.setdefault(flag.parameter, {})[setting] = None
         if mode.need is not None:
-            found.setdefault("prepare", {})[mode.need.setting] = None
-    return {name: list(settings) for name, settings in found.items()}
+            settings_by_flag.setdefault("prepare", {})[mode.need.setting] = None
+    return {name: list(settings) for name, settings in settings_by_flag.items()}
 
 
 OF_DOCUMENTS = (
@@ -347,14 +348,14 @@ OF_DOCUMENTS = (
 
 
 def modes_of_flags() -> Mapping[str, Collection[str]]:
-    """The modes in which each flag of ``ask`` has an effect; what is not here has one in all."""
-    modes = _modes()
+    """Return, for each ``ask`` flag, the modes affected; an absent flag affects all modes."""
+    modes = _load_modes()
     retrieving = [name for name, mode in modes.items() if mode.pipeline != "alone"]
-    found: dict[str, list[str]] = dict.fromkeys(OF_DOCUMENTS, retrieving)
+    modes_by_flag: dict[str, list[str]] = dict.fromkeys(OF_DOCUMENTS, retrieving)
     for name, mode in modes.items():
         for flag in mode.flags:
-            found.setdefault(flag.parameter, []).append(name)
-    return found
+            modes_by_flag.setdefault(flag.parameter, []).append(name)
+    return modes_by_flag
 
 
 FOR_A_MODEL = {"response_type", "language", "general_knowledge"}
@@ -366,22 +367,20 @@ FOR_A_RERANKER = {"max_reranker_input", "min_rerank_score"}
 
 
 def without_effect(given: Collection[str], mode: str, *, model: bool, reranker: bool) -> list[str]:
-    """A note on those of the flags that the mode, or having no model or no reranker, leaves without
-    an effect.
+    """Return notes on flags that have no effect, given the mode, the model and the reranker.
 
-    Each mode may be what ``auto`` chooses, so that it has a use for all of them.
-    """
-    modes, serves = _modes(), modes_of_flags()
+    ``auto`` may choose any mode, and so has a use for all flags."""
+    modes, serves = _load_modes(), modes_of_flags()
     idle = [name for name in given if mode in modes and mode not in serves.get(name, modes)]
-    found = [_no_effect(idle, f"in the mode {mode}")] if idle else []
+    notes = [_no_effect(idle, f"in the mode {mode}")] if idle else []
     missing = (
         (FOR_A_MODEL, model, "without a language model"),
         (FOR_A_RERANKER, reranker, "without a reranker (settings: rerank)"),
     )
     for names, there, where in missing:
         unread = [name for name in given if name in names and name not in idle and not there]
-        found += [_no_effect(unread, where)] if unread else []
-    return found
+        notes += [_no_effect(unread, where)] if unread else []
+    return notes
 
 
 def _no_effect(names: Sequence[str], where: str) -> str:

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from tgraph.cli.terminal import console, say
-from tgraph.engine.progress import OnMessage, OnProgress, Progress, silent
+from tgraph.cli.terminal import create_console, print_message
+from tgraph.engine.progress import OnMessage, OnProgress, Progress, ignore_progress
 from tgraph.model import Usage
 
 if TYPE_CHECKING:
@@ -21,13 +21,13 @@ _WIDE = 80
 
 @contextmanager
 def show_progress(quiet: bool) -> Iterator[tuple[OnProgress, OnMessage]]:
-    """Bars on stderr where somebody watches it, otherwise a line a stage."""
+    """Show progress bars on a stderr terminal, otherwise a line per stage."""
     if quiet:
-        yield silent, say
+        yield ignore_progress, print_message
         return
-    target = console(stderr=True)
+    target = create_console(stderr=True)
     if not target.is_terminal:
-        yield _Lines(), say
+        yield _Lines(), print_message
         return
     from rich.progress import (
         BarColumn,
@@ -53,14 +53,14 @@ def show_progress(quiet: bool) -> Iterator[tuple[OnProgress, OnMessage]]:
 
 
 class _Bars:
-    """One bar for each stage."""
+    """Progress bars, one per stage."""
 
     def __init__(self, bars: Bars) -> None:
         self._bars = bars
         self._tasks: dict[str, TaskID] = {}
 
     def __call__(self, progress: Progress) -> None:
-        name = _name(progress)
+        name = _stage_name(progress)
         if name not in self._tasks:
             self._tasks[name] = self._bars.add_task(name, total=progress.total, usage="")
         self._bars.update(
@@ -72,21 +72,21 @@ class _Bars:
 
 
 class _Lines:
-    """One line on stderr for each stage that is complete."""
+    """Progress lines on stderr, one per complete stage."""
 
     def __init__(self) -> None:
         self._told: set[str] = set()
 
     def __call__(self, progress: Progress) -> None:
-        name = _name(progress)
+        name = _stage_name(progress)
         if progress.total and progress.done >= progress.total and name not in self._told:
             self._told.add(name)
             tokens = tokens_text(progress.usage)
-            say(f"{name}: {progress.total:,}{f', {tokens}' if tokens else ''}")
+            print_message(f"{name}: {progress.total:,}{f', {tokens}' if tokens else ''}")
 
 
-def _name(progress: Progress) -> str:
-    """The stage, with the detail that is a part with a count of its own, and not a file."""
+def _stage_name(progress: Progress) -> str:
+    """Return the stage name, plus a separately counted part (files are left out)."""
     is_part = progress.stage == "Embedding" and progress.detail
     return f"{progress.stage} {progress.detail}" if is_part else progress.stage
 

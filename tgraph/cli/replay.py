@@ -10,8 +10,8 @@ import click
 
 from tgraph.cli import completion
 from tgraph.cli.options import common
-from tgraph.cli.running import command, opened
-from tgraph.cli.terminal import one_line, place_text, print_json, print_lines, say
+from tgraph.cli.running import command, open_call_graph
+from tgraph.cli.terminal import one_line, place_text, print_json, print_lines, print_message
 from tgraph.errors import UsageError, VerificationError
 
 if TYPE_CHECKING:
@@ -32,7 +32,9 @@ _MOST = 10
 
 
 @command("replay")
-@click.argument("session", metavar="[ID]", default="last", shell_complete=completion.sessions)
+@click.argument(
+    "session", metavar="[ID]", default="last", shell_complete=completion.complete_sessions
+)
 @click.option("--live", is_flag=True, help="Call the models again, and show what changed.")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON object.")
 @common
@@ -50,7 +52,7 @@ def replay(session: str, live: bool, as_json: bool) -> None:
       tgraph replay last
       tgraph replay 1cc5e01a --live
     """
-    with opened() as graph:
+    with open_call_graph() as graph:
         found = graph.replay(session, live=live)
         if live:
             print_live(graph.trace(session), found, as_json=as_json)
@@ -59,8 +61,8 @@ def replay(session: str, live: bool, as_json: bool) -> None:
 
 
 @command("diff")
-@click.argument("before", metavar="A", shell_complete=completion.sessions)
-@click.argument("after", metavar="[B]", required=False, shell_complete=completion.sessions)
+@click.argument("before", metavar="A", shell_complete=completion.complete_sessions)
+@click.argument("after", metavar="[B]", required=False, shell_complete=completion.complete_sessions)
 @click.option(
     "--knowledge", is_flag=True, help="Compare what was known at A and B, not what was answered."
 )
@@ -91,7 +93,7 @@ def diff(
       tgraph diff --knowledge 2026-03-01
       tgraph diff --knowledge 3 4 --all
     """
-    with opened() as graph:
+    with open_call_graph() as graph:
         if knowledge:
             from tgraph.cli.history import print_knowledge_diff
 
@@ -112,7 +114,9 @@ def diff(
 
 
 def print_replay(found: Replay, *, as_json: bool) -> None:
-    """Both hashes and what differs first. ``VerificationError`` where they are not the same."""
+    """Print both hashes with the earliest difference.
+
+    Raises ``VerificationError`` if the hashes differ."""
     if as_json:
         from tgraph.engine.json_judgements import replay_json
 
@@ -136,32 +140,36 @@ def _replay_lines(found: Replay) -> Iterator[str]:
     if found.problem:
         yield f"The replay ended early: {one_line(found.problem)}"
     if found.differences:
-        yield from _difference(found.differences[0])
+        yield from _difference_lines(found.differences[0])
         if len(found.differences) > 1:
             yield f"and {len(found.differences) - 1} more."
 
 
-def _difference(first: RecordDifference) -> Iterator[str]:
+def _difference_lines(first: RecordDifference) -> Iterator[str]:
     yield f"First difference: {first.property} of {first.subject}"
     for name, values in (("recorded", first.recorded), ("replayed", first.replayed)):
-        shown = "; ".join(one_line(value, _LONGEST) for value in values[:3]) or "nothing"
-        more = f" and {len(values) - 3} more" if len(values) > 3 else ""
-        yield f"  {name}: {shown}{more}"
+        value_list = "; ".join(one_line(value, _LONGEST) for value in values[:3]) or "nothing"
+        overflow = f" and {len(values) - 3} more" if len(values) > 3 else ""
+        yield f"  {name}: {value_list}{overflow}"
 
 
 def print_live(recorded: Trace, found: Replay, *, as_json: bool) -> None:
-    """What changed when the models were called again. ``VerificationError`` where that failed."""
+    """Print changes caused by calling the models again.
+
+    Raises ``VerificationError`` if the live run failed."""
     if found.trace is None or found.problem:
         raise VerificationError(f"The live run did not come to an end: {found.problem}")
-    from tgraph.explain.trace.comparison import compare
+    from tgraph.explain.trace.comparison import compare_sessions
 
     for note in found.notes:
-        say(f"Note: {note}")
-    print_comparison(compare(recorded, found.trace, names=("recorded", "live")), as_json=as_json)
+        print_message(f"Note: {note}")
+    print_comparison(
+        compare_sessions(recorded, found.trace, names=("recorded", "live")), as_json=as_json
+    )
 
 
 def print_comparison(comparison: Comparison, *, as_json: bool, everything: bool = False) -> None:
-    """The comparison as text or JSON; ``everything`` shows every candidate in the text."""
+    """Print the comparison as text or JSON; ``everything`` lists every candidate in the text."""
     if as_json:
         print_json({"same": comparison.same, **asdict(comparison)})
         return
@@ -172,54 +180,61 @@ def print_comparison(comparison: Comparison, *, as_json: bool, everything: bool 
 
 
 def _comparison_lines(comparison: Comparison, everything: bool) -> Iterator[str]:
-    asked = [f"  {c.name}: {_shown(c.before)} -> {_shown(c.after)}" for c in comparison.asked]
-    yield from _section("Asked", asked)
-    most = None if everything else _MOST
-    removed = _some([_item("-", item) for item in comparison.candidates_removed], most)
-    added = _some([_item("+", item) for item in comparison.candidates_added], most)
-    moved = _some([_move(item) for item in comparison.candidates_moved], most)
-    yield from _section("Candidates", [*removed, *added, *moved])
-    left = _some([_selected("-", item) for item in comparison.selected_removed], most)
-    new = _some([_selected("+", item) for item in comparison.selected_added], most)
-    yield from _section("Selected", [*left, *new])
-    yield from _section("Answer", [f"  {one_line(line)}" for line in comparison.answer])
-    gone = [_place("-", place) for place in comparison.citations_removed]
-    more = [_place("+", place) for place in comparison.citations_added]
-    yield from _section("Citations", [*gone, *more])
+    question_changes = [
+        f"  {c.name}: {_format_value(c.before)} -> {_format_value(c.after)}"
+        for c in comparison.asked
+    ]
+    yield from _section_lines("Asked", question_changes)
+    limit = None if everything else _MOST
+    removed = _limit_lines(
+        [_format_item("-", item) for item in comparison.candidates_removed], limit
+    )
+    added = _limit_lines([_format_item("+", item) for item in comparison.candidates_added], limit)
+    moved = _limit_lines([_format_move(item) for item in comparison.candidates_moved], limit)
+    yield from _section_lines("Candidates", [*removed, *added, *moved])
+    removed_selections = _limit_lines(
+        [_format_selected("-", item) for item in comparison.selected_removed], limit
+    )
+    new = _limit_lines([_format_selected("+", item) for item in comparison.selected_added], limit)
+    yield from _section_lines("Selected", [*removed_selections, *new])
+    yield from _section_lines("Answer", [f"  {one_line(line)}" for line in comparison.answer])
+    gone = [_format_place("-", place) for place in comparison.citations_removed]
+    added_places = [_format_place("+", place) for place in comparison.citations_added]
+    yield from _section_lines("Citations", [*gone, *added_places])
 
 
-def _section(title: str, lines: Sequence[str]) -> Iterator[str]:
+def _section_lines(title: str, lines: Sequence[str]) -> Iterator[str]:
     yield title if lines else f"{title}: the same"
     yield from lines
 
 
-def _item(sign: str, item: OneSided) -> str:
+def _format_item(sign: str, item: OneSided) -> str:
     rank = f"#{item.rank} " if item.rank else ""
     return f"  {sign} {rank}{one_line(item.label, _LONGEST)}  {item.score:.3f}"
 
 
-def _selected(sign: str, item: OneSided) -> str:
+def _format_selected(sign: str, item: OneSided) -> str:
     reason = f"  ({one_line(item.reasoning, _LONGEST)})" if item.reasoning else ""
-    return f"{_item(sign, item)}{reason}"
+    return f"{_format_item(sign, item)}{reason}"
 
 
-def _some(lines: Sequence[str], most: int | None) -> list[str]:
-    """The first lines, and how many are left out."""
+def _limit_lines(lines: Sequence[str], most: int | None) -> list[str]:
+    """Return the first lines, plus the number of omitted lines."""
     if most is None or len(lines) <= most:
         return list(lines)
     return [*lines[:most], f"  {lines[0].strip()[0]} and {len(lines) - most} more (--all)"]
 
 
-def _move(item: Moved) -> str:
+def _format_move(item: Moved) -> str:
     rank = f"#{item.rank_before} -> #{item.rank_after}"
     score = f"{item.score_before:.3f} -> {item.score_after:.3f}"
     return f"  ~ {one_line(item.label, _LONGEST)}  {rank}, {score}"
 
 
-def _place(sign: str, place: OneSidedPlace) -> str:
+def _format_place(sign: str, place: OneSidedPlace) -> str:
     where = place_text(place.path, place.page, place.start, place.end)
     return f"  {sign} {where}: {one_line(place.quote, _LONGEST)}"
 
 
-def _shown(text: str) -> str:
+def _format_value(text: str) -> str:
     return one_line(text, _LONGEST) or "nothing"

@@ -1,4 +1,4 @@
-"""How a command runs: it opens the graph it is told to, and failures end in one sentence."""
+"""Running commands: opening the named graph, and ending failures in a single sentence."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tgraph.cli.interruption import INTERRUPTED, MESSAGE, interruptible
-from tgraph.cli.terminal import forget_stdout, have_streams, say
+from tgraph.cli.terminal import forget_stdout, have_streams, print_message
 from tgraph.engine.garbage import seldom_collected
 from tgraph.errors import TgraphError
 from tgraph.plugins import COMMANDS
@@ -30,7 +30,7 @@ DEFAULT_FOLDER = "tgraph-graph"
 
 
 class Command(click.Command):
-    """A command whose failures are one sentence on stderr with the exit code of their kind."""
+    """A command whose failures print one sentence on stderr and return an exit code by kind."""
 
     interrupted = MESSAGE
 
@@ -42,7 +42,7 @@ class Command(click.Command):
                 with seldom_collected():
                     return super().invoke(context)
         except KeyboardInterrupt:
-            say(self.interrupted)
+            print_message(self.interrupted)
             context.exit(INTERRUPTED)
         except BrokenPipeError:
             forget_stdout()
@@ -97,46 +97,46 @@ def _is_within(name: str, prefix: str) -> bool:
 
 
 class ResumableCommand(Command):
-    """One whose work is on record where it is done, so that another call goes on with it."""
+    """A command whose finished work is recorded, allowing another call to continue."""
 
     interrupted = "Interrupted. The same command goes on from here."
 
 
 def tell_failure(error: Exception) -> int:
-    """Say in one sentence what failed, with a traceback where that is wanted; the exit code."""
+    """Print a failure as one sentence, with traceback on request; return the exit code."""
     if common_option("debug") or os.environ.get("TGRAPH_DEBUG"):
         import traceback
 
         traceback.print_exception(error)
-    say(f"Error: {_sentence(error)}")
+    print_message(f"Error: {_error_sentence(error)}")
     return error.exit_code if isinstance(error, TgraphError) else 1
 
 
-def worst(codes: Iterable[int]) -> int:
-    """The exit code of several questions: that of the first failure, else 3 where one has no
-    evidence."""
-    told = sorted(filter(None, codes), key=lambda code: code == NO_EVIDENCE)
-    return told[0] if told else 0
+def choose_exit_code(codes: Iterable[int]) -> int:
+    """Return the exit code for several questions: the first failure's code, else 3 if evidence
+    is missing."""
+    failures = sorted(filter(None, codes), key=lambda code: code == NO_EVIDENCE)
+    return failures[0] if failures else 0
 
 
-def _sentence(error: Exception) -> str:
+def _error_sentence(error: Exception) -> str:
     if isinstance(error, TgraphError):
         return str(error)
     if isinstance(error, MemoryError):
         return "There is not enough memory."
     if _is_full(error):
         return "The output can't be written: the disk is full. Free some space."
-    what = " ".join(f"{type(error).__name__}: {error}".split())
-    return f"Something unforeseen happened: {what}. --debug shows where."
+    error_text = " ".join(f"{type(error).__name__}: {error}".split())
+    return f"Something unforeseen happened: {error_text}. --debug shows where."
 
 
 def _is_full(error: Exception) -> bool:
-    """Whether nothing more can be written to a disk."""
+    """Return whether the error means a full disk."""
     return isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)
 
 
 def common_option(name: str) -> Any:
-    """What the call says of an option that all commands share; None where it says nothing."""
+    """Return the value of an option shared by all commands; None if absent."""
     context = click.get_current_context(silent=True)
     return (context.obj or {}).get(name) if context is not None else None
 
@@ -144,7 +144,7 @@ def common_option(name: str) -> Any:
 def _note_ignored() -> None:
     if ignored := common_option("ignored"):
         names = ", ".join(dict.fromkeys(ignored))
-        say(f"Note: {names} has no effect; tgraph works on a folder and needs no server.")
+        print_message(f"Note: {names} has no effect; tgraph works on a folder and needs no server.")
 
 
 def command(
@@ -160,8 +160,8 @@ def find_root(*, create: bool = False) -> Path | None:
     A folder holds a graph itself or in ``tgraph-graph``. With ``create`` and none near, that is
     where it will be; otherwise ``NotAGraphError``.
     """
-    if given := common_option("root") or os.environ.get("TGRAPH_ROOT"):
-        return Path(given)
+    if root_path := common_option("root") or os.environ.get("TGRAPH_ROOT"):
+        return Path(root_path)
     from tgraph.errors import NotAGraphError
     from tgraph.store.folder import MARKER
 
@@ -178,18 +178,18 @@ def find_root(*, create: bool = False) -> Path | None:
     )
 
 
-def _watching() -> AbstractContextManager[tuple[OnProgress, OnMessage]]:
-    """Bars, for what a question has to build first."""
+def _watch_progress() -> AbstractContextManager[tuple[OnProgress, OnMessage]]:
+    """Return progress bars for work that a question needs first."""
     from tgraph.cli.progress import show_progress
 
     return show_progress(quiet=False)
 
 
 @contextmanager
-def opened(
+def open_call_graph(
     settings: dict[str, Any] | None = None, *, create: bool = False
 ) -> Iterator[KnowledgeGraph]:
-    """The graph of the call, open; what it has to say goes to stderr."""
+    """Open the graph named by the command call; graph messages go to stderr."""
     import tgraph
 
     with tgraph.open(
@@ -197,7 +197,7 @@ def opened(
         create=create,
         collection=common_option("collection"),
         settings=settings,
-        message=say,
-        watching=_watching,
+        message=print_message,
+        watching=_watch_progress,
     ) as graph:
         yield graph

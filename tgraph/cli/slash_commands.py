@@ -1,4 +1,4 @@
-"""What can be said to a conversation beside questions: ``/trace`` and its like."""
+"""Slash commands within a conversation: ``/trace`` and similar commands."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from tgraph.cli.completion import OPEN_GRAPH
 from tgraph.cli.conversation import EMBEDDED, Conversation
 from tgraph.cli.options import filter_options, filters_of
 from tgraph.cli.terminal import (
-    console,
+    create_console,
+    escape_controls,
+    format_count,
     is_terminal,
-    many,
     one_line,
     place_text,
-    safe,
-    say,
-    show,
+    print_message,
+    print_renderable,
 )
 from tgraph.errors import UsageError, nearest_names
 from tgraph.retrieve.filters import NO_FILTERS
@@ -39,10 +39,11 @@ _QUOTES = "\"'“”"
 
 
 class SlashCommand(click.Command):
-    """One of them. Its help and what is wrong with a call are click's."""
+    """A slash command; click provides help and error messages."""
 
     def words(self, rest: str) -> list[str]:
-        """What comes after its name, as arguments; an apostrophe alone quotes nothing."""
+        """Split the text after the command name into arguments; a lone apostrophe quotes
+        nothing."""
         try:
             return shlex.split(rest)
         except ValueError:
@@ -50,7 +51,7 @@ class SlashCommand(click.Command):
 
 
 class TextCommand(SlashCommand):
-    """One whose argument is all that comes after its name, as it stands."""
+    """A slash command whose argument is the verbatim text after its name."""
 
     def words(self, rest: str) -> list[str]:
         text = (
@@ -62,46 +63,50 @@ class TextCommand(SlashCommand):
 COMMANDS: dict[str, SlashCommand] = {}
 
 
-def run(line: str, conversation: Conversation) -> None:
-    """Do what the line says. ``UsageError`` where there is no such command."""
-    name, _, rest = line.removeprefix(SLASH).partition(" ")
+def run_line(line: str, conversation: Conversation) -> None:
+    """Run the slash command in a line.
+
+    Raises ``UsageError`` for an unknown command."""
+    name, _, argument_text = line.removeprefix(SLASH).partition(" ")
     command = COMMANDS.get(name.lower())
     if command is None:
-        known = [f"{SLASH}{each}" for each in COMMANDS]
-        near = nearest_names(f"{SLASH}{name}", known, lead="Among others there are")
+        command_names = [f"{SLASH}{command_name}" for command_name in COMMANDS]
+        near = nearest_names(f"{SLASH}{name}", command_names, lead="Among others there are")
         raise UsageError(f"There is no command {SLASH}{name}.", f"{near} {SLASH}help lists all.")
-    given = _context_object(conversation)
-    with command.make_context(f"{SLASH}{name}", command.words(rest.strip()), obj=given) as context:
+    context_object = _context_object(conversation)
+    with command.make_context(
+        f"{SLASH}{name}", command.words(argument_text.strip()), obj=context_object
+    ) as context:
         command.invoke(context)
 
 
 def _context_object(conversation: Conversation) -> dict[str, Any]:
-    around = click.get_current_context(silent=True)
-    common: Mapping[str, Any] = (around.obj if around is not None else None) or {}
+    outer_context = click.get_current_context(silent=True)
+    common: Mapping[str, Any] = (outer_context.obj if outer_context is not None else None) or {}
     return {**common, OPEN_GRAPH: conversation.graph, _CONVERSATION: conversation}
 
 
-def completed(line: str, conversation: Conversation) -> tuple[str, Sequence[CompletionItem]]:
-    """What the line may go on with: what was begun, and what may stand in its place."""
-    name, space, rest = line.removeprefix(SLASH).partition(" ")
+def complete_line(line: str, conversation: Conversation) -> tuple[str, Sequence[CompletionItem]]:
+    """Return possible completions of a line: the typed beginning, and replacement items."""
+    name, space, argument_text = line.removeprefix(SLASH).partition(" ")
     if not space:
         items = [
-            CompletionItem(f"{SLASH}{each}", help=command.get_short_help_str(60))
-            for each, command in COMMANDS.items()
-            if each.startswith(name.lower())
+            CompletionItem(f"{SLASH}{word}", help=command.get_short_help_str(60))
+            for word, command in COMMANDS.items()
+            if word.startswith(name.lower())
         ]
         return line, items
     command = COMMANDS.get(name.lower())
     if command is None:
         return "", ()
-    *before, begun = rest.split(" ")
+    *before, begun = argument_text.split(" ")
     context = {"obj": _context_object(conversation)}
-    asked = ShellComplete(command, context, f"{SLASH}{name}", "")
-    return begun, _quoted(asked.get_completions([each for each in before if each], begun))
+    completer = ShellComplete(command, context, f"{SLASH}{name}", "")
+    return begun, _quote_items(completer.get_completions([word for word in before if word], begun))
 
 
-def _quoted(items: Sequence[CompletionItem]) -> Sequence[CompletionItem]:
-    """Those that name something; what has spaces is quoted."""
+def _quote_items(items: Sequence[CompletionItem]) -> Sequence[CompletionItem]:
+    """Return plain completion items; values with spaces are quoted."""
     return [
         CompletionItem(shlex.quote(item.value), help=item.help)
         for item in items
@@ -112,28 +117,29 @@ def _quoted(items: Sequence[CompletionItem]) -> Sequence[CompletionItem]:
 Does = Callable[..., None]
 
 
-def _command(
+def _register_command(
     name: str, *parameters: Callable[[Does], Does], cls: type[SlashCommand] = SlashCommand
 ) -> Callable[[Does], Does]:
-    """Enters a function, which is given the conversation and the command's values."""
+    """Return a decorator registering a function, which receives the conversation and command
+    values."""
 
     def enter(function: Does) -> Does:
         @wraps(function)
         def called(**values: Any) -> None:
             function(click.get_current_context().obj[_CONVERSATION], **values)
 
-        made: Does = called
+        callback: Does = called
         for parameter in reversed(parameters):
-            made = parameter(made)
+            callback = parameter(callback)
         settings = {"help_option_names": ["-h", "--help"]}
-        COMMANDS[name] = click.command(name, cls=cls, context_settings=settings)(made)
+        COMMANDS[name] = click.command(name, cls=cls, context_settings=settings)(callback)
         return function
 
     return enter
 
 
 _session = click.argument(
-    "session", metavar="[ID]", required=False, shell_complete=completion.sessions
+    "session", metavar="[ID]", required=False, shell_complete=completion.complete_sessions
 )
 _limit = click.argument("limit", metavar="[N]", type=click.IntRange(min=1), default=10)
 
@@ -141,7 +147,9 @@ _limit = click.argument("limit", metavar="[N]", type=click.IntRange(min=1), defa
 # --- the last answer ---
 
 
-@_command("source", click.argument("number", metavar="[N]", type=click.IntRange(min=1), default=1))
+@_register_command(
+    "source", click.argument("number", metavar="[N]", type=click.IntRange(min=1), default=1)
+)
 def source(conversation: Conversation, number: int) -> None:
     """Show the quote of citation N in its page."""
     places = conversation.places()
@@ -168,14 +176,14 @@ def _show_place(conversation: Conversation, place: Quotation) -> None:
     from tgraph.explain.render.page_quote import page_quote, page_quote_text
 
     text = conversation.graph.source_text(place.document, place.page)
-    found = page_quote(text, place)
-    show(Text(f"{one_line(place.title)}", "cyan"))
-    show(Text(place_text(place.path, place.page, place.start, place.end), "dim"))
-    show(Text())
-    show(page_quote_text(found))
+    quote = page_quote(text, place)
+    print_renderable(Text(f"{one_line(place.title)}", "cyan"))
+    print_renderable(Text(place_text(place.path, place.page, place.start, place.end), "dim"))
+    print_renderable(Text())
+    print_renderable(page_quote_text(quote))
 
 
-@_command("why-not", click.argument("text", metavar="TEXT"), cls=TextCommand)
+@_register_command("why-not", click.argument("text", metavar="TEXT"), cls=TextCommand)
 def why_not(conversation: Conversation, text: str) -> None:
     """Say why TEXT is not in the last answer.
 
@@ -186,7 +194,7 @@ def why_not(conversation: Conversation, text: str) -> None:
     print_why_not(conversation.graph.why_not(conversation.session, text), as_json=False)
 
 
-@_command(
+@_register_command(
     "trace",
     _session,
     click.option("--all", "everything", is_flag=True, help="Also the rejected candidates."),
@@ -196,10 +204,10 @@ def trace(conversation: Conversation, session: str | None, everything: bool) -> 
     from tgraph.explain.render.text_trees import trace_tree
 
     found = conversation.graph.trace(session or conversation.session)
-    show(trace_tree(found, everything=everything))
+    print_renderable(trace_tree(found, everything=everything))
 
 
-@_command(
+@_register_command(
     "verify",
     _session,
     click.option("--lexical", is_flag=True, help="Judge by words, without model or reader."),
@@ -215,9 +223,11 @@ def verify(conversation: Conversation, session: str | None, lexical: bool) -> No
 # --- how it is asked ---
 
 
-@_command(
+@_register_command(
     "mode",
-    click.argument("name", metavar="[NAME]", required=False, shell_complete=completion.modes),
+    click.argument(
+        "name", metavar="[NAME]", required=False, shell_complete=completion.complete_modes
+    ),
 )
 def mode(conversation: Conversation, name: str | None) -> None:
     """Say in which mode is asked, or choose another."""
@@ -225,15 +235,15 @@ def mode(conversation: Conversation, name: str | None) -> None:
 
     names = (*MODES, AUTO)
     if name is None:
-        say(f"Mode: {conversation.mode}. There are: {', '.join(names)}.")
+        print_message(f"Mode: {conversation.mode}. There are: {', '.join(names)}.")
         return
     if name not in names:
         raise UsageError(f"There is no mode {name}.", nearest_names(name, names, most=len(names)))
     conversation.mode = name
-    say(f"Mode: {name}")
+    print_message(f"Mode: {name}")
 
 
-@_command(
+@_register_command(
     "filter",
     filter_options,
     click.option("--clear", is_flag=True, help="Ask of all documents again."),
@@ -243,13 +253,13 @@ def filter_(conversation: Conversation, clear: bool, **flags: Any) -> None:
     given = filters_of(flags)
     if clear or given:
         conversation.filters = NO_FILTERS if clear else given
-    say(f"Filters: {filters_text(conversation) or 'none'}")
+    print_message(f"Filters: {filters_text(conversation) or 'none'}")
 
 
 def filters_text(conversation: Conversation) -> str:
-    """The filters in words."""
+    """Describe conversation filters in words."""
     chosen = conversation.filters
-    told = {
+    filter_values = {
         "document": chosen.documents,
         "since": (chosen.since,),
         "until": (chosen.until,),
@@ -257,13 +267,15 @@ def filters_text(conversation: Conversation) -> str:
         "language": chosen.languages,
         "valid at": (chosen.valid_at,),
     }
-    said = ((name, " or ".join(filter(None, values))) for name, values in told.items())
-    return one_line(", ".join(f"{name} {value}" for name, value in said if value))
+    phrases = ((name, " or ".join(filter(None, values))) for name, values in filter_values.items())
+    return one_line(", ".join(f"{name} {value}" for name, value in phrases if value))
 
 
-@_command(
+@_register_command(
     "as-of",
-    click.argument("when", metavar="[WHEN]", required=False, shell_complete=completion.sessions),
+    click.argument(
+        "when", metavar="[WHEN]", required=False, shell_complete=completion.complete_sessions
+    ),
 )
 def as_of(conversation: Conversation, when: str | None) -> None:
     """Ask of knowledge as it was then.
@@ -271,10 +283,10 @@ def as_of(conversation: Conversation, when: str | None) -> None:
     WHEN is a date or time, a generation (`tgraph history`) or a session; now is the newest."""
     if when is not None:
         conversation.as_of = None if when == "now" else when
-    say(f"As of: {one_line(conversation.as_of or 'now')}")
+    print_message(f"As of: {one_line(conversation.as_of or 'now')}")
 
 
-@_command("model", click.argument("name", metavar="[NAME]", required=False))
+@_register_command("model", click.argument("name", metavar="[NAME]", required=False))
 def model(conversation: Conversation, name: str | None) -> None:
     """Say which model answers, or choose another.
 
@@ -284,19 +296,19 @@ def model(conversation: Conversation, name: str | None) -> None:
     chat = conversation.graph.settings.chat
     at = f" at {one_line(chat.base_url)}" if chat.base_url else ""
     told = "none, the embedded default" if conversation.model == EMBEDDED else conversation.model
-    say(f"Model: {told}{'' if conversation.model == EMBEDDED else at}")
+    print_message(f"Model: {told}{'' if conversation.model == EMBEDDED else at}")
 
 
-@_command("steps")
+@_register_command("steps")
 def steps(conversation: Conversation) -> None:
     """Show the steps of each question, or hide them."""
-    say(f"Steps: {'shown' if conversation.toggle_steps() else 'not shown'}")
+    print_message(f"Steps: {'shown' if conversation.toggle_steps() else 'not shown'}")
 
 
 # --- what there is ---
 
 
-@_command("documents")
+@_register_command("documents")
 def documents(conversation: Conversation) -> None:
     """List the documents."""
     from tgraph.cli.documents import print_documents
@@ -304,7 +316,7 @@ def documents(conversation: Conversation) -> None:
     print_documents([each for each in conversation.graph.documents() if each.standing])
 
 
-@_command("sessions", _limit)
+@_register_command("sessions", _limit)
 def sessions(conversation: Conversation, limit: int) -> None:
     """List the last N recorded sessions."""
     from tgraph.cli.trace import print_sessions
@@ -312,37 +324,43 @@ def sessions(conversation: Conversation, limit: int) -> None:
     print_sessions(conversation.graph.sessions(limit), as_json=False)
 
 
-@_command("suggest", click.argument("count", metavar="[N]", type=click.IntRange(1, 50), default=5))
+@_register_command(
+    "suggest", click.argument("count", metavar="[N]", type=click.IntRange(1, 50), default=5)
+)
 def suggest(conversation: Conversation, count: int) -> None:
     """Propose questions that the documents can answer."""
     answer = conversation.graph.suggest(count, history=conversation.turns)
     for sentence in answer.sentences:
-        click.echo(safe(sentence.text))
+        click.echo(escape_controls(sentence.text))
     if answer.no_evidence:
-        say(safe(answer.text))
+        print_message(escape_controls(answer.text))
 
 
 # --- the conversation ---
 
 
-@_command("new")
+@_register_command("new")
 def new(conversation: Conversation) -> None:
     """Begin anew: what was asked before is not meant."""
     conversation.begin_anew()
-    say("A new conversation.")
+    print_message("A new conversation.")
 
 
-@_command("continue", click.argument("session", metavar="ID", shell_complete=completion.sessions))
+@_register_command(
+    "continue", click.argument("session", metavar="ID", shell_complete=completion.complete_sessions)
+)
 def continue_(conversation: Conversation, session: str) -> None:
     """Take up an earlier conversation at a session."""
     conversation.go_on_from(session)
-    say(
-        f"{many(len(conversation.turns), 'question')} so far; the last: "
+    print_message(
+        f"{format_count(len(conversation.turns), 'question')} so far; the last: "
         f"{one_line(conversation.turns[-1].question)}"
     )
 
 
-@_command("export", click.argument("file", metavar="FILE", type=click.Path(path_type=Path)))
+@_register_command(
+    "export", click.argument("file", metavar="FILE", type=click.Path(path_type=Path))
+)
 def export(conversation: Conversation, file: Path) -> None:
     """Write the answers with their proof to a file.
 
@@ -358,26 +376,28 @@ def export(conversation: Conversation, file: Path) -> None:
         raise UsageError(f"{one_line(str(file))} is there already.", "Choose another name.")
     written = json_text(list(map(answer_json, conversation.answers)))
     write_result(f"{written}\n".encode(), file)
-    say(f"{many(len(conversation.answers), 'answer')} in {one_line(str(file))}")
+    print_message(f"{format_count(len(conversation.answers), 'answer')} in {one_line(str(file))}")
 
 
-@_command("help", click.argument("name", metavar="[COMMAND]", required=False))
+@_register_command("help", click.argument("name", metavar="[COMMAND]", required=False))
 def help_(_: Conversation, name: str | None) -> None:
     """List the commands, or explain one."""
     if name is None:
-        click.echo(_overview())
+        click.echo(_overview_text())
         return
     bare = name.removeprefix(SLASH)
     if bare not in COMMANDS:
         raise UsageError(f"There is no command {SLASH}{bare}.", f"{SLASH}help lists them.")
     command = COMMANDS[bare]
-    with click.Context(command, info_name=f"{SLASH}{bare}", terminal_width=_width()) as context:
+    with click.Context(
+        command, info_name=f"{SLASH}{bare}", terminal_width=_help_width()
+    ) as context:
         click.echo(command.get_help(context))
 
 
-def _overview() -> str:
-    formatter = click.HelpFormatter(width=_width())
-    formatter.write_dl(list(_usages()), col_max=22 if _width() > _NARROW else 2)
+def _overview_text() -> str:
+    formatter = click.HelpFormatter(width=_help_width())
+    formatter.write_dl(list(_usage_rows()), col_max=22 if _help_width() > _NARROW else 2)
     formatter.write_paragraph()
     formatter.write_text(
         "Anything else is a question. Alt-Enter, or a backslash at the end, goes on in the next"
@@ -386,19 +406,19 @@ def _overview() -> str:
     return formatter.getvalue().rstrip("\n")
 
 
-def _width() -> int:
-    """Columns for a help."""
-    return min(console().width, _WIDEST) if is_terminal() else _WIDEST
+def _help_width() -> int:
+    """Return the help text width in columns."""
+    return min(create_console().width, _WIDEST) if is_terminal() else _WIDEST
 
 
-def _usages() -> Iterator[tuple[str, str]]:
+def _usage_rows() -> Iterator[tuple[str, str]]:
     for name, command in COMMANDS.items():
         pieces = command.collect_usage_pieces(click.Context(command))
-        told = " ".join(piece for piece in pieces if name == "filter" or piece != "[OPTIONS]")
-        yield f"{SLASH}{name} {told}".rstrip(), command.get_short_help_str(80)
+        arguments = " ".join(piece for piece in pieces if name == "filter" or piece != "[OPTIONS]")
+        yield f"{SLASH}{name} {arguments}".rstrip(), command.get_short_help_str(80)
 
 
-@_command("quit")
+@_register_command("quit")
 def quit_(conversation: Conversation) -> None:
     """Leave."""
     conversation.is_over = True

@@ -11,8 +11,16 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tgraph.cli.options import batches, common, connection
-from tgraph.cli.running import command, opened
-from tgraph.cli.terminal import many, one_line, one_text, say, show, table, write_blocks
+from tgraph.cli.running import command, open_call_graph
+from tgraph.cli.terminal import (
+    build_table,
+    format_count,
+    one_line,
+    one_text,
+    print_message,
+    print_renderable,
+    write_blocks,
+)
 
 if TYPE_CHECKING:
     from tgraph.engine.graph import KnowledgeGraph
@@ -63,45 +71,47 @@ def sparql(
 
     body = one_text("query", text, query, file.read() if file else None)
     limits = Bounds(bounds["timeout"], int(bounds["memory"] * (1 << 30)), bounds["limit"])
-    with opened() as graph:
+    with open_call_graph() as graph:
         if update:
             added, removed = graph.update(body, limits)
-            say(f"{many(added, 'quad')} added, {removed} removed.")
+            print_message(f"{format_count(added, 'quad')} added, {removed} removed.")
         else:
             default = "turtle" if gives_triples(body) else "table"
             print_query(graph, body, format or default, limits)
 
 
 def print_query(graph: KnowledgeGraph, query: str, format: str, bounds: Bounds) -> None:
-    """The result of a query as a table, or streamed in another format."""
+    """Print a query result as a table, or stream the result in another format."""
     if format == "table":
-        _table(graph, query, bounds)
+        _print_table(graph, query, bounds)
         return
     write_blocks(graph.sparql_stream(query, format, bounds), _NOTATIONS.get(format, "u"))
 
 
-def _table(graph: KnowledgeGraph, query: str, bounds: Bounds) -> None:
-    most = bounds.limit or TABLE_ROWS
-    lines = _lines(graph, query, replace(bounds, limit=most + 1))
+def _print_table(graph: KnowledgeGraph, query: str, bounds: Bounds) -> None:
+    row_limit = bounds.limit or TABLE_ROWS
+    lines = _result_lines(graph, query, replace(bounds, limit=row_limit + 1))
     columns = json.loads(next(lines))
-    rows = [[_term(cell) for cell in json.loads(line)] for line in lines]
-    show(table(columns, rows[:most]))
+    rows = [[_format_term(cell) for cell in json.loads(line)] for line in lines]
+    print_renderable(build_table(columns, rows[:row_limit]))
     if not rows:
-        say("No results.")
-    elif len(rows) > most and bounds.limit is None:
-        say(f"These are the first {most} rows; --limit N or another --format shows more.")
+        print_message("No results.")
+    elif len(rows) > row_limit and bounds.limit is None:
+        print_message(
+            f"These are the first {row_limit} rows; --limit N or another --format shows more."
+        )
 
 
-def _lines(graph: KnowledgeGraph, query: str, bounds: Bounds) -> Iterator[bytes]:
-    rest = b""
+def _result_lines(graph: KnowledgeGraph, query: str, bounds: Bounds) -> Iterator[bytes]:
+    remainder = b""
     for block in graph.sparql_stream(query, "lines", bounds):
-        *lines, rest = (rest + block).split(b"\n")
+        *lines, remainder = (remainder + block).split(b"\n")
         yield from lines
-    if rest:
-        yield rest
+    if remainder:
+        yield remainder
 
 
-def _term(text: str | None) -> str:
+def _format_term(text: str | None) -> str:
     """A term as a person reads it: IRIs with the known prefixes, plain strings without quotes."""
     if text is None:
         return ""

@@ -19,9 +19,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tgraph.rendering import Notation, inert, many, one_line, place_text, safe
+from tgraph.rendering import (
+    Notation,
+    escape_controls,
+    escape_serialised,
+    format_count,
+    one_line,
+    place_text,
+)
 
-__all__ = ["many", "one_line", "place_text", "safe"]
+__all__ = ["escape_controls", "format_count", "one_line", "place_text"]
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -31,20 +38,24 @@ PIPE_WIDTH = 100_000
 """The width of output that isn't shown on a terminal: nothing is cut or wrapped."""
 
 
-def say(message: str) -> None:
-    """One line on stderr; at a terminal that is too narrow for it, several, with no word broken and
-    all but the first indented further."""
-    text = safe(message)
-    click.echo(_fitting(text, console(stderr=True)) if sys.stderr.isatty() else text, err=True)
+def print_message(message: str) -> None:
+    """Print a message line on stderr.
+
+    On a narrow terminal the message is wrapped at words, with all lines but the first indented
+    further."""
+    text = escape_controls(message)
+    click.echo(
+        _wrap_text(text, create_console(stderr=True)) if sys.stderr.isatty() else text, err=True
+    )
 
 
-def _fitting(text: str, target: Console) -> str:
+def _wrap_text(text: str, target: Console) -> str:
     width = target.width
-    return "\n".join(x if len(x) <= width else _wrapped(x, width) for x in text.split("\n"))
+    return "\n".join(x if len(x) <= width else _wrap_line(x, width) for x in text.split("\n"))
 
 
-def _wrapped(line: str, width: int) -> str:
-    """The line in rows; a word that has no room in a row of its own stays in the one before."""
+def _wrap_line(line: str, width: int) -> str:
+    """Wrap a line into rows; a word longer than a row stays in the previous row."""
     indent = line[: len(line) - len(line.lstrip())]
     rows = [indent]
     for word in line.split():
@@ -59,10 +70,11 @@ _WIDE = "\u2e80-\ua4cf\uf900-\ufaff\uff00-\uffef"
 _WORD = rf"\n|[^\S\n]+|[{_WIDE}]|[^\s{_WIDE}]+"
 
 
-def flowing() -> Callable[[str], None]:
-    """Writes a text on stdout piece by piece; at a terminal no word is broken that has room in a
-    line of its own."""
-    return _Flow(console().width).write if is_terminal() else partial(click.echo, nl=False)
+def stream_writer() -> Callable[[str], None]:
+    """Return a function writing text pieces on stdout.
+
+    At a terminal, no word is broken that fits a separate line."""
+    return _Flow(create_console().width).write if is_terminal() else partial(click.echo, nl=False)
 
 
 class _Flow:
@@ -72,11 +84,11 @@ class _Flow:
         self._gap = ""
 
     def write(self, text: str) -> None:
-        click.echo("".join(map(self._placed, re.findall(_WORD, text))), nl=False)
+        click.echo("".join(map(self._place_piece, re.findall(_WORD, text))), nl=False)
 
-    def _placed(self, piece: str) -> str:
-        """The piece behind what stands between it and what came before; white space waits for what
-        comes after it."""
+    def _place_piece(self, piece: str) -> str:
+        """Return the piece with preceding white space or line break; white space waits for the
+        next piece."""
         from rich.cells import cell_len
 
         if piece == "\n":
@@ -94,42 +106,43 @@ class _Flow:
         return gap + piece
 
 
-def console(*, stderr: bool = False) -> Console:
-    """A rich console on what click writes to now; markup is off, and pipes get no styles."""
+def create_console(*, stderr: bool = False) -> Console:
+    """Return a rich console writing to click's current stream, without markup; pipes get no
+    styles."""
     from rich.console import Console, ConsoleDimensions
 
-    made = Console(
+    rich_console = Console(
         file=sys.stderr if stderr else sys.stdout, markup=False, highlight=False, emoji=False
     )
-    if made.is_dumb_terminal:  # for which rich knows one size
-        made.size = ConsoleDimensions(*get_terminal_size((80, 25)))
-    return made
+    if rich_console.is_dumb_terminal:  # for which rich knows one size
+        rich_console.size = ConsoleDimensions(*get_terminal_size((80, 25)))
+    return rich_console
 
 
 GAP = 3
 """Columns of the terminal between two of a table."""
 
 
-def table(
+def build_table(
     columns: Sequence[str], rows: Iterable[Sequence[str]], widths: Sequence[int] = ()
 ) -> Table:
-    """A table of texts; cells that are too long for the terminal, or for their column's width, go
-    on in the next line."""
+    """Build a text table; cells too long for terminal or column width continue on the next
+    line."""
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
     from rich.text import Text
 
-    made = Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    rich_table = Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False)
     for column, width in zip_longest(columns, widths):
-        made.add_column(safe(column), overflow="fold", width=width)
+        rich_table.add_column(escape_controls(column), overflow="fold", width=width)
     for row in rows:
-        made.add_row(*(Text(safe(cell)) for cell in row))
-    return made
+        rich_table.add_row(*(Text(escape_controls(cell)) for cell in row))
+    return rich_table
 
 
-def show(item: RenderableType) -> None:
-    """Print something of rich's on stdout."""
-    target = console()
+def print_renderable(item: RenderableType) -> None:
+    """Print a rich renderable on stdout."""
+    target = create_console()
     if target.is_terminal:
         target.print(item)
     else:
@@ -148,52 +161,55 @@ def text_of(item: RenderableType) -> str:
 
 def json_text(value: Any, indent: int | None = 2) -> str:
     """JSON for people and programs; characters that command terminals are escaped in it."""
-    return inert(json.dumps(value, ensure_ascii=False, indent=indent), "u")
+    return escape_serialised(json.dumps(value, ensure_ascii=False, indent=indent), "u")
 
 
 def print_json(value: Any) -> None:
-    """A value, or a list of values, as JSON on stdout."""
-    plain = list(map(_plain, value)) if isinstance(value, list | tuple) else _plain(value)
+    """Print a value, or a list of values, as JSON on stdout."""
+    plain = list(map(_to_plain, value)) if isinstance(value, list | tuple) else _to_plain(value)
     click.echo(json_text(plain))
 
 
-def _plain(value: Any) -> Any:
+def _to_plain(value: Any) -> Any:
     return asdict(value) if is_dataclass(value) and not isinstance(value, type) else value
 
 
 def print_lines(lines: Iterable[str]) -> None:
-    """Lines on stdout, harmless; at a terminal as ``say`` writes them."""
-    target = console() if is_terminal() else None
+    """Print lines on stdout, made harmless; at a terminal, wrapped as by ``print_message``."""
+    target = create_console() if is_terminal() else None
     for line in lines:
-        text = safe(line)
-        click.echo(text if target is None else _fitting(text, target))
+        text = escape_controls(line)
+        click.echo(text if target is None else _wrap_text(text, target))
 
 
 def write_bytes(data: bytes) -> None:
-    """Bytes on stdout as they are; on a terminal, what could command it as its escape."""
+    """Write unchanged bytes to stdout; on a terminal, escape characters that could command the
+    terminal."""
     sys.stdout.flush()
     if is_terminal():
-        data = safe(data.decode("utf-8", "replace")).encode("utf-8", "replace")
+        data = escape_controls(data.decode("utf-8", "replace")).encode("utf-8", "replace")
     sys.stdout.buffer.write(data)
     sys.stdout.buffer.flush()
 
 
 def write_blocks(blocks: Iterable[bytes], notation: Notation) -> None:
-    """A text in UTF-8 on stdout, block by block, with escapes for what could command a terminal;
-    it ends with a line feed."""
+    """Write UTF-8 text blocks to stdout, escaping terminal commands; output ends with a line
+    feed."""
     decoder = getincrementaldecoder("utf-8")("replace")
     last = "\n"
     for block in blocks:
         if text := decoder.decode(block):
-            write_bytes(inert(text, notation).encode())
+            write_bytes(escape_serialised(text, notation).encode())
             last = text[-1]
     if last != "\n":
         write_bytes(b"\n")
 
 
 def write_result(data: bytes, target: Path | None) -> None:
-    """The bytes to a file, whole or not at all and for its owner alone, or to stdout. What is no
-    file, such as ``/dev/null`` or a named pipe, is written to and stays what it is."""
+    """Write bytes to a file, or to stdout.
+
+    A file is written whole or not at all, and for its owner alone. A target that is no file,
+    such as ``/dev/null`` or a named pipe, is written to and stays unchanged."""
     if target is None:
         write_bytes(data)
         return
@@ -216,8 +232,10 @@ PIPED = "-"
 
 
 def one_text(what: str, *given: str | None) -> str:
-    """The one text that is given, or what is piped in: for ``-``, or where none is given. A usage
-    error where there are several, or none."""
+    """Return the single text argument, or piped input.
+
+    Piped input is read for ``-``, or where no text is given. Several texts, or none, are a
+    usage error."""
     texts: list[str] = [text for text in given if text is not None]
     if len(texts) == 1 and texts[0] != PIPED:
         return texts[0]
@@ -230,28 +248,31 @@ def one_text(what: str, *given: str | None) -> str:
 
 
 def piped_lines(what: str) -> Iterator[str]:
-    """The lines of standard input that say something, as they come, without white space around
-    them. A usage error where there is none."""
-    found = False
+    """Yield non-empty lines from standard input as they arrive, stripped of white space.
+
+    Empty input is a usage error."""
+    has_text = False
     while line := sys.stdin.buffer.readline():
         if text := line.decode("utf-8", "replace").removeprefix("\ufeff").strip():
-            found = True
+            has_text = True
             yield text
-    if not found:
+    if not has_text:
         raise click.UsageError(f"There is no {what} on standard input.")
 
 
 def say_next(question: str, *, apart: bool) -> None:
-    """Say on stderr which of several questions comes now, for what follows there tells of it; on
-    stdout an empty line keeps the answers ``apart``."""
+    """Print the next question on stderr, since following messages there concern the question.
+
+    ``apart`` prints an empty line on stdout to separate answers."""
     if apart:
         click.echo()
-    say(f"> {question}")
+    print_message(f"> {question}")
 
 
-def confirm(what: str, question: str) -> None:
-    """Ask at the terminal before what can't be taken back. ``UsageError`` where nobody can
-    answer, ``click.Abort`` for a no."""
+def confirm_action(what: str, question: str) -> None:
+    """Ask for confirmation at the terminal before an irreversible action.
+
+    Raises ``UsageError`` where nobody can answer, ``click.Abort`` for a no."""
     from tgraph.errors import UsageError
 
     if not sys.stdin.isatty():
@@ -260,13 +281,15 @@ def confirm(what: str, question: str) -> None:
 
 
 def is_terminal() -> bool:
-    """Whether stdout is shown to a person."""
+    """Return whether stdout is a terminal."""
     return sys.stdout.isatty()
 
 
 def have_streams() -> None:
-    """Where a shell has closed a stream, let it lead nowhere. What stands in for it also takes the
-    free number, which else the next file to be opened would get."""
+    """Replace closed standard streams with ``/dev/null``.
+
+    The replacement also occupies the free file number, which the next opened file would
+    otherwise get."""
     for name, way in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             number = os.open(os.devnull, os.O_RDWR)
@@ -274,11 +297,11 @@ def have_streams() -> None:
 
 
 def forget_stdout() -> None:
-    """After the reader of a pipe has gone: let the interpreter's last flush go nowhere."""
+    """Discard the interpreter's last flush after a pipe reader has gone."""
     with suppress(OSError, ValueError):  # stdout may not be a file
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def time(text: str) -> str:
-    """An xsd:dateTime for people, to the second."""
+def format_time(text: str) -> str:
+    """Format an xsd:dateTime for people, precise to the second."""
     return text[:19].replace("T", " ")

@@ -11,20 +11,20 @@ import click
 
 from tgraph.cli import completion
 from tgraph.cli.options import ExtensibleChoice, common, connection, json_array
-from tgraph.cli.running import command, opened
+from tgraph.cli.running import command, open_call_graph
 from tgraph.cli.terminal import (
     GAP,
     PIPE_WIDTH,
-    console,
+    build_table,
+    create_console,
+    format_time,
     is_terminal,
     json_text,
     one_line,
     print_json,
-    say,
-    show,
-    table,
+    print_message,
+    print_renderable,
     text_of,
-    time,
     write_result,
 )
 from tgraph.plugins import SESSION_FORMATS
@@ -47,7 +47,9 @@ KNOWN_FORMATS = (*FORMATS, CRATE)
 
 
 @command("trace")
-@click.argument("session", metavar="[ID]", default="last", shell_complete=completion.sessions)
+@click.argument(
+    "session", metavar="[ID]", default="last", shell_complete=completion.complete_sessions
+)
 @click.option(
     "--format",
     type=ExtensibleChoice(FORMATS, SESSION_FORMATS, KNOWN_FORMATS),
@@ -81,13 +83,13 @@ def trace(
       tgraph trace last --format html -o answer.html
       tgraph trace last --format trig -o session.trig
     """
-    with opened() as graph:
+    with open_call_graph() as graph:
         if format == "text":
             from tgraph.explain.render.text_trees import trace_tree
 
             tree = trace_tree(graph.trace(session), everything=everything, most=max_answer)
             if output is None:
-                show(tree)
+                print_renderable(tree)
             else:
                 write_result(text_of(tree).encode(), output)
         elif format == "json":
@@ -120,53 +122,64 @@ def sessions(limit: int, as_json: bool, format: str) -> None:
       tgraph sessions --limit 10
       tgraph sessions --json | jq -r '.[].explain_id'
     """
-    with opened() as graph:
+    with open_call_graph() as graph:
         print_sessions(graph.sessions(limit), as_json=as_json or format == "json")
 
 
 def print_sessions(sessions: Sequence[SessionSummary], *, as_json: bool) -> None:
-    """The sessions as a table that fits the terminal, or as JSON."""
+    """Print sessions as a table fitting the terminal, or as JSON."""
     if as_json:
         from tgraph.engine.json_sessions import session_json
 
         print_json(list(map(session_json, sessions)))
         return
     if not sessions:
-        say("No session has been recorded yet.")
+        print_message("No session has been recorded yet.")
         return
-    width = console().width if is_terminal() else PIPE_WIDTH
+    width = create_console().width if is_terminal() else PIPE_WIDTH
     id_width = _WHOLE if width >= _WIDE else _SHORT
-    told = (max(len(_standing(s)) for s in sessions), max(len(s.mode) for s in sessions))
-    room = width - id_width - _TIME - sum(max(6, each) for each in told) - 4 * GAP
+    column_widths = (
+        max(len(_session_state(s)) for s in sessions),
+        max(len(s.mode) for s in sessions),
+    )
+    room = (
+        width
+        - id_width
+        - _TIME
+        - sum(max(6, column_width) for column_width in column_widths)
+        - 4 * GAP
+    )
     if room < _LEAST:
         _print_blocks(sessions, width)
         return
     rows = [
         (
-            _name(session, id_width),
-            time(session.started),
-            _standing(session),
+            _short_session_id(session, id_width),
+            format_time(session.started),
+            _session_state(session),
             session.mode,
             one_line(session.question, room),
         )
         for session in sessions
     ]
-    show(table(("Session", "Time (UTC)", "Status", "Mode", "Question"), rows))
+    print_renderable(build_table(("Session", "Time (UTC)", "Status", "Mode", "Question"), rows))
 
 
 def _print_blocks(sessions: Sequence[SessionSummary], width: int) -> None:
-    """The sessions one below the other, for terminals that have no room for a table."""
+    """Print sessions as separate blocks, for terminals too narrow for a table."""
     for session in sessions:
-        click.echo(f"{_name(session, _SHORT)}  {time(session.started)}")
-        about = f"{_standing(session)}, {session.mode}: {one_line(session.question)}"
-        click.echo(fill(about, max(width, _LEAST), initial_indent="  ", subsequent_indent="  "))
+        click.echo(f"{_short_session_id(session, _SHORT)}  {format_time(session.started)}")
+        summary_text = f"{_session_state(session)}, {session.mode}: {one_line(session.question)}"
+        click.echo(
+            fill(summary_text, max(width, _LEAST), initial_indent="  ", subsequent_indent="  ")
+        )
 
 
-def _name(session: SessionSummary, width: int) -> str:
+def _short_session_id(session: SessionSummary, width: int) -> str:
     from tgraph.vocabulary import session_iri
 
     return session.explain_id.removeprefix(session_iri(""))[:width]
 
 
-def _standing(session: SessionSummary) -> str:
+def _session_state(session: SessionSummary) -> str:
     return "questioned" if session.questioned else session.status or "open"

@@ -18,7 +18,7 @@ from tgraph.record.chain import Head
 from tgraph.record.signing import PublicKey, load_public_key
 from tgraph.store.oxigraph import OxigraphStore
 from tgraph.store.snapshot import Snapshot, must_be_mended
-from tgraph.store.writer import writing
+from tgraph.store.writer import open_writable_store
 
 PATIENCE = 300.0
 """Seconds to wait for a writer, who should be done in one."""
@@ -29,16 +29,16 @@ def check_integrity_of(
 ) -> Integrity:
     """As ``KnowledgeGraph.integrity``."""
     key = load_public_key(Path(public_key)) if public_key is not None else None
-    with _held(opened) as store, closing(_published(opened)) as snapshot:
-        return check(store, snapshot, opened.librarian, opened.catalogue, saved, key)
+    with _hold_store(opened) as store, closing(_open_published(opened)) as snapshot:
+        return check_snapshot(store, snapshot, opened.librarian, opened.catalogue, saved, key)
 
 
 @contextmanager
-def _held(opened: OpenCollection) -> Iterator[OxigraphStore]:
-    """The store, while nobody writes to it."""
+def _hold_store(opened: OpenCollection) -> Iterator[OxigraphStore]:
+    """Open the store while nobody writes to it."""
     writable = os.access(opened.folder.path, os.W_OK)
     if writable and opened.folder.pointer.exists() and must_be_mended(opened.folder):
-        with writing(opened.folder, timeout=PATIENCE) as store:  # which mends nothing
+        with open_writable_store(opened.folder, timeout=PATIENCE) as store:  # which mends nothing
             yield store
         return
     if writable:
@@ -50,8 +50,9 @@ def _held(opened: OpenCollection) -> Iterator[OxigraphStore]:
     yield OxigraphStore.snapshot(opened.folder.store)
 
 
-def _published(opened: OpenCollection) -> Snapshot:
-    """What is published as it is, altered or not; what can't be read gives way to the store."""
+def _open_published(opened: OpenCollection) -> Snapshot:
+    """Open the published snapshot unchecked, altered or not; an unreadable snapshot gives way
+    to the store."""
     with suppress(StoreError):
         if snapshot := Snapshot.open(opened.folder, checked=False):
             return snapshot
@@ -59,15 +60,15 @@ def _published(opened: OpenCollection) -> Snapshot:
 
 
 def audit_integrity(opened: OpenCollection, *arguments: str) -> AuditResult:
-    """The same as the audit of that name."""
+    """Run the integrity check as an audit."""
     if len(arguments) > 1:
         raise UsageError(f"The audit {INTEGRITY.name} takes 1 argument, not {len(arguments)}.")
-    found = check_integrity_of(opened, next(filter(None, arguments), None))
-    rows = tuple((p.kind, p.what, p.subject, p.detail) for p in found.problems)
-    return AuditResult(INTEGRITY, rows, found.ok)
+    integrity = check_integrity_of(opened, next(filter(None, arguments), None))
+    rows = tuple((p.kind, p.what, p.subject, p.detail) for p in integrity.problems)
+    return AuditResult(INTEGRITY, rows, integrity.ok)
 
 
-def check(
+def check_snapshot(
     store: OxigraphStore,
     snapshot: Snapshot,
     librarian: Librarian,
@@ -75,8 +76,9 @@ def check(
     saved: str | None,
     key: PublicKey | None = None,
 ) -> Integrity:
-    """The integrity of the snapshot, with each quad in which the store differs from it; with a
-    ``key``, the signatures by it too."""
+    """Check snapshot integrity, listing each quad that differs from the store.
+
+    With a ``key``, signatures by the key are checked too."""
     head = Head(snapshot.pointer.sequence, snapshot.pointer.head)
     return check_integrity(
         snapshot.store, librarian, catalogue, head, saved, written=store, key=key

@@ -15,7 +15,7 @@ from tgraph.errors import UsageError
 from tgraph.models.base import ChatModel, Embedder
 from tgraph.models.prompts import Options, PromptFiles
 from tgraph.plugins import CHAT_MODELS, EMBEDDERS
-from tgraph.resources import names
+from tgraph.resources import list_names
 from tgraph.retrieve.modes.base import PROMPT
 from tgraph.settings import EMBEDDED_READER, NO_READER, ChatSettings, EmbeddingSettings, Settings
 
@@ -95,17 +95,17 @@ class Components:
         _check_prompts(settings.prompts)
 
     def with_settings(self, settings: Settings) -> Components:
-        """The same models, asked with other settings; their connections are those of these."""
-        made = Components(
+        """Return components with the same models but other settings; connections are shared."""
+        components = Components(
             settings, self._cache, chat=self.chat, embedder=self.embedder, reader=self.reader
         )
-        made.__dict__["reranker"] = self.reranker
-        return made
+        components.__dict__["reranker"] = self.reranker
+        return components
 
     def cached(self, make: Callable[[Components], T]) -> T:
         """The component that the function makes, the same at each call. Endpoints whose calls were
         cancelled are opened again."""
-        self._renew()
+        self._reopen_endpoints()
         if make not in self._made:
             self._made[make] = make(self)
         component: T = self._made[make]
@@ -326,7 +326,7 @@ class Components:
     def writer(
         self, chat: ChatModel, budget: int, max_words: int | None = None
     ) -> ModelSynthesiser:
-        """The same where a model does it, told to write ``max_words`` at most."""
+        """Return a model synthesiser, limited to ``max_words`` words."""
         from tgraph.answer.model import ModelSynthesiser
 
         form = self.settings.answer
@@ -404,13 +404,13 @@ class Components:
 
     @property
     def prompts(self) -> PromptFiles:
-        """The prompts of the settings, in the language that is set."""
+        """The prompts from the settings, in the set language."""
         return PromptFiles(self.settings.prompts, self.settings.answer.language)
 
     @property
     def concurrent_options(self) -> ConcurrentOptions:
-        """The options of a model's step that makes several calls at the same time."""
-        self._renew()
+        """The options for model steps making concurrent calls."""
+        self._reopen_endpoints()
         concurrency = self.settings.chat.concurrency
         return {**self.options, "concurrency": concurrency, "cancel": self.cancel}
 
@@ -434,14 +434,14 @@ class Components:
         )
 
     def remembering(self, chat: ChatModel) -> ChatModel:
-        """The model with a memory of its replies."""
+        """Return the model wrapped with a reply cache."""
         from tgraph.models.reply_cache import CachedChat
 
         return CachedChat(chat, self._cache / "replies")
 
     @cached_property
     def chat(self) -> ChatModel | None:
-        """The language model, or None where the embedded default does its work."""
+        """The language model; None if the embedded default is used."""
         if self._own_chat is not None or not self.settings.uses_model():
             return self._own_chat
         chat = self.settings.chat
@@ -450,23 +450,22 @@ class Components:
             return added
         from tgraph.models.openai import OpenAIChat
 
-        make = partial(self._endpoint, chat)
+        make = partial(self._shared_endpoint, chat)
         thinks = chat.thinking == "default"
-        return self._known(
+        return self._register_client(
             OpenAIChat(chat.model, make(), structured=chat.structured_output, thinking=thinks), make
         )
 
     def cancel(self) -> None:
-        """End the calls that are under way, and let that run make no more of them.
+        """Cancel running calls, and prevent further calls of the same run.
 
-        The next run, which begins by asking for its ``extractor`` or ``concepts``, calls again.
-        """
+        The next run, which begins by asking for its ``extractor`` or ``concepts``, calls again."""
         self._cancelled = True
         for endpoint in self._endpoints.values():
             endpoint.limiter.cancellation.set()
 
     def close(self) -> None:
-        """Let go of connections."""
+        """Close connections."""
         for endpoint in self._endpoints.values():
             endpoint.close()
 
@@ -481,8 +480,8 @@ class Components:
         if embedding.provider == "openai":
             from tgraph.models.openai import OpenAIEmbedder
 
-            make = partial(self._endpoint, _as_chat(embedding, self.settings.chat))
-            return self._known(
+            make = partial(self._shared_endpoint, _as_chat(embedding, self.settings.chat))
+            return self._register_client(
                 OpenAIEmbedder(embedding.model, make(), batch_size=embedding.batch_size), make
             )
         if embedding.provider == "hashing":
@@ -497,36 +496,36 @@ class Components:
 
     @cached_property
     def reader(self) -> Reader | None:
-        """Who reads passages; None where the settings want nobody, or nothing is installed."""
-        wanted = self.settings.reader.model
-        if self._own_reader is not None or wanted == NO_READER:
+        """The passage reader; None if disabled in the settings, or not installed."""
+        reader_name = self.settings.reader.model
+        if self._own_reader is not None or reader_name == NO_READER:
             return self._own_reader
-        if wanted == EMBEDDED_READER:
+        if reader_name == EMBEDDED_READER:
             from tgraph.models.reader import default_reader
 
             return default_reader()
         from tgraph.models.reader_store import reader_named
 
-        return reader_named(wanted)
+        return reader_named(reader_name)
 
     @cached_property
     def reranker(self) -> Reranker | None:
-        """The server that ranks texts anew, where one is set."""
+        """The reranking server, if set."""
         rerank = self.settings.rerank
         if rerank.base_url is None:
             return None
         from tgraph.models.rerank import Reranker
 
-        own = {"base_url": rerank.base_url, "api_key": rerank.api_key}
-        make = partial(self._endpoint, self.settings.chat.model_copy(update=own))
-        return self._known(Reranker(rerank.model, make()), make)
+        overrides = {"base_url": rerank.base_url, "api_key": rerank.api_key}
+        make = partial(self._shared_endpoint, self.settings.chat.model_copy(update=overrides))
+        return self._register_client(Reranker(rerank.model, make()), make)
 
-    def _known(self, client: C, make: Callable[[], Endpoint]) -> C:
+    def _register_client(self, client: C, make: Callable[[], Endpoint]) -> C:
         self._clients.append((client, make))
         return client
 
-    def _renew(self) -> None:
-        """Open endpoints that were cancelled again; steps and contexts keep their clients."""
+    def _reopen_endpoints(self) -> None:
+        """Reopen cancelled endpoints; steps and contexts keep their clients."""
         if self._cancelled:
             self._cancelled = False
             for endpoint in self._endpoints.values():
@@ -535,7 +534,7 @@ class Components:
             for client, make in self._clients:
                 client.endpoint = make()
 
-    def _endpoint(self, chat: ChatSettings) -> Endpoint:
+    def _shared_endpoint(self, chat: ChatSettings) -> Endpoint:
         """One endpoint for each server and key: connections and rate limits are theirs."""
         from tgraph.models.concurrency import Limiter
         from tgraph.models.endpoint import OPENAI_URL, Endpoint
@@ -552,18 +551,20 @@ class Components:
 
 
 def _check_prompts(folder: Path | None) -> None:
-    """A folder that isn't there, or a file that replaces nothing, is a slip of the pen."""
+    """Reject a missing prompts folder, and files that replace no prompt."""
     if folder is None:
         return
     if not folder.is_dir():
         raise UsageError(f"The folder of prompts {folder} does not exist.", "Check `prompts`.")
-    known = [name for name in names("prompts") if name.endswith(".md")]
+    prompt_names = [name for name in list_names("prompts") if name.endswith(".md")]
     for path in sorted(folder.glob("*.md")):
-        if path.name not in known and path.name != "README.md":
-            raise UsageError(f"{path} replaces no prompt.", f"There are: {', '.join(known)}.")
+        if path.name not in prompt_names and path.name != "README.md":
+            raise UsageError(
+                f"{path} replaces no prompt.", f"There are: {', '.join(prompt_names)}."
+            )
 
 
 def _as_chat(embedding: EmbeddingSettings, chat: ChatSettings) -> ChatSettings:
-    """The embeddings' own endpoint; what it doesn't say is as for the chat."""
+    """Return embedding endpoint settings; missing values are taken from the chat settings."""
     url, key = embedding.base_url or chat.base_url, embedding.api_key or chat.api_key
     return chat.model_copy(update={"base_url": url, "api_key": key})

@@ -1,4 +1,4 @@
-"""How often Python searches for cycles of objects."""
+"""Frequency of Python's garbage collection."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ cycles: Python's default of 700 costs them a twentieth of their time."""
 
 @contextmanager
 def seldom_collected() -> Iterator[None]:
-    """Cycles are searched for less often until the end, unless they are already."""
+    """Collect garbage less often inside the block, unless already rare."""
     before = gc.get_threshold()
     if not 0 < before[0] < _OBJECTS:
         yield
@@ -27,7 +27,8 @@ def seldom_collected() -> Iterator[None]:
 
 
 def never_collected_at_the_end() -> None:
-    """When Python ends it doesn't search for cycles among all that is left, whose memory the system
-    takes back at once: after a question that was a seventh of the process's time. What is told to
-    happen at the end (``atexit``) from now on happens before."""
+    """Skip garbage collection at interpreter exit, where the system frees memory anyway.
+
+    After a question, the collection took a seventh of the process's time. ``atexit`` functions
+    registered later run earlier."""
     atexit.register(gc.freeze)

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from tgraph.engine.components import Components
-from tgraph.engine.open_collection import OpenCollection, new_uuid, now
-from tgraph.engine.progress import OnMessage, OnProgress, Watching, mute, silent
+from tgraph.engine.open_collection import OpenCollection, new_uuid, utc_now
+from tgraph.engine.progress import OnMessage, OnProgress, Watching, ignore_message, ignore_progress
 from tgraph.engine.session_reader import SessionReader
 from tgraph.librarian import Librarian
 from tgraph.model import Answer, GraphRagResponse, Only, ShownContext, Turn
@@ -69,10 +69,10 @@ class KnowledgeGraph:
         settings: Settings,
         *,
         create: bool = False,
-        clock: Callable[[], datetime] = now,
+        clock: Callable[[], datetime] = utc_now,
         uuid: Callable[[], str] = new_uuid,
         parts: Components | None = None,
-        message: OnMessage = mute,
+        message: OnMessage = ignore_message,
         watching: Watching | None = None,
     ) -> None:
         self.root = folder.path
@@ -91,7 +91,7 @@ class KnowledgeGraph:
         return f"KnowledgeGraph({str(self.root)!r}, collection={self.collection!r})"
 
     def close(self) -> None:
-        """Fold the sessions asked here into the store and let go of the folder."""
+        """Fold sessions asked here into the store, and release the folder."""
         self.opened.close()
 
     @contextmanager
@@ -99,26 +99,26 @@ class KnowledgeGraph:
         self,
         settings: Mapping[str, Any] | None = None,
         *,
-        message: OnMessage = mute,
+        message: OnMessage = ignore_message,
         watching: Watching | None = None,
     ) -> Iterator[KnowledgeGraph]:
-        """The same graph for one caller among many, in a thread of its own: what it reads stays
-        open until the end, and its questions have no turns before them but their own.
+        """Return a view of the graph for a single caller in a separate thread.
 
-        ``settings`` are overrides such as ``{"graph.edge_limit": 10}``; models, embeddings and
-        collection stay those of the graph. ``UsageError`` for what is no setting.
-        """
+        Opened data stays open until the end, and the view's questions follow only earlier turns
+        of the view. ``settings`` are overrides such as ``{"graph.edge_limit": 10}``; models,
+        embeddings and collection stay those of the graph. Raises ``UsageError`` for an unknown
+        setting."""
         changed = with_overrides(self.settings, settings) if settings else self.settings
-        made = copy.copy(self)
-        made.settings = changed
-        made.opened = self.opened.view(changed, message, watching)
-        made._sessions = SessionReader(made.opened)
-        with made.opened.reading():
-            yield made
+        graph = copy.copy(self)
+        graph.settings = changed
+        graph.opened = self.opened.view(changed, message, watching)
+        graph._sessions = SessionReader(graph.opened)
+        with graph.opened.reading():
+            yield graph
 
     def fold(self) -> None:
-        """Bring the sessions that have ended into the store, where they can be read; reading does
-        it too."""
+        """Fold ended sessions into the store, where sessions become readable; reading folds
+        sessions too."""
         self.opened.fold()
 
     @property
@@ -130,11 +130,10 @@ class KnowledgeGraph:
         return self.opened.librarian
 
     def read(self) -> Store:
-        """The newest published state with every finished session in it, for reading.
+        """Return the newest published state, including finished sessions, for reading.
 
-        Where a writer keeps the lock for too long it is the state without the newest sessions, and
-        ``message`` says so.
-        """
+        If a writer keeps the lock for too long, the state lacks the newest sessions, and
+        ``message`` says so."""
         return self.opened.read()
 
     # --- index ---
@@ -144,29 +143,28 @@ class KnowledgeGraph:
         paths: Sequence[str | Path],
         *,
         reinstate: bool = False,
-        progress: OnProgress = silent,
+        progress: OnProgress = ignore_progress,
         message: OnMessage | None = None,
     ) -> IndexReport:
-        """Take documents in and publish the graph with them; see ``IndexReport``.
+        """Index documents and publish the graph; see ``IndexReport``.
 
-        What was retracted stays out unless ``reinstate`` is true.
-        A file that can't be read is in the report and does not stop the others. If the run is
-        interrupted nothing is published, and the next run continues from what it had.
-        """
+        Retracted documents stay out unless ``reinstate`` is true. A file that can't be read is
+        listed in the report and does not stop the others. If the run is interrupted nothing is
+        published, and the next run continues from the interrupted run's results."""
         from tgraph.engine.index.run import IndexRun
-        from tgraph.ingest.files import discover
+        from tgraph.ingest.files import discover_files
 
         run = IndexRun(self.opened.setup(progress, message))
         follow = self.settings.ingest.follow_links
-        found = discover([str(path) for path in paths], follow_links=follow)
-        return run.run(found, reinstate=reinstate)
+        files = discover_files([str(path) for path in paths], follow_links=follow)
+        return run.run(files, reinstate=reinstate)
 
     def update(self, text: str, bounds: Bounds | None = None) -> tuple[int, int]:
-        """Apply a SPARQL update, all of it or nothing; how many quads it added and removed.
+        """Apply a SPARQL update, completely or not at all; return the numbers of added and
+        removed quads.
 
-        It is recorded as an activity and published. Raises ``QueryError`` where it is wrong, was
-        stopped, or would change the record of sessions.
-        """
+        The update is recorded as an activity and published. Raises ``QueryError`` if the update
+        is wrong, was stopped, or would change the record of sessions."""
         from tgraph.engine.change.update import UpdateRun
         from tgraph.explain.query.sparql import Bounds
 
@@ -184,21 +182,23 @@ class KnowledgeGraph:
         return CurationRun(self.opened.setup()).split(name, other, reason)
 
     def rejoin(self, name: str, other: str, *, reason: str) -> str:
-        """Take a split back; its IRI. The names are one entity again if the texts still say so.
-        ``UsageError`` where they have not been split."""
+        """Undo a split; return the split's IRI. The names form one entity again if the texts
+        still say so.
+
+        Raises ``UsageError`` if the names have not been split."""
         from tgraph.engine.change.entity_curation import CurationRun
 
         return CurationRun(self.opened.setup()).rejoin(name, other, reason)
 
     def weigh(self, target: str, authority: float | None, *, reason: str) -> str:
-        """Give documents an authority from 0 to 1, by which ranking multiplies what was found in
-        them (0: nothing is answered from them); the path or pattern that has it now.
+        """Set document authority, a factor from 0 to 1 on ranking scores (0: nothing is
+        answered from the documents).
 
-        ``target`` is a document, named as for ``retract``, or a pattern of paths (``minutes/*``;
-        ``*`` for all): the path itself goes before patterns, a longer pattern before a shorter.
-        Later versions under the path keep it. None takes the weight back. Recorded as ``split``
-        is. ``UsageError`` where nothing would change, or for what is no weight.
-        """
+        Returns the path or pattern with the new authority. ``target`` is a document, named as
+        for ``retract``, or a pattern of paths (``minutes/*``; ``*`` for all): the path itself
+        goes before patterns, a longer pattern before a shorter. Later versions under the path
+        keep the authority. None removes the authority. The decision is recorded like a
+        ``split``. Raises ``UsageError`` if nothing would change, or if the value is no weight."""
         from tgraph.engine.change.entity_curation import CurationRun
 
         return CurationRun(self.opened.setup()).weigh(target, authority, reason)
@@ -215,42 +215,49 @@ class KnowledgeGraph:
         description: str = "",
         weight: float | None = None,
     ) -> Correction:
-        """State a fact by hand, about entities that are known or new; see ``Correction``.
+        """State a fact by hand, about known or new entities; see ``Correction``.
 
-        It is evidence of its own kind, a note: cited, traced and weighed as what documents say,
-        until ``undo`` takes it back. ``object`` is a value rather than a name with ``literal`` or
-        a ``datatype``; ``weight`` is 1 to 10. Recorded with the reason and, if ``person`` is set,
-        with who stated it. ``UsageError`` for what was denied, or is no value of the datatype.
-        """
-        from tgraph.engine.change.corrections import correct
+        The fact is evidence of its own kind, a note: cited, traced and weighed like document
+        statements, until ``undo`` removes the note. ``object`` is a value rather than a name
+        with ``literal`` or a ``datatype``; ``weight`` is 1 to 10. The fact is recorded with the
+        reason and, if ``person`` is set, with its author. Raises ``UsageError`` for a denied
+        fact, or for a value outside the datatype."""
+        from tgraph.engine.change.corrections import apply_correction
         from tgraph.engine.change.curation_notes import NewFact
 
-        wanted = NewFact(subject, predicate, object, literal, datatype, description or None, weight)
-        return correct(self.opened, reason, lambda run: run.add_fact(wanted, reason))
+        new_fact = NewFact(
+            subject, predicate, object, literal, datatype, description or None, weight
+        )
+        return apply_correction(self.opened, reason, lambda run: run.add_fact(new_fact, reason))
 
     def edit_fact(self, *fact: str, reason: str, **values: Any) -> Correction:
-        """State something else in place of a fact, which is denied, as one decision; or another
-        ``description`` or ``weight`` of the same. ``fact`` and the ``values`` are named as for
-        ``deny_fact`` and ``add_fact``; what is not given stays. ``UsageError`` as there."""
-        from tgraph.engine.change.corrections import correct
+        """Replace a fact, denying the old fact, as one decision; or change its ``description``
+        or ``weight``.
+
+        ``fact`` and the ``values`` are named as for ``deny_fact`` and ``add_fact``; omitted
+        values stay. Raises ``UsageError`` as there."""
+        from tgraph.engine.change.corrections import apply_correction
         from tgraph.engine.change.curation_notes import NewFact
 
-        wanted = NewFact(**values)
-        return correct(self.opened, reason, lambda run: run.edit_fact(fact, wanted, reason))
+        new_fact = NewFact(**values)
+        return apply_correction(
+            self.opened, reason, lambda run: run.edit_fact(fact, new_fact, reason)
+        )
 
     def deny_fact(self, *fact: str, reason: str) -> Correction:
         """Keep a fact out of knowledge, whatever documents say now or later, until ``undo``.
 
-        ``fact`` is the edge's IRI or the beginning of it, or subject, predicate and object. What
-        documents say of it stays on record; answers that rest on it are called into question.
-        ``UsageError`` where none or several are meant.
-        """
-        from tgraph.engine.change.corrections import correct
+        ``fact`` is the edge's IRI or its beginning, or subject, predicate and object. Document
+        statements of the fact stay on record; answers resting on the fact are called into
+        question. Raises ``UsageError`` if no fact or several facts match."""
+        from tgraph.engine.change.corrections import apply_correction
 
-        return correct(self.opened, reason, lambda run: run.deny_fact(fact, reason))
+        return apply_correction(self.opened, reason, lambda run: run.deny_fact(fact, reason))
 
     def facts(self, entity: str) -> list[KnownFact]:
-        """The facts about an entity, by their words. ``UsageError`` where there is none such."""
+        """Return facts about an entity, sorted by wording.
+
+        Raises ``UsageError`` for an unknown entity."""
         from tgraph.explain.trace.facts import Facts
 
         facts = Facts(self.read())
@@ -265,73 +272,88 @@ class KnowledgeGraph:
         description: str | None = None,
         aliases: Sequence[str] = (),
     ) -> Correction:
-        """State by hand that there is an entity. ``UsageError`` where it is known, or deleted."""
-        from tgraph.engine.change.corrections import correct
+        """State by hand that an entity exists.
+
+        Raises ``UsageError`` if the entity is known, or deleted."""
+        from tgraph.engine.change.corrections import apply_correction
         from tgraph.engine.change.curation_notes import EntityValues
 
         values = EntityValues(None, type, description, tuple(aliases))
-        return correct(self.opened, reason, lambda run: run.create_entity(name, values, reason))
+        return apply_correction(
+            self.opened, reason, lambda run: run.create_entity(name, values, reason)
+        )
 
     def edit_entity(self, name: str, *, reason: str, **values: Any) -> Correction:
-        """State what is true of an entity in place of what documents say: ``label``, ``type``,
-        ``description``, ``aliases``, ``not_aliases``. ``UsageError`` where there is none such."""
-        from tgraph.engine.change.corrections import correct
+        """Override document statements about an entity: ``label``, ``type``, ``description``,
+        ``aliases``, ``not_aliases``.
+
+        Raises ``UsageError`` for an unknown entity."""
+        from tgraph.engine.change.corrections import apply_correction
         from tgraph.engine.change.curation_notes import EntityValues
 
-        given = EntityValues(**{k: _tuple(value) for k, value in values.items()})
-        return correct(self.opened, reason, lambda run: run.edit_entity(name, given, reason))
+        new_values = EntityValues(**{k: _to_tuple(value) for k, value in values.items()})
+        return apply_correction(
+            self.opened, reason, lambda run: run.edit_entity(name, new_values, reason)
+        )
 
     def delete_entity(self, name: str, *, reason: str) -> Correction:
-        """Keep an entity out of knowledge with all facts about it, under every name that it has
-        now, until ``undo``. Answers that rest on those facts are called into question."""
-        from tgraph.engine.change.corrections import correct
+        """Keep an entity and its facts out of knowledge, under all current names, until
+        ``undo``.
 
-        return correct(self.opened, reason, lambda run: run.delete_entity(name, reason))
+        Answers resting on those facts are called into question."""
+        from tgraph.engine.change.corrections import apply_correction
+
+        return apply_correction(self.opened, reason, lambda run: run.delete_entity(name, reason))
 
     def merge_entities(self, name: str, other: str, *, reason: str) -> Correction:
-        """Make two entities one, whatever documents call them, until ``undo``. The fuller name is
-        the entity's. ``UsageError`` where they are one, or were told apart by ``split``."""
-        from tgraph.engine.change.corrections import correct
+        """Merge two entities until ``undo``, regardless of names in documents; the fuller name
+        is kept.
 
-        return correct(self.opened, reason, lambda run: run.merge(name, other, reason))
+        Raises ``UsageError`` if the entities are merged already, or were told apart by
+        ``split``."""
+        from tgraph.engine.change.corrections import apply_correction
+
+        return apply_correction(self.opened, reason, lambda run: run.merge(name, other, reason))
 
     def curations(self) -> list[Curation]:
-        """All that people decided about the graph, the last first."""
+        """Return decisions by people about the graph, newest first."""
         from tgraph.explain.trace.curations import read_curations
 
         return read_curations(self.read())
 
     def curation(self, name: str) -> Curation:
-        """The decision of an IRI, a UUID, the beginning of one, what it made, or ``last``.
-        ``UsageError`` for none or several."""
+        """Return a decision by IRI, UUID, the beginning of either, its result, or ``last``.
+
+        Raises ``UsageError`` if no decision or several decisions match."""
         from tgraph.explain.trace.curations import find_curation
 
         return find_curation(self.curations(), name)
 
     def undo(self, curation: str, *, reason: str) -> Correction:
-        """Take a decision back, named as for ``curation`` (``last`` is the last that stands):
-        knowledge is then as if it had not been made. Answers that rest on what it stated are called
-        into question. ``UsageError`` where it was taken back, or is taken back otherwise
-        (retractions, weights)."""
-        from tgraph.engine.change.corrections import correct
+        """Undo a decision, named as for ``curation`` (``last`` is the last standing decision).
 
-        return correct(self.opened, reason, lambda run: run.undo(curation, reason))
+        Knowledge is then as if the decision had not been made, and answers resting on its
+        statements are called into question. Raises ``UsageError`` if the decision is undone
+        already, or is undone by another method (retractions, weights)."""
+        from tgraph.engine.change.corrections import apply_correction
+
+        return apply_correction(self.opened, reason, lambda run: run.undo(curation, reason))
 
     def add_ontology(
         self,
         file: str | Path,
         *,
         reason: str = "",
-        progress: OnProgress = silent,
+        progress: OnProgress = ignore_progress,
         message: OnMessage | None = None,
     ) -> AddedOntology:
-        """Lead the graph by an ontology (OWL, RDFS, SKOS or SHACL, in any syntax of RDF), and bring
-        what has been read under its terms; nothing is read again.
+        """Guide the graph by an ontology (OWL, RDFS, SKOS or SHACL, in any RDF syntax), and map
+        existing extractions to its terms.
 
-        With the setting ``ontology.strict`` what does not fit is kept out of knowledge. What has
-        the same IRI as one that stands takes its place. ``UsageError`` where the file is no
-        ontology, or stands already.
-        """
+        Nothing is read again. With the setting ``ontology.strict``, extractions that do not fit
+        are kept out of knowledge. An ontology with the IRI of a standing ontology replaces that
+        ontology. Raises ``UsageError`` if the file is no ontology, or if the ontology stands
+        already."""
         from tgraph.engine.change.ontology_curation import add_ontology
 
         setup = self.opened.setup(progress, message)
@@ -342,31 +364,33 @@ class KnowledgeGraph:
         name: str,
         *,
         reason: str,
-        progress: OnProgress = silent,
+        progress: OnProgress = ignore_progress,
         message: OnMessage | None = None,
     ) -> RecordedOntology:
-        """Take an ontology back, named by its file, its IRI or what it calls itself: knowledge is
-        as without it. ``UsageError`` where none of the name stands."""
+        """Remove an ontology, named by file, IRI or its own name; knowledge is derived without
+        the ontology.
+
+        Raises ``UsageError`` if no standing ontology matches."""
         from tgraph.engine.change.ontology_curation import OntologyRun
 
         return OntologyRun(self.opened.setup(progress, message)).remove(name, reason)
 
     def impact(self, document: str) -> Impact:
-        """The facts that rest on a document alone, and the answers that rest on it."""
+        """Return facts resting on the document alone, and answers resting on the document."""
         from tgraph.explain.audit.impact import read_impact
 
         return read_impact(self.read(), self.opened.catalogue, document)
 
     def retract(self, document: str, *, reason: str) -> Retraction:
-        """Take a document (named by path, title, IRI or hash) back: knowledge is derived without
-        it, and the answers that rest on it lose their standing. The record stays.
+        """Retract a document (named by path, title, IRI or hash): derive knowledge without the
+        document, and question dependent answers.
 
-        Recorded with the reason and, if ``person`` is set, with who decided. Called again after it
-        was interrupted, it does what is left. ``UsageError`` where nothing is left to do.
-        """
-        from tgraph.engine.change.entity_curation import retract
+        The record stays; the retraction is recorded with the reason and, if ``person`` is set,
+        with the deciding person. A repeated call after an interruption finishes the work.
+        Raises ``UsageError`` if nothing is left to do."""
+        from tgraph.engine.change.entity_curation import retract_document
 
-        return retract(self.opened, document, reason)
+        return retract_document(self.opened, document, reason)
 
     def purge(
         self,
@@ -377,17 +401,19 @@ class KnowledgeGraph:
         progress: OnProgress | None = None,
         message: OnMessage | None = None,
     ) -> Purge:
-        """Erase a document (named as for ``retract``) for good: it is retracted, and its text goes
-        from all that is kept. Each bundle that held some of it is sealed again, and the chain
-        says so; what other documents say too stays.
+        """Erase a document (named as for ``retract``) permanently: retract the document, and
+        erase its text from all stored data.
 
-        Nobody else may have the graph open: who does is waited for, ``patience`` seconds, then it
-        is a ``StoreError``. Called again after it was interrupted, it does what is left.
-        ``UsageError`` for a reason that repeats the text, since reasons stay on record.
-        """
-        from tgraph.engine.change.purge import purge
+        Each bundle with erased text is sealed again, and the chain says so; statements shared
+        by other documents stay. Nobody else may have the graph open: the call waits
+        ``patience`` seconds for other users, then raises ``StoreError``. A repeated call after
+        an interruption finishes the work. Raises ``UsageError`` for a reason that repeats the
+        text, since reasons stay on record."""
+        from tgraph.engine.change.purge import purge_document
 
-        return purge(self.opened, document, reason, patience, progress or silent, message)
+        return purge_document(
+            self.opened, document, reason, patience, progress or ignore_progress, message
+        )
 
     # --- ask ---
 
@@ -400,15 +426,15 @@ class KnowledgeGraph:
         filters: Filters = NO_FILTERS,
         as_of: str | int | datetime | date | None = None,
     ) -> Answer:
-        """The answer, proven, in a mode or in the one that is chosen for the form of the question
-        (``auto``). ``history`` replaces the turns asked here before; ``filters`` say
-        what it may be answered from. ``UsageError`` where they name what there is not.
+        """Return the proven answer, in the given mode or in a mode chosen by question form
+        (``auto``).
 
-        ``as_of`` has it answered from knowledge as it was: at a time (of a date at its end, in UTC
-        unless it says otherwise), in a generation by number, or as a session knew it.
-        ``UsageError`` where there was none, or it lacks what the mode searches; ``StoreError``
-        where it can't be read any more.
-        """
+        ``history`` replaces earlier turns asked here; ``filters`` restrict the sources of the
+        answer. Raises ``UsageError`` if a filter names something missing. ``as_of`` answers
+        from earlier knowledge: at a time (of a date at its end, in UTC unless stated
+        otherwise), in a generation by number, or as a session knew it. Raises ``UsageError`` if
+        there was no such knowledge, or if it lacks structures searched by the mode;
+        ``StoreError`` if earlier knowledge can't be read any more."""
         from tgraph.engine.ask.streams import result_of
 
         return result_of(self.stream(question, mode, history=history, filters=filters, as_of=as_of))
@@ -423,11 +449,11 @@ class KnowledgeGraph:
         as_of: str | int | datetime | date | None = None,
     ) -> Stream:
         """Messages as they happen (design, section 6.3); the generator returns the ``Answer``."""
-        from tgraph.engine.ask.conversation import QuestionRequest, stream
+        from tgraph.engine.ask.conversation import QuestionRequest, stream_answer
 
         point = "" if as_of is None else _point_name(as_of)
         request = QuestionRequest(question, mode, history, filters, point)
-        return stream(self.opened, request)
+        return stream_answer(self.opened, request)
 
     def stream_context(
         self,
@@ -439,9 +465,11 @@ class KnowledgeGraph:
         filters: Filters = NO_FILTERS,
         as_of: str | int | datetime | date | None = None,
     ) -> ContextStream:
-        """As ``stream``, as far as the selection; the generator returns the ``ShownContext``, what
-        the writer of an answer would be shown. With ``only="prompt"`` ``UsageError`` where there is
-        no language model. The session is recorded, without an answer."""
+        """Stream stages up to the selection; the generator returns ``ShownContext``, the
+        context for an answer writer.
+
+        Raises ``UsageError`` for ``only="prompt"`` without a language model. The session is
+        recorded, without an answer."""
         from tgraph.engine.ask.conversation import QuestionRequest, context
 
         point = "" if as_of is None else _point_name(as_of)
@@ -468,18 +496,20 @@ class KnowledgeGraph:
         )
 
     def suggest(self, count: int = 5, *, history: Sequence[Turn] | None = None) -> Answer:
-        """Questions that the documents can answer: the sentences of the answer, each citing what
-        led to it. ``history`` replaces the turns asked here before."""
-        from tgraph.engine.ask.conversation import suggest
+        """Return answerable questions as answer sentences, each citing its source.
 
-        return suggest(self.opened, count, history)
+        ``history`` replaces earlier turns asked here."""
+        from tgraph.engine.ask.conversation import suggest_questions
+
+        return suggest_questions(self.opened, count, history)
 
     def context(self, mode: str = "graph") -> Context:
-        """What a retriever of the mode reads: the newest published knowledge, its texts and its
-        vectors. What the mode needs and no index run has built is built first."""
-        from tgraph.engine.ask.conversation import prepare
+        """Return the mode's retrieval context: newest published knowledge, texts and vectors.
 
-        prepare(self.opened, mode)
+        Structures that the mode needs, and that no index run has built, are built first."""
+        from tgraph.engine.ask.conversation import prepare_mode
+
+        prepare_mode(self.opened, mode)
         return self.opened.context()
 
     # --- the same for asyncio ---
@@ -516,7 +546,7 @@ class KnowledgeGraph:
     # --- sessions ---
 
     def history(self) -> list[Generation]:
-        """The generations of knowledge, the newest first: when each was published, and by what."""
+        """Return knowledge generations, newest first, with publication time and cause."""
         from tgraph.explain.trace.generations import list_generations
 
         return list_generations(self.read())
@@ -524,17 +554,18 @@ class KnowledgeGraph:
     def knowledge_diff(
         self, before: str | int | datetime | date, after: str | int | datetime | date = "now"
     ) -> KnowledgeDiff:
-        """What entities, facts and claims came, went and changed from one point in time (as for
-        ``ask``; 0 is before the first generation) to another, and because of what.
+        """Compare entities, facts and claims between two points in time, and give causes of
+        changes.
 
-        ``UsageError`` for what is no such point, ``StoreError`` where the record of a change can't
-        be read.
-        """
+        Points are named as for ``ask``; 0 is before the first generation. Raises ``UsageError``
+        for an invalid point, ``StoreError`` if the record of a change can't be read."""
         from tgraph.engine.ask.conversation import point_in_time
         from tgraph.explain.trace.knowledge_diff import knowledge_diff
 
-        one, other = (point_in_time(self.opened, _point_name(p)) for p in (before, after))
-        return knowledge_diff(self.read(), self.librarian, one, other)
+        start_point, end_point = (
+            point_in_time(self.opened, _point_name(p)) for p in (before, after)
+        )
+        return knowledge_diff(self.read(), self.librarian, start_point, end_point)
 
     def sessions(self, limit: int | None = None) -> SessionList:
         """The recorded sessions, newest first; a notebook shows the list as a table."""
@@ -543,19 +574,19 @@ class KnowledgeGraph:
         return list_sessions(self.read(), self.opened.catalogue, limit)
 
     def find_session(self, name: str) -> SessionSummary:
-        """The session of an IRI, a UUID, an unambiguous beginning of one, or ``last``."""
+        """Return a session by IRI, UUID, unambiguous beginning of either, or ``last``."""
         return self._sessions.find(name)
 
     def trace(self, session: str = "last") -> Trace:
-        """The record of a session as a tree; ``to_html`` writes it as a report."""
+        """Return the session record as a tree; ``to_html`` writes a report."""
         return self._sessions.trace(session)
 
     def report(self, session: str = "last") -> str:
-        """The record of a session as one HTML file, its RDF included."""
+        """Return the session record as a single HTML file, including RDF."""
         return self._sessions.report(session)
 
     def trace_so_far(self, session: str) -> Trace:
-        """The record of a session that is being asked in this process, as far as it has come."""
+        """Return the partial record of a session still running in this process."""
         return self._sessions.trace_so_far(session)
 
     def export(
@@ -567,69 +598,78 @@ class KnowledgeGraph:
         classic: bool = False,
         core: bool = False,
     ) -> bytes:
-        """The record of a session with all that it refers to: RDF, a format of PROV, or a picture.
+        """Export a session record with everything referenced: RDF, a PROV format, or a picture.
 
-        The IRI of a verification, an influence analysis or another record of its own gives that.
-        ``vocabulary`` may be ``trustgraph``, whose reader then parses it; ``classic`` writes edges
-        without triple terms; ``core`` leaves out calls, ratings, what was rejected, and what the
-        answer does not rest on. ``UsageError`` for a format or vocabulary that there is not.
-        """
+        The IRI of a verification, an influence analysis or another separate record exports that
+        record. ``vocabulary`` may be ``trustgraph``, whose reader then parses the export;
+        ``classic`` writes edges without triple terms; ``core`` leaves out calls, ratings,
+        rejected candidates, and anything that the answer does not rest on. Raises
+        ``UsageError`` for an unknown format or vocabulary."""
         return self._sessions.export(session, format, vocabulary, classic=classic, core=core)
 
     def why_not(self, session: str, expected: str) -> WhyNot:
-        """Why an entity, fact, chunk, document or text, named in whatever way, is not in the answer
-        of a session: exactly one cause, from the record and the store alone."""
+        """Explain why an expected entity, fact, chunk, document or text is missing from a
+        session's answer.
+
+        ``expected`` is named in any way; exactly one cause is given, from the record and the
+        store alone."""
         return self._sessions.why_not(session, expected)
 
     def verify(
-        self, session: str = "last", *, lexical: bool = False, progress: OnProgress = silent
+        self,
+        session: str = "last",
+        *,
+        lexical: bool = False,
+        progress: OnProgress = ignore_progress,
     ) -> Verification:
-        """Whether each sentence of a session's answer is entailed by what it cites, and where that
-        was lost if it is not; the verdicts are recorded in a bundle of their own.
+        """Verify whether each answer sentence is entailed by its citations, and locate the
+        cause of failures.
 
-        The model judges; where there is none the reader, if it can; else, or with ``lexical``, the
-        words. ``UsageError`` where the session has no answer.
-        """
-        from tgraph.engine.rerun.verification import verify
+        The verdicts are recorded in a separate bundle. The model judges; without a model the
+        reader, if capable; otherwise, or with ``lexical``, shared words decide. Raises
+        ``UsageError`` if the session has no answer."""
+        from tgraph.engine.rerun.verification import verify_session
 
-        found = self.find_session(session)
-        return verify(self.opened, found, progress, lexical=lexical)
+        summary = self.find_session(session)
+        return verify_session(self.opened, summary, progress, lexical=lexical)
 
     def replay(self, session: str = "last", *, live: bool = False) -> Replay:
-        """Ask a recorded session once more, with its recorded replies and without any call, and
-        compare the two records. ``live`` calls the models again. Nothing of it is recorded.
+        """Repeat a recorded session with recorded replies, without calls, and compare both
+        records.
 
-        ``UsageError`` where the session has no end, or parts of it were erased.
-        """
+        ``live`` calls the models again. The replay itself is not recorded. Raises
+        ``UsageError`` if the session has no end, or if parts of it were erased."""
         from tgraph.engine.rerun.replay import SessionReplay
         from tgraph.explain.integrity.erasures import check_whole
 
-        found = self.find_session(session)
-        check_whole(self.read(), found.bundle, found.explain_id)
-        return SessionReplay.of(self.opened, found).run(live=live)
+        summary = self.find_session(session)
+        check_whole(self.read(), summary.bundle, summary.explain_id)
+        return SessionReplay.of(self.opened, summary).run(live=live)
 
     def compare(self, before: str, after: str = "last") -> Comparison:
         """What differs between two sessions: what was asked, retrieved, selected, said, cited."""
-        from tgraph.explain.trace.comparison import compare
+        from tgraph.explain.trace.comparison import compare_sessions
 
-        return compare(self.trace(before), self.trace(after))
+        return compare_sessions(self.trace(before), self.trace(after))
 
     # --- documents ---
 
     def documents(self) -> list[DocumentSummary]:
-        """Every document under every path it was taken in by, those that stand first."""
+        """Return documents under every indexed path, standing documents first."""
         from tgraph.explain.trace.documents import list_documents
 
         return list_documents(self.read())
 
     def source(self, document: str) -> SourceTree:
-        """What was extracted from a document (named by path, title, IRI or hash), and where."""
+        """Return extractions from a document (named by path, title, IRI or hash), with their
+        places."""
         from tgraph.explain.trace.documents import read_source
 
         return read_source(self.read(), self.librarian, document)
 
     def source_text(self, document: str, page: int | None = None) -> str:
-        """The stored text of a page, or of the whole document: what citations count in."""
+        """Return the stored text of a page, or of the whole document; citation offsets refer to
+        this text."""
         from tgraph.explain.trace.documents import source_text
 
         return source_text(self.read(), self.librarian, document, page)
@@ -637,13 +677,13 @@ class KnowledgeGraph:
     # --- names ---
 
     def merges(self) -> list[Merge]:
-        """The names that stand for another entity, each with the grounds for it."""
+        """Return names merged into another entity, with grounds."""
         from tgraph.explain.trace.entities import EntityMerges
 
         return EntityMerges(self.read()).merges()
 
     def splits(self) -> list[Split]:
-        """The names that ``split`` told apart, as far as ``rejoin`` has not taken it back."""
+        """Return names told apart by ``split``, unless undone by ``rejoin``."""
         from tgraph.explain.trace.entities import EntityMerges
 
         return EntityMerges(self.read()).splits()
@@ -651,13 +691,13 @@ class KnowledgeGraph:
     # --- ontologies ---
 
     def ontologies(self) -> list[RecordedOntology]:
-        """The ontologies that lead the graph now."""
+        """Return ontologies currently guiding the graph."""
         from tgraph.record.ontologies import standing_ontologies
 
         return standing_ontologies(self.read())
 
     def ontology(self, name: str | None = None) -> Ontology:
-        """The classes and properties of an ontology that stands, or of all together."""
+        """Return classes and properties of a standing ontology, or of all ontologies together."""
         from tgraph.engine.change.ontology_curation import find_ontology
         from tgraph.record.ontologies import read_standing
 
@@ -696,19 +736,19 @@ class KnowledgeGraph:
     def integrity(
         self, head: str | None = None, *, public_key: str | Path | None = None
     ) -> Integrity:
-        """Whether everything is as it was sealed, and the chain contains the ``head`` that was
-        saved earlier; with the file of a ``public_key``, what its owner has signed of it. Writers
-        wait meanwhile; in a folder that can't be written there are none."""
+        """Check that all records are as sealed, and that the chain contains the saved ``head``.
+
+        With the file of a ``public_key``, its owner's signatures are checked too. Writers wait
+        meanwhile; in a read-only folder there are no writers."""
         from tgraph.engine.checks import check_integrity_of
 
         return check_integrity_of(self.opened, head, public_key)
 
     def sparql(self, query: str, **bounds: Any) -> QuerySolutions | QueryBoolean | list[Triple]:
-        """The result of a read-only query over the union of all graphs.
+        """Return the result of a read-only query over the union of all graphs.
 
         ``bounds`` are ``timeout`` (seconds), ``memory`` (bytes) and ``limit`` (rows). Raises
-        ``QueryError`` where the query is wrong, refused, or was stopped.
-        """
+        ``QueryError`` if the query is wrong, refused, or was stopped."""
         from pyoxigraph import QueryResultsFormat, RdfFormat, parse, parse_query_results
 
         from tgraph.explain.query.guard import gives_triples
@@ -724,8 +764,8 @@ class KnowledgeGraph:
     def sparql_stream(
         self, query: str, format: str, bounds: Bounds, dataset: Dataset | None = None
     ) -> Iterator[bytes]:
-        """The same in a format of ``tgraph.explain.query.sparql.FORMATS``, piece by piece; over the
-        graphs of a ``dataset`` where there is one."""
+        """Stream query results in a format from ``tgraph.explain.query.sparql.FORMATS``; query
+        only ``dataset`` graphs if given."""
         from tgraph.explain.query.sparql import stream_query
 
         self.read()
@@ -733,12 +773,12 @@ class KnowledgeGraph:
             yield from stream_query(snapshot.path / "store", query, format, bounds, dataset)
 
 
-def _tuple(value: Any) -> Any:
+def _to_tuple(value: Any) -> Any:
     return value if value is None or isinstance(value, str) else tuple(value)
 
 
 def _point_name(point: str | int | datetime | date) -> str:
-    """How a point in time is written."""
+    """Return the written form of a point in time."""
     return point.isoformat() if isinstance(point, date) else str(point)
 
 
@@ -750,11 +790,10 @@ def open_graph(
     settings: Mapping[str, Any] | None = None,
     **options: Any,
 ) -> KnowledgeGraph:
-    """The graph in the folder ``root``, or the nearest one above the current folder.
+    """Open the graph in the folder ``root``, or the nearest graph above the current folder.
 
-    ``create`` makes the folder and the collection where they are missing. ``settings`` are
-    overrides such as ``{"graph.edge_limit": 10}``.
-    """
+    ``create`` makes missing folders and collections. ``settings`` are overrides such as
+    ``{"graph.edge_limit": 10}``."""
     if root is None and not create:
         folder = GraphFolder.find(Path.cwd())
     else:

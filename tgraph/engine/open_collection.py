@@ -1,4 +1,4 @@
-"""A collection that is open: its newest published state, and what a retriever reads of it."""
+"""An open collection: its newest published state and data read by retrievers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from tgraph import vocabulary as v
 from tgraph.engine.components import Components
-from tgraph.engine.progress import OnMessage, OnProgress, RunSetup, Watching, silent
+from tgraph.engine.progress import OnMessage, OnProgress, RunSetup, Watching, ignore_progress
 from tgraph.engine.published_states import OpenKnowledge, PastKnowledge, PublishedStates
 from tgraph.errors import StoreError, UsageError
 from tgraph.index.sources import Texts
@@ -26,7 +26,7 @@ from tgraph.record.ledger import Ledger
 from tgraph.record.observer import Observer, ObserverGroup, RecordObservers
 from tgraph.retrieve.base import Context
 from tgraph.settings import Settings
-from tgraph.store.base import select, text_of
+from tgraph.store.base import select_rows, text_of
 from tgraph.store.folder import CollectionFolder
 from tgraph.store.snapshot import Snapshot
 
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 R = TypeVar("R", bound=BundleRecord)
 
 
-def now() -> datetime:
+def utc_now() -> datetime:
     return datetime.now(UTC)
 
 
@@ -46,11 +46,10 @@ def new_uuid() -> str:
 
 
 class OpenCollection:
-    """What all that a graph can do stands on: folder, ledger, published states, parts.
+    """An open collection, the foundation of all graph operations: folder, ledger, published
+    states, components.
 
-    Views of it (``view``) share what is open, and may be used at the same time, each in a thread of
-    its own.
-    """
+    Views (``view``) share open resources, and may be used concurrently, each in its own thread."""
 
     def __init__(
         self,
@@ -67,7 +66,7 @@ class OpenCollection:
         self.clock = clock
         self.uuid = uuid
         self.message = message
-        self.watching = watching or (lambda: nullcontext((silent, self.message)))
+        self.watching = watching or (lambda: nullcontext((ignore_progress, self.message)))
         self.catalogue = v.collection_iri(settings.explain_collection)
         signing_key = settings.integrity.signing_key
         self.ledger = Ledger(self.folder, self.catalogue, clock, signing_key)
@@ -82,17 +81,18 @@ class OpenCollection:
     def view(
         self, settings: Settings, message: OnMessage, watching: Watching | None
     ) -> OpenCollection:
-        """The same collection for somebody else, with other settings of questions and answers. Who
-        uses it is ``reading`` meanwhile; only the first is closed."""
+        """Return a view of this collection with different question and answer settings.
+
+        A user of the view holds ``reading`` during use; only the original collection is closed."""
         made = copy.copy(self)
-        made.__dict__.pop("_how", None)
+        made.__dict__.pop("_reading_key", None)
         made.settings, made.message, made.turns = settings, message, []
         made.parts = self.parts.with_settings(settings)
-        made.watching = watching or (lambda: nullcontext((silent, message)))
+        made.watching = watching or (lambda: nullcontext((ignore_progress, message)))
         return made
 
     def close(self) -> None:
-        """Fold the sessions asked here into the store and let go of the folder."""
+        """Fold sessions of this process into the store and release the folder."""
         self.release()
         self.parts.close()
         self.fold()
@@ -100,29 +100,31 @@ class OpenCollection:
             observers.end(self.message)
 
     def fold(self) -> None:
-        """Bring the sessions that have ended into the store."""
+        """Fold ended sessions into the store."""
         self._states.fold("Sessions stay in their journals for now")
 
     def release(self) -> None:
-        """Let go of every snapshot."""
+        """Release every snapshot."""
         self._states.release()
 
     def reading(self) -> AbstractContextManager[None]:
-        """What is read meanwhile stays open, whatever is published and whoever else reads."""
+        """Return a context manager: resources read inside stay open, regardless of publications
+        and other readers."""
         return self._states.leases.reading()
 
     @contextmanager
     def asking(self) -> Iterator[None]:
-        """The same, while a question is answered. ``StoreError`` where ``store.url`` is to be read
-        and has something else by now."""
+        """Keep resources open during a question.
+
+        Raise ``StoreError`` if ``store.url`` is configured and holds different content by now."""
         with self._states.asking():
-            if there := self._endpoint:
-                self._checked(there, self._states.knowledge())
+            if there := self._sparql_endpoint:
+                self._verify_endpoint(there, self._states.knowledge())
             yield
 
     @property
     def is_asked(self) -> bool:
-        """Whether a question is being answered."""
+        """Tell whether a question is in progress."""
         return self._states.is_asked
 
     @property
@@ -130,34 +132,35 @@ class OpenCollection:
         return self.ledger.librarian
 
     def read(self) -> Store:
-        """The newest published state with every finished session in it, for reading.
+        """Return the newest published state including every finished session, for reading.
 
-        Where a writer keeps the lock for too long it is the state without the newest sessions, and
-        ``message`` says so.
-        """
+        If a writer holds the lock too long, the newest sessions are missing, and ``message``
+        reports this."""
         return self._states.record()
 
     def texts(self, store: Store) -> Texts:
-        """The stored texts, with what lies ready of how they read."""
+        """Return stored texts, with cached page readings."""
         return Texts(store, self.librarian, cache(self._states.kept_pages))
 
     def context(self) -> Context:
         """The newest published knowledge, kept open until something newer is published."""
-        return self._states.context(self._how, lambda k: self._context(k, self._asked_store(k)))
+        return self._states.context(
+            self._reading_key, lambda k: self._build_context(k, self._asked_store(k))
+        )
 
     def own_context(self) -> Context:
-        """The same as the folder has it, wherever questions read it."""
+        """Return the context of the folder's own store, even if questions read an endpoint."""
         if not self.settings.store.url:
             return self.context()
-        how = f"{self._how} of the folder"
-        return self._states.context(how, lambda k: self._context(k, k.snapshot.store))
+        how = f"{self._reading_key} of the folder"
+        return self._states.context(how, lambda k: self._build_context(k, k.snapshot.store))
 
     @cached_property
-    def _how(self) -> str:
-        """What tells one way of reading knowledge from another."""
+    def _reading_key(self) -> str:
+        """A key that identifies settings for reading knowledge."""
         return self.settings.model_dump_json(exclude={"person"})
 
-    def _context(self, knowledge: OpenKnowledge, store: Store) -> Context:
+    def _build_context(self, knowledge: OpenKnowledge, store: Store) -> Context:
         return Context(
             store,
             knowledge.texts,
@@ -171,52 +174,70 @@ class OpenCollection:
         )
 
     def _asked_store(self, knowledge: OpenKnowledge) -> Store:
-        """What questions read: the snapshot, or the endpoint that it was published to."""
-        there = self._endpoint
-        return self._checked(there, knowledge) if there else knowledge.snapshot.store
+        """Return the store read by questions: the snapshot, or the endpoint with published
+        knowledge."""
+        there = self._sparql_endpoint
+        return self._verify_endpoint(there, knowledge) if there else knowledge.snapshot.store
 
     @property
-    def _endpoint(self) -> SparqlStore | None:
-        """That of ``store.url``."""
-        own = self.settings.store
-        if not own.url:
+    def _sparql_endpoint(self) -> SparqlStore | None:
+        """The SPARQL store at ``store.url``, or None."""
+        store_settings = self.settings.store
+        if not store_settings.url:
             return None
         from tgraph.store.sparql_endpoint import SparqlEndpoint, SparqlStore
 
-        password = own.password.get_secret_value() if own.password else ""
-        at = SparqlEndpoint.at(own.url, user=own.user, password=password)
-        return SparqlStore(replace(at, timeout=own.timeout))
+        password = store_settings.password.get_secret_value() if store_settings.password else ""
+        at = SparqlEndpoint.at(store_settings.url, user=store_settings.user, password=password)
+        return SparqlStore(replace(at, timeout=store_settings.timeout))
 
-    def _checked(self, there: SparqlStore, knowledge: OpenKnowledge) -> SparqlStore:
-        """The endpoint. ``StoreError`` where it hasn't the knowledge of this folder, whole."""
-        rows, own = (select(s, "trace/generation") for s in (there, knowledge.snapshot.store))
-        found, known = (row[0] if row else {} for row in (rows, own))
-        url, held = self.settings.store.url, text_of(found.get("generation")) or "no"
-        if held == text_of(known.get("generation")) and found["head"] != known["head"]:
+    def _verify_endpoint(self, there: SparqlStore, knowledge: OpenKnowledge) -> SparqlStore:
+        """Return the endpoint after comparing it with folder knowledge.
+
+        Raise ``StoreError`` if the endpoint lacks the complete knowledge of this folder."""
+        rows, folder_rows = (
+            select_rows(s, "trace/generation") for s in (there, knowledge.snapshot.store)
+        )
+        endpoint_row, folder_row = (row[0] if row else {} for row in (rows, folder_rows))
+        url, endpoint_generation = (
+            self.settings.store.url,
+            text_of(endpoint_row.get("generation")) or "no",
+        )
+        if (
+            endpoint_generation == text_of(folder_row.get("generation"))
+            and endpoint_row["head"] != folder_row["head"]
+        ):
             raise StoreError(
                 f"{url} holds another graph.", "Set store.url to where this one is published."
             )
-        if held != str(knowledge.generation):
+        if endpoint_generation != str(knowledge.generation):
+            generation_text = (
+                "no generation"
+                if endpoint_generation == "no"
+                else f"generation {endpoint_generation}"
+            )
             problem = (
-                f"{url} holds {'no generation' if held == 'no' else f'generation {held}'} of the"
+                f"{url} holds {generation_text} of the"
                 f" graph, which is at generation {knowledge.generation}."
             )
-        elif text_of(found["status"]):
+        elif text_of(endpoint_row["status"]):
             problem = f"{url} is being published to, or that was cut off."
-        elif text_of(found["view"]) == "classic":
+        elif text_of(endpoint_row["view"]) == "classic":
             raise StoreError(f"{url} has no triple terms, by which questions read it.")
         else:
             return there
         raise StoreError(problem, "Run `tgraph publish`.")
 
     def context_as_of(self, generation: int) -> Context:
-        """Knowledge as it was at a generation, with its vectors; that of the newest is what
-        ``context`` gives. The last ones are kept open. ``StoreError`` where it can't be read."""
+        """Return knowledge with vectors at a past generation, or the current ``context`` for
+        the newest generation.
+
+        Recently used generations stay open. Raise ``StoreError`` if a generation is unreadable."""
         context = self.own_context()
         if generation == context.generation:
             return self.context()
         return self._states.past(
-            generation, self._how, partial(self._open_past, context, generation)
+            generation, self._reading_key, partial(self._open_past, context, generation)
         )
 
     def _open_past(self, now: Context, generation: int) -> PastKnowledge:
@@ -225,20 +246,24 @@ class OpenCollection:
         from tgraph.models.client import Client
 
         newest = self._states.knowledge()
-        own, librarian = now.embedder, self.librarian
+        current_embedder, librarian = now.embedder, self.librarian
         saved = SavedVectors(newest.snapshot.vectors, newest.generation)
         with ExitStack() as opened:
             past = opened.enter_context(as_of(newest.snapshot.store, librarian, generation))
             store, notes = without_erased(past)
-            near = None if isinstance(own, Client) else own  # a server's calls would go unrecorded
-            embedder = VectorsOnRecord(own.agent, past, librarian, own, near)
+            near = (
+                None if isinstance(current_embedder, Client) else current_embedder
+            )  # a server's calls would go unrecorded
+            embedder = VectorsOnRecord(
+                current_embedder.agent, past, librarian, current_embedder, near
+            )
             vectors = PastVectors(store, librarian, saved, embedder)
             texts = now.texts.over(store)
             context = Context(
                 store,
                 texts,
                 vectors,
-                own,
+                current_embedder,
                 self.settings,
                 now.reader,
                 notes=notes,
@@ -248,19 +273,21 @@ class OpenCollection:
 
     @property
     def knowledge(self) -> Store | None:
-        """The knowledge that questions read, where there has been one."""
+        """Return the newest open knowledge store for questions, or None without knowledge."""
         newest = self._states.newest
         return newest.snapshot.store if newest is not None else None
 
     def snapshot(self) -> Snapshot:
-        """The newest published state, for whoever closes it."""
+        """Return a snapshot of the newest published state; the caller closes it.
+
+        Raise ``UsageError`` if nothing is recorded."""
         snapshot = self._states.readable()
         if snapshot is None:
             raise UsageError("Nothing has been recorded yet.", "Run `tgraph index PATH...`.")
         return snapshot
 
     def record(self, kind: Callable[[Path, str, Callable[[], datetime]], R]) -> R:
-        """A record of that kind, begun."""
+        """Return a new record of the given kind, with its observer."""
         observer = self.observe()
         made = kind(self.folder.journals, self.uuid(), self.clock)
         made.observer = observer
@@ -271,8 +298,12 @@ class OpenCollection:
         members = [observers.observer() for observers in self._observers]
         return members[0] if len(members) == 1 else ObserverGroup(members)
 
-    def setup(self, progress: OnProgress = silent, message: OnMessage | None = None) -> RunSetup:
-        """What a change of the graph is made with. ``UsageError`` where it is a replica."""
+    def setup(
+        self, progress: OnProgress = ignore_progress, message: OnMessage | None = None
+    ) -> RunSetup:
+        """Return the setup for a graph change.
+
+        Raise ``UsageError`` if the collection is a replica."""
         if self.folder.replica.exists():
             raise UsageError(
                 "This is a replica, which only follows.", "Change the graph where it is written."

@@ -1,4 +1,4 @@
-"""Long work: what it is given, what it tells, and how seldom it collects garbage."""
+"""Long-running work: its setup, progress reports, and reduced garbage collection."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """A stage of the work and how much of it is done; ``usage`` is the cost of the run so far."""
+    """A work stage with its progress; ``usage`` is the run cost so far."""
 
     stage: str
     done: int
@@ -34,8 +34,8 @@ Watching = Callable[[], AbstractContextManager[tuple[OnProgress, OnMessage]]]
 """Who is told of a piece of work and its messages, from its beginning to its end."""
 
 
-def silent(progress: Progress) -> None:
-    """Shows nothing."""
+def ignore_progress(progress: Progress) -> None:
+    """Ignore a progress report."""
 
 
 def count_progress(progress: OnProgress, stage: str) -> Callable[[int, int], None]:
@@ -43,14 +43,14 @@ def count_progress(progress: OnProgress, stage: str) -> Callable[[int, int], Non
     return lambda done, total: progress(Progress(stage, done, total))
 
 
-def mute(message: str) -> None:
-    """Says nothing."""
+def ignore_message(message: str) -> None:
+    """Ignore a message."""
 
 
 @dataclass(frozen=True)
 class RunSetup:
-    """What a change of a graph is made with. ``uuid`` names it, ``catalogue`` is where it is
-    listed; ``observe`` makes who observes its record."""
+    """The setup of a graph change: ``uuid`` identifies the change, ``catalogue`` lists it,
+    ``observe`` returns its record observer."""
 
     ledger: Ledger
     parts: Components

@@ -1,4 +1,4 @@
-"""What is published of a collection, open for whoever reads it, in any thread of the process."""
+"""Published states of a collection, open for readers in any thread of the process."""
 
 from __future__ import annotations
 
@@ -42,14 +42,14 @@ KEPT_CONTEXTS = 4
 
 
 class Closeable(Protocol):
-    """Something open that is let go of later."""
+    """A resource with a ``close`` method."""
 
     def close(self) -> None: ...
 
 
 class Leases:
-    """Who reads: what was replaced is closed when nobody reads any more who may have been given
-    it."""
+    """Reader leases: a replaced resource is closed after all its possible readers have
+    finished."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -59,7 +59,7 @@ class Leases:
 
     @contextmanager
     def reading(self) -> Iterator[None]:
-        """Nothing that is given out meanwhile is closed before the end."""
+        """Keep resources obtained inside open until exit."""
         with self._lock:
             epoch = self._epoch
             self._readers[epoch] += 1
@@ -72,7 +72,7 @@ class Leases:
             self._close_unread()
 
     def replace(self, *items: Closeable | None) -> None:
-        """What is given out no longer."""
+        """Mark items as replaced and close them once unread."""
         with self._lock:
             self._replaced += [(self._epoch, item) for item in items if item is not None]
             self._epoch += 1
@@ -82,12 +82,14 @@ class Leases:
         with self._lock:
             oldest = min(self._readers, default=self._epoch)
             unread = [item for epoch, item in self._replaced if epoch < oldest]
-            self._replaced = [each for each in self._replaced if each[0] >= oldest]
+            self._replaced = [
+                replaced_item for replaced_item in self._replaced if replaced_item[0] >= oldest
+            ]
         for item in unread:
             item.close()
 
     def close_all(self) -> None:
-        """Close what was replaced, whoever reads it."""
+        """Close replaced items regardless of readers."""
         with self._lock:
             replaced, self._replaced = self._replaced, []
         for _, item in replaced:
@@ -96,8 +98,9 @@ class Leases:
 
 @dataclass(eq=False)
 class LazyVectors(Mapping[str, VectorIndex]):
-    """The vector sets below a folder by kind. ``repair`` is told what is wrong with one and gives
-    a set that fits."""
+    """Vector sets in a folder by kind, loaded on demand.
+
+    ``repair`` receives a kind and the problem with its set, and returns a matching set."""
 
     folder: Path
     generation: int
@@ -111,10 +114,10 @@ class LazyVectors(Mapping[str, VectorIndex]):
     def __getitem__(self, kind: str) -> VectorIndex:
         with self._loading:
             if kind not in self._sets:
-                self._sets[kind] = self._loaded(kind)
+                self._sets[kind] = self._load_vectors(kind)
             return self._sets[kind]
 
-    def _loaded(self, kind: str) -> VectorIndex:
+    def _load_vectors(self, kind: str) -> VectorIndex:
         agent = self.embedder.agent
         try:
             return vector_store().open_vectors(
@@ -132,7 +135,7 @@ class LazyVectors(Mapping[str, VectorIndex]):
 
 @dataclass(frozen=True, slots=True)
 class PastKnowledge:
-    """Knowledge as it was, and what ``close`` takes away again."""
+    """Past knowledge with resources that ``close`` releases."""
 
     context: Context
     opened: ExitStack
@@ -143,8 +146,8 @@ class PastKnowledge:
 
 @dataclass(eq=False)
 class OpenKnowledge:
-    """A published generation of knowledge, open: what contexts of it share, and those that were
-    made, by how it is read."""
+    """An open published generation of knowledge: resources shared by its contexts, and contexts
+    by way of reading."""
 
     snapshot: Snapshot
     texts: Texts
@@ -167,9 +170,10 @@ class OpenKnowledge:
 
 
 class PublishedStates:
-    """The newest published record and the newest knowledge of one collection, each replaced when
-    something newer is published. ``watching`` is told of vectors that have to be made again, and
-    ``message`` of what is damaged."""
+    """The newest published record and knowledge of a collection, replaced at each new
+    publication.
+
+    ``watching`` observes vectors being rebuilt, and ``message`` reports damage."""
 
     def __init__(
         self,
@@ -194,7 +198,7 @@ class PublishedStates:
 
     @contextmanager
     def asking(self) -> Iterator[None]:
-        """A question is answered meanwhile."""
+        """Register a question in progress."""
         with self.leases.reading():
             with self._lock:
                 self._asking += 1
@@ -209,10 +213,10 @@ class PublishedStates:
         return self._asking > 0
 
     def fold(self, otherwise: str) -> None:
-        """Bring finished sessions into the store; ``otherwise`` is said where that must wait."""
+        """Fold finished sessions into the store; report ``otherwise`` if folding must wait."""
         with self._folding:
             if self._folder.pointer.exists() and must_be_mended(self._folder):
-                self._warn("What is published is damaged; it is made anew of the store.")
+                self._warn_once("What is published is damaged; it is made anew of the store.")
             if self._ledger.waiting():
                 try:
                     self._ledger.fold(timeout=FOLD_PATIENCE)
@@ -220,20 +224,20 @@ class PublishedStates:
                     self._message(f"{otherwise}: {error.message}")
 
     def release(self) -> None:
-        """Let go of everything."""
+        """Close all open states and replaced items."""
         with self._lock:
             open_ = self._knowledge, self._record
             self._knowledge = self._record = None
         self.leases.close_all()
-        for each in open_:
-            if each is not None:
-                each.close()
+        for state in open_:
+            if state is not None:
+                state.close()
 
     def record(self) -> Store:
-        """The newest published state with every finished session in it."""
+        """Return the newest published store, including every finished session."""
         self.fold("The newest sessions are not shown yet")
         with self._lock:
-            pointer = self._pointer()
+            pointer = self._read_pointer()
             if self._record is None or self._record.pointer != pointer:
                 self.leases.replace(self._record)
                 self._record = None
@@ -242,15 +246,17 @@ class PublishedStates:
 
     @property
     def newest(self) -> OpenKnowledge | None:
-        """The knowledge that is open, where there is one."""
+        """Open published knowledge, or None."""
         return self._knowledge
 
     def knowledge(self) -> OpenKnowledge:
-        """The newest published knowledge. ``StoreError`` where nothing has been indexed."""
+        """Return the newest published knowledge.
+
+        Raise ``StoreError`` if nothing is indexed."""
         if must_be_mended(self._folder):
             self.record()
         with self._lock:
-            pointer, known = self._pointer(), self._knowledge
+            pointer, known = self._read_pointer(), self._knowledge
             if known is None or pointer is None or known.generation != pointer.generation:
                 self.leases.replace(known)
                 self._knowledge = None
@@ -258,15 +264,15 @@ class PublishedStates:
             return known
 
     def kept_pages(self) -> KeptPages | None:
-        """What lies ready of the pages of the newest knowledge; None where nothing does."""
+        """Return cached pages of newest knowledge, or None if absent."""
         try:
             return _pages_of(self.knowledge().table)
         except StoreError:
             return None
 
     def context(self, how: str, make: Callable[[OpenKnowledge], Context]) -> Context:
-        """The newest knowledge as it is read ``how``: the same as long as nothing newer is
-        published."""
+        """Return the newest knowledge context for reading key ``how``, unchanged until the next
+        publication."""
         with self._lock:
             knowledge = self.knowledge()
             contexts = knowledge.contexts
@@ -278,7 +284,7 @@ class PublishedStates:
             return contexts[how]
 
     def past(self, generation: int, how: str, open_: Callable[[], PastKnowledge]) -> Context:
-        """Knowledge as it was at a generation; the last ones are kept open."""
+        """Return knowledge at a past generation; recently used generations stay open."""
         with self._lock:
             past = self.knowledge().past
             if (generation, how) not in past:
@@ -310,37 +316,39 @@ class PublishedStates:
         )
 
     def snapshot(self) -> Snapshot:
-        """The newest published state, for whoever closes it; ``StoreError`` where there is none."""
+        """Return a snapshot of the newest published state; the caller closes it.
+
+        Raise ``StoreError`` if nothing is published."""
         snapshot = self.readable()
         if snapshot is None:
             raise self._nothing_indexed()
         return snapshot
 
     def readable(self) -> Snapshot | None:
-        """The newest snapshot or, where it is damaged and can't be made anew, the store itself;
-        None where nothing has been published."""
+        """Return the newest snapshot, or a store view if snapshot repair fails, or None before
+        any publication."""
         try:
             return Snapshot.open(self._folder)
         except StoreError as error:
             try:
-                found = Snapshot.of_store(self._folder, self._described)
+                snapshot = Snapshot.of_store(self._folder, self._describe_store)
             except StoreError:
                 raise error from None
-            self._warn(f"{error.message} The store itself is read. {error.remedy}")
-            return found
+            self._warn_once(f"{error.message} The store itself is read. {error.remedy}")
+            return snapshot
 
-    def _pointer(self) -> Pointer | None:
-        """What is published; None where that is damaged too."""
+    def _read_pointer(self) -> Pointer | None:
+        """Return the published pointer, or None if the pointer is damaged too."""
         with suppress(StoreError):
             return read_pointer(self._folder)
         return None
 
-    def _described(self, store: Store) -> Pointer:
+    def _describe_store(self, store: Store) -> Pointer:
         generation, head = self._ledger.state(store)
         return Pointer(0, generation, head.sequence, head.hash)
 
-    def _warn(self, message: str) -> None:
-        """Say it, once."""
+    def _warn_once(self, message: str) -> None:
+        """Send a warning message once."""
         if message not in self._warned:
             self._warned.add(message)
             self._message(message)
@@ -348,7 +356,8 @@ class PublishedStates:
     def _rebuild_vectors(
         self, store: Store, generation: int, kind: str, problem: str
     ) -> VectorIndex:
-        """Vectors are derived: where they don't fit they are made again, and kept if possible."""
+        """Rebuild mismatched vectors, and store the new vectors if possible: vectors are
+        derived data."""
         from tgraph.index.vectors.items import items_of
 
         librarian = self._ledger.librarian
@@ -357,8 +366,10 @@ class PublishedStates:
             places = stored_evidence(store, texts, lambda error: message(left_out(error)))
             items = items_of(kind, store, librarian, places)
             message(f"The {kind} vectors are rebuilt: {problem}")
-            shown = partial(_embedding, progress, kind)
-            vectors = vector_store().build_vectors(kind, items, self._embedder(), progress=shown)
+            embedding_progress = partial(_report_embedding, progress, kind)
+            vectors = vector_store().build_vectors(
+                kind, items, self._embedder(), progress=embedding_progress
+            )
         try:
             with self._ledger.open(timeout=FOLD_PATIENCE) as (newest, _):
                 if self._ledger.generation(newest) == generation:
@@ -375,5 +386,5 @@ def _pages_of(table: LazyTable[LookupTable | None]) -> KeptPages | None:
     return None if tables is None else tables.pages
 
 
-def _embedding(progress: OnProgress, kind: str, done: int, total: int) -> None:
+def _report_embedding(progress: OnProgress, kind: str, done: int, total: int) -> None:
     progress(Progress("Embedding", done, total, detail=PLURALS[kind]))

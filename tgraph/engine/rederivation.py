@@ -18,11 +18,11 @@ from typing import Any
 from pyoxigraph import NamedNode, Quad, Triple
 
 from tgraph import vocabulary as v
-from tgraph.engine.change.update import difference
+from tgraph.engine.change.update import compare_stores
 from tgraph.engine.components import Components
 from tgraph.engine.index.chunk_context import update_contexts
-from tgraph.engine.index.community_reports import cluster, write_reports
-from tgraph.engine.index.derivation import derive, describe, update_prefaces
+from tgraph.engine.index.community_reports import cluster_entities, write_reports
+from tgraph.engine.index.derivation import derive_knowledge, summarise_descriptions, update_prefaces
 from tgraph.engine.index.embeddings import grow_tree_anew
 from tgraph.engine.index.phase import IndexContext
 from tgraph.engine.index.run import BUSY, Run
@@ -47,7 +47,7 @@ Row = tuple[str, str, str, str]
 
 
 def audit_knowledge(opened: OpenCollection, *arguments: str) -> AuditResult:
-    """The audit of that name."""
+    """Return the result of the knowledge audit."""
     if arguments:
         raise UsageError(f"The audit {KNOWLEDGE.name} takes no arguments.")
     opened.read()
@@ -56,29 +56,36 @@ def audit_knowledge(opened: OpenCollection, *arguments: str) -> AuditResult:
 
 
 class Rederivation(Run):
-    """An index run of everything that is on record, whose result is only compared."""
+    """An index run over all recorded evidence; its result is only compared."""
 
     kind = "rederivation"
     busy = BUSY
 
     def differences(self) -> list[Row]:
-        """What stands and does not follow from the record, and what follows and does not stand."""
+        """Return differences between standing and derived knowledge: standing triples without
+        derivation, and derived triples missing from the store."""
         with self._workshop() as context:
             context.copy.store.backup(context.copy.path / "standing")
             standing = OxigraphStore.snapshot(context.copy.path / "standing")
             _derive_anew(self._asking_nobody(context, standing), standing)
-            added, missing = difference(context.copy.store, standing, v.KNOWLEDGE_GRAPH)
-            before = {Triple(*_merge(*pair)) for pair in standing_merges(standing).items()}
-            after = {Triple(*_merge(*p)) for p in standing_merges(context.copy.store).items()}
+            added, missing = compare_stores(context.copy.store, standing, v.KNOWLEDGE_GRAPH)
+            before = {Triple(*_merge_triple(*pair)) for pair in standing_merges(standing).items()}
+            after = {
+                Triple(*_merge_triple(*p)) for p in standing_merges(context.copy.store).items()
+            }
             del standing
-        extra = [*_triples(added), *(before - after)]
-        lacking = [*_triples(missing), *(after - before)]
-        rows = [_row("does not follow", triple) for triple in extra]
-        return sorted([*rows, *(_row("is missing", triple) for triple in lacking)], key=_place)
+        extra = [*_quad_triples(added), *(before - after)]
+        lacking = [*_quad_triples(missing), *(after - before)]
+        rows = [_difference_row("does not follow", triple) for triple in extra]
+        return sorted(
+            [*rows, *(_difference_row("is missing", triple) for triple in lacking)],
+            key=_row_sort_key,
+        )
 
     def _asking_nobody(self, context: IndexContext, standing: Store) -> IndexContext:
-        """The context, in which a model only has written what is on record, and nothing is kept."""
-        parts, agent = self._setup.parts, _writer(standing)
+        """Return a context without model access and without storage: recorded replies are
+        reused, new content is discarded."""
+        parts, agent = self._setup.parts, _report_model(standing)
         if agent is None and parts.chat is not None:
             agent = parts.chat.agent
         if agent is not None:
@@ -88,25 +95,26 @@ class Rederivation(Run):
         return replace(context, parts=parts, record=record)
 
 
-def _writer(standing: Store) -> Agent | None:
-    """The model that wrote the reports that stand: another may be set by now, or none."""
+def _report_model(standing: Store) -> Agent | None:
+    """Return the recorded model agent of standing reports; settings may name another model, or
+    none."""
     for report in read_reports(standing).values():
         activity = text_value(standing, report.iri, v.prov("wasGeneratedBy"))
         agent = text_value(standing, activity, v.prov("wasAssociatedWith")) if activity else ""
-        if agent and (found := agent_on_record(standing, agent)).kind == "model":
-            return found
+        if agent and (agent_record := agent_on_record(standing, agent)).kind == "model":
+            return agent_record
     return None
 
 
 def _derive_anew(context: IndexContext, standing: Store) -> None:
-    """All phases of an index run that come after reading."""
+    """Run all index phases after document reading, on recorded evidence."""
     copy, started = context.copy, context.clock()
     knowledge = iter(standing.match(None, None, None, v.KNOWLEDGE_GRAPH))
     while batch := list(islice(knowledge, _AT_ONCE)):
         copy.remove(batch)
     copy.remove(list(copy.store.match(None, v.RDF_TYPE, v.tg("Merge"), v.SOURCE_GRAPH)))
     _derive_all(context, started)
-    cluster(context)
+    cluster_entities(context)
     write_reports(context, read_reports(standing))
     update_prefaces(context)
     update_contexts(context, wanted=bool(standing_contexts(standing)))
@@ -117,33 +125,33 @@ def _derive_anew(context: IndexContext, standing: Store) -> None:
 def _derive_all(context: IndexContext, started: datetime) -> None:
     touched = Touched()
     touch_everything(context.copy.store, touched)
-    derived = derive(context, touched, started)
-    describe(context, derived.undescribed)
+    derived = derive_knowledge(context, touched, started)
+    summarise_descriptions(context, derived.undescribed)
 
 
-def _merge(absorbed: str, canonical: str) -> tuple[NamedNode, NamedNode, NamedNode]:
+def _merge_triple(absorbed: str, canonical: str) -> tuple[NamedNode, NamedNode, NamedNode]:
     return NamedNode(absorbed), v.tg("canonical"), NamedNode(canonical)
 
 
-def _triples(quads: list[Quad]) -> Iterator[Triple]:
+def _quad_triples(quads: list[Quad]) -> Iterator[Triple]:
     return (quad.triple for quad in quads)
 
 
-def _row(problem: str, triple: Triple) -> Row:
-    subject, predicate, obj = map(_shown, triple)
+def _difference_row(problem: str, triple: Triple) -> Row:
+    subject, predicate, obj = map(_term_text, triple)
     return problem, subject, predicate, obj
 
 
-def _shown(term: Any) -> str:
+def _term_text(term: Any) -> str:
     return term.value if isinstance(term, NamedNode) else str(term)
 
 
-def _place(row: Row) -> tuple[str, ...]:
+def _row_sort_key(row: Row) -> tuple[str, ...]:
     return (*row[1:], row[0])
 
 
 class _Unkept(RunRecord):
-    """Names what would be kept by its hash, and keeps nothing."""
+    """A run record that hashes content without storing it."""
 
     def keep(self, content: str | bytes) -> str:
         data = content.encode("utf-8", "surrogatepass") if isinstance(content, str) else content
@@ -151,7 +159,7 @@ class _Unkept(RunRecord):
 
 
 class NobodyToAsk:
-    """A ``ChatModel`` in name: what it has not written before is not written now."""
+    """A placeholder ``ChatModel`` that raises ``ModelError`` for every reply not on record."""
 
     def __init__(self, agent: Agent) -> None:
         self.agent = agent

@@ -14,8 +14,8 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from tgraph.engine.checks import PATIENCE, check
-from tgraph.engine.open_collection import now
+from tgraph.engine.checks import PATIENCE, check_snapshot
+from tgraph.engine.open_collection import utc_now
 from tgraph.engine.progress import OnMessage
 from tgraph.errors import DamagedStoreError, StoreError, UsageError, VerificationError
 from tgraph.librarian import Librarian
@@ -32,7 +32,7 @@ _LOCK = ".restoring"
 
 @dataclass(frozen=True, slots=True)
 class SavedCollection:
-    """A collection of a backup: the generation of its knowledge, and the end of its chain."""
+    """A collection within a backup: knowledge generation and chain end."""
 
     name: str
     catalogue: str
@@ -43,7 +43,7 @@ class SavedCollection:
 
 @dataclass(frozen=True, slots=True)
 class SavedFile:
-    """A file of a graph: its name below the graph's folder, and what its content must be."""
+    """A graph file: name below the graph's folder, and checksums of its content."""
 
     name: str
     path: Path
@@ -55,13 +55,14 @@ class SavedFile:
 def published(
     folder: CollectionFolder, root: Path, message: OnMessage
 ) -> Iterator[tuple[SavedCollection, list[SavedFile]] | None]:
-    """What is published of the collection, with every session that has ended, and its files, which
-    stay until the end; None where it holds nothing. ``StoreError`` where something is erased
-    meanwhile."""
+    """Open the published state of a collection, with every ended session, and its files.
+
+    The files stay until the end; None is returned for an empty collection. Raises
+    ``StoreError`` if something is erased meanwhile."""
     before = {key for key, _ in Librarian(folder.librarian).files()}
     settings = load_settings(root, {"collection": folder.name})
     catalogue = collection_iri(settings.explain_collection)
-    ledger = Ledger(folder, catalogue, now, settings.integrity.signing_key)
+    ledger = Ledger(folder, catalogue, utc_now, settings.integrity.signing_key)
     if ledger.waiting():
         try:
             ledger.fold(timeout=PATIENCE)
@@ -85,7 +86,7 @@ def published(
 
 
 def _files_of(folder: CollectionFolder, snapshot: Snapshot) -> Iterator[SavedFile]:
-    """The files of a collection as it is published."""
+    """Yield files of a published collection."""
     base = f"collections/{folder.name}"
     sums = sums_of(snapshot.path / "store")
     for path in sorted((snapshot.path / "store").iterdir()):
@@ -103,11 +104,10 @@ def _erased_meanwhile() -> StoreError:
     return StoreError("Something was erased from the graph meanwhile.", "Begin again.")
 
 
-def checked(item: SavedFile, take: Callable[[SummingReader, int], object]) -> tuple[int, str]:
-    """Have ``take`` read the whole file, which is given with its size; the size and the sum.
+def check_file(item: SavedFile, take: Callable[[SummingReader, int], object]) -> tuple[int, str]:
+    """Have ``take`` read the whole file, given reader and size; return size and checksum.
 
-    ``StoreError`` where it is not what it must be, or is gone.
-    """
+    Raises ``StoreError`` if the file differs from its checksums, or is gone."""
     try:
         file = item.path.open("rb")
     except FileNotFoundError:
@@ -127,12 +127,12 @@ def checked(item: SavedFile, take: Callable[[SummingReader, int], object]) -> tu
 
 
 def _content_of(item: SavedFile) -> Any:
-    """What unpacks a content of the librarian, None where nothing has to be."""
+    """Return a decompressor for compressed librarian content; None for other files."""
     return zlib.decompressobj(31) if item.key and item.path.suffix == ".gz" else None
 
 
 class SummingReader(io.RawIOBase):
-    """Sums up what is read of a file, and what it is unpacked."""
+    """A reader computing checksums of a file and its decompressed content."""
 
     def __init__(self, file: BinaryIO, unpack: Any) -> None:
         self.sum = sha256()
@@ -159,14 +159,14 @@ class SummingReader(io.RawIOBase):
 
 @contextmanager
 def scratch_beside(root: Path) -> Iterator[Path]:
-    """A folder beside the new one; what processes that died left of theirs is deleted."""
+    """Create a scratch folder beside the new folder; delete scratch folders of dead processes."""
     parent = root.absolute().parent
     if not parent.is_dir():
         raise UsageError(f"{root} can't be made: the folder above it doesn't exist.")
     prefix = f".{root.name}.restoring-"
-    for left in parent.glob(f"{prefix}*/{_LOCK}"):
-        if lock := FileLock.try_acquire(left, create=False):
-            shutil.rmtree(left.parent, ignore_errors=True)
+    for stale_lock in parent.glob(f"{prefix}*/{_LOCK}"):
+        if lock := FileLock.try_acquire(stale_lock, create=False):
+            shutil.rmtree(stale_lock.parent, ignore_errors=True)
             lock.release()
     scratch = Path(tempfile.mkdtemp(prefix=prefix, dir=parent))
     lock = FileLock.try_acquire(scratch / _LOCK)
@@ -179,7 +179,8 @@ def scratch_beside(root: Path) -> Iterator[Path]:
 
 
 def put_in_place(scratch: Path, folder: Path) -> None:
-    """Give a finished folder of ``scratch_beside`` its name, once all in it is durable."""
+    """Rename a finished folder from ``scratch_beside`` to its final name, after syncing to
+    disk."""
     (scratch / _LOCK).unlink()
     os.sync()
     scratch.rename(folder)
@@ -187,21 +188,23 @@ def put_in_place(scratch: Path, folder: Path) -> None:
 
 
 def publish_saved(folder: CollectionFolder, saved: SavedCollection) -> None:
-    """Publish a collection's files in their new folder, and check that they are what was saved.
-    ``VerificationError`` where the record is not intact."""
-    ledger = Ledger(folder, saved.catalogue, now)
+    """Publish a collection's files in their new folder; check the published state against
+    ``saved``.
+
+    Raises ``VerificationError`` if the record is not intact."""
+    ledger = Ledger(folder, saved.catalogue, utc_now)
     with ledger.open(timeout=PATIENCE) as (store, _):
         snapshot = Snapshot.open(folder)
         if snapshot is None:
             raise StoreError(f"The saved collection {saved.name} holds nothing.")
         with closing(snapshot):
             head = saved.head if saved.sequence else None
-            found = check(store, snapshot, ledger.librarian, saved.catalogue, head)
-    if not found.ok:
-        first = found.problems[0]
+            integrity = check_snapshot(store, snapshot, ledger.librarian, saved.catalogue, head)
+    if not integrity.ok:
+        first = integrity.problems[0]
         raise VerificationError(
             f"The saved record of the collection {saved.name} is not intact "
-            f"({len(found.problems):,} problems; the first: {first.kind} {first.what} "
+            f"({len(integrity.problems):,} problems; the first: {first.kind} {first.what} "
             f"{first.subject}).",
             "Look at the original with `tgraph audit integrity`, or use another backup.",
         )

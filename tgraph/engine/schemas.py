@@ -9,8 +9,8 @@ from typing import Annotated, Any
 from tgraph.plugins import SCHEMAS
 
 
-def schemas() -> dict[str, dict[str, Any]]:
-    """The JSON Schemas (2020-12) by the names of their files."""
+def build_schemas() -> dict[str, dict[str, Any]]:
+    """Return JSON Schemas (2020-12) by file name."""
     from pydantic import Field
 
     from tgraph.engine.json_answers import AskContextOut, AskOut, EventOut
@@ -44,7 +44,7 @@ def schemas() -> dict[str, dict[str, Any]]:
     }
     kinds |= SCHEMAS.call_all(reserved=kinds)
     dialect = {"$schema": "https://json-schema.org/draft/2020-12/schema"}
-    return {name: dialect | _schema(kind) for name, kind in kinds.items()}
+    return {name: dialect | _type_schema(kind) for name, kind in kinds.items()}
 
 
 _PUBLISHED = {
@@ -58,7 +58,7 @@ _PUBLISHED = {
 """Under which names classes were published that are called otherwise now."""
 
 
-def _schema(kind: Any) -> dict[str, Any]:
+def _type_schema(kind: Any) -> dict[str, Any]:
     from pydantic import TypeAdapter
 
     text = json.dumps(TypeAdapter(kind).json_schema(mode="serialization"))

@@ -1,5 +1,7 @@
-"""The sessions of an open collection, read: traces, reports, exports, and why something is not in
-an answer. The methods are those of ``KnowledgeGraph``."""
+"""Session reading for an open collection: traces, reports, exports, and explanations of missing
+answer content.
+
+Methods correspond to ``KnowledgeGraph`` methods."""
 
 from __future__ import annotations
 
@@ -32,7 +34,7 @@ _WAITING = (
 
 
 def _has_unchained(folder: CollectionFolder) -> bool:
-    """Whether it is a replica with sessions that its writer has not chained yet."""
+    """Tell whether a replica holds sessions unchained by its writer."""
     return folder.replica.exists() and any(folder.journals.glob("*.journal"))
 
 
@@ -51,14 +53,15 @@ class WrittenSession:
 
 
 class SessionReader:
-    """What a collection can tell of its sessions."""
+    """A reader for recorded sessions of a collection."""
 
     def __init__(self, opened: OpenCollection) -> None:
         self.opened = opened
 
     def find(self, name: str) -> SessionSummary:
-        """The session of a name. ``UnknownNameError`` for any other; of a replica it says of
-        sessions that only this machine knows how they get on record."""
+        """Return the named session. Raise ``UnknownNameError`` for unknown names.
+
+        On a replica, the error explains how local sessions enter the record."""
         from tgraph.explain.trace.sessions import find_session
 
         try:
@@ -70,13 +73,13 @@ class SessionReader:
 
     def trace(self, session: str) -> Trace:
         from tgraph.explain.trace.reader import read_trace
-        from tgraph.record.assessments import questioned
+        from tgraph.record.assessments import find_questioned_sessions
 
         summary = self.find(session)
         store = self.opened.read()
         collection = self.opened.settings.explain_collection
         trace = read_trace(store, self.opened.texts(store), summary, collection)
-        doubt = questioned(self.opened.read()).get(summary.explain_id)
+        doubt = find_questioned_sessions(self.opened.read()).get(summary.explain_id)
         return replace(
             trace,
             report=partial(self.report, summary.explain_id),
@@ -109,12 +112,12 @@ class SessionReader:
     def export(
         self, session: str, format: str, vocabulary: str, *, classic: bool, core: bool
     ) -> bytes:
-        from tgraph.explain.export.formats import serialise
+        from tgraph.explain.export.formats import serialise_quads
 
         if vocabulary == "tgraph":
             if format in SESSION_FORMATS.names():
                 return self.write(session, format).data
-            return self._export(session, format, classic=classic, core=core)
+            return self._export_session(session, format, classic=classic, core=core)
         if vocabulary not in (TRUSTGRAPH, *VOCABULARIES.names()):
             raise UsageError(
                 f"There is no vocabulary {vocabulary!r}.", "There are: tgraph, trustgraph."
@@ -123,10 +126,10 @@ class SessionReader:
             raise UsageError("In TrustGraph's vocabulary there is no core form.", "Leave one out.")
         state: VocabularyWriter = VOCABULARIES.require(vocabulary, "interchange")
         quads = state(self.trace(session), self.opened.read())
-        return serialise(quads, format, without_terms=classic)
+        return serialise_quads(quads, format, without_terms=classic)
 
-    def _export(self, session: str, format: str, *, classic: bool, core: bool) -> bytes:
-        from tgraph.explain.export.formats import draw_picture, serialise
+    def _export_session(self, session: str, format: str, *, classic: bool, core: bool) -> bytes:
+        from tgraph.explain.export.formats import draw_picture, serialise_quads
         from tgraph.explain.integrity.texts import check_quotes
         from tgraph.explain.trace.derivation import DisplayNames
         from tgraph.explain.trace.record_quads import (
@@ -139,11 +142,11 @@ class SessionReader:
 
         store = self.opened.read()
         texts = self.opened.texts(store)
-        other = bundle_of(store, self.opened.catalogue, session)
-        if other is not None:
+        bundle_name = bundle_of(store, self.opened.catalogue, session)
+        if bundle_name is not None:
             if core:
                 raise UsageError("Only the record of a session has a core form.", "Leave out core.")
-            bundle, quads = other, session_quads(store, other)
+            bundle, quads = bundle_name, session_quads(store, bundle_name)
         else:
             summary = self.find(session)
             bundle = summary.bundle
@@ -159,7 +162,7 @@ class SessionReader:
             )
         check_quotes(store, quads, texts)
         quads = quads + catalogue_quads(store, bundle, self.opened.catalogue)
-        return serialise(quads, format, without_terms=classic)
+        return serialise_quads(quads, format, without_terms=classic)
 
     def why_not(self, session: str, expected: str) -> WhyNot:
         from tgraph.explain.whynot.causes import why_not
@@ -168,13 +171,13 @@ class SessionReader:
         return why_not(store, self.opened.texts(store), summary, expected, self._parameters)
 
     def _parameters(self, trace: Trace) -> SessionParameters:
-        """How a session was asked, as far as its record can be read."""
-        from tgraph.engine.ask.parameters import filters_of, restored
+        """Return recorded session parameters, as far as the record is readable."""
+        from tgraph.engine.ask.parameters import filters_of, restore_settings
         from tgraph.explain.whynot.cut_offs import SessionParameters
 
         settings = self.opened.settings
         with suppress(UsageError):
-            settings = restored(settings, trace.mode, trace.parameters)
+            settings = restore_settings(settings, trace.mode, trace.parameters)
         filters = filters_of(trace.parameters)
         return SessionParameters(settings, filters, self.opened.parts.embedder)
 

@@ -1,7 +1,6 @@
-"""The file of a graph's settings, written for people: each with its default, commented out.
+"""Settings files for graphs, readable by people: each setting with its default, commented out.
 
-It is made from the settings themselves, so that it says what this version of tgraph knows.
-"""
+The file is generated from settings definitions, so that it matches this tgraph version."""
 
 from __future__ import annotations
 
@@ -17,7 +16,7 @@ from pydantic import BaseModel, SecretStr
 from pydantic.fields import FieldInfo
 
 from tgraph.errors import UsageError
-from tgraph.resources import names, read_text
+from tgraph.resources import list_names, read_text
 from tgraph.settings import FILE, Settings
 from tgraph.store.files import disk_errors, write_atomic
 from tgraph.store.folder import GraphFolder
@@ -51,8 +50,7 @@ the command with an error that lists those it knows.
 
 @dataclass(frozen=True, slots=True)
 class WrittenFolder:
-    """A graph's folder, the files that were written in it, and those that were there before, which
-    stay as they are."""
+    """A graph folder with newly written files and unchanged existing files."""
 
     folder: Path
     written: tuple[Path, ...]
@@ -60,27 +58,27 @@ class WrittenFolder:
 
     @property
     def prompts(self) -> Path:
-        """The folder of the prompts."""
+        """The prompt folder."""
         return self.folder / PROMPTS
 
     @property
     def unnamed_prompts(self) -> bool:
-        """Whether prompts were copied that the settings, which were there, may not name."""
+        """Tell whether prompts were copied beside existing settings, possibly without a
+        reference to the prompt folder."""
         copied = any(path.parent == self.prompts and path.name != README for path in self.written)
         return copied and self.folder / FILE in self.kept
 
 
 def init_graph(root: str | Path, *, prompts: bool = False) -> WrittenFolder:
-    """Make the folder of a graph with its settings to fill in and a folder for prompts; with
-    ``prompts`` tgraph's own are copied there, and the settings name that folder.
+    """Create a graph folder with settings to fill in and a prompt folder.
 
-    Nothing that exists is overwritten. Raises ``NotAGraphError`` where the folder can't be one.
-    """
+    With ``prompts``, tgraph's own prompts are copied, and settings name their folder. Existing
+    files are never overwritten. Raise ``NotAGraphError`` if the folder can't hold a graph."""
     folder = GraphFolder.create(Path(root)).path
     contents = {folder / FILE: settings_file({"prompts": PROMPTS} if prompts else {})}
     contents[folder / PROMPTS / README] = _README
     if prompts:
-        shipped = (name for name in names("prompts") if name.endswith(".md"))
+        shipped = (name for name in list_names("prompts") if name.endswith(".md"))
         contents |= {folder / PROMPTS / name: read_text("prompts", name) for name in shipped}
     with disk_errors():
         (folder / PROMPTS).mkdir(exist_ok=True)
@@ -89,7 +87,7 @@ def init_graph(root: str | Path, *, prompts: bool = False) -> WrittenFolder:
 
 
 def _is_written(path: Path, text: str) -> bool:
-    """Write the file, unless there is something of its name, which is not touched."""
+    """Write a new file and return True, or leave an existing file unchanged and return False."""
     try:
         with path.open("x", encoding="utf-8") as file:
             file.write(text)
@@ -99,11 +97,10 @@ def _is_written(path: Path, text: str) -> bool:
 
 
 def write_settings(path: Path, values: Mapping[str, Any]) -> None:
-    """Write a file of settings in which these, by their dotted names, are set.
+    """Write a settings file with values for dotted setting names.
 
-    One that is there already is overwritten only where nothing was set in it, as `tgraph init`
-    wrote it; otherwise ``UsageError``.
-    """
+    An existing file is overwritten only if unchanged since `tgraph init`; otherwise raise
+    ``UsageError``."""
     text = settings_file(values)
     if path.exists() and path.read_text("utf-8") != settings_file():
         raise UsageError(
@@ -116,90 +113,91 @@ def write_settings(path: Path, values: Mapping[str, Any]) -> None:
 
 
 def settings_file(values: Mapping[str, Any] | None = None) -> str:
-    """The text of ``tgraph.toml``: every setting with its meaning and its default, commented out
-    but for these ``values``, by their dotted names. ``UsageError`` for a name that isn't one."""
-    given = dict(values or {})
-    lines = [*_comment(_HEAD)]
+    """Return ``tgraph.toml`` text: every setting with meaning and default, commented out except
+    ``values``, by dotted name. Raise ``UsageError`` for unknown names."""
+    remaining_values = dict(values or {})
+    lines = [*_comment_lines(_HEAD)]
     sections = []
     for name, field in Settings.model_fields.items():
-        section = _section(field)
+        section = _section_model(field)
         if section is None:
-            lines += _setting(name, field, given, name)
+            lines += _setting_lines(name, field, remaining_values, name)
         else:
             sections.append((name, section))
     for name, section in sections:
-        lines += ["", "", f"[{name}]", *_comment(" ".join((section.__doc__ or "").split()))]
+        lines += ["", "", f"[{name}]", *_comment_lines(" ".join((section.__doc__ or "").split()))]
         for key, field in section.model_fields.items():
-            lines += _setting(key, field, given, f"{name}.{key}")
-    if given:
-        raise UsageError(f"{', '.join(sorted(given))}: no such setting.")
+            lines += _setting_lines(key, field, remaining_values, f"{name}.{key}")
+    if remaining_values:
+        raise UsageError(f"{', '.join(sorted(remaining_values))}: no such setting.")
     return "\n".join(lines) + "\n"
 
 
-def _section(field: FieldInfo) -> type[BaseModel] | None:
+def _section_model(field: FieldInfo) -> type[BaseModel] | None:
     kind = field.annotation
     return kind if isinstance(kind, type) and issubclass(kind, BaseModel) else None
 
 
-def _setting(key: str, field: FieldInfo, given: dict[str, Any], name: str) -> Iterator[str]:
+def _setting_lines(key: str, field: FieldInfo, given: dict[str, Any], name: str) -> Iterator[str]:
     yield ""
-    if SecretStr in _options(field.annotation):
+    if SecretStr in _type_options(field.annotation):
         variable = f"TGRAPH_{name.replace('.', '__').upper()}"
-        yield from _comment(f"{key}: {field.description}; not here, but in {variable}")
+        yield from _comment_lines(f"{key}: {field.description}; not here, but in {variable}")
         return
-    yield from _comment(_meaning(field))
+    yield from _comment_lines(_describe_setting(field))
     if name in given:
-        yield f"{key} = {_toml(given.pop(name))}"
+        yield f"{key} = {_format_toml(given.pop(name))}"
     else:
-        yield f"#{key} = {_toml(_example(field) if field.default is None else field.default)}"
+        value = _example_value(field) if field.default is None else field.default
+        yield f"#{key} = {_format_toml(value)}"
 
 
-def _meaning(field: FieldInfo) -> str:
-    """What the setting is for, what it may be, and whether it is set."""
+def _describe_setting(field: FieldInfo) -> str:
+    """Return a setting's description, with allowed values and an unset mark."""
     text = field.description or ""
-    choices = [json.dumps(choice) for choice in _choices(field.annotation)]
+    choices = [json.dumps(choice) for choice in _literal_choices(field.annotation)]
     if choices:
         text = f"{text} ({', '.join(choices)})"
     return f"{text} [unset]" if field.default is None else text
 
 
-def _choices(kind: object) -> list[object]:
+def _literal_choices(kind: object) -> list[object]:
     if get_origin(kind) is Literal:
         return list(get_args(kind))
-    return [choice for part in _options(kind) for choice in _choices(part)]
+    return [choice for part in _type_options(kind) for choice in _literal_choices(part)]
 
 
-def _options(kind: object) -> tuple[object, ...]:
-    """What a type that is a union, or annotated, is made of."""
+def _type_options(kind: object) -> tuple[object, ...]:
+    """Return component types of a union or annotated type."""
     origin = get_origin(kind)
     if origin is Annotated:
         return get_args(kind)[:1]
     return get_args(kind) if origin in (Union, types.UnionType) else ()
 
 
-def _example(field: FieldInfo) -> object:
-    """A value of the setting's kind, where it has no default."""
+def _example_value(field: FieldInfo) -> object:
+    """Return an example value for a setting without default."""
     if field.examples:
         return field.examples[0]
-    if choices := _choices(field.annotation):
+    if choices := _literal_choices(field.annotation):
         return choices[0]
-    kinds = _options(field.annotation)
+    kinds = _type_options(field.annotation)
     if bool in kinds:
         return False
     return 1 if int in kinds or float in kinds else "..."
 
 
-def _toml(value: object) -> str:
+def _format_toml(value: object) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, list | tuple):
-        return f"[{', '.join(map(_toml, value))}]"
+        return f"[{', '.join(map(_format_toml, value))}]"
     if isinstance(value, int | float):
         return str(value)
     return json.dumps(str(value), ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
-def _comment(text: str) -> Iterator[str]:
+def _comment_lines(text: str) -> Iterator[str]:
     for paragraph in text.split("\n\n") if text else ():
         yield from (f"# {line}" for line in wrap(paragraph, _WIDTH))
         if not text.endswith(paragraph):

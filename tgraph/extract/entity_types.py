@@ -1,12 +1,12 @@
-"""What kind of thing a name or a noun stands for, by the words in it."""
+"""Entity types of names and nouns, judged by their words."""
 
 from __future__ import annotations
 
 from functools import lru_cache
 
-from tgraph.resources import tables, word_set
+from tgraph.resources import load_tables, word_set
 
-_TYPES = tables("entity_types")
+_TYPES = load_tables("entity_types")
 _BY_NOUN: dict[str, str] = {
     noun: kind for kind, nouns in _TYPES["nouns"].items() for noun in nouns.split()
 }
@@ -21,7 +21,7 @@ _FEMALE_NAMES = word_set("first_names", "female", "more_female")
 
 @lru_cache(maxsize=50_000)
 def kind_of_name(name: str, label: str = "") -> str:
-    """The type of a name: by its words where they tell, else what the recogniser said."""
+    """Return a name's type: from its words if conclusive, otherwise the recogniser's label."""
     words = [word.strip(".,'’").lower() for word in name.split()]
     while len(words) > 1 and not any(map(str.isalpha, words[-1])):
         words.pop()
@@ -44,32 +44,32 @@ def kind_of_name(name: str, label: str = "") -> str:
 
 @lru_cache(maxsize=10_000)
 def kind_of_noun(noun: str) -> str:
-    """The type of what a common noun (its base form) denotes, empty where that isn't known."""
+    """Return the type denoted by a common noun (base form), blank if unknown."""
     return _BY_NOUN.get(noun.lower(), "")
 
 
 @lru_cache(maxsize=10_000)
 def kind_of_class(label: str) -> str:
-    """The type that a class of an ontology stands for, by its label; empty where that isn't
-    known."""
+    """Return the entity type matching an ontology class label, blank if unknown."""
     name = label.lower()
-    alike = (kind for kind, others in _TYPES["synonyms"].items() if name in others.split())
+    alike = (kind for kind, synonyms in _TYPES["synonyms"].items() if name in synonyms.split())
     return name if name in _TYPES["nouns"] else kind_of_noun(name) or next(alike, "")
 
 
 def nouns_of(kind: str) -> frozenset[str]:
-    """The common nouns that denote what is of a type."""
+    """Return common nouns denoting a type."""
     return frozenset(noun for noun, of in _BY_NOUN.items() if of == kind)
 
 
 def denotes_person(noun: str) -> bool:
-    """Whether a noun can describe a person: known, or by its ending ("whaler", "geologist")."""
+    """Tell whether a noun can describe a person: known nouns, or typical endings ("whaler",
+    "geologist")."""
     return kind_of_noun(noun) == "person" or noun.endswith(("er", "or", "ist", "man", "ian", "ant"))
 
 
 @lru_cache(maxsize=10_000)
 def gender_of_name(name: str) -> str:
-    """``male``, ``female`` or empty, from titles and first names."""
+    """Return ``male``, ``female`` or blank text, judging by titles and first names."""
     words = [word.strip(".,'’").lower() for word in name.split()]
     title = words[0] if words else ""
     if title in _TITLES_FEMALE or title in _TITLES_MALE:
@@ -85,8 +85,11 @@ def is_title(word: str) -> bool:
 
 
 def without_title(name: str) -> str:
-    """``Robert Falcon Scott`` for ``Captain Robert Falcon Scott``; one name keeps its title, and so
-    does what is no name without it ("Queen of Sheba")."""
+    """Return a name without leading title: ``Robert Falcon Scott`` for ``Captain Robert Falcon
+    Scott``.
+
+    A single name keeps its title, and so does a phrase that is no name without it ("Queen of
+    Sheba")."""
     words = name.split()
     while len(words) > 2 and is_title(words[0]) and not words[1][0].islower():
         words = words[1:]

@@ -1,4 +1,4 @@
-"""The entities of a chunk under all of their names, and the facts stated about them."""
+"""Chunk entities under all names, with stated facts."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ _EDGES = " \t.,;:!?\"'“”‘’()[]"
 
 @dataclass(slots=True, eq=False)
 class NamedEntity:
-    """An entity under construction: its canonical name, its types as seen, what it is called."""
+    """An entity under construction: canonical name, observed types, aliases and describing
+    nouns."""
 
     name: str
     types: Counter[str] = field(default_factory=Counter)
@@ -35,25 +36,25 @@ class NamedEntity:
 
     @property
     def type(self) -> str:
-        known = [kind for kind in self.types if kind != UNKNOWN]
-        return max(known, key=self.types.__getitem__, default=UNKNOWN)
+        specific_types = [kind for kind in self.types if kind != UNKNOWN]
+        return max(specific_types, key=self.types.__getitem__, default=UNKNOWN)
 
     @property
     def is_person(self) -> bool:
         return self.type == "person"
 
     def extracted(self, kind: str, span: Span | None) -> ExtractedEntity:
-        """The entity as it goes out of the chunk."""
+        """Return the extracted entity for a chunk."""
         aliases = tuple(alias for alias in self.aliases if alias != self.name)
         return ExtractedEntity(self.name, kind, aliases=aliases, span=span)
 
 
 class NameTable:
-    """The entities of one chunk by any of their names.
+    """Entity lookup for a chunk, by any known name.
 
-    A shorter name joins a longer one where exactly one fits: "Captain Scott" and "Scott" join
-    "Robert Falcon Scott", "Mrs. Cratchit" does not join "Bob Cratchit". Acronyms join by ``same``.
-    """
+    A shorter name joins a longer name if exactly one fits: "Captain Scott" and "Scott" join
+    "Robert Falcon Scott", "Mrs. Cratchit" does not join "Bob Cratchit". Acronyms join by
+    ``same``."""
 
     def __init__(self) -> None:
         self._by_key: dict[str, NamedEntity] = {}
@@ -63,14 +64,13 @@ class NameTable:
         return iter(dict.fromkeys(self._by_key.values()))
 
     def add(self, text: str, kind: str, *, located: bool = False) -> None:
-        """Takes note of a name as the text has it; ``link`` must follow before ``find``.
+        """Record a name found in the text; ``link`` must follow before ``find``.
 
-        ``located`` says that it stands where places stand ("in ..."), so it is no short name of a
-        person.
-        """
-        key = _key(text)
+        ``located`` marks a name at a place position ("in ..."), which is no short name of a
+        person."""
+        key = _name_key(text)
         if key:
-            self._counts.setdefault(key, Counter())[_tidy(text)] += 1
+            self._counts.setdefault(key, Counter())[_tidy_name(text)] += 1
             entity = self._by_key.setdefault(key, NamedEntity(""))
             entity.types[kind] += 1
             entity.located = entity.located or located
@@ -88,65 +88,65 @@ class NameTable:
         people = {key: entity for key, entity in self._by_key.items() if _may_be_person(entity)}
         for key in sorted(people, key=lambda k: (-len(k.split()), k)):
             if longer := self._longer_person(key, people):
-                self._join(key, longer)
+                self._join_names(key, longer)
         for entity in self:
-            first, _, rest = entity.name.partition(" ")
-            if first.lower() in _EPITHETS and rest in entity.aliases:
-                entity.aliases.pop(rest)
-                entity.aliases[entity.name], entity.name = None, rest
+            first, _, bare_name = entity.name.partition(" ")
+            if first.lower() in _EPITHETS and bare_name in entity.aliases:
+                entity.aliases.pop(bare_name)
+                entity.aliases[entity.name], entity.name = None, bare_name
 
     def find(self, text: str) -> NamedEntity | None:
-        return self._by_key.get(_key(text))
+        return self._by_key.get(_name_key(text))
 
     def get(self, text: str, kind: str) -> NamedEntity:
-        """The entity of a name, made now where it is new."""
+        """Return the entity matching a name, creating new entities when needed."""
         entity = self.find(text)
         if entity is None:
-            entity = NamedEntity(_tidy(text), Counter({kind: 1}), mentions=1)
-            self._by_key[_key(text)] = entity
+            entity = NamedEntity(_tidy_name(text), Counter({kind: 1}), mentions=1)
+            self._by_key[_name_key(text)] = entity
         return entity
 
     def same(self, text: str, alias: str) -> None:
-        """Records that the text calls an entity by another name, as in "... Expedition (BAE)"."""
+        """Record an entity's alias stated by the text, as in "... Expedition (BAE)"."""
         entity = self.find(text)
-        if entity is None or not _key(alias):
+        if entity is None or not _name_key(alias):
             return
-        other = self.find(alias)
-        if other is not None and other is not entity:
-            if other.name == alias:  # else somebody else has it by now
-                self._join(_key(alias), entity)
-        elif other is None:
-            self._by_key[_key(alias)] = entity
-            entity.aliases[_tidy(alias)] = None
+        alias_entity = self.find(alias)
+        if alias_entity is not None and alias_entity is not entity:
+            if alias_entity.name == alias:  # else somebody else has it by now
+                self._join_names(_name_key(alias), entity)
+        elif alias_entity is None:
+            self._by_key[_name_key(alias)] = entity
+            entity.aliases[_tidy_name(alias)] = None
 
     def _longer_person(self, key: str, people: dict[str, NamedEntity]) -> NamedEntity | None:
-        words, short = _bare(key), self._by_key[key]
+        words, short = _untitled_words(key), self._by_key[key]
         single = len(words) == 1 and not short.name.isupper()
         if not words or len(words) > 2 or not (single or short.is_person):
             return None
         fits = {
             id(entity): entity
-            for other, entity in people.items()
+            for person_key, entity in people.items()
             if entity is not short
             and entity.is_person
             and _looks_personal(entity.name)
-            and _extends(_bare(other), words)
+            and _extends_name(_untitled_words(person_key), words)
         }
-        found = next(iter(fits.values())) if len(fits) == 1 else None
-        clash = found and short.gender and found.gender and short.gender != found.gender
-        return None if clash else found
+        person = next(iter(fits.values())) if len(fits) == 1 else None
+        clash = person and short.gender and person.gender and short.gender != person.gender
+        return None if clash else person
 
-    def _join(self, key: str, entity: NamedEntity) -> None:
-        other = self._by_key[key]
+    def _join_names(self, key: str, entity: NamedEntity) -> None:
+        joined = self._by_key[key]
         for name, target in list(self._by_key.items()):
-            if target is other:
+            if target is joined:
                 self._by_key[name] = entity
-        entity.aliases |= {other.name: None} | other.aliases
+        entity.aliases |= {joined.name: None} | joined.aliases
         entity.aliases.pop(entity.name, None)
-        entity.mentions += other.mentions
-        entity.nouns |= other.nouns
-        entity.gender = entity.gender or other.gender
-        entity.types.update({kind: n for kind, n in other.types.items() if kind == entity.type})
+        entity.mentions += joined.mentions
+        entity.nouns |= joined.nouns
+        entity.gender = entity.gender or joined.gender
+        entity.types.update({kind: n for kind, n in joined.types.items() if kind == entity.type})
 
 
 def acronym_of(short: str, name: str) -> bool:
@@ -167,7 +167,7 @@ def _looks_personal(name: str) -> bool:
     return len(words) <= 5 and not any(c.isdigit() or c in ",:;|/" for c in name)
 
 
-def _extends(long: list[str], short: list[str]) -> bool:
+def _extends_name(long: list[str], short: list[str]) -> bool:
     if len(long) <= len(short):
         return False
     if len(short) == 1:
@@ -176,17 +176,17 @@ def _extends(long: list[str], short: list[str]) -> bool:
     return long[-len(short) :] == short or (long[0], long[-1]) == (short[0], short[-1])
 
 
-def _bare(key: str) -> list[str]:
+def _untitled_words(key: str) -> list[str]:
     words = key.split()
     return [word for place, word in enumerate(words) if place or not is_title(word)] or words
 
 
-def _key(text: str) -> str:
+def _name_key(text: str) -> str:
     words = normalise_name(text).strip(_EDGES).removesuffix("'s").removesuffix("’s").split()
     return " ".join(words[1:] if len(words) > 1 and words[0] in ("the", "a", "an") else words)
 
 
-def _tidy(text: str) -> str:
+def _tidy_name(text: str) -> str:
     name = " ".join(text.split()).strip(' \t,;:!?"“”‘[]')
     name = re.sub(r"( [IVX]+)\.$", r"\1", name)
     if name.count("(") != name.count(")") or name.startswith("("):
@@ -199,7 +199,7 @@ Argument = NamedEntity | Literal
 
 @dataclass(frozen=True, slots=True)
 class StatedFact:
-    """A statement with its sentence as positions in the block's text."""
+    """A stated fact with its sentence as positions in the block text."""
 
     subject: NamedEntity
     predicate: str
@@ -212,7 +212,8 @@ class StatedFact:
 
 @dataclass(slots=True)
 class ChunkReading:
-    """What a chunk says: facts in order, first mentions, and what was dropped and why."""
+    """A chunk's contents: facts in order, earliest mentions, and counts of dropped statements
+    by reason."""
 
     names: NameTable
     facts: list[StatedFact] = field(default_factory=list)
@@ -221,27 +222,27 @@ class ChunkReading:
     dropped: Counter[str] = field(default_factory=Counter)
 
     def see(self, entity: NamedEntity, block: Segment, start: int, end: int) -> NamedEntity:
-        """Takes note of a mention; the first one is where the entity is said to stand."""
+        """Record a mention; the earliest mention becomes the entity's place."""
         if id(entity) not in self.first:
             self.first[id(entity)] = block, start, end
             self.found.append(entity)
         return entity
 
     def join_names(self) -> None:
-        """States of one entity what was stated before its two names were known to be one's."""
+        """Redirect facts to joined entities, for names joined after being stated."""
         facts = []
         for fact in self.facts:
-            subject, obj = self._current(fact.subject), fact.object
-            obj = self._current(obj) if isinstance(obj, NamedEntity) else obj
+            subject, obj = self._current_entity(fact.subject), fact.object
+            obj = self._current_entity(obj) if isinstance(obj, NamedEntity) else obj
             if subject is not obj:
                 facts.append(replace(fact, subject=subject, object=obj))
         self.facts = facts
-        found, self.found = self.found, []
+        entities, self.found = self.found, []
         first, self.first = self.first, {}
-        for entity in found:
-            self.see(self._current(entity), *first[id(entity)])
+        for entity in entities:
+            self.see(self._current_entity(entity), *first[id(entity)])
 
-    def _current(self, entity: NamedEntity) -> NamedEntity:
+    def _current_entity(self, entity: NamedEntity) -> NamedEntity:
         return self.names.find(entity.name) or entity
 
     def state(
@@ -253,7 +254,9 @@ class ChunkReading:
         block: Segment,
         span: tuple[int, int] | None = None,
     ) -> None:
-        """Adds a fact, of the whole block without a span; none about nothing or a thing itself."""
+        """Add a fact, spanning the entire block by default.
+
+        Facts without subject, or with subject equal to object, are ignored."""
         if subject is not None and subject is not obj:
             start, end = span or (0, len(block.text))
             self.facts.append(StatedFact(subject, predicate, obj, strength, block, start, end))

@@ -19,7 +19,7 @@ from tgraph.extract import language
 from tgraph.extract.embedded import titles_of
 from tgraph.extract.english import parser
 from tgraph.extract.english.mentions import Mention, find_mentions
-from tgraph.extract.english.parser import lemma
+from tgraph.extract.english.parser import find_lemma
 from tgraph.extract.english.rules import without_common_words
 from tgraph.extract.entity_types import kind_of_name, kind_of_noun
 from tgraph.extract.facts import UNKNOWN, NamedEntity, NameTable
@@ -37,7 +37,7 @@ from tgraph.model import (
 )
 from tgraph.models.base import CallSink, no_sink
 from tgraph.resources import word_set
-from tgraph.vocabulary import digest
+from tgraph.vocabulary import digest_parts
 
 if TYPE_CHECKING:
     from spacy.tokens import Doc
@@ -54,7 +54,7 @@ _EMPTY = word_set("english", "telling_nothing")
 
 @dataclass(frozen=True, slots=True)
 class _NamedPlace:
-    """An entity named in a sentence, both as positions in the block's text."""
+    """An entity named in a sentence, with positions in the block text."""
 
     block: Segment
     sentence: tuple[int, int]
@@ -77,46 +77,49 @@ class FastExtractor:
 
     @cached_property
     def key(self) -> str:
-        """A digest of the method's version, its options and the versions of what it stands on."""
-        return digest(NAME, VERSION, str(self._longest), *parser.versions())
+        """Digest of method version, options and dependency versions."""
+        return digest_parts(NAME, VERSION, str(self._longest), *parser.package_versions())
 
     def extract(self, chunk: Chunk, title: str, sink: CallSink = no_sink) -> Extraction:
-        """What the sentences of a chunk name; never raises for its text, whatever it holds."""
+        """Return entities named in a chunk's sentences; chunk text never causes errors."""
         blocks = [block for block in chunk.segments if block.kind in _READ]
         titles = titles_of(title, chunk.headings)
         prose = " ".join(block.text for block in blocks if block.kind in ("prose", "item"))
-        tagged = language_of(prose) == "en" and all(parser.versions())
-        found = _tagged(blocks, titles, self._longest) if tagged else _counted(blocks)
-        return _extraction(chunk, list(found))
+        tagged = language_of(prose) == "en" and all(parser.package_versions())
+        places = _find_tagged(blocks, titles, self._longest) if tagged else _find_terms(blocks)
+        return _create_extraction(chunk, list(places))
 
 
-def _tagged(
+def _find_tagged(
     blocks: Sequence[Segment], titles: Sequence[str], longest: int
 ) -> Iterator[_NamedPlace]:
-    docs = parser.tag([block.text for block in blocks])
+    docs = parser.tag_texts([block.text for block in blocks])
     mentions = without_common_words(docs, [find_mentions(doc, titles) for doc in docs])
-    named = [[mention for mention in found if mention.is_name] for found in mentions]
+    names_by_doc = [[mention for mention in doc_names if mention.is_name] for doc_names in mentions]
     names = NameTable()
-    for mention in chain.from_iterable(named):
+    for mention in chain.from_iterable(names_by_doc):
         names.add(mention.text, mention.type)
     names.link()
-    for block, doc, found, taken in zip(blocks, docs, named, mentions, strict=True):
-        places = [(names.get(m.text, m.type), _place(doc, m)) for m in found]
-        for start, end in _phrases(doc, taken, longest):
+    for block, doc, doc_names, doc_mentions in zip(
+        blocks, docs, names_by_doc, mentions, strict=True
+    ):
+        places = [(names.get(m.text, m.type), _mention_span(doc, m)) for m in doc_names]
+        for start, end in _noun_phrases(doc, doc_mentions, longest):
             span = doc[start:end]
-            text = " ".join([*(t.lower_ for t in span[:-1]), lemma(span[-1].lower_, "noun")])
+            text = " ".join([*(t.lower_ for t in span[:-1]), find_lemma(span[-1].lower_, "noun")])
             entity = names.get(text.replace(" - ", "-"), kind_of_noun(text.split()[-1]) or _TERM)
             places.append((entity, (span.start_char, span.end_char)))
         yield from _by_sentence(block, places)
 
 
-def _place(doc: Doc, mention: Mention) -> tuple[int, int]:
+def _mention_span(doc: Doc, mention: Mention) -> tuple[int, int]:
     span = doc[mention.start : mention.end]
     return span.start_char, span.end_char
 
 
-def _phrases(doc: Doc, taken: Iterable[Mention], longest: int) -> Iterator[tuple[int, int]]:
-    """Maximal runs of adjectives and nouns that end in a noun, of two words that say something."""
+def _noun_phrases(doc: Doc, taken: Iterable[Mention], longest: int) -> Iterator[tuple[int, int]]:
+    """Yield maximal runs of adjectives and nouns ending in a noun, with at least two meaningful
+    words."""
     free = bytearray(b"\1" * len(doc))
     for mention in taken:
         free[mention.start : mention.end] = b"\0" * (mention.end - mention.start)
@@ -151,19 +154,20 @@ def _is_term(texts: Sequence[str], longest: int) -> bool:
 def _by_sentence(
     block: Segment, places: Sequence[tuple[NamedEntity, tuple[int, int]]]
 ) -> Iterator[_NamedPlace]:
-    """Rows are one sentence; what a sentence's end cuts in two is left out, and so are names inside
-    longer ones."""
+    """Yield named places inside sentences, counting rows as sentences.
+
+    Places cut by a sentence end are left out, and so are names inside longer names."""
     outer: list[tuple[NamedEntity, tuple[int, int]]] = []
-    for named in sorted(places, key=lambda item: (item[1][0], -item[1][1])):
-        if not outer or named[1][1] > outer[-1][1][1]:
-            outer.append(named)
+    for named_place in sorted(places, key=lambda item: (item[1][0], -item[1][1])):
+        if not outer or named_place[1][1] > outer[-1][1][1]:
+            outer.append(named_place)
     for sentence in sentences_of(block):
         for entity, place in outer:
             if sentence[0] <= place[0] and place[1] <= sentence[1]:
                 yield _NamedPlace(block, sentence, entity, place)
 
 
-def _counted(blocks: Sequence[Segment]) -> Iterator[_NamedPlace]:
+def _find_terms(blocks: Sequence[Segment]) -> Iterator[_NamedPlace]:
     terms = language.terms_of(blocks)
     names = NameTable()
     for term in terms:
@@ -171,31 +175,32 @@ def _counted(blocks: Sequence[Segment]) -> Iterator[_NamedPlace]:
     names.link()
     for block in blocks:
         for start, end in language.sentence_spans(block.text):
-            for place in language.occurrences(block.text, start, end, terms):
+            for place in language.find_occurrences(block.text, start, end, terms):
                 if entity := names.find(block.text[slice(*place)]):
                     yield _NamedPlace(block, (start, end), entity, place)
 
 
-def _extraction(chunk: Chunk, found: Sequence[_NamedPlace]) -> Extraction:
+def _create_extraction(chunk: Chunk, found: Sequence[_NamedPlace]) -> Extraction:
     index: dict[int, int] = {}
     entities: list[ExtractedEntity] = []
     by_sentence: dict[tuple[int, int], dict[int, None]] = {}
     paragraphs: dict[int, int] = {}
     paragraph_of: dict[tuple[int, int], int] = {}
     for item in found:
-        known = index.setdefault(id(item.entity), len(entities))
-        if known == len(entities):
-            entities.append(_entity(chunk, item))
+        entity_index = index.setdefault(id(item.entity), len(entities))
+        if entity_index == len(entities):
+            entities.append(_create_entity(chunk, item))
         start, end = item.block.locate(*item.sentence)
-        by_sentence.setdefault((start, end), {})[known] = None
+        by_sentence.setdefault((start, end), {})[entity_index] = None
         paragraph_of[start, end] = paragraphs.setdefault(id(item.block), len(paragraphs))
     occurrences = [
-        Occurrence(*span, tuple(named), paragraph_of[span]) for span, named in by_sentence.items()
+        Occurrence(*span, tuple(entity_indexes), paragraph_of[span])
+        for span, entity_indexes in by_sentence.items()
     ]
     return Extraction(chunk.iri, tuple(entities), (), sentences=tuple(occurrences))
 
 
-def _entity(chunk: Chunk, item: _NamedPlace) -> ExtractedEntity:
+def _create_entity(chunk: Chunk, item: _NamedPlace) -> ExtractedEntity:
     start, end = item.block.locate(*item.place)
     quote = chunk.text[start - chunk.start : end - chunk.start]
     kind = _TERM if item.entity.type == UNKNOWN else item.entity.type

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tgraph.rendering import flat
+from tgraph.rendering import collapse_whitespace
 
 _TITLE, _FINDING = "# ", "## "
 _HEAD = 4
@@ -12,7 +12,7 @@ _HEAD = 4
 
 @dataclass(frozen=True, slots=True)
 class ImportedReport:
-    """A community's report as the graph has it."""
+    """A community report from an imported graph."""
 
     title: str
     summary: str
@@ -24,7 +24,7 @@ class ImportedReport:
 
 @dataclass(frozen=True, slots=True)
 class ReportPlace:
-    """A stretch of a document without pages, by its IRI."""
+    """A stretch of an unpaged document, by IRI."""
 
     document: str
     start: int
@@ -33,9 +33,11 @@ class ReportPlace:
 
 @dataclass(frozen=True, slots=True)
 class ImportedCommunity:
-    """A community of a graph that brings its own; ``level`` 0 is the coarsest, ``members`` are
-    entities by IRI, ``parent`` a ``key``. ``place`` is where a document of the graph tells of it;
-    ``refers`` are the entities and edges that each finding of the report speaks of, by IRI."""
+    """A community supplied by an imported graph.
+
+    ``level`` 0 is the coarsest, ``members`` are entity IRIs, ``parent`` is a ``key``. ``place``
+    is where a document of the graph describes the community; ``refers`` lists, for each report
+    finding, the IRIs of entities and edges mentioned."""
 
     key: str
     level: int
@@ -49,7 +51,7 @@ class ImportedCommunity:
 
 @dataclass(frozen=True, slots=True)
 class RenderedFinding:
-    """A finding and where it stands in the text that it was read from."""
+    """A finding positioned in report text."""
 
     summary: str
     explanation: str
@@ -59,7 +61,7 @@ class RenderedFinding:
 
 @dataclass(frozen=True, slots=True)
 class RenderedReport:
-    """A report as its text has it."""
+    """A report parsed from report text."""
 
     title: str
     summary: str
@@ -69,17 +71,23 @@ class RenderedReport:
 
 
 def report_text(title: str, report: ImportedReport | None) -> str:
-    """The text of a community: of one without a report its title."""
+    """Return a community's text: its report, or only its title without report."""
     if report is None:
-        return _TITLE + flat(title)
+        return _TITLE + collapse_whitespace(title)
     rating = "" if report.rating is None else repr(float(report.rating))
-    head = (_TITLE + flat(report.title or title), *map(flat, (report.summary, rating)))
-    findings = (f"{_FINDING}{flat(one)}\n{flat(more)}" for one, more in report.findings)
-    return "\n".join((*head, flat(report.rating_reason), *findings))
+    head = (
+        _TITLE + collapse_whitespace(report.title or title),
+        *map(collapse_whitespace, (report.summary, rating)),
+    )
+    findings = (
+        f"{_FINDING}{collapse_whitespace(summary)}\n{collapse_whitespace(explanation)}"
+        for summary, explanation in report.findings
+    )
+    return "\n".join((*head, collapse_whitespace(report.rating_reason), *findings))
 
 
 def read_report(text: str) -> RenderedReport | None:
-    """The report that ``report_text`` wrote; None for a community without one."""
+    """Return the report written by ``report_text``; None for a community without report."""
     lines = text.split("\n")
     if len(lines) < _HEAD:
         return None

@@ -1,4 +1,4 @@
-"""Which way of reading a text needs, and the reading of any language without a parser."""
+"""Text language detection for extraction, and parser-free extraction for any language."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from itertools import pairwise
 from pyoxigraph import Literal
 
 from tgraph.extract.facts import MENTIONS, WEAK, ChunkReading, NamedEntity, NameTable
-from tgraph.ingest.base import shorten
+from tgraph.ingest.base import shorten_line
 from tgraph.ingest.sentences import sentences
 from tgraph.model import Segment
 
@@ -27,10 +27,12 @@ _LONGEST_NAME = 80
 _LONGEST_SAID = 200
 
 
-def read(blocks: Sequence[Segment], titles: Sequence[str], names: NameTable) -> ChunkReading:
-    """The reading of prose in any language. Names are runs of capitalised words that don't only
-    open sentences, or, in scripts without capitals, word sequences that recur in the chunk. Two
-    names in one sentence are related, weakly; how, is not claimed."""
+def read_text(blocks: Sequence[Segment], titles: Sequence[str], names: NameTable) -> ChunkReading:
+    """Return the reading of prose in any language.
+
+    Names are runs of capitalised words that don't only open sentences, or, in scripts without
+    capitals, word sequences recurring in the chunk. Two names in one sentence are related,
+    weakly; the kind of relation is not claimed."""
     reading = ChunkReading(names)
     terms = terms_of(blocks)
     for term in terms:
@@ -39,69 +41,69 @@ def read(blocks: Sequence[Segment], titles: Sequence[str], names: NameTable) -> 
     topic = names.find(titles[0]) if titles else None
     for block in blocks:
         for start, end in sentence_spans(block.text):
-            found = [
+            entities = [
                 reading.see(names.get(block.text[first:last], "term"), block, first, last)
-                for first, last in occurrences(block.text, start, end, terms)
+                for first, last in find_occurrences(block.text, start, end, terms)
             ]
-            relate(reading, block, (start, end), found, topic)
-            if not found:  # so that it is found at all
-                said = Literal(shorten(block.text[start:end], _LONGEST_SAID))
-                reading.state(topic, "say", said, WEAK, block, (start, end))
+            relate_neighbours(reading, block, (start, end), entities, topic)
+            if not entities:  # so that it is found at all
+                sentence_literal = Literal(shorten_line(block.text[start:end], _LONGEST_SAID))
+                reading.state(topic, "say", sentence_literal, WEAK, block, (start, end))
     return reading
 
 
-def relate(
+def relate_neighbours(
     reading: ChunkReading,
     block: Segment,
     span: tuple[int, int],
     found: Sequence[NamedEntity],
     topic: NamedEntity | None,
 ) -> None:
-    """Weak edges between neighbouring names of a sentence, or from the topic to a single one."""
+    """Add weak edges between neighbouring sentence names, or from the topic to a solitary name."""
     entities = list(dict.fromkeys(found))[:_MOST_PERSENTENCE]
-    for one, other in pairwise(entities):
-        reading.state(one, RELATED, other, 3.0, block, span)
+    for left_entity, right_entity in pairwise(entities):
+        reading.state(left_entity, RELATED, right_entity, 3.0, block, span)
     if len(entities) == 1:
         reading.state(topic, MENTIONS, entities[0], WEAK, block, span)
 
 
 def sentence_spans(text: str) -> Iterator[tuple[int, int]]:
-    """The sentences of a text in any language, without the white space around them."""
+    """Yield sentence spans of a text in any language, without surrounding white space."""
     yield from sentences(text)
 
 
 def terms_of(blocks: Sequence[Segment]) -> set[str]:
-    """The names of a text, or, in scripts without capitals, the word sequences that recur in it."""
+    """Return names in a text or, for scripts without capitals, recurring word sequences."""
     if any(c.isupper() for block in blocks for c in block.text):
-        return _capitalised(blocks)
-    grams = Counter(gram for block in blocks for gram in _grams(block.text))
+        return _capitalised_terms(blocks)
+    grams = Counter(gram for block in blocks for gram in _word_grams(block.text))
     frequent = [gram for gram, count in grams.most_common() if count > 1]
-    kept: list[str] = []
+    longest_grams: list[str] = []
     for gram in sorted(frequent, key=lambda g: (-len(g) * (grams[g] - 1), g)):
-        if not any(gram in longer for longer in kept):
-            kept.append(gram)
-    return set(kept[:_MOST_GRAMS])
+        if not any(gram in longer for longer in longest_grams):
+            longest_grams.append(gram)
+    return set(longest_grams[:_MOST_GRAMS])
 
 
-def _capitalised(blocks: Sequence[Segment]) -> set[str]:
+def _capitalised_terms(blocks: Sequence[Segment]) -> set[str]:
     """Capitalised spans seen inside a sentence, or of several words, or never in small letters."""
     small = {w for block in blocks for w in _LETTERS.findall(block.text) if w[0].islower()}
-    found = set()
+    terms = set()
     texts = (block.text[start:end] for block in blocks for start, end in sentences(block.text))
     for sentence in texts:
         opening = len(sentence) - len(sentence.lstrip())
         for match in _CAPITALS.finditer(sentence):
             text = match.group()
             inside = match.start() > opening
-            first, _, rest = text.partition(" ")
-            if not inside and rest and first.lower() in small:
-                text, inside = rest, True
+            first, _, remaining_text = text.partition(" ")
+            if not inside and remaining_text and first.lower() in small:
+                text, inside = remaining_text, True
             if len(text) > 1 and (inside or (" " in text and text.split()[0].lower() not in small)):
-                found.add(text[:_LONGEST_NAME])
-    return {term for term in found if term.lower() not in small}
+                terms.add(text[:_LONGEST_NAME])
+    return {term for term in terms if term.lower() not in small}
 
 
-def _grams(text: str) -> Iterator[str]:
+def _word_grams(text: str) -> Iterator[str]:
     words = list(_LETTERS.finditer(text))
     for size in (1, 2, 3):
         for place in range(len(words) - size + 1):
@@ -113,13 +115,13 @@ def _grams(text: str) -> Iterator[str]:
             yield from (run.group()[i : i + size] for i in range(len(run.group()) - size + 1))
 
 
-def occurrences(text: str, start: int, end: int, terms: set[str]) -> list[tuple[int, int]]:
+def find_occurrences(text: str, start: int, end: int, terms: set[str]) -> list[tuple[int, int]]:
     """Where terms stand, in order, longer ones first where they overlap."""
-    taken = bytearray(end - start)
-    found = []
+    occupied = bytearray(end - start)
+    spans = []
     for term in sorted(terms, key=lambda t: (-len(t), t)):
         at = text.find(term, start, end)
-        if at >= 0 and not any(taken[at - start : at - start + len(term)]):
-            taken[at - start : at - start + len(term)] = b"\1" * len(term)
-            found.append((at, at + len(term)))
-    return sorted(found)
+        if at >= 0 and not any(occupied[at - start : at - start + len(term)]):
+            occupied[at - start : at - start + len(term)] = b"\1" * len(term)
+            spans.append((at, at + len(term)))
+    return sorted(spans)

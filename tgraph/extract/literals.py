@@ -87,7 +87,7 @@ _YEAR_ONLY = re.compile(r"1[0-9]\d\d|20\d\d")
 
 @dataclass(frozen=True, slots=True)
 class FoundLiteral:
-    """A literal and where it stands in the text; ``is_time`` for dates and spans of years."""
+    """A literal with its text position; ``is_time`` marks dates and year ranges."""
 
     start: int
     end: int
@@ -96,42 +96,44 @@ class FoundLiteral:
 
 
 def find_literals(text: str) -> list[FoundLiteral]:
-    """The literals of a text in order, none overlapping another."""
-    taken = bytearray(len(text))
-    found = []
+    """Return non-overlapping literals of a text in order."""
+    occupied = bytearray(len(text))
+    literals = []
     for kind, pattern in _PATTERNS:
         for match in pattern.finditer(text):
-            if any(taken[match.start() : match.end()]):
+            if any(occupied[match.start() : match.end()]):
                 continue
-            value = _value(kind, match, text)
+            value = _read_value(kind, match, text)
             if value is not None:
-                taken[match.start() : match.end()] = b"\1" * (match.end() - match.start())
-                found.append(FoundLiteral(match.start(), match.end(), *value))
-    return sorted(found, key=lambda literal: literal.start)
+                occupied[match.start() : match.end()] = b"\1" * (match.end() - match.start())
+                literals.append(FoundLiteral(match.start(), match.end(), *value))
+    return sorted(literals, key=lambda literal: literal.start)
 
 
 def parse_literal(text: str) -> Literal | None:
-    """The literal that the whole text is, such as a cell of a table, None otherwise."""
+    """Return the literal spanning the complete text, such as a table cell.
+
+    Return None for any other text."""
     text = text.strip()
-    whole = (f.value for f in find_literals(text) if (f.start, f.end) == (0, len(text)))
-    return next(whole, None)
+    matches = (f.value for f in find_literals(text) if (f.start, f.end) == (0, len(text)))
+    return next(matches, None)
 
 
-def _value(kind: str, match: re.Match[str], text: str) -> tuple[Literal, bool] | None:
+def _read_value(kind: str, match: re.Match[str], text: str) -> tuple[Literal, bool] | None:
     if kind == "date":
-        return _date(match)
+        return _read_date(match)
     if kind == "month":
-        month = _month(match["month"])
+        month = _month_number(match["month"])
         return Literal(f"{match['year']}-{month:02}", datatype=xsd("gYearMonth")), True
     if kind == "number":
-        return _number(match, text)
+        return _read_number(match, text)
     words = match.group().strip()
     return Literal(words), _TIME.fullmatch(words) is not None
 
 
-def _date(match: re.Match[str]) -> tuple[Literal, bool] | None:
+def _read_date(match: re.Match[str]) -> tuple[Literal, bool] | None:
     month = match["month"]
-    number = int(month) if month.isdigit() else _month(month)
+    number = int(month) if month.isdigit() else _month_number(month)
     try:
         day = date(int(match["year"]), number, int(match["day"]))
     except ValueError:
@@ -139,12 +141,13 @@ def _date(match: re.Match[str]) -> tuple[Literal, bool] | None:
     return Literal(day.isoformat(), datatype=xsd("date")), True
 
 
-def _month(name: str) -> int:
+def _month_number(name: str) -> int:
     return next(i for i, month in enumerate(MONTHS, 1) if month.startswith(name[:3]))
 
 
-def _number(match: re.Match[str], text: str) -> tuple[Literal, bool]:
-    """``1974`` as a year where it reads so, ``1,000`` as an integer, ``1.355`` as a decimal."""
+def _read_number(match: re.Match[str], text: str) -> tuple[Literal, bool]:
+    """Return a number literal: ``1974`` as year if readable so, ``1,000`` as integer, ``1.355``
+    as decimal."""
     digits = match.group().rstrip(",")
     if _YEAR_ONLY.fullmatch(digits) and _reads_as_year(text, match.start(), match.end()):
         return Literal(digits, datatype=xsd("gYear")), True
@@ -155,7 +158,8 @@ def _number(match: re.Match[str], text: str) -> tuple[Literal, bool]:
 
 
 def _reads_as_year(text: str, start: int, end: int) -> bool:
-    """Whether a four-digit number is a year: by the word before it, or as in "a 1974 single"."""
+    """Tell whether a four-digit number is a year, judging by the preceding word or a
+    construction like "a 1974 single"."""
     before = text[:start]
     if not before.strip() or _TEMPORAL.search(before[-12:]):
         return True

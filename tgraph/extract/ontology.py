@@ -1,9 +1,8 @@
-"""An ontology: the classes and properties by which a graph is to be made, and their words.
+"""Ontologies: classes and properties guiding graph construction, with their words.
 
-``read_ontology`` (``tgraph.extract.ontology_reader``) makes one of a file. Here is what it says:
-which class is below which, what a property joins, and how both are called; and which of a large one
-matter for a text.
-"""
+``read_ontology`` (``tgraph.extract.ontology_reader``) makes an ontology of a file. Here is its
+content: class hierarchy, ends of properties, names of both; and which terms of a large ontology
+matter for a text."""
 
 from __future__ import annotations
 
@@ -18,7 +17,7 @@ from functools import cached_property, lru_cache
 from typing import Any, TypeVar
 
 from tgraph import vocabulary as v
-from tgraph.resources import tables, word_set
+from tgraph.resources import load_tables, word_set
 
 MOST_WORDS = 240
 """Characters of a description that a prompt shows."""
@@ -26,7 +25,7 @@ MOST_WORDS = 240
 
 @dataclass(frozen=True, slots=True)
 class OntologyClass:
-    """A class: its label, its other names, what it means, what it is below and apart from."""
+    """An ontology class: label, other names, meaning, parents and disjoint classes."""
 
     iri: str
     label: str
@@ -38,9 +37,11 @@ class OntologyClass:
 
 @dataclass(frozen=True, slots=True)
 class OntologyProperty:
-    """A property. Each of ``domains`` and ``ranges`` is a choice of classes, and all of them hold;
-    ``datatypes`` are those that a value may have. ``literal`` tells whether values are literals,
-    None where nothing says so."""
+    """An ontology property.
+
+    Each of ``domains`` and ``ranges`` is a choice of classes, and all choices must hold;
+    ``datatypes`` are allowed value datatypes. ``literal`` tells whether values are literals,
+    None if unstated."""
 
     iri: str
     label: str
@@ -58,8 +59,8 @@ class OntologyProperty:
 
     @property
     def predicate(self) -> str:
-        """The predicate of its statements in knowledge: itself; a relation by its label where its
-        namespace is one in which tgraph says what it says itself."""
+        """Predicate IRI used in knowledge: the property IRI, or a relation IRI made of the
+        label if tgraph reserves the namespace."""
         return v.relation_iri(self.label) if self.iri.startswith(_OWN) else self.iri
 
 
@@ -72,8 +73,10 @@ T = TypeVar("T", OntologyClass, OntologyProperty)
 
 @dataclass(frozen=True)
 class Ontology:
-    """Classes and properties by IRI. ``iris`` name the ontologies that it is made of, ``imports``
-    what these import and is not there."""
+    """Classes and properties by IRI.
+
+    ``iris`` are the IRIs of the ontologies combined, ``imports`` the imported ontologies not
+    present."""
 
     classes: Mapping[str, OntologyClass] = field(default_factory=dict)
     properties: Mapping[str, OntologyProperty] = field(default_factory=dict)
@@ -82,57 +85,65 @@ class Ontology:
     has_shapes: bool = False
 
     def above(self, iri: str) -> frozenset[str]:
-        """The class and all classes that it is below."""
-        if iri not in self._above:
-            found, queue = {iri}, [iri]
+        """Return a class plus all superclasses."""
+        if iri not in self._superclass_cache:
+            superclasses, queue = {iri}, [iri]
             while queue:
-                known = self.classes.get(queue.pop())
-                more = (known.parents if known else frozenset()) - found
-                found |= more
-                queue += more
-            self._above[iri] = frozenset(found)
-        return self._above[iri]
+                current_class = self.classes.get(queue.pop())
+                new_parents = (
+                    current_class.parents if current_class else frozenset()
+                ) - superclasses
+                superclasses |= new_parents
+                queue += new_parents
+            self._superclass_cache[iri] = frozenset(superclasses)
+        return self._superclass_cache[iri]
 
     @cached_property
-    def _above(self) -> dict[str, frozenset[str]]:
+    def _superclass_cache(self) -> dict[str, frozenset[str]]:
         return {}
 
     def are_disjoint(self, first: str, second: str) -> bool:
-        """Whether nothing can be of both classes."""
-        one, other = self.above(first), self.above(second)
-        apart = (self.classes[a].disjoint for a in sorted(one) if a in self.classes)
-        back = (self.classes[a].disjoint for a in sorted(other) if a in self.classes)
-        return any(d & other for d in apart) or any(d & one for d in back)
+        """Tell whether two classes exclude common members."""
+        first_classes, second_classes = self.above(first), self.above(second)
+        apart = (self.classes[a].disjoint for a in sorted(first_classes) if a in self.classes)
+        back = (self.classes[a].disjoint for a in sorted(second_classes) if a in self.classes)
+        return any(d & second_classes for d in apart) or any(d & first_classes for d in back)
 
     def label(self, iri: str) -> str:
-        """What a class, property or datatype is called."""
-        known = self.classes.get(iri) or self.properties.get(iri)
-        if known is None and iri.startswith(v.XSD):
+        """Return the label of a class, property or datatype."""
+        term = self.classes.get(iri) or self.properties.get(iri)
+        if term is None and iri.startswith(v.XSD):
             return iri.removeprefix(v.XSD)
-        return known.label if known else local_name(iri)
+        return term.label if term else local_name(iri)
 
     def near(self, text: str, limit: int) -> Ontology:
-        """At most ``limit`` classes and as many properties, those whose words stand in the text
-        first, then in the order of their labels; all of them where there are no more."""
+        """Return an ontology of at most ``limit`` classes and properties each, preferring words
+        present in the text, then label order.
+
+        An ontology within the limit is returned unchanged."""
         if max(len(self.classes), len(self.properties)) <= limit:
             return self
-        present = frozenset(map(base, _words(text)))
-        properties = self._nearest(self.properties, present, limit)
-        wanted = {c for p in properties for choice in (*p.domains, *p.ranges) for c in choice}
-        first = [c for c in self.classes.values() if c.iri in wanted]
-        named = self._nearest(self.classes, present, limit)
+        present = frozenset(map(base_form, _split_words(text)))
+        properties = self._nearest_terms(self.properties, present, limit)
+        end_classes = {c for p in properties for choice in (*p.domains, *p.ranges) for c in choice}
+        first = [c for c in self.classes.values() if c.iri in end_classes]
+        nearest_classes = self._nearest_terms(self.classes, present, limit)
         # a property is of no use without its ends: half of the room is for those
-        classes = [*first[: limit // 2], *(c for c in named if c.iri not in wanted)][:limit]
+        classes = [*first[: limit // 2], *(c for c in nearest_classes if c.iri not in end_classes)][
+            :limit
+        ]
         return replace(
             self,
             classes={c.iri: c for c in classes},
             properties={p.iri: p for p in properties},
         )
 
-    def _nearest(self, terms: Mapping[str, T], present: frozenset[str], limit: int) -> list[T]:
+    def _nearest_terms(
+        self, terms: Mapping[str, T], present: frozenset[str], limit: int
+    ) -> list[T]:
         def order(term: T) -> tuple[float, str, str]:
-            found = self._words_of[term.iri] & present
-            return -sum(self._rarity[word] for word in found), term.label, term.iri
+            shared_words = self._words_of[term.iri] & present
+            return -sum(self._word_rarity[word] for word in shared_words), term.label, term.iri
 
         return sorted(terms.values(), key=order)[:limit]
 
@@ -140,74 +151,78 @@ class Ontology:
     def _words_of(self) -> dict[str, frozenset[str]]:
         terms: list[Named] = [*self.classes.values(), *self.properties.values()]
         return {
-            t.iri: frozenset(base(w) for name in (t.label, *t.names) for w in _words(name))
+            t.iri: frozenset(
+                base_form(w) for name in (t.label, *t.names) for w in _split_words(name)
+            )
             for t in terms
         }
 
     @cached_property
-    def _rarity(self) -> dict[str, float]:
+    def _word_rarity(self) -> dict[str, float]:
         counts = Counter(word for words in self._words_of.values() for word in words)
         return {word: math.log(1 + len(self._words_of) / n) for word, n in counts.items()}
 
     def rows(self) -> str:
-        """Its classes and properties for a prompt, a JSON object to a line, by label."""
-        shown = [*map(self._class_row, _sorted(self.classes))]
-        shown += map(self._property_row, _sorted(self.properties))
-        return "\n".join(json.dumps(row, ensure_ascii=False) for row in shown)
+        """Return classes and properties for a prompt, one JSON object per line, sorted by
+        label."""
+        term_rows = [*map(self._class_row, _sort_terms(self.classes))]
+        term_rows += map(self._property_row, _sort_terms(self.properties))
+        return "\n".join(json.dumps(row, ensure_ascii=False) for row in term_rows)
 
     def _class_row(self, term: OntologyClass) -> dict[str, object]:
         above = sorted(self.classes[p].label for p in term.parents if p in self.classes)
-        return _row({"class": term.label, "kind of": above}, term)
+        return _create_row({"class": term.label, "kind of": above}, term)
 
     def _property_row(self, term: OntologyProperty) -> dict[str, object]:
         ends = {
-            "from": self._choice(term.domains),
-            "to": self._choice(term.ranges) or sorted(map(self.label, term.datatypes)),
+            "from": self._choice_labels(term.domains),
+            "to": self._choice_labels(term.ranges) or sorted(map(self.label, term.datatypes)),
         }
-        return _row({"property": term.label, **ends}, term)
+        return _create_row({"property": term.label, **ends}, term)
 
-    def _choice(self, choices: Iterable[frozenset[str]]) -> list[str]:
+    def _choice_labels(self, choices: Iterable[frozenset[str]]) -> list[str]:
         return sorted({self.label(iri) for choice in choices for iri in choice})
 
 
-def _sorted(terms: Mapping[str, T]) -> list[T]:
+def _sort_terms(terms: Mapping[str, T]) -> list[T]:
     return sorted(terms.values(), key=lambda term: (term.label, term.iri))
 
 
-def _row(head: dict[str, object], term: Named) -> dict[str, object]:
+def _create_row(head: dict[str, object], term: Named) -> dict[str, object]:
     means = " ".join(term.comment.split())[:MOST_WORDS]
-    found = {**head, "also": list(term.names), "means": means}
-    return {name: value for name, value in found.items() if value}
+    fields = {**head, "also": list(term.names), "means": means}
+    return {name: value for name, value in fields.items() if value}
 
 
-def combine(parts: Sequence[Ontology]) -> Ontology:
-    """One ontology of several: what they say of the same class or property is put together."""
-    known = {iri for part in parts for iri in part.iris}
+def combine_ontologies(parts: Sequence[Ontology]) -> Ontology:
+    """Return one ontology combining several, merging descriptions of equal classes and
+    properties."""
+    ontology_iris = {iri for part in parts for iri in part.iris}
     return Ontology(
-        _united(part.classes for part in parts),
-        _united(part.properties for part in parts),
-        tuple(sorted(known)),
-        tuple(sorted({i for part in parts for i in part.imports} - known)),
+        _unite_terms(part.classes for part in parts),
+        _unite_terms(part.properties for part in parts),
+        tuple(sorted(ontology_iris)),
+        tuple(sorted({i for part in parts for i in part.imports} - ontology_iris)),
         any(part.has_shapes for part in parts),
     )
 
 
-def _united(parts: Iterable[Mapping[str, T]]) -> dict[str, T]:
-    found: dict[str, T] = {}
+def _unite_terms(parts: Iterable[Mapping[str, T]]) -> dict[str, T]:
+    terms: dict[str, T] = {}
     for part in parts:
         for iri, term in part.items():
-            found[iri] = _merged(found[iri], term) if iri in found else term
-    return dict(sorted(found.items()))
+            terms[iri] = _merge_terms(terms[iri], term) if iri in terms else term
+    return dict(sorted(terms.items()))
 
 
-def _merged(one: T, other: T) -> T:
-    """Two descriptions of one term: the label of the first, and what either has beside it."""
+def _merge_terms(one: T, other: T) -> T:
+    """Return merged term descriptions, keeping the earlier label and combining further values."""
     values: dict[str, Any] = {}
     for name in type(one).__slots__:
         first: Any = getattr(one, name)
         second: Any = getattr(other, name)
         if name == "names":
-            values[name] = _distinct([*first, other.label, *second], but=one.label)
+            values[name] = _distinct_names([*first, other.label, *second], but=one.label)
         elif isinstance(first, frozenset):
             values[name] = first | second
         elif isinstance(first, tuple):
@@ -217,7 +232,7 @@ def _merged(one: T, other: T) -> T:
     return type(one)(**values)
 
 
-def _distinct(names: Iterable[str], but: str) -> tuple[str, ...]:
+def _distinct_names(names: Iterable[str], but: str) -> tuple[str, ...]:
     return tuple(name for name in dict.fromkeys(names) if name != but)
 
 
@@ -233,42 +248,44 @@ _AT = "@"
 
 
 @lru_cache(maxsize=1)
-def _irregular() -> dict[str, str]:
-    families = map(str.split, tables("words")["families"].splitlines())
+def _irregular_forms() -> dict[str, str]:
+    families = map(str.split, load_tables("words")["families"].splitlines())
     return {form: family[0] for family in families for form in family[1:] if form not in _NOUNS}
 
 
 @lru_cache(maxsize=50_000)
-def base(word: str) -> str:
-    """The base of an English word: without the endings of number and tense."""
-    word = _irregular().get(word, word)
+def base_form(word: str) -> str:
+    """Return an English word's base form, without number and tense endings."""
+    word = _irregular_forms().get(word, word)
     if len(word) <= 3 or not word.isascii():
         return word
     word = word.replace("isation", "ization").replace("isational", "izational")
     for suffix, put in (("ies", "y"), ("ied", "y"), ("ing", ""), ("ed", ""), ("sses", "ss")):
         if word.endswith(suffix) and len(word) - len(suffix) >= 3:
-            return _undoubled(word[: len(word) - len(suffix)] + put)
+            return _strip_doubling(word[: len(word) - len(suffix)] + put)
     for suffix in ("ches", "shes", "xes"):
         if word.endswith(suffix):
             return word[:-2]
-    return _undoubled(word[:-1] if word.endswith("s") and not word.endswith("ss") else word)
+    return _strip_doubling(word[:-1] if word.endswith("s") and not word.endswith("ss") else word)
 
 
-def _undoubled(word: str) -> str:
+def _strip_doubling(word: str) -> str:
     if len(word) > 3 and word[-1] == word[-2] and word[-1] not in "lsz":
         return word[:-1]
     return word[:-1] if word.endswith("e") and len(word) > 3 else word
 
 
-def _words(text: str) -> list[str]:
+def _split_words(text: str) -> list[str]:
     plain = unicodedata.normalize("NFKC", _CAMEL.sub(" ", text)).casefold()
     return _WORD.findall(plain)
 
 
 @dataclass(frozen=True, slots=True)
 class Phrase:
-    """The words of a name or predicate in their base forms, without those that only help, its
-    prepositions, and its voice: ``passive`` is None where it may be either ("built at")."""
+    """Words of a name or predicate in base form, without auxiliary words, plus prepositions and
+    voice.
+
+    ``passive`` is None if both voices are possible ("built at")."""
 
     words: tuple[str, ...]
     prepositions: tuple[str, ...] = ()
@@ -276,30 +293,30 @@ class Phrase:
 
     @property
     def readings(self) -> tuple[Phrase, ...]:
-        """The phrase in each voice that it may be in."""
+        """The phrase in every possible voice."""
         if self.passive is not None:
             return (self,)
         return tuple(replace(self, passive=passive) for passive in (True, False))
 
 
 @lru_cache(maxsize=50_000)
-def phrase(text: str) -> Phrase:
-    """The text as a phrase."""
-    said = [word for word in _words(text) if word not in _SILENT]
-    verbal = [word for word in said if word not in _BE]
+def parse_phrase(text: str) -> Phrase:
+    """Return text parsed as a phrase."""
+    spoken_words = [word for word in _split_words(text) if word not in _SILENT]
+    verbal = [word for word in spoken_words if word not in _BE]
     spoken = [_AT if word in _PLACES else word for word in verbal]
     prepositions = tuple(w for w in spoken if w == _AT or w in _PREPOSITIONS)
-    others = [w for w in spoken if w != _AT and w not in _PREPOSITIONS]
-    telling = [w for w in others if not (w.endswith("ly") and len(w) > 4)] or others
-    words = tuple(map(base, telling))
-    is_participle = bool(words) and (telling[0].endswith("ed") or telling[0] in _irregular())
-    if is_participle and len(verbal) < len(said):
+    content_words = [w for w in spoken if w != _AT and w not in _PREPOSITIONS]
+    telling = [w for w in content_words if not (w.endswith("ly") and len(w) > 4)] or content_words
+    words = tuple(map(base_form, telling))
+    is_participle = bool(words) and (telling[0].endswith("ed") or telling[0] in _irregular_forms())
+    if is_participle and len(verbal) < len(spoken_words):
         return Phrase(words, prepositions, True)
     may_be_either = is_participle and prepositions in ((_AT,), ("by",))
     return Phrase(words, prepositions, None if may_be_either else False)
 
 
 def local_name(iri: str) -> str:
-    """The words at the end of an IRI."""
+    """Return words at the end of an IRI."""
     last = re.split(r"[/#:]", iri.rstrip("/#"))[-1]
-    return " ".join(_words(last)) or iri
+    return " ".join(_split_words(last)) or iri

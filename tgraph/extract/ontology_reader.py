@@ -29,11 +29,12 @@ _LITERALS = frozenset((f"{v.RDFS}Literal", f"{v.RDF}langString", f"{v.RDF}HTML")
 
 
 def triples_of(content: bytes, name: str) -> list[Quad]:
-    """The statements of a file, in whatever graphs they stand; its name tells the syntax. An .owl
-    file may be RDF/XML or Turtle. ``UsageError`` where it can't be read."""
+    """Return a file's statements from all graphs; the file extension determines the syntax.
+
+    An .owl file may be RDF/XML or Turtle. Raise ``UsageError`` if unreadable."""
     suffix = PurePath(name).suffix.lower()
-    known = RdfFormat.from_extension(suffix[1:])
-    syntaxes = (RdfFormat.RDF_XML, RdfFormat.TURTLE) if suffix == ".owl" else (known,)
+    named_syntax = RdfFormat.from_extension(suffix[1:])
+    syntaxes = (RdfFormat.RDF_XML, RdfFormat.TURTLE) if suffix == ".owl" else (named_syntax,)
     why = ""
     for syntax in syntaxes:
         if syntax is None:
@@ -42,67 +43,71 @@ def triples_of(content: bytes, name: str) -> list[Quad]:
                 "Name it .ttl, .trig, .nt, .nq, .rdf, .owl or .jsonld.",
             )
         try:
-            return list(parse(BytesIO(content), syntax, base_iri=f"urn:x-file:{v.digest(name)}#"))
+            return list(
+                parse(BytesIO(content), syntax, base_iri=f"urn:x-file:{v.digest_parts(name)}#")
+            )
         except (SyntaxError, ValueError) as error:
             why = f"{name} is not the {syntax.name} that it should be: {error}."
     raise UsageError(why)
 
 
 def read_ontology(content: bytes, name: str) -> Ontology:
-    """The ontology of a file. ``UsageError`` where it is none, or can't be read."""
+    """Return the ontology of a file.
+
+    Raise ``UsageError`` if the file is no ontology or unreadable."""
     if len(content) > MOST_BYTES:
         raise too_large(name)
     quads = triples_of(content, name)
     store = Store()
     store.extend(Quad(q.subject, q.predicate, q.object, DefaultGraph()) for q in quads)
-    found = _OntologyTerms(store).ontology()
-    if not found.classes and not found.properties:
+    ontology = _OntologyTerms(store).ontology()
+    if not ontology.classes and not ontology.properties:
         raise UsageError(
             f"{name} has no classes and no properties.",
             "An ontology declares them in OWL, RDFS, SKOS (concepts) or SHACL (shapes).",
         )
-    return found
+    return ontology
 
 
 def too_large(name: str) -> UsageError:
-    """The error for a file of more than ``MOST_BYTES``."""
+    """Return an error for files exceeding ``MOST_BYTES``."""
     return UsageError(f"{name} is larger than {MOST_BYTES // 1_000_000} MB.", "Add a part of it.")
 
 
-def _owl(name: str) -> NamedNode:
+def _owl_term(name: str) -> NamedNode:
     return NamedNode(OWL + name)
 
 
-def _rdfs(name: str) -> NamedNode:
+def _rdfs_term(name: str) -> NamedNode:
     return NamedNode(v.RDFS + name)
 
 
-def _skos(name: str) -> NamedNode:
+def _skos_term(name: str) -> NamedNode:
     return NamedNode(v.SKOS + name)
 
 
-def _sh(name: str) -> NamedNode:
+def _shacl_term(name: str) -> NamedNode:
     return NamedNode(SHACL + name)
 
 
-def _schema(name: str) -> list[NamedNode]:
+def _schema_terms(name: str) -> list[NamedNode]:
     return [NamedNode(base + name) for base in _SCHEMA]
 
 
 _PROPERTIES = (
-    *map(_owl, ("ObjectProperty", "DatatypeProperty", "FunctionalProperty")),
-    *map(_owl, ("InverseFunctionalProperty", "SymmetricProperty", "TransitiveProperty")),
+    *map(_owl_term, ("ObjectProperty", "DatatypeProperty", "FunctionalProperty")),
+    *map(_owl_term, ("InverseFunctionalProperty", "SymmetricProperty", "TransitiveProperty")),
     NamedNode(v.RDF + "Property"),
 )
 _COMMENTS = (
-    _rdfs("comment"),
-    _skos("definition"),
+    _rdfs_term("comment"),
+    _skos_term("definition"),
     v.dcterms("description"),
-    _sh("description"),
-    *_schema("description"),
+    _shacl_term("description"),
+    *_schema_terms("description"),
 )
-_NAMES = (_skos("altLabel"), _skos("hiddenLabel"), *_schema("alternateName"))
-_LABELS = (_skos("prefLabel"), _rdfs("label"), _sh("name"))
+_NAMES = (_skos_term("altLabel"), _skos_term("hiddenLabel"), *_schema_terms("alternateName"))
+_LABELS = (_skos_term("prefLabel"), _rdfs_term("label"), _shacl_term("name"))
 
 
 class _OntologyTerms:
@@ -111,190 +116,214 @@ class _OntologyTerms:
         self._paths = self._property_shapes()
 
     def ontology(self) -> Ontology:
-        properties = {p.value: self._property(p) for p in self._property_nodes()}
-        classes = {c.value: self._class(c) for c in self._class_nodes(properties.values())}
-        own = self._typed(_owl("Ontology"), _skos("ConceptScheme"))
-        imports = (q.object for q in self._match(None, _owl("imports")))
+        properties = {p.value: self._read_property(p) for p in self._property_nodes()}
+        classes = {c.value: self._read_class(c) for c in self._class_nodes(properties.values())}
+        ontology_nodes = self._nodes_of_type(_owl_term("Ontology"), _skos_term("ConceptScheme"))
+        imports = (q.object for q in self._match_quads(None, _owl_term("imports")))
         return Ontology(
             dict(sorted(classes.items())),
             dict(sorted(properties.items())),
-            tuple(sorted({n.value for n in own if isinstance(n, NamedNode)})),
+            tuple(sorted({n.value for n in ontology_nodes if isinstance(n, NamedNode)})),
             tuple(sorted({i.value for i in imports if isinstance(i, NamedNode)})),
-            next(self._match(None, _sh("targetClass")), None) is not None
-            or bool(self._typed(_sh("NodeShape"), _sh("PropertyShape"))),
+            next(self._match_quads(None, _shacl_term("targetClass")), None) is not None
+            or bool(self._nodes_of_type(_shacl_term("NodeShape"), _shacl_term("PropertyShape"))),
         )
 
     # --- which there are ---
 
     def _class_nodes(self, properties: Iterable[OntologyProperty]) -> list[NamedNode]:
-        found = self._typed(_owl("Class"), _rdfs("Class"), _skos("Concept"))
-        for predicate in (_rdfs("subClassOf"), _owl("disjointWith"), _owl("equivalentClass")):
-            for quad in self._match(None, predicate):
-                found |= {quad.subject, quad.object}
-        for predicate in (_sh("targetClass"), _sh("class")):
-            found |= {quad.object for quad in self._match(None, predicate)}
-        shapes = self._typed(_sh("NodeShape")) & self._typed(_rdfs("Class"), _owl("Class"))
+        class_nodes = self._nodes_of_type(
+            _owl_term("Class"), _rdfs_term("Class"), _skos_term("Concept")
+        )
+        for predicate in (
+            _rdfs_term("subClassOf"),
+            _owl_term("disjointWith"),
+            _owl_term("equivalentClass"),
+        ):
+            for quad in self._match_quads(None, predicate):
+                class_nodes |= {quad.subject, quad.object}
+        for predicate in (_shacl_term("targetClass"), _shacl_term("class")):
+            class_nodes |= {quad.object for quad in self._match_quads(None, predicate)}
+        shapes = self._nodes_of_type(_shacl_term("NodeShape")) & self._nodes_of_type(
+            _rdfs_term("Class"), _owl_term("Class")
+        )
         ends = (iri for p in properties for c in (*p.domains, *p.ranges) for iri in c)
-        return _own([*found, *shapes, *map(NamedNode, ends)])
+        return _foreign_nodes([*class_nodes, *shapes, *map(NamedNode, ends)])
 
     def _property_nodes(self) -> list[NamedNode]:
-        found = self._typed(*_PROPERTIES)
-        for predicate in (_rdfs("domain"), _rdfs("range"), _owl("inverseOf")):
-            found |= {quad.subject for quad in self._match(None, predicate)}
-        for predicate in (*_schema("domainIncludes"), *_schema("rangeIncludes")):
-            found |= {quad.subject for quad in self._match(None, predicate)}
-        annotations = self._typed(_owl("AnnotationProperty"), _owl("OntologyProperty"))
-        return _own((found | set(self._paths)) - annotations)
+        property_nodes = self._nodes_of_type(*_PROPERTIES)
+        for predicate in (_rdfs_term("domain"), _rdfs_term("range"), _owl_term("inverseOf")):
+            property_nodes |= {quad.subject for quad in self._match_quads(None, predicate)}
+        for predicate in (*_schema_terms("domainIncludes"), *_schema_terms("rangeIncludes")):
+            property_nodes |= {quad.subject for quad in self._match_quads(None, predicate)}
+        annotations = self._nodes_of_type(
+            _owl_term("AnnotationProperty"), _owl_term("OntologyProperty")
+        )
+        return _foreign_nodes((property_nodes | set(self._paths)) - annotations)
 
-    def _typed(self, *kinds: NamedNode) -> set[object]:
-        return {q.subject for kind in kinds for q in self._match(None, v.RDF_TYPE, kind)}
+    def _nodes_of_type(self, *kinds: NamedNode) -> set[object]:
+        return {q.subject for kind in kinds for q in self._match_quads(None, v.RDF_TYPE, kind)}
 
     # --- what is said of one ---
 
-    def _class(self, node: NamedNode) -> OntologyClass:
-        label, names = self._called(node)
-        same = self._around(node, _owl("equivalentClass"))
-        above = self._iris(node, _rdfs("subClassOf")) | self._iris(node, _skos("broader"))
-        wider = (q.subject for q in self._match(None, _skos("narrower"), node))
+    def _read_class(self, node: NamedNode) -> OntologyClass:
+        label, names = self._label_and_names(node)
+        same = self._symmetric_iris(node, _owl_term("equivalentClass"))
+        above = self._read_iris(node, _rdfs_term("subClassOf")) | self._read_iris(
+            node, _skos_term("broader")
+        )
+        wider = (q.subject for q in self._match_quads(None, _skos_term("narrower"), node))
         above |= {n.value for n in wider if isinstance(n, NamedNode)}
-        apart = self._around(node, _owl("disjointWith")) | self._all_disjoint(node)
+        apart = self._symmetric_iris(node, _owl_term("disjointWith")) | self._all_disjoint(node)
         return OntologyClass(
             node.value,
             label,
             names,
-            self._comment(node),
+            self._read_comment(node),
             frozenset(above | same) - {node.value},
             frozenset(apart) - {node.value},
         )
 
     def _all_disjoint(self, node: NamedNode) -> set[str]:
-        found: set[str] = set()
-        for kind in self._typed(_owl("AllDisjointClasses")):
-            for quad in self._match(kind, _owl("members")):
-                members = set(self._list(quad.object))
+        disjoint_classes: set[str] = set()
+        for kind in self._nodes_of_type(_owl_term("AllDisjointClasses")):
+            for quad in self._match_quads(kind, _owl_term("members")):
+                members = set(self._read_list(quad.object))
                 if node.value in members:
-                    found |= members
-        return found
+                    disjoint_classes |= members
+        return disjoint_classes
 
-    def _property(self, node: NamedNode) -> OntologyProperty:
-        label, names = self._called(node)
-        kinds: set[object] = {q.object for q in self._match(node, v.RDF_TYPE)}
+    def _read_property(self, node: NamedNode) -> OntologyProperty:
+        label, names = self._label_and_names(node)
+        kinds: set[object] = {q.object for q in self._match_quads(node, v.RDF_TYPE)}
         shapes = self._paths.get(node, ())
-        domains = self._choices(node, _rdfs("domain"), "domainIncludes")
-        targets = {c for shape in shapes for c in self._targets(shape)}
-        ranges = self._choices(node, _rdfs("range"), "rangeIncludes")
-        ranges += [c for s in shapes if (c := frozenset(self._iris(s, _sh("class"))))]
+        domains = self._read_choices(node, _rdfs_term("domain"), "domainIncludes")
+        targets = {c for shape in shapes for c in self._target_classes(shape)}
+        ranges = self._read_choices(node, _rdfs_term("range"), "rangeIncludes")
+        ranges += [c for s in shapes if (c := frozenset(self._read_iris(s, _shacl_term("class"))))]
         datatypes = {iri for choice in ranges for iri in choice if _is_datatype(iri)}
-        datatypes |= {iri for s in shapes for iri in self._iris(s, _sh("datatype"))}
+        datatypes |= {iri for s in shapes for iri in self._read_iris(s, _shacl_term("datatype"))}
         classes = [choice for choice in ranges if not any(map(_is_datatype, choice))]
-        one = any(self._is_one(shape) for shape in shapes)
+        is_single_valued = any(self._is_one(shape) for shape in shapes)
         return OntologyProperty(
             node.value,
             label,
             names,
-            self._comment(node) or next(filter(None, map(self._comment, shapes)), ""),
+            self._read_comment(node) or next(filter(None, map(self._read_comment, shapes)), ""),
             tuple(domains or ([frozenset(targets)] if targets else [])),
             tuple(dict.fromkeys(classes)),
             frozenset(datatypes),
             _is_literal(kinds, bool(datatypes), bool(classes)),
-            frozenset(self._iris(node, _rdfs("subPropertyOf"))) - {node.value},
-            frozenset(self._around(node, _owl("inverseOf"))) - {node.value},
-            _owl("FunctionalProperty") in kinds or one,
-            _owl("InverseFunctionalProperty") in kinds,
-            _owl("SymmetricProperty") in kinds,
+            frozenset(self._read_iris(node, _rdfs_term("subPropertyOf"))) - {node.value},
+            frozenset(self._symmetric_iris(node, _owl_term("inverseOf"))) - {node.value},
+            _owl_term("FunctionalProperty") in kinds or is_single_valued,
+            _owl_term("InverseFunctionalProperty") in kinds,
+            _owl_term("SymmetricProperty") in kinds,
         )
 
-    def _choices(self, node: NamedNode, predicate: NamedNode, schema: str) -> list[frozenset[str]]:
-        """What each statement lets choose from: a class, or the members of a union."""
-        found = []
-        for quad in self._match(node, predicate):
-            choice = frozenset(self._members(quad.object)) - {_owl("Thing").value}
-            found += [choice] if choice else []
-        either = {i for p in _schema(schema) for i in self._iris(node, p)}
-        return list(dict.fromkeys([*found, *([frozenset(either)] if either else [])]))
+    def _read_choices(
+        self, node: NamedNode, predicate: NamedNode, schema: str
+    ) -> list[frozenset[str]]:
+        """Return class choices, one per statement: a class, or members of a union."""
+        choices = []
+        for quad in self._match_quads(node, predicate):
+            choice = frozenset(self._union_members(quad.object)) - {_owl_term("Thing").value}
+            choices += [choice] if choice else []
+        either = {i for p in _schema_terms(schema) for i in self._read_iris(node, p)}
+        return list(dict.fromkeys([*choices, *([frozenset(either)] if either else [])]))
 
-    def _members(self, node: object) -> Iterator[str]:
+    def _union_members(self, node: object) -> Iterator[str]:
         if isinstance(node, NamedNode):
             yield node.value
         elif isinstance(node, BlankNode):
-            for quad in self._match(node, _owl("unionOf")):
-                yield from self._list(quad.object)
+            for quad in self._match_quads(node, _owl_term("unionOf")):
+                yield from self._read_list(quad.object)
 
-    def _list(self, node: object) -> Iterator[str]:
-        seen: set[object] = set()
-        while isinstance(node, NamedNode | BlankNode) and node not in seen:
-            seen.add(node)
-            first = next(self._match(node, NamedNode(v.RDF + "first")), None)
+    def _read_list(self, node: object) -> Iterator[str]:
+        visited: set[object] = set()
+        while isinstance(node, NamedNode | BlankNode) and node not in visited:
+            visited.add(node)
+            first = next(self._match_quads(node, NamedNode(v.RDF + "first")), None)
             if first is not None and isinstance(first.object, NamedNode):
                 yield first.object.value
-            rest = next(self._match(node, NamedNode(v.RDF + "rest")), None)
-            node = rest.object if rest is not None else None
+            rest_quad = next(self._match_quads(node, NamedNode(v.RDF + "rest")), None)
+            node = rest_quad.object if rest_quad is not None else None
 
     # --- shapes ---
 
     def _property_shapes(self) -> dict[NamedNode, list[Node]]:
-        found: dict[NamedNode, list[Node]] = {}
-        for quad in self._match(None, _sh("path")):
+        shapes_by_path: dict[NamedNode, list[Node]] = {}
+        for quad in self._match_quads(None, _shacl_term("path")):
             if isinstance(quad.object, NamedNode) and isinstance(
                 quad.subject, NamedNode | BlankNode
             ):
-                found.setdefault(quad.object, []).append(quad.subject)
-        return {path: sorted(shapes, key=str) for path, shapes in found.items()}
+                shapes_by_path.setdefault(quad.object, []).append(quad.subject)
+        return {path: sorted(shapes, key=str) for path, shapes in shapes_by_path.items()}
 
-    def _targets(self, shape: Node) -> Iterator[str]:
-        owners: list[object] = [q.subject for q in self._match(None, _sh("property"), shape)]
+    def _target_classes(self, shape: Node) -> Iterator[str]:
+        owners: list[object] = [
+            q.subject for q in self._match_quads(None, _shacl_term("property"), shape)
+        ]
         for owner in (shape, *owners):
-            yield from self._iris(owner, _sh("targetClass"))
-            if isinstance(owner, NamedNode) and owner in self._typed(_rdfs("Class"), _owl("Class")):
+            yield from self._read_iris(owner, _shacl_term("targetClass"))
+            if isinstance(owner, NamedNode) and owner in self._nodes_of_type(
+                _rdfs_term("Class"), _owl_term("Class")
+            ):
                 yield owner.value
 
     def _is_one(self, shape: Node) -> bool:
-        counts = (q.object for q in self._match(shape, _sh("maxCount")))
+        counts = (q.object for q in self._match_quads(shape, _shacl_term("maxCount")))
         return any(isinstance(c, Literal) and c.value == "1" for c in counts)
 
     # --- words ---
 
-    def _called(self, node: NamedNode) -> tuple[str, tuple[str, ...]]:
-        """The label, English or without a language if there is one, and the other names."""
+    def _label_and_names(self, node: NamedNode) -> tuple[str, tuple[str, ...]]:
+        """Return a label, preferably English or without language, plus alternative names."""
         shapes = self._paths.get(node, ())
-        said = [t for n in (node, *shapes) for p in _LABELS for t in self._texts(n, p)]
-        ordered = sorted(said, key=lambda t: not (t.language or "en").startswith("en"))
-        others = [t for p in _NAMES for t in sorted(self._texts(node, p), key=str)]
-        own = local_name(node.value)
-        names = [" ".join(t.value.split()) for t in (*ordered, *others)]
+        label_literals = [
+            t for n in (node, *shapes) for p in _LABELS for t in self._read_literals(n, p)
+        ]
+        ordered = sorted(label_literals, key=lambda t: not (t.language or "en").startswith("en"))
+        name_literals = [t for p in _NAMES for t in sorted(self._read_literals(node, p), key=str)]
+        iri_words = local_name(node.value)
+        names = [" ".join(t.value.split()) for t in (*ordered, *name_literals)]
         names = [name for name in names if name]
-        if not any(character.isdigit() for character in own) or not names:
-            names.append(own)  # unless it is a number in a catalogue
-        first, *rest = dict.fromkeys(names)
-        return first, tuple(rest)
+        if not any(character.isdigit() for character in iri_words) or not names:
+            names.append(iri_words)  # unless it is a number in a catalogue
+        first, *alternative_names = dict.fromkeys(names)
+        return first, tuple(alternative_names)
 
-    def _comment(self, node: Node) -> str:
-        said = [t for p in _COMMENTS for t in self._texts(node, p)]
-        best = min(said, key=lambda t: not (t.language or "en").startswith("en"), default=None)
+    def _read_comment(self, node: Node) -> str:
+        comments = [t for p in _COMMENTS for t in self._read_literals(node, p)]
+        best = min(comments, key=lambda t: not (t.language or "en").startswith("en"), default=None)
         return " ".join(best.value.split()) if best else ""
 
-    def _texts(self, node: Node, predicate: NamedNode) -> list[Literal]:
-        found = (quad.object for quad in self._match(node, predicate))
-        return sorted((t for t in found if isinstance(t, Literal)), key=str)
+    def _read_literals(self, node: Node, predicate: NamedNode) -> list[Literal]:
+        objects = (quad.object for quad in self._match_quads(node, predicate))
+        return sorted((t for t in objects if isinstance(t, Literal)), key=str)
 
     # --- reading ---
 
-    def _iris(self, node: object, predicate: NamedNode) -> set[str]:
-        found = (quad.object for quad in self._match(node, predicate))
-        return {t.value for t in found if isinstance(t, NamedNode)}
+    def _read_iris(self, node: object, predicate: NamedNode) -> set[str]:
+        objects = (quad.object for quad in self._match_quads(node, predicate))
+        return {t.value for t in objects if isinstance(t, NamedNode)}
 
-    def _around(self, node: NamedNode, predicate: NamedNode) -> set[str]:
-        back = (q.subject for q in self._match(None, predicate, node))
-        return self._iris(node, predicate) | {n.value for n in back if isinstance(n, NamedNode)}
+    def _symmetric_iris(self, node: NamedNode, predicate: NamedNode) -> set[str]:
+        back = (q.subject for q in self._match_quads(None, predicate, node))
+        return self._read_iris(node, predicate) | {
+            n.value for n in back if isinstance(n, NamedNode)
+        }
 
-    def _match(self, subject: object, predicate: NamedNode, term: object = None) -> Iterator[Quad]:
+    def _match_quads(
+        self, subject: object, predicate: NamedNode, term: object = None
+    ) -> Iterator[Quad]:
         return self._store.quads_for_pattern(subject, predicate, term)  # type: ignore[arg-type]
 
 
-def _own(nodes: Iterable[object]) -> list[NamedNode]:
-    """The names among the nodes that are no terms of the languages, in order."""
-    found = {n.value for n in nodes if isinstance(n, NamedNode)}
-    return [NamedNode(iri) for iri in sorted(found) if not iri.startswith(_KNOWN)]
+def _foreign_nodes(nodes: Iterable[object]) -> list[NamedNode]:
+    """Return sorted named nodes outside the ontology languages' vocabularies."""
+    iris = {n.value for n in nodes if isinstance(n, NamedNode)}
+    return [NamedNode(iri) for iri in sorted(iris) if not iri.startswith(_KNOWN)]
 
 
 def _is_datatype(iri: str) -> bool:
@@ -302,8 +331,8 @@ def _is_datatype(iri: str) -> bool:
 
 
 def _is_literal(kinds: set[object], has_datatype: bool, has_class: bool) -> bool | None:
-    if _owl("DatatypeProperty") in kinds:
+    if _owl_term("DatatypeProperty") in kinds:
         return True
-    if _owl("ObjectProperty") in kinds:
+    if _owl_term("ObjectProperty") in kinds:
         return False
     return True if has_datatype and not has_class else False if has_class else None

@@ -1,4 +1,4 @@
-"""One description out of several: what a summariser gives, and the way without a model."""
+"""Merging several descriptions: summariser interface, and methods without a model."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tgraph.ingest.base import one_line
 from tgraph.ingest.sentences import sentences
 from tgraph.model import Agent, Prompt
 from tgraph.models.base import CallSink, no_sink
-from tgraph.vocabulary import digest, normalise_name
+from tgraph.vocabulary import digest_parts, normalise_name
 
 OVER_THE_LIMIT = "sentence over the limit of a summary"
 
@@ -25,7 +25,7 @@ _TERMS = re.compile(r"\w+")
 
 @dataclass(frozen=True, slots=True)
 class SummarySentence:
-    """A sentence, and which of the descriptions it rests on, by their index; never none."""
+    """A summary sentence with source description indexes, at least one."""
 
     text: str
     rests_on: tuple[int, ...]
@@ -33,33 +33,32 @@ class SummarySentence:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """What takes the place of several descriptions; ``dropped`` counts what was left out."""
+    """A summary replacing several descriptions; ``dropped`` counts omissions by reason."""
 
     sentences: tuple[SummarySentence, ...]
     dropped: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def text(self) -> str:
-        """The sentences one after the other; one that has no end gets a full stop."""
+        """Summary sentences joined by spaces, with missing full stops added."""
         texts = (sentence.text for sentence in self.sentences)
         return " ".join(text if text[-1] in _ENDS else f"{text}." for text in texts)
 
 
 class Summariser(ExtractionStep, Protocol):
-    """Makes one description of several."""
+    """Summariser interface: several descriptions in, one summary out."""
 
     def summarise(
         self, subject: str, descriptions: Sequence[str], sink: CallSink = no_sink
     ) -> Summary:
-        """The summary of the descriptions of what is called ``subject``.
+        """Return a summary of the descriptions of ``subject``.
 
         It has at least one sentence and at most the summariser's limit of words. Raises
-        ``ModelError`` where a model's reply can't be used.
-        """
+        ``ModelError`` if a model's reply is unusable."""
 
 
 class _Limited:
-    """A way without a model, whose result depends on nothing but the limit."""
+    """A summarising method without a model; results depend only on word limit and input."""
 
     agent: Agent
     prompts: tuple[Prompt, ...] = ()
@@ -69,32 +68,32 @@ class _Limited:
 
     @property
     def key(self) -> str:
-        return digest(self.agent.iri, str(self._max_words))
+        return digest_parts(self.agent.iri, str(self._max_words))
 
 
 class DistinctSentences(_Limited):
-    """A ``Summariser`` without a model: it writes nothing, it picks.
+    """An extractive ``Summariser`` without a model: it selects sentences, writing none.
 
-    Of the sentences of all descriptions it takes again and again the one with most words that none
-    before it had, as long as that fits into ``max_words`` (greedy coverage: Nemhauser, Wolsey and
-    Fisher 1978); they stay in the order of the descriptions.
-    """
+    Of the sentences of all descriptions it repeatedly takes the sentence with most words not
+    yet covered, as long as that fits into ``max_words`` (greedy coverage: Nemhauser, Wolsey and
+    Fisher 1978); selected sentences stay in the order of the descriptions."""
 
     agent = Agent("method", "distinct-sentences", "1", "tgraph")
 
     def summarise(
         self, subject: str, descriptions: Sequence[str], sink: CallSink = no_sink
     ) -> Summary:
-        """As ``Summariser.summarise``; ``sink`` gets nothing, for there are no calls."""
-        found = _sentences(descriptions)
-        new = [set(_TERMS.findall(sentence.text.lower())) for sentence in found]
+        """Return a summary like ``Summariser.summarise``; ``sink`` stays unused, since no calls
+        occur."""
+        candidates = _distinct_sentences(descriptions)
+        new = [set(_TERMS.findall(sentence.text.lower())) for sentence in candidates]
         chosen: list[int] = []
         room, passed = self._max_words, 0
         open_ones = [at for at, terms in enumerate(new) if terms]
         while open_ones:
             best = max(open_ones, key=lambda at: (len(new[at]), -at))
             open_ones.remove(best)
-            words = count_words(found[best].text)
+            words = count_words(candidates[best].text)
             if words > room:
                 passed += 1
                 continue
@@ -104,62 +103,65 @@ class DistinctSentences(_Limited):
                 new[at] -= new[best]
             open_ones = [at for at in open_ones if new[at]]
         if not chosen:
-            return joined(descriptions, self._max_words)
-        picked = tuple(found[at] for at in sorted(chosen))
+            return join_descriptions(descriptions, self._max_words)
+        picked = tuple(candidates[at] for at in sorted(chosen))
         return Summary(picked, {OVER_THE_LIMIT: passed} if passed else {})
 
 
 class JoinedDescriptions(_Limited):
-    """What stands in for a summary that could not be made: the descriptions themselves, one after
-    the other, cut at the limit."""
+    """A substitute for a failed summary: the descriptions themselves, concatenated, cut at the
+    limit."""
 
     agent = Agent("method", "joined-descriptions", "1", "tgraph")
 
     def summarise(
         self, subject: str, descriptions: Sequence[str], sink: CallSink = no_sink
     ) -> Summary:
-        """As ``Summariser.summarise``; it never fails."""
-        return joined(descriptions, self._max_words)
+        """Return a summary like ``Summariser.summarise``; never fails."""
+        return join_descriptions(descriptions, self._max_words)
 
 
-def joined(descriptions: Sequence[str], max_words: int) -> Summary:
-    """The descriptions in their order, as many as fit; the first that doesn't is cut."""
+def join_descriptions(descriptions: Sequence[str], max_words: int) -> Summary:
+    """Return a summary of as many descriptions as fit, in order; the earliest overlong
+    description is cut."""
     dropped: Counter[str] = Counter()
-    return Summary(within(whole(descriptions), max_words, dropped), dict(dropped))
+    return Summary(
+        limit_words(descriptions_as_sentences(descriptions), max_words, dropped), dict(dropped)
+    )
 
 
-def whole(descriptions: Sequence[str]) -> list[SummarySentence]:
-    """The descriptions as they are, each resting on itself."""
+def descriptions_as_sentences(descriptions: Sequence[str]) -> list[SummarySentence]:
+    """Return descriptions unchanged as sentences, each resting on itself."""
     return [SummarySentence(one_line(text), (at,)) for at, text in enumerate(descriptions)]
 
 
-def within(
+def limit_words(
     found: Iterable[SummarySentence], max_words: int, dropped: Counter[str]
 ) -> tuple[SummarySentence, ...]:
-    """The sentences up to the limit; of the first only its beginning where it is too long alone."""
-    kept: list[SummarySentence] = []
+    """Return sentences up to the word limit; a leading sentence over the limit is shortened."""
+    selected: list[SummarySentence] = []
     room = max_words
     for sentence in found:
         words = count_words(sentence.text)
         if words <= room:
-            kept.append(sentence)
+            selected.append(sentence)
             room -= words
         else:
             dropped[OVER_THE_LIMIT] += 1
-            if not kept:
+            if not selected:
                 ends = [match.end() for match in _WORDS.finditer(sentence.text)]
-                kept.append(replace(sentence, text=f"{sentence.text[: ends[room - 1]]}…"))
+                selected.append(replace(sentence, text=f"{sentence.text[: ends[room - 1]]}…"))
             room = 0
-    return tuple(kept)
+    return tuple(selected)
 
 
 def count_words(text: str) -> int:
-    """How many words; in scripts that put no spaces between them each character is one."""
+    """Return the word count; in scripts without spaces each character counts as a word."""
     return len(_WORDS.findall(text))
 
 
-def _sentences(descriptions: Sequence[str]) -> list[SummarySentence]:
-    """Every sentence once, with all the descriptions that have it."""
+def _distinct_sentences(descriptions: Sequence[str]) -> list[SummarySentence]:
+    """Return distinct sentences with indexes of all descriptions containing them."""
     texts: dict[str, str] = {}
     places: dict[str, list[int]] = {}
     for at, description in enumerate(descriptions):

@@ -19,7 +19,7 @@ from tgraph.index.sources import document_of_chunk, standing_documents
 from tgraph.index.stored_graph import MOST_COUNTED, statement_of
 from tgraph.index.table_reader import EDGE_PREFIX, packed, packed_edge, unpacked_edge
 from tgraph.index.table_rows import NAMING, UNASKED, TableRows, TextNumbers, saying_row
-from tgraph.store.base import Store, Term, select, text_of
+from tgraph.store.base import Store, Term, select_rows, text_of
 
 if TYPE_CHECKING:
     import sqlite3
@@ -76,7 +76,7 @@ class AllRows(TableRows):
 
     def _predicates(self) -> Iterator[NamedNode]:
         """The predicates of statements of the corpus."""
-        for row in select(self._store, "index/predicates", union=False):
+        for row in select_rows(self._store, "index/predicates", union=False):
             predicate = row["predicate"]
             if isinstance(predicate, NamedNode) and v.is_statement(predicate):
                 yield predicate
@@ -115,7 +115,7 @@ class AllRows(TableRows):
                     yield saying_row(iri, predicate, quad.object, is_entity=iri in entities)
 
     def _chunk_tokens(self) -> Mapping[str, int]:
-        rows = select(self._store, "index/chunk-tokens")
+        rows = select_rows(self._store, "index/chunk-tokens")
         return {text_of(row["chunk"]): int(text_of(row["tokens"])) for row in rows}
 
     def _page_hashes(self) -> Iterator[Quad]:
@@ -127,8 +127,10 @@ _TOLD = len(_SLOTS) - 1
 
 
 class _EvidenceScan:
-    """Reads all evidence of standing documents. Each property is scanned once: a query that joins
-    them takes seven times as much memory, and to look each up six times as long."""
+    """A scan of all evidence from standing documents.
+
+    Each property is scanned once: a query joining the properties takes seven times as much
+    memory, and looking up each property takes six times as long."""
 
     def __init__(self, store: Store, standing: Collection[str], texts: TextNumbers) -> None:
         self._store = store
@@ -137,18 +139,18 @@ class _EvidenceScan:
         self._found: dict[str | bytes, list[Any]] = {}
 
     def rows(self) -> Iterator[tuple[Any, ...]]:
-        """The rows, without their places; one for each way to choose of several values."""
+        """Yield evidence rows without places, a row for each combination of multiple values."""
         self._take_subjects()
-        self._take("chunk", v.prov("wasDerivedFrom"), self._chunk)
+        self._fill_slots("chunk", v.prov("wasDerivedFrom"), self._chunk_number)
         self._found = {key: slots for key, slots in self._found.items() if slots[1] is not None}
         for name, read in (
             ("charOffset", number_of),
             ("charLength", number_of),
-            ("quote", self._quote),
+            ("quote", self._quote_number),
             ("strength", lambda term: float(text_of(term) or DEFAULT_STRENGTH)),
         ):
-            self._take(name, v.tg(name), read)
-        for key, term in self._scan(v.tg("description")):
+            self._fill_slots(name, v.tg(name), read)
+        for key, term in self._scan_property(v.tg("description")):
             if slots := self._found.get(key):
                 slots[_TOLD] = True
                 yield from _rows_of(key, slots, text_of(term))
@@ -156,7 +158,7 @@ class _EvidenceScan:
             if not slots[_TOLD]:
                 yield from _rows_of(key, slots, "")
 
-    def _scan(self, predicate: NamedNode) -> Iterator[tuple[str | bytes, Term]]:
+    def _scan_property(self, predicate: NamedNode) -> Iterator[tuple[str | bytes, Term]]:
         for quad in self._store.match(None, predicate, None, v.SOURCE_GRAPH):
             if isinstance(quad.subject, NamedNode):
                 yield packed(quad.subject.value), quad.object
@@ -164,30 +166,34 @@ class _EvidenceScan:
     def _take_subjects(self) -> None:
         names: dict[str, str | bytes] = {}
         for role in ("edge", "entity", "claim"):
-            for key, term in self._scan(v.tg(role)):
+            for key, term in self._scan_property(v.tg(role)):
                 slots = self._found.setdefault(key, [None] * len(_SLOTS))
-                about = text_of(term)
-                packed = packed_edge(about) if role == "edge" else names.setdefault(about, about)
-                _put(slots, 0, packed)
+                subject_iri = text_of(term)
+                packed = (
+                    packed_edge(subject_iri)
+                    if role == "edge"
+                    else names.setdefault(subject_iri, subject_iri)
+                )
+                _append_value(slots, 0, packed)
 
-    def _take(self, name: str, predicate: NamedNode, read: Callable[[Term], object]) -> None:
+    def _fill_slots(self, name: str, predicate: NamedNode, read: Callable[[Term], object]) -> None:
         place = _SLOTS.index(name)
-        for key, term in self._scan(predicate):
+        for key, term in self._scan_property(predicate):
             slots = self._found.get(key)
-            if slots is not None and (told := read(term)) is not None:
-                _put(slots, place, told)
+            if slots is not None and (slot_value := read(term)) is not None:
+                _append_value(slots, place, slot_value)
 
-    def _chunk(self, term: Term) -> int | None:
+    def _chunk_number(self, term: Term) -> int | None:
         chunk = text_of(term)
         return self._texts.number(chunk) if document_of_chunk(chunk) in self._standing else None
 
-    def _quote(self, term: Term) -> int | None:
+    def _quote_number(self, term: Term) -> int | None:
         return self._texts.number(term.value if isinstance(term, Literal) else None)
 
 
-def _put(slots: list[Any], place: int, value: object) -> None:
-    known = slots[place]
-    slots[place] = value if known is None else [*_values(known), value]
+def _append_value(slots: list[Any], place: int, value: object) -> None:
+    current_value = slots[place]
+    slots[place] = value if current_value is None else [*_values(current_value), value]
 
 
 def _values(slot: object) -> list[Any]:
@@ -195,17 +201,17 @@ def _values(slot: object) -> list[Any]:
 
 
 def _rows_of(key: str | bytes, slots: Sequence[Any], description: str) -> Iterator[tuple[Any, ...]]:
-    """What was read of a piece of evidence, about each that it is about; nothing of one that is in
-    no standing document, or nowhere."""
+    """Yield rows of a scanned evidence, by subject; no rows for evidence without a standing
+    document or place."""
     if None in slots[:4]:
         return
-    for about, *where, strength in product(*map(_values, slots[:_TOLD])):
-        told = DEFAULT_STRENGTH if strength is None else strength
-        yield unpacked_edge(about), key, *where, told, description
+    for subject_iri, *where, strength in product(*map(_values, slots[:_TOLD])):
+        row_strength = DEFAULT_STRENGTH if strength is None else strength
+        yield unpacked_edge(subject_iri), key, *where, row_strength, description
 
 
 def _merged(store: Store) -> Mapping[str, Collection[str]]:
-    """For each edge or entity those that it was merged into."""
+    """Return merge targets by edge or entity."""
     found = canonical_names(store)
     for quad in store.match(None, v.tg("original"), None):
         found.setdefault(text_of(quad.object), []).append(text_of(quad.subject))

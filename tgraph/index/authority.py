@@ -1,8 +1,7 @@
-"""How much documents are to be believed: weights that a person gave to paths.
+"""Document authority: weights assigned to paths by a person.
 
-What is decided is on record (``tg:Weighting``); ranking multiplies scores by it. It changes no
-knowledge: what a document says stays said.
-"""
+Decisions are on record (``tg:Weighting``); ranking multiplies scores by the weight. Knowledge
+is unchanged: a document's statements remain stated."""
 
 from __future__ import annotations
 
@@ -14,7 +13,7 @@ from functools import cache
 from pyoxigraph import Literal, NamedNode
 
 from tgraph import vocabulary as v
-from tgraph.index.sources import text_value, value
+from tgraph.index.sources import source_value, text_value
 from tgraph.store.base import Store
 
 FULL = 1.0
@@ -23,23 +22,23 @@ FULL = 1.0
 
 @dataclass(frozen=True)
 class Authorities:
-    """The weights that stand, by the path or pattern of paths that they are for."""
+    """Standing weights by path or path pattern."""
 
     weights: Mapping[str, float]
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "_of", cache(self._find))
+        object.__setattr__(self, "_of", cache(self._find_weight))
 
     def __bool__(self) -> bool:
         return bool(self.weights)
 
     def of(self, path: str) -> float:
-        """The weight of the path itself, else of the longest pattern that it matches (of equals the
-        first in the alphabet), else 1."""
-        found: float = self._of(path)  # type: ignore[attr-defined]
-        return found
+        """Return the weight of a path, otherwise of the longest matching pattern (among equals
+        the alphabetically earliest), otherwise 1."""
+        weight: float = self._of(path)  # type: ignore[attr-defined]
+        return weight
 
-    def _find(self, path: str) -> float:
+    def _find_weight(self, path: str) -> float:
         if path in self.weights:
             return self.weights[path]
         fitting = [pattern for pattern in self.weights if fnmatchcase(path, pattern)]
@@ -48,24 +47,24 @@ class Authorities:
 
 
 def read_authorities(store: Store) -> Authorities:
-    """The weightings that stand."""
+    """Return standing weightings."""
     return Authorities(
-        {pattern_of(store, node): _number(store, node) for node in standing_weightings(store)}
+        {pattern_of(store, node): _read_weight(store, node) for node in standing_weightings(store)}
     )
 
 
 def standing_weightings(store: Store) -> list[str]:
-    """The weightings that nothing has ended, in the order of their IRIs."""
+    """Return weightings not ended, sorted by IRI."""
     quads = store.match(None, v.RDF_TYPE, v.tg("Weighting"), v.SOURCE_GRAPH)
     nodes = [quad.subject.value for quad in quads if isinstance(quad.subject, NamedNode)]
-    return sorted(n for n in nodes if value(store, n, v.prov("invalidatedAtTime")) is None)
+    return sorted(n for n in nodes if source_value(store, n, v.prov("invalidatedAtTime")) is None)
 
 
 def pattern_of(store: Store, weighting: str) -> str:
-    """The path, or the pattern of paths, that the weighting is for."""
+    """Return the path or path pattern of a weighting."""
     return text_value(store, weighting, v.tg("pathPattern"))
 
 
-def _number(store: Store, weighting: str) -> float:
-    term = value(store, weighting, v.tg("authority"))
+def _read_weight(store: Store, weighting: str) -> float:
+    term = source_value(store, weighting, v.tg("authority"))
     return float(term.value) if isinstance(term, Literal) else FULL

@@ -1,8 +1,7 @@
-"""What a change of the graph may have altered, by the keys that derived data is kept under.
+"""Changes of a graph traced to keys of derived data.
 
-A change is known by its quads and by what its evidence is about. What is derived of any other key
-is as it was.
-"""
+A change is known by its quads and by the subjects of its evidence. Data derived from any other
+key is unchanged."""
 
 from __future__ import annotations
 
@@ -15,7 +14,7 @@ from pyoxigraph import NamedNode, Quad, Triple
 
 from tgraph import vocabulary as v
 from tgraph.index.sources import chunks_of_document, document_of_accession, parts_of_page
-from tgraph.index.standing_knowledge import value
+from tgraph.index.standing_knowledge import term_value
 from tgraph.index.touched import Touched
 from tgraph.store.base import Store
 from tgraph.store.statements import edge_of
@@ -38,7 +37,7 @@ class ChangedKeys:
 
     @property
     def pairs(self) -> Iterator[tuple[str, str]]:
-        """What the edges are between, where that are two resources."""
+        """Yield entity pairs linked by edges, for edges between two resources."""
         for triple in filter(None, self.edges.values()):
             if isinstance(triple.subject, NamedNode) and isinstance(triple.object, NamedNode):
                 yield triple.subject.value, triple.object.value
@@ -51,19 +50,19 @@ MOST = 100_000
 def changed_keys(
     store: Store, quads: Iterable[Quad], touched: Touched, merges: Mapping[str, str]
 ) -> ChangedKeys | None:
-    """The keys of a store that the quads were added to or removed from, and whose evidence of what
-    is ``touched`` has changed; ``merges`` are those that stand. None where they are too many.
+    """Return changed keys of a store, from quads added or removed and ``touched`` subjects of
+    changed evidence; None if too many.
 
-    What is called otherwise now changes the edges that it is a part of, and the claims about it.
-    """
-    found = _ChangeReader(store, touched, merges)
+    ``merges`` are the standing merges. A renamed resource changes the edges containing it, and
+    claims about it."""
+    change_reader = _ChangeReader(store, touched, merges)
     for quad in quads:
-        found.take(quad)
-    for resource in found.renamed:
-        found.take_around(NamedNode(resource))
-        if found.size > MOST:
+        change_reader.take(quad)
+    for resource in change_reader.renamed:
+        change_reader.take_around(NamedNode(resource))
+        if change_reader.size > MOST:
             return None
-    return found.complete()
+    return change_reader.complete()
 
 
 class _ChangeReader:
@@ -80,7 +79,7 @@ class _ChangeReader:
         return len(self._resources) + len(self._edges)
 
     def take(self, quad: Quad) -> None:
-        """What a quad that was added or removed changes."""
+        """Record keys changed by a quad added or removed."""
         subject = quad.subject.value if isinstance(quad.subject, NamedNode) else ""
         if quad.graph_name == v.KNOWLEDGE_GRAPH:
             self._take_knowledge(quad, subject)
@@ -98,45 +97,45 @@ class _ChangeReader:
         elif subject.startswith(_EDGE):
             self._edges.setdefault(subject, None)
             if quad.predicate == v.tg("original"):
-                self._edges.setdefault(value(quad.object), None)
+                self._edges.setdefault(term_value(quad.object), None)
         elif quad.predicate in _ABOUT:
-            self._resources.add(value(quad.object))
+            self._resources.add(term_value(quad.object))
 
     def take_around(self, node: NamedNode) -> None:
-        """The statements and claims that a resource is a part of."""
+        """Record statements and claims involving a resource."""
         match = partial(self._store.match, graph=v.KNOWLEDGE_GRAPH)
         for quad in chain(match(node), match(None, node), match(None, None, node)):
             if v.is_statement(quad.predicate):
                 self._edges[edge_of(quad.triple)] = quad.triple
             elif quad.predicate in _ABOUT and quad.object == node:
-                self._claims.add(value(quad.subject))
+                self._claims.add(term_value(quad.subject))
 
     def complete(self) -> ChangedKeys:
-        """All of them, with what they lead to."""
+        """Return all changed keys, including keys reached from these."""
         store, edges = self._store, self._edges
         for edge in list(edges):
             for name in _named_otherwise(store, edge):
                 edges.setdefault(name, None)
         for edge in [edge for edge, triple in edges.items() if triple is None]:
-            edges[edge] = _stated(store, edge)
+            edges[edge] = _find_triple(store, edge)
         for triple in filter(None, edges.values()):
             self._resources |= {end.value for end in triple if isinstance(end, NamedNode)}
         self._claims |= {name for name in self._resources if name.startswith(_CLAIM)}
         for claim in self._claims:
             for quad in store.match(NamedNode(claim), None, None, v.KNOWLEDGE_GRAPH):
                 if quad.predicate in _ABOUT:
-                    self._resources.add(value(quad.object))
+                    self._resources.add(term_value(quad.object))
         documents = self._documents - {""}
-        chunks = {chunk for each in documents for chunk in chunks_of_document(store, each)}
+        chunks = {chunk for document in documents for chunk in chunks_of_document(store, document)}
         return ChangedKeys(self._resources, edges, self._claims, documents, chunks)
 
 
 def _named_otherwise(store: Store, edge: str) -> set[str]:
-    """The edges of knowledge that an edge of the texts is."""
+    """Return knowledge edges corresponding to a text edge."""
     quads = store.match(None, v.tg("original"), NamedNode(edge), v.KNOWLEDGE_GRAPH)
-    return {value(quad.subject) for quad in quads}
+    return {term_value(quad.subject) for quad in quads}
 
 
-def _stated(store: Store, edge: str) -> Triple | None:
+def _find_triple(store: Store, edge: str) -> Triple | None:
     quads = store.match(NamedNode(edge), v.RDF_REIFIES, None, v.SOURCE_GRAPH)
     return next((quad.object for quad in quads if isinstance(quad.object, Triple)), None)

@@ -10,11 +10,11 @@ from pyoxigraph import Literal, NamedNode, Quad, Triple
 from tgraph import vocabulary as v
 from tgraph.index.changed_keys import ChangedKeys
 from tgraph.index.evidence import EvidenceRow, StoredEvidence, absorbed_by, row_of
-from tgraph.index.sources import derived, document_of_chunk, value
+from tgraph.index.sources import derived_items, document_of_chunk, source_value
 from tgraph.index.stored_graph import StoredCounts
 from tgraph.index.table_reader import packed, packed_edge
 from tgraph.index.table_rows import NAMING, UNASKED, TableRows, TextNumbers, saying_row
-from tgraph.store.base import Store, select, text_of
+from tgraph.store.base import Store, select_rows, text_of
 
 _AT_ONCE = 2_000
 
@@ -63,7 +63,7 @@ class ChangedRows(TableRows):
         rows: defaultdict[str, list[EvidenceRow]] = defaultdict(list)
         for start in range(0, len(keys), _AT_ONCE):
             nodes = [NamedNode(key) for key in keys[start : start + _AT_ONCE]]
-            for solution in select(self._store, "index/evidence-of", {"stated": nodes}):
+            for solution in select_rows(self._store, "index/evidence-of", {"stated": nodes}):
                 row = row_of(solution, "stated")
                 rows[row.about].append(row)
         return rows
@@ -73,7 +73,7 @@ class ChangedRows(TableRows):
             if triple is None:
                 continue
             stated = v.is_statement(triple.predicate) and self._is_stated(triple)
-            reified = value(self._store, edge, v.RDF_REIFIES) is not None
+            reified = source_value(self._store, edge, v.RDF_REIFIES) is not None
             if stated or (reified and edge in self._mentioned):
                 numbers = self._texts.numbers(triple)
                 yield packed_edge(edge), *numbers, reified, stated, *self._attributes(edge)
@@ -119,10 +119,10 @@ class ChangedRows(TableRows):
 
 def _pages_of(store: Store, document: str) -> Iterator[str]:
     yield document
-    yield from derived(store, document, "Page")
+    yield from derived_items(store, document, "Page")
 
 
 def _originals(store: Store, key: str) -> set[str]:
-    """The edges, or the names, that were merged into this one."""
+    """Return edges or names merged into the given key."""
     quads = store.match(NamedNode(key), v.tg("original"), None, None)
     return {text_of(quad.object) for quad in quads}.union(absorbed_by(store, key)) - {key}

@@ -1,4 +1,4 @@
-"""Contexts by a language model, which is shown the document and then the chunk."""
+"""Chunk contexts by a language model, given the document and then the chunk."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class ModelSituator(Prompted):
         """As ``Situator.situate``."""
         values = {
             "title": setting.title,
-            "document": self._part(setting),
+            "document": self._select_part(setting),
             "chunk": setting.chunk.text,
             "max_words": str(MOST_WORDS),
         }
@@ -54,8 +54,8 @@ class ModelSituator(Prompted):
             raise self._refuse(request, "empty" if not context else "no short context")
         return context
 
-    def _part(self, setting: Setting) -> str:
-        """The document, or the part of it that the chunk begins in."""
+    def _select_part(self, setting: Setting) -> str:
+        """Return the complete document, or the document section where the chunk begins."""
         text = setting.document
         if len(text.encode("utf-8", "surrogatepass")) <= self._budget:
             return text  # a token has at least one byte

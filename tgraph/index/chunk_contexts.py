@@ -1,9 +1,8 @@
-"""Contexts: a few words that situate a chunk in its document, so that both are found together.
+"""Chunk contexts: short texts situating chunks in documents, making both findable together.
 
-A chunk by itself often says neither what it is of nor what its pronouns stand for. Its context is
-put before it where it is embedded and where its words are counted (Anthropic, "Introducing
-Contextual Retrieval", 2024). A context is a function of the chunk, its document and who made it.
-"""
+A chunk by itself often leaves its subject and the referents of its pronouns open. Its context
+is put before it for embedding and for word counts (Anthropic, "Introducing Contextual
+Retrieval", 2024). A context is a function of the chunk, its document and its author."""
 
 from __future__ import annotations
 
@@ -40,8 +39,8 @@ _LETTER = re.compile(r"\w")
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """A chunk in its document: the document's title, the texts of its pages joined, where the chunk
-    starts in them, and the names that matter in the document, the most frequent first."""
+    """A chunk in its document: document title, joined page texts, chunk start in the joined
+    text, and important names, most frequent leading."""
 
     chunk: Chunk
     title: str
@@ -54,13 +53,14 @@ class Situator(Author, Protocol):
     """Who writes contexts."""
 
     def situate(self, setting: Setting, sink: CallSink = no_sink) -> str:
-        """The context; empty where there is nothing to say. ``ModelError`` where a reply can't be
-        used."""
+        """Return the chunk context, blank if nothing is worth saying.
+
+        Raise ``ModelError`` if a reply is unusable."""
 
 
 class StructuralSituator:
-    """Contexts without a model: title, section path (in code and outlines the less indented lines
-    that the chunk stands under) and the names that matter in the document."""
+    """Contexts without a model: title, section path (in code and outlines the less indented
+    enclosing lines) and important document names."""
 
     agent = Agent("method", "document-structure", __version__)
     prompts: Sequence[Prompt] = ()
@@ -70,7 +70,7 @@ class StructuralSituator:
 
     @property
     def key(self) -> str:
-        return v.digest(self.agent.iri, str(self._most))
+        return v.digest_parts(self.agent.iri, str(self._most))
 
     def situate(self, setting: Setting, sink: CallSink = no_sink) -> str:
         path = setting.chunk.headings or tuple(enclosing_lines(setting.document, setting.start))
@@ -80,60 +80,66 @@ class StructuralSituator:
 
 
 def enclosing_lines(text: str, start: int) -> list[str]:
-    """The lines before ``start`` that what stands there is indented under, outermost first."""
+    """Return less indented lines enclosing the text at ``start``, outermost leading."""
     begin = text.rfind("\n", 0, start) + 1
     first = next((line for line in text[begin:].split("\n") if _LETTER.search(line)), "")
-    indent, found = _indent(first), []
+    indent, lines = _indent_width(first), []
     end = begin
     while indent and end > 0:
         before = text.rfind("\n", 0, end - 1) + 1
         line = text[before : end - 1]
         end = before
-        if _LETTER.search(line) and _indent(line) < indent:
-            found.append(line.strip()[:_LONGEST_LINE])
-            indent = _indent(line)
-    return found[::-1]
+        if _LETTER.search(line) and _indent_width(line) < indent:
+            lines.append(line.strip()[:_LONGEST_LINE])
+            indent = _indent_width(line)
+    return lines[::-1]
 
 
-def _indent(line: str) -> int:
+def _indent_width(line: str) -> int:
     match = _INDENT.match(line)
     assert match is not None
     return len(match.group().expandtabs(4))
 
 
 def names_that_matter(chunks: Iterable[tuple[str, Iterable[str]]], most: int) -> tuple[str, ...]:
-    """The names that a document uses most: of its chunks' (text, names found in it) and of the
-    compound identifiers in them; the most frequent first, then by name."""
+    """Return the most frequent names in a document, sorted by frequency, then alphabetically.
+
+    Counted are names found in each chunk's text, given as (text, names) pairs, and compound
+    identifiers in the texts."""
     count: Counter[str] = Counter()
     for text, names in chunks:
         count.update(_IDENTIFIER.findall(text))
-        count.update({name: _times(name, text) for name in set(names) if _PLAIN.fullmatch(name)})
-    found = sorted((-times, name) for name, times in count.items() if times > 1)
-    return tuple(name for _, name in found[:most])
+        count.update(
+            {name: _count_occurrences(name, text) for name in set(names) if _PLAIN.fullmatch(name)}
+        )
+    ranked_names = sorted((-times, name) for name, times in count.items() if times > 1)
+    return tuple(name for _, name in ranked_names[:most])
 
 
-def _times(name: str, text: str) -> int:
-    """How often a text has the name, and not only within a longer word."""
+def _count_occurrences(name: str, text: str) -> int:
+    """Return how often text contains a name as complete words."""
     return len(re.findall(rf"(?<!\w){re.escape(name)}(?!\w)", text))
 
 
-def pieces(text: str, size: int = PIECE) -> Iterator[str]:
-    """The text in stretches of whole lines of at most ``size`` characters; longer lines are cut at
-    a space where there is one. Nothing but white space is lost."""
-    held = ""
+def split_pieces(text: str, size: int = PIECE) -> Iterator[str]:
+    """Yield text pieces of complete lines, up to ``size`` characters; longer lines are cut at a
+    space if possible.
+
+    Only white space is lost."""
+    buffer = ""
     for line in text.splitlines(keepends=True):
-        if held and len(held) + len(line) > size:
-            yield from _said(held)
-            held = ""
-        held += line
-        while len(held) > size:
-            at = held.rfind(" ", size // 2, size) + 1 or size
-            yield from _said(held[:at])
-            held = held[at:]
-    yield from _said(held)
+        if buffer and len(buffer) + len(line) > size:
+            yield from _non_blank(buffer)
+            buffer = ""
+        buffer += line
+        while len(buffer) > size:
+            at = buffer.rfind(" ", size // 2, size) + 1 or size
+            yield from _non_blank(buffer[:at])
+            buffer = buffer[at:]
+    yield from _non_blank(buffer)
 
 
-def _said(text: str) -> Iterator[str]:
+def _non_blank(text: str) -> Iterator[str]:
     if text.strip():
         yield text.strip("\n")
 
@@ -148,7 +154,7 @@ def with_context(context: str, text: str) -> str:
 
 
 def lacks_contexts(store: Store) -> bool:
-    """Whether there are chunks and none of them has a context."""
+    """Tell whether chunks exist but all lack contexts."""
     linked = store.match(None, v.tg("context"), None, v.KNOWLEDGE_GRAPH)
     if next(linked, None) is not None:
         return False
@@ -156,7 +162,7 @@ def lacks_contexts(store: Store) -> bool:
 
 
 def standing_contexts(store: Store) -> dict[str, str]:
-    """The context (IRI) of each chunk that knowledge has one for."""
+    """Return context IRIs by chunk, as recorded in knowledge."""
     quads = store.match(None, v.tg("context"), None, v.KNOWLEDGE_GRAPH)
     return {
         quad.subject.value: quad.object.value
@@ -166,11 +172,11 @@ def standing_contexts(store: Store) -> dict[str, str]:
 
 
 def context_texts(store: Store) -> dict[str, str]:
-    """What each context says, and whatever else on record has a text of its own."""
+    """Return texts by IRI, for contexts and any other recorded resources with text."""
     quads = store.match(None, v.tg("text"), None, v.SOURCE_GRAPH)
     return {text_of(quad.subject): text_of(quad.object) for quad in quads}
 
 
 def context_text(store: Store, context: str) -> str:
-    """What a context says."""
+    """Return a context's text."""
     return text_value(store, context, v.tg("text"))

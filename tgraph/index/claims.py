@@ -11,7 +11,7 @@ from tgraph.errors import ErasedTextError, EvidenceError
 from tgraph.index.evidence import OnDoubt, documents_of, evidence_of_row, raise_doubt, row_of
 from tgraph.index.sources import Texts, document_of_chunk
 from tgraph.model import Claim, ClaimStatus, Evidence
-from tgraph.store.base import Store, Term, select, text_of
+from tgraph.store.base import Store, Term, select_rows, text_of
 
 _STATUSES: dict[str, ClaimStatus] = {"TRUE": "TRUE", "FALSE": "FALSE", "SUSPECTED": "SUSPECTED"}
 
@@ -19,40 +19,42 @@ _STATUSES: dict[str, ClaimStatus] = {"TRUE": "TRUE", "FALSE": "FALSE", "SUSPECTE
 def claims_of(
     store: Store, texts: Texts, entities: Sequence[str], doubt: OnDoubt = raise_doubt
 ) -> dict[str, tuple[Claim, ...]]:
-    """For each entity the claims about it, as subject or object, with their standing evidence.
+    """Return claims about each entity, as subject or object, with standing evidence.
 
-    ``entities`` are canonical IRIs, and keep their order; those without claims are left out. Claims
-    about the entity itself come first, then by where they are first stated (document path, page,
-    position). One query, however many entities. ``doubt`` is told of evidence that is not what the
-    stored text says, without which a claim stands, if it has other.
-    """
+    ``entities`` contains canonical IRIs and determines the order; entities without claims are
+    left out. Claims with the entity as subject come first, then claims are sorted by first
+    statement (document path, page, position). A single query serves all entities. ``doubt`` is
+    called for evidence that disagrees with the stored text; a claim stands without the
+    disagreeing evidence if other evidence exists."""
     if not entities:
         return {}
-    rows = select(store, "retrieve/claims", {"entities": [NamedNode(e) for e in entities]})
+    rows = select_rows(store, "retrieve/claims", {"entities": [NamedNode(e) for e in entities]})
     documents = documents_of(store, {document_of_chunk(text_of(row["chunk"])) for row in rows})
     places: defaultdict[str, dict[str, Evidence]] = defaultdict(dict)
-    said: dict[str, Mapping[str, Term | None]] = {}
-    about: defaultdict[str, set[str]] = defaultdict(set)
+    claim_rows: dict[str, Mapping[str, Term | None]] = {}
+    claims_by_entity: defaultdict[str, set[str]] = defaultdict(set)
     for row in rows:
-        named = documents.get(document_of_chunk(text_of(row["chunk"])))
-        if named is None:
+        document_name = documents.get(document_of_chunk(text_of(row["chunk"])))
+        if document_name is None:
             continue
         try:
-            evidence = evidence_of_row(row_of(row, "claim"), named, texts)
+            evidence = evidence_of_row(row_of(row, "claim"), document_name, texts)
         except ErasedTextError:
             continue
         except EvidenceError as error:
             doubt(error)
             continue
         claim = text_of(row["claim"])
-        said[claim] = row
-        about[text_of(row["entity"])].add(claim)
+        claim_rows[claim] = row
+        claims_by_entity[text_of(row["entity"])].add(claim)
         places[claim][evidence.iri] = evidence
-    claims = {claim: _claim(row, list(places[claim].values())) for claim, row in said.items()}
+    claims = {claim: _claim(row, list(places[claim].values())) for claim, row in claim_rows.items()}
     return {
-        entity: tuple(sorted((claims[c] for c in about[entity]), key=lambda c: _order(c, entity)))
+        entity: tuple(
+            sorted((claims[c] for c in claims_by_entity[entity]), key=lambda c: _order(c, entity))
+        )
         for entity in entities
-        if entity in about
+        if entity in claims_by_entity
     }
 
 

@@ -1,4 +1,4 @@
-"""Summaries of clusters of passages: by a language model, or quoted from the passages."""
+"""Summaries of passage clusters: by a language model, or quoted from passages."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tgraph.ingest.sentences import sentences
 from tgraph.model import Agent, Prompt
 from tgraph.models.base import Author, CallSink, ChatModel, no_sink
 from tgraph.models.prompts import Options, Prompted, Prompts, load_prompt
-from tgraph.models.tokens import count_tokens, truncate
+from tgraph.models.tokens import count_tokens, truncate_text
 from tgraph.version import __version__
 
 NAME = "summarise_cluster"
@@ -33,7 +33,7 @@ _FRAME = 20  # tokens of a passage's JSON beside its text
 
 @dataclass(frozen=True, slots=True)
 class ClusterPassage:
-    """A member of a cluster as a writer sees it: a chunk, or the summary of a cluster below."""
+    """A cluster member shown to writers: a chunk, or a lower cluster's summary."""
 
     title: str
     text: str
@@ -41,7 +41,7 @@ class ClusterPassage:
 
 @dataclass(frozen=True, slots=True)
 class ClusterSummary:
-    """A title and a text; ``dropped`` counts what was left out of it, by reason."""
+    """A title with summary text; ``dropped`` counts omissions by reason."""
 
     title: str
     text: str
@@ -52,12 +52,12 @@ class ClusterWriter(Author, Protocol):
     """Who summarises clusters."""
 
     def write(self, passages: Sequence[ClusterPassage], sink: CallSink = no_sink) -> ClusterSummary:
-        """The summary. ``ModelError`` where a reply can't be used."""
+        """Return a cluster summary. Raise ``ModelError`` if a reply is unusable."""
 
 
 class QuotingWriter:
-    """Summaries without a model: the sentences that say most of what the passages have in common,
-    each on a line of its own, word for word."""
+    """Cluster summaries without a model: sentences most representative of shared content, one
+    per line, word for word."""
 
     agent = Agent("method", "extractive-summary", __version__)
     prompts: Sequence[Prompt] = ()
@@ -67,57 +67,57 @@ class QuotingWriter:
 
     @property
     def key(self) -> str:
-        return v.digest(self.agent.iri, str(self._most))
+        return v.digest_parts(self.agent.iri, str(self._most))
 
     def write(self, passages: Sequence[ClusterPassage], sink: CallSink = no_sink) -> ClusterSummary:
-        """Sentences are taken one by one, each for the words that none before it has."""
-        quotes = _quotes(passages)
-        held = Counter(word for passage in passages for word in _words(passage.text))
-        worth = {word: math.log1p(count) for word, count in held.items()}
+        """Return a summary of sentences selected greedily, each for words not yet covered."""
+        quotes = _find_quotes(passages)
+        word_counts = Counter(word for passage in passages for word in _long_words(passage.text))
+        worth = {word: math.log1p(count) for word, count in word_counts.items()}
         chosen: list[str] = []
         room, covered = self._most, set[str]()
         while quotes:
-            best = max(quotes, key=lambda quote: _gain(quote, covered, worth))
+            best = max(quotes, key=lambda quote: _quote_gain(quote, covered, worth))
             quotes.remove(best)
             length = len(best.split())
             if length > room and chosen:
                 continue
-            if _gain(best, covered, worth) <= 0 or room <= 0:
+            if _quote_gain(best, covered, worth) <= 0 or room <= 0:
                 break
             chosen.append(best)
-            covered |= _words(best)
+            covered |= _long_words(best)
             room -= length
         text = "\n".join(chosen) or " ".join(passages[0].text.split()[: self._most])
-        return ClusterSummary(_title(passages), text)
+        return ClusterSummary(_choose_title(passages), text)
 
 
-def _quotes(passages: Sequence[ClusterPassage]) -> list[str]:
-    """The passages' sentences that are long enough to say something, each once, as one line; what
-    is no prose only where there is none."""
-    found: dict[str, None] = {}
+def _find_quotes(passages: Sequence[ClusterPassage]) -> list[str]:
+    """Return distinct passage sentences long enough to be informative, each on one line; prose
+    only, if any prose exists."""
+    quotes: dict[str, None] = {}
     for passage in passages:
         for start, end in sentences(passage.text):
             words = passage.text[start:end].split()
             if len(words) >= _SHORTEST:
-                found[" ".join(words)] = None
-    prose = [quote for quote in found if quote.endswith(_STOPS)]
-    return prose or list(found)
+                quotes[" ".join(words)] = None
+    prose = [quote for quote in quotes if quote.endswith(_STOPS)]
+    return prose or list(quotes)
 
 
-def _words(text: str) -> set[str]:
+def _long_words(text: str) -> set[str]:
     return {word for word in _WORD.findall(text.lower()) if len(word) >= _LEAST_LETTERS}
 
 
-def _gain(quote: str, covered: set[str], worth: Mapping[str, float]) -> float:
-    """What the quote adds, by the length that it takes."""
-    fresh = sum(worth.get(word, 0.0) for word in sorted(_words(quote) - covered))
+def _quote_gain(quote: str, covered: set[str], worth: Mapping[str, float]) -> float:
+    """Return a quote's gain relative to its length."""
+    fresh = sum(worth.get(word, 0.0) for word in sorted(_long_words(quote) - covered))
     return fresh / math.sqrt(len(quote.split()) + 8)
 
 
-def _title(passages: Sequence[ClusterPassage]) -> str:
-    """The names that most of the passages hold, else the first passage's title."""
-    held = Counter(name for passage in passages for name in set(_NAME.findall(passage.text)))
-    common = sorted((-count, name) for name, count in held.items() if count > 1)
+def _choose_title(passages: Sequence[ClusterPassage]) -> str:
+    """Return names shared by most passages, otherwise the leading passage's title."""
+    name_counts = Counter(name for passage in passages for name in set(_NAME.findall(passage.text)))
+    common = sorted((-count, name) for name, count in name_counts.items() if count > 1)
     names = [name for _, name in common if name not in month_name][:3]
     return ", ".join(names)[:_LONGEST_TITLE] or passages[0].title
 
@@ -128,9 +128,10 @@ class ClusterReply(Row):
 
 
 class ModelWriter(Prompted):
-    """A ``ClusterWriter`` that asks a language model by the prompt ``summarise_cluster``. A prompt
-    shows at most ``max_tokens_in`` tokens of passages, the same share of each where they are
-    more."""
+    """A ``ClusterWriter`` asking a language model with the prompt ``summarise_cluster``.
+
+    A prompt shows at most ``max_tokens_in`` tokens of passages, an equal share of each if they
+    are longer."""
 
     def __init__(
         self,
@@ -147,22 +148,24 @@ class ModelWriter(Prompted):
 
     def write(self, passages: Sequence[ClusterPassage], sink: CallSink = no_sink) -> ClusterSummary:
         """As ``ClusterWriter.write``."""
-        shown, cut = self._shown(passages)
-        values = {"passages": shown, "max_words": str(self._words)}
+        passage_lines, cut = self._format_passages(passages)
+        values = {"passages": passage_lines, "max_words": str(self._words)}
         request = self._request(values, ClusterReply)
         reply = self._ask(request, ClusterReply, sink)
         title, text = (" ".join(s.split()) for s in (reply.value.title, reply.value.summary))
         if not text or len(text.split()) > 4 * self._words:
             raise self._refuse(request, "much too long" if text else "empty")
         dropped = {"passage cut for its summary": cut} if cut else {}
-        return ClusterSummary(title[:_LONGEST_TITLE] or _title(passages), text, dropped)
+        return ClusterSummary(title[:_LONGEST_TITLE] or _choose_title(passages), text, dropped)
 
-    def _shown(self, passages: Sequence[ClusterPassage]) -> tuple[str, int]:
-        """The passages as lines of JSON, and how many had to be cut."""
-        each = max(1, self._room // len(passages) - _FRAME)
+    def _format_passages(self, passages: Sequence[ClusterPassage]) -> tuple[str, int]:
+        """Return passages as JSON lines, plus the count of passages cut."""
+        passage_limit = max(1, self._room // len(passages) - _FRAME)
         costs = [count_tokens(passage.text) for passage in passages]
         if sum(costs) + _FRAME * len(costs) <= self._room:
-            each = max(costs)
-        shown = ({"title": p.title, "text": truncate(p.text, each)} for p in passages)
-        lines = [json.dumps(passage, ensure_ascii=False) for passage in shown]
-        return "\n".join(lines), sum(cost > each for cost in costs)
+            passage_limit = max(costs)
+        entries = (
+            {"title": p.title, "text": truncate_text(p.text, passage_limit)} for p in passages
+        )
+        lines = [json.dumps(passage, ensure_ascii=False) for passage in entries]
+        return "\n".join(lines), sum(cost > passage_limit for cost in costs)

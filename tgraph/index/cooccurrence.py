@@ -1,11 +1,10 @@
-"""Which names of a collection are worth keeping, and which belong together: co-occurrence.
+"""Name co-occurrence: selecting important names of a collection, and related name pairs.
 
-Two names are tied by how much oftener they stand in one sentence (or in two in a row, or in one
-chunk) than chance would have it: their number of places times the pointwise mutual information, in
-bits (Church and Hanks 1990). Times a constant that is what Microsoft GraphRAG gives an edge
-(``normalize_edge_weights``: p(x,y) log2(p(x,y) / p(x) p(y))), so its limits mean the same here. The
-result is a function of the sentences alone.
-"""
+Two names are tied by how much more often than by chance they stand in one sentence (or in two
+in a row, or in one chunk): their number of places times the pointwise mutual information, in
+bits (Church and Hanks 1990). Up to a constant factor, this equals the edge weight of Microsoft
+GraphRAG (``normalize_edge_weights``: p(x,y) log2(p(x,y) / p(x) p(y))), so its limits mean the
+same here. The result is a function of the sentences alone."""
 
 from __future__ import annotations
 
@@ -31,7 +30,7 @@ Places = dict[Pair, list[tuple[int, int]]]
 
 @dataclass(frozen=True, slots=True)
 class Occurrences:
-    """What the sentences of a standing chunk name. ``subgraph`` is the extraction's."""
+    """Names in sentences of a standing chunk; ``subgraph`` is the extraction's subgraph."""
 
     subgraph: str
     chunk: str
@@ -40,12 +39,12 @@ class Occurrences:
 
     @property
     def keys(self) -> list[str]:
-        """For each entity the key under which its names are the same in all chunks."""
+        """Name keys of entities, equal across all chunks."""
         return [name_key(entity.name) for entity in self.entities]
 
 
-def encode(extraction: Extraction) -> str:
-    """The entities and sentences of an extraction as the librarian keeps them."""
+def encode_occurrences(extraction: Extraction) -> str:
+    """Return entities and sentences of an extraction in the librarian's stored form."""
     entities = [
         [entity.name, entity.type, list(entity.aliases), entity.span.start, entity.span.end]
         for entity in extraction.entities
@@ -55,7 +54,7 @@ def encode(extraction: Extraction) -> str:
     return canonical_json({"entities": entities, "sentences": sentences})
 
 
-def decode(subgraph: str, chunk: str, content: str, page: str) -> Occurrences:
+def decode_occurrences(subgraph: str, chunk: str, content: str, page: str) -> Occurrences:
     """What ``encode`` wrote; ``page`` is the text of the chunk's page."""
     data = json.loads(content)
     entities = [
@@ -63,19 +62,18 @@ def decode(subgraph: str, chunk: str, content: str, page: str) -> Occurrences:
         for name, kind, aliases, start, end in data["entities"]
     ]
     sentences = [
-        Occurrence(start, end, tuple(named), paragraph)
-        for start, end, named, paragraph in data["sentences"]
+        Occurrence(start, end, tuple(entity_indexes), paragraph)
+        for start, end, entity_indexes, paragraph in data["sentences"]
     ]
     return Occurrences(subgraph, chunk, tuple(entities), tuple(sentences))
 
 
 @dataclass(slots=True)
 class Kept:
-    """What the collection keeps: names, and pairs of them with their weights and where they stand.
+    """Names and name pairs retained for a collection, with pair weights and places.
 
-    ``places`` are by subgraph: for each kept pair the stretches of the page that name both.
-    ``dropped`` counts what was left out, by reason.
-    """
+    ``places`` are by subgraph: for each retained pair the stretches of the page naming both.
+    ``dropped`` counts omissions, by reason."""
 
     names: set[str] = field(default_factory=set)
     weights: dict[Pair, float] = field(default_factory=dict)
@@ -83,31 +81,30 @@ class Kept:
     dropped: Counter[str] = field(default_factory=Counter)
 
 
-def keep(chunks: Sequence[Occurrences], limits: FastSettings) -> Kept:
-    """What is kept of the names and pairs of all standing chunks.
+def select_names_and_pairs(chunks: Sequence[Occurrences], limits: FastSettings) -> Kept:
+    """Return names and pairs retained from all standing chunks.
 
-    The limits are those of GraphRAG's ``prune_graph``; unlike there, names that lose their last
-    pair to a later limit go too. The same chunks in any order give the same result.
-    """
+    The limits are those of GraphRAG's ``prune_graph``; unlike there, names losing their last
+    pair to a later limit go too. The same chunks in any order give the same result."""
     read = _without_repetition(sorted(chunks, key=lambda chunk: (chunk.chunk, chunk.subgraph)))
-    kept = Kept()
-    counts = Counter(key for _, windows in read for key in _windows(windows, limits.window))
-    names = _frequent(counts, limits, kept.dropped)
-    kept.places = {chunk.subgraph: {} for chunk, _ in read}
+    selection = Kept()
+    counts = Counter(key for _, windows in read for key in _window_names(windows, limits.window))
+    names = _frequent_names(counts, limits, selection.dropped)
+    selection.places = {chunk.subgraph: {} for chunk, _ in read}
     pairs: Counter[Pair] = Counter()
     for chunk, sentences in read:
-        places = _pairs(sentences, names, limits.window)
-        kept.places[chunk.subgraph] = places
+        places = _find_pairs(sentences, names, limits.window)
+        selection.places[chunk.subgraph] = places
         pairs.update({pair: len(where) for pair, where in places.items()})
-    weights = _weights(pairs, counts, kept.dropped)
-    kept.weights = _pruned(weights, limits, kept.dropped)
-    kept.names = {name for pair in kept.weights for name in pair}
+    weights = _pair_weights(pairs, counts, selection.dropped)
+    selection.weights = _prune_pairs(weights, limits, selection.dropped)
+    selection.names = {name for pair in selection.weights for name in pair}
     if not limits.min_node_degree:
-        kept.names |= names
-    for places in kept.places.values():
-        for pair in [pair for pair in places if pair not in kept.weights]:
+        selection.names |= names
+    for places in selection.places.values():
+        for pair in [pair for pair in places if pair not in selection.weights]:
             del places[pair]
-    return kept
+    return selection
 
 
 _Sentence = tuple[int, int, int, tuple[str, ...]]
@@ -117,8 +114,8 @@ _Sentence = tuple[int, int, int, tuple[str, ...]]
 def _without_repetition(
     chunks: Sequence[Occurrences],
 ) -> list[tuple[Occurrences, list[_Sentence]]]:
-    """Each chunk's sentences with keys for names; what another sentence of the page contains (where
-    chunks overlap) is left out."""
+    """Return sentences of each chunk with name keys, omitting sentences contained in another
+    sentence of the page (where chunks overlap)."""
     by_page: defaultdict[tuple[str, int | None], list[tuple[int, int, int]]] = defaultdict(list)
     for at, chunk in enumerate(chunks):
         page = document_of_chunk(chunk.chunk), page_of_chunk(chunk.chunk)
@@ -142,8 +139,8 @@ def _without_repetition(
     return result
 
 
-def _windows(sentences: Iterable[_Sentence], window: str) -> Iterator[str]:
-    """The names of each window, each once."""
+def _window_names(sentences: Iterable[_Sentence], window: str) -> Iterator[str]:
+    """Yield distinct names of every window."""
     if window == "chunk":
         yield from {key for *_, keys in sentences for key in keys}
     else:
@@ -151,7 +148,7 @@ def _windows(sentences: Iterable[_Sentence], window: str) -> Iterator[str]:
             yield from keys
 
 
-def _pairs(sentences: Sequence[_Sentence], names: Collection[str], window: str) -> Places:
+def _find_pairs(sentences: Sequence[_Sentence], names: Collection[str], window: str) -> Places:
     places: Places = {}
     if window == "chunk":
         return _pairs_of_chunk(sentences, names)
@@ -167,14 +164,16 @@ def _pairs(sentences: Sequence[_Sentence], names: Collection[str], window: str) 
 def _pairs_of_neighbours(
     sentences: Sequence[_Sentence], names: Collection[str]
 ) -> Iterator[tuple[Pair, tuple[int, int]]]:
-    """What one sentence names and the next of its paragraph that names anything, and not both."""
-    for (start, _, one, here), (_, end, other, there) in pairwise(sentences):
-        if one != other:
+    """Yield name pairs across neighbouring sentences of a paragraph.
+
+    Sentences without names are skipped; a name found in both sentences forms no pair."""
+    for (start, _, paragraph, here), (_, end, next_paragraph, there) in pairwise(sentences):
+        if paragraph != next_paragraph:
             continue
         before = [name for name in here if name in names and name not in there]
         after = [name for name in there if name in names and name not in here]
-        for left, right in product(before, after):
-            yield (min(left, right), max(left, right)), (start, end)
+        for earlier_name, right in product(before, after):
+            yield (min(earlier_name, right), max(earlier_name, right)), (start, end)
 
 
 def _pairs_of_chunk(sentences: Sequence[_Sentence], names: Collection[str]) -> Places:
@@ -185,35 +184,36 @@ def _pairs_of_chunk(sentences: Sequence[_Sentence], names: Collection[str]) -> P
             if key in names:
                 standing[key].append(at)
     for pair in combinations(sorted(standing), 2):
-        first, last = _nearest(standing[pair[0]], standing[pair[1]])
+        first, last = _nearest_stretch(standing[pair[0]], standing[pair[1]])
         places[pair] = [(sentences[first][0], sentences[last][1])]
     return places
 
 
-def _nearest(one: Sequence[int], other: Sequence[int]) -> tuple[int, int]:
-    """The shortest stretch from a number of one ascending list to one of the other; the first."""
+def _nearest_stretch(one: Sequence[int], other: Sequence[int]) -> tuple[int, int]:
+    """Return the shortest stretch linking numbers from two ascending lists; among equals, the
+    earliest."""
     merged = sorted([(at, 0) for at in one] + [(at, 1) for at in other])
     stretches = [
-        (right[0] - left[0], left[0], right[0])
-        for left, right in pairwise(merged)
-        if left[1] != right[1]
+        (right[0] - lower[0], lower[0], right[0])
+        for lower, right in pairwise(merged)
+        if lower[1] != right[1]
     ]
     return min(stretches)[1:]
 
 
-def _frequent(
+def _frequent_names(
     counts: Mapping[str, int], limits: FastSettings, dropped: Counter[str]
 ) -> frozenset[str]:
-    most = _most(list(counts.values()), limits.max_node_freq_std)
+    upper_limit = _upper_limit(list(counts.values()), limits.max_node_freq_std)
     rare = {key for key, count in counts.items() if count < limits.min_node_freq}
-    common = {key for key, count in counts.items() if count > most}
+    common = {key for key, count in counts.items() if count > upper_limit}
     dropped["name that is too rare"] += len(rare)
     dropped["name that is too common"] += len(common)
     return frozenset(counts.keys() - rare - common)
 
 
-def _most(values: Sequence[float], deviations: float | None) -> float:
-    """The mean and so many standard deviations more; no limit where none is set."""
+def _upper_limit(values: Sequence[float], deviations: float | None) -> float:
+    """Return the mean plus several standard deviations; infinity if no limit is set."""
     if deviations is None or not values:
         return math.inf
     mean = math.fsum(values) / len(values)
@@ -221,41 +221,42 @@ def _most(values: Sequence[float], deviations: float | None) -> float:
     return mean + deviations * math.sqrt(variance)
 
 
-def _weights(
+def _pair_weights(
     pairs: Mapping[Pair, int], counts: Mapping[str, int], dropped: Counter[str]
 ) -> dict[Pair, float]:
-    """Places times bits; pairs that stand together no oftener than by chance have none."""
+    """Return pair weights: places times bits; pairs no more frequent than chance are omitted."""
     all_pairs, all_names = sum(pairs.values()), sum(counts.values())
     weights = {}
-    for (one, other), count in sorted(pairs.items()):
-        expected = counts[one] / all_names * counts[other] / all_names
+    for (first, second), count in sorted(pairs.items()):
+        expected = counts[first] / all_names * counts[second] / all_names
         weight = round(count * math.log2(count / all_pairs / expected), 2)
         if weight > 0:
-            weights[one, other] = weight
+            weights[first, second] = weight
     dropped["pair that chance would have"] += len(pairs) - len(weights)
     return weights
 
 
-def _pruned(
+def _prune_pairs(
     weights: Mapping[Pair, float], limits: FastSettings, dropped: Counter[str]
 ) -> dict[Pair, float]:
-    least = _percentile(sorted(weights.values()), limits.min_edge_weight_pct)
-    kept = {pair: weight for pair, weight in weights.items() if weight >= least}
-    dropped["pair with too little weight"] += len(weights) - len(kept)
-    degrees = Counter(name for pair in kept for name in pair)
+    least = _interpolate_percentile(sorted(weights.values()), limits.min_edge_weight_pct)
+    weighty_pairs = {pair: weight for pair, weight in weights.items() if weight >= least}
+    dropped["pair with too little weight"] += len(weights) - len(weighty_pairs)
+    degrees = Counter(name for pair in weighty_pairs for name in pair)
     out: set[str] = set()
     if limits.remove_ego_nodes and degrees:
         out.add(min(degrees, key=lambda name: (-degrees[name], name)))
-    most = _most(list(degrees.values()), limits.max_node_degree_std)
-    out |= {name for name, degree in degrees.items() if degree > most}
+    upper_limit = _upper_limit(list(degrees.values()), limits.max_node_degree_std)
+    out |= {name for name, degree in degrees.items() if degree > upper_limit}
     dropped["name that is tied to too many"] += len(out)
-    return _with_degree(kept, out, limits.min_node_degree, dropped)
+    return _with_degree(weighty_pairs, out, limits.min_node_degree, dropped)
 
 
 def _with_degree(
     weights: dict[Pair, float], out: set[str], least: int, dropped: Counter[str]
 ) -> dict[Pair, float]:
-    """Without the names in ``out``, and then without those tied to fewer than ``least`` others."""
+    """Return weights excluding names in ``out``, then excluding names tied to fewer than
+    ``least`` neighbours."""
     while True:
         weights = {pair: w for pair, w in weights.items() if not out.intersection(pair)}
         degrees = Counter(name for pair in weights for name in pair)
@@ -265,8 +266,8 @@ def _with_degree(
         dropped["name that is tied to too few"] += len(out)
 
 
-def _percentile(ascending: Sequence[float], percent: float) -> float:
-    """As numpy's, interpolated between the nearest ranks; 0 where there is nothing."""
+def _interpolate_percentile(ascending: Sequence[float], percent: float) -> float:
+    """Return a percentile like numpy, interpolated between nearest ranks; 0 without values."""
     if not ascending:
         return 0.0
     place = (len(ascending) - 1) * percent / 100

@@ -5,12 +5,12 @@ from __future__ import annotations
 from pyoxigraph import Triple
 
 from tgraph.extract.resolution import Name
-from tgraph.index.decisions import Decisions, amends
+from tgraph.index.decisions import Decisions, is_amendment
 from tgraph.index.standing_knowledge import (
     Properties,
     StandingEvidence,
-    commonest,
-    distinct,
+    commonest_value,
+    distinct_values,
     type_of,
 )
 
@@ -25,13 +25,13 @@ class CountedEvidence:
         self._decisions = decisions
 
     def of_entity(self, *names: str) -> list[Properties]:
-        """The evidence of an entity under these names as it counts; none of names denied."""
+        """Return counting evidence of an entity under the given names, ignoring denied names."""
         admitted = [name for name in names if not self._decisions.drops(name)]
         stated = (item for name in admitted for item in self.texts.of_entity(name))
         return self._decisions.prevailing(list(stated))
 
     def of_edge(self, edge: str, triple: Triple) -> list[Properties]:
-        """The evidence of an edge of the texts, unless one of its ends is denied."""
+        """Return evidence of a text edge; no evidence if an edge end is denied."""
         ends = (triple.subject, triple.object)
         return [] if any(map(self._decisions.drops, ends)) else self.texts.of_edge(edge)
 
@@ -47,11 +47,11 @@ class CountedEvidence:
         evidence = self.of_entity(entity)
         if not evidence:
             return None
-        stated = [item for item in self.texts.of_entity(entity) if not amends(item)]
+        stated = [item for item in self.texts.of_entity(entity) if not is_amendment(item)]
         return Name(
             entity,
-            commonest(stated, "name"),
+            commonest_value(stated, "name"),
             type_of(evidence),
-            frozenset(distinct(evidence, "aliasKey")),
-            frozenset(distinct(evidence, "same")),
+            frozenset(distinct_values(evidence, "aliasKey")),
+            frozenset(distinct_values(evidence, "same")),
         )

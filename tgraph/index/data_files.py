@@ -36,7 +36,7 @@ class DamagedIndexError(StoreError):
 
 @dataclass(frozen=True, slots=True)
 class DataFile:
-    """A file as it was written; both checksums are over the whole of it."""
+    """A written data file; both checksums cover the complete file."""
 
     name: str
     size: int
@@ -45,10 +45,9 @@ class DataFile:
 
 
 def write_data(folder: Path, stem: str, write: Callable[[Path], None]) -> DataFile:
-    """Writes a file through ``write``, durably, and names it after its content.
+    """Write a file through ``write``, durably, and rename it after its content.
 
-    Raises ``StoreError`` when the disk fails; nothing is left behind then.
-    """
+    Raises ``StoreError`` if the disk fails; nothing is left behind then."""
     temporary = folder / f".{stem}.{os.getpid()}.tmp"
     try:
         make_folder(folder)
@@ -56,11 +55,11 @@ def write_data(folder: Path, stem: str, write: Callable[[Path], None]) -> DataFi
         temporary.chmod(allowed_in(folder))
         with temporary.open("rb") as file:
             os.fsync(file.fileno())
-        size, crc32, digest = _checksums(temporary)
+        size, crc32, digest = _compute_checksums(temporary)
         name = f"{stem}.{digest[:16]}"
         temporary.replace(folder / name)
     except (OSError, RuntimeError) as error:  # RuntimeError: hnswlib can't write
-        raise unwritable(folder, error) from error
+        raise unwritable_error(folder, error) from error
     finally:
         temporary.unlink(missing_ok=True)
     return DataFile(name, size, crc32, digest)
@@ -68,20 +67,20 @@ def write_data(folder: Path, stem: str, write: Callable[[Path], None]) -> DataFi
 
 @dataclass(frozen=True, slots=True)
 class KeptFiles:
-    """Data files that lie in a folder, by their role in a set."""
+    """Data files in a folder, by role in a set."""
 
     folder: Path
     files: Mapping[str, DataFile]
 
     def link(self, folder: Path) -> dict[str, DataFile]:
-        """Have them in another folder too. Raises ``StoreError`` where the disk fails."""
+        """Link the files into another folder too. Raises ``StoreError`` if the disk fails."""
         try:
             make_folder(folder)
             for file in self.files.values():
                 if not (folder / file.name).exists():
                     link_file(self.folder / file.name, folder / file.name)
         except OSError as error:
-            raise unwritable(folder, error) from error
+            raise unwritable_error(folder, error) from error
         return dict(self.files)
 
 
@@ -146,14 +145,14 @@ class DataSet:
             return None
 
 
-def unwritable(folder: Path, error: Exception) -> StoreError:
+def unwritable_error(folder: Path, error: Exception) -> StoreError:
     return StoreError(
         f"The index can't be written to {folder}: {error}.",
         "Make room or allow writing there, then index again.",
     )
 
 
-def _checksums(path: Path) -> tuple[int, int, str]:
+def _compute_checksums(path: Path) -> tuple[int, int, str]:
     crc32, digest, size = 0, sha256(), 0
     with path.open("rb") as file:
         while block := file.read(_BLOCK):
@@ -163,20 +162,20 @@ def _checksums(path: Path) -> tuple[int, int, str]:
 
 
 def check_file(path: Path, file: DataFile, *, whole: bool, verify: bool = False) -> None:
-    """Raises ``DamagedIndexError`` unless the file has this size and checksum."""
+    """Raise ``DamagedIndexError`` unless a file has the expected size and checksum."""
     try:
         size = path.stat().st_size
         if size != file.size:
-            raise damaged(path, f"it has {size} bytes instead of {file.size}")
-        if verify and _checksums(path) != (file.size, file.crc32, file.sha256):
-            raise damaged(path, "its SHA-256 is another")
-        if whole and not verify and _crc32(path) != file.crc32:
-            raise damaged(path, "its checksum is another")
+            raise build_damage_error(path, f"it has {size} bytes instead of {file.size}")
+        if verify and _compute_checksums(path) != (file.size, file.crc32, file.sha256):
+            raise build_damage_error(path, "its SHA-256 is another")
+        if whole and not verify and _compute_crc32(path) != file.crc32:
+            raise build_damage_error(path, "its checksum is another")
     except OSError as error:
-        raise damaged(path, error.strerror or str(error)) from error
+        raise build_damage_error(path, error.strerror or str(error)) from error
 
 
-def _crc32(path: Path) -> int:
+def _compute_crc32(path: Path) -> int:
     crc32 = 0
     with path.open("rb") as file:
         while block := file.read(_BLOCK):
@@ -184,5 +183,5 @@ def _crc32(path: Path) -> int:
     return crc32
 
 
-def damaged(path: Path, reason: str) -> DamagedIndexError:
+def build_damage_error(path: Path, reason: str) -> DamagedIndexError:
     return DamagedIndexError(f"The index is damaged: {path}: {reason}.", "Index again.")

@@ -29,9 +29,11 @@ _ENTITY = v.entity_iri("")
 
 @dataclass(frozen=True, slots=True)
 class Decisions:
-    """Those that stand. ``splits`` and ``joins`` are pairs of entities of the texts, ``denied``
-    edges of them, ``denied_entities`` what is not to be an entity, ``stated`` since when the
-    document that each note is stands."""
+    """Standing decisions made by people.
+
+    ``splits`` and ``joins`` are pairs of entities from the texts, ``denied`` contains denied
+    edges of the texts, ``denied_entities`` contains names denied as entities, and ``stated``
+    maps each note's document to the time since when the document stands."""
 
     splits: tuple[Pair, ...] = ()
     joins: tuple[Pair, ...] = ()
@@ -40,34 +42,35 @@ class Decisions:
     stated: Mapping[str, str] = field(default_factory=dict)
 
     def drops(self, entity: object) -> bool:
-        """Whether what an IRI or a node names is denied, by it or by the same name otherwise
-        written."""
+        """Return whether an IRI or node denotes a denied entity, ignoring spelling differences."""
         name = entity.value if isinstance(entity, NamedNode) else entity
         if not self.denied_entities or not isinstance(name, str):
             return False
-        return name in self.denied_entities or identity(name) in self.denied_entities
+        return name in self.denied_entities or normalise_entity(name) in self.denied_entities
 
     def partners(self, entity: str) -> Iterator[str]:
-        """What was joined with the entity."""
+        """Yield the members of all pairs joined with the entity."""
         for pair in self.joins:
             if entity in pair:
                 yield from pair
 
     def prevailing(self, evidence: Sequence[Properties]) -> list[Properties]:
-        """The evidence of one entity or edge as it counts: what people stated of it by hand in
-        place of what the texts say. What only amends does not count where nothing else stands."""
+        """Return counting evidence of an entity or edge, with handmade notes replacing text
+        values.
+
+        Notes that only amend values count for nothing where no other evidence stands."""
         notes = [item for item in evidence if _CURATES in item]
         if not notes:
             return list(evidence)
-        if all(map(amends, evidence)):
+        if all(map(is_amendment, evidence)):
             return []
-        notes.sort(key=lambda item: (self._time(item), item["evidence"][0].value))
-        owners = {name: item for item in notes for name in _curated(item)}
-        stated = {name for item in evidence if _CURATES not in item for name in item}
+        notes.sort(key=lambda item: (self._note_time(item), item["evidence"][0].value))
+        owners = {name: item for item in notes for name in _curated_properties(item)}
+        text_properties = {name for item in evidence if _CURATES not in item for name in item}
         aliases = _decided_aliases(notes)
-        return [_as_it_counts(item, owners, stated, aliases) for item in evidence]
+        return [_as_it_counts(item, owners, text_properties, aliases) for item in evidence]
 
-    def _time(self, note: Properties) -> str:
+    def _note_time(self, note: Properties) -> str:
         document = document_of_chunk(note["wasDerivedFrom"][0].value)
         return v.in_time(self.stated.get(document, ""))
 
@@ -75,29 +78,29 @@ class Decisions:
 NO_DECISIONS = Decisions()
 
 
-def identity(entity: str) -> str:
-    """What is the same of all ways to write a name; of an IRI that is not made of a name itself."""
+def normalise_entity(entity: str) -> str:
+    """Normalise an entity IRI across spellings of the entity name; return other IRIs unchanged."""
     if not entity.startswith(_ENTITY):
         return entity
     return _ENTITY + name_key(unquote(entity.removeprefix(_ENTITY)).replace("-", " "))
 
 
-def amends(item: Properties) -> bool:
-    """Whether an evidence states values of something, and not that there is such a thing."""
-    return _CURATES in item and not _EXISTENCE & _curated(item)
+def is_amendment(item: Properties) -> bool:
+    """Return whether evidence only states property values, without stating existence."""
+    return _CURATES in item and not _EXISTENCE & _curated_properties(item)
 
 
-def _curated(item: Properties) -> set[str]:
+def _curated_properties(item: Properties) -> set[str]:
     return {term.value.removeprefix(v.TG) for term in item[_CURATES]}
 
 
 def _decided_aliases(notes: Iterable[Properties]) -> dict[str, bool]:
-    """Whether the name of a key is an alias, as the last note that says so has it."""
-    found: dict[str, bool] = {}
+    """Return alias decisions by name key; the latest note about a key decides."""
+    alias_decisions: dict[str, bool] = {}
     for item in notes:
-        found.update({term.value: True for term in item.get("aliasKey", ())})
-        found.update({name_key(term.value): False for term in item.get(_NO_ALIAS, ())})
-    return found
+        alias_decisions.update({term.value: True for term in item.get("aliasKey", ())})
+        alias_decisions.update({name_key(term.value): False for term in item.get(_NO_ALIAS, ())})
+    return alias_decisions
 
 
 def _as_it_counts(
@@ -106,20 +109,24 @@ def _as_it_counts(
     stated: Collection[str],
     aliases: Mapping[str, bool],
 ) -> Properties:
-    """``stated`` are the properties that texts have values of."""
-    kept = dict(item)
+    """Return an evidence's properties, minus values overruled by notes.
+
+    ``stated`` contains properties with values from the texts."""
+    properties = dict(item)
     for name in _VALUES:
         owner = owners.get(name)
         if item is not owner and (owner is not None or _is_beside(item, name, stated)):
-            kept.pop(name, None)
-    if "name" in item and "name" not in kept and _CURATES not in item:
-        kept["alias"] = [*item.get("alias", ()), *item["name"]]  # a name that the texts have
+            properties.pop(name, None)
+    if "name" in item and "name" not in properties and _CURATES not in item:
+        properties["alias"] = [*item.get("alias", ()), *item["name"]]  # a name that the texts have
     for name in ("alias", "aliasKey"):
-        terms = [term for term in kept.get(name, ()) if aliases.get(name_key(term.value), True)]
-        kept[name] = terms
-    return kept
+        terms = [
+            term for term in properties.get(name, ()) if aliases.get(name_key(term.value), True)
+        ]
+        properties[name] = terms
+    return properties
 
 
 def _is_beside(item: Properties, name: str, stated: Collection[str]) -> bool:
-    """Whether a note has the property only to be complete."""
-    return _CURATES in item and (amends(item) or (name in _NAMING and name in stated))
+    """Return whether a note includes the property only for completeness."""
+    return _CURATES in item and (is_amendment(item) or (name in _NAMING and name in stated))

@@ -13,14 +13,14 @@ from pyoxigraph import NamedNode
 
 from tgraph import vocabulary as v
 from tgraph.index.sources import text_value
-from tgraph.index.standing_knowledge import Properties, distinct
+from tgraph.index.standing_knowledge import Properties, distinct_values
 from tgraph.store.base import Store
 from tgraph.store.statements import Pair
 
 
 @dataclass(frozen=True, slots=True)
 class Original:
-    """One description as the texts have it, and the evidence that carries it, by IRI."""
+    """A text description with IRIs of supporting evidence."""
 
     text: str
     evidence: tuple[str, ...]
@@ -28,13 +28,13 @@ class Original:
 
 @dataclass(frozen=True, slots=True)
 class Described:
-    """An entity or an edge with several descriptions, in the order of their texts."""
+    """An entity or edge with multiple descriptions, ordered by description text."""
 
     subject: str
     originals: tuple[Original, ...]
 
     def summary(self, key: str) -> str:
-        """The IRI of the summary that a summariser with the key makes of this."""
+        """Return the IRI of a summary created by the summariser with the given key."""
         parts = ((original.text, *original.evidence) for original in self.originals)
         return v.summary_iri(self.subject, key, (part for item in parts for part in item))
 
@@ -44,8 +44,9 @@ IN_MEMORY = 10_000_000
 
 
 class PendingDescriptions(Mapping[str, Described]):
-    """What has several descriptions and no summary, by subject; where there is much of it, in a
-    file in the folder that nobody else sees. ``close`` it."""
+    """Subjects with multiple descriptions but no summary, by subject IRI.
+
+    Large amounts are kept in an unshared file in the folder. Call ``close`` afterwards."""
 
     def __init__(self, folder: Path | None = None) -> None:
         self._places: dict[str, int] = {}
@@ -69,19 +70,18 @@ class PendingDescriptions(Mapping[str, Described]):
         return len(self._places)
 
     def close(self) -> None:
-        """They are gone."""
+        """Close the file and forget all pending descriptions."""
         self._file.close()
         self._places = {}
 
 
 class Descriptions:
-    """Says what knowledge says of a subject; ``pending`` are those whose summary is missing.
+    """Knowledge descriptions of subjects; ``pending`` contains subjects lacking a summary.
 
-    ``key`` is the summariser's; without one every description stands for itself. A summary is known
-    by what it was made from: the subject, the descriptions with the evidence that carries each, and
-    the summariser. So knowledge stays a function of the standing evidence and of the summaries on
-    record, and what did not change is not summarised again.
-    """
+    ``key`` identifies the summariser; without a key every description stands for itself. A
+    summary is identified by its input: the subject, the descriptions with the supporting
+    evidence of each, and the summariser. Knowledge thus remains a function of the standing
+    evidence and the recorded summaries, and unchanged input is not summarised again."""
 
     def __init__(self, store: Store, key: str | None, scratch: Path | None = None) -> None:
         self.pending = PendingDescriptions(scratch)
@@ -89,11 +89,11 @@ class Descriptions:
         self._key = key
 
     def of(self, subject: str, evidence: Sequence[Properties]) -> list[Pair]:
-        """The description of the subject, and the summary that it is; nothing while that is
-        pending."""
-        said = distinct(evidence, "description")
-        if self._key is None or len(said) < 2:
-            return [(v.tg("description"), said)]
+        """Return the subject's description with the underlying summary; no description while
+        the summary is pending."""
+        descriptions = distinct_values(evidence, "description")
+        if self._key is None or len(descriptions) < 2:
+            return [(v.tg("description"), descriptions)]
         described = Described(subject, _originals(evidence))
         summary = described.summary(self._key)
         text = text_value(self._store, summary, v.tg("text"))
@@ -104,7 +104,7 @@ class Descriptions:
 
 
 def described_by(summary: str, text: str) -> list[Pair]:
-    """What knowledge says of a subject that has a summary."""
+    """Return knowledge properties of a subject with a summary."""
     return [(v.tg("description"), text), (v.tg("summary"), NamedNode(summary))]
 
 

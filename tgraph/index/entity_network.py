@@ -1,9 +1,8 @@
-"""The entities of knowledge and what ties them, as arrays: what communities are made of.
+"""Knowledge entities and their ties as arrays, the input of community detection.
 
-They lie beside the vectors and are derived like them. A run that knows what it changed reads them
-and looks at that alone; where they are missing, damaged or of another generation, all of knowledge
-is read.
-"""
+The arrays are stored beside the vectors and derived like the vectors. An index run with known
+changes reads the arrays and looks only at these changes; if the arrays are missing, damaged or
+of another generation, all knowledge is read."""
 
 from __future__ import annotations
 
@@ -23,18 +22,18 @@ from tgraph.index.communities.communities import (
     Outline,
     Pair,
     attributes_of,
+    find_instances,
     has_type,
-    instances,
-    label,
+    read_label,
     read_relationships,
     relations_between,
     relationship_weight,
 )
-from tgraph.index.communities.partition import DEFAULT_CUTTING, Cutting, Partition, partition
+from tgraph.index.communities.partition import DEFAULT_CUTTING, Cutting, Partition, partition_graph
 from tgraph.index.data_files import DataFile, DataSet, Head, write_data
-from tgraph.index.standing_knowledge import value
+from tgraph.index.standing_knowledge import term_value
 from tgraph.index.vectors.files import array_writer, open_array
-from tgraph.index.vectors.keys import Keys, ranges
+from tgraph.index.vectors.keys import Keys, expand_ranges
 from tgraph.store.base import Store
 
 if TYPE_CHECKING:
@@ -47,12 +46,11 @@ _ARRAYS = "marks", "attributes", "ends", "weights", "counts"
 
 @dataclass(frozen=True, eq=False)
 class EntityNetwork:
-    """All entities, and the weight that ties each two of them between which there are edges.
+    """All entities, and weighted ties connecting entities that share edges.
 
-    ``ends`` are the ties, two places in ``entities`` each, the smaller first, in order. A tie
-    weighs what its edges do together, of which it has ``counts``. ``attributes`` counts the edges
-    to literals that each entity has.
-    """
+    ``ends`` contains the ties in order: two places in ``entities`` each, the smaller first. A
+    tie's weight is the total weight of the edges; ``counts`` contains the number of edges.
+    ``attributes`` counts each entity's edges to literals."""
 
     entities: Keys
     marks: NDArray[uint64]
@@ -64,40 +62,44 @@ class EntityNetwork:
 
     @cached_property
     def partition(self) -> Partition:
-        """The parts of the network, by the places of their first entities."""
-        return partition(self.ends, self.weights, self.marks, self.cutting)
+        """Network parts, identified by the places of their first entities."""
+        return partition_graph(self.ends, self.weights, self.marks, self.cutting)
 
     @property
     def isolated(self) -> int:
-        """How many entities nothing ties to another."""
+        """Number of entities lacking ties to other entities."""
         return int((self.partition.parts < 0).sum())
 
     def largest(self) -> set[int]:
-        """The parts of the connected part that has most entities, of several of the first."""
+        """Parts of the connected component with most entities; among equal components, the
+        earliest."""
         import numpy as np
 
-        whole = self.cutting._replace(most=len(self.entities))
-        connected = partition(self.ends, self.weights, self.marks, whole).parts
+        whole_cutting = self.cutting._replace(most=len(self.entities))
+        connected = partition_graph(self.ends, self.weights, self.marks, whole_cutting).parts
         sizes = np.bincount(connected[connected >= 0])
         inside = connected == sizes.argmax() if len(sizes) else connected < 0
         return set(np.unique(self.partition.parts[inside & (connected >= 0)]).tolist())
 
     def outline(self, entities: Iterable[str]) -> Outline:
-        """What is between these entities, and how many attributes they have."""
+        """Return ties between the given entities, plus attribute counts by entity."""
         import numpy as np
 
-        found = (self.entities.find(entity) for entity in entities)
-        places = np.array(sorted({place for place in found if place is not None}), dtype=np.int32)
+        lookups = (self.entities.find(entity) for entity in entities)
+        places = np.array(sorted({place for place in lookups if place is not None}), dtype=np.int32)
         low = np.searchsorted(self._first_ends, places)
         sizes = np.searchsorted(self._first_ends, places, side="right") - low
-        rows = ranges(low, sizes)
+        rows = expand_ranges(low, sizes)
         rows = rows[np.isin(self.ends[rows, 1], places)]
         name = {place: self.entities[place] for place in places.tolist()}
         counted = zip(self.ends[rows].tolist(), self.counts[rows].tolist(), strict=True)
-        said = zip(name.values(), self.attributes[places].tolist(), strict=True)
+        attribute_counts = zip(name.values(), self.attributes[places].tolist(), strict=True)
         return Outline(
-            {(name[one], name[other]): count for (one, other), count in counted},
-            {entity: count for entity, count in said if count},
+            {
+                (name[first_place], name[second_place]): count
+                for (first_place, second_place), count in counted
+            },
+            {entity: count for entity, count in attribute_counts if count},
         )
 
     @cached_property
@@ -107,18 +109,18 @@ class EntityNetwork:
         return np.ascontiguousarray(self.ends[:, 0])
 
     def components(self, store: Store, parts: Iterable[int]) -> Iterator[Component]:
-        """These parts, with what their entities are called."""
-        return (self._component(store, part) for part in parts)
+        """Yield components for the parts, including entity names."""
+        return (self._build_component(store, part) for part in parts)
 
     @property
     def parts(self) -> list[int]:
-        """All parts, in the order of their first entities."""
+        """Return all part numbers, ordered by earliest entity."""
         import numpy as np
 
-        found = np.unique(self.partition.parts)
-        return [int(part) for part in found if part >= 0]
+        part_numbers = np.unique(self.partition.parts)
+        return [int(part) for part in part_numbers if part >= 0]
 
-    def _component(self, store: Store, part: int) -> Component:
+    def _build_component(self, store: Store, part: int) -> Component:
         import numpy as np
 
         places = _of_part(part, *self._by_part)
@@ -128,12 +130,12 @@ class EntityNetwork:
         members = tuple(self.entities[int(place)] for place in places)
         groups = self.partition.groups[places]
         cut = np.searchsorted(places, groups).tolist() if len(groups) and groups[0] >= 0 else ()
-        labels = tuple(label(store, member) for member in members)
+        labels = tuple(read_label(store, member) for member in members)
         return Component(members, labels, tuple(ties) if len(rows) else (), tuple(cut))
 
     @cached_property
     def _by_part(self) -> tuple[Any, Any]:
-        """The places of entities, and their parts, part by part."""
+        """Entity places sorted by part, plus the corresponding part numbers."""
         import numpy as np
 
         order = np.argsort(self.partition.parts, kind="stable")
@@ -141,21 +143,20 @@ class EntityNetwork:
 
     @cached_property
     def _ties_by_part(self) -> tuple[Any, Any]:
-        """The ties inside parts, part by part, and the parts."""
+        """Ties inside parts, sorted by part, plus the corresponding part numbers."""
         import numpy as np
 
-        one, other = self.partition.parts[self.ends].T
-        inside = np.flatnonzero(one == other)
-        order = inside[np.argsort(one[inside], kind="stable")]
-        return order, one[order]
+        first_parts, second_parts = self.partition.parts[self.ends].T
+        inside = np.flatnonzero(first_parts == second_parts)
+        order = inside[np.argsort(first_parts[inside], kind="stable")]
+        return order, first_parts[order]
 
     # --- files ---
 
     def save(self, folder: Path, generation: int) -> None:
-        """Keep it in the folder, atomically and durably, as of a generation of the knowledge.
+        """Save the network in the folder, atomically and durably, for a knowledge generation.
 
-        Raises ``StoreError`` where the disk fails.
-        """
+        Raises ``StoreError`` if the disk fails."""
         arrays: dict[str, NDArray[Any]] = {
             "keys": self.entities.block,
             "key-ends": self.entities.ends,
@@ -171,7 +172,7 @@ class EntityNetwork:
 
 
 def _of_part(part: int, order: NDArray[Any], parts: NDArray[Any]) -> NDArray[Any]:
-    """Those in the order, which goes part by part, that are of the part."""
+    """Return places belonging to the part, given places sorted by part."""
     import numpy as np
 
     low, high = np.searchsorted(parts, part), np.searchsorted(parts, part, side="right")
@@ -179,8 +180,9 @@ def _of_part(part: int, order: NDArray[Any], parts: NDArray[Any]) -> NDArray[Any
 
 
 def load_network(folder: Path, generation: int, cutting: Cutting) -> EntityNetwork | None:
-    """The folder's network; None where it is missing, damaged, of another generation or cut
-    otherwise."""
+    """Return the network stored in the folder.
+
+    Returns None if the network is missing, damaged, of another generation or cut otherwise."""
 
     def open_arrays(files: Mapping[str, DataFile], head: Head) -> EntityNetwork:
         arrays = {name: open_array(folder, file) for name, file in files.items()}
@@ -194,10 +196,10 @@ def load_network(folder: Path, generation: int, cutting: Cutting) -> EntityNetwo
 
 
 def read_network(store: Store, cutting: Cutting = DEFAULT_CUTTING) -> EntityNetwork:
-    """The network of all knowledge in the store."""
+    """Read the network of all knowledge from the store."""
     import numpy as np
 
-    names = sorted(value(node) for node in instances(store, "Entity"))
+    names = sorted(term_value(node) for node in find_instances(store, "Entity"))
     place = {name: number for number, name in enumerate(names)}
     attributes = np.zeros(len(names), dtype=np.int32)
     between: dict[tuple[int, int], list[float]] = {}
@@ -208,12 +210,17 @@ def read_network(store: Store, cutting: Cutting = DEFAULT_CUTTING) -> EntityNetw
             continue
         there = place[edge.object]
         between.setdefault((min(here, there), max(here, there)), []).append(edge.weight)
-    ties = sorted(_Tie(*ends, math.fsum(each), len(each)) for ends, each in between.items())
-    return EntityNetwork(Keys.of(names), _marks(names), attributes, *_arrays(ties), cutting)
+    ties = sorted(
+        _Tie(*ends, math.fsum(edge_weights), len(edge_weights))
+        for ends, edge_weights in between.items()
+    )
+    return EntityNetwork(
+        Keys.of(names), _hash_names(names), attributes, *_build_tie_arrays(ties), cutting
+    )
 
 
 class _Tie(NamedTuple):
-    """Two places, what the edges between them weigh, and how many they are."""
+    """Two entity places, with total weight and number of connecting edges."""
 
     one: int
     other: int
@@ -221,7 +228,7 @@ class _Tie(NamedTuple):
     edges: int
 
 
-def _arrays(
+def _build_tie_arrays(
     ties: Sequence[_Tie],
 ) -> tuple[NDArray[int32], NDArray[float64], NDArray[int32]]:
     import numpy as np
@@ -231,7 +238,7 @@ def _arrays(
     return ends, weights, np.array([tie.edges for tie in ties], dtype=np.int32)
 
 
-def _marks(names: Iterable[str]) -> NDArray[uint64]:
+def _hash_names(names: Iterable[str]) -> NDArray[uint64]:
     import numpy as np
 
     digests = b"".join(sha256(name.encode()).digest()[:8] for name in names)
@@ -243,8 +250,8 @@ def _marks(names: Iterable[str]) -> NDArray[uint64]:
 
 @dataclass(frozen=True, slots=True)
 class ChangedNetwork:
-    """A network, and the parts of it and of the one before that may not be in the other, by the
-    places of their first entities."""
+    """A network, plus possibly changed parts before and after, identified by their earliest
+    entities' places."""
 
     network: EntityNetwork
     parts: Collection[int]
@@ -254,37 +261,44 @@ class ChangedNetwork:
 def changed_network(
     before: EntityNetwork, store: Store, entities: Collection[str], pairs: Collection[Pair]
 ) -> ChangedNetwork:
-    """The network of the store, which differs from ``before`` at most in whether these are
-    entities, in what they are called, and in the ties of these pairs."""
+    """Return the store's network by updating ``before``.
+
+    The network differs from ``before`` at most in the existence and names of ``entities``, and
+    in ties between ``pairs``."""
     import numpy as np
 
-    known = {each for each in entities if before.entities.find(each) is not None}
-    there = {each for each in entities if _is_entity(store, each)}
-    asked = {*pairs, *(pair for new in there - known for pair in _pairs_of(store, new))}
-    keys, moved = before.entities.changed(known - there, there - known)
+    known_entities = {
+        entity_iri for entity_iri in entities if before.entities.find(entity_iri) is not None
+    }
+    there = {entity_iri for entity_iri in entities if _is_entity(store, entity_iri)}
+    changed_pairs = {
+        *pairs,
+        *(pair for new in there - known_entities for pair in _pairs_of(store, new)),
+    }
+    keys, moved = before.entities.changed(known_entities - there, there - known_entities)
     new = np.setdiff1d(np.arange(len(keys)), moved)
     marks = np.empty(len(keys), dtype=np.uint64)
     marks[moved[moved >= 0]] = before.marks[moved >= 0]
-    marks[new] = _marks(keys[int(place)] for place in new)
+    marks[new] = _hash_names(keys[int(place)] for place in new)
     attributes = np.zeros(len(keys), dtype=np.int32)
     attributes[moved[moved >= 0]] = before.attributes[moved >= 0]
     for entity in there:
         attributes[keys.find(entity)] = len(attributes_of(store, entity))
     ends = moved[before.ends]
-    kept = (ends >= 0).all(axis=1) & ~_among(ends, keys, asked)
-    added, weights, counts = _arrays(list(_read_ties(store, keys, asked)))
-    ends = np.concatenate([ends[kept], added])
+    tie_mask = (ends >= 0).all(axis=1) & ~_match_pairs(ends, keys, changed_pairs)
+    added, weights, counts = _build_tie_arrays(list(_read_ties(store, keys, changed_pairs)))
+    ends = np.concatenate([ends[tie_mask], added])
     order = np.lexsort((ends[:, 1], ends[:, 0]))
     network = EntityNetwork(
         keys,
         marks,
         attributes,
         ends[order].astype(np.int32),
-        np.concatenate([before.weights[kept], weights])[order],
-        np.concatenate([before.counts[kept], counts])[order],
+        np.concatenate([before.weights[tie_mask], weights])[order],
+        np.concatenate([before.counts[tie_mask], counts])[order],
         before.cutting,
     )
-    touched = {*entities, *(end for pair in asked for end in pair)}
+    touched = {*entities, *(end for pair in changed_pairs for end in pair)}
     return ChangedNetwork(network, *_changed_parts(before, network, moved, touched))
 
 
@@ -293,7 +307,7 @@ def _is_entity(store: Store, name: str) -> bool:
 
 
 def _pairs_of(store: Store, entity: str) -> Iterator[Pair]:
-    """The pairs of an entity and what knowledge says something of with it."""
+    """Yield pairs of the entity with every resource connected by a knowledge statement."""
     node = NamedNode(entity)
     for quad in store.match(node, None, None, v.KNOWLEDGE_GRAPH):
         if isinstance(quad.object, NamedNode):
@@ -308,50 +322,55 @@ def pair_of(one: str, other: str) -> Pair:
 
 
 def _read_ties(store: Store, keys: Keys, pairs: Iterable[Pair]) -> Iterator[_Tie]:
-    """The ties of those pairs that have edges, by the places of their ends."""
-    for one, other in pairs:
-        here, there = keys.find(one), keys.find(other)
+    """Yield ties, with end places, for all pairs connected by edges."""
+    for first_entity, second_entity in pairs:
+        here, there = keys.find(first_entity), keys.find(second_entity)
         if here is None or there is None or here == there:
             continue
-        weights = [*_weights(store, one, other), *_weights(store, other, one)]
+        weights = [
+            *_read_weights(store, first_entity, second_entity),
+            *_read_weights(store, second_entity, first_entity),
+        ]
         if weights:
             yield _Tie(min(here, there), max(here, there), math.fsum(weights), len(weights))
 
 
-def _weights(store: Store, subject: str, obj: str) -> Iterator[float]:
-    """What the edges from one to the other weigh."""
+def _read_weights(store: Store, subject: str, obj: str) -> Iterator[float]:
+    """Yield weights of edges leading from subject to object."""
     for triple in relations_between(store, subject, obj):
         weight = relationship_weight(store, triple)
         if weight is not None:
             yield weight
 
 
-def _among(ends: NDArray[Any], keys: Keys, pairs: Iterable[Pair]) -> NDArray[Any]:
-    """Which of the ties are those of the pairs."""
+def _match_pairs(ends: NDArray[Any], keys: Keys, pairs: Iterable[Pair]) -> NDArray[Any]:
+    """Return a boolean mask selecting ties between the given pairs."""
     import numpy as np
 
-    places = ((keys.find(one), keys.find(other)) for one, other in pairs)
-    known = [sorted((a, b)) for a, b in places if a is not None and b is not None]
+    places = ((keys.find(first_end), keys.find(second_end)) for first_end, second_end in pairs)
+    place_pairs = [sorted((a, b)) for a, b in places if a is not None and b is not None]
     size = len(keys)
-    codes = np.array([one * size + other for one, other in known], dtype=np.int64)
+    codes = np.array(
+        [first_end * size + second_end for first_end, second_end in place_pairs], dtype=np.int64
+    )
     return np.isin(ends[:, 0].astype(np.int64) * size + ends[:, 1], codes)
 
 
 def _changed_parts(
     before: EntityNetwork, now: EntityNetwork, moved: NDArray[Any], touched: Iterable[str]
 ) -> tuple[list[int], list[int]]:
-    """The parts now and before that have any of the touched entities, or others than before."""
+    """Return current and previous parts that contain touched entities or changed membership."""
     import numpy as np
 
     old, new = before.partition, now.partition
-    known = np.flatnonzero(moved >= 0)
-    there = moved[known]
+    previous_places = np.flatnonzero(moved >= 0)
+    there = moved[previous_places]
     differs = np.ones(len(now.entities), dtype=bool)
-    differs[there] = (_moved(old.parts[known], moved) != new.parts[there]) | (
-        _moved(old.groups[known], moved) != new.groups[there]
+    differs[there] = (_move_places(old.parts[previous_places], moved) != new.parts[there]) | (
+        _move_places(old.groups[previous_places], moved) != new.groups[there]
     )
     differed = np.ones(len(before.entities), dtype=bool)
-    differed[known] = differs[there]
+    differed[previous_places] = differs[there]
     for name in touched:
         for network, marked in ((now, differs), (before, differed)):
             if (place := network.entities.find(name)) is not None:
@@ -360,17 +379,17 @@ def _changed_parts(
     differed = np.isin(old.parts, old.parts[differed])
     differs[moved[differed & (moved >= 0)]] = True
     differs = np.isin(new.parts, new.parts[differs])
-    differed[known] |= differs[there]
-    return _parts(new, differs), _parts(old, differed)
+    differed[previous_places] |= differs[there]
+    return _marked_parts(new, differs), _marked_parts(old, differed)
 
 
-def _moved(firsts: NDArray[int32], moved: NDArray[Any]) -> NDArray[Any]:
+def _move_places(firsts: NDArray[int32], moved: NDArray[Any]) -> NDArray[Any]:
     import numpy as np
 
     return np.where(firsts < 0, -1, moved[np.maximum(firsts, 0)])
 
 
-def _parts(found: Partition, marked: NDArray[Any]) -> list[int]:
+def _marked_parts(found: Partition, marked: NDArray[Any]) -> list[int]:
     import numpy as np
 
     return [int(part) for part in np.unique(found.parts[marked]) if part >= 0]

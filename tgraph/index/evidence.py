@@ -1,9 +1,8 @@
-"""The standing evidence of many edges, or of many entities, at once.
+"""Standing evidence, read for batches of edges or entities.
 
-``EvidenceReader`` says what stands and what comes first; where the rows are read is its source's
-matter: the store itself (``StoredEvidence``), or the table that an index run leaves beside the
-vectors (``tgraph.index.lookup_table``).
-"""
+``EvidenceReader`` decides about standing and order. The evidence source decides where rows are
+read: from the store (``StoredEvidence``), or from the table that an index run leaves beside the
+vectors (``tgraph.index.lookup_table``)."""
 
 from __future__ import annotations
 
@@ -21,12 +20,12 @@ from tgraph.index.sources import (
     Texts,
     document_of_chunk,
     page_of_chunk,
+    source_value,
     standing_documents,
     text_value,
-    value,
 )
 from tgraph.model import Evidence
-from tgraph.store.base import Store, Term, select, text_of
+from tgraph.store.base import Store, Term, select_rows, text_of
 
 DEFAULT_STRENGTH = 5.0
 
@@ -37,11 +36,11 @@ _DERIVED = v.prov("wasDerivedFrom")
 
 
 class EvidenceRow(NamedTuple):
-    """A place in a chunk that speaks of something.
+    """A place in a chunk that mentions an edge, entity or claim.
 
-    ``about`` is the edge, entity or claim whose evidence it is now; it was stated of that, or of
-    what was merged into it. A missing quote is the text of the place itself.
-    """
+    ``about`` is the current edge, entity or claim with the evidence; the evidence was stated of
+    ``about`` or of an item merged into ``about``. If the quote is missing, the text of the
+    place is the quote."""
 
     about: str
     iri: str
@@ -54,31 +53,36 @@ class EvidenceRow(NamedTuple):
 
 
 class EvidenceSource(Protocol):
-    """Where rows are read; those of documents that no longer stand may be among them."""
+    """A source of evidence rows, possibly including rows of documents no longer standing."""
 
     def of_edges(self, edges: Sequence[str]) -> Iterable[EvidenceRow]:
-        """The rows of the edges, and of those merged into them, in any order."""
+        """Return the rows of the edges, including merged edges, in any order."""
 
     def of_entities(self, entities: Sequence[str]) -> Iterable[EvidenceRow]:
-        """The rows of the entities, and of the names merged into them, by entity and IRI."""
+        """Return the rows of the entities, including merged names, by entity and IRI."""
 
     def places(self, entities: Sequence[str]) -> Mapping[str, Iterator[EvidenceRow]]:
-        """For each of the entities these rows, those that describe it before those that only name
-        it, read as they are taken: of a common name there are many."""
+        """Return evidence rows by entity: describing rows first, then rows only naming the
+        entity.
+
+        Rows are read on demand: a common name has many rows."""
 
     def by_iri(self, iris: Sequence[str]) -> Iterable[EvidenceRow]:
-        """The rows of these IRIs, about what they were stated of, by IRI and that."""
+        """Return rows with the given IRIs, about the originally stated items, sorted by IRI and
+        item."""
 
     def documents(self, documents: Collection[str]) -> dict[str, tuple[str, str]]:
-        """Title and path of those of the documents that stand."""
+        """Return titles and paths of standing documents among ``documents``."""
 
     def stated_in(self, chunks: Sequence[str]) -> dict[str, list[tuple[int, str]]]:
-        """For each of the chunks that states edges, the start and IRI of each from its beginning
-        on; those that they were merged into are among them."""
+        """Return start offsets and IRIs of edges stated in each chunk, in text order.
+
+        The canonical edges of merged edges are included."""
 
     def mentions(self, entities: Collection[str] | None = None) -> dict[str, set[str]]:
-        """The chunks of standing documents that speak of each entity, of all or of these, under
-        whatever name."""
+        """Return chunks mentioning each entity under any name, from standing documents.
+
+        Covers all entities by default."""
 
 
 OnDoubt = Callable[[EvidenceError], None]
@@ -90,15 +94,15 @@ def raise_doubt(error: EvidenceError) -> None:
 
 
 def left_out(error: EvidenceError) -> str:
-    """What is said of evidence that was left out."""
+    """Return the message for omitted evidence."""
     return f"Evidence was left out. {error}"
 
 
 class EvidenceReader:
-    """Evidence that stands: that of a document which no longer stands is left out.
+    """Standing evidence; evidence from documents no longer standing is left out.
 
-    Every quote is read from the stored text; ``doubt`` is told where that is not what is on record.
-    """
+    Every quote is read from the stored text; ``doubt`` is called if the stored text differs
+    from the record."""
 
     def __init__(self, source: EvidenceSource, texts: Texts, doubt: OnDoubt = raise_doubt) -> None:
         self.documents = source.documents
@@ -109,54 +113,65 @@ class EvidenceReader:
         self.doubt = doubt
 
     def of_edges(self, edges: Sequence[str], limit: int) -> dict[str, tuple[Evidence, ...]]:
-        """For each edge its strongest evidence, at most ``limit``, a document at a time; the same
-        span counts once."""
-        found: defaultdict[str, list[Evidence]] = defaultdict(list)
-        for _, evidence in self._standing(self._source.of_edges(edges)):
-            found[evidence.statement].append(evidence)
-        return {edge: _spread(_distinct(items), limit) for edge, items in found.items()}
+        """Return each edge's strongest evidence, at most ``limit`` items, alternating
+        documents; equal spans count once."""
+        evidence_by_edge: defaultdict[str, list[Evidence]] = defaultdict(list)
+        for _, evidence in self._read_standing(self._source.of_edges(edges)):
+            evidence_by_edge[evidence.statement].append(evidence)
+        return {
+            edge: _spread_by_document(_distinct_spans(items), limit)
+            for edge, items in evidence_by_edge.items()
+        }
 
     def of_entities(self, entities: Sequence[str]) -> dict[str, list[tuple[Evidence, str]]]:
-        """For each entity the places that speak of it, with what each says of it (empty: only
-        names it), in the order of their IRIs."""
-        found: defaultdict[str, list[tuple[Evidence, str]]] = defaultdict(list)
-        for row, evidence in self._standing(self._source.of_entities(entities)):
-            found[evidence.statement].append((evidence, row.description))
-        return found
+        """Return evidence and descriptions by entity, sorted by IRI; empty descriptions mean
+        the entity is only named."""
+        evidence_by_entity: defaultdict[str, list[tuple[Evidence, str]]] = defaultdict(list)
+        for row, evidence in self._read_standing(self._source.of_entities(entities)):
+            evidence_by_entity[evidence.statement].append((evidence, row.description))
+        return evidence_by_entity
 
     def telling(self, entities: Sequence[str], limit: int) -> dict[str, tuple[Evidence, ...]]:
-        """For each entity the first places that describe it, or else that name it, at most
-        ``limit``, in the order of their IRIs."""
-        found: defaultdict[str, list[tuple[Evidence, bool]]] = defaultdict(list)
-        left = self._source.places(entities)
-        while left:
-            taken = {entity: list(islice(rows, limit)) for entity, rows in left.items()}
-            for row, evidence in self._standing(chain.from_iterable(taken.values())):
-                found[evidence.statement].append((evidence, bool(row.description)))
-            short = (e for e, rows in taken.items() if len(rows) == limit > len(found[e]))
-            left = {entity: left[entity] for entity in short}
+        """Return, by entity, the earliest evidence describing the entity, or else naming the
+        entity.
+
+        Returns at most ``limit`` places per entity, sorted by IRI."""
+        evidence_by_entity: defaultdict[str, list[tuple[Evidence, bool]]] = defaultdict(list)
+        row_iterators = self._source.places(entities)
+        while row_iterators:
+            row_batches = {
+                entity: list(islice(rows, limit)) for entity, rows in row_iterators.items()
+            }
+            for row, evidence in self._read_standing(chain.from_iterable(row_batches.values())):
+                evidence_by_entity[evidence.statement].append((evidence, bool(row.description)))
+            short = (
+                e
+                for e, rows in row_batches.items()
+                if len(rows) == limit > len(evidence_by_entity[e])
+            )
+            row_iterators = {entity: row_iterators[entity] for entity in short}
         return {
             entity: tuple(e for e, describes in places[:limit] if describes == places[0][1])
-            for entity, places in found.items()
+            for entity, places in evidence_by_entity.items()
             if places
         }
 
     def by_iri(self, iris: Sequence[str]) -> dict[str, Evidence]:
-        """The evidence of these IRIs, as far as it stands."""
-        found: dict[str, Evidence] = {}
-        for _, evidence in self._standing(self._source.by_iri(iris)):
-            found.setdefault(evidence.iri, evidence)
-        return found
+        """Return standing evidence by IRI."""
+        evidence_by_iri: dict[str, Evidence] = {}
+        for _, evidence in self._read_standing(self._source.by_iri(iris)):
+            evidence_by_iri.setdefault(evidence.iri, evidence)
+        return evidence_by_iri
 
-    def _standing(self, rows: Iterable[EvidenceRow]) -> Iterator[tuple[EvidenceRow, Evidence]]:
-        known = list(rows)
-        documents = self.documents({document_of_chunk(row.chunk) for row in known})
-        for row in known:
-            named = documents.get(document_of_chunk(row.chunk))
-            if named is None:
+    def _read_standing(self, rows: Iterable[EvidenceRow]) -> Iterator[tuple[EvidenceRow, Evidence]]:
+        row_list = list(rows)
+        documents = self.documents({document_of_chunk(row.chunk) for row in row_list})
+        for row in row_list:
+            title_path = documents.get(document_of_chunk(row.chunk))
+            if title_path is None:
                 continue
             try:
-                yield row, evidence_of_row(row, named, self._texts)
+                yield row, evidence_of_row(row, title_path, self._texts)
             except ErasedTextError:
                 continue
             except EvidenceError as error:
@@ -164,78 +179,80 @@ class EvidenceReader:
 
 
 def stored_evidence(store: Store, texts: Texts, doubt: OnDoubt = raise_doubt) -> EvidenceReader:
-    """The evidence as the store has it."""
+    """Return an evidence reader for the store's statements."""
     return EvidenceReader(StoredEvidence(store), texts, doubt)
 
 
 class StoredEvidence:
-    """Rows read from the statements themselves."""
+    """Evidence rows read directly from store statements."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
 
     def of_edges(self, edges: Sequence[str]) -> Iterator[EvidenceRow]:
-        return self._rows("retrieve/evidence", "edges", edges, "edge")
+        return self._select_rows("retrieve/evidence", "edges", edges, "edge")
 
     def of_entities(self, entities: Sequence[str]) -> Iterator[EvidenceRow]:
-        return self._rows("retrieve/entity-evidence", "entities", entities, "entity")
+        return self._select_rows("retrieve/entity-evidence", "entities", entities, "entity")
 
     def places(self, entities: Sequence[str]) -> dict[str, Iterator[EvidenceRow]]:
-        found: defaultdict[str, list[EvidenceRow]] = defaultdict(list)
+        rows_by_entity: defaultdict[str, list[EvidenceRow]] = defaultdict(list)
         for row in self.of_entities(entities):
-            found[row.about].append(row)
+            rows_by_entity[row.about].append(row)
         return {
             entity: iter(sorted(rows, key=lambda row: not row.description))
-            for entity, rows in found.items()
+            for entity, rows in rows_by_entity.items()
         }
 
     def by_iri(self, iris: Sequence[str]) -> Iterator[EvidenceRow]:
-        return self._rows("retrieve/places", "evidence", iris, "statement")
+        return self._select_rows("retrieve/places", "evidence", iris, "statement")
 
     def documents(self, documents: Collection[str]) -> dict[str, tuple[str, str]]:
         return documents_of(self._store, documents)
 
     def stated_in(self, chunks: Sequence[str]) -> dict[str, list[tuple[int, str]]]:
-        found: defaultdict[str, list[tuple[int, str]]] = defaultdict(list)
+        places_by_chunk: defaultdict[str, list[tuple[int, str]]] = defaultdict(list)
         nodes = [NamedNode(chunk) for chunk in chunks]
-        rows = select(self._store, "retrieve/neighbours", {"chunks": nodes}) if nodes else []
+        rows = select_rows(self._store, "retrieve/neighbours", {"chunks": nodes}) if nodes else []
         for row in rows:
-            found[text_of(row["chunk"])].append((number_of(row["start"]), text_of(row["edge"])))
-        return {chunk: sorted(places) for chunk, places in found.items()}
+            places_by_chunk[text_of(row["chunk"])].append(
+                (number_of(row["start"]), text_of(row["edge"]))
+            )
+        return {chunk: sorted(places) for chunk, places in places_by_chunk.items()}
 
     def mentions(self, entities: Collection[str] | None = None) -> dict[str, set[str]]:
         if entities is None:
             return self._all_mentions()
         ordered = sorted(entities)
         batches = (ordered[at : at + _AT_ONCE] for at in range(0, len(ordered), _AT_ONCE))
-        rows = [(row.about, row.chunk) for some in batches for row in self.of_entities(some)]
+        rows = [(row.about, row.chunk) for batch in batches for row in self.of_entities(batch)]
         standing = self.documents({document_of_chunk(chunk) for _, chunk in rows})
-        found: defaultdict[str, set[str]] = defaultdict(set)
+        chunks_by_entity: defaultdict[str, set[str]] = defaultdict(set)
         for entity, chunk in rows:
             if document_of_chunk(chunk) in standing:
-                found[entity].add(chunk)
-        return found
+                chunks_by_entity[entity].add(chunk)
+        return chunks_by_entity
 
     def _all_mentions(self) -> dict[str, set[str]]:
         store = self._store
         standing = standing_documents(store)
         canonical = canonical_names(store)
-        found: defaultdict[str, set[str]] = defaultdict(set)
-        for named in store.match(None, v.tg("entity"), None, v.SOURCE_GRAPH):
-            entity = text_of(named.object)
-            for origin in store.match(named.subject, _DERIVED, None, v.SOURCE_GRAPH):
+        chunks_by_name: defaultdict[str, set[str]] = defaultdict(set)
+        for mention in store.match(None, v.tg("entity"), None, v.SOURCE_GRAPH):
+            entity = text_of(mention.object)
+            for origin in store.match(mention.subject, _DERIVED, None, v.SOURCE_GRAPH):
                 chunk = text_of(origin.object)
                 if document_of_chunk(chunk) in standing:
                     for name in (entity, *canonical.get(entity, ())):
-                        found[name].add(chunk)
-        return found
+                        chunks_by_name[name].add(chunk)
+        return chunks_by_name
 
-    def _rows(
+    def _select_rows(
         self, query: str, parameter: str, iris: Sequence[str], about: str
     ) -> Iterator[EvidenceRow]:
         if iris:
             nodes = [NamedNode(iri) for iri in iris]
-            for row in select(self._store, query, {parameter: nodes}):
+            for row in select_rows(self._store, query, {parameter: nodes}):
                 yield row_of(row, about)
 
 
@@ -256,13 +273,13 @@ def row_of(row: Mapping[str, Term | None], about: str) -> EvidenceRow:
 
 
 def number_of(term: Term | None) -> int:
-    """The count; -1, which is no place, for what is none."""
+    """Return the count in a term; -1, never a valid place, for terms lacking a count."""
     text = text_of(term)
     return int(text) if text.isdecimal() else -1
 
 
 class RecordedPlace(NamedTuple):
-    """What the record of an evidence says of its place; ``Texts.quote`` checks it."""
+    """The recorded place of an evidence, checked by ``Texts.quote``."""
 
     chunk: str
     start: int
@@ -271,24 +288,26 @@ class RecordedPlace(NamedTuple):
 
 
 def recorded_place(store: Store, evidence: str) -> RecordedPlace:
-    """The place of an evidence as it is on record; one that is nowhere has no chunk."""
-    start = number_of(value(store, evidence, v.tg("charOffset")))
-    length = number_of(value(store, evidence, v.tg("charLength")))
-    quote = value(store, evidence, v.tg("quote"))
+    """Return the recorded place of an evidence; an empty chunk means no recorded place."""
+    start = number_of(source_value(store, evidence, v.tg("charOffset")))
+    length = number_of(source_value(store, evidence, v.tg("charLength")))
+    quote = source_value(store, evidence, v.tg("quote"))
     chunk = text_value(store, evidence, _DERIVED)
     return RecordedPlace(chunk, start, start + length, None if quote is None else text_of(quote))
 
 
 class StatedOrigin(NamedTuple):
-    """Where a graph of others has a statement from, by its own word: the named ``graph`` that makes
-    it (empty for none), and what it derives it from, by IRI."""
+    """The origin that an external graph states for a statement.
+
+    ``graph`` is the named graph containing the statement (empty if none), and ``sources``
+    contains the IRIs of primary sources."""
 
     graph: str
     sources: tuple[str, ...]
 
 
 def recorded_origin(store: Store, evidence: str) -> StatedOrigin:
-    """What is on record of the origin of an evidence."""
+    """Return the recorded origin of an evidence."""
     node = NamedNode(evidence)
     sources = store.match(node, v.prov("hadPrimarySource"), None, v.SOURCE_GRAPH)
     graph = text_value(store, evidence, v.tg("graph"))
@@ -296,8 +315,10 @@ def recorded_origin(store: Store, evidence: str) -> StatedOrigin:
 
 
 def evidence_of_row(row: EvidenceRow, named: tuple[str, str], texts: Texts) -> Evidence:
-    """The evidence of a row; ``named`` are the title and path of its document. ``EvidenceError``
-    where the row is not what the stored text says."""
+    """Return the evidence of a row.
+
+    ``named`` contains the document's title and path. Raises ``EvidenceError`` if the row
+    disagrees with the stored text."""
     end = row.start + row.length
     quote = texts.quote(row.chunk, row.start, end, row.quote)
     document, page = document_of_chunk(row.chunk), page_of_chunk(row.chunk)
@@ -318,48 +339,53 @@ def evidence_of_row(row: EvidenceRow, named: tuple[str, str], texts: Texts) -> E
 
 
 def documents_of(store: Store, documents: Collection[str]) -> dict[str, tuple[str, str]]:
-    """Title and path of those of the documents that stand."""
+    """Return titles and paths of standing documents among ``documents``."""
     if not documents:
         return {}
     nodes = [NamedNode(document) for document in sorted(documents)]
-    found: dict[str, tuple[str, str]] = {}
-    for row in select(store, "retrieve/documents", {"documents": nodes}):
-        found.setdefault(text_of(row["document"]), (text_of(row["title"]), text_of(row["path"])))
-    return found
+    document_names: dict[str, tuple[str, str]] = {}
+    for row in select_rows(store, "retrieve/documents", {"documents": nodes}):
+        document_names.setdefault(
+            text_of(row["document"]), (text_of(row["title"]), text_of(row["path"]))
+        )
+    return document_names
 
 
 def canonical_names(store: Store) -> dict[str, list[str]]:
-    """For each entity that others have absorbed, as merges stand, these others."""
-    found: defaultdict[str, list[str]] = defaultdict(list)
+    """Return, by absorbed name, the canonical entities of all standing merges."""
+    canonical_by_absorbed: defaultdict[str, list[str]] = defaultdict(list)
     for merge in store.match(None, v.tg("absorbed"), None, v.SOURCE_GRAPH):
-        about = partial(store.match, merge.subject, graph=v.SOURCE_GRAPH)
-        if next(about(v.prov("invalidatedAtTime")), None) is None:
-            found[text_of(merge.object)].append(text_of(next(about(v.tg("canonical"))).object))
-    return found
+        merge_statements = partial(store.match, merge.subject, graph=v.SOURCE_GRAPH)
+        if next(merge_statements(v.prov("invalidatedAtTime")), None) is None:
+            canonical_by_absorbed[text_of(merge.object)].append(
+                text_of(next(merge_statements(v.tg("canonical"))).object)
+            )
+    return canonical_by_absorbed
 
 
 def absorbed_by(store: Store, entity: str) -> set[str]:
-    """The names that the entity has absorbed, as merges stand."""
-    found = set()
+    """Return names absorbed by the entity in standing merges."""
+    absorbed_names = set()
     for merge in store.match(None, v.tg("canonical"), NamedNode(entity), v.SOURCE_GRAPH):
-        about = partial(store.match, merge.subject, graph=v.SOURCE_GRAPH)
-        if next(about(v.prov("invalidatedAtTime")), None) is None:
-            found |= {text_of(quad.object) for quad in about(v.tg("absorbed"))}
-    return found
+        merge_statements = partial(store.match, merge.subject, graph=v.SOURCE_GRAPH)
+        if next(merge_statements(v.prov("invalidatedAtTime")), None) is None:
+            absorbed_names |= {text_of(quad.object) for quad in merge_statements(v.tg("absorbed"))}
+    return absorbed_names
 
 
-def _distinct(evidence: Iterable[Evidence]) -> list[Evidence]:
-    """The same span counts once."""
-    found: dict[tuple[object, ...], Evidence] = {}
+def _distinct_spans(evidence: Iterable[Evidence]) -> list[Evidence]:
+    """Return evidence with equal text spans counted once; the smallest IRI wins."""
+    evidence_by_span: dict[tuple[object, ...], Evidence] = {}
     for item in evidence:
         span = (item.document, item.page, item.start, item.end)
-        if span not in found or item.iri < found[span].iri:
-            found[span] = item
-    return list(found.values())
+        if span not in evidence_by_span or item.iri < evidence_by_span[span].iri:
+            evidence_by_span[span] = item
+    return list(evidence_by_span.values())
 
 
-def _spread(evidence: list[Evidence], limit: int) -> tuple[Evidence, ...]:
-    """The strongest of each document first, then the second of each, and so on."""
+def _spread_by_document(evidence: list[Evidence], limit: int) -> tuple[Evidence, ...]:
+    """Return up to ``limit`` items in document rounds: each document's strongest evidence, then
+    each document's second strongest, etc."""
     evidence.sort(key=lambda e: (-e.strength, e.path, e.page or 0, e.start, e.iri))
     turn: defaultdict[str, int] = defaultdict(int)
     turns = []

@@ -32,8 +32,10 @@ _FLOOR = 1e-3  # the least variance, as a share of that of the whole
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """``dimensions`` that are kept, the ``threshold`` of a likelihood from which a vector belongs
-    to a cluster, and the greatest ``size`` of a cluster (the sum of its members')."""
+    """Clustering limits: kept components, membership threshold and cluster size.
+
+    ``dimensions`` is the number of components, ``threshold`` is the likelihood from which a
+    vector belongs to a cluster, and ``size`` is the greatest sum of member sizes in a cluster."""
 
     dimensions: int = 10
     threshold: float = 0.1
@@ -41,33 +43,33 @@ class Limits:
 
 
 def soft_clusters(vectors: Points, sizes: Sequence[int], limits: Limits) -> list[tuple[int, ...]]:
-    """The clusters as ascending row numbers, in the order of these; each row is in one or more.
+    """Return sorted clusters as tuples of ascending row numbers; each row belongs to at least
+    one cluster.
 
-    A set of at most ``dimensions + 1`` rows is one cluster. A cluster above the greatest size is
-    divided again, down to two rows.
-    """
-    found: set[tuple[int, ...]] = set()
-    for rows in _divided(vectors, tuple(range(len(vectors))), limits, least=1):
-        for part in _divided(vectors, rows, limits, least=1):
-            found.update(_small_enough(vectors, part, sizes, limits))
-    return sorted(found)
+    A set of at most ``dimensions + 1`` rows is a single cluster. A cluster above the greatest
+    size is divided again, down to two rows."""
+    clusters: set[tuple[int, ...]] = set()
+    for rows in _divide_rows(vectors, tuple(range(len(vectors))), limits, least=1):
+        for part in _divide_rows(vectors, rows, limits, least=1):
+            clusters.update(_small_enough(vectors, part, sizes, limits))
+    return sorted(clusters)
 
 
-def _divided(
+def _divide_rows(
     vectors: Points, rows: tuple[int, ...], limits: Limits, least: int
 ) -> list[tuple[int, ...]]:
-    """The rows' clusters by a mixture; at least ``least`` are tried."""
+    """Return clusters of the rows from a mixture model, trying at least ``least`` clusters."""
     import numpy as np
 
     if len(rows) <= limits.dimensions + 1 and least == 1:
         return [rows]
     points = principal_components(vectors[list(rows)], limits.dimensions)
-    shares = mixture(points, least)
-    found: list[tuple[int, ...]] = []
+    shares = fit_best_mixture(points, least)
+    clusters: list[tuple[int, ...]] = []
     for likely in shares.T:
-        belongs = (likely > limits.threshold) | (np.argmax(shares, axis=1) == len(found))
-        found.append(tuple(rows[at] for at in np.flatnonzero(belongs)))
-    return [part for part in found if part]
+        belongs = (likely > limits.threshold) | (np.argmax(shares, axis=1) == len(clusters))
+        clusters.append(tuple(rows[at] for at in np.flatnonzero(belongs)))
+    return [part for part in clusters if part]
 
 
 def _small_enough(
@@ -77,15 +79,15 @@ def _small_enough(
     if total <= limits.size or len(rows) <= 2:
         yield rows
         return
-    parts = _divided(vectors, rows, limits, least=2)
+    parts = _divide_rows(vectors, rows, limits, least=2)
     if max(map(len, parts)) == len(rows):
-        parts = _halves(vectors, rows)
+        parts = _split_halves(vectors, rows)
     for part in parts:
         yield from _small_enough(vectors, part, sizes, limits)
 
 
-def _halves(vectors: Points, rows: tuple[int, ...]) -> list[tuple[int, ...]]:
-    """The two halves along the first principal component."""
+def _split_halves(vectors: Points, rows: tuple[int, ...]) -> list[tuple[int, ...]]:
+    """Split rows into two halves along the first principal component."""
     import numpy as np
 
     along = principal_components(vectors[list(rows)], 1)[:, 0]
@@ -95,8 +97,8 @@ def _halves(vectors: Points, rows: tuple[int, ...]) -> list[tuple[int, ...]]:
 
 
 def principal_components(vectors: Points, dimensions: int) -> Points:
-    """The rows by their first components, fewer where there are fewer; the sign of each is such
-    that its greatest loading is positive."""
+    """Return rows projected onto the first principal components, fewer if fewer exist; each
+    component's greatest loading is positive."""
     import numpy as np
 
     centred = vectors - vectors.mean(axis=0)
@@ -108,35 +110,38 @@ def principal_components(vectors: Points, dimensions: int) -> Points:
     return points
 
 
-def mixture(points: Points, least: int = 1) -> Points:
-    """How likely each point belongs to each cluster, shape ``(points, clusters)``; the number of
-    clusters is the one with the least BIC."""
+def fit_best_mixture(points: Points, least: int = 1) -> Points:
+    """Return cluster likelihoods of each point, in shape ``(points, clusters)``.
+
+    The number of clusters is chosen by the least BIC."""
     best: tuple[float, Points] | None = None
-    for count in _counts(least, min(MOST, len(points) // LEAST_MEMBERS)):
-        shares, fit = _fitted(points, count)
+    for count in _cluster_counts(least, min(MOST, len(points) // LEAST_MEMBERS)):
+        shares, fit = _fit_mixture(points, count)
         if best is None or fit < best[0] - 1e-9:
             best = fit, shares
     assert best is not None
     return best[1]
 
 
-def _counts(least: int, most: int) -> Iterator[int]:
-    """Every number up to six, then steps of about a fifth."""
+def _cluster_counts(least: int, most: int) -> Iterator[int]:
+    """Yield every cluster count below seven, then increase by about a fifth."""
     count = least
     while count <= max(least, most):
         yield count
         count += max(1, count // 5)
 
 
-def _fitted(points: Points, count: int) -> tuple[Points, float]:
-    """The shares of a mixture and its BIC, fitted by expectation maximisation (Dempster, Laird and
-    Rubin 1977). The clusters have the same diagonal covariance: with one of its own a cluster would
-    shrink around a single point."""
+def _fit_mixture(points: Points, count: int) -> tuple[Points, float]:
+    """Fit a mixture by expectation maximisation (Dempster, Laird and Rubin 1977); return shares
+    and BIC.
+
+    All clusters share a diagonal covariance: with a separate covariance a cluster would shrink
+    around a single point."""
     import numpy as np
 
     size, width = points.shape
     floor = _FLOOR * float(points.var()) + 1e-12
-    nearest = _start(points, count)
+    nearest = _initial_clusters(points, count)
     shares = np.eye(count)[nearest]
     before, score = -np.inf, -np.inf
     for _ in range(_ROUNDS):
@@ -144,7 +149,7 @@ def _fitted(points: Points, count: int) -> tuple[Points, float]:
         means = (shares.T @ points) / weight[:, None]
         spread = (points**2).mean(axis=0) - (weight[:, None] * means**2).sum(axis=0) / size
         spread = np.maximum(spread, floor)
-        logs = _densities(points, means, spread) + np.log(weight / weight.sum())
+        logs = _log_densities(points, means, spread) + np.log(weight / weight.sum())
         top = logs.max(axis=1, keepdims=True)
         total = top[:, 0] + np.log(np.exp(logs - top).sum(axis=1))
         shares, score = np.exp(logs - total[:, None]), float(total.sum())
@@ -155,20 +160,21 @@ def _fitted(points: Points, count: int) -> tuple[Points, float]:
     return shares, round(free * float(np.log(size)) - 2 * score, 6)
 
 
-def _densities(points: Points, means: Points, spread: Points) -> Points:
-    """The logarithm of each Gaussian's density at each point."""
+def _log_densities(points: Points, means: Points, spread: Points) -> Points:
+    """Return each Gaussian's log density at each point."""
     import numpy as np
 
     inverse = 1 / spread
     squares = (points**2 @ inverse)[:, None] - 2 * points @ (means * inverse).T
     constant = (means**2 * inverse).sum(axis=1) + np.log(2 * np.pi * spread).sum()
-    found: Points = -0.5 * (squares + constant)
-    return found
+    log_values: Points = -0.5 * (squares + constant)
+    return log_values
 
 
-def _start(points: Points, count: int) -> NDArray[int64]:
-    """The cluster of each point by k-means from points that are far from one another, the first of
-    them the nearest to the middle."""
+def _initial_clusters(points: Points, count: int) -> NDArray[int64]:
+    """Return an initial cluster for each point by k-means.
+
+    The starting points are far from each other; the first is nearest to the mean."""
     import numpy as np
 
     chosen = [int(((points - points.mean(axis=0)) ** 2).sum(axis=1).argmin())]
@@ -183,5 +189,5 @@ def _start(points: Points, count: int) -> NDArray[int64]:
         for at in range(count):
             if (nearest == at).any():
                 centres[at] = points[nearest == at].mean(axis=0)
-    found: NDArray[int64] = nearest
-    return found
+    clusters: NDArray[int64] = nearest
+    return clusters

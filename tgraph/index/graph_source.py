@@ -32,28 +32,28 @@ class EdgeAttributes(NamedTuple):
 
 
 class StatementSource(Protocol):
-    """Look-ups in knowledge, each of many keys at once; what is not there is left out."""
+    """Knowledge look-ups for many keys at once; missing keys are left out of results."""
 
     def triples(self, edges: Sequence[str]) -> Edges:
-        """What the edges say, those of the texts that knowledge has under other names included."""
+        """Return edge statements, including text edges known under other names."""
 
     def around(self, entity: str) -> Edges:
-        """The statements of knowledge with the entity at an end, at most ``HUB`` each way."""
+        """Return knowledge statements around the entity, at most ``HUB`` in each direction."""
 
     def attributes(self, edges: Sequence[str]) -> dict[str, EdgeAttributes]:
         """Weight and description of the edges that knowledge holds."""
 
     def labels(self, items: Sequence[str]) -> dict[str, str]:
-        """What the resources are called; of several labels the first."""
+        """Return resource labels; for several labels the first."""
 
     def aliases(self, entities: Sequence[str]) -> dict[str, list[str]]:
-        """The other names of entities, sorted."""
+        """Return other names of the entities, sorted."""
 
     def types(self, items: Sequence[str]) -> dict[str, list[str]]:
         """The IRIs of the resources' types, sorted."""
 
     def named(self, names: Sequence[str]) -> dict[str, list[str]]:
-        """For each name the entities that have exactly it, as label or alias, sorted."""
+        """Return, by name, sorted entities with exactly this label or alias."""
 
 
 class NetworkSource(Protocol):

@@ -44,10 +44,10 @@ class HubRow(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Hub:
-    """The edges of an entity, in the order of their IRIs, and the words of their sentences.
+    """An entity's edges, sorted by IRI, with their sentence terms.
 
-    ``terms`` are marks of terms, ``within`` says for each in which sentence it is, ``edges`` for
-    each sentence at which of ``iris`` it is evidence."""
+    ``terms`` are hash marks of terms; ``within`` gives each term's sentence, ``edges`` each
+    sentence's edge as index into ``iris``."""
 
     iris: NDArray[bytes_]
     edges: NDArray[int64]

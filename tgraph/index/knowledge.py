@@ -1,9 +1,9 @@
-"""Knowledge derived from evidence: what the default graph says, and nothing else writes it.
+"""Knowledge derived from evidence: the content of the default graph, written by this module
+only.
 
-Knowledge is a function of the standing evidence and of nothing else: not of the order in which it
-came, nor of what stood before. A change recomputes what it touches: the entities and edges whose
-evidence or whose canonical name changed.
-"""
+Knowledge is a function of the standing evidence alone: arrival order and earlier knowledge have
+no influence. A change recomputes touched items: entities and edges whose evidence or canonical
+name changed."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from tgraph.index.standing_knowledge import (
     Properties,
     StandingEvidence,
     Weigh,
-    value,
+    term_value,
 )
 from tgraph.index.text_edges import TextEdges
 from tgraph.index.touched import Touched
@@ -43,8 +43,8 @@ from tgraph.store.statements import (
     SpooledQuads,
     Statements,
     edge_of,
-    iri,
-    reifier,
+    iri_node,
+    reifier_quad,
 )
 
 _MINTED_TERMS = (v.relation_iri(""), v.type_iri(""))
@@ -57,7 +57,7 @@ Describe = Callable[[str, Sequence[Properties]], list[Pair]]
 
 @dataclass(slots=True)
 class KnowledgeChange:
-    """Quads to add to and to remove from the store, and the merges that were made and undone."""
+    """Quads to add and remove, plus merges created and undone."""
 
     added: SpooledQuads = field(default_factory=SpooledQuads)
     removed: list[Quad] = field(default_factory=list)
@@ -77,7 +77,7 @@ class KnowledgeChange:
 
 
 class Derivation:
-    """Recomputes knowledge in a store whose source graph is already up to date."""
+    """A derivation recomputing store knowledge, given a current source graph."""
 
     def __init__(
         self,
@@ -90,12 +90,14 @@ class Derivation:
         fit: OntologyFit | None = None,
         scratch: Path | None = None,
     ) -> None:
-        """``merges`` maps absorbed entities to canonical ones as of now; ``stands`` tells whether a
-        chunk's document still stands; ``decisions`` are those of people; ``describe``
-        says how a subject is described, by default in every way that the texts have; ``weigh``
-        tells what evidence counts for that does not count as it is; ``fit`` brings entities and
-        edges under an ontology; ``scratch`` is a folder for what a large change does not hold in
-        memory."""
+        """Create a derivation.
+
+        ``merges`` maps absorbed entities to current canonical entities; ``stands`` returns
+        whether a chunk's document still stands; ``decisions`` contains decisions by people;
+        ``describe`` returns the description of a subject, by default all descriptions from the
+        texts; ``weigh`` selects evidence that counts differently from its record; ``fit``
+        brings entities and edges under an ontology; ``scratch`` is a folder for data that a
+        large change does not hold in memory."""
         self._store = store
         self._fit = fit
         self._texts = StandingEvidence(store, stands, weigh)
@@ -112,7 +114,7 @@ class Derivation:
     def run(
         self, touched: Touched, progress: Progress = lambda done, total: None
     ) -> KnowledgeChange:
-        """The change that brings the default graph up to date with the touched evidence."""
+        """Return the change that updates the default graph for touched evidence."""
         before = self._merges.before
         merges = resolve_names(self._evidence, self._decisions, before, touched.entities)
         self._place(merges)
@@ -154,43 +156,48 @@ class Derivation:
     def _refresh_edges(
         self, originals: Mapping[str, Triple], more: int, progress: Progress
     ) -> dict[str, Triple]:
-        """Bring the edges that the originals were, and are now, up to date; returns those."""
+        """Update former and current knowledge edges of the originals; return the updated edges."""
         edges: dict[str, Triple] = {}
         sources: dict[str, dict[str, Triple]] = {}  # of those that texts know by other names
         for original, triple in originals.items():
-            for canonical in dict.fromkeys(self._ways(original, triple)):
+            for canonical in dict.fromkeys(self._edge_forms(original, triple)):
                 if (edge := edge_of(canonical)) == original:
                     edges[original] = canonical
                 else:
                     edges[edge] = canonical
                     sources.setdefault(edge, {})[original] = triple
-        for done, edge in enumerate(sorted(edges), 1):
-            known = {edge: originals[edge]} if edge in originals else {}
-            self._refresh_edge(edge, edges[edge], known | sources.get(edge, {}))
-            progress(done, len(edges) + more)
+        for position, edge in enumerate(sorted(edges), 1):
+            known_triples = {edge: originals[edge]} if edge in originals else {}
+            self._refresh_edge(edge, edges[edge], known_triples | sources.get(edge, {}))
+            progress(position, len(edges) + more)
         return edges
 
     def _refresh_edge(self, edge: str, triple: Triple, known: Mapping[str, Triple]) -> None:
-        originals = self._originals(edge, known)
-        stated = {
-            original: self._evidence.of_edge(original, told) for original, told in originals.items()
+        originals = self._original_edges(edge, known)
+        evidence_by_original = {
+            original: self._evidence.of_edge(original, original_triple)
+            for original, original_triple in originals.items()
         }
-        evidence = [item for items in stated.values() for item in items]
+        evidence = [item for items in evidence_by_original.values() for item in items]
         desired: list[Quad] = []
         if evidence and edge in self._denied:
-            self._link(edge, triple, originals)  # found again once it is denied no more
+            self._link_originals(edge, triple, originals)  # found again once it is denied no more
             evidence = []
         evidence = self._decisions.prevailing(evidence)
         outside = self._placement.reason_outside(triple) if evidence else ""
         if evidence and triple.subject != triple.object and outside and self._placement.is_strict:
             desired = outside_quads(edge, outside)
-            self._link(edge, triple, originals)
+            self._link_originals(edge, triple, originals)
         elif evidence and triple.subject != triple.object:
             desired = [Quad(triple.subject, triple.predicate, triple.object, v.KNOWLEDGE_GRAPH)]
-            others = [original for original in originals if stated[original] and original != edge]
-            desired += edge_quads(edge, evidence, others, self._describe(edge, evidence))
+            other_originals = [
+                original
+                for original in originals
+                if evidence_by_original[original] and original != edge
+            ]
+            desired += edge_quads(edge, evidence, other_originals, self._describe(edge, evidence))
             desired += outside_quads(edge, outside)
-            self._link(edge, triple, originals)
+            self._link_originals(edge, triple, originals)
             names = self._relation_names.setdefault(triple.predicate.value, set())
             names.add(self._placement.relation_name(triple.predicate, evidence))
         existing = list(self._store.match(NamedNode(edge), None, None, v.KNOWLEDGE_GRAPH))
@@ -199,9 +206,9 @@ class Derivation:
         )
         self._change.replace(existing, desired)
 
-    def _originals(self, edge: str, known: Mapping[str, Triple]) -> dict[str, Triple]:
-        """The edges of the texts that are this edge under the new names, sorted; some are
-        ``known``."""
+    def _original_edges(self, edge: str, known: Mapping[str, Triple]) -> dict[str, Triple]:
+        """Return text edges that become the given edge under new names, sorted; ``known``
+        contains triples already read."""
         candidates = dict(known)
         for original in (edge, *self._texts.merged_into(edge)):
             triple = known[original] if original in known else self._texts.triple(original)
@@ -213,36 +220,37 @@ class Derivation:
             if edge_of(self._placement.canonical(t)) == edge
         }
 
-    def _ways(self, original: str, triple: Triple) -> Iterator[Triple]:
-        """What an edge of the texts was in knowledge, and what it is now."""
+    def _edge_forms(self, original: str, triple: Triple) -> Iterator[Triple]:
+        """Yield former and current knowledge triples of a text edge."""
         yield rename_ends(self._merges.before, triple)
         yield self._placement.canonical(triple)
         node = NamedNode(original)
         for quad in self._store.match(None, v.tg("original"), node, v.KNOWLEDGE_GRAPH):
-            known = self._texts.triple(value(quad.subject))
-            if known is not None:
-                yield known
+            original_triple = self._texts.triple(term_value(quad.subject))
+            if original_triple is not None:
+                yield original_triple
 
-    def _link(self, edge: str, triple: Triple, originals: Iterable[str]) -> None:
-        """A canonical edge that the texts know by other names: its reifier, and whence it comes."""
-        others = [original for original in originals if original != edge]
-        if not others:
+    def _link_originals(self, edge: str, triple: Triple, originals: Iterable[str]) -> None:
+        """Record the reifier and origins of a canonical edge that the texts express under other
+        names."""
+        other_originals = [original for original in originals if original != edge]
+        if not other_originals:
             return
         out = Statements(v.SOURCE_GRAPH)
-        out.add(edge, (v.tg("mergedFrom"), map(iri, others)))
-        out.quads.append(reifier(edge, triple))
-        for original in others:
+        out.add(edge, (v.tg("mergedFrom"), map(iri_node, other_originals)))
+        out.quads.append(reifier_quad(edge, triple))
+        for original in other_originals:
             node = NamedNode(original)
             for quad in self._store.match(None, v.tg("contains"), node, v.SOURCE_GRAPH):
-                out.add(value(quad.subject), (v.tg("contains"), iri(edge)))
+                out.add(term_value(quad.subject), (v.tg("contains"), iri_node(edge)))
         self._change.added += out.quads
 
     # --- relations ---
 
     def _name_relation(self, relation: NamedNode, refreshed: Mapping[str, Triple]) -> None:
-        """The relation's label: of the names that its edges have, the first without capitals."""
-        named = self._is_entity(relation.value)
-        roles = (v.tg("Relation"),) if named else (v.tg("Relation"), None)
+        """Update the relation's label: the first lower-case name among the edges' names."""
+        is_entity = self._is_entity(relation.value)
+        roles = (v.tg("Relation"),) if is_entity else (v.tg("Relation"), None)
         existing = [
             quad
             for quad in self._store.match(relation, None, None, v.KNOWLEDGE_GRAPH)
@@ -250,18 +258,18 @@ class Derivation:
             and not v.is_statement(quad.predicate)
         ]
         names = set(self._relation_names.get(relation.value, ()))
-        labels = [value(q.object) for q in existing if q.predicate == v.RDFS_LABEL]
-        for label in labels if not named else [] if names else [""]:
+        labels = [term_value(q.object) for q in existing if q.predicate == v.RDFS_LABEL]
+        for label in labels if not is_entity else [] if names else [""]:
             if label not in names:
                 names |= self._names_elsewhere(relation, label, refreshed)
         out = Statements(v.KNOWLEDGE_GRAPH)
         if names:
-            own = None if named else relation_label(names)
-            out.add(relation.value, (v.RDF_TYPE, v.tg("Relation")), (v.RDFS_LABEL, own))
+            own_label = None if is_entity else relation_label(names)
+            out.add(relation.value, (v.RDF_TYPE, v.tg("Relation")), (v.RDFS_LABEL, own_label))
         self._change.replace(existing, out.quads)
 
     def _is_entity(self, term: str) -> bool:
-        """Whether a relation or type is an entity too: then its label is that of the entity."""
+        """Return whether a relation or type is also an entity, sharing the entity's label."""
         if term.startswith(_MINTED_TERMS):
             return False
         return term not in self._merges.now and bool(self._texts.of_entity(term))
@@ -269,15 +277,19 @@ class Derivation:
     def _names_elsewhere(
         self, relation: NamedNode, label: str, refreshed: Mapping[str, Triple]
     ) -> set[str]:
-        """The names that edges which did not change give the relation; only the label where one of
-        them gives it, for then it is still the first of all."""
+        """Return names given to the relation by unchanged edges.
+
+        If an unchanged edge gives the current label, only the label is returned: the label
+        still sorts first."""
         names = set()
         for quad in self._store.match(None, relation, None, v.KNOWLEDGE_GRAPH):
             edge = edge_of(quad.triple)
             if edge not in refreshed:
-                originals = self._originals(edge, {})
+                originals = self._original_edges(edge, {})
                 evidence = [
-                    item for own in originals.items() for item in self._evidence.of_edge(*own)
+                    item
+                    for original_pair in originals.items()
+                    for item in self._evidence.of_edge(*original_pair)
                 ]
                 evidence = self._decisions.prevailing(evidence)
                 names.add(self._placement.relation_name(relation, evidence))
@@ -291,18 +303,20 @@ class Derivation:
         evidence = self._evidence.of_entity(*self._merges.names(entity))
         existing = []
         for quad in self._store.match(NamedNode(entity), None, None, v.KNOWLEDGE_GRAPH):
-            role = value(quad.object).removeprefix(v.TG) if quad.predicate == v.RDF_TYPE else ""
+            role = (
+                term_value(quad.object).removeprefix(v.TG) if quad.predicate == v.RDF_TYPE else ""
+            )
             if role in self._terms:
                 self._terms[role].add(entity)
             elif not v.is_statement(quad.predicate):
                 existing.append(quad)
-        known = evidence and entity not in self._merges.now
+        is_canonical = evidence and entity not in self._merges.now
         fit = self._placement.entity_fit(entity)
-        if known and fit.reason and self._placement.is_strict:
+        if is_canonical and fit.reason and self._placement.is_strict:
             self._change.replace(existing, outside_quads(entity, fit.reason))
             return
-        described = self._describe(entity, evidence) if known else []
-        desired = self._entity_quads(entity, evidence, described) if known else []
+        described = self._describe(entity, evidence) if is_canonical else []
+        desired = self._entity_quads(entity, evidence, described) if is_canonical else []
         self._change.replace([*existing, *self._old_labels(desired)], desired)
 
     def _entity_quads(
@@ -314,7 +328,7 @@ class Derivation:
         return quads + outside_quads(entity, fit.reason)
 
     def _old_labels(self, desired: Iterable[Quad]) -> list[Quad]:
-        """The labels that the types of an entity have, each type once."""
+        """Return existing labels of an entity's types, each type once."""
         kinds = {q.subject for q in desired if q.object == v.tg("EntityType")} - self._labelled
         self._labelled |= kinds
         return [
@@ -325,14 +339,14 @@ class Derivation:
         ]
 
     def _forget_types(self) -> set[str]:
-        """Types that no entity is of any more leave knowledge; which these are."""
+        """Remove types without entities from knowledge; return the removed types."""
         removed = set(self._change.removed)
-        left = {quad.object for quad in removed if quad.predicate == v.RDF_TYPE}
-        if not left:
+        removed_types = {quad.object for quad in removed if quad.predicate == v.RDF_TYPE}
+        if not removed_types:
             return set()
-        kept = {quad.object for quad in self._change.added if quad.predicate == v.RDF_TYPE}
+        added_types = {quad.object for quad in self._change.added if quad.predicate == v.RDF_TYPE}
         forgotten = set()
-        for kind in sorted(left - kept, key=str):
+        for kind in sorted(removed_types - added_types, key=str):
             if not isinstance(kind, NamedNode) or kind.value.startswith(v.TG):
                 continue
             users = self._store.match(None, v.RDF_TYPE, kind, v.KNOWLEDGE_GRAPH)
@@ -341,17 +355,17 @@ class Derivation:
                 gone = [Quad(kind, v.RDF_TYPE, v.tg("EntityType"), v.KNOWLEDGE_GRAPH)]
                 if not self._is_entity(kind.value) and not self._is_relation(kind):
                     gone += self._store.match(kind, v.RDFS_LABEL, None, v.KNOWLEDGE_GRAPH)
-                self._change.replace([quad for quad in gone if self._holds(quad)], [])
+                self._change.replace([quad for quad in gone if self._store_contains(quad)], [])
         return forgotten
 
     def _name_types(self, kinds: Iterable[str]) -> None:
-        """Types that were entities and are no more have a label of their own again."""
+        """Restore type labels for types that are no longer entities."""
         for kind in sorted(kinds):
             if not self._is_entity(kind):
                 self._change.added += type_quads(kind, self._placement.class_label(kind))
 
-    def _holds(self, quad: Quad) -> bool:
+    def _store_contains(self, quad: Quad) -> bool:
         return next(self._store.match(*quad), None) is not None
 
     def _is_relation(self, kind: NamedNode) -> bool:
-        return self._holds(Quad(kind, v.RDF_TYPE, v.tg("Relation"), v.KNOWLEDGE_GRAPH))
+        return self._store_contains(Quad(kind, v.RDF_TYPE, v.tg("Relation"), v.KNOWLEDGE_GRAPH))

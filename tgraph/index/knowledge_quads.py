@@ -10,33 +10,35 @@ from urllib.parse import unquote
 from pyoxigraph import Literal, NamedNode, Quad
 
 from tgraph import vocabulary as v
-from tgraph.index.standing_knowledge import Properties, commonest, distinct, type_of
-from tgraph.store.statements import Pair, Statements, iri, stated
+from tgraph.index.standing_knowledge import Properties, commonest_value, distinct_values, type_of
+from tgraph.store.statements import Pair, Statements, build_statements, iri_node
 
 
 def claim_quads(
     claim: str, evidence: Sequence[Properties], merges: Mapping[str, str]
 ) -> list[Quad]:
-    """The claim in the knowledge graph, under the canonical names of whom it is about; nothing
-    where no evidence stands. All evidence of a claim says the same: the IRI is a digest of it."""
+    """Return knowledge quads of the claim, with canonical entity names; no quads if no evidence
+    stands.
+
+    All evidence of a claim agrees, because the claim IRI is a digest of the content."""
     if not evidence:
         return []
-    said = evidence[0]
-    return stated(
+    properties = evidence[0]
+    return build_statements(
         v.KNOWLEDGE_GRAPH,
         claim,
         (v.RDF_TYPE, v.tg("Claim")),
-        (v.tg("subject"), _canonical(said["subject"], merges)),
-        (v.tg("object"), _canonical(said.get("object", ()), merges)),
-        (v.tg("claimType"), said["claimType"]),
-        (v.tg("claimStatus"), said["claimStatus"]),
-        (v.tg("claimStart"), said.get("claimStart", ())),
-        (v.tg("claimEnd"), said.get("claimEnd", ())),
-        (v.tg("description"), said["description"]),
+        (v.tg("subject"), _canonical_nodes(properties["subject"], merges)),
+        (v.tg("object"), _canonical_nodes(properties.get("object", ()), merges)),
+        (v.tg("claimType"), properties["claimType"]),
+        (v.tg("claimStatus"), properties["claimStatus"]),
+        (v.tg("claimStart"), properties.get("claimStart", ())),
+        (v.tg("claimEnd"), properties.get("claimEnd", ())),
+        (v.tg("description"), properties["description"]),
     )
 
 
-def _canonical(
+def _canonical_nodes(
     entities: Sequence[NamedNode | Literal], merges: Mapping[str, str]
 ) -> list[NamedNode]:
     return [NamedNode(merges.get(entity.value, entity.value)) for entity in entities]
@@ -49,30 +51,32 @@ def edge_quads(
     description: Sequence[Pair],
 ) -> list[Quad]:
     strengths = [float(item["strength"][0].value) for item in evidence if "strength" in item]
-    return stated(
+    return build_statements(
         v.KNOWLEDGE_GRAPH,
         edge,
         (v.RDF_TYPE, v.tg("Edge")),
         (v.tg("weight"), float(sum(strengths))),
         *description,
-        (v.tg("keyword"), distinct(evidence, "keyword")),
-        (v.tg("original"), map(iri, originals)),
+        (v.tg("keyword"), distinct_values(evidence, "keyword")),
+        (v.tg("original"), map(iri_node, originals)),
     )
 
 
 def outside_quads(subject: str, reason: str) -> list[Quad]:
-    """Why the entity or edge is outside the ontology; nothing where it is not."""
-    return stated(v.KNOWLEDGE_GRAPH, subject, (v.tg("outsideOntology"), reason or None))
+    """Return quads stating why the entity or edge lies outside the ontology; no quads without a
+    reason."""
+    return build_statements(v.KNOWLEDGE_GRAPH, subject, (v.tg("outsideOntology"), reason or None))
 
 
 def relation_label(names: Iterable[str]) -> str:
-    """What a relation is called that has these names: the first without capitals."""
+    """Return a relation label chosen from the names, preferring lower-case names, then
+    alphabetical order."""
     return min(names, key=lambda name: (name != name.lower(), name))
 
 
 class KnownTerms(NamedTuple):
-    """Tells of a type whether it is an entity too, whose label it then has, and what an ontology
-    calls it."""
+    """Look-ups for types: whether a type is also an entity, sharing the entity's label, and the
+    type's ontology label."""
 
     is_entity: Callable[[str], bool]
     label: Callable[[str], str] = lambda kind: ""
@@ -85,17 +89,18 @@ def entity_quads(
     terms: KnownTerms,
     meant: str = "",
 ) -> list[Quad]:
-    """What knowledge says of an entity with this evidence, and of its types. ``meant`` is the class
-    of an ontology that takes the place of the type."""
-    own = [e for e in evidence if e["entity"][0].value == entity] or evidence
-    label = commonest(own, "name") or commonest(evidence, "name")
+    """Return knowledge quads of an entity and its types, given the evidence.
+
+    ``meant`` is an ontology class that replaces the type."""
+    entity_evidence = [e for e in evidence if e["entity"][0].value == entity] or evidence
+    label = commonest_value(entity_evidence, "name") or commonest_value(evidence, "name")
     kinds = [meant or v.type_iri(type_of(evidence) or "concept")]
-    kinds += [kind for kind in distinct(evidence, "entityClass") if kind not in kinds]
+    kinds += [kind for kind in distinct_values(evidence, "entityClass") if kind not in kinds]
     names = {t.value for e in evidence for p in ("name", "alias") for t in e.get(p, ())}
     out = Statements(v.KNOWLEDGE_GRAPH)
     out.add(
         entity,
-        (v.RDF_TYPE, [v.tg("Entity"), *map(iri, kinds)]),
+        (v.RDF_TYPE, [v.tg("Entity"), *map(iri_node, kinds)]),
         (v.RDFS_LABEL, label),
         (v.SKOS_ALT_LABEL, sorted(names - {label})),
         *description,
@@ -107,9 +112,10 @@ def entity_quads(
 
 @lru_cache(maxsize=1024)
 def type_quads(kind: str, known: str = "") -> Sequence[Quad]:
-    """A type, and its label: as an ontology has it, else it comes from its IRI, so that all who
-    write it write the same."""
+    """Return quads for a type and its label, taken from the ontology, else from the IRI.
+
+    All writers therefore produce equal labels."""
     minted = unquote(kind.removeprefix(v.type_iri(""))).replace("-", " ")
     label = known or (minted if kind.startswith(v.type_iri("")) else v.local_words(kind))
     about = (v.RDF_TYPE, v.tg("EntityType")), (v.RDFS_LABEL, label)
-    return stated(v.KNOWLEDGE_GRAPH, kind, *about)
+    return build_statements(v.KNOWLEDGE_GRAPH, kind, *about)

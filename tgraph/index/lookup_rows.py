@@ -208,8 +208,8 @@ def _about(row: Sequence[Any]) -> str:
 
 
 def _evidence_row(row: Sequence[Any]) -> EvidenceRow:
-    about, iri, *others = row
-    return EvidenceRow(about, unpacked(iri), *others)
+    subject, iri, *fields = row
+    return EvidenceRow(subject, unpacked(iri), *fields)
 
 
 def statements_of(rows: Iterable[Sequence[Any]]) -> Edges:

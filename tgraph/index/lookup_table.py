@@ -79,10 +79,9 @@ class LookupTable:
             self.newer.close()
 
     def save(self, folder: Path, generation: int) -> None:
-        """Keep it in the folder, atomically and durably, as of a generation of the knowledge.
+        """Save the tables in the folder, atomically and durably, for a knowledge generation.
 
-        Raises ``StoreError`` where the disk fails.
-        """
+        Raises ``StoreError`` if the disk fails."""
         files = self._kept.link(folder) if self._kept else {}
         if "tables" not in files:
             files["tables"] = write_data(
@@ -95,7 +94,7 @@ class LookupTable:
 
 
 def load_table(folder: Path, generation: int) -> LookupTable | None:
-    """The folder's tables; None where they are missing, damaged or of another generation."""
+    """Load the folder's tables; return None for missing, damaged or outdated tables."""
 
     def open_tables(files: Mapping[str, DataFile], head: Head) -> LookupTable:
         newer = open_database(folder, files["newer"]) if "newer" in files else None

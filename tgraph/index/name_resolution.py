@@ -8,7 +8,7 @@ from functools import cached_property
 
 from pyoxigraph import NamedNode, Triple
 
-from tgraph.extract.resolution import Name, resolve
+from tgraph.extract.resolution import Name, resolve_entities
 from tgraph.index.counted_evidence import CountedEvidence
 from tgraph.index.decisions import Decisions
 
@@ -55,7 +55,7 @@ def resolve_names(
     around = _neighbourhood(evidence, decisions, before, entities)
     others = {k: c for k, c in before.items() if k not in around}
     names = [name for _, name in sorted(around.items()) if name is not None]
-    return Merges(before, {**others, **resolve(names, decisions.splits, decisions.joins)})
+    return Merges(before, {**others, **resolve_entities(names, decisions.splits, decisions.joins)})
 
 
 def _neighbourhood(
@@ -85,7 +85,7 @@ def _neighbourhood(
 
 
 def _absorbed_by_canonical(merges: Mapping[str, str]) -> dict[str, list[str]]:
-    """For each canonical entity, those that it has absorbed."""
+    """Return absorbed entities by canonical entity."""
     absorbed: dict[str, list[str]] = {}
     for name, canonical in merges.items():
         absorbed.setdefault(canonical, []).append(name)

@@ -258,7 +258,7 @@ class _NetworkWriter:
                 yield from ((chunk, NAME, form) for form in self._wording.title_forms(title))
 
     def _names(self, resource: str) -> Iterator[str]:
-        """All labels and aliases."""
+        """Return all labels and aliases of the resource."""
         kinds = [(resource, "label"), (resource, "alias")]
         return (text for _, text in self._reader.rows_by_key("said", TEXTS_OF_KIND, kinds))
 

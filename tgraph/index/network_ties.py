@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple, Self
 from tgraph import vocabulary as v
 from tgraph.index.sources import document_of_chunk
 from tgraph.index.vectors.base import VectorIndex
-from tgraph.store.base import Store, select, text_of
+from tgraph.store.base import Store, select_rows, text_of
 
 if TYPE_CHECKING:
     from numpy import float32, float64, int64
@@ -98,7 +98,7 @@ class Headings:
 
     def __init__(self, store: Store) -> None:
         texts: defaultdict[str, list[str]] = defaultdict(list)
-        for row in select(store, "retrieve/headings"):
+        for row in select_rows(store, "retrieve/headings"):
             texts[text_of(row["subject"])].append(text_of(row["text"]))
         self._texts: Mapping[str, Sequence[str]] = texts
 
@@ -119,7 +119,7 @@ class Headings:
 
 def merged_names(store: Store) -> dict[str, str]:
     """The entity that each absorbed name stands for, as merges stand."""
-    rows = select(store, "retrieve/merged")
+    rows = select_rows(store, "retrieve/merged")
     return {text_of(row["name"]): text_of(row["entity"]) for row in rows}
 
 
@@ -156,7 +156,7 @@ def likeness(ones: NDArray[float32], others: NDArray[float32]) -> NDArray[float3
 
 
 def _sharing_a_word(names: Sequence[Iterable[str]]) -> NDArray[int64]:
-    """The pairs of names, by place, that share a word which few have; each once, in order."""
+    """Return pairs of name places sharing a rare word, each pair once, in order."""
     import numpy as np
 
     places_by_word: defaultdict[str, list[int]] = defaultdict(list)
@@ -167,8 +167,8 @@ def _sharing_a_word(names: Sequence[Iterable[str]]) -> NDArray[int64]:
     codes = [np.zeros(0, dtype=np.int64)]
     for places in places_by_word.values():
         if 1 < len(places) <= COMMON:
-            ones, others = np.triu_indices(len(places), 1)
+            first_indices, second_indices = np.triu_indices(len(places), 1)
             array = np.array(places, dtype=np.int64)
-            codes.append(array[ones] * size + array[others])
+            codes.append(array[first_indices] * size + array[second_indices])
     pairs = np.unique(np.concatenate(codes))
     return np.stack([pairs // size, pairs % size], axis=1)

@@ -1,10 +1,9 @@
-"""How what was read fits an ontology: which class an entity is of, which property an edge states.
+"""Ontology fit of extracted knowledge: entity classes and edge properties.
 
-A function of what the evidence says and of the ontology alone, so that another ontology asks for no
-reading: names and predicates stay in the evidence as the texts have them, and knowledge has the
-ontology's terms in their place. Words are compared by their bases; what words don't tell, such as
-that one verb means another, the ontology has to say (``skos:altLabel``).
-"""
+The fit is a function of the evidence and the ontology alone, so changing the ontology needs no
+new reading: names and predicates stay in the evidence as in the texts, and knowledge contains
+the ontology's terms instead. Words are compared by base forms; further meanings, such as
+equivalent verbs, must be stated by the ontology (``skos:altLabel``)."""
 
 from __future__ import annotations
 
@@ -18,9 +17,9 @@ from pyoxigraph import Literal, NamedNode, Triple
 
 from tgraph import vocabulary as v
 from tgraph.extract.entity_types import kind_of_noun
-from tgraph.extract.ontology import Ontology, OntologyProperty, Phrase, phrase
-from tgraph.index.standing_knowledge import Properties, commonest, type_of
-from tgraph.resources import tables, word_set
+from tgraph.extract.ontology import Ontology, OntologyProperty, Phrase, parse_phrase
+from tgraph.index.standing_knowledge import Properties, commonest_value, type_of
+from tgraph.resources import load_tables, word_set
 
 VERSION = "1"
 """Changes when the same ontology and evidence come to something else."""
@@ -37,8 +36,11 @@ _NUMBERS = _WHOLE | _OTHERS
 
 @dataclass(frozen=True, slots=True)
 class EntityFit:
-    """The class that an entity is of (empty: none), whether its own type was that (``kept``) or
-    something that means it (``retyped``), and why it is outside the ontology."""
+    """The ontology class of an entity (empty: none), or the reason for lying outside the
+    ontology.
+
+    ``how`` is ``kept`` if the entity's own type was the class, or ``retyped`` if the type means
+    the class."""
 
     iri: str = ""
     how: str = ""
@@ -47,8 +49,10 @@ class EntityFit:
 
 @dataclass(frozen=True, slots=True)
 class EdgeFit:
-    """The triple that an edge is in knowledge, whether its own predicate was a property (``kept``)
-    or means one (``retyped``), and why it is outside the ontology."""
+    """The knowledge triple of an edge, plus the reason for lying outside the ontology.
+
+    ``how`` is ``kept`` if the edge's own predicate was a property, or ``retyped`` if the
+    predicate means a property."""
 
     triple: Triple
     how: str = ""
@@ -57,8 +61,8 @@ class EdgeFit:
 
 @dataclass(frozen=True, slots=True)
 class End:
-    """A statement as one of its ends has it: with which predicate, on which side, and whether the
-    other end is a value."""
+    """A statement end: predicate, position in the statement, and whether the opposite end is a
+    literal."""
 
     predicate: str
     is_subject: bool
@@ -66,7 +70,7 @@ class End:
 
 
 def ends_of(entities: Collection[str], triple: Triple) -> Iterator[End]:
-    """The ends of the triple that are one of the entities."""
+    """Yield triple ends that denote any of the entities."""
     is_valued = isinstance(triple.object, Literal)
     for node, is_subject in ((triple.subject, True), (triple.object, False)):
         if isinstance(node, NamedNode) and node.value in entities:
@@ -80,111 +84,124 @@ _FITS = EntityFit()
 
 
 class OntologyFit:
-    """Fits entities and edges to an ontology. ``key`` tells what it does apart from what another
-    does; ``strict`` that what is outside does not enter knowledge."""
+    """A matcher fitting entities and edges to an ontology.
+
+    ``key`` distinguishes the results from other fitters' results; ``strict`` excludes entities
+    and edges outside the ontology from knowledge."""
 
     def __init__(self, ontology: Ontology, *, strict: bool = False, key: str = "") -> None:
         self.ontology = ontology
         self.strict = strict
-        self.key = v.digest(VERSION, key, str(strict))
+        self.key = v.digest_parts(VERSION, key, str(strict))
 
     # --- entities ---
 
     def entity(
         self, evidence: Sequence[Properties], stated: Callable[[], Iterable[End]] = tuple
     ) -> EntityFit:
-        """What class an entity with this evidence is of. Of several that its types mean, the one
-        with which most of what is ``stated`` of it fits, then the commonest; and the one that the
-        noun of its name means, where that tells more."""
+        """Return the ontology class of an entity, given the evidence.
+
+        If the types mean several classes, the class that fits most ``stated`` ends is chosen,
+        then the commonest. A class meant by the noun of the entity's name is chosen where the
+        noun is more specific."""
         if not self.ontology.classes:
             return _FITS
-        meant = dict(filter(None, map(self._of_type, reversed(_types(evidence)))))
-        found = [*reversed(meant)]
-        if len(found) > 1:
+        fit_by_class = dict(filter(None, map(self._of_type, reversed(_evidence_types(evidence)))))
+        class_iris = [*reversed(fit_by_class)]
+        if len(class_iris) > 1:
             ends = list(stated())
-            found.sort(key=lambda iri: -sum(self._may_be(iri, end) for end in ends))
-        by_type = found[0] if found else ""
-        how = meant.get(by_type, "")
-        by_name = self._of_name(commonest(evidence, "name"))
+            class_iris.sort(key=lambda iri: -sum(self._may_be(iri, end) for end in ends))
+        by_type = class_iris[0] if class_iris else ""
+        how = fit_by_class.get(by_type, "")
+        by_name = self._of_name(commonest_value(evidence, "name"))
         if by_name and (not by_type or by_type in self.ontology.above(by_name)):
             return EntityFit(by_name, how if by_name == by_type else RETYPED)
         return EntityFit(by_type, how, "" if by_type else UNKNOWN_TYPE)
 
     def _may_be(self, iri: str, end: End) -> bool:
-        """Whether what has this end of a statement may be of the class, as far as a property that
-        the predicate means says anything of it."""
-        for name, swapped, sure in self._candidates(end.predicate):
-            known = self.ontology.properties[name]
-            if sure and not (end.is_valued and (swapped or known.literal is False)):
+        """Return whether an entity with the statement end may belong to the class, judged by
+        properties meant by the predicate."""
+        for name, swapped, sure in self._property_candidates(end.predicate):
+            ontology_property = self.ontology.properties[name]
+            if sure and not (end.is_valued and (swapped or ontology_property.literal is False)):
                 is_subject = end.is_subject != swapped
-                choices = self._domains(known) if is_subject else self._ranges(known)
+                choices = (
+                    self._property_domains(ontology_property)
+                    if is_subject
+                    else self._property_ranges(ontology_property)
+                )
                 if choices:
                     return all(choice & self.ontology.above(iri) for choice in choices)
         return False
 
     def classes_of(self, evidence: Sequence[Properties]) -> dict[str, str]:
-        """Every class that some of the evidence says, with the type that means it."""
-        found: dict[str, str] = {}
-        for kind in _types(evidence):
-            if meant := self._of_type(kind):
-                found.setdefault(meant[0], kind)
-        return found
+        """Return every class stated by evidence, with the type meaning the class."""
+        type_by_class: dict[str, str] = {}
+        for kind in _evidence_types(evidence):
+            if class_fit := self._of_type(kind):
+                type_by_class.setdefault(class_fit[0], kind)
+        return type_by_class
 
     def _of_type(self, kind: str) -> tuple[str, str] | None:
-        """The class that a type means, and how."""
+        """Return the class meant by a type, plus the match kind."""
         if kind in self.ontology.classes:
             return kind, KEPT
-        own = phrase(kind)
-        if found := self._class_named(own):
-            return found, KEPT if self.ontology.label(
-                found
+        type_phrase = parse_phrase(kind)
+        if class_iri := self._class_named(type_phrase):
+            return class_iri, KEPT if self.ontology.label(
+                class_iri
             ).casefold() == kind.casefold() else RETYPED
-        for other in _kinds(kind):
-            if found := self._class_named(phrase(other)):
-                return found, RETYPED
+        for synonym in _related_types(kind):
+            if class_iri := self._class_named(parse_phrase(synonym)):
+                return class_iri, RETYPED
         return None
 
     def _of_name(self, name: str) -> str:
-        """The class of the noun of a name: ``Nimrod Expedition``, ``Bay of Whales``."""
+        """Return the class meant by a name's head noun: ``Nimrod Expedition``, ``Bay of
+        Whales``."""
         words = name.split()
         if len(words) < 2:
             return ""
         noun = words[words.index("of") - 1] if "of" in words[1:] else words[-1]
-        return self._class_named(phrase(noun))
+        return self._class_named(parse_phrase(noun))
 
     def _class_named(self, said: Phrase) -> str:
-        return self._classes.get(_joined(said), "")
+        return self._classes_by_name.get(_join_phrase(said), "")
 
     @cached_property
-    def _classes(self) -> Mapping[str, str]:
-        """Classes by their names, labels first."""
-        found: dict[str, str] = {}
+    def _classes_by_name(self) -> Mapping[str, str]:
+        """Class IRIs by class name; labels take precedence."""
+        iri_by_name: dict[str, str] = {}
         terms = sorted(self.ontology.classes.values(), key=lambda term: term.iri)
         for term in terms:
-            found.setdefault(_joined(phrase(term.label)), term.iri)
+            iri_by_name.setdefault(_join_phrase(parse_phrase(term.label)), term.iri)
         for term in terms:
             for name in term.names:
-                found.setdefault(_joined(phrase(name)), term.iri)
-        found.pop("", None)
-        return found
+                iri_by_name.setdefault(_join_phrase(parse_phrase(name)), term.iri)
+        iri_by_name.pop("", None)
+        return iri_by_name
 
     # --- edges ---
 
     def edge(self, triple: Triple, fits: EntityFits) -> EdgeFit:
-        """What a triple with canonical names is in knowledge. Of properties that its predicate may
-        mean, the first whose domain and range hold; where none does, it stays as it is."""
+        """Return the knowledge triple of a triple with canonical names.
+
+        Among properties possibly meant by the predicate, the first with matching domain and
+        range is chosen; if no property matches, the triple stays unchanged."""
         ends = _Ends(triple, fits)
         if not self.ontology.properties:
             return EdgeFit(triple, reason=ends.unknown)
         first = ""
-        for known, swapped, sure in self._meant(triple.predicate.value):
+        for ontology_property, swapped, sure in self._matching_properties(triple.predicate.value):
             if swapped and ends.is_literal:
                 continue
             subject, obj = ends.of(triple, swapped)
-            reason = self._wrong(known, subject, obj, fits)
+            reason = self._find_violation(ontology_property, subject, obj, fits)
             if not reason and (sure or not ends.unknown):
-                node = NamedNode(known.predicate)
-                same = node == triple.predicate or _is_label(triple.predicate.value, known)
+                node = NamedNode(ontology_property.predicate)
+                same = node == triple.predicate or _is_label(
+                    triple.predicate.value, ontology_property
+                )
                 how = KEPT if same and not swapped else RETYPED
                 if ends.unknown and self.strict:
                     return EdgeFit(triple, how, ends.unknown)
@@ -193,46 +210,48 @@ class OntologyFit:
         return EdgeFit(triple, reason=first or UNKNOWN_PROPERTY)
 
     def meant(self, triple: Triple) -> OntologyProperty | None:
-        """The first of the properties that the predicate may mean, whether what it joins fits."""
-        found = self._meant(triple.predicate.value)
-        return next((known for known, _, _ in found), None)
+        """Return the first property possibly meant by the predicate, ignoring whether the ends
+        fit."""
+        candidates = self._matching_properties(triple.predicate.value)
+        return next((candidate for candidate, _, _ in candidates), None)
 
     def ends_of(
         self, known: OntologyProperty
     ) -> tuple[tuple[frozenset[str], ...], tuple[frozenset[str], ...]]:
-        """The domains and ranges of a property, those of what it is below where it has none."""
-        return self._domains(known), self._ranges(known)
+        """Return domains and ranges of a property, inherited from parent properties if
+        undefined."""
+        return self._property_domains(known), self._property_ranges(known)
 
     def label(self, predicate: str) -> str:
-        """The label of the property that a predicate is; empty where it is none."""
-        known = self._by_predicate.get(predicate)
-        return known.label if known else ""
+        """Return the property label for a predicate; empty for unknown predicates."""
+        ontology_property = self._by_predicate.get(predicate)
+        return ontology_property.label if ontology_property else ""
 
-    def _meant(self, predicate: str) -> Iterator[tuple[OntologyProperty, bool, bool]]:
-        """The properties that a predicate may mean, whether its ends are swapped then, and whether
-        its words say so without regard to what it joins."""
-        seen: set[tuple[str, bool]] = set()
-        for iri, swapped, sure in self._candidates(predicate):
-            known = self.ontology.properties[iri]
-            if (iri, swapped) not in seen:
-                seen.add((iri, swapped))
-                yield known, swapped, sure
+    def _matching_properties(self, predicate: str) -> Iterator[tuple[OntologyProperty, bool, bool]]:
+        """Yield properties possibly meant by a predicate, with two flags: ends swapped, and
+        words sufficient regardless of the ends."""
+        previous_pairs: set[tuple[str, bool]] = set()
+        for iri, swapped, sure in self._property_candidates(predicate):
+            ontology_property = self.ontology.properties[iri]
+            if (iri, swapped) not in previous_pairs:
+                previous_pairs.add((iri, swapped))
+                yield ontology_property, swapped, sure
             if sure:  # what it says of the one, its inverse says of the other
-                for other in sorted(known.inverses & self.ontology.properties.keys()):
-                    if (other, not swapped) not in seen:
-                        seen.add((other, not swapped))
-                        yield self.ontology.properties[other], not swapped, False
+                for inverse in sorted(ontology_property.inverses & self.ontology.properties.keys()):
+                    if (inverse, not swapped) not in previous_pairs:
+                        previous_pairs.add((inverse, not swapped))
+                        yield self.ontology.properties[inverse], not swapped, False
 
-    def _candidates(self, predicate: str) -> Iterator[tuple[str, bool, bool]]:
-        if known := self._by_predicate.get(predicate):
-            yield known.iri, False, True
-        readings = phrase(_said(predicate)).readings
-        for said in readings:
-            for iri, swapped in self._properties[said]:
+    def _property_candidates(self, predicate: str) -> Iterator[tuple[str, bool, bool]]:
+        if ontology_property := self._by_predicate.get(predicate):
+            yield ontology_property.iri, False, True
+        readings = parse_phrase(_predicate_words(predicate)).readings
+        for reading in readings:
+            for iri, swapped in self._properties_by_phrase[reading]:
                 yield iri, swapped, True
-        for said in readings:
-            for other, turned, sure in _variants(said):
-                for iri, swapped in self._properties[other]:
+        for reading in readings:
+            for variant, turned, sure in _phrase_variants(reading):
+                for iri, swapped in self._properties_by_phrase[variant]:
                     yield iri, swapped != turned, sure
 
     @cached_property
@@ -240,106 +259,120 @@ class OntologyFit:
         return {p.predicate: p for p in reversed([*self.ontology.properties.values()])}
 
     @cached_property
-    def _properties(self) -> Mapping[Phrase, list[tuple[str, bool]]]:
-        """Properties by what they are called, labels first; of a name in the passive voice also by
-        its verb, with the ends swapped."""
-        found: defaultdict[Phrase, list[tuple[str, bool]]] = defaultdict(list)
+    def _properties_by_phrase(self) -> Mapping[Phrase, list[tuple[str, bool]]]:
+        """Properties by phrase, labels first; passive phrases also by verb, with swapped ends."""
+        property_index: defaultdict[Phrase, list[tuple[str, bool]]] = defaultdict(list)
         terms = sorted(self.ontology.properties.values(), key=lambda term: term.iri)
-        named = [(term, term.label) for term in terms]
-        named += [(term, name) for term in terms for name in term.names]
+        named_terms = [(term, term.label) for term in terms]
+        named_terms += [(term, name) for term in terms for name in term.names]
         readings = [
-            (term.iri, said) for term, name in named for said in phrase(name).readings if said.words
+            (term.iri, reading)
+            for term, name in named_terms
+            for reading in parse_phrase(name).readings
+            if reading.words
         ]
-        for iri, said in readings:
-            _add(found[said], (iri, False))
-            _add(found[_compound(said)], (iri, False))
-        for iri, said in readings:
-            if "by" in said.prepositions and said.passive:
-                _add(found[_without(said, "by")], (iri, True))
-        found.default_factory = None
-        return _PropertyIndex(found)
+        for iri, reading in readings:
+            _append_missing(property_index[reading], (iri, False))
+            _append_missing(property_index[_compound_phrase(reading)], (iri, False))
+        for iri, reading in readings:
+            if "by" in reading.prepositions and reading.passive:
+                _append_missing(property_index[_remove_preposition(reading, "by")], (iri, True))
+        property_index.default_factory = None
+        return _PropertyIndex(property_index)
 
     # --- what a property joins ---
 
-    def _wrong(
+    def _find_violation(
         self,
         known: OntologyProperty,
         subject: NamedNode,
         obj: NamedNode | Literal,
         fits: EntityFits,
     ) -> str:
-        if not all(self._is_of(subject, choice, fits) for choice in self._domains(known)):
+        if not all(self._is_of(subject, choice, fits) for choice in self._property_domains(known)):
             return DOMAIN
         if isinstance(obj, Literal):
-            return "" if self._takes(known, obj) else RANGE
+            return "" if self._accepts_literal(known, obj) else RANGE
         if known.literal:
             return RANGE
-        ranges = all(self._is_of(obj, choice, fits) for choice in self._ranges(known))
+        ranges = all(self._is_of(obj, choice, fits) for choice in self._property_ranges(known))
         return "" if ranges else RANGE
 
-    def _domains(self, known: OntologyProperty) -> tuple[frozenset[str], ...]:
-        """Its own, or those of what it is below; else the ranges of what it is the inverse of."""
-        return self._inherited(known, "domains") or self._of_inverses(known, "ranges")
+    def _property_domains(self, known: OntologyProperty) -> tuple[frozenset[str], ...]:
+        """Return a property's domains: own, inherited from parents, or else the ranges of
+        inverse properties."""
+        return self._inherited_classes(known, "domains") or self._of_inverses(known, "ranges")
 
-    def _ranges(self, known: OntologyProperty) -> tuple[frozenset[str], ...]:
-        return self._inherited(known, "ranges") or self._of_inverses(known, "domains")
+    def _property_ranges(self, known: OntologyProperty) -> tuple[frozenset[str], ...]:
+        return self._inherited_classes(known, "ranges") or self._of_inverses(known, "domains")
 
     def _of_inverses(self, known: OntologyProperty, name: str) -> tuple[frozenset[str], ...]:
-        others = (self.ontology.properties.get(iri) for iri in sorted(known.inverses))
-        return next((f for o in others if o and (f := self._inherited(o, name))), ())
+        inverse_properties = (self.ontology.properties.get(iri) for iri in sorted(known.inverses))
+        return next(
+            (f for o in inverse_properties if o and (f := self._inherited_classes(o, name))), ()
+        )
 
-    def _inherited(self, known: OntologyProperty, name: str) -> tuple[frozenset[str], ...]:
-        seen, queue = {known.iri}, [known]
+    def _inherited_classes(self, known: OntologyProperty, name: str) -> tuple[frozenset[str], ...]:
+        visited_iris, queue = {known.iri}, [known]
         while queue:
-            one = queue.pop(0)
-            found: tuple[frozenset[str], ...] = getattr(one, name)
-            if found:
-                return found
-            above = (self.ontology.properties.get(iri) for iri in sorted(one.parents - seen))
+            ancestor = queue.pop(0)
+            classes: tuple[frozenset[str], ...] = getattr(ancestor, name)
+            if classes:
+                return classes
+            above = (
+                self.ontology.properties.get(iri) for iri in sorted(ancestor.parents - visited_iris)
+            )
             queue += filter(None, above)
-            seen |= one.parents
+            visited_iris |= ancestor.parents
         return ()
 
     def _is_of(self, entity: NamedNode, choice: frozenset[str], fits: EntityFits) -> bool:
-        """Whether nothing speaks against the entity being of one of the classes."""
-        known = choice & self.ontology.classes.keys()
+        """Return whether the entity's class is compatible with a class in ``choice``; unknown
+        classes never contradict."""
+        known_classes = choice & self.ontology.classes.keys()
         iri = fits(entity.value).iri
-        return not known or not iri or not known.isdisjoint(self.ontology.above(iri))
+        return (
+            not known_classes or not iri or not known_classes.isdisjoint(self.ontology.above(iri))
+        )
 
-    def _takes(self, known: OntologyProperty, value: Literal) -> bool:
-        """Whether the literal may be a value: of the datatype, or of one that says the same less
-        exactly, such as the year of a date."""
+    def _accepts_literal(self, known: OntologyProperty, value: Literal) -> bool:
+        """Return whether the literal is a valid property value.
+
+        Valid literals have the datatype, or a less exact datatype of the same meaning, such as
+        the year of a date."""
         if known.literal is False or (known.ranges and not known.datatypes):
             return False
-        own = value.datatype.value
-        return not known.datatypes or any(_is_a(own, datatype) for datatype in known.datatypes)
+        value_type = value.datatype.value
+        return not known.datatypes or any(
+            _is_a(value_type, datatype) for datatype in known.datatypes
+        )
 
 
-def _types(evidence: Sequence[Properties]) -> list[str]:
-    """The types that the evidence gives, that which counts first, then the commonest."""
+def _evidence_types(evidence: Sequence[Properties]) -> list[str]:
+    """Return types stated by evidence: the prevailing type first, then by frequency."""
     counts = Counter(term.value for item in evidence for term in item.get("entityType", ()))
-    rest = sorted(counts, key=lambda kind: (-counts[kind], kind))
-    return list(dict.fromkeys(filter(None, [type_of(evidence), *rest])))
+    sorted_types = sorted(counts, key=lambda kind: (-counts[kind], kind))
+    return list(dict.fromkeys(filter(None, [type_of(evidence), *sorted_types])))
 
 
-def _kinds(kind: str) -> Iterator[str]:
-    """What a type is too: what its noun denotes, other words for that, and what is above it."""
-    data = tables("entity_types")
-    noun = phrase(kind).words[-1:]
+def _related_types(kind: str) -> Iterator[str]:
+    """Yield types related to a type: types denoted by the noun, synonyms, and broader types."""
+    data = load_tables("entity_types")
+    noun = parse_phrase(kind).words[-1:]
     plain = [kind.lower(), *noun]
-    denoted = [found for word in plain if (found := kind_of_noun(word))]
-    known = dict.fromkeys([*plain, *denoted])
+    denoted = [denoted_kind for word in plain if (denoted_kind := kind_of_noun(word))]
+    type_words = dict.fromkeys([*plain, *denoted])
     yield from denoted
-    for one in known:
-        yield from data["synonyms"].get(one, "").split()
-    for one in known:
-        for above in data["broader"].get(one, "").split():
+    for type_word in type_words:
+        yield from data["synonyms"].get(type_word, "").split()
+    for type_word in type_words:
+        for above in data["broader"].get(type_word, "").split():
             yield above
             yield from data["synonyms"].get(above, "").split()
 
 
 class _Ends:
-    """The ends of a triple."""
+    """Triple ends with ontology fit."""
 
     def __init__(self, triple: Triple, fits: EntityFits) -> None:
         nodes = [n for n in (triple.subject, triple.object) if isinstance(n, NamedNode)]
@@ -358,19 +391,19 @@ class _Ends:
 
 
 class _PropertyIndex(dict[Phrase, list[tuple[str, bool]]]):
-    """What is not there is nothing."""
+    """A property index returning an empty list for missing phrases."""
 
     def __missing__(self, key: Phrase) -> list[tuple[str, bool]]:
         return []
 
 
-def _add(items: list[tuple[str, bool]], item: tuple[str, bool]) -> None:
+def _append_missing(items: list[tuple[str, bool]], item: tuple[str, bool]) -> None:
     if item not in items:
         items.append(item)
 
 
-def _said(predicate: str) -> str:
-    """The words of a predicate."""
+def _predicate_words(predicate: str) -> str:
+    """Return the words of a predicate IRI."""
     prefix = v.relation_iri("")
     if predicate.startswith(prefix):
         return unquote(predicate.removeprefix(prefix)).replace("-", " ")
@@ -381,29 +414,29 @@ def _is_label(predicate: str, known: OntologyProperty) -> bool:
     return predicate == v.relation_iri(known.label)
 
 
-def _joined(said: Phrase) -> str:
+def _join_phrase(said: Phrase) -> str:
     return "".join((*said.prepositions, *said.words))
 
 
-def _compound(said: Phrase) -> Phrase:
+def _compound_phrase(said: Phrase) -> Phrase:
     """``birthplace`` for ``birth place``."""
     return Phrase(("".join(said.words),), said.prepositions, said.passive)
 
 
-def _without(said: Phrase, preposition: str) -> Phrase:
+def _remove_preposition(said: Phrase, preposition: str) -> Phrase:
     return Phrase(said.words, tuple(p for p in said.prepositions if p != preposition))
 
 
-def _variants(said: Phrase) -> Iterator[tuple[Phrase, bool, bool]]:
-    """What else says the same, whether with the ends swapped, and whether its words are enough or
-    what it joins has to tell."""
-    others = tuple(p for p in said.prepositions if p != "@")
+def _phrase_variants(said: Phrase) -> Iterator[tuple[Phrase, bool, bool]]:
+    """Yield equivalent phrases with two flags: ends swapped, and words sufficient regardless of
+    the ends."""
+    kept_prepositions = tuple(p for p in said.prepositions if p != "@")
     if "by" in said.prepositions:
         if said.passive:
-            yield _without(said, "by"), True, True
+            yield _remove_preposition(said, "by"), True, True
         return
-    if others != said.prepositions:  # the same verb, with or without where and when
-        yield Phrase(said.words, others, said.passive), False, False
+    if kept_prepositions != said.prepositions:  # the same verb, with or without where and when
+        yield Phrase(said.words, kept_prepositions, said.passive), False, False
     if said.passive:
         return
     if not said.prepositions:
@@ -417,9 +450,9 @@ def _variants(said: Phrase) -> Iterator[tuple[Phrase, bool, bool]]:
 def _is_a(own: str, wanted: str) -> bool:
     if own == wanted or wanted == f"{v.RDFS}Literal":
         return True
-    one, other = (iri.rpartition("#")[2] for iri in (own, wanted))
-    if other in _DATES:
-        return one in _DATES
-    if other in _NUMBERS:
-        return one in _WHOLE or (one in _NUMBERS and other not in _WHOLE)
-    return other in _TEXTS and one in _TEXTS
+    own_type, wanted_type = (iri.rpartition("#")[2] for iri in (own, wanted))
+    if wanted_type in _DATES:
+        return own_type in _DATES
+    if wanted_type in _NUMBERS:
+        return own_type in _WHOLE or (own_type in _NUMBERS and wanted_type not in _WHOLE)
+    return wanted_type in _TEXTS and own_type in _TEXTS

@@ -11,7 +11,7 @@ from tgraph import vocabulary as v
 from tgraph.index.counted_evidence import CountedEvidence
 from tgraph.index.name_resolution import Merges, rename_ends
 from tgraph.index.ontology_fit import End, EntityFit, OntologyFit, ends_of
-from tgraph.index.standing_knowledge import Properties, commonest, value
+from tgraph.index.standing_knowledge import Properties, commonest_value, term_value
 from tgraph.index.text_edges import TextEdges
 from tgraph.index.touched import Touched
 from tgraph.store.base import Store
@@ -44,7 +44,7 @@ class OntologyPlacement:
         return self._fits[entity]
 
     def _stated_ends(self, entity: str) -> Iterator[End]:
-        """The ends of the statements of the texts that are the entity."""
+        """Yield statement ends, from the texts, that denote the entity."""
         names = self._merges.names(entity)
         edges = {e: t for name in names for e, t in self._edges.naming(name).items()}
         for edge, triple in edges.items():
@@ -52,7 +52,7 @@ class OntologyPlacement:
                 yield from ends_of(set(names), triple)
 
     def canonical(self, triple: Triple) -> Triple:
-        """The triple with canonical names, as the ontology has it."""
+        """Return the triple with canonical names, adapted to the ontology."""
         renamed = rename_ends(self._merges.now, triple)
         return self._fit.edge(renamed, self.entity_fit).triple if self._fit else renamed
 
@@ -61,9 +61,9 @@ class OntologyPlacement:
         return self._fit.edge(triple, self.entity_fit).reason if self._fit else ""
 
     def keeps_out(self, claim: Iterable[Quad]) -> bool:
-        """Whether a claim is about what the ontology keeps out of knowledge."""
+        """Return whether a claim concerns an entity excluded from knowledge by the ontology."""
         about = (v.tg("subject"), v.tg("object"))
-        ends = (value(quad.object) for quad in claim if quad.predicate in about)
+        ends = (term_value(quad.object) for quad in claim if quad.predicate in about)
         return self.is_strict and any(self.entity_fit(end).reason for end in ends)
 
     def ends(self, touched: Touched) -> set[str]:
@@ -79,8 +79,10 @@ class OntologyPlacement:
         for entity in sorted(entities) if self._fit else ():
             node, fit = NamedNode(entity), self.entity_fit(entity)
             quads = list(store.match(node, None, None, v.KNOWLEDGE_GRAPH))
-            kinds = {value(q.object) for q in quads if q.predicate == v.RDF_TYPE}
-            outside = {value(q.object) for q in quads if q.predicate == v.tg("outsideOntology")}
+            kinds = {term_value(q.object) for q in quads if q.predicate == v.RDF_TYPE}
+            outside = {
+                term_value(q.object) for q in quads if q.predicate == v.tg("outsideOntology")
+            }
             same = (fit.iri in kinds) if fit.iri else bool(outside)
             if not same or outside != ({fit.reason} if fit.reason else set()):
                 names.update(self._merges.names(entity))
@@ -93,4 +95,4 @@ class OntologyPlacement:
     def relation_name(self, relation: NamedNode, evidence: Sequence[Properties]) -> str:
         """The name of a relation, by the ontology or by the evidence of one of its edges."""
         label = self._fit.label(relation.value) if self._fit else ""
-        return label or commonest(evidence, "name")
+        return label or commonest_value(evidence, "name")

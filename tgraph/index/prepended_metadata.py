@@ -1,8 +1,7 @@
-"""What a document says of itself, put before its chunks where these are read, embedded and shown.
+"""Document metadata, put before chunks for reading, embedding and display.
 
-A chunk by itself often leaves unsaid what it is of (GraphRAG's ``prepend_metadata``). Its place and
-its text stay as they are: a quote is never taken from what stands before it.
-"""
+A chunk by itself often leaves its subject unsaid (GraphRAG's ``prepend_metadata``). The chunk's
+place and text stay unchanged: a quote is never taken from the preface."""
 
 from __future__ import annotations
 
@@ -28,52 +27,60 @@ _PREDICATE = v.tg("prependedMetadata")
 
 
 def document_preface(document: Document, fields: Sequence[str]) -> str:
-    """A line ``field: value`` for each of the fields that the document has, in their order: of its
-    metadata, else of its front matter."""
+    """Return a line ``field: value`` for each field found in a document, in field order.
+
+    Values come from the metadata, or else from the front matter."""
     tags = sorted(filter(None, document.metadata.get("tags", "").split(", ")))
-    known = {**document.metadata, "title": document.title, "tags": ", ".join(tags)}
+    document_values = {**document.metadata, "title": document.title, "tags": ", ".join(tags)}
     first = document.pages[0].text if document.pages else ""
-    return _lines(fields, known, first)
+    return _preface_lines(fields, document_values, first)
 
 
 def stored_preface(store: Store, texts: Texts, document: str, fields: Sequence[str]) -> str:
-    """The same of a document on record."""
+    """Return the preface of a recorded document."""
     subject = NamedNode(document)
-    known = {}
+    record_values = {}
     for field, term in _TERMS.items():
         quads = store.match(subject, term, None, v.SOURCE_GRAPH)
-        known[field] = ", ".join(
+        record_values[field] = ", ".join(
             sorted(q.object.value for q in quads if isinstance(q.object, Literal))
         )
-    own = any(field not in _TERMS for field in fields)
+    needs_page = any(field not in _TERMS for field in fields)
     paged = not text_value(store, document, v.tg("textHash"))
-    return _lines(fields, known, texts.of_page(document, 1 if paged else None) if own else "")
+    return _preface_lines(
+        fields, record_values, texts.of_page(document, 1 if paged else None) if needs_page else ""
+    )
 
 
-def _lines(fields: Sequence[str], known: Mapping[str, str], first_page: str) -> str:
-    own = named_values(first_page) if any(field not in _TERMS for field in fields) else {}
-    found = ((field, known.get(field) if field in _TERMS else own.get(field)) for field in fields)
-    return "\n".join(f"{field}: {' '.join(value.split())}" for field, value in found if value)
+def _preface_lines(fields: Sequence[str], known: Mapping[str, str], first_page: str) -> str:
+    front_matter = named_values(first_page) if any(field not in _TERMS for field in fields) else {}
+    field_values = (
+        (field, known.get(field) if field in _TERMS else front_matter.get(field))
+        for field in fields
+    )
+    return "\n".join(
+        f"{field}: {' '.join(value.split())}" for field, value in field_values if value
+    )
 
 
-def prefaced(preface: str, text: str) -> str:
-    """The text as it is read and embedded, with what stands before it."""
+def prepend_preface(preface: str, text: str) -> str:
+    """Return the text for reading and embedding, with the preface prepended."""
     return f"{preface}\n\n{text}" if preface else text
 
 
 def standing_prefaces(store: Store) -> dict[str, str]:
-    """What stands before each chunk, where knowledge has something."""
+    """Return prefaces by chunk, for all chunks with a preface in knowledge."""
     return {
         quad.subject.value: quad.object.value
-        for quad in _stated(store)
+        for quad in _preface_quads(store)
         if isinstance(quad.subject, NamedNode) and isinstance(quad.object, Literal)
     }
 
 
 def preface_quad(chunk: str, preface: str) -> Quad:
-    """The statement that this stands before the chunk."""
+    """Return a quad stating the chunk's preface."""
     return Quad(NamedNode(chunk), _PREDICATE, Literal(preface), v.KNOWLEDGE_GRAPH)
 
 
-def _stated(store: Store) -> Iterator[Quad]:
+def _preface_quads(store: Store) -> Iterator[Quad]:
     return store.match(None, _PREDICATE, None, v.KNOWLEDGE_GRAPH)

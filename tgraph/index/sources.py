@@ -1,4 +1,4 @@
-"""Questions to the source graph: which documents stand, what is derived from what, which text."""
+"""Source graph queries: standing documents, derivations and texts."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tgraph.errors import ErasedTextError, EvidenceError, StoreError
 from tgraph.librarian import Librarian
 from tgraph.model import Chunk, SegmentKind
 from tgraph.rendering import one_line
-from tgraph.store.base import Store, Subject, Term, select, text_of
+from tgraph.store.base import Store, Subject, Term, select_rows, text_of
 
 if TYPE_CHECKING:
     from tgraph.ingest.page_reading import PageReading
@@ -22,24 +22,24 @@ if TYPE_CHECKING:
 _NEVER = datetime.min.replace(tzinfo=UTC)
 
 
-def value(store: Store, subject: str, predicate: NamedNode) -> Term | None:
-    """The first value of a property in the source graph, or None."""
+def source_value(store: Store, subject: str, predicate: NamedNode) -> Term | None:
+    """Return a source graph property's first value, or None."""
     quads = store.match(NamedNode(subject), predicate, None, v.SOURCE_GRAPH)
     return next((quad.object for quad in quads), None)
 
 
 def text_value(store: Store, subject: str, predicate: NamedNode) -> str:
-    """A property's text (or the IRI it names); empty where there is none."""
-    term = value(store, subject, predicate)
+    """Return a property's text (or the referenced IRI); empty if missing."""
+    term = source_value(store, subject, predicate)
     return term.value if isinstance(term, Literal | NamedNode) else ""
 
 
 def latest_accession(store: Store, path: str) -> tuple[str, str] | None:
-    """The standing accession of a path and its document, or None."""
+    """Return a path's standing accession and document, or None."""
     for quad in store.match(None, v.tg("path"), Literal(path), v.SOURCE_GRAPH):
         assert isinstance(quad.subject, NamedNode)
         accession = quad.subject.value
-        if value(store, accession, v.prov("invalidatedAtTime")) is None:
+        if source_value(store, accession, v.prov("invalidatedAtTime")) is None:
             return accession, document_of_accession(store, accession)
     return None
 
@@ -49,31 +49,36 @@ def document_of_accession(store: Store, accession: str) -> str:
 
 
 def is_retracted(store: Store, document: str) -> bool:
-    """Whether a decision took the document back after it was taken in for the last time."""
+    """Return whether a curation decision retracted the document after its latest accession."""
     decided = [
-        _time(store, quad.subject, v.prov("startedAtTime"))
+        _read_time(store, quad.subject, v.prov("startedAtTime"))
         for quad in store.match(None, v.prov("used"), NamedNode(document), v.SOURCE_GRAPH)
         if next(store.match(quad.subject, v.RDF_TYPE, v.tg("Curation"), v.SOURCE_GRAPH), None)
     ]
     if not decided:
         return False
-    taken = [_time(store, a, v.prov("generatedAtTime")) for a in _accessions(store, document)]
-    return max(decided) >= max(taken, default=_NEVER)
+    accession_times = [
+        _read_time(store, a, v.prov("generatedAtTime"))
+        for a in _document_accessions(store, document)
+    ]
+    return max(decided) >= max(accession_times, default=_NEVER)
 
 
 def standing_accessions(store: Store, document: str) -> list[str]:
-    """The accessions of the document that stand, under whatever paths."""
+    """Return standing accessions of the document, under any path."""
     ended = v.prov("invalidatedAtTime")
-    found = [a.value for a in _accessions(store, document) if isinstance(a, NamedNode)]
-    return sorted(a for a in found if value(store, a, ended) is None)
+    accessions = [
+        a.value for a in _document_accessions(store, document) if isinstance(a, NamedNode)
+    ]
+    return sorted(a for a in accessions if source_value(store, a, ended) is None)
 
 
-def _accessions(store: Store, document: str) -> list[Subject]:
+def _document_accessions(store: Store, document: str) -> list[Subject]:
     quads = store.match(None, v.prov("specializationOf"), NamedNode(document), v.SOURCE_GRAPH)
     return [quad.subject for quad in quads]
 
 
-def _time(store: Store, subject: Subject, predicate: NamedNode) -> datetime:
+def _read_time(store: Store, subject: Subject, predicate: NamedNode) -> datetime:
     for quad in store.match(subject, predicate, None, v.SOURCE_GRAPH):
         assert isinstance(quad.object, Literal)
         return datetime.fromisoformat(quad.object.value)
@@ -81,7 +86,7 @@ def _time(store: Store, subject: Subject, predicate: NamedNode) -> datetime:
 
 
 def standing_documents(store: Store) -> set[str]:
-    """The documents that some standing accession is of."""
+    """Return documents with a standing accession."""
     accessions = {
         quad.subject: quad.object
         for quad in store.match(None, v.prov("specializationOf"), None, v.SOURCE_GRAPH)
@@ -92,13 +97,14 @@ def standing_documents(store: Store) -> set[str]:
 
 
 def is_note(store: Store, document: str) -> bool:
-    """Whether the document is what a person stated by hand."""
+    """Return whether a person stated the document by hand."""
     types = store.match(NamedNode(document), v.RDF_TYPE, v.tg("CurationNote"), v.SOURCE_GRAPH)
     return next(types, None) is not None
 
 
 def lexical_documents(store: Store) -> set[str]:
-    """The large graphs that are found by names and words alone: what they state has no vectors."""
+    """Return large graphs searched by names and words only: statements of these graphs have no
+    vectors."""
     quads = store.match(None, v.tg("lexical"), None, v.SOURCE_GRAPH)
     return {quad.subject.value for quad in quads if isinstance(quad.subject, NamedNode)}
 
@@ -109,13 +115,13 @@ def document_of_chunk(chunk: str) -> str:
 
 
 def page_of_chunk(chunk: str) -> int | None:
-    """The number of the page that the chunk is of; None where the document has no pages."""
+    """Return the chunk's page number; None for documents without pages."""
     parts = chunk.removeprefix(f"{v.URN}chunk:").split(":")
     return int(parts[1]) if len(parts) == 3 else None
 
 
 def parts_of_page(page: str) -> tuple[str, int | None]:
-    """The document and number of a page; a document's own text has no number."""
+    """Return document and number of a page; the number is None for a document's own text."""
     digest, _, number = page.removeprefix(f"{v.URN}page:").partition(":")
     return (
         (v.document_iri(digest), int(number)) if page.startswith(f"{v.URN}page:") else (page, None)
@@ -123,13 +129,13 @@ def parts_of_page(page: str) -> tuple[str, int | None]:
 
 
 def range_of_chunk(chunk: str) -> tuple[int, int]:
-    """Start and end of the chunk in its page's text."""
+    """Return start and end offsets of the chunk in the page text."""
     start, _, end = chunk.rpartition(":")[2].partition("-")
     return int(start), int(end)
 
 
-def derived(store: Store, parent: str, kind: str) -> Iterator[str]:
-    """What of the class ``tg:KIND`` is derived directly from the parent."""
+def derived_items(store: Store, parent: str, kind: str) -> Iterator[str]:
+    """Yield items of class ``tg:KIND`` derived directly from the parent."""
     quads = store.match(None, v.prov("wasDerivedFrom"), NamedNode(parent), v.SOURCE_GRAPH)
     for quad in quads:
         assert isinstance(quad.subject, NamedNode)
@@ -139,49 +145,49 @@ def derived(store: Store, parent: str, kind: str) -> Iterator[str]:
 
 
 def chunks_of_document(store: Store, document: str) -> Iterator[str]:
-    yield from derived(store, document, "Chunk")
-    for page in derived(store, document, "Page"):
-        yield from derived(store, page, "Chunk")
+    yield from derived_items(store, document, "Chunk")
+    for page in derived_items(store, document, "Page"):
+        yield from derived_items(store, page, "Chunk")
 
 
 def standing_chunks(store: Store) -> Iterator[tuple[str, str]]:
-    """(document, chunk), in the order of their IRIs."""
+    """Yield (document, chunk) pairs of standing documents, sorted by IRI."""
     standing = standing_documents(store)
     chunks = store.match(None, v.RDF_TYPE, v.tg("Chunk"), v.SOURCE_GRAPH)
-    known = (q.subject.value for q in chunks if isinstance(q.subject, NamedNode))
-    placed = ((document_of_chunk(chunk), chunk) for chunk in known)
+    chunk_iris = (q.subject.value for q in chunks if isinstance(q.subject, NamedNode))
+    placed = ((document_of_chunk(chunk), chunk) for chunk in chunk_iris)
     yield from sorted(pair for pair in placed if pair[0] in standing)
 
 
 def titles_and_headings(store: Store) -> dict[str, str]:
-    """What documents are called and chunks stand under, the path of their headings."""
-    rows = select(store, "retrieve/headings")
+    """Return document titles and chunk heading paths by IRI."""
+    rows = select_rows(store, "retrieve/headings")
     return {text_of(row["subject"]): text_of(row["text"]) for row in reversed(rows)}
 
 
 def document_titles(store: Store, documents: Iterable[str]) -> dict[str, str]:
-    """The title of each document that has one."""
-    known = titles_and_headings(store)
-    return {document: known[document] for document in documents if known.get(document)}
+    """Return titles by document, leaving out untitled documents."""
+    titles = titles_and_headings(store)
+    return {document: titles[document] for document in documents if titles.get(document)}
 
 
 def section_headings(store: Store) -> set[str]:
     """The headings that standing chunks stand under."""
-    known = titles_and_headings(store)
-    paths = (known.get(chunk, "") for _, chunk in standing_chunks(store))
+    headings = titles_and_headings(store)
+    paths = (headings.get(chunk, "") for _, chunk in standing_chunks(store))
     return {heading for path in paths for heading in path.split(" > ") if heading}
 
 
 def evidence_of_document(store: Store, document: str) -> Iterator[str]:
     for chunk in chunks_of_document(store, document):
-        yield from derived(store, chunk, "Evidence")
+        yield from derived_items(store, chunk, "Evidence")
 
 
 _MARK = re.compile(r"\[erased [0-9a-f]{16}\]")
 
 
 def is_mark(text: str) -> bool:
-    """Whether an erasure left this in the place of a text."""
+    """Return whether the text is an erasure mark left in place of erased text."""
     return _MARK.fullmatch(text) is not None
 
 
@@ -193,22 +199,23 @@ _REMEDY = "Run `tgraph audit integrity`, and put the graph back from a backup."
 
 
 class KeptPages(Protocol):
-    """What lies ready of documents and pages that stand, beside their texts."""
+    """Prepared data of standing documents and pages, stored beside the texts."""
 
     def about_document(self, document: str) -> tuple[str, bool] | None:
-        """Its media type, and whether it is what a person stated by hand; None for an unknown."""
+        """Return the document's media type, and whether a person wrote the document as a note;
+        None if unknown."""
 
     def text_hash(self, page: str) -> str:
-        """The hash of the page's text; empty for an unknown one."""
+        """Return the page's text hash; empty for unknown pages."""
 
     def reading(self, page: str) -> bytes | None:
         """How the page reads, packed."""
 
 
 class Texts:
-    """The stored texts of pages and documents, each read once, and checked against its hash.
+    """Stored texts of pages and documents, each read once and verified by hash.
 
-    Whatever is quoted is taken from here, by its offsets."""
+    All quotes are taken from these texts, by offsets."""
 
     def __init__(
         self,
@@ -229,25 +236,27 @@ class Texts:
         return self._librarian
 
     def over(self, store: Store) -> Texts:
-        """The texts as another store names them."""
+        """Return the texts as named in another store."""
         return Texts(store, self._librarian)
 
     def of_page(self, document: str, page: int | None) -> str:
-        """The stored text. ``EvidenceError`` where it is lost or is not what was stored,
-        ``ErasedTextError`` where it was erased."""
+        """Return the stored text of a page.
+
+        Raises ``EvidenceError`` if the text is lost or altered, and ``ErasedTextError`` if the
+        text was erased."""
         subject = v.page_of(document, page)
         text = self._texts.get(subject)
         if text is None:
-            text = self._read(document, page)
+            text = self._read_text(document, page)
             self._size += len(text)
             if self._size > _MOST_KEPT:
                 self._texts, self._size = {}, len(text)
             self._texts[subject] = text
         return text
 
-    def _read(self, document: str, page: int | None) -> str:
-        subject, kept = v.page_of(document, page), self._kept()
-        key = kept.text_hash(subject) if kept else ""
+    def _read_text(self, document: str, page: int | None) -> str:
+        subject, page_cache = v.page_of(document, page), self._kept()
+        key = page_cache.text_hash(subject) if page_cache else ""
         key = key or text_value(self._store, subject, v.tg("textHash"))
         try:
             return self._librarian.get_text(key)
@@ -259,37 +268,40 @@ class Texts:
             raise EvidenceError(message, _REMEDY) from error
 
     def quote(self, chunk: str, start: int, end: int, recorded: str | None) -> str:
-        """The characters of the chunk's page from ``start`` to ``end``, which are what was
-        ``recorded``; where no quote was, the place is the chunk.
+        """Return the page text from ``start`` to ``end``, verified against the ``recorded``
+        quote.
 
-        ``EvidenceError`` where they are not, or stand outside of the chunk, and as ``check``.
-        """
+        If no quote was recorded, the place must be the whole chunk. Raises ``EvidenceError`` if
+        the text differs or lies outside the chunk; further errors as in ``check``."""
         document = document_of_chunk(chunk)
         try:
             page, (low, high) = page_of_chunk(chunk), range_of_chunk(chunk)
         except ValueError as error:
             message = f"{chunk} is no chunk of {self.place(document)}."
             raise EvidenceError(message, _REMEDY) from error
-        within = low <= start and end <= high
-        whole = (start, end) == (low, high)
-        found = self.check(document, page, start, end, recorded)
-        if not (whole if recorded is None else within):
-            raise self._differs(document, page, start, end)
-        return found
+        in_chunk = low <= start and end <= high
+        covers_chunk = (start, end) == (low, high)
+        quoted_text = self.check(document, page, start, end, recorded)
+        if not (covers_chunk if recorded is None else in_chunk):
+            raise self._mismatch_error(document, page, start, end)
+        return quoted_text
 
     def check(
         self, document: str, page: int | None, start: int, end: int, recorded: str | None
     ) -> str:
-        """As ``quote``, of a page. ``ErasedTextError`` where a mark stands in place of it."""
+        """Return verified page text, as in ``quote``; raise ``ErasedTextError`` if an erasure
+        mark replaces the text."""
         text = self.of_page(document, page)
         if is_mark(text) or (recorded is not None and is_mark(recorded)):
             raise ErasedTextError(f"What stood in {self.place(document, page)} was erased.")
-        found = text[start:end] if 0 <= start < end <= len(text) else ""
-        if not found or (recorded is not None and found != recorded):
-            raise self._differs(document, page, start, end)
-        return found
+        quoted_text = text[start:end] if 0 <= start < end <= len(text) else ""
+        if not quoted_text or (recorded is not None and quoted_text != recorded):
+            raise self._mismatch_error(document, page, start, end)
+        return quoted_text
 
-    def _differs(self, document: str, page: int | None, start: int, end: int) -> EvidenceError:
+    def _mismatch_error(
+        self, document: str, page: int | None, start: int, end: int
+    ) -> EvidenceError:
         where = self.place(document, page, start, end)
         message = f"What is on record of {where}, is not what stands there."
         return EvidenceError(message, _REMEDY)
@@ -297,47 +309,51 @@ class Texts:
     def place(self, document: str, page: int | None = None, start: int = -1, end: int = -1) -> str:
         """A place in words: the document's title, its page, the characters."""
         title = text_value(self._store, document, v.dcterms("title"))
-        named = f"“{one_line(title)}”" if title else document
+        label = f"“{one_line(title)}”" if title else document
         where = f", page {page}" if page is not None else ""
-        return f"{named}{where}" + (f", characters {start}–{end}" if start >= 0 else "")
+        return f"{label}{where}" + (f", characters {start}–{end}" if start >= 0 else "")
 
     def media_type(self, document: str) -> str:
-        """That of the file that the document was read from."""
-        return self._about(document)[0]
+        """Return the media type of the document's file."""
+        return self._document_facts(document)[0]
 
     def is_note(self, document: str) -> bool:
-        """Whether the document is what a person stated by hand."""
-        return self._about(document)[1]
+        """Return whether a person stated the document by hand."""
+        return self._document_facts(document)[1]
 
-    def _about(self, document: str) -> tuple[str, bool]:
+    def _document_facts(self, document: str) -> tuple[str, bool]:
         if document not in self._documents:
-            kept = self._kept()
-            known = kept.about_document(document) if kept else None
+            page_cache = self._kept()
+            facts = page_cache.about_document(document) if page_cache else None
             media_type = v.tg("mimeType")
-            self._documents[document] = known or (
+            self._documents[document] = facts or (
                 text_value(self._store, document, media_type),
                 is_note(self._store, document),
             )
         return self._documents[document]
 
     def reading(self, document: str, page: int | None) -> PageReading:
-        """How the page reads. ``EvidenceError`` and ``ErasedTextError`` as of ``of_page``."""
-        from tgraph.ingest.page_reading import read_page, unpacked
+        """Return the parsed reading of a page.
+
+        Raises ``EvidenceError`` and ``ErasedTextError`` as in ``of_page``."""
+        from tgraph.ingest.page_reading import read_page, unpack_reading
 
         subject = v.page_of(document, page)
-        found = self._readings.get(subject)
-        if found is None:
-            text, kept = self.of_page(document, page), self._kept()
-            data = kept.reading(subject) if kept else None
-            found = unpacked(data, text) if data else read_page(text, self.media_type(document))
+        page_reading = self._readings.get(subject)
+        if page_reading is None:
+            text, page_cache = self.of_page(document, page), self._kept()
+            data = page_cache.reading(subject) if page_cache else None
+            page_reading = (
+                unpack_reading(data, text) if data else read_page(text, self.media_type(document))
+            )
             if len(self._readings) >= _MOST_READINGS:
                 self._readings = {}
-            self._readings[subject] = found
-        return found
+            self._readings[subject] = page_reading
+        return page_reading
 
     def segment_kind(self, chunk: str, start: int, end: int) -> SegmentKind | None:
-        """As ``kind_at``, of the page that the chunk is of; None also where its text is lost or
-        erased."""
+        """Return the segment kind at a chunk position, as in ``kind_at``; None if the page text
+        is lost or erased."""
         from tgraph.ingest.page_reading import kind_at
 
         try:
@@ -352,13 +368,13 @@ class Texts:
 
 
 def was_erased(store: Store, key: str) -> bool:
-    """Whether an erasure on record removed the text of the hash."""
+    """Return whether a recorded erasure removed the text with the given hash."""
     graphs = (q.graph_name for q in store.match(None, v.tg("removedText"), Literal(key), None))
     return any(isinstance(g, NamedNode) and g.value.startswith(_BUNDLE) for g in graphs)
 
 
 def stored_chunk(store: Store, texts: Texts, chunk: str) -> Chunk:
-    """The chunk as it was made, read back."""
+    """Return the chunk as originally made, read from the store."""
     heading = text_value(store, chunk, v.tg("heading"))
     start, end = range_of_chunk(chunk)
     return Chunk(

@@ -1,5 +1,5 @@
-"""SQLite databases that are derived from one generation of knowledge: made in memory or in a file
-of nobody else's, saved whole under a name of their content, and opened to be read alone."""
+"""SQLite databases derived from a knowledge generation: built in memory or a private file,
+saved under a content-based name, and opened read-only."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, Self, TypeVar
 from urllib.parse import quote
 
 from tgraph.errors import StoreError
-from tgraph.index.data_files import CHECKED_WHOLE, DataFile, check_file, damaged
+from tgraph.index.data_files import CHECKED_WHOLE, DataFile, build_damage_error, check_file
 
 if TYPE_CHECKING:
     import sqlite3
@@ -37,7 +37,7 @@ _CACHED = 64_000
 
 
 def in_file(path: Path) -> sqlite3.Connection:
-    """A database that need not outlive a crash."""
+    """Open a database that need not survive crashes."""
     import sqlite3
 
     connection = sqlite3.connect(path, check_same_thread=False)
@@ -57,18 +57,18 @@ def open_database(folder: Path, file: DataFile) -> sqlite3.Connection:
     try:
         return sqlite3.connect(address, uri=True, check_same_thread=False)
     except sqlite3.Error as error:
-        raise damaged(path, str(error)) from error
+        raise build_damage_error(path, str(error)) from error
 
 
 def copy_to(connection: sqlite3.Connection, path: Path) -> None:
-    """The whole database as a file. ``OSError`` where that can't be written."""
+    """Copy the complete database to a file; raise ``OSError`` if writing fails."""
     import sqlite3
 
     path.unlink(missing_ok=True)
     try:
-        with closing(sqlite3.connect(path)) as other:
-            other.execute("PRAGMA journal_mode = OFF")
-            connection.backup(other)
+        with closing(sqlite3.connect(path)) as target:
+            target.execute("PRAGMA journal_mode = OFF")
+            connection.backup(target)
     except sqlite3.Error as error:  # such as a full disk
         raise OSError(str(error)) from error
 
@@ -76,19 +76,21 @@ def copy_to(connection: sqlite3.Connection, path: Path) -> None:
 def rows_of(
     connection: sqlite3.Connection, lock: threading.Lock, query: str, values: Iterable[Values]
 ) -> list[list[Any]]:
-    """The rows for each of the values. ``StoreError`` where the file is damaged, which of a large
-    one is not noticed when it is opened."""
+    """Return rows for each value tuple.
+
+    Raises ``StoreError`` if the file is damaged; damage to a large file is not noticed when the
+    file is opened."""
     import sqlite3
 
     try:
         with lock:
-            return [connection.execute(query, each).fetchall() for each in values]
+            return [connection.execute(query, parameters).fetchall() for parameters in values]
     except sqlite3.DatabaseError as error:
         raise StoreError(f"What lies ready is damaged: {error}.", "Index again.") from error
 
 
 class LazyTable(Generic[T]):
-    """A table that is opened when it is first asked for, once, and closed at the end."""
+    """A table opened on demand, only once, and closed at the end."""
 
     def __init__(self, open_: Callable[[], T]) -> None:
         self._open = open_

@@ -1,4 +1,4 @@
-"""What the texts say, as far as their documents still stand: evidence, and the edges it is for."""
+"""Text statements of standing documents: evidence with the supported edges."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ T = TypeVar("T")
 
 
 class _RecentlyRead(Generic[K, T]):
-    """What was read, each as large as it is said to be, and one more; when there is more of it than
-    ``most``, it is let go of."""
+    """A cache of read values with stated sizes, each counted plus one; emptied when the total
+    exceeds ``most``."""
 
     def __init__(self, most: int) -> None:
         self._found: dict[K, T] = {}
@@ -55,9 +55,10 @@ class _RecentlyRead(Generic[K, T]):
 
 
 class StandingEvidence:
-    """Reads evidence from the source graph, and keeps some of that of entities. ``stands`` tells
-    whether a chunk's document still stands, ``weigh`` what evidence counts for that does not count
-    as it is."""
+    """A reader of source graph evidence, caching some entity evidence.
+
+    ``stands`` returns whether a chunk's document still stands; ``weigh`` selects evidence that
+    counts differently from its record."""
 
     def __init__(
         self, store: Store, stands: Callable[[str], bool], weigh: Weigh | None = None
@@ -70,72 +71,79 @@ class StandingEvidence:
         self._chunks = _RecentlyRead[str, dict[str, Triple]](KEPT_EDGES)
 
     def of_entity(self, entity: str) -> Sequence[Properties]:
-        """The standing evidence of an entity of the texts, in the order of its IRIs."""
-        found = self._evidence.get(entity)
-        if found is None:
-            found = self._of(_ENTITY, entity)
-            self._evidence.put(entity, found, len(found))
-        return found
+        """Return standing evidence of a text entity, sorted by evidence IRI."""
+        evidence = self._evidence.get(entity)
+        if evidence is None:
+            evidence = self._standing_evidence(_ENTITY, entity)
+            self._evidence.put(entity, evidence, len(evidence))
+        return evidence
 
     def of_edge(self, edge: str) -> list[Properties]:
-        """The standing evidence of an edge of the texts, in the order of its IRIs."""
-        return self._of(v.tg("edge"), edge)
+        """Return standing evidence of a text edge, sorted by evidence IRI."""
+        return self._standing_evidence(v.tg("edge"), edge)
 
     def of_claim(self, claim: str) -> list[Properties]:
-        """The standing evidence of a claim, in the order of its IRIs."""
-        return self._of(v.tg("claim"), claim)
+        """Return standing evidence of a claim, sorted by evidence IRI."""
+        return self._standing_evidence(v.tg("claim"), claim)
 
     def claims_naming(self, entity: str) -> set[str]:
-        """The claims about the entity, by the name that the texts have for it."""
+        """Return claims about the entity, given its text name."""
         roles = (v.tg("subject"), v.tg("object"))
-        return self._beside(roles, NamedNode(entity), (v.tg("claim"),))
+        return self._related_values(roles, NamedNode(entity), (v.tg("claim"),))
 
-    def _beside(
+    def _related_values(
         self, names: Sequence[NamedNode], term: Term, wanted: Sequence[NamedNode]
     ) -> set[str]:
-        """What evidence that has the term by one of the properties has by the wanted ones."""
+        """Return values of the ``wanted`` properties, from evidence having the term in one of
+        ``names``."""
         return {
-            value(found)
+            term_value(node)
             for name in names
-            for item in self._with(name, term)
+            for item in self._find_evidence(name, term)
             for predicate in wanted
-            for found in item.get(_last_part(predicate.value), ())
+            for node in item.get(_last_part(predicate.value), ())
         }
 
-    def _with(self, name: NamedNode, term: Term) -> Iterator[Properties]:
-        """The evidence that has the term by the property, standing or not, in the order of IRIs."""
+    def _find_evidence(self, name: NamedNode, term: Term) -> Iterator[Properties]:
+        """Yield evidence having the term as property value, standing or not, sorted by IRI."""
         quads = self._store.match(None, name, term, v.SOURCE_GRAPH)
         for subject in sorted((quad.subject for quad in quads), key=str):
             assert isinstance(subject, NamedNode)
-            found = self._read.get(subject)
-            if found is None:
-                found = properties_of(self._store, subject)
-                if "entity" in found:  # an edge is asked for once, an entity for much beside it
-                    self._read.put(subject, found)
-            yield found
+            properties = self._read.get(subject)
+            if properties is None:
+                properties = properties_of(self._store, subject)
+                if (
+                    "entity" in properties
+                ):  # an edge is asked for once, an entity for much beside it
+                    self._read.put(subject, properties)
+            yield properties
 
-    def _of(self, role: NamedNode, subject: str) -> list[Properties]:
-        items = map(self._standing, self._with(role, NamedNode(subject)))
+    def _standing_evidence(self, role: NamedNode, subject: str) -> list[Properties]:
+        items = map(self._weigh_standing, self._find_evidence(role, NamedNode(subject)))
         return [item for item in items if item is not None]
 
-    def _standing(self, found: Properties) -> Properties | None:
+    def _weigh_standing(self, found: Properties) -> Properties | None:
         if "wasDerivedFrom" not in found or not self._stands(found["wasDerivedFrom"][0].value):
             return None
         return self._weigh(found) if self._weigh else found
 
     def keys_of(self, entity: str) -> set[str]:
-        """The names and aliases that evidence gives the entity or gave it: what does not stand any
-        more may have kept others apart, or together."""
-        return self._beside((_ENTITY,), NamedNode(entity), KEYS)
+        """Return names and aliases given to the entity by evidence, standing or not.
+
+        Evidence no longer standing may have kept other entities apart, or together."""
+        return self._related_values((_ENTITY,), NamedNode(entity), KEYS)
 
     def entities_with(self, key: str) -> set[str]:
-        """The entities that some evidence, standing or not, gives this name or alias."""
-        return self._beside(KEYS, Literal(key), (_ENTITY,))
+        """Return entities given this name or alias by evidence, standing or not."""
+        return self._related_values(KEYS, Literal(key), (_ENTITY,))
 
     def same_as(self, entity: str) -> set[str]:
-        """What evidence, standing or not, calls the same as the entity, or calls the entity."""
+        """Return entities declared equal to the entity, in either direction, by evidence
+        standing or not."""
         node, entities, same = NamedNode(entity), (_ENTITY,), (v.tg("same"),)
-        return self._beside(entities, node, same) | self._beside(same, node, entities)
+        return self._related_values(entities, node, same) | self._related_values(
+            same, node, entities
+        )
 
     # --- edges of the texts ---
 
@@ -146,60 +154,63 @@ class StandingEvidence:
         return triple if isinstance(triple, Triple) else None
 
     def merged_into(self, edge: str) -> list[str]:
-        """The edges of the texts that became this one, now or earlier."""
+        """Return text edges merged into the given edge, now or earlier."""
         quads = self._store.match(NamedNode(edge), v.tg("mergedFrom"), None, v.SOURCE_GRAPH)
-        return [value(quad.object) for quad in quads]
+        return [term_value(quad.object) for quad in quads]
 
     def edges_naming(self, entity: str, named: str = "") -> dict[str, Triple]:
-        """The edges with the entity at an end that the chunks state which name it, or ``named``."""
-        found: dict[str, Triple] = {}
+        """Return edges with the entity at an end, stated by chunks that mention the entity or
+        ``named``."""
+        edges: dict[str, Triple] = {}
         for item in self.of_entity(named or entity):
             for edge, triple in self._edges_of_chunk(item["wasDerivedFrom"][0]).items():
-                if entity in (_end(triple.subject), _end(triple.object)):
-                    found[edge] = triple
-        return found
+                if entity in (_end_iri(triple.subject), _end_iri(triple.object)):
+                    edges[edge] = triple
+        return edges
 
     def _edges_of_chunk(self, chunk: NamedNode | Literal) -> dict[str, Triple]:
-        found = self._chunks.get(chunk.value)
-        if found is None:
-            found = {}
+        edges = self._chunks.get(chunk.value)
+        if edges is None:
+            edges = {}
             for part in self._store.match(None, v.prov("wasDerivedFrom"), chunk, v.SOURCE_GRAPH):
-                if value(part.subject).startswith(_EVIDENCE):  # which contains nothing
+                if term_value(part.subject).startswith(_EVIDENCE):  # which contains nothing
                     continue
                 contained = self._store.match(part.subject, v.tg("contains"), None, v.SOURCE_GRAPH)
                 for quad in contained:
-                    triple = self.triple(value(quad.object))
+                    triple = self.triple(term_value(quad.object))
                     if triple is not None:
-                        found[value(quad.object)] = triple
-            self._chunks.put(chunk.value, found, len(found))
-        return found
+                        edges[term_value(quad.object)] = triple
+            self._chunks.put(chunk.value, edges, len(edges))
+        return edges
 
 
 def properties_of(store: Store, evidence: NamedNode) -> Properties:
-    """What the source graph says of an evidence."""
-    found: dict[str, list[NamedNode | Literal]] = {"evidence": [evidence]}
+    """Return source graph properties of an evidence."""
+    properties: dict[str, list[NamedNode | Literal]] = {"evidence": [evidence]}
     for quad in store.match(evidence, None, None, v.SOURCE_GRAPH):
         _, predicate, term, _ = quad
         assert isinstance(term, NamedNode | Literal)
-        found.setdefault(_last_part(predicate.value), []).append(term)
-    return found
+        properties.setdefault(_last_part(predicate.value), []).append(term)
+    return properties
 
 
-def commonest(evidence: Sequence[Properties], name: str) -> str:
-    """The commonest value of a property; of equals the longest, then the first."""
+def commonest_value(evidence: Sequence[Properties], name: str) -> str:
+    """Return a property's commonest value; among equally common values the longest, then the
+    alphabetically first."""
     counts = Counter(term.value for item in evidence for term in item.get(name, ()))
     if not counts:
         return ""
     return min(counts, key=lambda text: (-counts[text], -len(text), text))
 
 
-def distinct(evidence: Sequence[Properties], name: str) -> list[str]:
+def distinct_values(evidence: Sequence[Properties], name: str) -> list[str]:
     return sorted({term.value for item in evidence for term in item.get(name, ())})
 
 
 def type_of(evidence: Sequence[Properties]) -> str:
-    """The commonest type; a specific one with at least half its votes goes before a vague one."""
-    kind = commonest(evidence, "entityType")
+    """Return the commonest type; a vague type gives way to a specific type with at least half
+    the votes."""
+    kind = commonest_value(evidence, "entityType")
     if kind.lower() not in _VAGUE_TYPES:
         return kind
     votes = Counter(term.value for item in evidence for term in item.get("entityType", ()))
@@ -208,13 +219,13 @@ def type_of(evidence: Sequence[Properties]) -> str:
     return min(specific, key=lambda k: (-votes[k], -len(k), k)) if specific else kind
 
 
-def value(term: object) -> str:
-    """The IRI or the text of a term."""
+def term_value(term: object) -> str:
+    """Return the IRI or text of a term."""
     assert isinstance(term, NamedNode | Literal)
     return term.value
 
 
-def _end(term: object) -> str:
+def _end_iri(term: object) -> str:
     return term.value if isinstance(term, NamedNode) else ""
 
 

@@ -15,7 +15,7 @@ from tgraph.index.hub import Hub
 from tgraph.index.network_ties import Wording
 from tgraph.index.stored_network import StoredNetwork
 from tgraph.index.vectors.base import VectorIndex
-from tgraph.store.base import Store, Term, select, text_of
+from tgraph.store.base import Store, Term, select_rows, text_of
 
 _MOST = 5 * HUB
 """Triples among which those of a hub are looked for."""
@@ -47,7 +47,7 @@ class StoredStatements:
 
     def triples(self, edges: Sequence[str]) -> Edges:
         rows = self._rows("retrieve/triples", "edges", map(NamedNode, edges))
-        return {text_of(row["edge"]): _statement(row) for row in rows}
+        return {text_of(row["edge"]): _parse_statement(row) for row in rows}
 
     def around(self, entity: str) -> Edges:
         node = NamedNode(entity)
@@ -92,7 +92,7 @@ class StoredStatements:
         self, query: str, parameter: str, terms: Iterable[Term]
     ) -> list[dict[str, Term | None]]:
         wanted = sorted(set(terms), key=str)
-        return select(self._store, query, {parameter: wanted}, union=False) if wanted else []
+        return select_rows(self._store, query, {parameter: wanted}, union=False) if wanted else []
 
 
 class StoredHubs:
@@ -122,19 +122,19 @@ class StoredCounts:
 
     def chunk_tokens(self, chunks: Iterable[str]) -> dict[str, int]:
         nodes = [NamedNode(chunk) for chunk in chunks]
-        rows = select(self._store, "retrieve/chunk-tokens", {"chunks": nodes})
+        rows = select_rows(self._store, "retrieve/chunk-tokens", {"chunks": nodes})
         return {text_of(row["chunk"]): int(text_of(row["tokens"])) for row in rows}
 
 
 def statement_of(triple: Triple) -> Statement:
-    """The triple of a statement, whose subject is a resource."""
-    return _statement(dict(zip(_PARTS, triple, strict=True)))
+    """Return a statement's triple, checking that the subject is a resource."""
+    return _parse_statement(dict(zip(_PARTS, triple, strict=True)))
 
 
 _PARTS = ("subject", "predicate", "object")
 
 
-def _statement(parts: Mapping[str, Term | None]) -> Statement:
+def _parse_statement(parts: Mapping[str, Term | None]) -> Statement:
     subject, predicate, obj = (parts[name] for name in _PARTS)
     assert isinstance(subject, NamedNode)
     assert isinstance(predicate, NamedNode)

@@ -83,7 +83,8 @@ _EVIDENCE, EDGE_PREFIX = f"{v.URN}evidence:", f"{v.URN}edge:"
 
 
 def packed(iri: str, prefix: str = _EVIDENCE) -> str | bytes:
-    """An evidence or an edge by its digest, in the order of the IRIs and in half of their room."""
+    """Pack an evidence or edge IRI into its digest: IRI order is preserved, and space is
+    halved."""
     with suppress(ValueError):
         digest = bytes.fromhex(iri.removeprefix(prefix))
         return digest if unpacked(digest, prefix) == iri else iri

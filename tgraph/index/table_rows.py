@@ -85,7 +85,7 @@ class TableRows(ABC):
         """The hashes of the texts of pages."""
 
     def chunks(self) -> Iterator[tuple[str, int]]:
-        """The chunks of standing documents with their lengths in tokens."""
+        """Yield chunks of standing documents with lengths in tokens."""
         lengths = self._chunk_tokens().items()
         return ((c, tokens) for c, tokens in lengths if document_of_chunk(c) in self._standing)
 
@@ -100,7 +100,10 @@ class TableRows(ABC):
         """The pages of standing documents with the hash of their text and how it reads, which of
         an unchanged text is taken from the rows ``before``; not how graphs read, of which no page
         is read as a whole, nor texts that are lost or erased."""
-        from tgraph.ingest.page_reading import packed, read_page  # who looks up doesn't segment
+        from tgraph.ingest.page_reading import (  # who looks up doesn't segment
+            pack_reading,
+            read_page,
+        )
 
         for quad in self._page_hashes():
             page, key = text_of(quad.subject), text_of(quad.object)
@@ -113,7 +116,7 @@ class TableRows(ABC):
             elif media_type not in v.GRAPH_MEDIA_TYPES:
                 with suppress(StoreError):
                     text = librarian.get_text(key)
-                    reading = packed(read_page(text, media_type), text)
+                    reading = pack_reading(read_page(text, media_type), text)
             yield page, key, reading
 
     def _media_type(self, document: str) -> str:

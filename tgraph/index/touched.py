@@ -8,13 +8,13 @@ from dataclasses import dataclass, field
 from pyoxigraph import NamedNode, Triple
 
 from tgraph import vocabulary as v
-from tgraph.index.standing_knowledge import StandingEvidence, value
-from tgraph.store.base import Store, select
+from tgraph.index.standing_knowledge import StandingEvidence, term_value
+from tgraph.store.base import Store, select_rows
 
 
 @dataclass(slots=True)
 class Touched:
-    """The entities, edges and claims, as named in the texts, whose evidence has changed."""
+    """Entities, edges and claims with changed evidence, as named in the texts."""
 
     entities: set[str] = field(default_factory=set)
     edges: dict[str, Triple] = field(default_factory=dict)
@@ -22,9 +22,9 @@ class Touched:
 
 
 def touch_unsummarised(store: Store, touched: Touched) -> None:
-    """Touch what has several descriptions side by side: it was derived without a summariser."""
+    """Touch subjects with multiple parallel descriptions, derived without a summariser."""
     texts = StandingEvidence(store, lambda chunk: True)
-    for row in select(store, "index/several-descriptions", union=False):
+    for row in select_rows(store, "index/several-descriptions", union=False):
         subject = row["subject"]
         assert isinstance(subject, NamedNode)
         triple = texts.triple(subject.value)
@@ -35,7 +35,7 @@ def touch_unsummarised(store: Store, touched: Touched) -> None:
 
 
 def touch_everything(store: Store, touched: Touched) -> None:
-    """Touch all that there is evidence of."""
+    """Touch all entities, edges and claims with evidence."""
     texts = StandingEvidence(store, lambda chunk: True)
     for edge in _with_evidence(store, "edge"):
         triple = texts.triple(edge)
@@ -47,4 +47,4 @@ def touch_everything(store: Store, touched: Touched) -> None:
 
 def _with_evidence(store: Store, role: str) -> Iterator[str]:
     for quad in store.match(None, v.tg(role), None, v.SOURCE_GRAPH):
-        yield value(quad.object)
+        yield term_value(quad.object)

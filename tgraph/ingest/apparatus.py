@@ -61,22 +61,22 @@ _LEGAL = re.compile(
 )
 
 
-def recognised(found: Sequence[Segment], linked: Sequence[bool]) -> Iterator[Segment]:
-    """The segments, those of a text's apparatus under its kind; ``linked`` says of each whether
-    all of it is a link."""
+def recognise_apparatus(found: Sequence[Segment], linked: Sequence[bool]) -> Iterator[Segment]:
+    """Yield segments, marking a text's apparatus by kind; ``linked`` states for each segment
+    whether all text is a link."""
     at = 0
     for _, group in groupby(found, lambda segment: segment.headings):
         section = list(group)
-        yield from _section(section, linked[at : at + len(section)])
+        yield from _mark_section(section, linked[at : at + len(section)])
         at += len(section)
 
 
 def is_address(text: str) -> bool:
-    """Whether a text is nothing but an address of the Web."""
+    """Return whether a text is purely a Web address."""
     return text.startswith(("http://", "https://", "www.")) and not any(map(str.isspace, text))
 
 
-def _section(section: Sequence[Segment], linked: Sequence[bool]) -> Iterator[Segment]:
+def _mark_section(section: Sequence[Segment], linked: Sequence[bool]) -> Iterator[Segment]:
     kinds = [_single_kind(segment) for segment in section]
     _fill_licences(section, kinds)
     _mark_references(section, kinds)
@@ -86,7 +86,7 @@ def _section(section: Sequence[Segment], linked: Sequence[bool]) -> Iterator[Seg
 
 
 def _single_kind(segment: Segment) -> SegmentKind | None:
-    """What a segment is by itself."""
+    """Return the segment's apparatus kind, judged alone; None for ordinary text."""
     if segment.kind not in _TEXT:
         return None
     if _CONTENTS.search(segment.text[-80:]):
@@ -95,7 +95,7 @@ def _single_kind(segment: Segment) -> SegmentKind | None:
 
 
 def capitals_of(text: str) -> float:
-    """The share of capitals in the letters of a text."""
+    """Return the share of capitals among a text's letters."""
     return sum(map(str.isupper, text)) / max(1, sum(map(str.isalpha, text)))
 
 
@@ -112,29 +112,31 @@ def _is_licence(text: str) -> bool:
 
 
 def _fill_licences(section: Sequence[Segment], kinds: list[SegmentKind | None]) -> None:
-    """Paragraphs between those of a licence belong to it; of one that everybody uses, known by its
-    name, those in words of law as well, as far as its name goes."""
+    """Mark paragraphs between licence paragraphs as licence.
+
+    For a public licence, recognised by name, paragraphs in legal language are included as well,
+    as far as the licence name extends."""
     sure = {k for k, kind in enumerate(kinds) if kind == "licence"}
     if not sure:
         return
     ends = places = sure
-    named = {k for k, s in enumerate(section) if s.kind in _TEXT and _PUBLIC.search(s.text)}
-    if named:
-        ends = sure | named
+    naming_places = {k for k, s in enumerate(section) if s.kind in _TEXT and _PUBLIC.search(s.text)}
+    if naming_places:
+        ends = sure | naming_places
         law = {k for k, s in enumerate(section) if s.kind in _TEXT and _LEGAL.search(s.text)}
         places = ends | law
     if len(places) < _LEAST_RUN:
         return
     for run in _close_together(sorted(places)):
         if not sure.isdisjoint(run):
-            within = [k for k in run if k in ends]
-            for k in range(within[0], within[-1] + 1):
+            run_ends = [k for k in run if k in ends]
+            for k in range(run_ends[0], run_ends[-1] + 1):
                 if section[k].kind in _TEXT:
                     kinds[k] = "licence"
 
 
 def _close_together(places: Sequence[int]) -> Iterator[list[int]]:
-    """Runs of places with no longer gap than there may be within a licence."""
+    """Yield runs of places, splitting at gaps too long for a licence."""
     run: list[int] = []
     for place in places:
         if run and place - run[-1] > _LONGEST_GAP:
@@ -146,19 +148,20 @@ def _close_together(places: Sequence[int]) -> Iterator[list[int]]:
 
 
 def _mark_references(section: Sequence[Segment], kinds: list[SegmentKind | None]) -> None:
-    """Entries of a bibliography: they have most signs, or fewer among many of their like."""
-    named = bool(section) and _is_named(section[0], _REFERENCE_SECTIONS)
+    """Mark bibliography entries, recognised by many reference signs, or fewer signs among many
+    similar entries."""
+    has_heading = bool(section) and _is_named(section[0], _REFERENCE_SECTIONS)
     free = [k for k, segment in enumerate(section) if segment.kind in _TEXT and kinds[k] is None]
-    signs = {k: _signs(section[k].text) for k in free}
+    signs = {k: _count_signs(section[k].text) for k in free}
     likely = sum(count > 2 for count in signs.values())
     dense = likely >= _LEAST_RUN and likely > 0.5 * len(signs)
-    least = 2 if named else 3 if dense else 5
+    least = 2 if has_heading else 3 if dense else 5
     for k, count in signs.items():
         if count >= least:
             kinds[k] = "reference"
 
 
-def _signs(text: str) -> int:
+def _count_signs(text: str) -> int:
     if len(text) > _LONGEST_ENTRY or not any(map(str.isdigit, text)):
         return 0
     return sum(sign.search(text) is not None for sign in _SIGNS)
@@ -167,22 +170,22 @@ def _signs(text: str) -> int:
 def _mark_menus(
     section: Sequence[Segment], linked: Sequence[bool], kinds: list[SegmentKind | None]
 ) -> None:
-    """Runs of links that no sentence leads in."""
+    """Mark runs of links not introduced by a sentence."""
     contents = bool(section) and _is_named(section[0], _CONTENTS_SECTIONS)
     is_link: Callable[[int], bool] = lambda k: (  # noqa: E731
         linked[k] and section[k].kind in _TEXT and (contents or not _is_led(section[k]))
     )
     for run, places in groupby(range(len(section)), is_link):
-        found = list(places)
-        if run and (contents or len(found) >= _LEAST_RUN):
-            for k in found:
+        place_list = list(places)
+        if run and (contents or len(place_list) >= _LEAST_RUN):
+            for k in place_list:
                 kinds[k] = "navigation"
 
 
 def _is_led(segment: Segment) -> bool:
     lead = segment.lead[0] if segment.lead else ""
-    named = lead.strip(" :：").lower() in _CONTENTS_SECTIONS
-    return lead.endswith((":", "：")) and not named and len(lead.split()) >= _LEAST_LEAD
+    is_contents_title = lead.strip(" :：").lower() in _CONTENTS_SECTIONS
+    return lead.endswith((":", "：")) and not is_contents_title and len(lead.split()) >= _LEAST_LEAD
 
 
 def _is_named(segment: Segment, names: frozenset[str]) -> bool:

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from tgraph.errors import IngestError
 from tgraph.ingest.base import FileContent, FileLimits, TextBuilder, one_line, storable
 from tgraph.ingest.tables import table_lines
-from tgraph.ingest.text import decode, metadata_key
+from tgraph.ingest.text import decode_text, metadata_key
 
 _HEADING = re.compile(r"(={1,6}|#{1,6})[ \t]+(\S.*)$")
 _ATTRIBUTE = re.compile(r":(!?[\w-]{1,60}!?):(?:[ \t]+(.*))?$")
@@ -50,8 +50,8 @@ _LISTING = ("source", "listing", "literal", ",")
 
 
 def read_asciidoc(data: bytes, name: str, limits: FileLimits) -> FileContent:
-    """A text in AsciiDoc as one page of its blocks, with its headings and its header's fields."""
-    reader = _AsciiDocReader(storable(decode(data, name, limits)))
+    """Read AsciiDoc text as a single page of blocks, with headings and header fields."""
+    reader = _AsciiDocReader(storable(decode_text(data, name, limits)))
     reader.read()
     page = reader.builder.page()
     if not page.text.strip():
@@ -75,44 +75,44 @@ class _AsciiDocReader:
             line = self._lines[self._at]
             if not line:
                 self._at += 1
-            elif not (self._delimited(line) or self._single(line)):
-                self._text(line)
+            elif not (self._read_delimited(line) or self._read_single_line(line)):
+                self._read_text(line)
 
     # --- blocks between delimiters ------------------------------------------------------------
 
-    def _delimited(self, line: str) -> bool:
+    def _read_delimited(self, line: str) -> bool:
         if match := _VERBATIM.match(line):
-            self._code("\n".join(self._until("```" if line[0] == "`" else match[1])))
+            self._add_code("\n".join(self._read_until("```" if line[0] == "`" else match[1])))
         elif match := _SKIPPED.match(line):
-            self._until(match[1])
+            self._read_until(match[1])
         elif _TABLE.match(line):
             style, self._style = self._style, ""
-            self._table(self._until(line), style)
+            self._add_table(self._read_until(line), style)
         else:
             return False
         self._style = ""
         return True
 
-    def _until(self, closing: str) -> Sequence[str]:
-        """The lines up to a closing delimiter, or to the end."""
+    def _read_until(self, closing: str) -> Sequence[str]:
+        """Return lines up to the closing delimiter or the end."""
         start = self._at + 1
         self._at = start
         while self._at < len(self._lines) and self._lines[self._at] != closing:
             self._at += 1
-        found = self._lines[start : self._at]
+        lines = self._lines[start : self._at]
         self._at += 1
-        return found
+        return lines
 
-    def _code(self, text: str) -> None:
+    def _add_code(self, text: str) -> None:
         if text.strip():
             self.builder.code(text.strip("\n"))
             self._tight = False
 
-    def _table(self, lines: Sequence[str], style: str) -> None:
+    def _add_table(self, lines: Sequence[str], style: str) -> None:
         filled = [k for k, line in enumerate(lines) if line]
-        cells = list(self._cells(lines))
+        cells = list(self._read_cells(lines))
         first = len(_CELL.findall(lines[filled[0]])) if filled else 0
-        columns = max(_columns(style) or first, 1)
+        columns = max(_count_columns(style) or first, 1)
         implicit = bool(filled) and lines[filled[0] + 1 : filled[0] + 2] == [""]
         headed = True if _HEAD_OPTION.search(style) or (implicit and first == columns) else None
         rows = [cells[k : k + columns] for k in range(0, len(cells), columns)]
@@ -120,7 +120,7 @@ class _AsciiDocReader:
             self.builder.add(row, "\n" if index else "\n\n")
         self._tight = False
 
-    def _cells(self, lines: Sequence[str]) -> Iterator[str]:
+    def _read_cells(self, lines: Sequence[str]) -> Iterator[str]:
         cell: list[str] | None = None
         for line in lines:
             before, *parts = _CELL.split(line)
@@ -128,42 +128,43 @@ class _AsciiDocReader:
                 cell.append(before)
             for part in parts:
                 if cell is not None:
-                    yield self._inline(one_line(" ".join(cell)))
+                    yield self._render_inline(one_line(" ".join(cell)))
                 cell = [part.replace("\\|", "|")]
         if cell is not None:
-            yield self._inline(one_line(" ".join(cell)))
+            yield self._render_inline(one_line(" ".join(cell)))
 
     # --- blocks of one line -------------------------------------------------------------------
 
-    def _single(self, line: str) -> bool:
-        """Whether the line is by itself: a heading, an attribute, a comment, a macro."""
+    def _read_single_line(self, line: str) -> bool:
+        """Handle a stand-alone line (heading, attribute, comment or macro) and return whether
+        the line was one."""
         if line.startswith("//") or _FENCE.match(line) or line == "+":
             pass
         elif match := _HEADING.match(line):
-            self._heading(len(match[1]), match[2])
+            self._add_heading(len(match[1]), match[2])
         elif match := _ATTRIBUTE.match(line):
-            self._attribute(match[1], match[2] or "")
+            self._set_attribute(match[1], match[2] or "")
         elif _BLOCK_LINE.match(line):
             self._style = line.strip("[] ")
         elif match := _MACRO.match(line):
             if match[1] == "image":
-                self._say(match[3].partition(",")[0].strip('"'))
+                self._add_text(match[3].partition(",")[0].strip('"'))
         elif match := _TITLE.match(line):
-            self._say(match[1])
+            self._add_text(match[1])
         else:
             return False
         self._at += 1
         return True
 
-    def _heading(self, marks: int, text: str) -> None:
+    def _add_heading(self, marks: int, text: str) -> None:
         is_title = marks == 1 and self.builder.is_empty
-        self.builder.heading(self._inline(one_line(text.rstrip("= "))), marks)
+        self.builder.heading(self._render_inline(one_line(text.rstrip("= "))), marks)
         self._tight = False
         if is_title:
-            self._header()
+            self._read_header()
 
-    def _header(self) -> None:
-        """The lines under the document's title: its author, and its revision with a date."""
+    def _read_header(self) -> None:
+        """Read header lines below the document title: author, and revision with date."""
         for key in ("author", "date"):
             line = self._lines[self._at + 1] if self._at + 1 < len(self._lines) else ""
             if not line or line.startswith((":", "//", "=")):
@@ -173,65 +174,67 @@ class _AsciiDocReader:
             if value := one_line(value.partition(":")[0] if key == "date" else value):
                 self.metadata.setdefault(key, value)
 
-    def _attribute(self, name: str, value: str) -> None:
+    def _set_attribute(self, name: str, value: str) -> None:
         self._attributes[name] = value
         if value and (key := metadata_key(name)) and key != "title":
             self.metadata.setdefault(key, one_line(value))
 
     # --- text ---------------------------------------------------------------------------------
 
-    def _text(self, line: str) -> None:
+    def _read_text(self, line: str) -> None:
         style, self._style = self._style, ""
         item, term = _ITEM.match(line), _TERM.match(line)
         if style.startswith(_LISTING) or (line[0] in " \t" and not item and not term):
-            self._code("\n".join(self._paragraph(line)))
+            self._add_code("\n".join(self._read_paragraph(line)))
         elif item:
-            self._say("\n".join([item[1], *self._paragraph(line)[1:]]), "- ")
+            self._add_text("\n".join([item[1], *self._read_paragraph(line)[1:]]), "- ")
         elif term:
-            self._definition(term)
+            self._read_definition(term)
         else:
-            self._say(_ADMONITION.sub("", "\n".join(self._paragraph(line)), count=1))
+            self._add_text(_ADMONITION.sub("", "\n".join(self._read_paragraph(line)), count=1))
 
-    def _definition(self, term: re.Match[str]) -> None:
-        rest = self._paragraph(term.string)[1:]
-        if not term[2] and not rest and self._lines[self._at + 1 : self._at + 2]:
+    def _read_definition(self, term: re.Match[str]) -> None:
+        definition_lines = self._read_paragraph(term.string)[1:]
+        if not term[2] and not definition_lines and self._lines[self._at + 1 : self._at + 2]:
             following = self._lines[self._at + 1]
-            if not self._lines[self._at] and following and not self._opens(following):
+            if not self._lines[self._at] and following and not self._opens_block(following):
                 self._at += 1
-                rest = self._paragraph(following)
-        said = "\n".join(filter(None, (term[2], *rest)))
-        self._say(f"{term[1]}: {said}" if said else term[1], "- ")
+                definition_lines = self._read_paragraph(following)
+        definition = "\n".join(filter(None, (term[2], *definition_lines)))
+        self._add_text(f"{term[1]}: {definition}" if definition else term[1], "- ")
 
-    def _paragraph(self, first: str) -> list[str]:
-        """The line and those that go on from it."""
-        found = [first]
+    def _read_paragraph(self, first: str) -> list[str]:
+        """Return the first line with its continuation lines."""
+        paragraph_lines = [first]
         self._at += 1
         while self._at < len(self._lines) and (line := self._lines[self._at]):
-            if self._opens(line):
+            if self._opens_block(line):
                 break
-            found.append(line)
+            paragraph_lines.append(line)
             self._at += 1
-        return found
+        return paragraph_lines
 
     @staticmethod
-    def _opens(line: str) -> bool:
-        """Whether a line ends the paragraph before it."""
+    def _opens_block(line: str) -> bool:
+        """Return whether a line ends the preceding paragraph."""
         kinds = (_ITEM, _TERM, _VERBATIM, _SKIPPED, _FENCE, _TABLE, _BLOCK_LINE)
         return line == "+" or line.startswith("//") or any(kind.match(line) for kind in kinds)
 
-    def _say(self, text: str, lead: str = "") -> None:
-        lines = (one_line(line.removesuffix(" +")) for line in self._inline(text).split("\n"))
-        if shown := "\n".join(filter(None, lines)):
-            self.builder.add(lead + shown, "\n" if lead and self._tight else "\n\n")
+    def _add_text(self, text: str, lead: str = "") -> None:
+        lines = (
+            one_line(line.removesuffix(" +")) for line in self._render_inline(text).split("\n")
+        )
+        if rendered_text := "\n".join(filter(None, lines)):
+            self.builder.add(lead + rendered_text, "\n" if lead and self._tight else "\n\n")
             self._tight = bool(lead)
 
-    def _inline(self, text: str) -> str:
-        shown = _INLINE.sub(self._macro, text)
+    def _render_inline(self, text: str) -> str:
+        rendered_text = _INLINE.sub(self._expand_macro, text)
         for _ in range(2):  # one mark within another
-            shown = _MARKED.sub(lambda match: match["inner"], shown)
-        return shown.replace("\\", "")
+            rendered_text = _MARKED.sub(lambda match: match["inner"], rendered_text)
+        return rendered_text.replace("\\", "")
 
-    def _macro(self, match: re.Match[str]) -> str:
+    def _expand_macro(self, match: re.Match[str]) -> str:
         if match["name"] is not None:
             name = match["name"]
             return self._attributes.get(name, _CHARACTERS.get(name, match.group()))[:500]
@@ -246,7 +249,7 @@ class _AsciiDocReader:
         return ""
 
 
-def _columns(style: str) -> int:
+def _count_columns(style: str) -> int:
     match = _COLUMNS.search(style)
     if match is None:
         return 0

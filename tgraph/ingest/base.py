@@ -1,4 +1,4 @@
-"""What every format's reader takes and gives, and the limits that keep a bad file harmless."""
+"""Common input and output of all format readers, and limits that keep bad files harmless."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ _UNSTORABLE = re.compile("[\0\ud800-\udfff]")
 
 @dataclass(frozen=True, slots=True)
 class FileLimits:
-    """How large a document may be, and what reading it may cost.
+    """Limits on document size and reading cost.
 
-    ``file_bytes`` bounds the file, ``unpacked_bytes`` what an archive (DOCX) unpacks to,
-    ``part_ratio`` how many times its size a large part of it may unpack to (office documents
-    rarely reach 50), and ``line_characters`` the longest line of text: prose has none of millions
-    of characters, and whatever has is data that would only cost time and money.
+    ``file_bytes`` bounds the file, ``unpacked_bytes`` the unpacked size of an archive (DOCX),
+    ``part_ratio`` the factor by which a large archive part may grow when unpacked (office
+    documents rarely reach 50), and ``line_characters`` the longest line of text: prose has no
+    lines of millions of characters, and text with such lines is data that would only cost time
+    and money.
 
-    ``memory`` (bytes), ``seconds`` and ``output_bytes`` bound the process that parses a file, and
-    what it gives back.
-    """
+    ``memory`` (bytes), ``seconds`` and ``output_bytes`` bound the process parsing a file, and
+    the output of the process."""
 
     file_bytes: int = 200_000_000
     unpacked_bytes: int = 500_000_000
@@ -41,7 +41,7 @@ DEFAULT_LIMITS = FileLimits()
 
 @dataclass(frozen=True, slots=True)
 class FileContent:
-    """What a reader found in a file's bytes; ``title`` is empty where the format states none."""
+    """Content read from a file's bytes; ``title`` is empty if the format states no title."""
 
     pages: tuple[Page, ...]
     title: str = ""
@@ -65,45 +65,46 @@ def storable(text: str) -> str:
     return _UNSTORABLE.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
-def words(text: str) -> frozenset[str]:
-    """The words of a list that is written as a text."""
+def split_words(text: str) -> frozenset[str]:
+    """Return a text's distinct words."""
     return frozenset(text.split())
 
 
 def one_line(text: str) -> str:
-    """The text with every run of white space made one space, trimmed."""
+    """Return the text trimmed, with every run of white space replaced by a single space."""
     return " ".join(text.split())
 
 
-def shorten(text: str, most: int) -> str:
-    """The text on one line, at most so many characters of it, cut between words where it can be."""
+def shorten_line(text: str, most: int) -> str:
+    """Shorten text to a single line of ``most`` characters, cutting between words if possible."""
     line = one_line(text[: 2 * most])
     if len(line) <= most:
         return line
     return f"{line[:most].rpartition(' ')[0] or line[:most]} …"
 
 
-def reason(error: Exception) -> str:
-    """What a library says of a file, on one line."""
+def error_reason(error: Exception) -> str:
+    """Return a library's error message as a single line."""
     return one_line(str(error)).rstrip(".") or type(error).__name__
 
 
 def check_lines(text: str, name: str, limits: FileLimits) -> None:
-    """Raise ``IngestError`` for a text with a line beyond the limit, in time that barely counts."""
-    most, start = limits.line_characters, 0
-    while len(text) - start > most:
-        window = start, start + most + 1
+    """Raise ``IngestError`` for a text with a line beyond the limit, at negligible cost."""
+    line_limit, start = limits.line_characters, 0
+    while len(text) - start > line_limit:
+        window = start, start + line_limit + 1
         start = max(text.rfind("\n", *window), text.rfind("\r", *window)) + 1
         if not start:
             raise IngestError(
                 name,
-                f"The text has a line of more than {most:,} characters, so it is data, not prose.",
+                f"The text has a line of more than {line_limit:,} characters, so it is data,"
+                " not prose.",
                 "Break its lines (JSON: convert it to JSON Lines), or leave it out.",
             )
 
 
 class TextBuilder:
-    """Joins blocks into one text and keeps the offsets of the headings among them."""
+    """A builder joining blocks into a text, recording heading offsets."""
 
     def __init__(self) -> None:
         self._parts: list[str] = []
@@ -111,22 +112,22 @@ class TextBuilder:
         self._headings: list[Heading] = []
 
     def add(self, block: str, separator: str = "\n\n") -> None:
-        """Append a block, parted by ``separator`` from what stands before it."""
+        """Append a block; ``separator`` separates the block from preceding text."""
         lead = separator if self._parts else ""
         self._parts.append(lead + block)
         self._length += len(lead) + len(block)
 
     def heading(self, text: str, level: int, separator: str = "\n\n") -> None:
-        """Append a heading as a block of its own, marked as one in the text."""
+        """Append a heading as a separate block, marked as heading in the text."""
         self.mark(text, level, separator)
         self.add(f"{'#' * min(level, _LOWEST)} {text}", separator)
 
     def code(self, text: str, separator: str = "\n\n") -> None:
-        """Append lines that stay as they are, fenced."""
+        """Append unchanged lines as fenced code."""
         self.add(f"{FENCE}\n{text}\n{FENCE}", separator)
 
     def mark(self, text: str, level: int, separator: str = "\n\n") -> None:
-        """Record a heading where the next block will start, without adding its text."""
+        """Record a heading starting where the following block starts, adding no text."""
         start = self._length + (len(separator) if self._parts else 0)
         self._headings.append(Heading(text, level, start))
 

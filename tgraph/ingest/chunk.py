@@ -10,7 +10,7 @@ from typing import Literal as Choice
 
 from tgraph.errors import UsageError
 from tgraph.ingest.segments import body_start, segments, sentences_of
-from tgraph.ingest.sentences import trimmed
+from tgraph.ingest.sentences import trim_span
 from tgraph.model import Chunk, Document, Heading, Page, Segment
 from tgraph.models.tokens import DEFAULT_ENCODING, count_tokens, token_offsets
 
@@ -28,28 +28,27 @@ def chunk_document(
     by: ChunkBy = "tokens",
     encoding: str = DEFAULT_ENCODING,
 ) -> list[Chunk]:
-    """The document's chunks in order, numbered from 0 over all its pages.
+    """Return the document's chunks in order, numbered from 0 across all pages.
 
-    By tokens: windows of ``size`` tokens, each beginning ``overlap`` tokens before the end of the
-    one before; they never split a code point. By sentences: as many whole sentences as fit into
-    ``size`` tokens, the last ones repeated as far as they fit into ``overlap``; a sentence that is
-    longer than ``size`` is cut by tokens. No chunk counts more than ``size`` tokens, ``tokens`` is
-    the exact count of its text, and together the chunks hold every character that isn't white
-    space or front matter. ``headings`` is the section path where the chunk starts, highest first; a
-    section goes on over pages. ``segments`` is what may be read in the chunk: whole sentences, and
-    parts only of those that no chunk holds whole. Raises ``UsageError`` for sizes that make no
-    sense.
-    """
-    _check(size, overlap, by)
+    By tokens: windows of ``size`` tokens, each beginning ``overlap`` tokens before the end of
+    the previous window, never splitting a code point. By sentences: as many whole sentences as
+    fit into ``size`` tokens, with the last sentences repeated as far as they fit into
+    ``overlap``; a sentence longer than ``size`` is cut by tokens. No chunk counts more than
+    ``size`` tokens, ``tokens`` is the exact count of the chunk's text, and together the chunks
+    contain every character except white space and front matter. ``headings`` is the section
+    path at the chunk's start, highest first; a section continues over pages. ``segments``
+    contains the readable content of the chunk: whole sentences, and parts only of sentences
+    that no chunk contains whole. Raises ``UsageError`` for meaningless sizes."""
+    _check_sizes(size, overlap, by)
     chunks: list[Chunk] = []
     above: tuple[Heading, ...] = ()
     for page in document.pages:
         if by == "tokens":
             body = body_start(page.text, document.media_type)
-            pieces = list(_windows(page.text, body, size, overlap, encoding))
+            pieces = list(_token_windows(page.text, body, size, overlap, encoding))
         else:
             spans = _sentence_spans(page.text, document.media_type)
-            pieces = list(_packed(page.text, spans, size, overlap, encoding))
+            pieces = list(_pack_sentences(page.text, spans, size, overlap, encoding))
         chunks += page_chunks(document, page, pieces, above, len(chunks))
         above = _section_paths(above, page.headings)[-1]
     return chunks
@@ -69,7 +68,7 @@ def page_chunks(
     """
     paths = _section_paths(above, page.headings)
     read = segments(page.text, document.media_type)
-    held = _segments_within([(start, end) for start, end, _ in pieces], read)
+    segment_lists = _segments_within([(start, end) for start, end, _ in pieces], read)
     return [
         Chunk(
             document.sha256,
@@ -80,81 +79,81 @@ def page_chunks(
             page.text[start:end],
             tokens,
             _path_at(page, paths, start),
-            within,
+            piece_segments,
         )
-        for place, ((start, end, tokens), within) in enumerate(
-            zip(pieces, held, strict=True), index
+        for place, ((start, end, tokens), piece_segments) in enumerate(
+            zip(pieces, segment_lists, strict=True), index
         )
     ]
 
 
 def _sentence_spans(text: str, media_type: str) -> list[tuple[int, int]]:
-    """The sentences of the page's segments, with the mark-up before and after them."""
+    """Return sentence spans of the page's segments, including surrounding mark-up."""
     starts = {body_start(text, media_type)}
     for segment in segments(text, media_type):
         starts.add(segment.start)
         places = [segment.locate(*span) for span in sentences_of(segment)]
-        for (_, done), (begin, _) in pairwise(places):
-            if begin >= done:  # else both stand in one link, say
+        for (_, previous_end), (begin, _) in pairwise(places):
+            if begin >= previous_end:  # else both stand in one link, say
                 starts.add(begin)
     edges = [*sorted(starts), len(text)]
-    return [span for edge in pairwise(edges) for span in trimmed(text, *edge)]
+    return [span for edge in pairwise(edges) for span in trim_span(text, *edge)]
 
 
 def _segments_within(
     pieces: Sequence[tuple[int, int]], read: Sequence[Segment]
 ) -> list[tuple[Segment, ...]]:
-    """For each piece of a page, given by their starts, what of the segments is read in it.
+    """Return readable segments, or parts of segments, for each piece of a page.
 
-    A row without its beginning doesn't say what it is about and is in none.
-    """
-    held: list[list[Segment]] = [[] for _ in pieces]
+    Pieces are sorted by start. A row without its beginning doesn't state its subject and is
+    left out."""
+    segment_lists: list[list[Segment]] = [[] for _ in pieces]
     for segment in read:
-        whole, touching = _holding(pieces, segment.start, segment.end)
-        for k in whole:
-            held[k].append(segment)
-        if not whole and touching:
-            for k, part in _parts(segment, pieces):
-                held[k].append(segment.clip(*part))
-    return [tuple(found) for found in held]
+        full_pieces, touching = _find_pieces(pieces, segment.start, segment.end)
+        for k in full_pieces:
+            segment_lists[k].append(segment)
+        if not full_pieces and touching:
+            for k, part in _split_segment(segment, pieces):
+                segment_lists[k].append(segment.clip(*part))
+    return [tuple(piece_segments) for piece_segments in segment_lists]
 
 
-def _holding(
+def _find_pieces(
     pieces: Sequence[tuple[int, int]], start: int, end: int
 ) -> tuple[Sequence[int], Sequence[int]]:
-    """Which pieces hold all of a stretch, and which at least some of it."""
+    """Return pieces containing the whole stretch, and pieces touching the stretch."""
     first = bisect_right(pieces, start, key=lambda piece: piece[1])
     touching = range(first, bisect_left(pieces, end, lo=first, key=lambda piece: piece[0]))
     return [k for k in touching if pieces[k][0] <= start and end <= pieces[k][1]], touching
 
 
-def _parts(
+def _split_segment(
     segment: Segment, pieces: Sequence[tuple[int, int]]
 ) -> Iterator[tuple[int, tuple[int, int]]]:
-    """What of a segment that no piece holds whole each of the pieces has."""
+    """Yield parts, by piece, of a segment longer than any piece."""
     parts: dict[int, list[tuple[int, int]]] = {}
     for start, end in sentences_of(segment):
-        whole, touching = _holding(pieces, *segment.locate(start, end))
-        for k in whole or touching:
+        full_pieces, touching = _find_pieces(pieces, *segment.locate(start, end))
+        for k in full_pieces or touching:
             part = segment.fit(start, end, *pieces[k])
             if part[0] < part[1]:
-                _join(parts.setdefault(k, []), part, segment, pieces[k])
-    for k, found in parts.items():
-        for start, end in found:
+                _join_part(parts.setdefault(k, []), part, segment, pieces[k])
+    for k, spans in parts.items():
+        for start, end in spans:
             text = segment.text[start:end]
             start, end = start + len(text) - len(text.lstrip()), start + len(text.rstrip())
             if start < end and (start == 0 or segment.kind != "row"):
                 yield k, (start, end)
 
 
-def _join(
+def _join_part(
     parts: list[tuple[int, int]],
     part: tuple[int, int],
     segment: Segment,
     piece: tuple[int, int],
 ) -> None:
-    """Add a part of a segment to those of a piece: as one with that before it, if the piece has
-    all of both with what is between them."""
+    """Add a segment part to a piece's parts, merging adjacent parts if the piece contains the
+    text between."""
     joined = (parts[-1][0], part[1]) if parts else part
     if parts and segment.fit(*joined, *piece) == joined:
         parts[-1] = joined
@@ -162,7 +161,7 @@ def _join(
         parts.append(part)
 
 
-def _check(size: int, overlap: int, by: str) -> None:
+def _check_sizes(size: int, overlap: int, by: str) -> None:
     if by not in ("tokens", "sentences"):
         raise UsageError(f"Chunks can't be cut by '{by}'.", "Use 'tokens' or 'sentences'.")
     if size < _SMALLEST:
@@ -176,8 +175,10 @@ def _check(size: int, overlap: int, by: str) -> None:
         )
 
 
-def _windows(text: str, start: int, size: int, overlap: int, encoding: str) -> Iterator[_Piece]:
-    """Windows of the text from ``start`` on."""
+def _token_windows(
+    text: str, start: int, size: int, overlap: int, encoding: str
+) -> Iterator[_Piece]:
+    """Yield token windows of the text, beginning at ``start``."""
     if not text[start:].strip():
         return
     offsets = token_offsets(text[start:], encoding)
@@ -187,7 +188,7 @@ def _windows(text: str, start: int, size: int, overlap: int, encoding: str) -> I
     last = len(offsets) - 1
     first = 0
     while first < last:
-        until, tokens = _window(text, offsets, first, size, encoding)
+        until, tokens = _fit_window(text, offsets, first, size, encoding)
         start, end = offsets[first], offsets[until]
         if not text[start:end].isspace():
             yield start, end, tokens
@@ -197,13 +198,13 @@ def _windows(text: str, start: int, size: int, overlap: int, encoding: str) -> I
         first = max(bisect_left(offsets, end) - overlap, bisect_right(offsets, start))
 
 
-def _window(
+def _fit_window(
     text: str, offsets: Sequence[int], first: int, size: int, encoding: str
 ) -> tuple[int, int]:
-    """Where the window from token ``first`` ends, and its tokens as its text counts by itself.
+    """Return the end of the window beginning at token ``first``, plus the token count of the
+    window's text alone.
 
-    That count may differ from the window's, since the text around a token decides how it is cut.
-    """
+    The count may differ from the window size, since surrounding text influences tokenisation."""
     start = offsets[first]
     until = min(first + size, len(offsets) - 1)
     while True:
@@ -217,7 +218,7 @@ def _window(
         until -= tokens - size
 
 
-def _packed(
+def _pack_sentences(
     text: str, spans: Sequence[tuple[int, int]], size: int, overlap: int, encoding: str
 ) -> Iterator[_Piece]:
     if not spans:
@@ -229,22 +230,23 @@ def _packed(
     first = 0
     while first < len(spans):
         until = max(bisect_right(sums, sums[first] + size) - 1, first + 1)
-        until, tokens = _fitted(text, spans, first, until, size, encoding)
+        until, tokens = _fit_sentences(text, spans, first, until, size, encoding)
         start, end = spans[first][0], spans[until - 1][1]
         if tokens <= size:
             yield start, end, tokens
         else:
-            for a, b, tokens in _windows(text[start:end], 0, size, overlap, encoding):
+            for a, b, tokens in _token_windows(text[start:end], 0, size, overlap, encoding):
                 yield start + a, start + b, tokens
         if until == len(spans):
             return
         first = min(until, max(first + 1, bisect_left(sums, sums[until] - overlap)))
 
 
-def _fitted(
+def _fit_sentences(
     text: str, spans: Sequence[tuple[int, int]], first: int, until: int, size: int, encoding: str
 ) -> tuple[int, int]:
-    """The most of the sentences ``first`` to ``until`` that fit, at least one, and their tokens."""
+    """Return the end of the longest fitting run of sentences from ``first`` to ``until``, at
+    least one sentence, plus token count."""
     start = spans[first][0]
     while True:
         tokens = count_tokens(text[start : spans[until - 1][1]], encoding)
@@ -256,18 +258,18 @@ def _fitted(
 def _section_paths(
     above: tuple[Heading, ...], headings: Sequence[Heading]
 ) -> list[tuple[Heading, ...]]:
-    """The section path before the first heading, and after each."""
+    """Return the section path before all headings, then the section path after each heading."""
     paths = [above]
     for heading in headings:
-        kept = tuple(h for h in paths[-1] if h.level < heading.level)
-        paths.append((*kept, heading))
+        ancestors = tuple(h for h in paths[-1] if h.level < heading.level)
+        paths.append((*ancestors, heading))
     return paths
 
 
 def _path_at(page: Page, paths: Sequence[tuple[Heading, ...]], start: int) -> tuple[str, ...]:
-    """The section path of the first character from ``start`` on that isn't white space."""
-    shown = start
-    while shown < len(page.text) and page.text[shown].isspace():
-        shown += 1
-    index = bisect_right(page.headings, shown, key=lambda heading: heading.start)
+    """Return the section path at the nearest visible character from ``start``."""
+    visible_start = start
+    while visible_start < len(page.text) and page.text[visible_start].isspace():
+        visible_start += 1
+    index = bisect_right(page.headings, visible_start, key=lambda heading: heading.start)
     return tuple(heading.text for heading in paths[index])

@@ -1,4 +1,4 @@
-"""EPUB: the chapters of a book in their order, each read as the HTML that it is."""
+"""EPUB: book chapters in reading order, each read as HTML."""
 
 from __future__ import annotations
 
@@ -10,8 +10,15 @@ from urllib.parse import unquote
 from lxml import etree
 
 from tgraph.errors import IngestError
-from tgraph.ingest.archive import broken, open_archive, read_part
-from tgraph.ingest.base import FileContent, FileLimits, TextBuilder, one_line, reason, storable
+from tgraph.ingest.archive import open_archive, read_part, unreadable_error
+from tgraph.ingest.base import (
+    FileContent,
+    FileLimits,
+    TextBuilder,
+    error_reason,
+    one_line,
+    storable,
+)
 from tgraph.ingest.html import read_html
 from tgraph.model import Page
 
@@ -27,21 +34,21 @@ _WHAT = "EPUB"
 
 
 def read_epub(data: bytes, name: str, limits: FileLimits) -> FileContent:
-    """A book as one page: its chapters in reading order, without its table of contents.
+    """Read a book as a single page: chapters in reading order, without the table of contents.
 
-    Raises ``IngestError`` for what isn't an EPUB, is encrypted, or unpacks to more than the limit.
-    """
+    Raises ``IngestError`` if the file isn't an EPUB, is encrypted, or unpacks to more than the
+    limit."""
     with open_archive(data, name, limits, _WHAT) as archive:
-        place, package = _package(archive, name)
-        title, metadata = _described(package)
-        hidden = _encrypted(archive, name)
+        place, package = _read_package(archive, name)
+        title, metadata = _read_metadata(package)
+        hidden = _encrypted_paths(archive, name)
         builder = TextBuilder()
-        for path in _chapters(package, place):
+        for path in _chapter_paths(package, place):
             if path in hidden:
                 raise IngestError(
                     name, "The EPUB is encrypted (DRM).", "Get a copy without protection."
                 )
-            if chapter := _chapter(read_part(archive, path, name, _WHAT), path, limits):
+            if chapter := _read_chapter(read_part(archive, path, name, _WHAT), path, limits):
                 builder.append(chapter)
     page = builder.page()
     if not page.text.strip():
@@ -50,25 +57,25 @@ def read_epub(data: bytes, name: str, limits: FileLimits) -> FileContent:
     return FileContent((page,), title, metadata)
 
 
-def _xml(data: bytes, name: str) -> etree._Element:
+def _parse_xml(data: bytes, name: str) -> etree._Element:
     parser = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False)
     try:
         return etree.fromstring(data, parser)
     except (etree.XMLSyntaxError, ValueError) as error:
-        raise broken(name, _WHAT, reason(error)) from None
+        raise unreadable_error(name, _WHAT, error_reason(error)) from None
 
 
-def _package(archive: zipfile.ZipFile, name: str) -> tuple[str, etree._Element]:
-    """Where the package document stands, and its root."""
-    container = _xml(read_part(archive, "META-INF/container.xml", name, _WHAT), name)
-    found = container.find(".//{*}rootfile")
-    place = found.get("full-path") if found is not None else None
+def _read_package(archive: zipfile.ZipFile, name: str) -> tuple[str, etree._Element]:
+    """Return path and root element of the package document."""
+    container = _parse_xml(read_part(archive, "META-INF/container.xml", name, _WHAT), name)
+    rootfile = container.find(".//{*}rootfile")
+    place = rootfile.get("full-path") if rootfile is not None else None
     if not place:
-        raise broken(name, _WHAT, "it names no package")
-    return place, _xml(read_part(archive, place, name, _WHAT), name)
+        raise unreadable_error(name, _WHAT, "it names no package")
+    return place, _parse_xml(read_part(archive, place, name, _WHAT), name)
 
 
-def _described(package: etree._Element) -> tuple[str, dict[str, str]]:
+def _read_metadata(package: etree._Element) -> tuple[str, dict[str, str]]:
     title = ""
     metadata: dict[str, str] = {}
     for element in package.iterfind(".//{*}metadata/*"):
@@ -81,8 +88,8 @@ def _described(package: etree._Element) -> tuple[str, dict[str, str]]:
     return title, metadata
 
 
-def _chapters(package: etree._Element, place: str) -> Iterator[str]:
-    """The paths of what is to be read, in order, without the book's own contents."""
+def _chapter_paths(package: etree._Element, place: str) -> Iterator[str]:
+    """Yield chapter paths in reading order, leaving out the book's navigation."""
     items = {item.get("id"): item for item in package.iterfind(".//{*}manifest/{*}item")}
     for reference in package.iterfind(".//{*}spine/{*}itemref"):
         item = items.get(reference.get("idref"))
@@ -93,18 +100,18 @@ def _chapters(package: etree._Element, place: str) -> Iterator[str]:
             yield posixpath.normpath(posixpath.join(posixpath.dirname(place), path))
 
 
-def _chapter(data: bytes, path: str, limits: FileLimits) -> Page | None:
-    """A chapter's text, None for a picture or an empty leaf."""
+def _read_chapter(data: bytes, path: str, limits: FileLimits) -> Page | None:
+    """Return a chapter's text; None for pictures or blank pages."""
     try:
         return read_html(data, path, limits).pages[0]
     except IngestError:
         return None
 
 
-def _encrypted(archive: zipfile.ZipFile, name: str) -> frozenset[str]:
-    """The paths of what can't be read without a key (fonts may be among them, and do no harm)."""
+def _encrypted_paths(archive: zipfile.ZipFile, name: str) -> frozenset[str]:
+    """Return paths of encrypted files (encrypted fonts may be included, without harm)."""
     if "META-INF/encryption.xml" not in archive.namelist():
         return frozenset()
-    root = _xml(read_part(archive, "META-INF/encryption.xml", name, _WHAT), name)
+    root = _parse_xml(read_part(archive, "META-INF/encryption.xml", name, _WHAT), name)
     uris = (reference.get("URI") for reference in root.iterfind(".//{*}CipherReference"))
     return frozenset(unquote(uri) for uri in uris if uri)

@@ -1,4 +1,4 @@
-"""Which files a call means, and from a file's bytes to a ``Document``."""
+"""File discovery from call arguments, and loading file bytes into a ``Document``."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from typing import BinaryIO
 
 from tgraph.errors import IngestError, UsageError
 from tgraph.ingest.base import DEFAULT_LIMITS, FileLimits, Loader, check_lines, one_line
-from tgraph.ingest.parser_process import parse, reader
+from tgraph.ingest.parser_process import load_reader, parse
 from tgraph.model import Document
 from tgraph.plugins import LOADERS
 
@@ -85,8 +85,9 @@ _HTML_START = re.compile(
 _WORDS = re.compile(r"[\s_]+|(?<=\w)-(?=\w)")
 
 
-def signature(data: bytes) -> str:
-    """What the data begins as (``"a PNG image"``), or an empty string for no known format."""
+def detect_signature(data: bytes) -> str:
+    """Return the format that the data's beginning indicates (``"a PNG image"``); empty for
+    unknown formats."""
     for offset, mark, name in _SIGNATURES:
         if data.startswith(mark, offset):
             return name if name in _TEXTUAL or not _begins_as_text(data[:_LONGEST]) else ""
@@ -94,7 +95,7 @@ def signature(data: bytes) -> str:
 
 
 def _begins_as_text(head: bytes) -> bool:
-    """Whether a prose that only happens to begin like another format may go on like this."""
+    """Return whether the data may continue as prose that merely begins like another format."""
     try:
         return "\0" not in head.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -104,26 +105,26 @@ def _begins_as_text(head: bytes) -> bool:
 def load(
     source: Path | bytes | BinaryIO, name: str = "", limits: FileLimits = DEFAULT_LIMITS
 ) -> Document:
-    """The document in ``source``: a path, bytes, or a binary stream that is read to its end.
+    """Load a document from ``source``: a path, bytes, or a binary stream, read to its end.
 
-    ``name`` (default: the path) tells the format by its suffix, names the file in errors and gives
-    the title where the document states none. A file of an unknown suffix is read as PDF, DOCX, EPUB
-    or HTML if its first bytes say so, else as plain text. Its ``sha256`` is that of the bytes; the
-    text of every page can be stored anywhere (no NUL, no lone surrogates). ``metadata`` may have
-    the keys ``author``, ``date``, ``language``, ``description`` and ``tags``
-    (parted by commas). What isn't plain text or Markdown is parsed in a process of its own (see
-    ``parser_process``). Raises ``IngestError``, which carries the name, for a file that can't be
-    read, isn't what it says, or is beyond the limits.
-    """
+    ``name`` (default: the path) determines the format by suffix, identifies the file in errors
+    and gives the title if the document states none. A file with an unknown suffix is read as
+    PDF, DOCX, EPUB or HTML if its first bytes indicate the format, else as plain text.
+    ``sha256`` is the hash of the bytes; the text of every page can be stored anywhere (no NUL,
+    no lone surrogates). ``metadata`` may have the keys ``author``, ``date``, ``language``,
+    ``description`` and ``tags`` (separated by commas). Formats other than plain text and
+    Markdown are parsed in a separate process (see ``parser_process``). Raises ``IngestError``,
+    including the name, for a file that can't be read, contradicts its format, or exceeds the
+    limits."""
     name = name or (str(source) if isinstance(source, Path) else "document")
     data = read_bytes(source, name, limits)
     kind = media_type(name, data)
-    if kind.startswith("text/") and (found := signature(data)):
+    if kind.startswith("text/") and (binary_format := detect_signature(data)):
         raise IngestError(
-            name, f"The file is {found}, not text.", "Give it the suffix of its format."
+            name, f"The file is {binary_format}, not text.", "Give it the suffix of its format."
         )
     place = _place_of_reader(kind)
-    read = reader(*place) if kind in _READ_HERE else partial(parse, place)
+    read = load_reader(*place) if kind in _READ_HERE else partial(parse, place)
     content = read(data, name, limits)
     for page in content.pages:
         check_lines(page.text, name, limits)
@@ -135,13 +136,13 @@ def load(
 def read_bytes(
     source: Path | bytes | BinaryIO, name: str, limits: FileLimits = DEFAULT_LIMITS
 ) -> bytes:
-    """The bytes of a source, read only as far as the limit on the file's size allows."""
-    most = limits.file_bytes
-    data = source if isinstance(source, bytes) else _read(source, name, most + 1)
-    if len(data) > most:
+    """Return a source's bytes, reading no further than the file size limit."""
+    byte_limit = limits.file_bytes
+    data = source if isinstance(source, bytes) else _read_source(source, name, byte_limit + 1)
+    if len(data) > byte_limit:
         raise IngestError(
             name,
-            f"The file is larger than the limit of {most:,} bytes.",
+            f"The file is larger than the limit of {byte_limit:,} bytes.",
             "Split it, or raise the limit.",
         )
     if not data:
@@ -150,9 +151,9 @@ def read_bytes(
 
 
 def media_type(name: str, data: bytes) -> str:
-    """The media type that a file is read as: by its suffix, else by its first bytes."""
-    if known := _media_type_of_suffix(name):
-        return known
+    """Return the media type for reading a file, by suffix, else by leading bytes."""
+    if suffix_type := _media_type_of_suffix(name):
+        return suffix_type
     if data.startswith(b"%PDF-"):
         return "application/pdf"
     if data.startswith(b"PK\x03\x04") and _EPUB.encode() in data[:100]:
@@ -163,7 +164,7 @@ def media_type(name: str, data: bytes) -> str:
 
 
 def has_known_suffix(name: str) -> bool:
-    """Whether the suffix of a file's name tells its format."""
+    """Return whether a file name's suffix determines the format."""
     return bool(_media_type_of_suffix(name))
 
 
@@ -211,7 +212,7 @@ def readable_stem(name: str) -> str:
     return words[:1].upper() + words[1:] or name
 
 
-def _read(source: Path | BinaryIO, name: str, most: int) -> bytes:
+def _read_source(source: Path | BinaryIO, name: str, most: int) -> bytes:
     try:
         if not isinstance(source, Path):
             return source.read(most)
@@ -229,26 +230,24 @@ def _read(source: Path | BinaryIO, name: str, most: int) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class SourceFile:
-    """A file to take in. ``path`` is None for standard input, whose ``name`` is ``stdin``.
+    """A file to ingest; ``path`` is None for standard input, named ``stdin``.
 
-    ``name`` is the path as the call leads to it, with characters that aren't UTF-8 escaped.
-    """
+    ``name`` is the path as reached from the call, with characters outside UTF-8 escaped."""
 
     name: str
     path: Path | None
 
     def read(self, limits: FileLimits = DEFAULT_LIMITS) -> bytes:
-        """The file's bytes. Raises ``IngestError`` where they can't be read or are too many."""
+        """Return the file's bytes; raise ``IngestError`` if unreadable or too large."""
         return read_bytes(sys.stdin.buffer if self.path is None else self.path, self.name, limits)
 
 
 @dataclass(frozen=True, slots=True)
 class Unread:
-    """A path that gives nothing to take in, and why.
+    """A path yielding no document, with the reason.
 
-    ``skipped`` is True for a file met in a folder that is plainly no document (a picture, an
-    archive): worth a note. Anything else is a failure of the call.
-    """
+    ``skipped`` is True for a file found in a folder that is plainly no document (a picture, an
+    archive): worth a note. All other cases are failures of the call."""
 
     name: str
     reason: str
@@ -258,15 +257,14 @@ class Unread:
 FoundFile = SourceFile | Unread
 
 
-def discover(paths: Sequence[str], *, follow_links: bool = False) -> Iterator[FoundFile]:
-    """The files that the paths stand for, in the order of the paths, sorted below each folder.
+def discover_files(paths: Sequence[str], *, follow_links: bool = False) -> Iterator[FoundFile]:
+    """Yield files denoted by the paths, in path order, sorted within each folder.
 
-    A path is a file, a folder (with all below it, except hidden files and folders that hold a
-    tgraph graph), a glob (``**`` crosses folders) or ``-`` for standard input. A file comes once,
-    however many paths or links lead to it; loops of links end. A symbolic link that leads out of
-    the folder that was named is followed only with ``follow_links``. What is missing, unreadable or
-    not followed comes as ``Unread`` in its place and doesn't stop the rest.
-    """
+    A path is a file, a folder (with all contents, except hidden files and folders containing a
+    tgraph graph), a glob (``**`` crosses folders) or ``-`` for standard input. A file is
+    yielded once, however many paths or links lead to the file; loops of links end. A symbolic
+    link leading out of the named folder is followed only with ``follow_links``. Missing,
+    unreadable or unfollowed paths are yielded as ``Unread`` in place and don't stop the rest."""
     walk = _Discovery(follow_links)
     for place, path in enumerate(paths):
         if path != STANDARD_INPUT:
@@ -276,7 +274,7 @@ def discover(paths: Sequence[str], *, follow_links: bool = False) -> Iterator[Fo
 
 
 class _Discovery:
-    """What paths stand for, each file once."""
+    """A search for files denoted by paths, yielding each file once."""
 
     def __init__(self, follow_links: bool) -> None:
         self._follow_links = follow_links
@@ -286,57 +284,61 @@ class _Discovery:
         if has_magic(path) and not os.path.lexists(path):
             matches = sorted(glob(path, recursive=True))  # noqa: PTH207 (Path.glob takes no absolute pattern)
             if not matches:
-                yield Unread(_shown(path), "The pattern matches no file.")
+                yield Unread(_printable_path(path), "The pattern matches no file.")
             fixed = Path(path[: re.search(r"[*?\[]", path).start()] + "_").parent  # type: ignore[union-attr]
             for match in matches:
-                yield from self._entry(Path(match), fixed.resolve(), asked=False)
+                yield from self._visit_path(Path(match), fixed.resolve(), asked=False)
         else:
-            yield from self._entry(Path(path), Path(path).resolve(), asked=True)
+            yield from self._visit_path(Path(path), Path(path).resolve(), asked=True)
 
-    def _entry(self, path: Path, within: Path, asked: bool) -> Iterator[FoundFile]:
-        """What one path gives; ``asked``: the user named it, and it wasn't merely met below the
+    def _visit_path(self, path: Path, within: Path, asked: bool) -> Iterator[FoundFile]:
+        """Yield files found at a path.
+
+        ``asked`` means that the user named the path; otherwise the path was found below the
         folder ``within``."""
         try:
             status = path.stat()
             leads_out = not (asked or self._follow_links) and _leads_out(path, within)
         except OSError as error:
-            yield Unread(_shown(path), _why(path, error))
+            yield Unread(_printable_path(path), _failure_reason(path, error))
             return
         if leads_out:
-            yield Unread(_shown(path), _LEADS_OUT, skipped=True)
+            yield Unread(_printable_path(path), _LEADS_OUT, skipped=True)
             return
         key = (status.st_dev, status.st_ino)
         if key in self._seen:
             return
         self._seen.add(key)
         if stat.S_ISDIR(status.st_mode):
-            yield from self._folder(path, within, asked)
+            yield from self._visit_folder(path, within, asked)
         elif stat.S_ISREG(status.st_mode):
-            yield _file(path, asked)
+            yield _check_file(path, asked)
         elif asked and stat.S_ISFIFO(status.st_mode):
-            yield SourceFile(_shown(path), path)
+            yield SourceFile(_printable_path(path), path)
         else:
-            yield Unread(_shown(path), "It is neither a file nor a folder.", skipped=not asked)
+            yield Unread(
+                _printable_path(path), "It is neither a file nor a folder.", skipped=not asked
+            )
 
-    def _folder(self, path: Path, within: Path, asked: bool) -> Iterator[FoundFile]:
+    def _visit_folder(self, path: Path, within: Path, asked: bool) -> Iterator[FoundFile]:
         if (path / "graph.json").is_file() and (path / "collections").is_dir():
             if asked:
-                yield Unread(_shown(path), "The folder is a tgraph graph, not documents.")
+                yield Unread(_printable_path(path), "The folder is a tgraph graph, not documents.")
             return
         try:
             entries = sorted(path.iterdir())
         except OSError as error:
-            yield Unread(_shown(path), _why(path, error))
+            yield Unread(_printable_path(path), _failure_reason(path, error))
             return
         visible = [entry for entry in entries if not entry.name.startswith(".")]
         empty = True
-        below = (self._entry(entry, within, asked=False) for entry in visible)
-        for found in chain.from_iterable(below):
+        below = (self._visit_path(entry, within, asked=False) for entry in visible)
+        for found_file in chain.from_iterable(below):
             empty = False
-            yield found
+            yield found_file
         if empty and asked:
-            more = " that aren't taken in already" if visible else ""
-            yield Unread(_shown(path), f"The folder holds no documents{more}.")
+            qualifier = " that aren't taken in already" if visible else ""
+            yield Unread(_printable_path(path), f"The folder holds no documents{qualifier}.")
 
 
 _LEADS_OUT = (
@@ -349,25 +351,27 @@ def _leads_out(path: Path, within: Path) -> bool:
     return path.is_symlink() and not path.resolve(strict=True).is_relative_to(within)
 
 
-def _file(path: Path, asked: bool) -> FoundFile:
-    """The file, unless its first bytes are those of a format that is never a document."""
+def _check_file(path: Path, asked: bool) -> FoundFile:
+    """Return the file, unless leading bytes indicate a format never used for documents."""
     try:
         with path.open("rb") as stream:
             head = stream.read(_LONGEST)
     except OSError as error:
-        return Unread(_shown(path), _why(path, error))
+        return Unread(_printable_path(path), _failure_reason(path, error))
     # The loader tells a PDF, DOCX or EPUB without a known suffix by its content.
     readable = has_known_suffix(path.name) or head.startswith((b"%PDF-", b"PK\x03\x04"))
-    if not readable and (kind := signature(head)):
-        return Unread(_shown(path), f"It is {kind}, which tgraph doesn't read.", skipped=not asked)
-    return SourceFile(_shown(path), path)
+    if not readable and (kind := detect_signature(head)):
+        return Unread(
+            _printable_path(path), f"It is {kind}, which tgraph doesn't read.", skipped=not asked
+        )
+    return SourceFile(_printable_path(path), path)
 
 
-def _why(path: Path, error: OSError) -> str:
+def _failure_reason(path: Path, error: OSError) -> str:
     if isinstance(error, FileNotFoundError):
         return "The link leads nowhere." if path.is_symlink() else "There is no such file."
     return f"It can't be read: {(error.strerror or str(error)).lower()}."
 
 
-def _shown(path: str | Path) -> str:
+def _printable_path(path: str | Path) -> str:
     return os.fsencode(path).decode("utf-8", "backslashreplace")

@@ -1,4 +1,4 @@
-"""Front matter: what a page of Markdown says of itself before its text, in YAML or TOML."""
+"""Front matter: YAML or TOML metadata preceding the text of a Markdown page."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from datetime import date
 from typing import Any, NamedTuple
 
 from tgraph.ingest.base import one_line, storable
-from tgraph.ingest.text import fields
+from tgraph.ingest.text import header_fields
 
 _OPENING = re.compile(r"(---|\+\+\+)[ \t]*(?:\r\n?|\n)(?!\s)")
 _LINE = re.compile(r"([^\r\n]*)(\r\n?|\n|\Z)")
@@ -22,7 +22,8 @@ _CLOSINGS = {"---": ("---", "..."), "+++": ("+++",)}
 
 
 class FrontMatter(NamedTuple):
-    """What stands between the fences, in YAML or TOML, and where the page's text begins."""
+    """Front matter source between the fences, in YAML or TOML, plus the offset of the page
+    text."""
 
     source: str
     is_toml: bool
@@ -30,7 +31,7 @@ class FrontMatter(NamedTuple):
 
 
 def front_matter(text: str) -> FrontMatter | None:
-    """The front matter of a page, None where it has none."""
+    """Return a page's front matter; None if missing."""
     opening = _OPENING.match(text)
     if opening is None:
         return None
@@ -41,32 +42,31 @@ def front_matter(text: str) -> FrontMatter | None:
     return None
 
 
-def described(front: FrontMatter) -> dict[str, str]:
-    """What front matter says of the document, in the spelling of the metadata's keys.
+def read_fields(front: FrontMatter) -> dict[str, str]:
+    """Return document metadata from front matter, under standard metadata keys.
 
-    Several tags or authors are joined by commas. What is broken is read line by line.
-    """
-    found: dict[str, str] = {}
-    for key, value in _values(front):
+    Several tags or authors are joined by commas. Broken front matter is read line by line."""
+    fields: dict[str, str] = {}
+    for key, value in _parse_values(front):
         name = _KEYS.get(key.lower(), "")
-        if name and (text := _text(value, name in _LISTED)):
-            found.setdefault(name, text)
-    return found
+        if name and (text := _scalar_text(value, name in _LISTED)):
+            fields.setdefault(name, text)
+    return fields
 
 
 def named_values(text: str) -> dict[str, str]:
-    """Everything that the front matter of a page says in one value or a list of such, by its key
-    in lower case; nothing where the page has none."""
+    """Return all scalar or list values in a page's front matter, by lower-case key; empty
+    without front matter."""
     front = front_matter(text)
-    found: dict[str, str] = {}
-    for key, value in _values(front) if front is not None else ():
-        if said := _text(value, True):
-            found.setdefault(key.lower(), said)
-    return found
+    text_by_key: dict[str, str] = {}
+    for key, value in _parse_values(front) if front is not None else ():
+        if value_text := _scalar_text(value, True):
+            text_by_key.setdefault(key.lower(), value_text)
+    return text_by_key
 
 
-def _yaml(source: str) -> Any:
-    """The value of a text in YAML without aliases: a few lines of them unfold to gigabytes."""
+def _parse_yaml(source: str) -> Any:
+    """Parse YAML text, rejecting aliases: a few lines of aliases unfold to gigabytes."""
     import yaml
 
     if any(isinstance(token, yaml.AliasToken) for token in yaml.scan(source, yaml.SafeLoader)):
@@ -74,24 +74,24 @@ def _yaml(source: str) -> Any:
     return yaml.safe_load(source)
 
 
-def _values(front: FrontMatter) -> Iterator[tuple[str, Any]]:
+def _parse_values(front: FrontMatter) -> Iterator[tuple[str, Any]]:
     import yaml
 
     values: Any = None
     if len(front.source) <= _LONGEST:
         try:
-            values = tomllib.loads(front.source) if front.is_toml else _yaml(front.source)
+            values = tomllib.loads(front.source) if front.is_toml else _parse_yaml(front.source)
         except (yaml.YAMLError, ValueError, RecursionError):
             values = None
     if not isinstance(values, Mapping):
-        values = fields(front.source)
+        values = header_fields(front.source)
     for key, value in values.items():
         if isinstance(key, str):
             yield key, value
 
 
-def _text(value: Any, listed: bool) -> str:
-    """A scalar as text, or a list of scalars where the key may have one."""
+def _scalar_text(value: Any, listed: bool) -> str:
+    """Return a scalar as text, or joined scalars if the key allows lists."""
     if isinstance(value, str):
         return one_line(storable(value))
     if isinstance(value, date):
@@ -99,5 +99,5 @@ def _text(value: Any, listed: bool) -> str:
     if isinstance(value, int | float) and not isinstance(value, bool):
         return str(value)
     if listed and isinstance(value, list):
-        return ", ".join(filter(None, (_text(item, False) for item in value)))
+        return ", ".join(filter(None, (_scalar_text(item, False) for item in value)))
     return ""

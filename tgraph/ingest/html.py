@@ -8,23 +8,23 @@ from collections.abc import Sequence
 from lxml import etree
 
 from tgraph.errors import IngestError
-from tgraph.ingest.base import FileContent, FileLimits, TextBuilder, one_line, storable, words
+from tgraph.ingest.base import FileContent, FileLimits, TextBuilder, one_line, split_words, storable
 from tgraph.ingest.tables import table_lines
-from tgraph.ingest.text import decode
+from tgraph.ingest.text import decode_text
 
-_UNSEEN = words(
+_UNSEEN = split_words(
     "script style noscript template svg math canvas iframe object select button audio video"
 )
 _BOILERPLATE = frozenset(("nav", "footer"))
 _WHOLE = frozenset(("html", "head", "body"))
 # Roles of ARIA and of EPUB's structural semantics; classes of MediaWiki.
-_ASIDES = words(
+_ASIDES = split_words(
     "navigation doc-toc doc-noteref doc-backlink noteref toc landmarks page-list pagebreak"
 )
-_MARKS = words("reference mw-editsection noprint")
+_MARKS = split_words("reference mw-editsection noprint")
 _TABLE = frozenset(("table", "tr", "td", "th"))
 _LEVELS = {f"h{level}": level for level in range(1, 7)}
-_BLOCKS = words(
+_BLOCKS = split_words(
     "address article aside blockquote body center dd details dialog div dl dt fieldset figcaption "
     "figure form header hgroup hr html legend main menu ol p pre section summary ul"
 ).union(_LEVELS)
@@ -39,14 +39,16 @@ _METADATA = {
 
 
 def read_html(data: bytes, name: str, limits: FileLimits) -> FileContent:
-    """The readable text of a page of HTML, as one page.
+    """Read the visible text of an HTML page as a single page.
 
-    Paragraphs are parted by blank lines; list items and table rows are lines. Scripts, styles,
-    hidden elements, navigation and footers are left out, the last two only if text remains.
-    Raises ``IngestError`` where no text remains, and for elements nested deeper than a parser goes.
-    """
+    Paragraphs are separated by blank lines; list items and table rows are lines. Scripts,
+    styles, hidden elements, navigation and footers are left out, the last two only if text
+    remains. Raises ``IngestError`` if no text remains, and for elements nested deeper than the
+    parser allows."""
     match = _CHARSET.search(data[:4096])
-    root = _tree(decode(data, name, limits, match[1].decode("ascii") if match else ""), name)
+    root = _parse_tree(
+        decode_text(data, name, limits, match[1].decode("ascii") if match else ""), name
+    )
     if root is not None:
         for skipped in (_UNSEEN | _BOILERPLATE, _UNSEEN):
             content = _Walk(skipped).over(root)
@@ -55,8 +57,8 @@ def read_html(data: bytes, name: str, limits: FileLimits) -> FileContent:
     raise IngestError(name, "The HTML shows no text; its content may be made by a script.")
 
 
-def _tree(markup: str, name: str) -> etree._Element | None:
-    """The root element, None for a page without any."""
+def _parse_tree(markup: str, name: str) -> etree._Element | None:
+    """Return the root element; None for pages lacking elements."""
     parser = etree.HTMLParser(
         encoding="utf-8", huge_tree=True, remove_comments=True, remove_pis=True
     )
@@ -75,19 +77,19 @@ def _tree(markup: str, name: str) -> etree._Element | None:
 
 
 def _is_aside(element: etree._Element) -> bool:
-    """Whether an element is hidden, a menu, contents, or a mark of a reference or an editor."""
+    """Return whether an element is hidden, navigation, contents, or a reference or editing
+    mark."""
     if "hidden" in element.attrib:
         return True
-    said = f"{element.get('role') or ''} {element.get('epub:type') or ''}".split()
-    if not _ASIDES.isdisjoint(said):
+    roles = f"{element.get('role') or ''} {element.get('epub:type') or ''}".split()
+    if not _ASIDES.isdisjoint(roles):
         return True
     classes = (element.get("class") or "").split()
     return not _MARKS.isdisjoint(classes) and element.tag in ("sup", "span")
 
 
 class _Walk:
-    """Goes over the elements in their order, without recursion, and collects one block after
-    another."""
+    """A non-recursive walk over elements in document order, collecting text blocks."""
 
     def __init__(self, skipped: frozenset[str]) -> None:
         self._skipped = skipped
@@ -102,25 +104,25 @@ class _Walk:
         self._tables: list[_Table] = []
 
     def over(self, root: etree._Element) -> FileContent:
-        """What is to be read below the root."""
+        """Return readable content below the root element."""
         walk = etree.iterwalk(root, events=("start", "end"))
         outside = None
         for event, element in walk:
-            if event == "start" and not self._enter(element):
+            if event == "start" and not self._enter_element(element):
                 outside = element
                 walk.skip_subtree()
             elif event == "end":
                 if element is not outside:
-                    self._close(element.tag)
-                self._say(element.tail)
+                    self._close_tag(element.tag)
+                self._add_text(element.tail)
         self._end_block()
         page = self._builder.page()
         title = self._title or (page.headings[0].text if page.headings else "")
         title = _without_site(title, [h.text for h in page.headings if h.level == 1])
         return FileContent((page,), title, self._metadata)
 
-    def _enter(self, element: etree._Element) -> bool:
-        """Take note of an element; whether its content is to be read as text."""
+    def _enter_element(self, element: etree._Element) -> bool:
+        """Register an element, and return whether its content is readable text."""
         tag = element.tag
         if tag in self._skipped or (element.attrib and tag not in _WHOLE and _is_aside(element)):
             self._end_block()
@@ -129,16 +131,16 @@ class _Walk:
             self._title = self._title or one_line(storable("".join(element.itertext())))
             return False
         if tag in ("meta", "html"):
-            self._describe(element)
-        self._open(tag)
-        self._say(element.text)
+            self._read_metadata(element)
+        self._open_tag(tag)
+        self._add_text(element.text)
         return True
 
-    def _say(self, text: str | None) -> None:
+    def _add_text(self, text: str | None) -> None:
         if text:
             self._block.append(text if self._preformatted else _SPACES.sub(" ", text))
 
-    def _open(self, tag: str) -> None:
+    def _open_tag(self, tag: str) -> None:
         if tag == "br":
             self._block.append("\n")
         elif tag in _TABLE:
@@ -151,7 +153,7 @@ class _Walk:
             self._heading = _LEVELS.get(tag, 0)
             self._preformatted += tag == "pre"
 
-    def _close(self, tag: str) -> None:
+    def _close_tag(self, tag: str) -> None:
         if tag in _TABLE:
             self._close_table(tag)
         elif tag in _BLOCKS or tag == "li":
@@ -176,12 +178,12 @@ class _Walk:
         if tag == "table":
             table = self._tables.pop()
             for index, line in enumerate(table.lines()):
-                self._add(line, tight=index > 0)
+                self._add_block(line, tight=index > 0)
         elif tag != "tr" and self._tables:
             self._tables[-1].in_cell = False
 
     def _end_block(self) -> None:
-        text = self._finished()
+        text = self._finish_block()
         level, self._heading = self._heading, 0
         prefix, self._prefix = (self._prefix, "") if text or level else ("", self._prefix)
         if not text:
@@ -193,10 +195,10 @@ class _Walk:
             self._builder.code(text)
             self._tight = False
         else:
-            self._add(prefix + text, tight=self._tight and prefix != "")
+            self._add_block(prefix + text, tight=self._tight and prefix != "")
             self._tight = prefix != ""
 
-    def _finished(self) -> str:
+    def _finish_block(self) -> str:
         """The collected block's text, its spaces collapsed, and an empty collection."""
         raw = storable("".join(self._block))
         self._block.clear()
@@ -205,13 +207,13 @@ class _Walk:
         lines = (_SPACES.sub(" ", line).strip() for line in raw.split("\n"))
         return "\n".join(filter(None, lines))
 
-    def _add(self, text: str, tight: bool) -> None:
+    def _add_block(self, text: str, tight: bool) -> None:
         if self._tables and self._tables[-1].in_cell:
             self._tables[-1].add(text)
         elif text:
             self._builder.add(text, "\n" if tight else "\n\n")
 
-    def _describe(self, element: etree._Element) -> None:
+    def _read_metadata(self, element: etree._Element) -> None:
         if element.tag == "html":
             key, value = "language", element.get("lang")
         else:
@@ -223,7 +225,7 @@ class _Walk:
 
 
 class _Table:
-    """The rows of the innermost open table: cells of text, and whether each is a heading cell."""
+    """Rows of the innermost open table: cell texts, each with a heading flag."""
 
     def __init__(self) -> None:
         self.rows: list[list[tuple[list[str], bool]]] = []
@@ -240,7 +242,7 @@ class _Table:
             self.rows[-1][-1][0].append(text)
 
     def lines(self) -> list[str]:
-        """A line for each row that holds text, with the columns' names if the table has them."""
+        """Return a line for each row with text, including column names if the table has any."""
         joined = ([(" ".join(texts), heads) for texts, heads in row] for row in self.rows)
         rows = [row for row in joined if any(text for text, _ in row)]
         if len(rows) > 1 and len(rows[0]) > 1 and all(heads for _, heads in rows[0]):
@@ -249,7 +251,8 @@ class _Table:
 
 
 def _row_line(row: list[tuple[str, bool]]) -> str:
-    """A row without column names: ``Head: value`` where only its first cell is a heading."""
+    """Return a row without column names, as ``Head: value`` if only the leading cell is a
+    heading."""
     texts = [one_line(text) for text, _ in row if text]
     if len(texts) > 1 and row[0][1] and not row[1][1]:
         return f"{texts[0].rstrip(':')}: {' | '.join(texts[1:])}"
@@ -259,7 +262,9 @@ def _row_line(row: list[tuple[str, bool]]) -> str:
 def _without_site(title: str, headings: Sequence[str]) -> str:
     """``Endurance`` for ``Endurance | Polar Voyages`` where a main heading says so."""
     for match in reversed(list(_SITE.finditer(title))):
-        rest = title[: match.start()].strip()
-        if any(heading.strip().lower() in rest.lower() for heading in headings if heading.strip()):
-            title = rest
+        page_title = title[: match.start()].strip()
+        if any(
+            heading.strip().lower() in page_title.lower() for heading in headings if heading.strip()
+        ):
+            title = page_title
     return title

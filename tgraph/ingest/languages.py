@@ -1,4 +1,4 @@
-"""Which language a text is written in, told by its letters and its commonest words."""
+"""Language detection by letters and common words."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 import unicodedata
 from typing import Literal as Choice
 
-from tgraph.resources import tables, word_set
+from tgraph.resources import load_tables, word_set
 
 Language = Choice["en", "zh", "other"]
 
@@ -18,14 +18,15 @@ _ENGLISH = word_set("languages", "english")
 _OTHERS = word_set("languages", "others") - _ENGLISH
 _LISTED = ("de", "fr", "es")
 """Languages in Latin letters that have lists of their own."""
-_STOP_WORDS = {code: frozenset(tables("languages")[code]["stop"].split()) for code in _LISTED}
+_STOP_WORDS = {code: frozenset(load_tables("languages")[code]["stop"].split()) for code in _LISTED}
 _MARKS = {"de": "äöüß", "fr": "çêëîïôœû", "es": "ñ¿¡"}
 """Letters that no other of these languages has, or hardly."""
 _ENOUGH = 12
 
 
 def language_of(text: str) -> Language:
-    """``en``, ``zh`` or ``other``. Latin text without a sign of another language is English."""
+    """Return ``en``, ``zh`` or ``other``; Latin text without signs of another language counts
+    as English."""
     sample = text[:20_000]
     letters = sum(map(str.isalpha, sample))
     if not letters:
@@ -37,24 +38,24 @@ def language_of(text: str) -> Language:
         return "other"
     words = [word.lower() for word in _WORD.findall(sample)]
     english = sum(word in _ENGLISH for word in words)
-    others = sum(word in _OTHERS for word in words)
+    foreign_count = sum(word in _OTHERS for word in words)
     if len(words) < _ENOUGH:
-        return "en" if english >= others else "other"
+        return "en" if english >= foreign_count else "other"
     many = 0.06 * len(words)
-    if english > others and english >= many:
+    if english > foreign_count and english >= many:
         return "en"
     # Code, tables and lists have no stop words at all: they are read as English.
-    return "other" if others >= many else "en"
+    return "other" if foreign_count >= many else "en"
 
 
-def detected(text: str) -> str:
-    """The language of a text: ``en`` and ``zh`` as of ``language_of``, else ``de``, ``fr`` or
-    ``es`` where its commonest words say so, else ``other``."""
-    found = language_of(text)
-    if found != "other":
-        return found
+def detect_language(text: str) -> str:
+    """Return a text's language: ``en`` and ``zh`` as in ``language_of``, else ``de``, ``fr`` or
+    ``es`` by common words, else ``other``."""
+    language = language_of(text)
+    if language != "other":
+        return language
     sample = text[:20_000].lower()
-    words = [_plain(word) for word in _WORD.findall(sample)]
+    words = [_strip_accents(word) for word in _WORD.findall(sample)]
     scores = {
         code: sum(word in stop for word in words) + sum(map(sample.count, _MARKS[code]))
         for code, stop in _STOP_WORDS.items()
@@ -66,10 +67,10 @@ def detected(text: str) -> str:
 
 
 def signs_of_english(text: str) -> int:
-    """How many of its words are among the commonest of English."""
+    """Return the number of words among the commonest English words."""
     return sum(word.lower() in _ENGLISH for word in _WORD.findall(text))
 
 
-def _plain(word: str) -> str:
+def _strip_accents(word: str) -> str:
     parts = unicodedata.normalize("NFD", word)
     return "".join(c for c in parts if not unicodedata.combining(c)).replace("ß", "ss")

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from tgraph.ingest.base import words
+from tgraph.ingest.base import split_words
 from tgraph.ingest.markdown_inline import html_pieces
 from tgraph.ingest.reading_text import TAG, ReadingText, joined_cells
 from tgraph.model import Segment, SegmentKind
 
-INLINE_TAGS = words(
+INLINE_TAGS = split_words(
     "a abbr b bdi bdo cite code data del dfn em font i img input ins kbd label mark q s samp small "
     "span strike strong sub sup time tt u var wbr"
 )
-_UNSHOWN_TAGS = words("script style template svg math iframe")
+_UNSHOWN_TAGS = split_words("script style template svg math iframe")
 _LEVELS = {f"h{level}": level for level in range(1, 7)}
 _KINDS: dict[str, SegmentKind] = {
     **dict.fromkeys(_LEVELS, "heading"),
@@ -24,14 +24,14 @@ _KINDS: dict[str, SegmentKind] = {
 
 
 class HtmlBlock(NamedTuple):
-    """A block of text, and the level of a heading (0 for what is none)."""
+    """A text block with its heading level (0 for other blocks)."""
 
     segment: Segment
     level: int
 
 
 class HtmlReader:
-    """Reads a page's blocks of HTML one after the other; a table may go on from one to the next."""
+    """A reader of consecutive HTML blocks in a page; tables may continue across blocks."""
 
     def __init__(self) -> None:
         self._reading = ReadingText()
@@ -44,7 +44,7 @@ class HtmlReader:
         self._in_cell = False
 
     def read(self, content: str, places: Sequence[int]) -> Iterator[HtmlBlock]:
-        """The blocks of a stretch of HTML whose character ``i`` stands at ``places[i]``."""
+        """Yield blocks of HTML content; character ``i`` of the content stands at ``places[i]``."""
         for piece in html_pieces(content):
             if piece.kind in ("text", "break"):
                 if not self._unshown:
@@ -52,11 +52,11 @@ class HtmlReader:
             elif tag := TAG.match(piece.kind):
                 if tag[2].lower() in INLINE_TAGS and not self._unshown:
                     self._reading.take(piece, places)
-                yield from self._tag(tag[2].lower(), tag[1] == "")
+                yield from self._handle_tag(tag[2].lower(), tag[1] == "")
         if not self._in_cell:
-            yield from self._flush()
+            yield from self._finish_block()
 
-    def _tag(self, name: str, opens: bool) -> Iterator[HtmlBlock]:
+    def _handle_tag(self, name: str, opens: bool) -> Iterator[HtmlBlock]:
         if name in _UNSHOWN_TAGS:
             self._unshown = name if opens else ""
         if name in INLINE_TAGS or self._unshown:
@@ -65,19 +65,19 @@ class HtmlReader:
             self._reading.gap()
             return
         if name in ("td", "th"):
-            self._cell(name == "th", opens)
+            self._handle_cell(name == "th", opens)
             return
         if self._in_cell:
-            self._cell(False, False)
-        yield from self._flush()
+            self._handle_cell(False, False)
+        yield from self._finish_block()
         if name == "tr" or (name == "table" and not opens):
-            yield from self._row()
+            yield from self._finish_row()
         if name == "table":
             self._names = []
         self._kind = _KINDS.get(name, "prose") if opens else "prose"
         self._level = _LEVELS.get(name, 0) if opens else 0
 
-    def _cell(self, heads: bool, opens: bool) -> None:
+    def _handle_cell(self, heads: bool, opens: bool) -> None:
         if self._in_cell:
             self._cells.append(self._reading.segment("row"))
             self._reading = ReadingText()
@@ -85,7 +85,7 @@ class HtmlReader:
         if opens:
             self._heads.append(heads)
 
-    def _row(self) -> Iterator[HtmlBlock]:
+    def _finish_row(self) -> Iterator[HtmlBlock]:
         cells, heads = self._cells, self._heads
         self._cells, self._heads = [], []
         if not cells:
@@ -98,7 +98,7 @@ class HtmlReader:
         if row is not None:
             yield HtmlBlock(row, 0)
 
-    def _flush(self) -> Iterator[HtmlBlock]:
+    def _finish_block(self) -> Iterator[HtmlBlock]:
         segment = self._reading.segment(self._kind)
         if segment is not None:
             yield HtmlBlock(segment, self._level)

@@ -27,11 +27,10 @@ LONGEST = 20_000
 
 
 class Piece(NamedTuple):
-    """What a token shows: ``text[i]`` stands at ``places[i]`` of the inline content.
+    """Visible text of a token: ``text[i]`` stands at ``places[i]`` of the inline content.
 
-    ``stretch`` is what it takes of the content with its marks, where these are more than its
-    places: of code, of what stands for a character, of a mark that opens or closes an inline.
-    """
+    ``stretch`` is the token's range of content including marks, if larger than ``places``: for
+    code, for character replacements, and for marks opening or closing an inline."""
 
     text: str
     places: Sequence[int]
@@ -66,20 +65,20 @@ class _PlacedState(StateInline):
         return token
 
 
-def _noted(rule: InlineRule) -> InlineRule:
-    """The parser's rule, whose last token then knows the whole stretch that the rule read."""
+def _record_stretch(rule: InlineRule) -> InlineRule:
+    """Wrap a parser rule, recording in the last token the stretch read by the rule."""
 
     def noted(state: StateInline, silent: bool) -> bool:
         start, before = state.pos, len(state.tokens)
-        found = rule(state, silent)
+        is_match = rule(state, silent)
         if len(state.tokens) > before:
             state.tokens[-1].meta["stretch"] = range(start, state.pos)
-        return found
+        return is_match
 
     return noted
 
 
-def _template(state: StateInline, silent: bool) -> bool:
+def _parse_template(state: StateInline, silent: bool) -> bool:
     """Tags of templates (``{{< note >}}``, ``{% raw %}``) and attributes (``{#id .class}``)."""
     start, source = state.pos, state.src
     if source[start] != "{":
@@ -101,45 +100,45 @@ def _template(state: StateInline, silent: bool) -> bool:
 
 
 @cache
-def parser() -> MarkdownIt:
+def build_parser() -> MarkdownIt:
     """CommonMark with tables, strikethrough, footnotes and admonitions (``!!! tip``); blocks only,
     unless it is asked."""
-    made = (
+    markdown_parser = (
         MarkdownIt("commonmark")
         .enable(["table", "strikethrough"])
         .use(footnote_plugin, inline=False)
         .use(admon_plugin)
     )
-    made.inline.ruler.before("link", "template", _template)
+    markdown_parser.inline.ruler.before("link", "template", _parse_template)
     for name, rule in (("link", link), ("image", image), ("backticks", backtick)):
-        made.inline.ruler.at(name, _noted(rule))
-    made.inline.ruler2.disable("fragments_join")
-    return made.disable(["inline", "footnote_tail"])
+        markdown_parser.inline.ruler.at(name, _record_stretch(rule))
+    markdown_parser.inline.ruler2.disable("fragments_join")
+    return markdown_parser.disable(["inline", "footnote_tail"])
 
 
 @cache
 def _markup_parser() -> MarkdownIt:
-    """Reads HTML: its tags and entities, and nothing of Markdown."""
-    made = MarkdownIt("commonmark", {"html": True})
-    made.inline.ruler.before("html_inline", "template", _template)
-    made.inline.ruler.enableOnly(["text", "template", "html_inline", "entity"])
-    made.inline.ruler2.enableOnly([])
-    return made
+    """Return an HTML parser for tags and entities, ignoring Markdown."""
+    markup_parser = MarkdownIt("commonmark", {"html": True})
+    markup_parser.inline.ruler.before("html_inline", "template", _parse_template)
+    markup_parser.inline.ruler.enableOnly(["text", "template", "html_inline", "entity"])
+    markup_parser.inline.ruler2.enableOnly([])
+    return markup_parser
 
 
-def pieces(content: str, links: Links) -> Iterator[Piece]:
+def inline_pieces(content: str, links: Links) -> Iterator[Piece]:
     """What inline Markdown shows, in order."""
     for start in range(0, len(content), LONGEST):
-        yield from _shown(parser(), content[start : start + LONGEST], links, start)
+        yield from _visible_pieces(build_parser(), content[start : start + LONGEST], links, start)
 
 
 def html_pieces(content: str) -> Iterator[Piece]:
-    """What HTML shows, its tags as pieces without text whose ``kind`` is the tag as it stands."""
+    """Yield visible HTML text, with tags as textless pieces whose ``kind`` is the literal tag."""
     for start in range(0, len(content), LONGEST):
-        yield from _shown(_markup_parser(), content[start : start + LONGEST], {}, start)
+        yield from _visible_pieces(_markup_parser(), content[start : start + LONGEST], {}, start)
 
 
-def _shown(md: MarkdownIt, content: str, links: Links, shift: int) -> Iterator[Piece]:
+def _visible_pieces(md: MarkdownIt, content: str, links: Links, shift: int) -> Iterator[Piece]:
     state = _PlacedState(content, md, links, [])
     md.inline.tokenize(state)
     for rule in md.inline.ruler2.getRules(""):
@@ -154,34 +153,34 @@ def _pieces_of(
     token: Token, content: str, links: Links, shift: int, linked: bool
 ) -> Iterator[Piece]:
     assert token.map is not None
-    at, kind, said = token.map[0], token.type, token.content
+    at, kind, token_text = token.map[0], token.type, token.content
     if kind == "text":
-        if said:
-            yield _text(said, at, content, shift, linked)
+        if token_text:
+            yield _text_piece(token_text, at, content, shift, linked)
     elif kind == "text_special":
-        yield _special(token, shift + at, linked)
+        yield _special_piece(token, shift + at, linked)
     elif kind == "code_inline":
-        yield _code(token, content, shift, linked)
+        yield _code_piece(token, content, shift, linked)
     elif kind == "image":
-        yield from _image(token, links, shift, linked)
+        yield from _image_pieces(token, links, shift, linked)
     elif kind == "html_inline":
-        yield Piece("", (), said, linked, range(shift + at, shift + at + len(said)))
+        yield Piece("", (), token_text, linked, range(shift + at, shift + at + len(token_text)))
     elif kind in ("softbreak", "hardbreak"):
         yield Piece(" ", [shift + at], "break", linked)
-    elif (stretch := _mark(token)) is not None:
-        yield Piece("", (), kind, linked, _shifted(stretch, shift))
+    elif (stretch := _mark_range(token)) is not None:
+        yield Piece("", (), kind, linked, _shift_range(stretch, shift))
 
 
-def _text(said: str, at: int, content: str, shift: int, linked: bool) -> Piece:
+def _text_piece(said: str, at: int, content: str, shift: int, linked: bool) -> Piece:
     if content.startswith(said, at):
-        return _verbatim(content, at, at + len(said), shift, "text", linked)
+        return _verbatim_piece(content, at, at + len(said), shift, "text", linked)
     after = content.index(">", at) + 1  # the address of "<https://...>"
-    address = _verbatim(content, at + 1, after - 1, shift, "text", linked)
+    address = _verbatim_piece(content, at + 1, after - 1, shift, "text", linked)
     return address._replace(stretch=range(shift + at, shift + after))
 
 
-def _special(token: Token, first: int, linked: bool) -> Piece:
-    """A character that stands behind a backslash, or that an entity stands for."""
+def _special_piece(token: Token, first: int, linked: bool) -> Piece:
+    """Return a piece for a backslash-escaped character or an entity."""
     count, length = len(token.content), len(token.markup)
     places: Sequence[int] = [first] * count
     if token.info == "escape":
@@ -189,27 +188,27 @@ def _special(token: Token, first: int, linked: bool) -> Piece:
     return Piece(token.content, places, "text", linked, range(first, first + length))
 
 
-def _code(token: Token, content: str, shift: int, linked: bool) -> Piece:
-    """Code between its marks, without the space that may stand on both sides."""
+def _code_piece(token: Token, content: str, shift: int, linked: bool) -> Piece:
+    """Return code between its marks, minus optional padding spaces on both sides."""
     stretch, marks, length = token.meta["stretch"], len(token.markup), len(token.content)
     begin = stretch.start + marks + (len(stretch) - 2 * marks > length)
-    code = _verbatim(content, begin, begin + length, shift, "code", linked)
-    return code._replace(stretch=_shifted(stretch, shift))
+    code = _verbatim_piece(content, begin, begin + length, shift, "code", linked)
+    return code._replace(stretch=_shift_range(stretch, shift))
 
 
-def _image(token: Token, links: Links, shift: int, linked: bool) -> Iterator[Piece]:
-    """What is told of a picture, between its marks."""
-    stretch = _shifted(token.meta["stretch"], shift)
+def _image_pieces(token: Token, links: Links, shift: int, linked: bool) -> Iterator[Piece]:
+    """Yield pieces of a picture's description, between the image marks."""
+    stretch = _shift_range(token.meta["stretch"], shift)
     begin = stretch.start + 2
     end = begin + len(token.content)
     yield Piece("", (), "image_open", linked, range(stretch.start, begin))
-    for piece in _shown(parser(), token.content, links, begin):
+    for piece in _visible_pieces(build_parser(), token.content, links, begin):
         yield piece._replace(kind="image") if piece.text else piece
     yield Piece("", (), "image_close", linked, range(end, stretch.stop))
 
 
-def _mark(token: Token) -> range | None:
-    """Where the mark stands that opens or closes an inline; None where it is none."""
+def _mark_range(token: Token) -> range | None:
+    """Return the range of an inline's opening or closing mark; None for other tokens."""
     assert token.map is not None
     at, marks = token.map[0], len(token.markup)
     if token.type in ("em_open", "em_close", "s_open", "s_close", "strong_close"):
@@ -223,9 +222,11 @@ def _mark(token: Token) -> range | None:
     return None
 
 
-def _shifted(stretch: range, shift: int) -> range:
+def _shift_range(stretch: range, shift: int) -> range:
     return range(stretch.start + shift, stretch.stop + shift)
 
 
-def _verbatim(content: str, start: int, end: int, shift: int, kind: str, linked: bool) -> Piece:
+def _verbatim_piece(
+    content: str, start: int, end: int, shift: int, kind: str, linked: bool
+) -> Piece:
     return Piece(content[start:end], range(shift + start, shift + end), kind, linked)

@@ -1,4 +1,4 @@
-"""The segments of a page of Markdown: a parser's blocks, each with what it stands under."""
+"""Segments of a Markdown page: parser blocks, each with headings and context."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
-from tgraph.ingest.apparatus import recognised
+from tgraph.ingest.apparatus import recognise_apparatus
 from tgraph.ingest.front_matter import front_matter
 from tgraph.ingest.markdown_html import HtmlReader
-from tgraph.ingest.markdown_inline import Links, parser, pieces
+from tgraph.ingest.markdown_inline import Links, build_parser, inline_pieces
 from tgraph.ingest.reading_text import ReadingText, joined_cells
 from tgraph.ingest.sentences import sentences
 from tgraph.model import Heading, Segment, SegmentKind
@@ -26,7 +26,7 @@ _LONGEST_HEADING = 400
 
 
 class MarkdownPage(NamedTuple):
-    """What a page of Markdown holds."""
+    """Headings and segments of a Markdown page."""
 
     headings: tuple[Heading, ...]
     segments: tuple[Segment, ...]
@@ -34,20 +34,19 @@ class MarkdownPage(NamedTuple):
 
 @lru_cache(maxsize=2)
 def read_page(text: str) -> MarkdownPage:
-    """The segments of a page of Markdown in order, and the headings of its sections.
+    """Return a Markdown page's segments in order, plus section headings.
 
-    Front matter is neither. A heading's ``start`` is where its line's text begins; what stands in
-    code, quotes and lists heads no section.
-    """
+    Front matter is left out. A heading's ``start`` is the start of the text in its line;
+    headings in code, quotes and lists start no section."""
     reader = _PageReader(text)
-    found = list(reader.segments())
-    linked = [segment.start in reader.linked for segment in found]
-    return MarkdownPage(tuple(reader.headings), tuple(recognised(found, linked)))
+    page_segments = list(reader.segments())
+    linked = [segment.start in reader.linked for segment in page_segments]
+    return MarkdownPage(tuple(reader.headings), tuple(recognise_apparatus(page_segments, linked)))
 
 
 @dataclass(slots=True)
 class _OpenList:
-    """An open list: what leads it in, and the item that is being read."""
+    """An open list: the introducing sentence, and the item currently read."""
 
     lead: str
     item: str = ""
@@ -74,7 +73,7 @@ class _PageReader:
             self._starts.append(self._shift + match.end())
         self._ends.append(len(text))
         self._links: Links = {}
-        self._tokens: Sequence[Token] = parser().parse(body, self._links)
+        self._tokens: Sequence[Token] = build_parser().parse(body, self._links)
         self.headings: list[Heading] = []
         self._open: list[tuple[int, str]] = []
         self._html_reader = HtmlReader()
@@ -89,18 +88,18 @@ class _PageReader:
             if kind == "inline" and self._table is not None:
                 self._table.cells.append(token)
             elif kind == "inline" and before is not None:
-                yield from self._inline(token, before)
+                yield from self._read_inline(token, before)
             elif kind in ("fence", "code_block"):
-                yield from self._code(token)
+                yield from self._read_code(token)
             elif kind == "html_block":
-                yield from self._html(token)
+                yield from self._read_html(token)
             elif kind == "tr_close":
-                yield from self._row()
+                yield from self._read_row()
             else:
                 self._enter_or_leave(kind)
 
     def _enter_or_leave(self, kind: str) -> None:
-        """Take note of lists and tables that open and close."""
+        """Register opening and closing of lists and tables."""
         if kind in ("bullet_list_open", "ordered_list_open"):
             self._lists.append(_OpenList(self._lead))
         elif kind in ("bullet_list_close", "ordered_list_close"):
@@ -117,8 +116,9 @@ class _PageReader:
 
     # --- places -----------------------------------------------------------------------------
 
-    def _places(self, content: str, first_line: int) -> array[int]:
-        """Where each character of a block's content stands, whose lines end as the source's do."""
+    def _content_places(self, content: str, first_line: int) -> array[int]:
+        """Return source places of a block's characters; content lines end where source lines
+        end."""
         places = array("q")
         for number, line in enumerate(content.split("\n"), first_line):
             if places or number > first_line:
@@ -139,70 +139,73 @@ class _PageReader:
         at = raw.find(line)
         if at >= 0:  # a heading with closing marks
             return range(start + at, start + at + len(line))
-        return self._expanded(line, raw, start)
+        return self._expand_places(line, raw, start)
 
     @staticmethod
-    def _expanded(line: str, raw: str, start: int) -> Sequence[int]:
-        """Places where a tab was made spaces, or a character replaced by the parser."""
-        shown = line.lstrip(" ")
-        lead = len(line) - len(shown)
-        at = max(len(raw) - len(shown), 0)
+    def _expand_places(line: str, raw: str, start: int) -> Sequence[int]:
+        """Return places for lines with tabs expanded to spaces, or characters replaced by the
+        parser."""
+        stripped_line = line.lstrip(" ")
+        lead = len(line) - len(stripped_line)
+        at = max(len(raw) - len(stripped_line), 0)
         first = start + max(at - 1, 0)
-        rest = [min(start + at + i, start + max(len(raw) - 1, 0)) for i in range(len(shown))]
-        return [first] * lead + rest
+        text_places = [
+            min(start + at + i, start + max(len(raw) - 1, 0)) for i in range(len(stripped_line))
+        ]
+        return [first] * lead + text_places
 
     # --- blocks -----------------------------------------------------------------------------
 
-    def _led(self) -> tuple[str, ...]:
+    def _list_leads(self) -> tuple[str, ...]:
         lists = (text for level in self._lists for text in (level.lead, level.item))
         return tuple(filter(None, lists))
 
-    def _inline(self, token: Token, opening: Token) -> Iterator[Segment]:
+    def _read_inline(self, token: Token, opening: Token) -> Iterator[Segment]:
         assert token.map is not None
-        places = self._places(token.content, token.map[0])
+        places = self._content_places(token.content, token.map[0])
         reading = ReadingText()
-        shown: set[str] = set()
+        piece_kinds: set[str] = set()
         free = False
-        for piece in pieces(token.content, self._links):
+        for piece in inline_pieces(token.content, self._links):
             reading.take(piece, places)
             if piece.text and not piece.text.isspace():
-                shown.add(piece.kind)
+                piece_kinds.add(piece.kind)
             free = free or (not piece.link and any(map(str.isalnum, piece.text)))
         opens = self._lists and not self._lists[-1].item
         kind: SegmentKind = "item" if opens else "prose"
         level = 0
         if opening.type == "heading_open" and len(token.content) <= _LONGEST_HEADING:
             kind, level = "heading", 0 if opening.level else int(opening.tag[1])
-        elif shown == {"image"} or opening.type == "admonition_title_open":
+        elif piece_kinds == {"image"} or opening.type == "admonition_title_open":
             kind = "display"
         segment = reading.segment(kind)
         if segment is None:
             return
-        start, _ = _trimmed(self._text, self._starts[token.map[0]], self._ends[token.map[0]])
+        start, _ = _trim_span(self._text, self._starts[token.map[0]], self._ends[token.map[0]])
         if not free:
             self.linked.add(segment.start)
-        yield from self._placed(segment, level, start)
+        yield from self._place_segment(segment, level, start)
         if opening.type == "admonition_title_open":
             self._lead = segment.text
         if opens:
             self._lists[-1].item = segment.text
 
-    def _code(self, token: Token) -> Iterator[Segment]:
+    def _read_code(self, token: Token) -> Iterator[Segment]:
         assert token.map is not None
         content = token.content.rstrip("\n")
         if not content.strip():
             return
         first = token.map[0] + (token.type == "fence")
-        places = self._places(content, first)
+        places = self._content_places(content, first)
         lead = len(content) - len(content.lstrip("\n"))
         content, places = content[lead:], places[lead:]
         led = (self._lead,) if self._lead else ()
         code = Segment("code", places[0], places[-1] + 1, content, places, lead=led)
         lead_in = self._lead
-        yield from self._placed(code, 0, code.start)
+        yield from self._place_segment(code, 0, code.start)
         self._lead = lead_in
 
-    def _row(self) -> Iterator[Segment]:
+    def _read_row(self) -> Iterator[Segment]:
         table = self._table
         assert table is not None
         cells, table.cells = table.cells, []
@@ -214,34 +217,34 @@ class _PageReader:
         readings = []
         for cell, places in zip(cells, spans, strict=True):
             reading = ReadingText()
-            for piece in pieces(cell.content, self._links):
+            for piece in inline_pieces(cell.content, self._links):
                 reading.take(piece, places)
             readings.append(reading.segment("row"))
         kind: SegmentKind = "row"
         if table.in_head:
             kind = "display"
-        start, end = _trimmed(self._text, self._starts[number], self._ends[number])
+        start, end = _trim_span(self._text, self._starts[number], self._ends[number])
         row = joined_cells(kind, readings, table.names)
         if table.in_head:
             table.in_head = False
             table.names = [cell.text.rstrip(":") if cell else "" for cell in readings]
         if row is not None:
             led = (table.lead,) if table.lead else ()
-            yield from self._placed(replace(row, start=start, end=end, lead=led), 0, start)
+            yield from self._place_segment(replace(row, start=start, end=end, lead=led), 0, start)
 
-    def _html(self, token: Token) -> Iterator[Segment]:
+    def _read_html(self, token: Token) -> Iterator[Segment]:
         assert token.map is not None
         content = token.content.rstrip("\n")
-        places = self._places(content, token.map[0])
+        places = self._content_places(content, token.map[0])
         for segment, level in self._html_reader.read(content, places):
-            yield from self._placed(segment, 0 if token.level else level, segment.start)
+            yield from self._place_segment(segment, 0 if token.level else level, segment.start)
 
-    def _placed(self, segment: Segment, level: int, start: int) -> Iterator[Segment]:
-        """The segment under what is open; from here on a heading heads a section."""
+    def _place_segment(self, segment: Segment, level: int, start: int) -> Iterator[Segment]:
+        """Yield the segment with its open headings and lead; a heading then opens a section."""
         if level:
-            self._open = [kept for kept in self._open if kept[0] < level]
+            self._open = [open_heading for open_heading in self._open if open_heading[0] < level]
         above = tuple(text for _, text in self._open)
-        led = tuple(dict.fromkeys((*self._led(), *segment.lead)))
+        led = tuple(dict.fromkeys((*self._list_leads(), *segment.lead)))
         yield replace(segment, headings=above, lead=led)
         if level:
             self._open.append((level, segment.text))
@@ -254,14 +257,14 @@ def _last_sentence(text: str) -> str:
     return text[slice(*spans[-1])] if spans else ""
 
 
-def _trimmed(text: str, start: int, end: int) -> tuple[int, int]:
+def _trim_span(text: str, start: int, end: int) -> tuple[int, int]:
     raw = text[start:end]
     return start + len(raw) - len(raw.lstrip()), start + len(raw.rstrip())
 
 
 def _cell_places(text: str, start: int, end: int, cells: Sequence[Token]) -> list[Sequence[int]]:
-    """Where the characters of a row's cells stand; ``\\|`` is a bar of the cell that it is in."""
-    found: list[Sequence[int]] = []
+    r"""Return source places of the characters in a row's cells; ``\|`` is a bar inside a cell."""
+    place_lists: list[Sequence[int]] = []
     at = start
     for cell in cells:
         places = array("q")
@@ -275,5 +278,5 @@ def _cell_places(text: str, start: int, end: int, cells: Sequence[Token]) -> lis
             at = begin
         while at < end and text[at] != "|":
             at += 1
-        found.append(places)
-    return found
+        place_lists.append(places)
+    return place_lists

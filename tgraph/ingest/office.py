@@ -1,4 +1,4 @@
-"""DOCX: paragraphs and tables in the order of the document."""
+"""DOCX: paragraphs and tables in document order."""
 
 from __future__ import annotations
 
@@ -6,8 +6,15 @@ import re
 from typing import TYPE_CHECKING
 
 from tgraph.errors import IngestError
-from tgraph.ingest.archive import broken, unpacked
-from tgraph.ingest.base import FileContent, FileLimits, TextBuilder, one_line, reason, storable
+from tgraph.ingest.archive import unpack_archive, unreadable_error
+from tgraph.ingest.base import (
+    FileContent,
+    FileLimits,
+    TextBuilder,
+    error_reason,
+    one_line,
+    storable,
+)
 from tgraph.ingest.tables import table_lines
 
 if TYPE_CHECKING:
@@ -28,32 +35,34 @@ def read_docx(data: bytes, name: str, limits: FileLimits) -> FileContent:
         raise IngestError(
             name, "The file is an encrypted or an old Word document.", "Save it as an open DOCX."
         )
-    package = unpacked(data, name, limits, "DOCX")
+    package = unpack_archive(data, name, limits, "DOCX")
     import docx
 
     try:
         document = docx.Document(package)
-        built = _rendered(document).page()
-        title, metadata = _properties(document)
+        built = _render_document(document).page()
+        title, metadata = _read_properties(document)
     except Exception as error:  # a damaged package makes the XML libraries fail in any way whatever
-        raise broken(name, "DOCX", reason(error)) from None
+        raise unreadable_error(name, "DOCX", error_reason(error)) from None
     if not built.text.strip():
         raise IngestError(name, "The DOCX holds no text.")
     title = title or (built.headings[0].text if built.headings else "")
     return FileContent((built,), title, metadata)
 
 
-def _properties(document: WordDocument) -> tuple[str, dict[str, str]]:
+def _read_properties(document: WordDocument) -> tuple[str, dict[str, str]]:
     core = document.core_properties
-    found = {"language": core.language, "description": core.subject}
+    properties = {"language": core.language, "description": core.subject}
     if core.author != "python-docx":  # its template's author and date are nobody's
-        found["author"] = core.author
-        found["date"] = core.created.date().isoformat() if core.created else ""
-    said = {key: one_line(storable(value or "")) for key, value in found.items()}
-    return one_line(storable(core.title or "")), {key: said[key] for key in said if said[key]}
+        properties["author"] = core.author
+        properties["date"] = core.created.date().isoformat() if core.created else ""
+    metadata = {key: one_line(storable(value or "")) for key, value in properties.items()}
+    return one_line(storable(core.title or "")), {
+        key: metadata[key] for key in metadata if metadata[key]
+    }
 
 
-def _rendered(document: WordDocument) -> TextBuilder:
+def _render_document(document: WordDocument) -> TextBuilder:
     from docx.table import Table
 
     builder = TextBuilder()
@@ -68,7 +77,7 @@ def _rendered(document: WordDocument) -> TextBuilder:
 
 
 def _add_paragraph(builder: TextBuilder, paragraph: Paragraph, in_list: bool) -> bool:
-    """Add a paragraph that holds text; whether it is an item of a list."""
+    """Add a paragraph with text, and return whether the paragraph is a list item."""
     text = storable(paragraph.text).strip()
     if not text:
         return in_list
@@ -84,16 +93,16 @@ def _add_paragraph(builder: TextBuilder, paragraph: Paragraph, in_list: bool) ->
 
 def _add_table(builder: TextBuilder, table: Table) -> None:
     """Add the table's rows as lines; a merged cell counts once."""
-    rows = [_cells(row) for row in table.rows]
+    rows = [_read_cells(row) for row in table.rows]
     filled = [row for row in rows if any(cell.strip() for cell in row)]
     for index, line in enumerate(table_lines(filled)):
         builder.add(line, "\n" if index else "\n\n")
 
 
-def _cells(row: _Row) -> list[str]:
-    found: list[str] = []
+def _read_cells(row: _Row) -> list[str]:
+    cell_texts: list[str] = []
     before = None
     for cell in row.cells:
-        found.append("" if cell._tc is before else storable(cell.text))
+        cell_texts.append("" if cell._tc is before else storable(cell.text))
         before = cell._tc
-    return found
+    return cell_texts

@@ -1,5 +1,7 @@
-"""How a page reads, kept: its segments and their sentences, without the characters that the page
-itself has. Reading it back takes a tenth of the time of finding them again."""
+"""Compact storage of page readings: segments and sentences, without characters contained in the
+page.
+
+Reading stored data takes a tenth of the time needed to find segments again."""
 
 from __future__ import annotations
 
@@ -24,7 +26,7 @@ _COUNTED, _WIDE = 65_536, array("q").itemsize
 
 @dataclass(frozen=True, slots=True)
 class PageReading:
-    """The segments of a page, and of each the spans of what is quoted as one."""
+    """Segments of a page, with quotable spans for each segment."""
 
     segments: tuple[Segment, ...] = ()
     sentences: tuple[tuple[TextSpan, ...], ...] = ()
@@ -38,77 +40,78 @@ def read_page(text: str, media_type: str) -> PageReading:
 
 
 def reading_of(found: tuple[Segment, ...]) -> PageReading:
-    """The reading of a page that has these segments."""
+    """Return the page reading for the given segments."""
     from tgraph.ingest.segments import sentences_of
 
-    return PageReading(found, tuple(tuple(sentences_of(each)) for each in found))
+    return PageReading(found, tuple(tuple(sentences_of(segment)) for segment in found))
 
 
 def kind_at(page: Sequence[Segment], start: int, end: int) -> SegmentKind | None:
-    """The kind of the segment, of those of a page, that a stretch of it stands in; None where it
-    reaches beyond one."""
+    """Return the segment kind at a page stretch; None if the stretch crosses the segment's end."""
     at = bisect_right(page, start, key=lambda segment: segment.start) - 1
     return page[at].kind if at >= 0 and end <= page[at].end else None
 
 
-def packed(page: PageReading, text: str) -> bytes:
-    """What is kept of how a page with the ``text`` reads."""
+def pack_reading(page: PageReading, text: str) -> bytes:
+    """Pack the reading of a page with the given ``text``."""
     contexts: dict[tuple[str, ...], int] = {}
     rows = [
         (
-            each.kind,
-            each.start,
-            each.end,
-            (runs := _runs(each.offsets)),
-            None if _shown(text, runs) == each.text else each.text,
-            contexts.setdefault(each.headings, len(contexts)),
-            contexts.setdefault(each.lead, len(contexts)),
-            each.pairs,
-            each.inlines,
+            segment.kind,
+            segment.start,
+            segment.end,
+            (runs := _offset_runs(segment.offsets)),
+            None if _visible_text(text, runs) == segment.text else segment.text,
+            contexts.setdefault(segment.headings, len(contexts)),
+            contexts.setdefault(segment.lead, len(contexts)),
+            segment.pairs,
+            segment.inlines,
             tuple(chain.from_iterable(spans)),
         )
-        for each, spans in zip(page.segments, page.sentences, strict=True)
+        for segment, spans in zip(page.segments, page.sentences, strict=True)
     ]
     data = json.dumps([list(contexts), rows], separators=(",", ":")).encode()
     return data if len(data) < _SMALL else zlib.compress(data, 1)
 
 
-def unpacked(data: bytes, text: str) -> PageReading:
-    """The reading of which ``packed`` made this, for the same ``text``."""
+def unpack_reading(data: bytes, text: str) -> PageReading:
+    """Unpack a page reading, given the same ``text`` as at packing."""
     plain = data if data[:1] == b"[" else zlib.decompress(data)
-    kept, rows = json.loads(plain)
-    contexts = [tuple(each) for each in kept]
-    found = [_segment(row, text, contexts) for row in rows]
+    context_lists, rows = json.loads(plain)
+    contexts = [tuple(context) for context in context_lists]
+    segments = [_unpack_segment(row, text, contexts) for row in rows]
     spans = (row[-1] for row in rows)
     return PageReading(
-        tuple(found), tuple(tuple(zip(one[::2], one[1::2], strict=True)) for one in spans)
+        tuple(segments),
+        tuple(tuple(zip(bounds[::2], bounds[1::2], strict=True)) for bounds in spans),
     )
 
 
-def _segment(row: Sequence[Any], text: str, contexts: Sequence[tuple[str, ...]]) -> Segment:
-    kind, start, end, runs, own, headings, lead, pairs, inlines, _ = row
+def _unpack_segment(row: Sequence[Any], text: str, contexts: Sequence[tuple[str, ...]]) -> Segment:
+    kind, start, end, runs, own_text, headings, lead, pairs, inlines, _ = row
     offsets = array("q")
     for place, length, step in runs:
         if step and place + length <= _COUNTED:
-            offsets.frombytes(_counted()[place * _WIDE : (place + length) * _WIDE])
+            offsets.frombytes(_counted_numbers()[place * _WIDE : (place + length) * _WIDE])
         else:
             offsets.extend(range(place, place + length) if step else [place] * length)
     return Segment(
         kind,
         start,
         end,
-        _shown(text, runs) if own is None else own,
+        _visible_text(text, runs) if own_text is None else own_text,
         offsets,
         contexts[headings],
         contexts[lead],
         tuple((tuple(key), tuple(value)) for key, value in pairs),
-        tuple(Inline(*each) for each in inlines),
+        tuple(Inline(*fields) for fields in inlines),
     )
 
 
 @cache
-def _counted() -> memoryview:
-    """The first numbers, as arrays have them: copied in a fiftieth of the time of counting."""
+def _counted_numbers() -> memoryview:
+    """Return the lowest numbers in array form: copying takes a fiftieth of the time of
+    counting."""
     return memoryview(array("q", range(_COUNTED)).tobytes())
 
 
@@ -116,8 +119,8 @@ Run = Sequence[int]
 """The place of a first character, how many there are, and the distance between two: 0 or 1."""
 
 
-def _runs(offsets: Sequence[int]) -> list[Run]:
-    found: list[list[int]] = []
+def _offset_runs(offsets: Sequence[int]) -> list[Run]:
+    runs: list[list[int]] = []
     at = 0
     while at < len(offsets):
         end = at + 1
@@ -125,12 +128,12 @@ def _runs(offsets: Sequence[int]) -> list[Run]:
         step = step if step in (0, 1) else 1
         while end < len(offsets) and offsets[end] - offsets[end - 1] == step:
             end += 1
-        found.append([offsets[at], end - at, step])
+        runs.append([offsets[at], end - at, step])
         at = end
-    return list(found)
+    return list(runs)
 
 
-def _shown(text: str, runs: Sequence[Run]) -> str:
-    """What stands at these places, on one line."""
+def _visible_text(text: str, runs: Sequence[Run]) -> str:
+    """Return text at the given places, as a single line."""
     pieces = (text[at : at + length] if step else text[at] * length for at, length, step in runs)
     return "".join(pieces).replace("\n", " ")

@@ -1,8 +1,8 @@
-"""Parsing where a hostile file does little harm: a process with little memory and time, without
-network, that can write to no file; many files share it until one of them breaks it.
+"""Parsing in a restricted process, where a hostile file does little harm.
 
-What comes back from it is as little trusted as the file: JSON of a bounded size, checked.
-"""
+The process has little memory and time, no network, and can write to no file; many files share
+the process until a file breaks it. The output is trusted as little as the file: JSON of a
+bounded size, checked."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from importlib import import_module
 from typing import IO, Any, cast
 
 from tgraph.errors import IngestError
-from tgraph.ingest.base import FileContent, FileLimits, Reader, reason, shorten
-from tgraph.isolation import forbid_sockets, forbid_writing, limit_memory, limit_time, start
+from tgraph.ingest.base import FileContent, FileLimits, Reader, error_reason, shorten_line
+from tgraph.isolation import forbid_sockets, forbid_writing, limit_memory, limit_time, start_process
 
 _SIZE = struct.Struct("<Q")
 _LONGEST = 500
@@ -34,70 +34,70 @@ _lock = threading.Lock()
 _running: list[_ParserProcess] = []
 
 
-def reader(module: str, function: str) -> Reader:
-    """A format's reader, imported when it is needed."""
+def load_reader(module: str, function: str) -> Reader:
+    """Return a format's reader function, imported on demand."""
     return cast(Reader, getattr(import_module(module), function))
 
 
 def parse(place: Place, data: bytes, name: str, limits: FileLimits) -> FileContent:
-    """What the reader at a place (its module and function) finds in the data, in a process of its
-    own.
+    """Parse data in a separate process, using the reader at ``place`` (module and function).
 
-    Raises ``IngestError`` where the reader does, and where the process needs more than the limits
-    or dies; another one takes its place. Calls of several threads queue.
-    """
+    Raises ``IngestError`` if the reader raises ``IngestError``, and if the process exceeds the
+    limits or dies; another process then takes over. Calls from several threads queue."""
     with _lock:
         try:
-            return _attempt(place, data, name, limits)
+            return _attempt_parse(place, data, name, limits)
         except _ParserDeathError as death:
             if death.late or death.at_first:
                 raise _given_up(name, death, limits) from None
         # files before it may have left it weak: what a file comes to is to be its own doing
         try:
-            return _attempt(place, data, name, limits)
+            return _attempt_parse(place, data, name, limits)
         except _ParserDeathError as death:
             raise _given_up(name, death, limits) from None
 
 
-def _attempt(place: Place, data: bytes, name: str, limits: FileLimits) -> FileContent:
+def _attempt_parse(place: Place, data: bytes, name: str, limits: FileLimits) -> FileContent:
     try:
-        return _process(limits).parse(place, data, name, limits)
+        return _find_process(limits).parse(place, data, name, limits)
     except IngestError:
         raise
     except BaseException:  # an interrupt too leaves it in the middle of something
-        _end()
+        _end_process()
         raise
 
 
 @contextmanager
 def closing_parser() -> Iterator[None]:
-    """A piece of work at whose end the parser's process, if there is one, is ended."""
+    """Run a block of work, then end the parser process, if running."""
     try:
         yield
     finally:
         with _lock:
-            _end()
+            _end_process()
 
 
-def _process(limits: FileLimits) -> _ParserProcess:
+def _find_process(limits: FileLimits) -> _ParserProcess:
     if _running and not _running[0].serves(limits):
-        _end()
+        _end_process()
     if not _running:
         _running.append(_ParserProcess(limits.memory))
     return _running[0]
 
 
-def _end() -> None:
+def _end_process() -> None:
     while _running:
         _running.pop().end()
 
 
-atexit.register(_end)
+atexit.register(_end_process)
 
 
 class _ParserDeathError(Exception):
-    """The process has ended or is of no use any more: ``late`` for its time, ``at_first`` with the
-    first file that it had."""
+    """An error for a dead or useless process.
+
+    ``late`` means that the time ran out, ``at_first`` that the process failed on its first
+    file."""
 
     def __init__(self, how: str, *, late: bool, at_first: bool) -> None:
         super().__init__(how)
@@ -114,31 +114,34 @@ def _given_up(name: str, death: _ParserDeathError, limits: FileLimits) -> Ingest
 
 
 class _ParserProcess:
-    """The process, seen from outside. It ends with its standard input, so never outlives this
-    one."""
+    """A handle of the parser process; the process ends with its standard input, never outliving
+    the parent."""
 
     def __init__(self, memory: int) -> None:
         self._memory = memory
         self._owner = os.getpid()
-        self._process = start("tgraph.ingest.parser_process", subprocess.DEVNULL)
+        self._process = start_process("tgraph.ingest.parser_process", subprocess.DEVNULL)
         self._is_new = True
 
     def serves(self, limits: FileLimits) -> bool:
-        """Whether it is alive, this process's own (not a copy made by a fork), and as limited."""
+        """Return whether the process is alive, owned by the current process (not a fork's
+        copy), and equally limited."""
         is_own = self._owner == os.getpid() and self._process.poll() is None
         return is_own and self._memory == limits.memory
 
     def parse(self, place: Place, data: bytes, name: str, limits: FileLimits) -> FileContent:
         late = threading.Event()
-        timer = threading.Timer(limits.seconds, self._stop, (late,))
+        timer = threading.Timer(limits.seconds, self._stop_process, (late,))
         timer.daemon = True
         timer.start()
         at_first, self._is_new = self._is_new, False
         try:
-            reply = self._exchange({"place": place, "name": name, "limits": asdict(limits)}, data)
-            return _content(reply, name)
+            reply = self._exchange_job(
+                {"place": place, "name": name, "limits": asdict(limits)}, data
+            )
+            return _parse_reply(reply, name)
         except (OSError, EOFError):
-            how = self._death()
+            how = self._describe_death()
         except ValueError:
             how = "gave back no content"
         except MemoryError:
@@ -147,18 +150,18 @@ class _ParserProcess:
             timer.cancel()
         raise _ParserDeathError(how, late=late.is_set(), at_first=at_first)
 
-    def _exchange(self, job: dict[str, Any], data: bytes) -> bytes:
+    def _exchange_job(self, job: dict[str, Any], data: bytes) -> bytes:
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         for part in (json.dumps(job).encode(), data):
-            _send(self._process.stdin, part)
-        return _receive(self._process.stdout, job["limits"]["output_bytes"])
+            _send_part(self._process.stdin, part)
+        return _receive_part(self._process.stdout, job["limits"]["output_bytes"])
 
-    def _stop(self, late: threading.Event) -> None:
+    def _stop_process(self, late: threading.Event) -> None:
         late.set()
         self._process.kill()
 
-    def _death(self) -> str:
+    def _describe_death(self) -> str:
         self._process.kill()
         code = self._process.wait()
         how = signal.Signals(-code).name if -code in set(signal.Signals) else f"code {code}"
@@ -174,18 +177,20 @@ class _ParserProcess:
                     pipe.close()
 
 
-def _content(reply: bytes, name: str) -> FileContent:
-    """What a reply says, ``ValueError`` where it says nothing of sense, ``MemoryError`` where that
-    is what the process lacked."""
+def _parse_reply(reply: bytes, name: str) -> FileContent:
+    """Return the content in a reply.
+
+    Raises ``ValueError`` for meaningless replies, and ``MemoryError`` if the process lacked
+    memory."""
     from pydantic import TypeAdapter
 
-    said = TypeAdapter(_ParserReply).validate_json(reply)
-    if said.content is not None:
-        return said.content
-    if said.starved:
+    parsed_reply = TypeAdapter(_ParserReply).validate_json(reply)
+    if parsed_reply.content is not None:
+        return parsed_reply.content
+    if parsed_reply.starved:
         raise MemoryError
-    message = shorten(said.message, _LONGEST) or "Its parser gave back nothing."
-    raise IngestError(name, message, shorten(said.remedy, _LONGEST))
+    message = shorten_line(parsed_reply.message, _LONGEST) or "Its parser gave back nothing."
+    raise IngestError(name, message, shorten_line(parsed_reply.remedy, _LONGEST))
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,13 +201,13 @@ class _ParserReply:
     remedy: str = ""
 
 
-def _send(stream: IO[bytes], part: bytes) -> None:
+def _send_part(stream: IO[bytes], part: bytes) -> None:
     stream.write(_SIZE.pack(len(part)))
     stream.write(part)
     stream.flush()
 
 
-def _receive(stream: IO[bytes], most: int) -> bytes:
+def _receive_part(stream: IO[bytes], most: int) -> bytes:
     head = stream.read(_SIZE.size)
     if len(head) < _SIZE.size:
         raise EOFError
@@ -219,7 +224,7 @@ def _receive(stream: IO[bytes], most: int) -> bytes:
 
 
 def main() -> None:
-    """Parse what the parent sends, one file after the other, until it closes its end."""
+    """Parse files sent by the parent, in turn, until the parent closes the stream."""
     replies = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what is printed is no reply
     forbid_writing()
@@ -232,20 +237,22 @@ def main() -> None:
             limit_memory(limits.memory)
         is_first = False
         limit_time(limits.seconds)
-        _send(replies, _answer(job["place"], job["name"], limits))
+        _send_part(replies, _answer_job(job["place"], job["name"], limits))
 
 
-def _answer(place: Sequence[str], name: str, limits: FileLimits) -> bytes:
+def _answer_job(place: Sequence[str], name: str, limits: FileLimits) -> bytes:
     try:
-        data = _receive(sys.stdin.buffer, limits.file_bytes)
-        reply = _ParserReply(reader(*place)(data, name, limits))
+        data = _receive_part(sys.stdin.buffer, limits.file_bytes)
+        reply = _ParserReply(load_reader(*place)(data, name, limits))
         written = json.dumps(asdict(reply), ensure_ascii=False, separators=(",", ":")).encode()
     except MemoryError:
         reply = _ParserReply(starved=True)
     except IngestError as error:
         reply = _ParserReply(starved=_is_starved(error), message=error.message, remedy=error.remedy)
     except Exception as error:
-        reply = _ParserReply(message=f"It can't be read: {type(error).__name__}: {reason(error)}.")
+        reply = _ParserReply(
+            message=f"It can't be read: {type(error).__name__}: {error_reason(error)}."
+        )
     else:
         if len(written) <= limits.output_bytes:
             return written
@@ -258,7 +265,7 @@ def _answer(place: Sequence[str], name: str, limits: FileLimits) -> bytes:
 
 
 def _is_starved(error: BaseException | None) -> bool:
-    """Whether a lack of memory is behind an error."""
+    """Return whether an error was caused by lack of memory."""
     while error is not None:
         if isinstance(error, MemoryError) or getattr(error, "code", None) == _MEMORY_FAULT:
             return True

@@ -41,24 +41,26 @@ NO_PAIRS: Pairs = ()
 
 
 def plain_segments(text: str, marked: bool = False) -> Iterator[Segment]:
-    """The segments of a text without a grammar, in order; lines without a letter are left out.
+    """Yield segments of a text without grammar, in order, leaving out lines without letters.
 
-    ``marked`` says that somebody wrote it so, with marks such as ``*`` and ``_`` that aren't read.
-    """
+    ``marked`` means that a person wrote the text with marks such as ``*`` and ``_``, which are
+    not read."""
     above: list[tuple[int, str]] = []
     before = ""
-    for start, end, is_code in _parts(text):
+    for start, end, is_code in _split_parts(text):
         marker = None if is_code else _MARKER.match(text, start, end)
         if is_code:
-            segment: Segment | None = _code(text, start, end)
+            segment: Segment | None = _code_segment(text, start, end)
         else:
-            segment = _read(text, marker.end() if marker else start, end, marked).segment("prose")
+            segment = _read_words(text, marker.end() if marker else start, end, marked).segment(
+                "prose"
+            )
         if segment is None or not any(map(str.isalnum, segment.text)):
             continue
-        kind, pairs = (_CODE, NO_PAIRS) if is_code else _kind(segment.text, marker)
+        kind, pairs = (_CODE, NO_PAIRS) if is_code else _classify_segment(segment.text, marker)
         level = len(marker["heading"] or "") if marker else 0
         if level:
-            above = [kept for kept in above if kept[0] < level]
+            above = [open_heading for open_heading in above if open_heading[0] < level]
         headings = tuple(heading for _, heading in above)
         lead = _last_sentence(before) if before and kind in _LED else ""
         led = (lead,) if lead else ()
@@ -69,34 +71,34 @@ def plain_segments(text: str, marked: bool = False) -> Iterator[Segment]:
             before = segment.text if kind == "prose" else ""
 
 
-def _parts(text: str) -> Iterator[tuple[int, int, bool]]:
-    """The stretches of a text, and whether each is code between fences."""
+def _split_parts(text: str) -> Iterator[tuple[int, int, bool]]:
+    """Yield stretches of a text, each flagged as fenced code or text."""
     start = 0
     for match in _FENCED.finditer(text):
         if text[match.start(1) : match.end(1)].strip():
-            yield from ((*part, False) for part in _stretches(text, start, match.start()))
+            yield from ((*part, False) for part in _split_stretches(text, start, match.start()))
             yield match.start(1), match.end(1), True
             start = match.end()
-    yield from ((*part, False) for part in _stretches(text, start, len(text)))
+    yield from ((*part, False) for part in _split_stretches(text, start, len(text)))
 
 
-def _code(text: str, start: int, end: int) -> Segment:
+def _code_segment(text: str, start: int, end: int) -> Segment:
     raw = text[start:end]
     start += len(raw) - len(raw.lstrip("\r\n"))
     end = start + len(text[start:end].rstrip())
     return Segment("code", start, end, text[start:end], array("q", range(start, end)))
 
 
-def _stretches(text: str, begin: int, stop: int) -> Iterator[tuple[int, int]]:
+def _split_stretches(text: str, begin: int, stop: int) -> Iterator[tuple[int, int]]:
     start = begin
     for gap in _BLANK.finditer(text, begin, stop):
-        yield from _lines(text, start, gap.start())
+        yield from _split_paragraph(text, start, gap.start())
         start = gap.end()
-    yield from _lines(text, start, stop)
+    yield from _split_paragraph(text, start, stop)
 
 
-def _lines(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """A paragraph whole, or line by line where its lines are items, rows or headings."""
+def _split_paragraph(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+    """Yield a whole paragraph, or single lines if the lines are items, rows or headings."""
     begin = position = start
     previous = ""
     for line in text[start:end].splitlines(keepends=True):
@@ -118,16 +120,16 @@ def _starts_block(line: str, previous: str) -> bool:
 def _is_row(text: str) -> bool:
     if ";" not in text or text.count(": ") < 2:
         return False
-    found = _PAIR.findall(text)
-    if len(found) < 2:
+    pairs = _PAIR.findall(text)
+    if len(pairs) < 2:
         return False
-    covered = sum(len(key) + len(value) + 2 for key, value in found)
+    covered = sum(len(key) + len(value) + 2 for key, value in pairs)
     return covered > 0.8 * len(text.strip()) and all(
-        len(key.split()) <= 6 and key.count("(") == key.count(")") for key, _ in found
+        len(key.split()) <= 6 and key.count("(") == key.count(")") for key, _ in pairs
     )
 
 
-def _read(text: str, start: int, end: int, marked: bool) -> ReadingText:
+def _read_words(text: str, start: int, end: int, marked: bool) -> ReadingText:
     reading = ReadingText()
     position = start
     for match in (_MARKED_WORDS if marked else _WORDS).finditer(text, start, end):
@@ -138,7 +140,7 @@ def _read(text: str, start: int, end: int, marked: bool) -> ReadingText:
     return reading
 
 
-def _kind(text: str, marker: re.Match[str] | None) -> tuple[SegmentKind, Pairs]:
+def _classify_segment(text: str, marker: re.Match[str] | None) -> tuple[SegmentKind, Pairs]:
     if marker and marker["heading"]:
         return "heading", NO_PAIRS
     is_item = marker is not None and marker["item"] is not None
@@ -155,7 +157,8 @@ def _last_sentence(text: str) -> str:
 
 
 def _is_display(text: str) -> bool:
-    """Whether a line is set apart from the prose: in capitals, or a few words unended."""
+    """Return whether a line stands apart from prose: in capitals, or a few capitalised words
+    lacking end punctuation."""
     if capitals_of(text) > 0.7:
         return True
     words = text.split()

@@ -1,4 +1,4 @@
-"""Text as it reads, built piece by piece, each character with its place in the source."""
+"""Readable text built from pieces, each character with its source place."""
 
 from __future__ import annotations
 
@@ -48,8 +48,8 @@ class ReadingText:
         return "".join(self._parts)
 
     def take(self, piece: Piece, places: Sequence[int]) -> None:
-        """Append what a piece shows, and take note of its marks; character ``i`` of the content
-        that it is of stands at ``places[i]``."""
+        """Append a piece's visible text, registering marks; character ``i`` of the content
+        stands at ``places[i]``."""
         if piece.text:
             self.add(piece.text, [places[at] for at in piece.places])
         if piece.stretch:
@@ -60,39 +60,39 @@ class ReadingText:
                 self._marks.take(piece.kind, first, last)
 
     def add(self, text: str, places: Sequence[int]) -> None:
-        """Append what reads as ``text``, whose character ``i`` stands at ``places[i]``."""
+        """Append readable ``text``; character ``i`` stands at ``places[i]``."""
         if _UNREAD_MARK.search(text):
-            kept = [i for i, character in enumerate(text) if character not in _UNREAD]
-            text = "".join(text[i] for i in kept)
-            places = [places[i] for i in kept]
+            kept_indexes = [i for i, character in enumerate(text) if character not in _UNREAD]
+            text = "".join(text[i] for i in kept_indexes)
+            places = [places[i] for i in kept_indexes]
         at = 0
         for word in text.split():
             begin = text.index(word, at)
             if begin > at or (at and begin == at):
-                self._space(places[at])
-            self._word(word, places[begin : begin + len(word)])
+                self._open_gap(places[at])
+            self._append_word(word, places[begin : begin + len(word)])
             at = begin + len(word)
         if at < len(text):
-            self._space(places[at])
+            self._open_gap(places[at])
 
     def add_words(self, text: str, start: int) -> None:
-        """Append words with one space between two, which read as they stand from ``start`` on."""
-        self._word(text, range(start, start + len(text)))
+        """Append single-spaced words, reading exactly as the source from ``start``."""
+        self._append_word(text, range(start, start + len(text)))
 
     def add_at(self, text: str, place: int) -> None:
-        """Append what the reading adds to the source, said to stand at one place of it."""
+        """Append text missing in the source, assigned to a single source place."""
         self.add(text, [place] * len(text))
 
     def gap(self) -> None:
-        """A space where the source has none."""
+        """Add a space missing in the source."""
         if self._length:
-            self._space(self.offsets[-1])
+            self._open_gap(self.offsets[-1])
 
-    def _space(self, place: int) -> None:
+    def _open_gap(self, place: int) -> None:
         if self._gap is None:
             self._gap = place
 
-    def _word(self, word: str, places: Sequence[int]) -> None:
+    def _append_word(self, word: str, places: Sequence[int]) -> None:
         if self._gap is not None and self._length:
             self._parts.append(" ")
             self.offsets.append(self._gap)
@@ -105,17 +105,20 @@ class ReadingText:
     def segment(
         self, kind: SegmentKind, headings: tuple[str, ...] = (), lead: tuple[str, ...] = ()
     ) -> Segment | None:
-        """The segment of what was read, from its first to its last character and without reference
-        marks; None where nothing was read."""
+        """Return a segment of the text read, minus reference marks; None for no text.
+
+        The segment extends from the first to the last character read."""
         text, offsets = without_marks(self.text, self.offsets)
         if not text:
             return None
-        inlines = _nested(each for each in self._marks.found if _holds(each, offsets))
+        inlines = _nest_inlines(
+            inline for inline in self._marks.found if _contains_text(inline, offsets)
+        )
         start, end = offsets[0], offsets[-1] + 1
         return Segment(
             kind,
-            min((start, *(each.start for each in inlines))),
-            max((end, *(each.end for each in inlines))),
+            min((start, *(inline.start for inline in inlines))),
+            max((end, *(inline.end for inline in inlines))),
             text,
             offsets,
             headings,
@@ -125,7 +128,7 @@ class ReadingText:
 
 
 class _OpenInline:
-    """What an inline of Markdown holds, or the text as a whole: tags of HTML that are open."""
+    """Contents of a Markdown inline, or of the entire text: open HTML tags."""
 
     def __init__(self, start: int = 0, end: int = 0) -> None:
         self.mark = start, end
@@ -134,10 +137,9 @@ class _OpenInline:
 
 
 class _InlineMarks:
-    """Marks that open and close inlines, in order, and the inlines that they make.
+    """Marks opening and closing inlines, in order, plus the resulting inlines.
 
-    A tag is closed within the emphasis or link that it was opened in, or stands alone.
-    """
+    A tag is closed within the emphasis or link where it was opened, or stands alone."""
 
     def __init__(self) -> None:
         self.found: list[Inline] = []
@@ -145,13 +147,13 @@ class _InlineMarks:
 
     def take(self, kind: str, start: int, end: int) -> None:
         if tag := TAG.match(kind):
-            self._tag(tag[2].lower(), bool(tag[1]), start, end)
+            self._match_tag(tag[2].lower(), bool(tag[1]), start, end)
         elif kind.endswith("_open"):
             self._levels.append(_OpenInline(start, end))
         elif kind.endswith("_close"):
             self.found.append(Inline(*self._levels.pop().mark, start, end))
 
-    def _tag(self, name: str, closes: bool, start: int, end: int) -> None:
+    def _match_tag(self, name: str, closes: bool, start: int, end: int) -> None:
         level = self._levels[-1]
         if not closes:
             level.tags.append((name, start, end))
@@ -165,41 +167,41 @@ class _InlineMarks:
                 self.found.append(Inline(outside, inside, start, end))
 
 
-def _nested(inlines: Iterable[Inline]) -> tuple[Inline, ...]:
-    """The inlines in the order of where they start, each with the one that it is in."""
-    found: list[Inline] = []
-    for each in sorted(inlines):
-        outer = len(found) - 1
-        while outer >= 0 and found[outer].end <= each.start:
-            outer = found[outer].outer
-        found.append(each._replace(outer=outer))
-    return tuple(found)
+def _nest_inlines(inlines: Iterable[Inline]) -> tuple[Inline, ...]:
+    """Return inlines sorted by start, each with its enclosing inline."""
+    nested_inlines: list[Inline] = []
+    for inline in sorted(inlines):
+        outer = len(nested_inlines) - 1
+        while outer >= 0 and nested_inlines[outer].end <= inline.start:
+            outer = nested_inlines[outer].outer
+        nested_inlines.append(inline._replace(outer=outer))
+    return tuple(nested_inlines)
 
 
-def _holds(inline: Inline, offsets: Sequence[int]) -> bool:
-    """Whether something that is read stands in it."""
+def _contains_text(inline: Inline, offsets: Sequence[int]) -> bool:
+    """Return whether the inline contains readable text."""
     at = bisect_left(offsets, inline.start)
     return at < len(offsets) and offsets[at] < inline.end
 
 
 def without_marks(text: str, offsets: array[int]) -> tuple[str, array[int]]:
-    """The text without marks such as ``[27]`` and ``[edit]``, and without the space that they
-    leave before punctuation."""
+    """Return the text and offsets, removing marks such as ``[27]`` and ``[edit]`` and leftover
+    space before punctuation."""
     if "[" not in text or not _MARK.search(text):
         return text, offsets
-    kept, places, at = [], array("q"), 0
+    text_parts, places, at = [], array("q"), 0
     for match in _MARK.finditer(text):
         begin, end = match.span()
         if begin and text[begin - 1] == " " and (end == len(text) or not text[end].isalnum()):
             begin -= 1
         if begin < at:
             begin = at
-        kept.append(text[at:begin])
+        text_parts.append(text[at:begin])
         places.extend(offsets[at:begin])
         at = end
-    kept.append(text[at:])
+    text_parts.append(text[at:])
     places.extend(offsets[at:])
-    joined = "".join(kept)
+    joined = "".join(text_parts)
     lead = len(joined) - len(joined.lstrip())
     joined = joined.strip()
     return joined, places[lead : lead + len(joined)]
@@ -208,7 +210,7 @@ def without_marks(text: str, offsets: array[int]) -> tuple[str, array[int]]:
 def joined_cells(
     kind: SegmentKind, cells: Sequence[Segment | None], names: Sequence[str]
 ) -> Segment | None:
-    """A row of the cells that aren't empty, each after the name of its column if that has one."""
+    """Join nonempty cells into a row, prefixing cells with column names where known."""
     parts: list[str] = []
     offsets = array("q")
     pairs = []
@@ -229,7 +231,7 @@ def joined_cells(
     if not parts:
         return None
     read = [cell for cell in cells if cell is not None]
-    inlines = _nested(each for cell in read for each in cell.inlines)
+    inlines = _nest_inlines(inline for cell in read for inline in cell.inlines)
     start, end = read[0].start, read[-1].end
     text = "".join(parts)
     return Segment(kind, start, end, text, offsets, pairs=tuple(pairs), inlines=inlines)

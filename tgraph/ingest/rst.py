@@ -16,9 +16,16 @@ from docutils.parsers.rst import Parser
 from docutils.parsers.rst.states import Inliner
 
 from tgraph.errors import IngestError
-from tgraph.ingest.base import FileContent, FileLimits, TextBuilder, one_line, reason, storable
+from tgraph.ingest.base import (
+    FileContent,
+    FileLimits,
+    TextBuilder,
+    error_reason,
+    one_line,
+    storable,
+)
 from tgraph.ingest.tables import table_lines
-from tgraph.ingest.text import decode, metadata_key
+from tgraph.ingest.text import decode_text, metadata_key
 
 _SETTINGS = {
     "_disable_config": True,
@@ -48,15 +55,15 @@ _DEEPEST = 5
 
 
 def read_rst(data: bytes, name: str, limits: FileLimits) -> FileContent:
-    """A text in reStructuredText as one page of its blocks, with its headings."""
-    source = storable(decode(data, name, limits))
+    """Read reStructuredText as a single page of blocks, with headings."""
+    source = storable(decode_text(data, name, limits))
     walk = _RstReader()
     try:
-        walk.read(_tree(source, name), 0)
+        walk.read(_parse_tree(source, name), 0)
     except RecursionError:
         raise IngestError(name, "Its blocks are nested too deep to be read.") from None
     except Exception as error:  # docutils fails on some broken mark-up in any way whatever
-        raise IngestError(name, f"It can't be read: {reason(error)}.") from None
+        raise IngestError(name, f"It can't be read: {error_reason(error)}.") from None
     page = walk.builder.page()
     if not page.text.strip():
         raise IngestError(name, "The reStructuredText shows no text.")
@@ -64,22 +71,22 @@ def read_rst(data: bytes, name: str, limits: FileLimits) -> FileContent:
     return FileContent((page,), title, walk.metadata)
 
 
-def _tree(source: str, name: str) -> nodes.document:
-    """The tree of a text in which every role, known or not, is read as the text that it shows."""
+def _parse_tree(source: str, name: str) -> nodes.document:
+    """Return the document tree, reading every role, known or unknown, as its visible text."""
     inliner = Inliner()  # no class of our own: it looks for its patterns in the very class
-    vars(inliner)["interpreted"] = _interpreted
+    vars(inliner)["interpreted"] = _render_role
     return publish_doctree(
         source, source_path=name, parser=Parser(inliner=inliner), settings_overrides=_SETTINGS
     )
 
 
-def _interpreted(rawsource: str, text: str, role: str, lineno: int) -> Any:
-    shown = _ROLE_TARGET.sub("", text).lstrip("!~") or text
-    return [nodes.literal(rawsource, shown.replace("\0", ""))], []
+def _render_role(rawsource: str, text: str, role: str, lineno: int) -> Any:
+    role_text = _ROLE_TARGET.sub("", text).lstrip("!~") or text
+    return [nodes.literal(rawsource, role_text.replace("\0", ""))], []
 
 
 class _RstReader:
-    """Goes over a tree of docutils and builds the page."""
+    """A walk over a docutils tree, building the page."""
 
     def __init__(self) -> None:
         self.builder = TextBuilder()
@@ -90,9 +97,9 @@ class _RstReader:
     def read(self, node: nodes.Element, depth: int) -> None:
         for child in node.children:
             if isinstance(child, nodes.Element):
-                self._block(child, depth)
+                self._read_block(child, depth)
 
-    def _block(self, node: nodes.Element, depth: int) -> None:
+    def _read_block(self, node: nodes.Element, depth: int) -> None:
         if isinstance(node, _UNSHOWN):
             return
         if isinstance(node, nodes.section):
@@ -100,51 +107,53 @@ class _RstReader:
             self.read(node, depth)
             self._level -= 1
         elif isinstance(node, nodes.title) and self._level:
-            self.builder.heading(one_line(_shown(node)), self._level)
+            self.builder.heading(one_line(_node_text(node)), self._level)
         elif isinstance(node, nodes.system_message):
-            self._unknown(node, depth)
+            self._read_unknown(node, depth)
         elif isinstance(node, nodes.field_list):
-            self._fields(node)
+            self._read_fields(node)
         elif isinstance(node, nodes.FixedTextElement) and not isinstance(node, nodes.address):
-            self._code(node.astext())
+            self._add_code(node.astext())
         elif isinstance(node, nodes.table):
-            self._table(node)
+            self._add_table(node)
         elif isinstance(node, (nodes.list_item, nodes.definition_list_item)):
-            self._item(node, depth)
+            self._read_item(node, depth)
         elif isinstance(node, (nodes.TextElement, nodes.line_block)):
-            self._say(_shown(node))
+            self._add_text(_node_text(node))
         else:
             self.read(node, depth)
             self._tight = False
 
-    def _say(self, text: str, lead: str = "") -> None:
+    def _add_text(self, text: str, lead: str = "") -> None:
         lines = (one_line(line) for line in storable(text).split("\n"))
-        if shown := "\n".join(filter(None, lines)):
-            self.builder.add(lead + shown, "\n" if lead and self._tight else "\n\n")
+        if block_text := "\n".join(filter(None, lines)):
+            self.builder.add(lead + block_text, "\n" if lead and self._tight else "\n\n")
             self._tight = bool(lead)
 
-    def _code(self, text: str) -> None:
+    def _add_code(self, text: str) -> None:
         if text.strip():
             self.builder.code(storable(text).strip("\n"))
             self._tight = False
 
-    def _item(self, node: nodes.Element, depth: int) -> None:
-        """An item: what it says first on its line, the rest as blocks of their own."""
+    def _read_item(self, node: nodes.Element, depth: int) -> None:
+        """Read a list item: leading text on the item line, remaining content as separate
+        blocks."""
         children = [child for child in node.children if isinstance(child, nodes.Element)]
         if isinstance(node, nodes.definition_list_item):
-            term = "".join(_shown(c) for c in children if isinstance(c, nodes.term))
+            term = "".join(_node_text(c) for c in children if isinstance(c, nodes.term))
             bodies = [c for c in children if isinstance(c, nodes.definition)]
             children = [c for body in bodies for c in body.children if isinstance(c, nodes.Element)]
             first = children[:1] if children and isinstance(children[0], nodes.paragraph) else []
-            self._say(": ".join([one_line(term), *map(_shown, first)]), "- ")
+            self._add_text(": ".join([one_line(term), *map(_node_text, first)]), "- ")
         else:
             first = children[:1] if children and isinstance(children[0], nodes.paragraph) else []
-            self._say("".join(map(_shown, first)), "- ")
+            self._add_text("".join(map(_node_text, first)), "- ")
         for child in children[len(first) :]:
-            self._block(child, depth)
+            self._read_block(child, depth)
 
-    def _fields(self, node: nodes.Element) -> None:
-        """Fields at the very beginning describe the document, others are lines ``Name: value``."""
+    def _read_fields(self, node: nodes.Element) -> None:
+        """Read fields: document metadata at the very beginning, lines ``Name: value``
+        elsewhere."""
         is_head = self.builder.is_one_line  # after the title, or before it
         for field in node.children:
             name, body = (one_line(part.astext()) for part in field.children[:2])
@@ -152,12 +161,12 @@ class _RstReader:
             if key and body:
                 self.metadata.setdefault(key, storable(body))
             elif body and not is_head:
-                self._say(f"{name}: {body}")
+                self._add_text(f"{name}: {body}")
 
-    def _table(self, node: nodes.Element) -> None:
+    def _add_table(self, node: nodes.Element) -> None:
         titles = [child for child in node.children if isinstance(child, nodes.title)]
         for title in titles:
-            self._say(_shown(title))
+            self._add_text(_node_text(title))
         rows = [
             [storable(entry.astext()) for entry in row.children] for row in node.findall(nodes.row)
         ]
@@ -166,25 +175,28 @@ class _RstReader:
             self.builder.add(line, "\n" if index else "\n\n")
         self._tight = False
 
-    def _unknown(self, node: nodes.Element, depth: int) -> None:
-        """A directive that docutils doesn't know: its argument, and its content read by itself."""
+    def _read_unknown(self, node: nodes.Element, depth: int) -> None:
+        """Read a directive unknown to docutils: the argument, then the content parsed
+        separately."""
         blocks = [child for child in node.children if isinstance(child, nodes.literal_block)]
         if not blocks or _UNKNOWN not in node.astext()[:200] or depth >= _DEEPEST:
             return
-        first, *rest = blocks[0].astext().split("\n")
+        first, *remaining_lines = blocks[0].astext().split("\n")
         match = _DIRECTIVE.match(first)
         if match is None or match[1] in _NO_TEXT:
             return
-        while rest and _OPTION.match(rest[0]):
-            rest.pop(0)
+        while remaining_lines and _OPTION.match(remaining_lines[0]):
+            remaining_lines.pop(0)
         if any(map(str.isalpha, match[2])):
-            self._say(match[2])
-        margin = min((len(line) - len(line.lstrip()) for line in rest if line.strip()), default=0)
-        if content := "\n".join(line[margin:] for line in rest).strip():
-            self.read(_tree(content, ""), depth + 1)
+            self._add_text(match[2])
+        margin = min(
+            (len(line) - len(line.lstrip()) for line in remaining_lines if line.strip()), default=0
+        )
+        if content := "\n".join(line[margin:] for line in remaining_lines).strip():
+            self.read(_parse_tree(content, ""), depth + 1)
 
 
-def _shown(node: nodes.Node) -> str:
+def _node_text(node: nodes.Node) -> str:
     """The text of a node without marks of references and messages; lines of verse stay lines."""
     return _MARKED.sub("", _marked_text(node))
 

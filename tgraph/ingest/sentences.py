@@ -69,19 +69,21 @@ def sentences(text: str) -> list[Span]:
     They don't overlap, begin and end with a character that isn't white space, and every such
     character of the text is in exactly one. Linear in time.
     """
-    return [span for start, end in _units(text) for span in _within(text, start, end)]
+    return [
+        span for start, end in _split_units(text) for span in _split_sentences(text, start, end)
+    ]
 
 
-def _units(text: str) -> Iterator[Span]:
+def _split_units(text: str) -> Iterator[Span]:
     start = 0
     for match in _BREAKS_PARAGRAPH.finditer(text):
-        yield from _paragraph(text, start, match.start())
+        yield from _split_paragraph(text, start, match.start())
         start = match.end()
-    yield from _paragraph(text, start, len(text))
+    yield from _split_paragraph(text, start, len(text))
 
 
-def _paragraph(text: str, start: int, end: int) -> Iterator[Span]:
-    """Cut a paragraph between two of its lines wherever the line break means something."""
+def _split_paragraph(text: str, start: int, end: int) -> Iterator[Span]:
+    """Split a paragraph between lines where the line break is meaningful."""
     lines = [match.span() for match in _LINE.finditer(text, start, end)]
     if len(lines) < 2:
         yield from lines
@@ -91,16 +93,16 @@ def _paragraph(text: str, start: int, end: int) -> Iterator[Span]:
     head = text[unit_start : min(last, unit_start + _HEAD)]
     for begin, stop in lines[1:]:
         line = text[begin : min(stop, begin + _HEAD)]
-        shown = text[max(begin - _HEAD, unit_start) : last].rstrip()
-        if _parts(head, line) or _stops_short(shown, line, width):
+        unit_tail = text[max(begin - _HEAD, unit_start) : last].rstrip()
+        if _separates_lines(head, line) or _stops_short(unit_tail, line, width):
             yield unit_start, begin
             unit_start = begin
         head, last = line, stop
     yield unit_start, end
 
 
-def _parts(before: str, line: str) -> bool:
-    """Whether the break between two lines of a paragraph ends a sentence whatever their length."""
+def _separates_lines(before: str, line: str) -> bool:
+    """Return whether a line break ends a sentence, regardless of line length."""
     if any(kind.match(before) or kind.match(line) for kind in (_HEADING, _ROW, _PAIRS)):
         return True
     if _ITEM.match(line) or _LISTED.match(before):
@@ -109,7 +111,7 @@ def _parts(before: str, line: str) -> bool:
 
 
 def _stops_short(before: str, line: str, width: int) -> bool:
-    """Whether a line that was not full was left for a new start, as after a heading or in verse."""
+    """Return whether a short line was ended for a new start, as after a heading or in verse."""
     first = _FIRST_WORD.match(line)
     if first is None or first[1][0].islower():
         return False
@@ -117,25 +119,26 @@ def _stops_short(before: str, line: str, width: int) -> bool:
     return room > 0 and len(first[1]) < room and not _GOES_ON.search(before)
 
 
-def _within(text: str, start: int, end: int) -> Iterator[Span]:
+def _split_sentences(text: str, start: int, end: int) -> Iterator[Span]:
     at = start
     for match in _STOP.finditer(text, start, end):
-        if _ends(text, at, match, end):
-            yield from trimmed(text, at, match.end())
+        if _ends_sentence(text, at, match, end):
+            yield from trim_span(text, at, match.end())
             at = match.end()
-    yield from trimmed(text, at, end)
+    yield from trim_span(text, at, end)
 
 
-def trimmed(text: str, start: int, end: int) -> Iterator[Span]:
-    """The piece without the white space around it, if anything is left."""
+def trim_span(text: str, start: int, end: int) -> Iterator[Span]:
+    """Yield the span stripped of surrounding white space, unless nothing remains."""
     piece = text[start:end]
-    left = len(piece) - len(piece.lstrip())
-    if left < len(piece):
-        yield start + left, start + len(piece.rstrip())
+    indent = len(piece) - len(piece.lstrip())
+    if indent < len(piece):
+        yield start + indent, start + len(piece.rstrip())
 
 
-def _ends(text: str, start: int, stop: re.Match[str], end: int) -> bool:
-    """Whether a stop ends the sentence that began at ``start``, judged by the words around it."""
+def _ends_sentence(text: str, start: int, stop: re.Match[str], end: int) -> bool:
+    """Return whether a stop ends the sentence beginning at ``start``, judged by surrounding
+    words."""
     follow = _NEXT.match(text, stop.end(), end)
     word = follow[1] if follow else None
     if word is None:
@@ -154,34 +157,36 @@ def _ends(text: str, start: int, stop: re.Match[str], end: int) -> bool:
 
 
 def _may_be_foreign(last: str) -> bool:
-    """Whether a word with a full stop may go on in another language, were the text of one."""
+    """Return whether an abbreviated word may continue a foreign-language sentence."""
     return last in _FOREIGN or (last.isdigit() and len(last) <= _ORDINAL)
 
 
 def _goes_on_abroad(last: str, word: str, text: str) -> bool:
-    """Whether it does: an abbreviation of the text's language, or in German an ordinal."""
-    code = _language(text[:_TOLD])
+    """Return whether the word is an abbreviation in the text's language, or a German ordinal,
+    continuing the sentence."""
+    code = _detect_language(text[:_TOLD])
     if last.isdigit():
         return code == "de" and word not in _GERMAN_OPENERS
     return last in _ABBREVIATIONS.get(code, ())
 
 
 @lru_cache(maxsize=64)
-def _language(text: str) -> str:
-    from tgraph.ingest.languages import detected  # late: few texts need it
+def _detect_language(text: str) -> str:
+    from tgraph.ingest.languages import detect_language  # late: few texts need it
 
-    return detected(text)
+    return detect_language(text)
 
 
 def _ends_after(last: str, word: str, word_is_dotted: bool) -> bool:
-    """Whether ``last.`` before ``word`` is an end, and not an abbreviation or an initial."""
+    """Return whether ``last.`` before ``word`` ends a sentence, unlike an abbreviation or
+    initial."""
     opener = word in _OPENERS and not word_is_dotted
-    if _listed(last, _TITLES):
+    if _contains_form(last, _TITLES):
         return opener and last.lower() in _ALSO_WORDS
     initials = last.isupper() and _DOTTED_INITIALS.fullmatch(last)
-    return opener if initials or _listed(last, _PERHAPS) else True
+    return opener if initials or _contains_form(last, _PERHAPS) else True
 
 
-def _listed(word: str, abbreviations: frozenset[str]) -> bool:
+def _contains_form(word: str, abbreviations: frozenset[str]) -> bool:
     forms = {word, word.lower(), word.capitalize() if word.isupper() else word}
     return not abbreviations.isdisjoint(forms)

@@ -16,7 +16,7 @@ from typing import Any
 
 from tgraph.errors import IngestError
 from tgraph.ingest.base import FileContent, FileLimits, TextBuilder, one_line, storable
-from tgraph.ingest.text import decode
+from tgraph.ingest.text import decode_text
 from tgraph.model import Page
 
 _DELIMITERS = ",;\t|"
@@ -31,9 +31,11 @@ _SHORT = 200
 
 def read_csv(data: bytes, name: str, limits: FileLimits) -> FileContent:
     """Comma, semicolon, tab or bar separated values: a line ``Column: value; ...`` for each row."""
-    text = decode(data, name, limits)
+    text = decode_text(data, name, limits)
     csv.field_size_limit(max(csv.field_size_limit(), _LONGEST_CELL))
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=_delimiter(text), strict=False)
+    reader = csv.reader(
+        io.StringIO(text, newline=""), delimiter=_detect_delimiter(text), strict=False
+    )
     try:
         rows = [row for row in reader if any(cell.strip() for cell in row)]
     except csv.Error as error:
@@ -43,29 +45,30 @@ def read_csv(data: bytes, name: str, limits: FileLimits) -> FileContent:
 
 
 def table_lines(rows: Sequence[Sequence[str]], headed: bool | None = None) -> list[str]:
-    """The rows as lines. ``headed``: whether the first row names the columns; None: judge by it.
+    """Return table rows as lines.
 
-    Empty cells are left out; a table of a head alone gives its cells as one line.
-    """
+    ``headed`` states whether the first row names the columns; None: judged by content. Empty
+    cells are left out; a table with only a head gives its cells as a single line."""
     if not rows:
         return []
     names = [one_line(cell) for cell in rows[0]]
     if not (is_head(names) if headed is None else headed):
-        return [_line(row, []) for row in rows]
+        return [_row_line(row, []) for row in rows]
     if len(rows) == 1:
         return [" | ".join(filter(None, names))]
-    return [_line(row, names) for row in rows[1:]]
+    return [_row_line(row, names) for row in rows[1:]]
 
 
 def is_head(cells: Sequence[str]) -> bool:
-    """Whether a first row can be the columns' names: all there, short, different and no values."""
-    named = [cell for cell in cells if cell]
-    if not named or len(named) < len(cells) - 1 or len(set(named)) < len(named):
+    """Return whether a row can serve as column names: complete, short, distinct cells without
+    data values."""
+    names = [cell for cell in cells if cell]
+    if not names or len(names) < len(cells) - 1 or len(set(names)) < len(names):
         return False
-    return all(len(cell) <= 80 and not _VALUE.match(cell) for cell in named)
+    return all(len(cell) <= 80 and not _VALUE.match(cell) for cell in names)
 
 
-def _line(cells: Sequence[str], names: Sequence[str]) -> str:
+def _row_line(cells: Sequence[str], names: Sequence[str]) -> str:
     pairs = []
     for index, cell in enumerate(cells):
         value = one_line(cell)
@@ -75,15 +78,15 @@ def _line(cells: Sequence[str], names: Sequence[str]) -> str:
     return "; ".join(pairs)
 
 
-def _delimiter(text: str) -> str:
-    """The delimiter under which the first rows agree best on having several columns."""
+def _detect_delimiter(text: str) -> str:
+    """Return the delimiter giving the most consistent multiple columns in leading rows."""
     sample = text[:_SAMPLE]
     if len(text) > _SAMPLE and "\n" in sample:
         sample = sample[: sample.rindex("\n")]
-    return max(_DELIMITERS, key=lambda delimiter: _fit(sample, delimiter))
+    return max(_DELIMITERS, key=lambda delimiter: _delimiter_fit(sample, delimiter))
 
 
-def _fit(sample: str, delimiter: str) -> tuple[float, int]:
+def _delimiter_fit(sample: str, delimiter: str) -> tuple[float, int]:
     try:
         rows = list(csv.reader(io.StringIO(sample, newline=""), delimiter=delimiter))
     except csv.Error:
@@ -100,53 +103,59 @@ def _fit(sample: str, delimiter: str) -> tuple[float, int]:
 
 def read_json(data: bytes, name: str, limits: FileLimits) -> FileContent:
     """A JSON value: a list's items, or an object's lists of objects, are its records."""
-    text = decode(data, name, limits)
+    text = decode_text(data, name, limits)
     try:
-        value = _parse(text)
+        value = _parse_json(text)
     except json.JSONDecodeError as error:
         if error.msg != "Extra data":
-            raise _broken(name, error, error.lineno, error.colno) from None
+            raise _json_error(name, error, error.lineno, error.colno) from None
         try:  # as JSON Lines under the wrong name
-            records = [_parse(line) for line in text.split("\n") if line.strip()]
+            records = [_parse_json(line) for line in text.split("\n") if line.strip()]
         except (json.JSONDecodeError, RecursionError):
-            raise _broken(name, error, error.lineno, error.colno) from None
-        return _rendered(name, records)
+            raise _json_error(name, error, error.lineno, error.colno) from None
+        return _render_records(name, records)
     except RecursionError:
         raise IngestError(name, "The JSON is nested too deeply to be read.") from None
-    content = _rendered(name, value if isinstance(value, list) else [value])
+    content = _render_records(name, value if isinstance(value, list) else [value])
     if not isinstance(value, dict):
         return content
-    metadata = {key: _text(value.get(key)) for key in _METADATA_KEYS if _is_scalar(value.get(key))}
-    return FileContent(content.pages, _title(value), {k: v for k, v in metadata.items() if v})
+    metadata = {
+        key: _scalar_text(value.get(key)) for key in _METADATA_KEYS if _is_scalar(value.get(key))
+    }
+    return FileContent(
+        content.pages, _record_title(value), {k: v for k, v in metadata.items() if v}
+    )
 
 
 def read_json_lines(data: bytes, name: str, limits: FileLimits) -> FileContent:
     """One JSON value a line (jsonlines.org): each is a record; blank lines are passed over."""
     records = []
-    for number, line in enumerate(decode(data, name, limits).split("\n"), 1):
+    for number, line in enumerate(decode_text(data, name, limits).split("\n"), 1):
         try:
             if line.strip():
-                records.append(_parse(line))
+                records.append(_parse_json(line))
         except json.JSONDecodeError as error:
-            raise _broken(name, error, number, error.colno) from None
+            raise _json_error(name, error, number, error.colno) from None
         except RecursionError:
             raise IngestError(name, f"Line {number} is nested too deeply to be read.") from None
-    return _rendered(name, records)
+    return _render_records(name, records)
 
 
-def _parse(text: str) -> Any:
-    """The value with every number as it is written."""
+def _parse_json(text: str) -> Any:
+    """Parse JSON, keeping numbers as written."""
     return json.loads(text, parse_float=str, parse_int=str)
 
 
-def _broken(name: str, error: json.JSONDecodeError, line: int, column: int) -> IngestError:
+def _json_error(name: str, error: json.JSONDecodeError, line: int, column: int) -> IngestError:
     return IngestError(name, f"The JSON is broken at line {line}, column {column}: {error.msg}.")
 
 
-def _rendered(name: str, records: list[Any]) -> FileContent:
+def _render_records(name: str, records: list[Any]) -> FileContent:
     builder = TextBuilder()
     try:
-        blocks = [block for record in records for block in _blocks(record, split=len(records) == 1)]
+        blocks = [
+            block for record in records for block in _record_blocks(record, split=len(records) == 1)
+        ]
     except RecursionError:
         raise IngestError(name, "The JSON is nested too deeply to be read.") from None
     separator = "\n" if all(len(lines) == 1 for _, lines in blocks) else "\n\n"
@@ -160,23 +169,25 @@ def _rendered(name: str, records: list[Any]) -> FileContent:
     return FileContent((page,))
 
 
-def _blocks(record: Any, path: str = "", split: bool = False) -> Iterator[tuple[str, list[str]]]:
-    """The record's title and lines; objects in its lists are blocks of their own if ``split``."""
+def _record_blocks(
+    record: Any, path: str = "", split: bool = False
+) -> Iterator[tuple[str, list[str]]]:
+    """Yield title and lines of a record; with ``split``, objects in lists form separate blocks."""
     nested: list[tuple[str, Any]] = []
-    lines = list(_lines(record, path, nested))
-    inner = [block for where, item in nested for block in _blocks(item, where)]
+    lines = list(_record_lines(record, path, nested))
+    inner = [block for where, item in nested for block in _record_blocks(item, where)]
     if not split:
         lines += [line for _, block in inner for line in block]
         inner = []
     if lines:
-        yield _title(record), lines
+        yield _record_title(record), lines
     yield from inner
 
 
-def _lines(record: Any, path: str, nested: list[tuple[str, Any]]) -> Iterator[str]:
+def _record_lines(record: Any, path: str, nested: list[tuple[str, Any]]) -> Iterator[str]:
     """Short values joined in lines, long ones by themselves; objects in lists go to ``nested``."""
     short: list[str] = []
-    for where, text in _values(record, path, nested):
+    for where, text in _flatten_values(record, path, nested):
         pair = f"{where}: {text}" if where else text
         if len(pair) <= _SHORT and "\n" not in pair:
             short.append(pair)
@@ -189,18 +200,20 @@ def _lines(record: Any, path: str, nested: list[tuple[str, Any]]) -> Iterator[st
         yield "; ".join(short)
 
 
-def _values(value: Any, path: str, nested: list[tuple[str, Any]]) -> Iterator[tuple[str, str]]:
+def _flatten_values(
+    value: Any, path: str, nested: list[tuple[str, Any]]
+) -> Iterator[tuple[str, str]]:
     if isinstance(value, dict):
         for key, inner in value.items():
             label = one_line(storable(str(key)))
-            yield from _values(inner, f"{path}.{label}" if path else label, nested)
+            yield from _flatten_values(inner, f"{path}.{label}" if path else label, nested)
     elif isinstance(value, list):
-        scalars = [_text(item) for item in value if _is_scalar(item)]
+        scalars = [_scalar_text(item) for item in value if _is_scalar(item)]
         if scalars:
             yield path, ", ".join(filter(None, scalars))
         places = ((f"{path}[{index}]", item) for index, item in enumerate(value, 1))
         nested.extend((where, item) for where, item in places if not _is_scalar(item))
-    elif text := _text(value):
+    elif text := _scalar_text(value):
         yield path, text
 
 
@@ -208,8 +221,8 @@ def _is_scalar(value: Any) -> bool:
     return not isinstance(value, (dict, list))
 
 
-def _text(value: Any) -> str:
-    """A scalar as a person writes it; nothing for null."""
+def _scalar_text(value: Any) -> str:
+    """Return a scalar in human-readable form; empty for null."""
     if value is None:
         return ""
     if isinstance(value, bool):
@@ -217,8 +230,8 @@ def _text(value: Any) -> str:
     return storable(str(value)).strip()
 
 
-def _title(record: Any) -> str:
+def _record_title(record: Any) -> str:
     if not isinstance(record, dict):
         return ""
     values = (value for key in _TITLE_KEYS if _is_scalar(value := record.get(key)))
-    return next(filter(None, (one_line(_text(value)) for value in values)), "")[:_SHORT]
+    return next(filter(None, (one_line(_scalar_text(value)) for value in values)), "")[:_SHORT]

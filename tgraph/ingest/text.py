@@ -43,14 +43,14 @@ _FIELDS = {key: key for key in ("title", "author", "date", "language", "descript
 _FIELDS |= {"authors": "author", "release date": "date", "lang": "language"}
 
 
-def decode(data: bytes, name: str, limits: FileLimits, declared: str = "") -> str:
-    """The text of a file's bytes, without its byte order mark and otherwise unchanged.
+def decode_text(data: bytes, name: str, limits: FileLimits, declared: str = "") -> str:
+    """Decode a file's bytes, removing the byte order mark and changing nothing else.
 
-    A mark decides; else UTF-8 if the bytes are that; else the ``declared`` encoding; else what
-    charset-normalizer finds likeliest. Raises ``IngestError`` for an empty file, for bytes that
-    aren't text and for a line beyond the limit.
-    """
-    text = _decoded(data, name, declared)
+    The encoding is determined by a byte order mark; else UTF-8 if valid; else the ``declared``
+    encoding; else the likeliest encoding according to charset-normalizer. Raises
+    ``IngestError`` for an empty file, for bytes that aren't text and for a line beyond the
+    limit."""
+    text = _decode_bytes(data, name, declared)
     sample = text[:_SAMPLE]
     if "\0" in text:
         raise _not_text(name, "it holds NUL characters")
@@ -62,7 +62,7 @@ def decode(data: bytes, name: str, limits: FileLimits, declared: str = "") -> st
     return text
 
 
-def _decoded(data: bytes, name: str, declared: str) -> str:
+def _decode_bytes(data: bytes, name: str, declared: str) -> str:
     if not data:
         raise IngestError(name, "The file is empty.")
     for mark, encoding in _MARKS:
@@ -72,10 +72,10 @@ def _decoded(data: bytes, name: str, declared: str) -> str:
             except UnicodeDecodeError as error:
                 why = f"The file is marked as {encoding.upper()}, but byte {error.start} breaks it."
                 raise IngestError(name, why, "Save it as UTF-8.") from None
-    if not (b"\0" in data[:_SAMPLE] and _wide(data)):
+    if not (b"\0" in data[:_SAMPLE] and _guess_utf16(data)):
         with suppress(UnicodeDecodeError):
             return data.decode("utf-8")
-    return _guessed(data, name, declared)
+    return _guess_text(data, name, declared)
 
 
 def _not_text(name: str, why: str) -> IngestError:
@@ -87,8 +87,8 @@ def _not_text(name: str, why: str) -> IngestError:
     )
 
 
-def _guessed(data: bytes, name: str, declared: str) -> str:
-    for encoding in filter(None, (declared, *_wide(data), *_likely(data))):
+def _guess_text(data: bytes, name: str, declared: str) -> str:
+    for encoding in filter(None, (declared, *_guess_utf16(data), *_likely_encodings(data))):
         with suppress(LookupError, UnicodeError):
             text = data.decode(encoding)
             _log.info("%s is read as %s, which is a guess", name, encoding)
@@ -96,14 +96,14 @@ def _guessed(data: bytes, name: str, declared: str) -> str:
     raise _not_text(name, "no encoding fits its bytes")
 
 
-def _wide(data: bytes) -> tuple[str, ...]:
+def _guess_utf16(data: bytes) -> tuple[str, ...]:
     """UTF-16 without a mark, told by the zero bytes of its Latin characters and spaces."""
     even, odd = data[:4096:2], data[1:4096:2]
     forms = (("utf-16-le", odd, even), ("utf-16-be", even, odd))
     return tuple(n for n, high, low in forms if 4 * high.count(0) > len(high) and 0 not in low)
 
 
-def _likely(data: bytes) -> tuple[str, ...]:
+def _likely_encodings(data: bytes) -> tuple[str, ...]:
     """charset-normalizer's candidates for a sample, likeliest first, none for binary data.
 
     Among encodings of Latin letters it can't tell apart, Western European is the commonest by far.
@@ -134,23 +134,23 @@ def _whole_lines(data: bytes) -> bytes:
 
 
 def read_text(data: bytes, name: str, limits: FileLimits) -> FileContent:
-    """Plain text as one page. Fields such as ``Title:`` at its very beginning are its metadata."""
-    text = decode(data, name, limits)
-    metadata = fields(text[:_HEAD]) if _FIELD.search(text[:_HEAD]) else {}
+    """Read plain text as a single page; leading fields such as ``Title:`` become metadata."""
+    text = decode_text(data, name, limits)
+    metadata = header_fields(text[:_HEAD]) if _FIELD.search(text[:_HEAD]) else {}
     title = metadata.pop("title", "")
     # Without a title such lines are just text: somebody's minutes, a list of addresses.
     return FileContent((Page(None, text),), title, metadata if title else {})
 
 
 def metadata_key(name: str) -> str:
-    """The metadata's key for a field as documents name it, empty for any other."""
+    """Return the metadata key for a document field name; empty for unknown names."""
     return _FIELDS.get(name.strip().lower(), "")
 
 
-def fields(text: str) -> dict[str, str]:
-    """The first value of each known field, in the spelling of the metadata's keys."""
-    found: dict[str, str] = {}
+def header_fields(text: str) -> dict[str, str]:
+    """Return the first value of each known field, under metadata keys."""
+    values: dict[str, str] = {}
     for match in _FIELD.finditer(text):
         if key := metadata_key(match[1]):
-            found.setdefault(key, one_line(_NOTE.sub("", match[2]).strip("\"'")))
-    return found
+            values.setdefault(key, one_line(_NOTE.sub("", match[2]).strip("\"'")))
+    return values

@@ -1,8 +1,7 @@
-"""The interfaces of language models and embedders, and the record of one call.
+"""Interfaces of language models and embedders, and records of calls.
 
-A call is truth, not a cache entry: what was asked, what came back, when, and at what price. Whoever
-makes calls passes each to a sink; the session or the index run lists it.
-"""
+A call is a historical fact, not a cache entry: request, reply, time and price. Callers pass
+each call to a sink; the session or index run lists the call."""
 
 from __future__ import annotations
 
@@ -25,7 +24,7 @@ Json = Mapping[str, Any]
 Clock = Callable[[], datetime]
 
 
-def now() -> datetime:
+def current_time() -> datetime:
     return datetime.now(UTC)
 
 
@@ -40,15 +39,15 @@ _CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_asci
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One call of a model or an embedder as it is recorded in the librarian.
+    """A model or embedder request with reply, recorded in the librarian.
 
-    ``request`` is the request body that was sent; ``reply`` what came back (text, finish reason and
-    usage for a chat; the vectors, base64 of little-endian rows (``f2:`` before those of half
-    precision, the others are of single), for an embedding; the scores for a ranking, the spans for
-    a reading, the logits for support), or ``{"error": ...}``. ``occurrence`` counts equal requests
-    within one session or run, from 0. ``request_text`` is the request as canonical JSON,
-    ``request_hash`` the hash of kind and request: each is made once, since prompts are long.
-    """
+    ``request`` is the request body sent; ``reply`` is the result (text, finish reason and usage
+    for a chat; the vectors, base64 of little-endian rows (with prefix ``f2:`` in half
+    precision, else in single), for an embedding; the scores for a ranking, the spans for a
+    reading, the logits for support), or ``{"error": ...}``. ``occurrence`` counts equal
+    requests within a session or run, from 0. ``request_text`` is the request as canonical JSON,
+    ``request_hash`` the hash of kind and request: each is computed once, since prompts are
+    long."""
 
     kind: Choice["chat", "embedding", "rerank", "reading", "support"]
     request: Json
@@ -73,7 +72,7 @@ class Call:
 
 
 def request_hash(kind: str, request: Json | str) -> str:
-    """The key under which a reply to this request, or to its canonical JSON, may be reused."""
+    """Return the cache key for replies to a request, given as object or canonical JSON."""
     text = request if isinstance(request, str) else canonical_json(request)
     return sha256(f"[{canonical_json(kind)},{text}]".encode()).hexdigest()
 
@@ -82,9 +81,9 @@ _HALF = "f2:"
 
 
 def encode_vectors(vectors: NDArray[float32]) -> str:
-    found = compact(vectors)
-    mark = _HALF if found.dtype.itemsize == 2 else ""
-    return mark + base64.b64encode(found.tobytes()).decode("ascii")
+    rows = reduce_precision(vectors)
+    mark = _HALF if rows.dtype.itemsize == 2 else ""
+    return mark + base64.b64encode(rows.tobytes()).decode("ascii")
 
 
 def decode_vectors(text: str, dimension: int) -> NDArray[float32]:
@@ -95,17 +94,17 @@ def decode_vectors(text: str, dimension: int) -> NDArray[float32]:
     return rows.reshape(-1, dimension).astype("<f4", copy=False)
 
 
-def compact(vectors: NDArray[Any]) -> NDArray[Any]:
-    """The vectors in half precision where that loses nothing, else in single; little-endian."""
+def reduce_precision(vectors: NDArray[Any]) -> NDArray[Any]:
+    """Return vectors in half precision if lossless, else in single precision; little-endian."""
     import numpy as np
 
     with np.errstate(over="ignore"):
-        if any(not np.array_equal(part.astype("<f2"), part) for part in _portions(vectors)):
+        if any(not np.array_equal(part.astype("<f2"), part) for part in _vector_portions(vectors)):
             return vectors.astype("<f4", copy=False)
         return vectors.astype("<f2", copy=False)
 
 
-def _portions(vectors: NDArray[Any]) -> Iterator[NDArray[Any]]:
+def _vector_portions(vectors: NDArray[Any]) -> Iterator[NDArray[Any]]:
     return (vectors[at : at + _AT_ONCE] for at in range(0, len(vectors), _AT_ONCE))
 
 
@@ -116,7 +115,7 @@ CallSink = Callable[[Call], None]
 
 
 def no_sink(call: Call) -> None:
-    """A sink for calls that nobody records."""
+    """Discard calls without recording."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,8 +146,10 @@ class ChatReply:
 
 
 class Author(Protocol):
-    """Who writes something. ``key`` names it with its prompt and options: it changes when the same
-    could be written otherwise."""
+    """An author of texts.
+
+    ``key`` identifies the author with prompt and options, and changes whenever equal input
+    could produce different text."""
 
     @property
     def agent(self) -> Agent: ...
@@ -161,17 +162,16 @@ class Author(Protocol):
 
 
 class ChatModel(Protocol):
-    """A language model behind any OpenAI-compatible server, or a scripted one.
+    """A language model behind any OpenAI-compatible server, or a scripted model.
 
-    Both methods pass each finished call to ``sink`` exactly once, failed ones included, and raise
-    ``EndpointError`` when the server can't be reached or refuses for good.
-    """
+    Both methods pass each finished call to ``sink`` exactly once, including failed calls, and
+    raise ``EndpointError`` if the server can't be reached or refuses permanently."""
 
     @property
     def agent(self) -> Agent: ...
 
     def complete(self, request: ChatRequest, sink: CallSink = no_sink) -> ChatReply:
-        """The reply, after retries."""
+        """Return the reply, retrying if necessary."""
 
     def stream(self, request: ChatRequest, sink: CallSink = no_sink) -> Iterator[str]:
         """The reply's text in pieces as they arrive. A stream that breaks raises ``ModelError``."""

@@ -1,4 +1,4 @@
-"""What every client of a model server does with a call: time it, count it, hand over its record."""
+"""Shared call handling of all model server clients: timing, counting, recording."""
 
 from __future__ import annotations
 
@@ -18,27 +18,26 @@ _OWN = frozenset(("_lock", "_counter"))  # of one process
 _MESSAGE_OVERHEAD = 4  # tokens around each message, as OpenAI's cookbook counts them
 
 
-def member(reply: Any, name: str) -> Any:
-    """A member of a server's JSON object; None where it has none or is no object."""
+def read_member(reply: Any, name: str) -> Any:
+    """Return a member of a server's JSON object; None if missing or no object."""
     return reply.get(name) if isinstance(reply, Mapping) else None
 
 
 def rough_tokens(text: str) -> int:
-    """About how many tokens a text has: one for four bytes of UTF-8, at least one if any."""
+    """Estimate a text's token count: a token per four bytes of UTF-8, rounded up."""
     return -(-len(text.encode("utf-8", "replace")) // 4)
 
 
 def _count_of(value: object) -> int | None:
-    """A count that a server gives; None for what is none."""
+    """Return a server's count; None for invalid counts."""
     return value if type(value) is int and value >= 0 else None
 
 
 @dataclass(slots=True)
 class Exchange:
-    """One call while it is under way; whatever is known at its end becomes the record.
+    """A running model request; final data becomes the recorded call.
 
-    ``request_text`` is the request as canonical JSON, where that is known already.
-    """
+    ``request_text`` is the request as canonical JSON, if already known."""
 
     kind: Choice["chat", "embedding", "rerank"]
     agent: Agent
@@ -91,8 +90,10 @@ class Client:
         try:
             yield exchange
         except BaseException as error:
-            left = "The reader stopped before the end." if isinstance(error, GeneratorExit) else ""
-            exchange.reply["error"] = left or str(error) or type(error).__name__
+            abort_reason = (
+                "The reader stopped before the end." if isinstance(error, GeneratorExit) else ""
+            )
+            exchange.reply["error"] = abort_reason or str(error) or type(error).__name__
             raise
         finally:
             sink(
@@ -118,7 +119,7 @@ class Client:
         tokens: int,
         sink: CallSink,
     ) -> Iterator[tuple[Exchange, Any]]:
-        """The exchange of a request of about that many tokens, and what the server answered."""
+        """Send a request of about ``tokens`` tokens; yield the exchange and server reply."""
         with self._exchange(kind, None, sink) as exchange:
             exchange.request = body
             with self.endpoint.open(
@@ -127,7 +128,7 @@ class Client:
                 yield exchange, result
                 slot.spent(exchange.usage.input_tokens)
 
-    def _count(self, text: str) -> int:
+    def _count_tokens(self, text: str) -> int:
         if self._counter is None:
             from tgraph.models.tokens import count_tokens, encoding_for
 
@@ -138,23 +139,25 @@ class Client:
     def _usage(
         self, server: object, sent: Sequence[str], got: str, thought: str = ""
     ) -> tuple[Usage, dict[str, Any]]:
-        """The usage, from the server or else estimated, and its form in the record."""
-        thinking = self._reasoning(server, thought)
-        given = _count_of(member(server, "prompt_tokens"))
+        """Return usage, reported by the server or estimated, plus the recorded form."""
+        thinking = self._reasoning_tokens(server, thought)
+        input_count = _count_of(read_member(server, "prompt_tokens"))
         estimated: dict[str, Any] = {}
-        if given is not None:
-            usage = Usage(given, _count_of(member(server, "completion_tokens")) or 0, 1, thinking)
+        if input_count is not None:
+            usage = Usage(
+                input_count, _count_of(read_member(server, "completion_tokens")) or 0, 1, thinking
+            )
         else:
-            count = sum(self._count(text) + _MESSAGE_OVERHEAD for text in sent)
-            out = (self._count(got) if got else 0) + thinking
+            count = sum(self._count_tokens(text) + _MESSAGE_OVERHEAD for text in sent)
+            out = (self._count_tokens(got) if got else 0) + thinking
             usage, estimated = Usage(count, out, 1, thinking), {"estimated": True}
         counted = {"input_tokens": usage.input_tokens, "output_tokens": usage.output_tokens}
         if thinking:
             counted["reasoning_tokens"] = thinking
         return usage, counted | estimated
 
-    def _reasoning(self, server: object, thought: str) -> int:
-        """The tokens of a reply's thoughts: as the server counted them, or counted here."""
-        details = member(server, "completion_tokens_details")
-        given = _count_of(member(details, "reasoning_tokens")) or 0
-        return given or (self._count(thought) if thought else 0)
+    def _reasoning_tokens(self, server: object, thought: str) -> int:
+        """Return reasoning tokens of a reply, reported by the server or counted locally."""
+        details = read_member(server, "completion_tokens_details")
+        reported_count = _count_of(read_member(details, "reasoning_tokens")) or 0
+        return reported_count or (self._count_tokens(thought) if thought else 0)

@@ -1,9 +1,8 @@
-"""Calls at the same time: how many at once and per minute, and how waiting for them ends early.
+"""Concurrent calls: limits at once and per minute, and early end of waiting.
 
-Everything is made of threads: an index run calls ``complete`` from a ``ThreadPoolExecutor``, and
-every thread that waits (for a place, for a window, for a retry) ends at once when the run is
-cancelled.
-"""
+Everything uses threads: an index run calls ``complete`` from a ``ThreadPoolExecutor``, and
+every waiting thread (for a place, for a window, for a retry) ends immediately when the run is
+cancelled."""
 
 from __future__ import annotations
 
@@ -32,7 +31,7 @@ class RunCancelledError(TgraphError):
 
 
 class Cancellation:
-    """A switch that ends every wait that was told of it; once set it stays set."""
+    """A permanent switch ending every registered wait."""
 
     def __init__(self) -> None:
         self._event = threading.Event()
@@ -40,7 +39,7 @@ class Cancellation:
         self._lock = threading.Lock()
 
     def set(self) -> None:
-        """Ends all waits and interrupts calls that are under way. Safe from any thread."""
+        """End all waits and interrupt running calls; thread-safe."""
         with self._lock:
             self._event.set()
             actions = list(self._actions)
@@ -61,7 +60,7 @@ class Cancellation:
         self.check()
 
     def add(self, action: Callable[[], None]) -> None:
-        """Calls ``action`` when the switch is set (now, if it already is)."""
+        """Register ``action`` to run when cancelled, immediately if already cancelled."""
         with self._lock:
             self._actions.append(action)
             already = self._event.is_set()
@@ -82,7 +81,7 @@ class _Entry:
 
 @dataclass(slots=True)
 class Window:
-    """A sliding window over the calls of the last minute; times come from the caller."""
+    """A sliding window over calls of the last minute; callers supply the times."""
 
     requests: int | None = None
     tokens: int | None = None
@@ -90,23 +89,22 @@ class Window:
     _entries: deque[_Entry] = field(default_factory=deque)
 
     def admit(self, now: float, tokens: int) -> _Entry | float:
-        """The call's entry if it may start now, else the seconds until it is worth asking again.
+        """Return an admission entry, or seconds to wait before asking again.
 
-        A call that is larger than the whole token limit is admitted into an empty window, because
-        waiting would never help it.
-        """
+        A call larger than the whole token limit is admitted into an empty window, because
+        waiting would never help."""
         while self._entries and self._entries[0].at <= now - self.seconds:
             self._entries.popleft()
         full = self.requests is not None and len(self._entries) >= self.requests
-        if self._entries and (full or self._exceeds(tokens)):
+        if self._entries and (full or self._exceeds_limit(tokens)):
             return max(self._entries[0].at + self.seconds - now, 0.001)
         entry = _Entry(now, tokens)
         if self.requests is not None or self.tokens is not None:
             self._entries.append(entry)
         return entry
 
-    def _exceeds(self, tokens: int) -> bool:
-        """Whether so many tokens more are too many."""
+    def _exceeds_limit(self, tokens: int) -> bool:
+        """Return whether adding so many tokens exceeds the limit."""
         if self.tokens is None:
             return False
         return sum(entry.tokens for entry in self._entries) + tokens > self.tokens
@@ -114,7 +112,7 @@ class Window:
 
 @dataclass(slots=True)
 class Slot:
-    """A place among the running calls; ``spent`` corrects the estimate it was admitted with."""
+    """A place among running calls; ``spent`` corrects the token estimate used at admission."""
 
     _entry: _Entry
 
@@ -127,7 +125,8 @@ _sharing: ContextVar[int] = ContextVar("_sharing", default=1)
 
 @contextmanager
 def shared_by(processes: int) -> Iterator[None]:
-    """Limiters that are pickled meanwhile have each their share of what so many processes may."""
+    """Give limiters pickled inside the context an equal share of the limits, for ``processes``
+    processes."""
     token = _sharing.set(processes)
     try:
         yield
@@ -135,7 +134,7 @@ def shared_by(processes: int) -> Iterator[None]:
         _sharing.reset(token)
 
 
-def _share(name: str, limit: int | None) -> int | None:
+def _share_limit(name: str, limit: int | None) -> int | None:
     processes = _sharing.get()
     if limit is not None and limit < processes:
         raise UsageError(
@@ -145,11 +144,11 @@ def _share(name: str, limit: int | None) -> int | None:
 
 
 class Limiter:
-    """Hands out places for calls: at most ``concurrency`` at once, and so many per minute.
+    """A limiter for concurrent calls and for requests and tokens per minute.
 
-    ``requests_per_minute`` and ``tokens_per_minute`` count over a sliding window and are off when
-    None. A thread that holds a place (an open stream) must not wait for a second one.
-    """
+    At most ``concurrency`` calls run at once. ``requests_per_minute`` and ``tokens_per_minute``
+    count over a sliding window and are off when None. A thread holding a place (an open stream)
+    must not wait for a second place."""
 
     def __init__(
         self,
@@ -174,24 +173,23 @@ class Limiter:
         self._paused_until = 0.0
         self._now = monotonic
         self._changed = threading.Condition()
-        self.cancellation.add(self._wake)
+        self.cancellation.add(self._notify_waiters)
 
     def __reduce__(self) -> tuple[type[Limiter], tuple[int | None, ...]]:
         concurrency, requests, tokens = self._limits
         names = "requests_per_minute", "tokens_per_minute"
-        return Limiter, (concurrency, *map(_share, names, (requests, tokens)))
+        return Limiter, (concurrency, *map(_share_limit, names, (requests, tokens)))
 
-    def _wake(self) -> None:
+    def _notify_waiters(self) -> None:
         with self._changed:
             self._changed.notify_all()
 
     @contextmanager
     def slot(self, tokens: int = 0) -> Iterator[Slot]:
-        """A place for a call of about that many tokens, as soon as the limits allow it.
+        """Yield a place for a request of about ``tokens`` tokens, waiting for the limits.
 
-        Raises ``RunCancelledError`` when the run is cancelled before the place is free.
-        """
-        entry = self._acquire(tokens)
+        Raises ``RunCancelledError`` if the run is cancelled before a place is free."""
+        entry = self._acquire_entry(tokens)
         try:
             yield Slot(entry)
         finally:
@@ -199,18 +197,18 @@ class Limiter:
                 self._free += 1
                 self._changed.notify_all()
 
-    def _acquire(self, tokens: int) -> _Entry:
+    def _acquire_entry(self, tokens: int) -> _Entry:
         with self._changed:
             while True:
                 self.cancellation.check()
-                admitted = self._try(tokens)
+                admitted = self._try_entry(tokens)
                 if isinstance(admitted, _Entry):
                     self._free -= 1
                     return admitted
                 self._changed.wait(admitted)
 
-    def _try(self, tokens: int) -> _Entry | float | None:
-        """An entry, the seconds to wait, or None: wait until a place is given back."""
+    def _try_entry(self, tokens: int) -> _Entry | float | None:
+        """Return an entry, the seconds to wait, or None: wait for a released place."""
         now = self._now()
         if self._free < 1:
             return None
@@ -219,7 +217,7 @@ class Limiter:
         return self._window.admit(now, tokens)
 
     def pause(self, seconds: float) -> None:
-        """Starts no call for that long: the server asked for it (``Retry-After``)."""
+        """Pause new calls for the given seconds, as requested by the server (``Retry-After``)."""
         with self._changed:
             self._paused_until = max(self._paused_until, self._now() + seconds)
 
@@ -228,29 +226,29 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 
-def nothing() -> None:
-    """For calls that can't be cancelled."""
+def do_nothing() -> None:
+    """Do nothing, as cancel action of uncancellable calls."""
 
 
-def together(
+def run_parallel(
     items: Sequence[Item],
     work: Callable[[Item], Result],
     most: int,
-    cancel: Callable[[], None] = nothing,
+    cancel: Callable[[], None] = do_nothing,
 ) -> list[Result]:
-    """The results in the order of the items, of which at most ``most`` are worked on at a time.
+    """Return results in item order, working on ``most`` items concurrently at most.
 
-    The first error ends it: what is waiting is not begun, ``cancel`` is asked to end the calls that
-    are under way, and the error of the first item that has one is raised. So does an interruption.
-    """
+    The first error ends the work: waiting items are not started, ``cancel`` is called to end
+    running calls, and the error of the earliest failed item is raised. Interruptions have the
+    same effect."""
     if not items:
         return []
     pool = ThreadPoolExecutor(min(most, len(items)), "calls")
     futures: list[Future[Result]] = []
     try:
         futures = [pool.submit(work, item) for item in items]
-        done, _ = wait(futures, return_when=FIRST_EXCEPTION)
-        return [future.result() for future in futures if future in done]
+        completed_futures, _ = wait(futures, return_when=FIRST_EXCEPTION)
+        return [future.result() for future in futures if future in completed_futures]
     except BaseException:
         cancel()
         raise

@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 
 
 def well_formed(text: str) -> str:
-    """The text with each lone surrogate replaced by ``?``, so that it has a UTF-8 form."""
+    """Replace lone surrogates by ``?``, giving the text a UTF-8 form."""
     return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
 
 
 @dataclass(slots=True)
 class EmbeddingCall:
-    """A call under way: its texts, well formed, and, once they are known, its rows and tokens."""
+    """A running embedding call: well-formed texts and, once known, rows and tokens."""
 
     texts: list[str]
     rows: NDArray[float32] | None = None
@@ -34,7 +34,8 @@ class EmbeddingCall:
 def embedding_call(
     agent: Agent, texts: Sequence[str], clock: Clock, sink: CallSink
 ) -> Iterator[EmbeddingCall]:
-    """Passes the call to the sink when it ends, also when it fails; no texts are no call."""
+    """Yield an embedding call, reported to the sink on success or failure; calls without texts
+    are not reported."""
     call, started = EmbeddingCall([well_formed(text) for text in texts]), clock()
 
     def tell(**reply: object) -> None:
@@ -64,7 +65,7 @@ OVERLAP = 32
 
 @runtime_checkable
 class HasTokenizer(Protocol):
-    """An embedder that can say where each token of a text starts (code points, ascending)."""
+    """An embedder reporting the start of each text token (code points, ascending)."""
 
     def token_starts(self, text: str) -> Sequence[int]: ...
 
@@ -72,44 +73,45 @@ class HasTokenizer(Protocol):
 def embed_windows(
     embedder: Embedder, texts: Sequence[str], sink: CallSink = no_sink, overlap: int = OVERLAP
 ) -> tuple[NDArray[float32], NDArray[int64]]:
-    """The vectors of all windows of the texts, and for each row the place of its text.
+    """Return vectors of all text windows, plus the text index of each row.
 
-    Texts keep their order, and so do the windows of a text; each text has at least one. The rows
-    have unit length; a text is best compared by its best window.
-    """
+    Texts and windows keep their order; each text has at least one window. The rows have unit
+    length; a text is best compared by its best window."""
     import numpy as np
 
-    parts = [windows(embedder, text, overlap) for text in texts]
-    owners = np.repeat(np.arange(len(texts)), [len(own) for own in parts])
-    return embedder.embed([window for own in parts for window in own], sink), owners
+    parts = [split_windows(embedder, text, overlap) for text in texts]
+    owners = np.repeat(np.arange(len(texts)), [len(text_windows) for text_windows in parts])
+    return embedder.embed(
+        [window for text_windows in parts for window in text_windows], sink
+    ), owners
 
 
-def windows(embedder: Embedder, text: str, overlap: int = OVERLAP) -> list[str]:
-    """Stretches of the text that the embedder can read whole and that together cover all of it.
+def split_windows(embedder: Embedder, text: str, overlap: int = OVERLAP) -> list[str]:
+    """Split text into windows that the embedder can read whole, together covering the text.
 
-    Neighbours share about ``overlap`` tokens. Tokens are counted by the embedder's own tokenizer
-    where it has ``token_starts``, else as cl100k_base.
-    """
+    Neighbouring windows share about ``overlap`` tokens. Tokens are counted by the embedder's
+    own tokenizer if ``token_starts`` exists, else as cl100k_base."""
     limit = embedder.max_tokens
     if limit is None or len(text.encode("utf-8", "replace")) <= limit:
         return [text]  # a token has at least one byte
     starts = token_starts(embedder, text)
     if len(starts) <= limit:
         return [text]
-    return [text[start:end] for start, end in _spans(starts, len(text), limit, overlap)]
+    return [text[start:end] for start, end in _window_spans(starts, len(text), limit, overlap)]
 
 
 def token_starts(embedder: Embedder, text: str) -> Sequence[int]:
-    """Where each token of the text starts, as ``windows`` counts them for the embedder.
+    """Return token starts in the text, as counted for the embedder's windows.
 
-    An embedder that stands before another one passes the other's on, so that both are given the
-    same windows.
-    """
+    An embedder wrapping another embedder passes on the wrapped embedder's starts, so that both
+    receive the same windows."""
     count = embedder.token_starts if isinstance(embedder, HasTokenizer) else token_offsets
     return count(text)
 
 
-def _spans(starts: Sequence[int], length: int, limit: int, overlap: int) -> list[tuple[int, int]]:
+def _window_spans(
+    starts: Sequence[int], length: int, limit: int, overlap: int
+) -> list[tuple[int, int]]:
     """Code-point spans of windows of equal token counts that cover ``length``.
 
     A little below the limit, because half a word may be read as more tokens than it was.

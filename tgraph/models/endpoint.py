@@ -17,7 +17,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 from tgraph.errors import EndpointError, ModelError, UsageError
 from tgraph.models.concurrency import Limiter, RunCancelledError, Slot
-from tgraph.models.failures import Failure, Place, explain
+from tgraph.models.failures import Failure, Place, explain_failure
 
 if TYPE_CHECKING:
     import httpx2
@@ -66,10 +66,11 @@ class Endpoint:
         self._reached = False
         self._sockets: weakref.WeakSet[socket.socket] = weakref.WeakSet()
         self._connecting = threading.Lock()
-        self.limiter.cancellation.add(self._interrupt)
+        self.limiter.cancellation.add(self._interrupt_reads)
 
     def __reduce__(self) -> tuple[object, tuple[object, ...]]:
-        """Without the key: another process has one of its own (``endpoint_here``)."""
+        """Pickle the endpoint without its key: another process uses its own key
+        (``endpoint_here``)."""
         options = {
             "timeout": self._timeouts[0],
             "connect_timeout": self._timeouts[1],
@@ -82,20 +83,20 @@ class Endpoint:
 
     @property
     def client(self) -> openai.OpenAI:
-        """The one client of this endpoint; the first use imports ``openai`` (half a second)."""
+        """The endpoint's single client; first use imports ``openai`` (half a second)."""
         with self._lock:
             if self._client is None:
-                self._client = self._connect()
+                self._client = self._create_client()
             return self._client
 
-    def _connect(self) -> openai.OpenAI:
+    def _create_client(self) -> openai.OpenAI:
         import httpx2
         import openai
 
         read, connect = self._timeouts
         http = openai.DefaultHttpxClient(
             trust_env=urlsplit(self._base_url).hostname not in _LOCAL,  # no proxy to this machine
-            event_hooks={"request": [self._watch]},
+            event_hooks={"request": [self._watch_request]},
         )
         return openai.OpenAI(
             base_url=self._base_url,
@@ -105,7 +106,7 @@ class Endpoint:
             http_client=http,
         )
 
-    def _watch(self, request: httpx2.Request) -> None:
+    def _watch_request(self, request: httpx2.Request) -> None:
         request.extensions["trace"] = self._remember_socket
 
     def _remember_socket(self, event: str, info: Mapping[str, Any]) -> None:
@@ -115,17 +116,17 @@ class Endpoint:
                 with self._connecting:
                     self._sockets.add(sock)
                 if self.limiter.cancellation.is_set():  # it was connecting meanwhile
-                    _shut(sock)
+                    _shut_socket(sock)
 
-    def _interrupt(self) -> None:
-        """Ends reads that are under way in other threads."""
+    def _interrupt_reads(self) -> None:
+        """Interrupt running reads in other threads."""
         with self._connecting:
             connected = list(self._sockets)
         for sock in connected:
-            _shut(sock)
+            _shut_socket(sock)
 
     def close(self) -> None:
-        self.limiter.cancellation.remove(self._interrupt)
+        self.limiter.cancellation.remove(self._interrupt_reads)
         with self._lock:
             if self._client is not None:
                 self._client.close()
@@ -137,17 +138,16 @@ class Endpoint:
     def open(
         self, send: Callable[[openai.OpenAI], T], model: str, tokens: int = 0
     ) -> Iterator[tuple[T, Slot]]:
-        """What ``send`` returned, after retries, and the place that the call holds meanwhile.
+        """Yield the result of ``send``, after retries, with the call's place held meanwhile.
 
-        Raises ``EndpointError``, ``ModelError`` or ``RunCancelledError``.
-        """
+        Raises ``EndpointError``, ``ModelError`` or ``RunCancelledError``."""
         attempt = 0
         while True:
             with self.limiter.slot(tokens) as slot:
                 try:
                     result = send(self.client)
                 except Exception as error:
-                    wait = self._wait(self.failure(error, model), attempt)
+                    wait = self._retry_wait(self.failure(error, model), attempt)
                 else:
                     self._reached = True
                     yield result, slot
@@ -156,17 +156,17 @@ class Endpoint:
             attempt += 1
 
     def failure(self, error: Exception, model: str) -> Failure:
-        """The failure that an exception stands for.
+        """Return the failure corresponding to an exception.
 
-        Raises ``RunCancelledError`` if the run was cancelled: then that is the cause.
-        """
+        Raises ``RunCancelledError`` if the run was cancelled: cancellation is then the cause."""
         if isinstance(error, RunCancelledError):
             raise error
         self.limiter.cancellation.check()
-        return explain(error, Place(self.url, model, self._key, self._timeouts[0]))
+        return explain_failure(error, Place(self.url, model, self._key, self._timeouts[0]))
 
-    def _wait(self, failure: Failure, attempt: int) -> float:
-        """The seconds to the next attempt; raises the failure's error if there is to be none."""
+    def _retry_wait(self, failure: Failure, attempt: int) -> float:
+        """Return seconds until the next attempt; raise the failure's error if no attempt
+        remains."""
         again = failure.retry == "yes" or (failure.retry == "reached" and self._reached)
         if not again or attempt >= self._retries:
             raise self._with_models(failure.error) from None
@@ -181,15 +181,16 @@ class Endpoint:
         return wait
 
     def _with_models(self, error: ModelError) -> ModelError:
-        """An error about an unknown model, completed with the models that the server has."""
+        """Return an unknown-model error extended by the server's model list; other errors
+        unchanged."""
         if "does not have the model" not in error.message:
             return error
         try:
             names = [m.id for m in self.client.models.list().data]
         except Exception:  # the list is a help, not the matter
             return EndpointError(error.message, "Check the model's name.")
-        shown = ", ".join(names[:5]) + (", …" if len(names) > 5 else "")
-        return EndpointError(error.message, f"It has: {shown or 'none'}.")
+        model_list = ", ".join(names[:5]) + (", …" if len(names) > 5 else "")
+        return EndpointError(error.message, f"It has: {model_list or 'none'}.")
 
 
 _here: dict[str, Endpoint] = {}
@@ -197,8 +198,10 @@ _making = threading.Lock()
 
 
 def endpoint_here(base_url: str, options: Mapping[str, Any]) -> Endpoint:
-    """The endpoint of this process at the address, made once, with the key that the environment
-    has: for work that was sent here by another process."""
+    """Return the current process's endpoint for an address, created once with the key from the
+    environment.
+
+    Used for work sent by another process."""
     with _making:
         if base_url not in _here:
             _here[base_url] = Endpoint(base_url, _key_for(base_url), **options)
@@ -209,22 +212,25 @@ def _key_for(base_url: str) -> str:
     from tgraph.settings import load_settings
 
     settings = load_settings(None)
-    own = settings.embedding.base_url
-    key = settings.embedding.api_key if own and own.rstrip("/") == base_url else None
+    embedding_url = settings.embedding.base_url
+    key = (
+        settings.embedding.api_key
+        if embedding_url and embedding_url.rstrip("/") == base_url
+        else None
+    )
     key = key or settings.chat.api_key
     return key.get_secret_value() if key else ""
 
 
-def _shut(sock: socket.socket) -> None:
+def _shut_socket(sock: socket.socket) -> None:
     with suppress(OSError):
         socket.socket.shutdown(sock, socket.SHUT_RDWR)
 
 
 def back_off(attempt: int, first: float = FIRST_WAIT) -> float:
-    """The seconds before retry ``attempt`` (from 0), doubling from ``first`` to 8.
+    """Return seconds before retry ``attempt`` (from 0), doubling from ``first`` to 8.
 
-    Threads are kept from retrying in step by a share of up to a quarter that depends on the thread.
-    """
+    A thread-dependent reduction of up to a quarter keeps threads from retrying in step."""
     share = (threading.get_ident() % 97) / 97
     return float(min(first * 2**attempt, LONGEST_WAIT)) * (1 - share / 4)
 

@@ -1,7 +1,6 @@
-"""What went wrong at an endpoint, as one sentence with its remedy and a verdict on retrying.
+"""Endpoint failures: a sentence with its remedy, and a verdict on retrying.
 
-No sentence ever holds the key: what a server says is quoted only after secrets are removed.
-"""
+No sentence ever contains the key: server messages are quoted only after secrets are removed."""
 
 from __future__ import annotations
 
@@ -46,7 +45,7 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a call went, for messages: the address without credentials, the model, the key."""
+    """A call's destination, for messages: address without credentials, model and key."""
 
     url: str
     model: str
@@ -54,51 +53,55 @@ class Place:
     timeout: float = 0.0
 
     def quote(self, text: str) -> str:
-        """What the server said, on one line, without secrets, at most 240 characters."""
+        """Return a server message as a single line, stripped of secrets, at most 240
+        characters."""
         clean = text.replace(self.key, "***") if self.key else text
         clean = " ".join(_KEYS.sub("***", clean).split()).rstrip(".")
         return clean if len(clean) <= _QUOTED else clean[: _QUOTED - 1] + "…"
 
 
-def explain(error: Exception, place: Place) -> Failure:
-    """The failure that an exception of the ``openai`` package (or of its transport) stands for."""
+def explain_failure(error: Exception, place: Place) -> Failure:
+    """Return the failure corresponding to an exception of the ``openai`` package (or its
+    transport)."""
     import openai
 
     if isinstance(error, openai.APIStatusError):
-        return _status(error, place)
+        return _status_failure(error, place)
     if isinstance(error, openai.APITimeoutError):
-        return _timeout(error, place)
+        return _timeout_failure(error, place)
     if isinstance(error, openai.APIConnectionError):
-        return _connection(error, place)
+        return _connection_failure(error, place)
     if isinstance(error, openai.APIError):
-        said = place.quote(error.message)
-        return Failure(ModelError(f"{place.url} reported an error: {said}."), "yes")
-    return _failure(
+        message = place.quote(error.message)
+        return Failure(ModelError(f"{place.url} reported an error: {message}."), "yes")
+    return _endpoint_failure(
         f"{place.url} sent a reply that is not an OpenAI-compatible one.",
         "Check the base URL; for most servers it ends in /v1.",
         "yes" if isinstance(error, ValueError) else "no",
     )
 
 
-def _failure(sentence: str, remedy: str, retry: str = "no") -> Failure:
+def _endpoint_failure(sentence: str, remedy: str, retry: str = "no") -> Failure:
     return Failure(EndpointError(sentence, remedy), retry)
 
 
 # --- the server answered ------------------------------------------------------------------------
 
 
-def _status(error: openai.APIStatusError, place: Place) -> Failure:
-    status, said = error.status_code, place.quote(_words(error))
+def _status_failure(error: openai.APIStatusError, place: Place) -> Failure:
+    status, message = error.status_code, place.quote(_error_words(error))
     if status in (401, 403):
-        return Failure(_unauthorised(status, place))
+        return Failure(_access_error(status, place))
     if status == 404:
-        return Failure(_not_found(said, place))
+        return Failure(_not_found(message, place))
     if status in REFUSED:
-        return Failure(_refused(status, said, place))
+        return Failure(_refusal_error(status, message, place))
     if status == 429 and "insufficient_quota" in f"{error.code} {error.type}":
-        return _failure(f"The quota of the key at {place.url} is used up.", "Check its billing.")
+        return _endpoint_failure(
+            f"The quota of the key at {place.url} is used up.", "Check its billing."
+        )
     sentence = (
-        f"{place.url} answered HTTP {status} to the model {place.model}: {said or 'no reason'}."
+        f"{place.url} answered HTTP {status} to the model {place.model}: {message or 'no reason'}."
     )
     retry = "yes" if status in RETRIED else "no"
     remedy = "Ask less often (requests per minute), or try again later."
@@ -109,7 +112,7 @@ def _status(error: openai.APIStatusError, place: Place) -> Failure:
     )
 
 
-def _words(error: Exception) -> str:
+def _error_words(error: Exception) -> str:
     body: Any = getattr(error, "body", None)
     if isinstance(body, Mapping):
         for name in ("message", "error", "detail"):
@@ -118,7 +121,7 @@ def _words(error: Exception) -> str:
     return body if isinstance(body, str) else str(error)
 
 
-def _unauthorised(status: int, place: Place) -> EndpointError:
+def _access_error(status: int, place: Place) -> EndpointError:
     if status == 403:
         return EndpointError(
             f"{place.url} denies access to the model {place.model} (HTTP 403).",
@@ -141,11 +144,11 @@ def _not_found(said: str, place: Place) -> EndpointError:
     )
 
 
-def _refused(status: int, said: str, place: Place) -> ModelError:
+def _refusal_error(status: int, said: str, place: Place) -> ModelError:
     if _TOO_LONG.search(said) or status == 413:
-        told = f" ({said})" if said else ""
+        detail = f" ({said})" if said else ""
         return ModelError(
-            f"The prompt is longer than the model {place.model} can read{told}.",
+            f"The prompt is longer than the model {place.model} can read{detail}.",
             "Use smaller chunks or a smaller context budget.",
         )
     if _FILTERED.search(said):
@@ -153,19 +156,19 @@ def _refused(status: int, said: str, place: Place) -> ModelError:
     return EndpointError(f"{place.url} refused the request (HTTP {status}): {said}.")
 
 
-def refusal(error: Exception) -> str | None:
-    """What a server said against the form of a request (HTTP 400, 422), None for other failures.
+def request_refusal(error: Exception) -> str | None:
+    """Return a server's objection to a request's form (HTTP 400, 422); None for other failures.
 
-    A refusal of the prompt's length or content is none: asking in another form doesn't cure it.
-    """
+    Objections to the prompt's length or content don't count: another form of request wouldn't
+    help."""
     if getattr(error, "status_code", None) not in REFUSED:
         return None
-    said = f"{getattr(error, 'param', None) or ''} {_words(error)}"
-    return None if _TOO_LONG.search(said) or _FILTERED.search(said) else said
+    message = f"{getattr(error, 'param', None) or ''} {_error_words(error)}"
+    return None if _TOO_LONG.search(message) or _FILTERED.search(message) else message
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
-    """The seconds that ``Retry-After`` (RFC 9110, 10.2.3) or ``retry-after-ms`` asks for."""
+    """Return seconds requested by ``Retry-After`` (RFC 9110, 10.2.3) or ``retry-after-ms``."""
     for name, divisor in (("retry-after-ms", 1000.0), ("retry-after", 1.0)):
         value = headers.get(name)
         if value is None:
@@ -183,53 +186,55 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
 # --- it did not ---------------------------------------------------------------------------------
 
 
-def _causes(error: BaseException) -> Iterator[BaseException]:
-    seen: BaseException | None = error
-    while seen is not None:
-        yield seen
-        seen = seen.__cause__ or seen.__context__
+def _error_causes(error: BaseException) -> Iterator[BaseException]:
+    cause: BaseException | None = error
+    while cause is not None:
+        yield cause
+        cause = cause.__cause__ or cause.__context__
 
 
-def _timeout(error: openai.APITimeoutError, place: Place) -> Failure:
+def _timeout_failure(error: openai.APITimeoutError, place: Place) -> Failure:
     import httpx2
 
-    if any(isinstance(c, httpx2.ConnectTimeout) for c in _causes(error)):
-        return _failure(
+    if any(isinstance(c, httpx2.ConnectTimeout) for c in _error_causes(error)):
+        return _endpoint_failure(
             f"{place.url} can't be reached: no answer to the connection.",
             "Check the base URL, the network and the proxy settings.",
             "reached",
         )
-    return _failure(
+    return _endpoint_failure(
         f"{place.url} sent nothing for {place.timeout:g} seconds.",
         "Raise the timeout, or check whether the server is overloaded.",
         "yes",
     )
 
 
-def _connection(error: openai.APIConnectionError, place: Place) -> Failure:
-    causes = list(_causes(error))
+def _connection_failure(error: openai.APIConnectionError, place: Place) -> Failure:
+    causes = list(_error_causes(error))
     if any(isinstance(c, ssl.SSLError) for c in causes):
-        return _failure(
+        return _endpoint_failure(
             f"The TLS connection to {place.url} failed: {place.quote(str(causes[-1]))}.",
             "Check that the server really speaks https, and its certificate (SSL_CERT_FILE).",
         )
     if any(isinstance(c, socket.gaierror) for c in causes):
         sentence = f"The host name of {place.url} is not known."
-        return _failure(sentence, "Check the base URL and the network.", "reached")
-    return _transport(causes, place)
+        return _endpoint_failure(sentence, "Check the base URL and the network.", "reached")
+    return _transport_failure(causes, place)
 
 
-def _transport(causes: list[BaseException], place: Place) -> Failure:
+def _transport_failure(causes: list[BaseException], place: Place) -> Failure:
     import httpx2
 
     if any(isinstance(c, httpx2.ConnectError) for c in causes):
         words = place.quote(re.sub(r"^\[Errno -?\d+\] ", "", str(causes[-1])))
-        return _failure(
+        return _endpoint_failure(
             f"{place.url} can't be reached: {words or 'no connection'}.",
             "Check that the server runs and that the base URL and port are right.",
             "reached",
         )
     if any(isinstance(c, httpx2.UnsupportedProtocol | httpx2.LocalProtocolError) for c in causes):
-        return _failure(f"A request to {place.url} can't be made.", "Check base URL and key.")
+        return _endpoint_failure(
+            f"A request to {place.url} can't be made.", "Check base URL and key."
+        )
     remedy = "Check the server's log, or try again later."
-    return _failure(f"{place.url} dropped the connection.", remedy, "yes")
+    return _endpoint_failure(f"{place.url} dropped the connection.", remedy, "yes")

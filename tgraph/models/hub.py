@@ -1,8 +1,7 @@
-"""Files of a reader where they are published: a repository on the Hugging Face Hub, or a folder.
+"""Published reader files: a Hugging Face Hub repository, or a folder.
 
-The Hub is asked by its plain https layout, ``ENDPOINT/NAME/resolve/REVISION/FILE``, without its
-library. ``HF_ENDPOINT`` names another server with that layout.
-"""
+The Hub is accessed through its plain https layout, ``ENDPOINT/NAME/resolve/REVISION/FILE``,
+without its library. ``HF_ENDPOINT`` names another server with the same layout."""
 
 from __future__ import annotations
 
@@ -46,14 +45,14 @@ OnBytes = Callable[[str, int, int], None]
 
 @dataclass(frozen=True, slots=True)
 class Copied:
-    """Which file of a source was copied, and of which revision; empty where there are none."""
+    """The path and revision of a copied source file; empty if nonexistent."""
 
     path: str
     revision: str = ""
 
 
 class ReaderSource(Protocol):
-    """Where a reader is published. ``where`` is on record for it."""
+    """A source of published readers; ``where`` is recorded as the reader's origin."""
 
     @property
     def name(self) -> str: ...
@@ -62,12 +61,14 @@ class ReaderSource(Protocol):
     def where(self) -> str: ...
 
     def copy(self, paths: Sequence[str], revision: str, out: BinaryIO, told: OnBytes) -> Copied:
-        """Writes the first of the paths that there is. ``ModelError`` where there is none,
-        ``EndpointError`` where it can't be had."""
+        """Write the leading existing file among ``paths`` to ``out``.
+
+        Raises ``ModelError`` if no file exists, and ``EndpointError`` if the file can't be
+        fetched."""
 
 
 def checked_name(name: str) -> str:
-    """The name, if it can be one. ``UsageError`` otherwise."""
+    """Return the reader name if valid; raise ``UsageError`` otherwise."""
     if not _NAME.fullmatch(name) or "--" in name or ".." in name or name in ("embedded", "none"):
         raise UsageError(
             f"{name!r} can't be the name of a reader.",
@@ -78,7 +79,7 @@ def checked_name(name: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class FolderSource:
-    """A folder with a network and its tokenizer."""
+    """A folder containing a network and its tokenizer."""
 
     path: Path
 
@@ -92,16 +93,18 @@ class FolderSource:
 
     def copy(self, paths: Sequence[str], revision: str, out: BinaryIO, told: OnBytes) -> Copied:
         """As ``ReaderSource.copy``."""
-        found = next((path for path in paths if (self.path / path).is_file()), None)
-        if found is None:
+        file_path = next((path for path in paths if (self.path / path).is_file()), None)
+        if file_path is None:
             raise ModelError(f"{self.path} has no {' or '.join(paths)}.", _LAYOUT)
         try:
-            file = (self.path / found).open("rb")
+            file = (self.path / file_path).open("rb")
         except OSError as error:
-            raise ModelError(f"{self.path / found} can't be read: {error.strerror}.") from error
+            raise ModelError(f"{self.path / file_path} can't be read: {error.strerror}.") from error
         with file:
-            _save(_pieces(file, found), out, found, os.fstat(file.fileno()).st_size, told)
-        return Copied(found)
+            _write_pieces(
+                _read_pieces(file, file_path), out, file_path, os.fstat(file.fileno()).st_size, told
+            )
+        return Copied(file_path)
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,19 +121,19 @@ class HubSource:
     def copy(self, paths: Sequence[str], revision: str, out: BinaryIO, told: OnBytes) -> Copied:
         """As ``ReaderSource.copy``."""
         for path in paths:
-            reply = self._reply(path, revision)
+            reply = self._open_reply(path, revision)
             if reply is None:
                 continue
             with reply.body:
-                self._save(path, reply, out, told)
+                self._save_download(path, reply, out, told)
             commit = reply.said.get("x-repo-commit", "")
             return Copied(path, commit if _COMMIT.fullmatch(commit) else revision)
         raise ModelError(
             f"{self.where} has no {' or '.join(paths)} at the revision {revision}.", _LAYOUT
         )
 
-    def _reply(self, path: str, revision: str) -> _Download | None:
-        """The reply that has the file; None where there is no such file."""
+    def _open_reply(self, path: str, revision: str) -> _Download | None:
+        """Return the reply containing the file; None if the file doesn't exist."""
         url = f"{self.where}/resolve/{quote(revision, safe='')}/{quote(path)}"
         redirects = _Redirects()
         request = urllib.request.Request(  # noqa: S310  http or https only, see _check_server
@@ -142,12 +145,14 @@ class HubSource:
             with error:
                 if error.code == 404 and error.headers.get("X-Error-Code", _NO_FILE) == _NO_FILE:
                     return None
-                raise self._refused(error, revision) from error
+                raise self._http_error(error, revision) from error
         except (OSError, HTTPException) as error:
-            raise EndpointError(f"{url} can't be had: {_reason(error)}.", _ELSEWHERE) from error
-        return _Download(body, {**_lowered(body.headers), **redirects.said})
+            raise EndpointError(
+                f"{url} can't be had: {_error_reason(error)}.", _ELSEWHERE
+            ) from error
+        return _Download(body, {**_lower_headers(body.headers), **redirects.said})
 
-    def _refused(self, error: urllib.error.HTTPError, revision: str) -> EndpointError:
+    def _http_error(self, error: urllib.error.HTTPError, revision: str) -> EndpointError:
         if error.headers.get("X-Error-Code") == "RevisionNotFound":
             return EndpointError(f"{self.where} has no revision {revision}.", "Check `revision`.")
         if error.code in (401, 403, 404):
@@ -157,19 +162,23 @@ class HubSource:
             )
         return EndpointError(f"{self.where} refuses: {error.code} {error.reason}.", _ELSEWHERE)
 
-    def _save(self, path: str, reply: _Download, out: BinaryIO, told: OnBytes) -> None:
-        """``EndpointError`` where not all of it arrives, or something else than was announced."""
+    def _save_download(self, path: str, reply: _Download, out: BinaryIO, told: OnBytes) -> None:
+        """Save the downloaded file; raise ``EndpointError`` if bytes are missing or the hash
+        differs from the announced hash."""
         length = reply.body.headers.get("Content-Length", "")
         total = int(length) if length.isdecimal() else 0
-        done, found = _save(_pieces(reply.body, path), out, path, total, told)
-        if total and done != total:
+        byte_count, file_hash = _write_pieces(
+            _read_pieces(reply.body, path), out, path, total, told
+        )
+        if total and byte_count != total:
             raise EndpointError(
-                f"The download of {path} ended after {done:,} of {total:,} bytes.", _AGAIN
+                f"The download of {path} ended after {byte_count:,} of {total:,} bytes.", _AGAIN
             )
         announced = reply.said.get("x-linked-etag", "").removeprefix("W/").strip('"')
-        if _HASH.fullmatch(announced) and announced != found:
+        if _HASH.fullmatch(announced) and announced != file_hash:
             raise EndpointError(
-                f"{path} did not arrive as {self.endpoint} announced it: its SHA-256 is {found},"
+                f"{path} did not arrive as {self.endpoint} announced it: its SHA-256 is"
+                f" {file_hash},"
                 f" and {announced} was announced.",
                 _AGAIN,
             )
@@ -177,14 +186,14 @@ class HubSource:
 
 @dataclass(frozen=True, slots=True)
 class _Download:
-    """A file on its way, and what its headers say, those of redirects before its own."""
+    """A running file download with its headers, preceded by redirect headers."""
 
     body: Any
     said: Mapping[str, str]
 
 
 class _Redirects(urllib.request.HTTPRedirectHandler):
-    """Follows redirects, but never from https to http, and keeps what they say of the file."""
+    """A redirect handler that refuses https-to-http redirects and collects file headers."""
 
     def __init__(self) -> None:
         self.said: dict[str, str] = {}
@@ -198,65 +207,66 @@ class _Redirects(urllib.request.HTTPRedirectHandler):
         headers: HTTPMessage,
         newurl: str,
     ) -> urllib.request.Request | None:
-        self.said = {**_lowered(headers), **self.said}
+        self.said = {**_lower_headers(headers), **self.said}
         if req.full_url.startswith("https:") and not newurl.startswith("https:"):
             raise urllib.error.URLError("it leads to an address without https")
         return super().redirect_request(req, fp, code, msg, headers, newurl)
 
 
-def _lowered(headers: HTTPMessage) -> dict[str, str]:
+def _lower_headers(headers: HTTPMessage) -> dict[str, str]:
     return {name.lower(): value for name, value in headers.items()}
 
 
-def _reason(error: Exception) -> object:
+def _error_reason(error: Exception) -> object:
     return getattr(error, "reason", None) or str(error) or type(error).__name__
 
 
-def _pieces(file: Any, name: str) -> Iterator[bytes]:
-    """The file piece by piece. ``EndpointError`` where it breaks off, ``ModelError`` for more bytes
-    than an ONNX file can have."""
-    done = 0
+def _read_pieces(file: Any, name: str) -> Iterator[bytes]:
+    """Yield the file in pieces.
+
+    Raises ``EndpointError`` if the file breaks off, and ``ModelError`` for more bytes than an
+    ONNX file can have."""
+    byte_count = 0
     while True:
         try:
             piece = file.read(_PIECE)
         except (OSError, HTTPException) as error:
-            message = f"{name} broke off after {done:,} bytes: {_reason(error)}."
+            message = f"{name} broke off after {byte_count:,} bytes: {_error_reason(error)}."
             raise EndpointError(message, _AGAIN) from error
         if not piece:
             return
-        done += len(piece)
-        if done > _MOST:
+        byte_count += len(piece)
+        if byte_count > _MOST:
             raise ModelError(f"{name} is larger than {_MOST:,} bytes, which no ONNX file is.")
         yield piece
 
 
-def _save(
+def _write_pieces(
     pieces: Iterable[bytes], out: BinaryIO, name: str, total: int, told: OnBytes
 ) -> tuple[int, str]:
-    """Writes the pieces: how many bytes they have, and their SHA-256."""
-    done, digest = 0, sha256()
+    """Write the pieces; return byte count and SHA-256."""
+    byte_count, digest = 0, sha256()
     for piece in pieces:
         out.write(piece)
         digest.update(piece)
-        done += len(piece)
-        told(name, done, total)
-    return done, digest.hexdigest()
+        byte_count += len(piece)
+        told(name, byte_count, total)
+    return byte_count, digest.hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """What a command names: a source, a revision of it, and the network's file, if any is named."""
+    """A publication named by a command: source, revision and, if given, network file."""
 
     source: ReaderSource
     revision: str
     file: str
 
 
-def published(named: str, revision: str = "", file: str = "") -> Published:
-    """What a name on the Hub, a URL of a repository or of a file in one, or a folder means.
+def locate_reader(named: str, revision: str = "", file: str = "") -> Published:
+    """Return the publication denoted by a Hub name, a repository or file URL, or a folder.
 
-    ``UsageError`` where it can be none of these.
-    """
+    Raises ``UsageError`` for anything else."""
     if "://" in named:
         return _of_url(named, revision, file)
     if (folder := Path(named).expanduser()).is_dir():
@@ -272,11 +282,15 @@ def _of_url(url: str, revision: str, file: str) -> Published:
     _check_server(url)
     parts = urlsplit(url)
     path = [unquote(part) for part in parts.path.strip("/").split("/")]
-    named = next((n for n, part in enumerate(path[:3]) if n and part in _REFS), min(2, len(path)))
-    source = HubSource(f"{parts.scheme}://{parts.netloc}", checked_name("/".join(path[:named])))
-    rest = path[named + 1 :]
-    found = revision or (rest[0] if rest else LATEST)
-    return Published(source, found, file or "/".join(rest[1:]))
+    name_length = next(
+        (n for n, part in enumerate(path[:3]) if n and part in _REFS), min(2, len(path))
+    )
+    source = HubSource(
+        f"{parts.scheme}://{parts.netloc}", checked_name("/".join(path[:name_length]))
+    )
+    ref_path = path[name_length + 1 :]
+    url_revision = revision or (ref_path[0] if ref_path else LATEST)
+    return Published(source, url_revision, file or "/".join(ref_path[1:]))
 
 
 def _check_server(url: str) -> None:

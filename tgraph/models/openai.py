@@ -19,13 +19,13 @@ from tgraph.models.base import (
     ChatRequest,
     Clock,
     canonical_json,
+    current_time,
     encode_vectors,
     no_sink,
-    now,
 )
-from tgraph.models.client import Client, Counter, Exchange, member, rough_tokens
+from tgraph.models.client import Client, Counter, Exchange, read_member, rough_tokens
 from tgraph.models.endpoint import Endpoint
-from tgraph.models.failures import refusal
+from tgraph.models.failures import request_refusal
 from tgraph.models.json_parsing import without_surrogates
 from tgraph.models.server_capabilities import Format, ServerCapabilities
 from tgraph.models.thinking import ThoughtFilter
@@ -41,9 +41,11 @@ _MESSAGES = "messages"
 
 @dataclass(frozen=True, slots=True)
 class Body:
-    """The request, each message written as JSON once: prompts are long, and writing one takes as
-    long as a third of the HTTP around it. ``sent`` has its members in their order, which tells a
-    server in which order to fill a schema, and ``canonical`` as ``canonical_json`` has it."""
+    """A serialised request, encoding message texts as JSON just once.
+
+    Prompts are long, and serialising a prompt takes a third of the time of the surrounding
+    HTTP. ``sent`` keeps the member order, which tells a server the order for filling a schema;
+    ``canonical`` has the order of ``canonical_json``."""
 
     request: Mapping[str, Any]
     sent: str
@@ -51,29 +53,33 @@ class Body:
 
 
 def write_body(request: Mapping[str, Any]) -> Body:
-    """The JSON of a request whose messages have texts for members."""
-    texts = [{k: _json(text) for k, text in each.items()} for each in request.get(_MESSAGES, ())]
+    """Serialise a request whose message members are texts."""
+    texts = [
+        {k: _json(text) for k, text in message.items()} for message in request.get(_MESSAGES, ())
+    ]
     return Body(
         request,
-        _object(request.items(), [_members(each.items()) for each in texts], _json),
-        _object(
+        _write_object(
+            request.items(), [_write_members(message.items()) for message in texts], _json
+        ),
+        _write_object(
             sorted(request.items()),
-            [_members(sorted(each.items())) for each in texts],
+            [_write_members(sorted(message.items())) for message in texts],
             canonical_json,
         ),
     )
 
 
-def _object(
+def _write_object(
     members: Iterable[tuple[str, Any]], messages: Iterable[str], write: Callable[[object], str]
 ) -> str:
     written = f"[{','.join(messages)}]"
-    return _members(
+    return _write_members(
         (name, written if name == _MESSAGES else write(value)) for name, value in members
     )
 
 
-def _members(members: Iterable[tuple[str, str]]) -> str:
+def _write_members(members: Iterable[tuple[str, str]]) -> str:
     return "{" + ",".join(f"{_json(name)}:{value}" for name, value in members) + "}"
 
 
@@ -108,7 +114,7 @@ class OpenAIChat(Client):
         endpoint: Endpoint,
         *,
         count_tokens: Counter | None = None,
-        clock: Clock = now,
+        clock: Clock = current_time,
         structured: Format = "json_schema",
         thinking: bool = True,
     ) -> None:
@@ -120,13 +126,13 @@ class OpenAIChat(Client):
     def complete(self, request: ChatRequest, sink: CallSink = no_sink) -> ChatReply:
         with (
             self._exchange("chat", request.prompt, sink) as exchange,
-            self._opened(request, exchange, _complete, stream=False) as completion,
+            self._open_reply(request, exchange, _post_completion, stream=False) as completion,
         ):
             choice = completion["choices"][0]
             gathered = _Gathered(self.model)
             gathered.about(completion)
-            gathered.add(choice["message"], member(choice, "finish_reason") or "stop")
-            return self._finish(request, exchange, gathered)
+            gathered.add(choice["message"], read_member(choice, "finish_reason") or "stop")
+            return self._finish_reply(request, exchange, gathered)
 
     def stream(
         self, request: ChatRequest, sink: CallSink = no_sink
@@ -134,35 +140,35 @@ class OpenAIChat(Client):
         """The reply's text in pieces; the generator's return value is the whole reply."""
         with (
             self._exchange("chat", request.prompt, sink) as exchange,
-            self._opened(request, exchange, _open_stream, stream=True) as chunks,
+            self._open_reply(request, exchange, _open_stream, stream=True) as chunks,
         ):
             gathered = _Gathered(self.model)
             try:
-                for chunk in self._unbroken(chunks):
+                for chunk in self._guard_stream(chunks):
                     gathered.about(chunk)
-                    choice = _choice(chunk)
-                    finished = member(choice, "finish_reason")
-                    if piece := gathered.add(member(choice, "delta"), finished):
+                    choice = _first_choice(chunk)
+                    finished = read_member(choice, "finish_reason")
+                    if piece := gathered.add(read_member(choice, "delta"), finished):
                         yield piece
                 if piece := gathered.rest():
                     yield piece
                 if not gathered.finish_reason:
                     raise ModelError(f"The reply of {self.model} stopped half-way.", "Ask again.")
             except BaseException:
-                self._record(request, exchange, gathered)
+                self._record_reply(request, exchange, gathered)
                 raise
             finally:
                 chunks.close()
-            return self._finish(request, exchange, gathered)
+            return self._finish_reply(request, exchange, gathered)
 
     # --- one exchange ---------------------------------------------------------------------------
 
     @contextmanager
-    def _opened(
+    def _open_reply(
         self, request: ChatRequest, exchange: Exchange, send: Send, *, stream: bool
     ) -> Iterator[Any]:
-        """What the server answered, in the first dialect that it doesn't refuse."""
-        known = dialect = self.dialect
+        """Yield the server's reply in the first dialect not refused."""
+        initial_dialect = dialect = self.dialect
 
         def attempt(client: openai.OpenAI) -> Any:
             nonlocal dialect
@@ -172,21 +178,21 @@ class OpenAIChat(Client):
                 try:
                     return send(client, body.sent.encode())
                 except Exception as error:
-                    said = refusal(error)
-                    other = dialect.after(said, exchange.request) if said else None
-                    if other is None:
+                    objection = request_refusal(error)
+                    next_dialect = dialect.after(objection, exchange.request) if objection else None
+                    if next_dialect is None:
                         raise
-                    dialect = other
+                    dialect = next_dialect
 
         expected = sum(rough_tokens(m["content"]) for m in request.messages)
         with self.endpoint.open(attempt, self.model, expected) as (result, slot):
-            if dialect != known:
+            if dialect != initial_dialect:
                 with self._lock:
                     self.dialect = dialect
             yield result
             slot.spent(exchange.usage.input_tokens + exchange.usage.output_tokens or expected)
 
-    def _unbroken(self, chunks: Iterator[Any]) -> Iterator[Any]:
+    def _guard_stream(self, chunks: Iterator[Any]) -> Iterator[Any]:
         try:
             yield from chunks
         except Exception as error:
@@ -195,20 +201,22 @@ class OpenAIChat(Client):
                 f"The reply of {self.model} broke off: {failure.error.message}", "Ask again."
             ) from None
 
-    def _finish(self, request: ChatRequest, exchange: Exchange, gathered: _Gathered) -> ChatReply:
-        self._record(request, exchange, gathered)
+    def _finish_reply(
+        self, request: ChatRequest, exchange: Exchange, gathered: _Gathered
+    ) -> ChatReply:
+        self._record_reply(request, exchange, gathered)
         if not gathered.text.strip():
-            raise _empty(self.model, request, gathered)
+            raise _empty_reply_error(self.model, request, gathered)
         if request.schema is not None:
             with self._lock:  # ask for less from a server that ignores a response format
                 if gathered.text.lstrip().startswith(("{", "[")):
                     self._structured = True
                 elif not self._structured and "{" not in gathered.text:
                     self.dialect = self.dialect.with_less_format()
-        told, extra = (gathered.text, gathered.finish_reason), dict(gathered.extra)
-        return ChatReply(*told, exchange.usage, gathered.model, extra)
+        reply_parts, extra = (gathered.text, gathered.finish_reason), dict(gathered.extra)
+        return ChatReply(*reply_parts, exchange.usage, gathered.model, extra)
 
-    def _record(self, request: ChatRequest, exchange: Exchange, gathered: _Gathered) -> None:
+    def _record_reply(self, request: ChatRequest, exchange: Exchange, gathered: _Gathered) -> None:
         sent = [m["content"] for m in request.messages]
         gathered.rest()
         exchange.usage, usage = self._usage(
@@ -232,7 +240,7 @@ _EXTRAS = (
 
 @dataclass(slots=True)
 class _Gathered:
-    """A reply as far as it has come, without what was thought, which is ``reasoning``."""
+    """A reply received so far, with thoughts separated as ``reasoning``."""
 
     model: str
     usage: Any = None
@@ -246,19 +254,19 @@ class _Gathered:
         return "".join(self.pieces)
 
     def about(self, reply: object) -> None:
-        """What a reply or a chunk says of itself."""
-        self.usage = member(reply, "usage") or self.usage
-        model = member(reply, "model")
+        """Store usage and model reported by a reply or chunk."""
+        self.usage = read_member(reply, "usage") or self.usage
+        model = read_member(reply, "model")
         self.model = model if isinstance(model, str) and model else self.model
 
     def add(self, message: object, finish_reason: object) -> str:
-        """Takes a message or a piece of one; what it adds to the text for certain."""
-        content = member(message, "content")
+        """Add a message or message piece; return text certainly added to the reply."""
+        content = read_member(message, "content")
         piece = self.thoughts.feed(without_surrogates(content)) if isinstance(content, str) else ""
         if piece:
             self.pieces.append(piece)
         for name, attribute in _EXTRAS:
-            value = member(message, attribute)
+            value = read_member(message, attribute)
             if isinstance(value, str) and value:
                 self.extra[name] = self.extra.get(name, "") + without_surrogates(value)
         if isinstance(finish_reason, str) and finish_reason:
@@ -266,7 +274,7 @@ class _Gathered:
         return piece
 
     def rest(self) -> str:
-        """What of the text was held back, now that no more will come; nothing a second time."""
+        """Return held-back text, given that nothing follows; empty on repeated calls."""
         piece = self.thoughts.finish()
         if piece:
             self.pieces.append(piece)
@@ -276,13 +284,13 @@ class _Gathered:
         return piece
 
 
-def _choice(reply: object) -> object:
-    """The first choice of a reply or a chunk, if it has any."""
-    choices = member(reply, "choices")
+def _first_choice(reply: object) -> object:
+    """Return a reply's or chunk's first choice; None if missing."""
+    choices = read_member(reply, "choices")
     return choices[0] if isinstance(choices, list) and choices else None
 
 
-def _empty(model: str, request: ChatRequest, gathered: _Gathered) -> ModelError:
+def _empty_reply_error(model: str, request: ChatRequest, gathered: _Gathered) -> ModelError:
     step = request.prompt.name
     if gathered.extra.get("refusal"):
         return ModelError(f"The model {model} refused the step {step}.")
@@ -305,15 +313,15 @@ def _empty(model: str, request: ChatRequest, gathered: _Gathered) -> ModelError:
     return ModelError(f"The reply of {model} to the step {step} is empty.", "Ask again.")
 
 
-def _complete(client: openai.OpenAI, body: bytes) -> Any:
+def _post_completion(client: openai.OpenAI, body: bytes) -> Any:
     completion = client.post(_PATH, content=body, cast_to=object)
-    if not isinstance(member(_choice(completion), "message"), Mapping):
+    if not isinstance(read_member(_first_choice(completion), "message"), Mapping):
         raise TypeError("not a chat completion")
     return completion
 
 
 class _Stream:
-    """An open stream of which the first chunk has come, so that a fault before it is retried."""
+    """An open stream whose initial chunk has arrived, so that earlier faults are retried."""
 
     def __init__(self, chunks: Any) -> None:
         self._chunks = chunks
@@ -362,7 +370,7 @@ class OpenAIEmbedder(Client):
         max_tokens: int | None = 8191,  # OpenAI's embedding models, platform documentation
         batch_size: int = 64,
         count_tokens: Counter | None = None,
-        clock: Clock = now,
+        clock: Clock = current_time,
     ) -> None:
         super().__init__(model, endpoint, count_tokens, clock)
         self.max_tokens = max_tokens
@@ -381,12 +389,12 @@ class OpenAIEmbedder(Client):
         import numpy as np
 
         size = self._batch_size
-        batches = [self._batch(texts[i : i + size], sink) for i in range(0, len(texts), size)]
+        batches = [self._embed_batch(texts[i : i + size], sink) for i in range(0, len(texts), size)]
         if not batches:
             return np.zeros((0, self.dimension), dtype=np.float32)
         return np.concatenate(batches)
 
-    def _batch(self, texts: Sequence[str], sink: CallSink) -> NDArray[float32]:
+    def _embed_batch(self, texts: Sequence[str], sink: CallSink) -> NDArray[float32]:
         body: dict[str, Any] = {
             "model": self.model,
             "input": [text or " " for text in texts],  # servers refuse an empty string
@@ -396,50 +404,50 @@ class OpenAIEmbedder(Client):
             body["dimensions"] = self._wanted
         expected = sum(rough_tokens(text) for text in texts)
         with self._posted("embedding", "/embeddings", body, expected, sink) as (exchange, result):
-            vectors = self._vectors(result, texts)
-            counted, record = self._usage(member(result, "usage"), texts, "")
+            vectors = self._parse_vectors(result, texts)
+            counted, record = self._usage(read_member(result, "usage"), texts, "")
             exchange.usage = replace(counted, output_tokens=0)
             exchange.reply.update(
                 vectors=encode_vectors(vectors),
                 dimension=vectors.shape[1],
-                model=member(result, "model") or self.model,
+                model=read_member(result, "model") or self.model,
                 usage=record,
             )
             return vectors
 
-    def _vectors(self, result: Any, texts: Sequence[str]) -> NDArray[float32]:
+    def _parse_vectors(self, result: Any, texts: Sequence[str]) -> NDArray[float32]:
         import numpy as np
 
-        rows = self._ordered(member(result, "data"), len(texts))
+        rows = self._order_rows(read_member(result, "data"), len(texts))
         try:
-            vectors = np.asarray([member(row, "embedding") for row in rows], dtype=np.float64)
+            vectors = np.asarray([read_member(row, "embedding") for row in rows], dtype=np.float64)
         except (TypeError, ValueError, OverflowError):
             vectors = np.zeros((0, 0), dtype=np.float64)
         if vectors.ndim != 2 or not vectors.size or not np.isfinite(vectors).all():
-            raise self._unusable("returned vectors that are not numbers")
+            raise self._unusable_error("returned vectors that are not numbers")
         if any(text.strip() and not row.any() for text, row in zip(texts, vectors, strict=True)):
-            raise self._unusable("returned a vector of zeros")
-        return self._unit(vectors)
+            raise self._unusable_error("returned a vector of zeros")
+        return self._normalise_rows(vectors)
 
-    def _ordered(self, data: object, count: int) -> list[Any]:
-        """The rows in the order of the texts: by the index that each has, as they came if none."""
+    def _order_rows(self, data: object, count: int) -> list[Any]:
+        """Return rows in text order, sorted by index if given."""
         rows = data if isinstance(data, list) else []
         if len(rows) != count:
-            raise self._unusable(f"returned {len(rows)} vectors for {count} texts")
-        places = [member(row, "index") for row in rows]
+            raise self._unusable_error(f"returned {len(rows)} vectors for {count} texts")
+        places = [read_member(row, "index") for row in rows]
         if any(place is not None for place in places):
             if set(places) != set(range(count)):
-                raise self._unusable("numbered the vectors wrongly")
-            rows = sorted(rows, key=lambda row: int(member(row, "index")))
+                raise self._unusable_error("numbered the vectors wrongly")
+            rows = sorted(rows, key=lambda row: int(read_member(row, "index")))
         return rows
 
-    def _unusable(self, what: str) -> ModelError:
+    def _unusable_error(self, what: str) -> ModelError:
         return ModelError(
             f"{self.endpoint.url} {what}.", f"Check that {self.model} is an embedding model."
         )
 
-    def _unit(self, vectors: NDArray[float64]) -> NDArray[float32]:
-        """The rows brought to unit length; a number of theirs may be too large for its square."""
+    def _normalise_rows(self, vectors: NDArray[float64]) -> NDArray[float32]:
+        """Scale rows to unit length, allowing numbers too large to square."""
         import numpy as np
 
         width = int(vectors.shape[1])
@@ -450,7 +458,7 @@ class OpenAIEmbedder(Client):
                 "Check that the same model is served, then index again.",
             )
         self._dimension = width
-        most = np.abs(vectors).max(axis=1, keepdims=True)
-        scaled = vectors / np.where(most == 0, 1, most)
+        largest = np.abs(vectors).max(axis=1, keepdims=True)
+        scaled = vectors / np.where(largest == 0, 1, largest)
         norms = np.linalg.norm(scaled, axis=1, keepdims=True)
         return (scaled / np.where(norms == 0, 1, norms)).astype(np.float32)

@@ -20,9 +20,9 @@ from pydantic import BaseModel
 from tgraph.errors import ModelError, UsageError
 from tgraph.model import Agent, Prompt
 from tgraph.models.base import CallSink, ChatModel, ChatRequest
-from tgraph.models.structured_output import Forgetful, Structured, ask, strict_schema
-from tgraph.resources import read_text, tables
-from tgraph.vocabulary import digest
+from tgraph.models.structured_output import Forgetful, Structured, ask_structured, strict_schema
+from tgraph.resources import load_tables, read_text
+from tgraph.vocabulary import digest_parts
 
 _PLACEHOLDER = re.compile(r"\{\{(\w+)\}\}")
 _SECTION = re.compile(r"^\{\{#(\w+)\}\}\n(.*?)^\{\{/\1\}\}\n", re.MULTILINE | re.DOTALL)
@@ -33,9 +33,10 @@ _DEFUSED = {"<<<": "‹‹‹", ">>>": "›››"}
 
 @dataclass(frozen=True, slots=True)
 class PromptFiles:
-    """Where prompts are read: the user's folder before tgraph's own, and the language in which
-    those that have something written ask for it; that of the question or of the texts where it is
-    empty."""
+    """Prompt sources: the user's folder, taking precedence over tgraph's prompts, and the
+    writing language.
+
+    An empty language means the language of the question or of the texts."""
 
     folder: Path | None = None
     language: str = ""
@@ -55,60 +56,64 @@ WRITING = frozenset(
 
 
 def load_prompt(name: str, prompts: Prompts = None) -> Prompt:
-    """The prompt of that name: the user's file if there is one, else tgraph's; with the language to
-    write in, where it is set."""
-    found = prompts if isinstance(prompts, PromptFiles) else PromptFiles(prompts)
-    prompt = _read(name, found.folder)
-    if not found.language or name not in WRITING:
+    """Load a prompt by name: user file preferred, reply language appended if set."""
+    prompt_files = prompts if isinstance(prompts, PromptFiles) else PromptFiles(prompts)
+    prompt = _read_prompt(name, prompt_files.folder)
+    if not prompt_files.language or name not in WRITING:
         return prompt
-    told = read_text("prompts", "parts/reply_language.txt")
-    told = told.format(language=language_name(found.language)).strip()
-    if told in prompt.text:  # as one that was recorded has it
+    instruction = read_text("prompts", "parts/reply_language.txt")
+    instruction = instruction.format(language=language_name(prompt_files.language)).strip()
+    if instruction in prompt.text:  # as one that was recorded has it
         return prompt
-    system, user, rest = re.split(r"^(=== user)", prompt.text, maxsplit=1, flags=re.MULTILINE)
-    return _prompt(name, f"{system.rstrip()}\n\n{told}\n{user}{rest}")
+    system, user, remainder = re.split(r"^(=== user)", prompt.text, maxsplit=1, flags=re.MULTILINE)
+    return _build_prompt(name, f"{system.rstrip()}\n\n{instruction}\n{user}{remainder}")
 
 
 def language_name(language: str) -> str:
-    """The English name of a language that is given by its tag; any other text as it is."""
-    names: dict[str, str] = tables("languages")["names"]
+    """Return the English name of a language tag; other text unchanged."""
+    names: dict[str, str] = load_tables("languages")["names"]
     name = names.get(language.lower().partition("-")[0])
     return name or language
 
 
-def _read(name: str, folder: Path | None) -> Prompt:
+def _read_prompt(name: str, folder: Path | None) -> Prompt:
     file = f"{name}.md"
-    own = folder / file if folder is not None else None
-    text = own.read_text("utf-8") if own and own.is_file() else read_text("prompts", file)
+    user_file = folder / file if folder is not None else None
+    text = (
+        user_file.read_text("utf-8")
+        if user_file and user_file.is_file()
+        else read_text("prompts", file)
+    )
     if _PART.findall(text) != ["system", "user"]:
-        raise UsageError(f"The prompt {own or file} needs a part `=== system` and then `=== user`.")
-    return _prompt(name, text)
+        raise UsageError(
+            f"The prompt {user_file or file} needs a part `=== system` and then `=== user`."
+        )
+    return _build_prompt(name, text)
 
 
-def _prompt(name: str, text: str) -> Prompt:
+def _build_prompt(name: str, text: str) -> Prompt:
     return Prompt(name, text, sha256(text.encode()).hexdigest())
 
 
 def with_addition(prompt: Prompt, addition: Prompt) -> Prompt:
-    """The prompt with another's instructions after its own, and the other's data before its own; it
-    keeps its name."""
+    """Return the prompt with another prompt's instructions appended and data prepended, keeping
+    the name."""
     _, _, system, _, user = _PART.split(prompt.text)
-    _, _, more, _, data = _PART.split(addition.text)
-    text = f"=== system{system.rstrip()}\n{more.rstrip()}\n=== user{data.rstrip()}\n{user}"
+    _, _, instructions, _, data = _PART.split(addition.text)
+    text = f"=== system{system.rstrip()}\n{instructions.rstrip()}\n=== user{data.rstrip()}\n{user}"
     return Prompt(prompt.name, text, sha256(text.encode()).hexdigest())
 
 
-def placeholders(prompt: Prompt) -> set[str]:
+def find_placeholders(prompt: Prompt) -> set[str]:
     sections = (match[1] for match in _SECTION.finditer(prompt.text))
     return {*_PLACEHOLDER.findall(prompt.text), *sections}
 
 
-def messages(prompt: Prompt, values: Mapping[str, str]) -> list[dict[str, str]]:
-    """The chat messages of the prompt with every placeholder filled in.
+def fill_messages(prompt: Prompt, values: Mapping[str, str]) -> list[dict[str, str]]:
+    """Return chat messages of the prompt with all placeholders filled.
 
-    ``UsageError`` where the prompt asks for something that the step doesn't have.
-    """
-    unknown = placeholders(prompt) - set(values)
+    Raises ``UsageError`` if the prompt requests values missing in the step."""
+    unknown = find_placeholders(prompt) - set(values)
     if unknown:
         raise UsageError(
             f"The prompt {prompt.name} uses {', '.join(sorted(unknown))}, which that step has not.",
@@ -127,7 +132,7 @@ T = TypeVar("T", bound=BaseModel)
 
 
 class Options(TypedDict, total=False):
-    """How the model is asked; by default coldly, without a seed or a limit."""
+    """Model options; by default zero temperature, without seed or limit."""
 
     temperature: float
     seed: int | None
@@ -135,7 +140,7 @@ class Options(TypedDict, total=False):
 
 
 class Prompted:
-    """Who is asked, by which prompt and how. ``limits`` are the sizes that a reply depends on."""
+    """A model with prompt and options; ``limits`` are sizes influencing the reply."""
 
     def __init__(
         self,
@@ -160,15 +165,15 @@ class Prompted:
 
     @property
     def key(self) -> str:
-        """What of the asking a reply depends on, beside what is shown."""
+        """Digest of everything influencing a reply, except the content shown."""
         options = map(str, (*self._limits, *self._options))
-        return digest(self.agent.iri, self._prompt.sha256, *options)
+        return digest_parts(self.agent.iri, self._prompt.sha256, *options)
 
     def _request(self, values: Mapping[str, str], schema: type[BaseModel]) -> ChatRequest:
         temperature, seed, max_tokens = self._options
         return ChatRequest(
             self._prompt,
-            messages(self._prompt, values),
+            fill_messages(self._prompt, values),
             strict_schema(schema),
             max_tokens=max_tokens,
             temperature=temperature,
@@ -176,10 +181,10 @@ class Prompted:
         )
 
     def _ask(self, request: ChatRequest, schema: type[T], sink: CallSink) -> Structured[T]:
-        return ask(self._model, request, schema, sink)
+        return ask_structured(self._model, request, schema, sink)
 
     def _refuse(self, request: ChatRequest, why: str) -> ModelError:
-        """The error for a reply that can't be used, which is forgotten."""
+        """Forget an unusable reply and return the corresponding error."""
         if isinstance(self._model, Forgetful):
             self._model.forget(request)
         return ModelError(

@@ -1,11 +1,10 @@
-"""Readers: where in a passage the answer to a question stands, and whether it stands there at all.
+"""Readers: finding a question's answer in a passage, or its absence.
 
 An extractive reader (Devlin et al. 2019, arXiv:1810.04805, 4.3) gives each token of a passage a
-score for beginning and for ending the answer, and the passage's first token for holding none
-(Rajpurkar, Jia and Liang 2018, arXiv:1806.03822). A cross-encoder (Nogueira and Cho 2019,
-arXiv:1901.04085) scores a text for a question as a whole. ``OnnxReader`` runs any such network that
-was exported to ONNX with its ``tokenizer.json``.
-"""
+score for beginning and for ending the answer, and the passage's first token a score for
+containing no answer (Rajpurkar, Jia and Liang 2018, arXiv:1806.03822). A cross-encoder
+(Nogueira and Cho 2019, arXiv:1901.04085) scores a text for a question as a whole.
+``OnnxReader`` runs any such network exported to ONNX with its ``tokenizer.json``."""
 
 from __future__ import annotations
 
@@ -22,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from tgraph import resources
 from tgraph.errors import ModelError
 from tgraph.model import Agent, Usage
-from tgraph.models.base import Call, CallSink, Clock, no_sink, now
+from tgraph.models.base import Call, CallSink, Clock, current_time, no_sink
 from tgraph.models.embedding import well_formed
 from tgraph.models.minilm import weights_folder
 
@@ -45,7 +44,7 @@ _READERS = (
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """A text to read, and where its sentences stand in it."""
+    """A text to read, plus sentence positions."""
 
     text: str
     sentences: tuple[tuple[int, int], ...]
@@ -66,17 +65,19 @@ class SpanReading:
 
 @dataclass(frozen=True, slots=True)
 class PassageReading:
-    """``relevance`` is the logit of the passage answering the question; ``spans`` has the likeliest
-    answer of each sentence, None for one beyond what was read."""
+    """A passage reading: ``relevance`` is the logit of answering the question; ``spans``
+    contains each sentence's likeliest answer.
+
+    The span is None for a sentence beyond the text read."""
 
     relevance: float
     spans: tuple[SpanReading | None, ...]
 
 
 class Reader(Protocol):
-    """Finds answers in passages, and says what texts bear out. The same is read the same.
+    """A reader finding answers in passages and judging support by texts, deterministically.
 
-    ``language`` is the one that it was made for (``en``), empty where that is not known."""
+    ``language`` is the intended language (``en``), empty if unknown."""
 
     @property
     def agent(self) -> Agent: ...
@@ -87,25 +88,30 @@ class Reader(Protocol):
     def read(
         self, question: str, passages: Sequence[Passage], sink: CallSink = no_sink
     ) -> list[PassageReading]:
-        """A reading of each passage, in their order; passes one call of kind ``reading`` on."""
+        """Return a reading of each passage, in order, reporting a single call of kind
+        ``reading``."""
 
     def supports(
         self, statement: str, texts: Sequence[str], sink: CallSink = no_sink
     ) -> list[float] | None:
-        """The logit of each text to bear out the statement; None from a reader that does not judge
-        that, whatever the texts. Passes one call of kind ``support`` on."""
+        """Return logits of each text supporting the statement, reporting a call of kind
+        ``support``.
+
+        Returns None from a reader unable to judge support, whatever the texts."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Encoded:
-    """A text beside a question as tokens, and the logits that the network gave for them."""
+    """A tokenised text with question, plus the network's output logits."""
 
     tokens: Any
     logits: Mapping[str, NDArray[float32]]
 
     def one(self, name: str) -> float:
-        """The logit of a head that judges the text as a whole; of two classes that of the second
-        against the first. ``ModelError`` for more of them."""
+        """Return a whole-text head's logit; for two classes, the logit difference.
+
+        The difference is the second class minus the first. Raises ``ModelError`` for more than
+        two classes."""
         values = self.logits[name].reshape(-1)
         if values.size > 2:
             raise ModelError(f"The reader's {name} have {values.size} classes.", _READERS)
@@ -114,16 +120,15 @@ class _Encoded:
 
 
 class OnnxReader:
-    """A reader as an ONNX file. Loaded at the first use; safe for threads.
+    """A reader in ONNX format, loaded on first use and thread-safe.
 
-    The network takes ``input_ids`` and, as far as it has them, ``attention_mask`` and
-    ``token_type_ids``. An extractive reader gives ``start_logits``, ``end_logits`` and, if it has
-    these heads, ``relevance_logits`` and ``support_logits``. A cross-encoder gives ``logits`` and
-    nothing else, of one class or two: that of a passage is its relevance, that of a sentence, read
-    by itself, its span's score. Texts are read one at a time, so that none depends on another.
-    Tensors that are not in the file itself are in the folder that ``tensors`` returns.
-    Raises ``ModelError`` where the files can't be read or aren't such a network.
-    """
+    The network takes ``input_ids`` and, if present among its inputs, ``attention_mask`` and
+    ``token_type_ids``. An extractive reader outputs ``start_logits``, ``end_logits`` and, if it
+    has these heads, ``relevance_logits`` and ``support_logits``. A cross-encoder outputs only
+    ``logits``, of one class or two: the logit of a passage is its relevance, the logit of a
+    sentence, read by itself, its span's score. Texts are read one at a time, so that no text
+    depends on another. Tensors outside the file are in the folder returned by ``tensors``.
+    Raises ``ModelError`` if the files can't be read or aren't such a network."""
 
     def __init__(
         self,
@@ -134,7 +139,7 @@ class OnnxReader:
         provider: str,
         language: str = "",
         tensors: Callable[[], Path] | None = None,
-        clock: Clock = now,
+        clock: Clock = current_time,
     ) -> None:
         digest = sha256(network).hexdigest()
         self.agent = Agent("model", name, f"onnx-{digest[:12]}", provider)
@@ -160,7 +165,7 @@ class OnnxReader:
 
     @property
     def outputs(self) -> tuple[str, ...]:
-        """What the network gives."""
+        """Names of the network's outputs."""
         with self._loading:
             return tuple(self._session[2])
 
@@ -171,12 +176,14 @@ class OnnxReader:
         if not passages:
             return []
         started = self._clock()
-        one = self._extracted if set(self.outputs) >= _SPAN_HEADS else self._scored
-        found, tokens = zip(*(one(question, passage) for passage in passages), strict=True)
+        read_passage = self._read_spans if set(self.outputs) >= _SPAN_HEADS else self._read_scores
+        readings, tokens = zip(
+            *(read_passage(question, passage) for passage in passages), strict=True
+        )
         if sink is not no_sink:
             times = started, self._clock()
-            sink(reading_call(self.agent, question, passages, found, times, sum(tokens)))
-        return list(found)
+            sink(reading_call(self.agent, question, passages, readings, times, sum(tokens)))
+        return list(readings)
 
     def supports(
         self, statement: str, texts: Sequence[str], sink: CallSink = no_sink
@@ -187,15 +194,15 @@ class OnnxReader:
         if not texts:
             return []
         started = self._clock()
-        encoded = [self._run(statement, text) for text in texts]
-        found = [each.one(_SUPPORT) for each in encoded]
+        encoded = [self._run_network(statement, text) for text in texts]
+        logits = [encoded_text.one(_SUPPORT) for encoded_text in encoded]
         if sink is not no_sink:
             times = started, self._clock()
-            tokens = sum(len(each.tokens.ids) for each in encoded)
-            sink(support_call(self.agent, statement, texts, found, times, tokens))
-        return found
+            tokens = sum(len(encoded_text.tokens.ids) for encoded_text in encoded)
+            sink(support_call(self.agent, statement, texts, logits, times, tokens))
+        return logits
 
-    def _run(self, question: str, text: str) -> _Encoded:
+    def _run_network(self, question: str, text: str) -> _Encoded:
         import numpy as np
 
         with self._loading:
@@ -203,16 +210,18 @@ class OnnxReader:
             session, inputs, outputs = self._session
         tokens = tokenizer.encode(well_formed(question), well_formed(text))
         values = (tokens.ids, tokens.attention_mask, tokens.type_ids)
-        given = {
+        network_inputs = {
             name: np.array([value], dtype=np.int64)
             for name, value in zip(_INPUTS, values, strict=True)
             if name in inputs
         }
-        return _Encoded(tokens, dict(zip(outputs, session.run(outputs, given), strict=True)))
+        return _Encoded(
+            tokens, dict(zip(outputs, session.run(outputs, network_inputs), strict=True))
+        )
 
-    def _extracted(self, question: str, passage: Passage) -> tuple[PassageReading, int]:
-        """The reading by the span heads, and how many tokens were read."""
-        encoded = self._run(question, passage.text)
+    def _read_spans(self, question: str, passage: Passage) -> tuple[PassageReading, int]:
+        """Read a passage by span heads; return the reading and token count."""
+        encoded = self._run_network(question, passage.text)
         tokens, logits = encoded.tokens, encoded.logits
         starts, ends = logits["start_logits"][0], logits["end_logits"][0]
         none = float(starts[0] + ends[0])
@@ -221,23 +230,26 @@ class OnnxReader:
         spans = []
         for start, end in passage.sentences:
             within = [at for at in places if start <= offsets[at][0] and offsets[at][1] <= end]
-            spans.append(_best(starts, ends, offsets, within, none))
+            spans.append(_best_span(starts, ends, offsets, within, none))
         if "relevance_logits" in logits:
             relevance = encoded.one("relevance_logits")
         else:
             relevance = round(max((span.score for span in spans if span), default=-none), 4)
         return PassageReading(relevance, tuple(spans)), len(tokens.ids)
 
-    def _scored(self, question: str, passage: Passage) -> tuple[PassageReading, int]:
-        """The same by a cross-encoder, which reads the passage and each of its sentences."""
-        whole = self._run(question, passage.text)
-        alone = [self._run(question, passage.text[start:end]) for start, end in passage.sentences]
+    def _read_scores(self, question: str, passage: Passage) -> tuple[PassageReading, int]:
+        """Read a passage and each sentence by cross-encoder; return the reading and token
+        count."""
+        encoded_passage = self._run_network(question, passage.text)
+        alone = [
+            self._run_network(question, passage.text[start:end]) for start, end in passage.sentences
+        ]
         spans = tuple(
-            SpanReading(start, start, each.one(_SCORE))
-            for (start, _), each in zip(passage.sentences, alone, strict=True)
+            SpanReading(start, start, encoding.one(_SCORE))
+            for (start, _), encoding in zip(passage.sentences, alone, strict=True)
         )
-        tokens = sum(len(each.tokens.ids) for each in (whole, *alone))
-        return PassageReading(whole.one(_SCORE), spans), tokens
+        tokens = sum(len(encoding.tokens.ids) for encoding in (encoded_passage, *alone))
+        return PassageReading(encoded_passage.one(_SCORE), spans), tokens
 
     @cached_property
     def _tokenizer(self) -> Any:
@@ -275,18 +287,21 @@ class OnnxReader:
         outputs = [output.name for output in session.get_outputs()]
         if not set(outputs) >= _SPAN_HEADS and outputs != [_SCORE]:
             raise ModelError(f"{self.agent.name} is no reader: it gives {outputs}.", _READERS)
-        return session, frozenset(each.name for each in session.get_inputs()), outputs
+        return (
+            session,
+            frozenset(network_input.name for network_input in session.get_inputs()),
+            outputs,
+        )
 
 
 def default_reader() -> OnnxReader | None:
-    """The reader that ships with tgraph (English); None where there is none, or nothing runs it.
+    """Return the English reader shipped with tgraph; None if missing or not runnable.
 
-    It has its table of words in common with the embedding model.
-    """
-    if not resources.data("reader.onnx").is_file() or not all(map(find_spec, _NEEDED)):
+    The reader shares its vocabulary with the embedding model."""
+    if not resources.data_file("reader.onnx").is_file() or not all(map(find_spec, _NEEDED)):
         return None
-    network = resources.data("reader.onnx").read_bytes()
-    tokenizer = resources.data("minilm-tokenizer.json").read_text("utf-8")
+    network = resources.data_file("reader.onnx").read_bytes()
+    tokenizer = resources.data_file("minilm-tokenizer.json").read_text("utf-8")
     return OnnxReader(
         network,
         tokenizer,
@@ -297,14 +312,15 @@ def default_reader() -> OnnxReader | None:
     )
 
 
-def _best(
+def _best_span(
     starts: NDArray[float32],
     ends: NDArray[float32],
     offsets: Sequence[tuple[int, int]],
     places: Sequence[int],
     none: float,
 ) -> SpanReading | None:
-    """The likeliest span among consecutive tokens, of those alike the first and shortest."""
+    """Return the likeliest span of consecutive tokens; among equal spans the earliest and
+    shortest."""
     import numpy as np
 
     if not places:
@@ -328,7 +344,7 @@ def reading_call(
     times: tuple[datetime, datetime],
     tokens: int,
 ) -> Call:
-    """The call as it is recorded: what was read, and what was found."""
+    """Return a recordable call with the passages read and readings found."""
     return Call(
         kind="reading",
         request={
@@ -361,7 +377,7 @@ def support_call(
     times: tuple[datetime, datetime],
     tokens: int,
 ) -> Call:
-    """The call as it is recorded: what was stated, what was read, and how far it bears that out."""
+    """Return a recordable call with the statement, the texts read, and the support logits."""
     return Call(
         kind="support",
         request={
@@ -383,18 +399,18 @@ def _as_json(passage: Passage) -> dict[str, Any]:
 
 
 def asks_for(call: Call, question: str, passages: Sequence[Passage]) -> bool:
-    """Whether the recorded call is of this question and these passages."""
-    asked = [_as_json(passage) for passage in passages]
-    return (call.request["question"], list(call.request["passages"])) == (question, asked)
+    """Return whether the recorded call matches the question and passages."""
+    passage_rows = [_as_json(passage) for passage in passages]
+    return (call.request["question"], list(call.request["passages"])) == (question, passage_rows)
 
 
 def recorded_readings(call: Call) -> list[PassageReading]:
-    """What a recorded call found."""
+    """Return readings found by a recorded call."""
     return [
-        PassageReading(float(found["relevance"]), tuple(map(_span, found["spans"])))
-        for found in call.reply["readings"]
+        PassageReading(float(reading["relevance"]), tuple(map(_parse_span, reading["spans"])))
+        for reading in call.reply["readings"]
     ]
 
 
-def _span(found: Sequence[float] | None) -> SpanReading | None:
+def _parse_span(found: Sequence[float] | None) -> SpanReading | None:
     return SpanReading(int(found[0]), int(found[1]), float(found[2])) if found else None

@@ -1,9 +1,8 @@
-"""Readers that were pulled: where they lie, and the locks that pin them.
+"""Pulled readers: storage folders, and lock files pinning the readers.
 
-Each lies in a folder of the user's data (XDG base directories) beside a ``lock.json``: where it is
-from, its revision, and the SHA-256 of each file, which is checked whenever it is loaded. The lock
-is replaced as a whole once the files are on disk, so an interrupted pull changes nothing.
-"""
+Each reader lies in a user data folder (XDG base directories) beside a ``lock.json``: origin,
+revision, and the SHA-256 of each file, checked on every load. The lock is replaced as a whole
+once the files are on disk, so an interrupted pull changes nothing."""
 
 from __future__ import annotations
 
@@ -29,8 +28,10 @@ _HASH = re.compile(r"[0-9a-fA-F]{64}")
 
 @dataclass(frozen=True, slots=True)
 class PulledReader:
-    """A reader as its lock has it: ``file`` is the network's path in the source, ``hashes`` are the
-    SHA-256 of the files in ``folder``."""
+    """A reader described by its lock.
+
+    ``file`` is the network's path in the source; ``hashes`` contains SHA-256 hashes of the
+    files in ``folder``."""
 
     name: str
     source: str
@@ -44,36 +45,38 @@ class PulledReader:
         return self.folder.parent / _LOCK
 
     def load(self) -> OnnxReader:
-        """The reader. ``ModelError`` where a file is not the one that was pulled."""
-        network, tokenizer = self._checked(NETWORK), self._checked(TOKENIZER)
+        """Load the reader; raise ``ModelError`` if a file differs from the pulled file."""
+        network, tokenizer = self._read_checked(NETWORK), self._read_checked(TOKENIZER)
         provider = f"{self.source}@{self.revision}" if self.revision else self.source
         written = tokenizer.decode("utf-8", "replace")
         return OnnxReader(network, written, self.name, provider=provider)
 
-    def _checked(self, name: str) -> bytes:
+    def _read_checked(self, name: str) -> bytes:
         path = self.folder / name
         try:
             data = path.read_bytes()
         except OSError as error:
-            raise ModelError(f"{path} can't be read: {error.strerror}.", self._remedy) from error
-        found = hashlib.sha256(data).hexdigest()
-        if found != self.hashes[name]:
             raise ModelError(
-                f"{path} is not what was pulled: its SHA-256 is {found}, and {self.lock} pins"
+                f"{path} can't be read: {error.strerror}.", self._pull_command
+            ) from error
+        file_hash = hashlib.sha256(data).hexdigest()
+        if file_hash != self.hashes[name]:
+            raise ModelError(
+                f"{path} is not what was pulled: its SHA-256 is {file_hash}, and {self.lock} pins"
                 f" {self.hashes[name]}.",
-                self._remedy,
+                self._pull_command,
             )
         return data
 
     @property
-    def _remedy(self) -> str:
+    def _pull_command(self) -> str:
         at = f" --revision {self.revision}" if self.revision else ""
         return f"Run: tgraph models pull {self.source}{at} --file {self.file}"
 
 
 @dataclass(frozen=True, slots=True)
 class Pull:
-    """A reader that was pulled, and the one whose place it took, if there was one."""
+    """A pulled reader, plus the replaced reader, if any."""
 
     reader: PulledReader
     before: PulledReader | None
@@ -86,43 +89,42 @@ class ReaderStore:
         self.root = root or user_data() / "readers"
 
     def all(self) -> list[PulledReader]:
-        """By their names."""
-        found = (_locked(path.parent) for path in self.root.glob(f"*/{_LOCK}"))
-        return sorted(filter(None, found), key=lambda each: each.name)
+        """Return all pulled readers, sorted by name."""
+        readers = (_read_lock(path.parent) for path in self.root.glob(f"*/{_LOCK}"))
+        return sorted(filter(None, readers), key=lambda each: each.name)
 
     def find(self, name: str) -> PulledReader | None:
-        """The reader of that name, if it was pulled."""
-        return _locked(self._place(name))
+        """Return the pulled reader by name; None if missing."""
+        return _read_lock(self._reader_folder(name))
 
     def pull(self, wanted: Published, sha256: str = "", told: OnBytes = lambda *_: None) -> Pull:
-        """Fetch a reader, try it and keep it; the one of that name gives way to it.
+        """Fetch, test and store a reader, replacing any reader with an equal name.
 
-        ``sha256`` is what the network must have; without it, what was pulled of the same revision
-        must be the same. ``ModelError`` where it is not, or is no reader; ``EndpointError`` where
-        it can't be had.
-        """
+        ``sha256`` is the required hash of the network; without it, an earlier pull of the same
+        revision must have had the same files. Raises ``ModelError`` if the hash differs, or the
+        files are no reader, and ``EndpointError`` if the reader can't be fetched."""
         if sha256 and not _HASH.fullmatch(sha256):
             raise UsageError(f"{sha256!r} is no SHA-256.", "It has 64 hexadecimal digits.")
-        place = self._place(wanted.source.name)
+        place = self._reader_folder(wanted.source.name)
         try:
-            with self._alone(), _tidied(place):
-                before = _locked(place)
-                made = _fetched(wanted, place, told)
-                _check_pins(made, before, sha256.lower())
-                made.load().read("a", [Passage("a", ((0, 1),))])
-                _keep(made)
+            with self._exclusive_lock(), _tidy_folder(place):
+                before = _read_lock(place)
+                pulled_reader = _fetch_files(wanted, place, told)
+                _check_pins(pulled_reader, before, sha256.lower())
+                pulled_reader.load().read("a", [Passage("a", ((0, 1),))])
+                _pin_files(pulled_reader)
         except OSError as error:
             raise ModelError(
                 f"{self.root} can't be written: {error.strerror or error}.",
                 "Check its permissions and the space on its disk, or set XDG_DATA_HOME.",
             ) from error
-        return Pull(made, before)
+        return Pull(pulled_reader, before)
 
-    def _place(self, name: str) -> Path:
+    def _reader_folder(self, name: str) -> Path:
         return self.root / name.replace("/", "--")
 
     @contextmanager
-    def _alone(self) -> Iterator[None]:
+    def _exclusive_lock(self) -> Iterator[None]:
         make_folder(self.root)
         lock = FileLock.try_acquire(self.root / ".lock")
         if lock is None:
@@ -134,8 +136,9 @@ class ReaderStore:
 
 
 def reader_named(name: str) -> OnnxReader:
-    """The reader that was pulled by that name, else the one in that folder. ``ModelError`` where
-    there is neither."""
+    """Return the pulled reader by name, else a reader from the named folder.
+
+    Raises ``ModelError`` if neither exists."""
     if pulled := ReaderStore().find(name):
         return pulled.load()
     if (folder := Path(name).expanduser()).is_dir():
@@ -149,19 +152,20 @@ def reader_named(name: str) -> OnnxReader:
 # --- a pull ---
 
 
-def _fetched(wanted: Published, place: Path, told: OnBytes) -> PulledReader:
-    """The files in a new folder; the tokenizer first, since it is small and may be missing."""
+def _fetch_files(wanted: Published, place: Path, told: OnBytes) -> PulledReader:
+    """Fetch reader files to a new folder; the tokenizer comes first, being small and possibly
+    missing."""
     source = wanted.source
     make_folder(place)
     folder = Path(mkdtemp(dir=place))
-    tokenizer = _copied(wanted, TOKENIZER, _PATHS[TOKENIZER], wanted.revision, folder, told)
+    tokenizer = _copy_file(wanted, TOKENIZER, _PATHS[TOKENIZER], wanted.revision, folder, told)
     paths = (wanted.file,) if wanted.file else _PATHS[NETWORK]
-    network = _copied(wanted, NETWORK, paths, tokenizer.revision, folder, told)
-    hashes = {name: _digest(folder / name) for name in (NETWORK, TOKENIZER)}
+    network = _copy_file(wanted, NETWORK, paths, tokenizer.revision, folder, told)
+    hashes = {name: _hash_file(folder / name) for name in (NETWORK, TOKENIZER)}
     return PulledReader(source.name, source.where, network.revision, network.path, folder, hashes)
 
 
-def _copied(
+def _copy_file(
     wanted: Published,
     name: str,
     paths: tuple[str, ...],
@@ -173,14 +177,16 @@ def _copied(
         return wanted.source.copy(paths, revision, file, told)
 
 
-def _digest(path: Path) -> str:
+def _hash_file(path: Path) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _check_pins(made: PulledReader, before: PulledReader | None, wanted: str) -> None:
-    """``ModelError`` where the network is not the one that is wanted, or, where nothing is said of
-    that, the same file of the same revision was another one before."""
+    """Raise ``ModelError`` if the network hash differs from the wanted hash, or from an earlier
+    pull.
+
+    The earlier pull counts only if no hash is wanted, and only for the same file and revision."""
     network = made.hashes[NETWORK]
     if wanted:
         if network != wanted:
@@ -190,24 +196,24 @@ def _check_pins(made: PulledReader, before: PulledReader | None, wanted: str) ->
                 "Nothing was kept. Check the revision, or pin the other hash if you trust it.",
             )
         return
-    if before is None or not made.revision or _origin(before) != _origin(made):
+    if before is None or not made.revision or _reader_origin(before) != _reader_origin(made):
         return
-    for name, found in made.hashes.items():
-        if found != before.hashes[name]:
+    for name, file_hash in made.hashes.items():
+        if file_hash != before.hashes[name]:
             raise ModelError(
                 f"{name} of {made.source} has changed at the revision {made.revision}: its SHA-256"
-                f" is {found}, and {made.lock} pins {before.hashes[name]}.",
+                f" is {file_hash}, and {made.lock} pins {before.hashes[name]}.",
                 "What was there is kept. If you trust the new one, name its hash, "
                 f"`sha256`: {network}.",
             )
 
 
-def _origin(reader: PulledReader) -> tuple[str, str, str]:
+def _reader_origin(reader: PulledReader) -> tuple[str, str, str]:
     return reader.source, reader.revision, reader.file
 
 
-def _keep(made: PulledReader) -> None:
-    """Pin the files, once they are on disk: from here on they are the reader of that name."""
+def _pin_files(made: PulledReader) -> None:
+    """Sync and pin the files, making the files the current reader of that name."""
     sync_files(made.folder / name for name in made.hashes)
     write_json(
         made.lock,
@@ -222,18 +228,19 @@ def _keep(made: PulledReader) -> None:
     )
 
 
-def _locked(place: Path) -> PulledReader | None:
-    """The reader that the lock in the place pins. ``ModelError`` where the lock can't be used."""
-    if (told := read_json(place / _LOCK)) is None:
+def _read_lock(place: Path) -> PulledReader | None:
+    """Return the reader pinned by the lock in a folder; raise ``ModelError`` for an unusable
+    lock."""
+    if (lock_data := read_json(place / _LOCK)) is None:
         return None
     try:
         return PulledReader(
-            told["name"],
-            told["source"],
-            told["revision"],
-            told["file"],
-            place / told["folder"],
-            {name: told["sha256"][name] for name in (NETWORK, TOKENIZER)},
+            lock_data["name"],
+            lock_data["source"],
+            lock_data["revision"],
+            lock_data["file"],
+            place / lock_data["folder"],
+            {name: lock_data["sha256"][name] for name in (NETWORK, TOKENIZER)},
         )
     except (KeyError, TypeError) as error:
         raise ModelError(
@@ -243,15 +250,15 @@ def _locked(place: Path) -> PulledReader | None:
 
 
 @contextmanager
-def _tidied(place: Path) -> Iterator[None]:
-    """Afterwards nothing lies there but what the lock pins."""
+def _tidy_folder(place: Path) -> Iterator[None]:
+    """Run a block of work, finally deleting files not pinned by the lock."""
     try:
         yield
     finally:
         with suppress(ModelError):
-            kept = _locked(place)
+            pinned_reader = _read_lock(place)
             for folder in filter(Path.is_dir, place.glob("*")):
-                if kept is None or folder != kept.folder:
+                if pinned_reader is None or folder != pinned_reader.folder:
                     shutil.rmtree(folder, ignore_errors=True)
         with suppress(OSError):
             place.rmdir()

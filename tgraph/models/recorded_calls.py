@@ -1,9 +1,7 @@
-"""Recorded calls given again: a model, an embedder, a ranking and a reader that call nobody.
+"""Replay of recorded calls: model, embedder, ranking and reader without real calls.
 
-A request gets the reply that was recorded for an equal request, the first that has not been given
-yet; equal requests are numbered by their occurrence. A request that was not recorded is an error,
-never a call.
-"""
+A request gets the reply recorded for an equal request, the first not yet given; equal requests
+are numbered by occurrence. An unrecorded request is an error, never a call."""
 
 from __future__ import annotations
 
@@ -37,16 +35,15 @@ _KNOWN = frozenset({"text", "finish_reason", "model", "usage"})
 
 
 class UnrecordedError(TgraphError):
-    """Something was asked that the record has no reply to."""
+    """An error for a request without recorded reply."""
 
     exit_code = 4
 
 
 class RecordedCalls:
-    """The calls of one session, each to be given once; safe for threads.
+    """A session's calls, each replayed once; thread-safe.
 
-    ``fatal`` is the text of the failure that ended the session, if one did.
-    """
+    ``fatal`` is the text of the failure that ended the session, if any."""
 
     def __init__(self, calls: Iterable[Call], fatal: str = "") -> None:
         self.calls = sorted(calls, key=lambda call: (call.started, call.occurrence))
@@ -55,96 +52,102 @@ class RecordedCalls:
         self._lock = threading.Lock()
 
     def start_again(self) -> None:
-        """As if nothing had been given yet."""
+        """Reset replay: all recorded calls become available again."""
         with self._lock:
             self._taken.clear()
 
     def left(self) -> list[Call]:
-        """The calls that nobody has asked for."""
+        """Return calls not yet requested."""
         return [call for number, call in enumerate(self.calls) if number not in self._taken]
 
     def chat(self, request: ChatRequest, *, stream: bool) -> list[Call]:
-        """What one request led to: failed attempts, if any, and the reply."""
+        """Return recorded calls of a request: failed attempts, if any, and the reply."""
         step = request.prompt.name
         with self._lock:
-            for number, call in self._waiting("chat"):
-                if call.prompt and call.prompt.name == step and _asks(call, request, stream):
+            for number, call in self._unused_calls("chat"):
+                if (
+                    call.prompt
+                    and call.prompt.name == step
+                    and _matches_request(call, request, stream)
+                ):
                     self._taken.add(number)
                     return [call]
         raise UnrecordedError(f"No reply to this request of the step {step} was recorded.")
 
     def give(self, call: Call, sink: CallSink) -> None:
-        """Pass a call on without being asked for it."""
+        """Pass a recorded call to the sink unrequested."""
         with self._lock:
-            self._taken.add(next(n for n, known in enumerate(self.calls) if known is call))
+            self._taken.add(next(n for n, candidate in enumerate(self.calls) if candidate is call))
         sink(call)
 
     def embedding(self, texts: Sequence[str]) -> list[Call]:
-        """The calls that embedded these texts, in order."""
-        found: list[Call] = []
-        rest = [_sent(text) for text in texts]
+        """Return calls that embedded the given texts, in order."""
+        matching_calls: list[Call] = []
+        remaining_texts = [_embeddable_text(text) for text in texts]
         with self._lock:
-            while rest:
-                number, call = self._embedded(rest)
+            while remaining_texts:
+                number, call = self._find_embedding(remaining_texts)
                 self._taken.add(number)
-                found.append(call)
+                matching_calls.append(call)
                 if "error" in call.reply:
-                    return found
-                rest = rest[len(call.request["input"]) :]
-        return found
+                    return matching_calls
+                remaining_texts = remaining_texts[len(call.request["input"]) :]
+        return matching_calls
 
     def rank(
         self, question: str, texts: Sequence[str], sink: CallSink = no_sink
     ) -> list[tuple[int, float]]:
         """The recorded ranking of the texts, as of ``tgraph.models.rerank.Reranker.rank``."""
-        asked = question, [text or " " for text in texts]
+        request_pair = question, [text or " " for text in texts]
         with self._lock:
-            for number, call in self._waiting("rerank"):
-                if (call.request["query"], call.request["documents"]) == asked:
+            for number, call in self._unused_calls("rerank"):
+                if (call.request["query"], call.request["documents"]) == request_pair:
                     self._taken.add(number)
                     break
             else:
                 raise UnrecordedError(f"No ranking of these {len(texts)} texts was recorded.")
-        sink(_fresh(call))
+        sink(_clear_repaired(call))
         if "error" in call.reply:
             raise self.failure(call)
         return [(int(place), float(score)) for place, score in call.reply["scores"]]
 
     def reading(self, question: str, passages: Sequence[Passage]) -> Call:
-        """The call that read these passages."""
+        """Return the call that read the given passages."""
         with self._lock:
-            for number, call in self._waiting("reading"):
+            for number, call in self._unused_calls("reading"):
                 if asks_for(call, question, passages):
                     self._taken.add(number)
                     return call
         raise UnrecordedError(f"No reading of these {len(passages)} passages was recorded.")
 
     def support(self, statement: str, texts: Sequence[str]) -> Call | None:
-        """The call that judged whether these texts bear the statement out; None where no call
-        judged that of any."""
-        asked = statement, list(map(well_formed, texts))
+        """Return the recorded call judging support by the texts; None if support was never
+        judged."""
+        request_pair = statement, list(map(well_formed, texts))
         with self._lock:
-            for number, call in self._waiting("support"):
-                if (call.request["statement"], call.request["texts"]) == asked:
+            for number, call in self._unused_calls("support"):
+                if (call.request["statement"], call.request["texts"]) == request_pair:
                     self._taken.add(number)
                     return call
         if any(call.kind == "support" for call in self.calls):
             raise UnrecordedError(f"No support by these {len(texts)} texts was recorded.")
         return None
 
-    def _embedded(self, rest: Sequence[str]) -> tuple[int, Call]:
-        for number, call in self._waiting("embedding"):
-            given = [_sent(text) for text in call.request["input"]]
-            if given == list(rest[: len(given)]):
+    def _find_embedding(self, rest: Sequence[str]) -> tuple[int, Call]:
+        for number, call in self._unused_calls("embedding"):
+            call_texts = [_embeddable_text(text) for text in call.request["input"]]
+            if call_texts == list(rest[: len(call_texts)]):
                 return number, call
         raise UnrecordedError(f"No vectors were recorded for {len(rest)} texts: {rest[0][:80]!r}.")
 
-    def _waiting(self, kind: str) -> list[tuple[int, Call]]:
-        known = enumerate(self.calls)
-        return [(n, call) for n, call in known if call.kind == kind and n not in self._taken]
+    def _unused_calls(self, kind: str) -> list[tuple[int, Call]]:
+        numbered_calls = enumerate(self.calls)
+        return [
+            (n, call) for n, call in numbered_calls if call.kind == kind and n not in self._taken
+        ]
 
     def failure(self, call: Call) -> ModelError:
-        """The failure of a call, as it was."""
+        """Return a call's failure as originally raised."""
         text = str(call.reply["error"])
         return EndpointError(text) if text == self.fatal else ModelError(text)
 
@@ -157,19 +160,19 @@ class ReplayedChat:
         self._recorded = recorded
 
     def complete(self, request: ChatRequest, sink: CallSink = no_sink) -> ChatReply:
-        return self._reply(request, sink, stream=False)
+        return self._replay_reply(request, sink, stream=False)
 
     def stream(
         self, request: ChatRequest, sink: CallSink = no_sink
     ) -> Generator[str, None, ChatReply]:
-        """The reply in one piece."""
-        reply = self._reply(request, sink, stream=True)
+        """Yield the reply as a single piece."""
+        reply = self._replay_reply(request, sink, stream=True)
         yield reply.text
         return reply
 
-    def _reply(self, request: ChatRequest, sink: CallSink, *, stream: bool) -> ChatReply:
+    def _replay_reply(self, request: ChatRequest, sink: CallSink, *, stream: bool) -> ChatReply:
         [call] = self._recorded.chat(request, stream=stream)
-        sink(_fresh(replace(call, prompt=request.prompt)))
+        sink(_clear_repaired(replace(call, prompt=request.prompt)))
         if "error" in call.reply:
             raise self._recorded.failure(call)
         return reply_of(call.reply, call.usage)
@@ -188,7 +191,7 @@ class ReplayedEmbedder:
 
     @property
     def dimension(self) -> int:
-        """``UnrecordedError`` where no vector was recorded."""
+        """The recorded vector dimension; raises ``UnrecordedError`` if no vector was recorded."""
         for call in self._recorded.calls:
             if "dimension" in call.reply:
                 return int(call.reply["dimension"])
@@ -199,7 +202,7 @@ class ReplayedEmbedder:
 
         rows: list[NDArray[Any]] = []
         for call in self._recorded.embedding(texts):
-            sink(_fresh(call))
+            sink(_clear_repaired(call))
             if "error" in call.reply:
                 raise self._recorded.failure(call)
             rows.append(decode_vectors(call.reply["vectors"], int(call.reply["dimension"])))
@@ -209,7 +212,7 @@ class ReplayedEmbedder:
 
 
 class ReplayedReader:
-    """A ``Reader`` whose readings are recorded ones, in whatever language they were."""
+    """A ``Reader`` replaying recorded readings, in any language."""
 
     language = ""
 
@@ -223,24 +226,24 @@ class ReplayedReader:
         if not passages:
             return []
         call = self._recorded.reading(question, passages)
-        sink(_fresh(call))
+        sink(_clear_repaired(call))
         return recorded_readings(call)
 
     def supports(
         self, statement: str, texts: Sequence[str], sink: CallSink = no_sink
     ) -> list[float] | None:
-        """As recorded; None where it was asked of nothing."""
+        """Return recorded support logits; None without texts or recorded support."""
         call = self._recorded.support(statement, texts) if texts else None
         if call is None:
             return None
-        sink(_fresh(call))
+        sink(_clear_repaired(call))
         return list(map(float, call.reply["logits"]))
 
 
 def recorded_call(
     content: Mapping[str, Any], agent: Agent, started: datetime, usage: Usage, *, cached: bool
 ) -> Call:
-    """A call from what the librarian keeps of it (``tgraph.record.recorder.call_content``)."""
+    """Return a call restored from librarian content (``tgraph.record.recorder.call_content``)."""
     return Call(
         kind=content["kind"],
         request=content["request"],
@@ -261,24 +264,24 @@ def reply_of(reply: Json, usage: Usage) -> ChatReply:
     return ChatReply(str(reply["text"]), reason, usage, model, extra)
 
 
-def _fresh(call: Call) -> Call:
+def _clear_repaired(call: Call) -> Call:
     return replace(call, repaired=False)
 
 
-def _sent(text: str) -> str:
-    """A text as embedders send it: well formed, and not empty."""
+def _embeddable_text(text: str) -> str:
+    """Return text as sent by embedders: well formed and nonempty."""
     return well_formed(text) or " "
 
 
-def _asks(call: Call, request: ChatRequest, stream: bool) -> bool:
-    """Whether the recorded request is this one, in the words that its server understood."""
+def _matches_request(call: Call, request: ChatRequest, stream: bool) -> bool:
+    """Return whether the recorded request equals the given request, in the server's dialect."""
     body = call.request
-    said = _dialect_of(body).body(request, body.get("model", ""), stream=stream)
-    return request_hash("chat", said) == call.request_hash
+    request_body = _dialect_of(body).body(request, body.get("model", ""), stream=stream)
+    return request_hash("chat", request_body) == call.request_hash
 
 
 def _dialect_of(body: Json) -> ServerCapabilities:
-    """The dialect that a request was made in."""
+    """Return the dialect of a recorded request body."""
     form = (body.get("response_format") or {}).get("type", "none")
     limits = [name for name in ("max_tokens", "max_completion_tokens") if name in body]
     return ServerCapabilities(

@@ -1,7 +1,7 @@
-"""A cache of replies and vectors, so that an interrupted run never pays for a call twice.
+"""A reply and vector cache, sparing interrupted runs from paying twice for a call.
 
-It is derived and may be thrown away at any time: what happened is in the calls that are recorded.
-"""
+The cache is derived and may be deleted at any time: the historical facts are in the recorded
+calls."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ from tgraph.models.base import (
     ChatRequest,
     Clock,
     Embedder,
+    current_time,
     decode_vectors,
     encode_vectors,
     no_sink,
-    now,
     request_hash,
 )
 from tgraph.models.embedding import token_starts
@@ -48,12 +48,12 @@ _UNFIT = frozenset({"content_filter"})
 
 
 class CacheFolder(MutableMapping[str, bytes]):
-    """Entries by key (hexadecimal digits), each a file of its own, safe for threads and processes.
+    """Cache entries by key (hexadecimal digits), stored as single files; safe for threads and
+    processes.
 
-    An entry outlives the process that wrote it, however it ends; it is not synced to the disk. One
-    that is damaged or not written to its end counts as absent. What can't be written (a full disk,
-    a read-only folder) is left out, with one warning.
-    """
+    An entry outlives the writing process, however the process ends; entries are not synced to
+    disk. Damaged or incomplete entries count as absent. Entries that can't be written (a full
+    disk, a read-only folder) are left out, with a single warning."""
 
     def __init__(self, folder: str | Path) -> None:
         self.folder = Path(folder)
@@ -62,27 +62,27 @@ class CacheFolder(MutableMapping[str, bytes]):
     def __reduce__(self) -> tuple[object, tuple[Path]]:
         return cache_here, (self.folder,)
 
-    def _path(self, key: str) -> Path:
+    def _entry_path(self, key: str) -> Path:
         return self.folder / key[:2] / key
 
     def __getitem__(self, key: str) -> bytes:
         try:
-            stored = self._path(key).read_bytes()
+            stored = self._entry_path(key).read_bytes()
         except OSError:
             raise KeyError(key) from None
         digest, value = stored[:_DIGEST], stored[_DIGEST:]
-        if digest != _digest(value):
+        if digest != _hash_value(value):
             raise KeyError(key)
         return value
 
     def __setitem__(self, key: str, value: bytes) -> None:
-        path = self._path(key)
+        path = self._entry_path(key)
         try:
             try:
-                _overwrite(path, _digest(value) + value)
+                _overwrite_file(path, _hash_value(value) + value)
             except FileNotFoundError:
                 make_folder(path.parent)
-                _overwrite(path, _digest(value) + value)
+                _overwrite_file(path, _hash_value(value) + value)
         except OSError as error:
             if not self._warned:
                 log.warning("Replies can't be cached in %s: %s.", self.folder, error.strerror)
@@ -90,7 +90,7 @@ class CacheFolder(MutableMapping[str, bytes]):
 
     def __delitem__(self, key: str) -> None:
         try:
-            self._path(key).unlink()
+            self._entry_path(key).unlink()
         except OSError:
             raise KeyError(key) from None
 
@@ -103,8 +103,9 @@ class CacheFolder(MutableMapping[str, bytes]):
         return sum(1 for _ in self)
 
 
-def _overwrite(path: Path, data: bytes) -> None:
-    """Write the file in place, never empty: who writes the same again disturbs no reader."""
+def _overwrite_file(path: Path, data: bytes) -> None:
+    """Overwrite the file in place, never truncating first: rewriting equal data disturbs no
+    reader."""
     with open(path, "wb", buffering=0, opener=_without_truncating) as file:
         view = memoryview(data)
         while view:
@@ -116,16 +117,15 @@ def _without_truncating(path: str, flags: int) -> int:
     return os.open(path, flags & ~os.O_TRUNC, allowed_in(Path(path).parent))
 
 
-def _digest(value: bytes) -> bytes:
+def _hash_value(value: bytes) -> bytes:
     return sha256(value).hexdigest().encode("ascii")
 
 
 def chat_key(agent: Agent, request: ChatRequest) -> str:
-    """The key of a chat reply: who is asked, and everything that is asked.
+    """Return a chat reply's cache key, computed from agent and full request.
 
-    It doesn't depend on what the server understands, nor on whether the reply is streamed.
-    """
-    asked = {
+    The key doesn't depend on the server's capabilities, nor on streaming."""
+    key_data = {
         "agent": [agent.name, agent.version, agent.provider],
         "step": request.prompt.name,
         "messages": [dict(m) for m in request.messages],
@@ -134,17 +134,17 @@ def chat_key(agent: Agent, request: ChatRequest) -> str:
         "temperature": request.temperature,
         "seed": request.seed,
     }
-    return request_hash("chat", asked)
+    return request_hash("chat", key_data)
 
 
 def cache_here(folder: Path) -> Store:
-    """The cache of another process, which may be one of another machine: there the folder of its
-    graph isn't, and nothing is kept."""
+    """Return another process's cache; on another machine lacking the graph folder, an unsaved
+    cache."""
     return CacheFolder(folder) if folder.parent.parent.is_dir() else {}
 
 
 class UnknownReplyError(Exception):
-    """A reply that is not in the ``cache``, where none may be asked for."""
+    """An error for a reply missing in the ``cache`` while calls are forbidden."""
 
     def __init__(self, cache: Store) -> None:
         super().__init__("the reply is not known")
@@ -153,7 +153,7 @@ class UnknownReplyError(Exception):
 
 @dataclass(slots=True)
 class _Memory:
-    """What is known beside the cache, and what was read and had meanwhile."""
+    """Entries known in addition to the cache, plus entries read and received meanwhile."""
 
     known: Mapping[str, bytes] = field(default_factory=dict)
     read: dict[str, bytes] = field(default_factory=dict)
@@ -165,7 +165,7 @@ _memory: ContextVar[_Memory | None] = ContextVar("_memory", default=None)
 
 
 @contextmanager
-def _remembering(memory: _Memory) -> Iterator[_Memory]:
+def _use_memory(memory: _Memory) -> Iterator[_Memory]:
     token = _memory.set(memory)
     try:
         yield memory
@@ -176,98 +176,104 @@ def _remembering(memory: _Memory) -> Iterator[_Memory]:
 @contextmanager
 def only_known() -> Iterator[Mapping[str, bytes]]:
     """Ask no model in this thread: ``UnknownReplyError`` instead. Gives what is read."""
-    with _remembering(_Memory(asks=False)) as memory:
+    with _use_memory(_Memory(asks=False)) as memory:
         yield memory.read
 
 
 @contextmanager
-def knowing(known: Mapping[str, bytes]) -> Iterator[Mapping[str, bytes]]:
-    """Remember these entries too in this thread. Gives those that are had beside them."""
-    with _remembering(_Memory(known)) as memory:
+def remember_entries(known: Mapping[str, bytes]) -> Iterator[Mapping[str, bytes]]:
+    """Remember additional cache entries in the current thread; yield entries received
+    meanwhile."""
+    with _use_memory(_Memory(known)) as memory:
         yield memory.had
 
 
-def _opened(cache: Store | str | Path) -> Store:
+def _open_cache(cache: Store | str | Path) -> Store:
     return CacheFolder(cache) if isinstance(cache, str | Path) else cache
 
 
 class CachedChat:
-    """A ``ChatModel`` that remembers. ``cache`` is a folder or any mapping of text to bytes.
+    """A ``ChatModel`` with reply cache; ``cache`` is a folder or any mapping of text to bytes.
 
-    A reply that was had before is given again: its call goes to the sink with ``cached`` set, with
-    the request and the reply as they were, and costs nothing. A reply that ``max_tokens`` cut short
-    is kept with its finish reason (another limit is another request); failed, empty and filtered
-    replies and broken streams aren't.
-    """
+    An earlier reply is given again: its call goes to the sink with ``cached`` set, with the
+    original request and reply, and costs nothing. A reply truncated by ``max_tokens`` is kept
+    with its finish reason (another limit is another request); failed, empty and filtered
+    replies and broken streams aren't kept."""
 
-    def __init__(self, model: ChatModel, cache: Store | str | Path, *, clock: Clock = now) -> None:
+    def __init__(
+        self, model: ChatModel, cache: Store | str | Path, *, clock: Clock = current_time
+    ) -> None:
         self.agent = model.agent
         self._model = model
-        self._cache = _opened(cache)
+        self._cache = _open_cache(cache)
         self._clock = clock
 
     def complete(self, request: ChatRequest, sink: CallSink = no_sink) -> ChatReply:
         key = chat_key(self.agent, request)
-        kept = self._kept(key, request, sink)
-        return kept or self._asked().complete(request, self._keeping(key, sink))
+        kept_reply = self._kept_reply(key, request, sink)
+        return kept_reply or self._allowed_model().complete(request, self._keeping(key, sink))
 
     def stream(
         self, request: ChatRequest, sink: CallSink = no_sink
     ) -> Generator[str, None, ChatReply]:
-        """The reply in pieces, or in one piece if it was kept."""
+        """Yield the reply in pieces, or in a single piece if cached."""
         key = chat_key(self.agent, request)
-        kept = self._kept(key, request, sink)
-        if kept is not None:
-            yield kept.text
-            return kept
+        kept_reply = self._kept_reply(key, request, sink)
+        if kept_reply is not None:
+            yield kept_reply.text
+            return kept_reply
         calls: list[Call] = []
         try:
-            yield from self._asked().stream(request, calls.append)
+            yield from self._allowed_model().stream(request, calls.append)
         finally:
             for call in calls:
                 self._keeping(key, sink)(call)
         return reply_of(calls[-1].reply, calls[-1].usage)
 
     def forget(self, request: ChatRequest) -> None:
-        """Drops the reply to a request, because it turned out to be of no use."""
+        """Remove a request's useless reply from the cache."""
         key = chat_key(self.agent, request)
         self._cache.pop(key, None)
         if memory := _memory.get():
-            memory.known = {each: memory.known[each] for each in memory.known if each != key}
+            memory.known = {
+                entry_key: memory.known[entry_key] for entry_key in memory.known if entry_key != key
+            }
             memory.had.pop(key, None)
 
-    def _asked(self) -> ChatModel:
+    def _allowed_model(self) -> ChatModel:
         memory = _memory.get()
         if memory is not None and not memory.asks:
             raise UnknownReplyError(self._cache)
         return self._model
 
-    def _remember(self, key: str, entry: bytes) -> None:
+    def _remember_entry(self, key: str, entry: bytes) -> None:
         self._cache[key] = entry
         if memory := _memory.get():
             memory.had[key] = entry
 
-    def _recall(self, key: str) -> bytes | None:
+    def _recall_entry(self, key: str) -> bytes | None:
         memory = _memory.get() or _Memory()
-        found = memory.known.get(key) or self._cache.get(key)
-        if found is not None:
-            memory.read[key] = found
-        return found
+        entry = memory.known.get(key) or self._cache.get(key)
+        if entry is not None:
+            memory.read[key] = entry
+        return entry
 
     def _keeping(self, key: str, sink: CallSink) -> CallSink:
         def keep(call: Call) -> None:
-            said = call.reply
-            fit = "error" not in said and bool(said.get("text"))
-            if fit and said["finish_reason"] not in _UNFIT:
-                others = json.dumps({"key": key, "reply": dict(said)}, ensure_ascii=False)
-                self._remember(key, f'{others[:-1]}, "request": {call.request_text}}}'.encode())
+            reply = call.reply
+            fit = "error" not in reply and bool(reply.get("text"))
+            if fit and reply["finish_reason"] not in _UNFIT:
+                entry_text = json.dumps({"key": key, "reply": dict(reply)}, ensure_ascii=False)
+                self._remember_entry(
+                    key, f'{entry_text[:-1]}, "request": {call.request_text}}}'.encode()
+                )
             sink(call)
 
         return keep
 
-    def _kept(self, key: str, request: ChatRequest, sink: CallSink) -> ChatReply | None:
+    def _kept_reply(self, key: str, request: ChatRequest, sink: CallSink) -> ChatReply | None:
         started = self._clock()
-        entry = _entry(self._recall(key), key)
+        entry = _parse_entry(self._recall_entry(key), key)
         if entry is None:
             return None
         sink(
@@ -285,7 +291,7 @@ class CachedChat:
         return reply_of(entry["reply"], Usage())
 
 
-def _entry(stored: bytes | None, key: str) -> dict[str, Any] | None:
+def _parse_entry(stored: bytes | None, key: str) -> dict[str, Any] | None:
     if stored is None:
         return None
     try:
@@ -304,13 +310,13 @@ class CachedEmbedder:
     """
 
     def __init__(
-        self, embedder: Embedder, cache: Store | str | Path, *, clock: Clock = now
+        self, embedder: Embedder, cache: Store | str | Path, *, clock: Clock = current_time
     ) -> None:
         self.agent = embedder.agent
         self.max_tokens = embedder.max_tokens
         self.lexical = embedder.lexical
         self._embedder = embedder
-        self._cache = _opened(cache)
+        self._cache = _open_cache(cache)
         self._clock = clock
 
     @property
@@ -324,9 +330,11 @@ class CachedEmbedder:
         import numpy as np
 
         started = self._clock()
-        keys = [self._key(text) for text in texts]
-        rows = {key: self._row(key) for key in keys}
-        known = [text for text, key in zip(texts, keys, strict=True) if rows[key] is not None]
+        keys = [self._text_key(text) for text in texts]
+        rows = {key: self._cached_row(key) for key in keys}
+        cached_texts = [
+            text for text, key in zip(texts, keys, strict=True) if rows[key] is not None
+        ]
         missing = {key: text for text, key in zip(texts, keys, strict=True) if rows[key] is None}
         if missing:
             vectors = self._embedder.embed(list(missing.values()), self._keeping(sink))
@@ -336,31 +344,31 @@ class CachedEmbedder:
         result = np.zeros((len(texts), self.dimension), dtype=np.float32)
         for index, key in enumerate(keys):
             result[index] = rows[key]
-        if known:
-            kept = [i for i, key in enumerate(keys) if key not in missing]
-            self._report(known, result[kept], started, sink)
+        if cached_texts:
+            cached_rows = [i for i, key in enumerate(keys) if key not in missing]
+            self._report_cached(cached_texts, result[cached_rows], started, sink)
         return result
 
     def _keeping(self, sink: CallSink) -> CallSink:
-        """Keeps each batch as it comes, because a later one may fail."""
+        """Return a sink that stores each batch on arrival, because later batches may fail."""
 
         def keep(call: Call) -> None:
             texts, vectors = call.request.get("input"), call.reply.get("vectors")
             if isinstance(texts, list) and isinstance(vectors, str):
                 rows = decode_vectors(vectors, call.reply["dimension"])
                 for text, row in zip(texts, rows, strict=True):
-                    self._cache[self._key(text)] = row.tobytes()
+                    self._cache[self._text_key(text)] = row.tobytes()
             sink(call)
 
         return keep
 
-    def _key(self, text: str) -> str:
+    def _text_key(self, text: str) -> str:
         agent = self.agent
         return request_hash(
             "embedding", {"agent": [agent.name, agent.version, agent.provider], "text": text}
         )
 
-    def _row(self, key: str) -> NDArray[float32] | None:
+    def _cached_row(self, key: str) -> NDArray[float32] | None:
         import numpy as np
 
         stored = self._cache.get(key)
@@ -368,7 +376,7 @@ class CachedEmbedder:
             return None
         return np.frombuffer(stored, dtype="<f4").astype(np.float32)
 
-    def _report(
+    def _report_cached(
         self, texts: list[str], vectors: NDArray[float32], started: datetime, sink: CallSink
     ) -> None:
         sink(

@@ -1,9 +1,8 @@
-"""What one OpenAI-compatible server understands, and how to learn it from what it refuses.
+"""Capabilities of an OpenAI-compatible server, learned from refusals.
 
-Servers differ in the parameters they take: some have no ``response_format``, some want
-``max_completion_tokens``, reasoning models refuse a temperature. A client starts with everything
-and drops what a refusal names.
-"""
+Servers accept different parameters: some have no ``response_format``, some want
+``max_completion_tokens``, reasoning models refuse a temperature. A client starts with all
+parameters and drops those named by a refusal."""
 
 from __future__ import annotations
 
@@ -24,7 +23,7 @@ _FORMAT_WORDS = re.compile(r"response[_ ]format|json[_ ]?schema|json_object|sche
 
 @dataclass(frozen=True, slots=True)
 class ServerCapabilities:
-    """The parameters that a server takes."""
+    """Parameters accepted by a server."""
 
     format: Format = "json_schema"
     limit: Choice["max_tokens", "max_completion_tokens", "none"] = "max_tokens"
@@ -37,7 +36,8 @@ class ServerCapabilities:
     """The same by the chat template's ``enable_thinking`` (vLLM, llama.cpp, SGLang)."""
 
     def body(self, request: ChatRequest, model: str, *, stream: bool) -> dict[str, Any]:
-        """The request body in this dialect; where the schema can't be sent, the prompt says it."""
+        """Return the request body in the server's dialect; an unsendable schema is stated in
+        the prompt."""
         body: dict[str, Any] = {"model": model, "messages": [dict(m) for m in request.messages]}
         if self.temperature:
             body["temperature"] = request.temperature
@@ -62,8 +62,8 @@ class ServerCapabilities:
     ) -> None:
         name = re.sub(r"[^A-Za-z0-9_-]", "_", request.prompt.name)[:64] or "reply"
         if self.format == "json_schema":
-            wanted = {"name": name, "strict": True, "schema": dict(schema)}
-            body["response_format"] = {"type": "json_schema", "json_schema": wanted}
+            schema_format = {"name": name, "strict": True, "schema": dict(schema)}
+            body["response_format"] = {"type": "json_schema", "json_schema": schema_format}
             return
         if self.format == "json_object":
             body["response_format"] = {"type": "json_object"}
@@ -73,16 +73,19 @@ class ServerCapabilities:
         body["messages"] = _with_instruction(body["messages"], text.strip())
 
     def after(self, refusal: str, body: Mapping[str, Any]) -> ServerCapabilities | None:
-        """The dialect to try after a refusal of ``body``, None if none would help."""
-        said = refusal.lower()
-        named = next((d for words, d in self._cures(body) if re.search(words, said)), None)
-        if named is not None:
-            return named
+        """Return the dialect to try following a refusal of ``body``; None if no dialect would
+        help."""
+        refusal_text = refusal.lower()
+        cure = next(
+            (d for words, d in self._possible_cures(body) if re.search(words, refusal_text)), None
+        )
+        if cure is not None:
+            return cure
         if "response_format" in body:
             return self.with_less_format()
         return replace(self, stream_options=False) if "stream_options" in body else None
 
-    def _cures(self, body: Mapping[str, Any]) -> Iterator[tuple[str, ServerCapabilities]]:
+    def _possible_cures(self, body: Mapping[str, Any]) -> Iterator[tuple[str, ServerCapabilities]]:
         if "max_completion_tokens" in body:
             yield r"max_completion_tokens", replace(self, limit="none")
         if "max_tokens" in body:
@@ -105,7 +108,7 @@ class ServerCapabilities:
 
 
 def _with_instruction(messages: list[dict[str, str]], text: str) -> list[dict[str, str]]:
-    """The messages with ``text`` at the end of the last one that the user sent."""
+    """Return messages with ``text`` appended to the latest user message."""
     for index in range(len(messages) - 1, -1, -1):
         if messages[index].get("role") == "user":
             changed = dict(messages[index], content=f"{messages[index]['content']}\n\n{text}")

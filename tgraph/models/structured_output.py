@@ -1,4 +1,4 @@
-"""Structured replies: the schema that is asked for, and a tolerant reading of what comes back."""
+"""Structured replies: requested schema, and tolerant reading of the reply."""
 
 from __future__ import annotations
 
@@ -27,12 +27,11 @@ _UNSUPPORTED = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Structured(Generic[T]):
-    """A reply as a value.
+    """A reply parsed into a value.
 
-    ``repaired``: the text was not plain JSON of the wanted shape. ``dropped``: items of lists that
-    were malformed or cut off. ``truncated``: the reply ended before its JSON did. ``asked`` is the
-    number of calls made (2: the model was told what was wrong).
-    """
+    ``repaired``: the text was not plain JSON of the wanted shape. ``dropped``: number of
+    malformed or truncated list items. ``truncated``: the reply ended before its JSON. ``asked``
+    is the number of calls made (2: the model was told the problem)."""
 
     value: T
     reply: ChatReply
@@ -44,12 +43,12 @@ class Structured(Generic[T]):
 
 @runtime_checkable
 class Forgetful(Protocol):
-    """A model that keeps replies and can be told that one is of no use."""
+    """A model with stored replies, able to forget a useless reply."""
 
     def forget(self, request: ChatRequest) -> None: ...
 
 
-def ask(
+def ask_structured(
     model: ChatModel,
     request: ChatRequest,
     schema: type[T],
@@ -57,37 +56,38 @@ def ask(
     *,
     read: Reader[T] | None = None,
 ) -> Structured[T]:
-    """The reply to ``request`` as a ``schema``, whatever the model wrapped it in.
+    """Return the reply to ``request`` as a ``schema`` value, however wrapped by the model.
 
     ``read`` replaces the reader of replies for a step whose models also know another format.
 
-    A reply that can't be used is asked for once more, with what was wrong with it. Each call goes
-    to ``sink`` once, with ``repaired`` set where its text had to be mended. Raises ``ModelError``
-    when the second reply can't be used either (a ``Forgetful`` model then forgets both, so that the
-    next run asks anew), and ``EndpointError`` as the model does.
-    """
-    wanted = request
-    if wanted.schema is None:
-        wanted = replace(wanted, schema=strict_schema(schema))
-    problem, said = "", ""
+    After an unusable reply, the request is repeated once, with an explanation of the problem.
+    Each call goes to ``sink`` once, with ``repaired`` set if its text had to be mended. Raises
+    ``ModelError`` if the second reply is unusable too (a ``Forgetful`` model then forgets both,
+    so that the next run asks again), and ``EndpointError`` like the model."""
+    base_request = request
+    if base_request.schema is None:
+        base_request = replace(base_request, schema=strict_schema(schema))
+    problem, reply_text = "", ""
     failure: ModelError | None = None
     tried: list[ChatRequest] = []
     for attempt in (1, 2):
-        asked = wanted if attempt == 1 else _again(wanted, said, problem)
-        tried.append(asked)
+        sent_request = (
+            base_request if attempt == 1 else _repeat_request(base_request, reply_text, problem)
+        )
+        tried.append(sent_request)
         try:
-            outcome = _try(model, asked, schema, sink, read or read_reply)
+            outcome = _try_request(model, sent_request, schema, sink, read or read_reply)
         except EndpointError:
             raise
         except ModelError as error:
-            problem, said, failure = str(error), "", error
+            problem, reply_text, failure = str(error), "", error
             continue
         if isinstance(outcome, Structured):
             return replace(outcome, asked=attempt)
-        (problem, said), failure = outcome, None
+        (problem, reply_text), failure = outcome, None
     if isinstance(model, Forgetful):
-        for asked in tried:
-            model.forget(asked)
+        for sent_request in tried:
+            model.forget(sent_request)
     raise failure or ModelError(
         f"The reply of {model.agent.name} to the step {request.prompt.name}"
         f" can't be used: {problem}",
@@ -95,10 +95,10 @@ def ask(
     )
 
 
-def _try(
+def _try_request(
     model: ChatModel, request: ChatRequest, schema: type[T], sink: CallSink, reader: Reader[T]
 ) -> Structured[T] | tuple[str, str]:
-    """The value, or what is wrong with the reply and its text."""
+    """Return the structured value, or the problem with the reply, plus reply text."""
     calls: list[Call] = []
     mended = False
     try:
@@ -114,8 +114,8 @@ def _try(
             sink(replace(call, repaired=mended))
 
 
-def _again(request: ChatRequest, said: str, problem: str) -> ChatRequest:
-    """The request with the unusable reply and what is wrong with it."""
+def _repeat_request(request: ChatRequest, said: str, problem: str) -> ChatRequest:
+    """Return the request extended by the unusable reply and a problem description."""
     text = read_text("prompts", "parts/reask.txt").format(problem=problem).strip()
     messages = [dict(m) for m in request.messages]
     if said:
@@ -125,28 +125,27 @@ def _again(request: ChatRequest, said: str, problem: str) -> ChatRequest:
 
 @cache
 def strict_schema(schema: type[BaseModel]) -> Mapping[str, Any]:
-    """The JSON schema of a model in the subset that OpenAI's strict mode takes, to be read only.
+    """Return a model's JSON schema, read-only, in the subset supported by OpenAI's strict mode.
 
     Every object lists all its properties as required and allows no others (OpenAI, "Structured
-    Outputs: supported schemas"). Raises ``TypeError`` for a mapping with free keys, which that
-    subset can't express.
-    """
-    strict = _strict(json.loads(json.dumps(schema.model_json_schema())))
+    Outputs: supported schemas"). Raises ``TypeError`` for a mapping with free keys, which the
+    subset can't express."""
+    strict = _make_strict(json.loads(json.dumps(schema.model_json_schema())))
     assert isinstance(strict, dict)
     return strict
 
 
-def _strict(schema: Any) -> Any:
+def _make_strict(schema: Any) -> Any:
     if not isinstance(schema, Mapping):
         return schema
     result: dict[str, Any] = {}
     for key, value in schema.items():
         if key in ("properties", "$defs"):
-            result[key] = {name: _strict(sub) for name, sub in value.items()}
+            result[key] = {name: _make_strict(sub) for name, sub in value.items()}
         elif key in ("anyOf", "oneOf", "allOf"):
-            result["anyOf" if key == "oneOf" else key] = [_strict(sub) for sub in value]
+            result["anyOf" if key == "oneOf" else key] = [_make_strict(sub) for sub in value]
         elif key == "items":
-            result[key] = _strict(value)
+            result[key] = _make_strict(value)
         elif key not in _UNSUPPORTED:
             result[key] = value
     if schema.get("type") == "object":

@@ -1,9 +1,9 @@
-"""What a model thought aloud before its reply, told from the reply.
+"""Separation of a model's thoughts from its reply.
 
-Servers that know a model's thoughts send them in a field of their own; others leave them in the
-text, between ``<think>`` and ``</think>`` (DeepSeek, Qwen) or tags like it, or up to a ``</think>``
-that nothing opened, where the chat template wrote the opening one (DeepSeek-R1's does).
-"""
+Servers that recognise thoughts send thoughts in a separate field; others leave thoughts in the
+text, between ``<think>`` and ``</think>`` (DeepSeek, Qwen) or similar tags, or up to a
+``</think>`` without opening tag, where the chat template wrote the opening tag (as
+DeepSeek-R1's template does)."""
 
 from __future__ import annotations
 
@@ -17,12 +17,11 @@ _JSON = ("{", "[", "`")
 
 
 class ThoughtFilter:
-    """Tells thoughts from the reply while it comes in pieces.
+    """A filter separating thoughts from a reply arriving in pieces.
 
-    Nothing is given out while it may still be a thought: a text that opens with a tag from its end
-    on, JSON at once, and prose when its end has come, for a tag may yet end a thought that nothing
-    opened. A thought that is never ended is all there is. ``thought`` is what was thought so far.
-    """
+    Text is held back while possibly a thought: text opening with a tag until the tag ends,
+    prose until the end of the text, since a tag may still end an unopened thought; JSON passes
+    at once. An unfinished thought is all there is. ``thought`` contains the thoughts so far."""
 
     def __init__(self) -> None:
         self.thought = ""
@@ -31,20 +30,21 @@ class ThoughtFilter:
         self._told = False
 
     def feed(self, piece: str) -> str:
-        """What of the reply is known by this piece."""
+        """Return reply text made certain by the piece."""
         while not self._told:
             searched = max(0, len(self._held) - _LONGEST_ENDING)
             self._held += piece
             if self._ending is None and not self._may_be_thought():
-                return self._out() if self._told else ""
+                return self._release_held() if self._told else ""
             ending = (self._ending or _ENDING).search(self._held, searched)
             if ending is None:
                 return ""
-            piece = self._after(ending)
+            piece = self._end_thought(ending)
         return piece
 
     def _may_be_thought(self) -> bool:
-        """Whether it may be one that has begun; a text that can be none is told from here on."""
+        """Return whether held text may be an unfinished thought; other text is released from
+        now on."""
         text = self._held.lstrip()[: max(map(len, _OPENINGS))].lower()
         if opening := _OPENING.match(self._held):
             name = (opening[1] or opening[2]).lower()
@@ -57,26 +57,26 @@ class ThoughtFilter:
         self._told = text.startswith(_JSON)
         return not self._told
 
-    def _after(self, ending: re.Match[str]) -> str:
-        """What follows a thought, which may be another."""
+    def _end_thought(self, ending: re.Match[str]) -> str:
+        """Return text following a finished thought, possibly another thought."""
         self.thought += self._held[: ending.start()].strip() + "\n"
-        rest, self._held, self._ending = self._held[ending.end() :].lstrip(), "", None
-        return rest
+        remainder, self._held, self._ending = self._held[ending.end() :].lstrip(), "", None
+        return remainder
 
-    def _out(self) -> str:
+    def _release_held(self) -> str:
         out, self._held = self._held, ""
         return out
 
     def finish(self) -> str:
-        """What of the reply was held back to its end."""
+        """Return reply text held back until the end."""
         if self._ending is not None:
-            self.thought += self._out()
+            self.thought += self._release_held()
         self._told = True
-        return self._out()
+        return self._release_held()
 
 
 def without_thoughts(text: str) -> tuple[str, str]:
-    """The reply that a whole text holds, and what was thought."""
-    told = ThoughtFilter()
-    reply = told.feed(text)
-    return reply + told.finish(), told.thought
+    """Return a complete text's reply, plus the separated thoughts."""
+    thought_filter = ThoughtFilter()
+    reply = thought_filter.feed(text)
+    return reply + thought_filter.finish(), thought_filter.thought

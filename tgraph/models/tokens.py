@@ -31,8 +31,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from tgraph.errors import UsageError
-from tgraph.resources import data
-from tgraph.store.files import sweep, write_atomic
+from tgraph.resources import data_file
+from tgraph.store.files import sweep_files, write_atomic
 
 if TYPE_CHECKING:
     from tiktoken import Encoding
@@ -49,13 +49,12 @@ _DIGEST = 64
 
 
 class TokenTable:
-    """The ranks of an encoding, and the pattern by which it cuts a text into pieces.
+    """Ranks of a token encoding, with the pattern splitting text into pieces.
 
-    tiktoken builds a hash map of 200,000 byte strings before it counts the first word: 0.2 s and 75
-    MB. Here the ranks lie in an array in the order of the hashes of their byte strings, which is
-    read in a few milliseconds, and counts are the same. What a word costs is found by byte pair
-    encoding (Sennrich et al., 2016; greedy by rank, as in tiktoken).
-    """
+    tiktoken builds a hash map of 200,000 byte strings before counting the first word: 0.2 s and
+    75 MB. Here the ranks lie in an array, ordered by the hashes of their byte strings; the
+    array is read in a few milliseconds, and counts are the same. A word's token count is found
+    by byte pair encoding (Sennrich et al., 2016; greedy by rank, as in tiktoken)."""
 
     def __init__(self, pattern: str, hashes: array[int], ranks: array[int]) -> None:
         import regex
@@ -69,7 +68,7 @@ class TokenTable:
         self.counted = 0
 
     def count(self, text: str) -> int | None:
-        """The number of tokens, None where a piece is too long to be counted here."""
+        """Return the token count; None means a piece exceeds the table's length limit."""
         total = 0
         self.counted += len(text)
         for piece, times in Counter(self._split.findall(text)).items():
@@ -78,14 +77,15 @@ class TokenTable:
                 data = piece.encode()
                 if len(data) > _LONGEST:
                     return None
-                cost = len(self._cuts(data))
+                cost = len(self._find_cuts(data))
                 if len(self._costs) < _MOST_KEPT:
                     self._costs[piece] = cost
             total += cost * times
         return total
 
     def offsets(self, text: str) -> list[int] | None:
-        """As ``token_offsets``, None where a piece is too long to be cut here."""
+        """Return token offsets like ``token_offsets``; None means a piece exceeds the table's
+        length limit."""
         found: list[int] = []
         at = 0
         self.counted += len(text)
@@ -95,7 +95,7 @@ class TokenTable:
                 data = piece.encode()
                 if len(data) > _LONGEST:
                     return None
-                starts = tuple(_code_points(data, cut) for cut in self._cuts(data))
+                starts = tuple(_code_points(data, cut) for cut in self._find_cuts(data))
                 if len(self._starts) < _MOST_KEPT:
                     self._starts[piece] = starts
             if len(starts) == 1:
@@ -105,12 +105,12 @@ class TokenTable:
             at += len(piece)
         return found
 
-    def _cuts(self, data: bytes) -> list[int]:
-        """Where the tokens of a piece start."""
-        if self._rank(data) < _NONE:
+    def _find_cuts(self, data: bytes) -> list[int]:
+        """Return the start positions of a piece's tokens."""
+        if self._find_rank(data) < _NONE:
             return [0]
         starts = list(range(len(data) + 1))
-        pairs = [self._rank(data[i : i + 2]) for i in range(len(data) - 1)]
+        pairs = [self._find_rank(data[i : i + 2]) for i in range(len(data) - 1)]
         while pairs:
             best = min(pairs)
             if best == _NONE:
@@ -119,34 +119,34 @@ class TokenTable:
             del starts[at + 1], pairs[at]
             for i in (at - 1, at):
                 if 0 <= i < len(pairs):
-                    pairs[i] = self._rank(data[starts[i] : starts[i + 2]])
+                    pairs[i] = self._find_rank(data[starts[i] : starts[i + 2]])
         return starts[:-1]
 
-    def _rank(self, data: bytes) -> int:
+    def _find_rank(self, data: bytes) -> int:
         rank = self._known.get(data)
         if rank is None:
-            wanted = _hash(data)
-            at = bisect_left(self._hashes, wanted)
-            found = at < len(self._hashes) and self._hashes[at] == wanted
-            rank = self._ranks[at] if found else _NONE
+            digest = _hash_token(data)
+            at = bisect_left(self._hashes, digest)
+            is_present = at < len(self._hashes) and self._hashes[at] == digest
+            rank = self._ranks[at] if is_present else _NONE
             if len(data) <= _SHORT and len(self._known) < _MOST_KEPT:
                 self._known[data] = rank
         return rank
 
 
 def _code_points(data: bytes, at: int) -> int:
-    """Which code point of a text stands at a byte of it."""
+    """Return the index of the code point at a byte offset of encoded text."""
     inside = 0x80 <= data[at] < 0xC0
     return len(data[:at].translate(None, _CONTINUATION)) - inside
 
 
-def _hash(data: bytes) -> int:
+def _hash_token(data: bytes) -> int:
     return int.from_bytes(blake2b(data, digest_size=8).digest(), "little")
 
 
-def pack(pattern: str, ranks: Mapping[bytes, int]) -> bytes:
-    """The table as ``unpack`` reads it."""
-    rows = sorted((_hash(token), rank) for token, rank in ranks.items())
+def pack_table(pattern: str, ranks: Mapping[bytes, int]) -> bytes:
+    """Return a token table as bytes, in the format read by ``unpack_table``."""
+    rows = sorted((_hash_token(token), rank) for token, rank in ranks.items())
     head = {"pattern": pattern, "tokens": len(rows), "order": sys.byteorder}
     body = json.dumps(head).encode() + b"\n"
     body += array("Q", (key for key, _ in rows)).tobytes()
@@ -154,8 +154,11 @@ def pack(pattern: str, ranks: Mapping[bytes, int]) -> bytes:
     return sha256(body).hexdigest().encode() + body
 
 
-def unpack(data: bytes) -> TokenTable:
-    """The table of a file. ``ValueError`` where it is damaged or of another kind of machine."""
+def unpack_table(data: bytes) -> TokenTable:
+    """Return the token table unpacked from file bytes.
+
+    Raise ``ValueError`` if the table is damaged or comes from a machine with another byte
+    order."""
     body = memoryview(data)[_DIGEST:]
     if sha256(body).hexdigest().encode() != data[:_DIGEST]:
         raise ValueError("the table of tokens is damaged")
@@ -170,10 +173,10 @@ def unpack(data: bytes) -> TokenTable:
     return TokenTable(head["pattern"], hashes, ranks)
 
 
-def read(path: Path) -> TokenTable | None:
-    """The table in the file, None where there is none that can be used."""
+def read_table(path: Path) -> TokenTable | None:
+    """Read a token table file; return None if no usable table exists."""
     try:
-        return unpack(path.read_bytes())
+        return unpack_table(path.read_bytes())
     except (OSError, ValueError, KeyError, TypeError):
         return None
 
@@ -208,7 +211,7 @@ class _Tokenizer(Protocol):
 
 
 class _RankedTokens:
-    """tiktoken's own tokens of a text of at most one segment."""
+    """A tokenizer using tiktoken's ranks; handles texts up to segment length."""
 
     exact = True
 
@@ -222,12 +225,13 @@ class _RankedTokens:
     def offsets(self, text: str) -> Iterator[int]:
         at = 0
         for token in self._encoding.encode_ordinary(text):
-            inside, begun = self._shapes.get(token) or self._shape(token)
+            inside, begun = self._shapes.get(token) or self._token_shape(token)
             yield at - inside
             at += begun
 
-    def _shape(self, token: int) -> tuple[int, int]:
-        """Whether the token starts inside a code point, and how many code points begin in it."""
+    def _token_shape(self, token: int) -> tuple[int, int]:
+        """Return whether a token starts inside a code point, plus the number of code points
+        starting in the token."""
         raw = self._encoding.decode_single_token_bytes(token)
         shape = int(0x80 <= raw[0] < 0xC0), len(raw.translate(None, _CONTINUATION))
         self._shapes[token] = shape
@@ -235,7 +239,7 @@ class _RankedTokens:
 
 
 class _EstimatedTokens:
-    """A stand-in for the ranks; never equal to a real count, but near it for prose."""
+    """A token estimator replacing the ranks: never equal to a real count, but close for prose."""
 
     exact = False
 
@@ -256,39 +260,42 @@ def count_tokens(text: str, encoding: str = DEFAULT_ENCODING) -> int:
     by_table = _by_table(text, encoding)
     if by_table is not None:
         return by_table
-    tokenizer = _tokenizer(encoding)
-    return sum(tokenizer.count(segment) for segment in _segments(text))
+    tokenizer = _get_tokenizer(encoding)
+    return sum(tokenizer.count(segment) for segment in _split_segments(text))
 
 
 def _usable_table(encoding: str) -> TokenTable | None:
-    """The table, None where the ranks are loaded already or have to be."""
-    table = None if encoding in _loaded else _table(encoding)
+    """Return a usable token table; None means tiktoken ranks are loaded already, or loading is
+    required."""
+    table = None if encoding in _loaded else _load_table(encoding)
     return None if table is None or table.counted > _MUCH else table
 
 
 def _offsets_by_table(text: str, encoding: str) -> list[int] | None:
-    """The offsets without the ranks, None where those have to be loaded."""
+    """Return token offsets without loading ranks; None means ranks must be loaded."""
     table = _usable_table(encoding)
     if table is None:
         return None
-    found: list[int] = []
+    results: list[int] = []
     base = 0
-    for segment in _segments(text):
+    for segment in _split_segments(text):
         offsets = table.offsets(segment)
         if offsets is None:
             return None
-        found += [base + offset for offset in offsets]
+        results += [base + offset for offset in offsets]
         base += len(segment)
-    return found
+    return results
 
 
 def _by_table(text: str, encoding: str) -> int | None:
-    """The count without the ranks, None where they are loaded already or have to be."""
+    """Return the token count without loading ranks.
+
+    Return None if ranks are loaded already or must be loaded."""
     table = _usable_table(encoding)
     if table is None:
         return None
     total = 0
-    for segment in _segments(text):
+    for segment in _split_segments(text):
         count = table.count(segment)
         if count is None:
             return None
@@ -303,17 +310,19 @@ def token_offsets(text: str, encoding: str = DEFAULT_ENCODING) -> array[int]:
     of the offsets never splits a code point. Errors as for ``count_tokens``.
     """
     by_table = _offsets_by_table(text, encoding)
-    return array("I", _offsets(text, _tokenizer(encoding)) if by_table is None else by_table)
+    return array(
+        "I", _iterate_offsets(text, _get_tokenizer(encoding)) if by_table is None else by_table
+    )
 
 
-def truncate(text: str, max_tokens: int, encoding: str = DEFAULT_ENCODING) -> str:
+def truncate_text(text: str, max_tokens: int, encoding: str = DEFAULT_ENCODING) -> str:
     """The longest start of ``text``, cut between tokens, that counts at most ``max_tokens``.
 
     Whole code points only. Errors as for ``count_tokens``.
     """
-    tokenizer = _tokenizer(encoding)
+    tokenizer = _get_tokenizer(encoding)
     starts = array("I")
-    for offset in _offsets(text, tokenizer):
+    for offset in _iterate_offsets(text, tokenizer):
         starts.append(offset)
         if len(starts) > max_tokens:
             break
@@ -340,44 +349,44 @@ def encoding_for(model_name: str) -> str:
 
 
 def is_exact(encoding: str = DEFAULT_ENCODING) -> bool:
-    """Whether counts in this encoding are exact; False where they are an estimate."""
-    return _tokenizer(encoding).exact
+    """Return whether token counts in the encoding are exact; False means estimates."""
+    return _get_tokenizer(encoding).exact
 
 
-def _segments(text: str) -> Iterator[str]:
-    """The text in pieces of bounded length, cut where a token ends anyway if there is a place."""
+def _split_segments(text: str) -> Iterator[str]:
+    """Yield text segments of bounded length, cut at token ends where possible."""
     start = 0
     while len(text) - start > _SEGMENT:
         cut = _SAFE_CUT.search(text, start + _SEGMENT // 2, start + _SEGMENT)
         end = cut.start() if cut else start + _SEGMENT
-        yield _encodable(text[start:end])
+        yield _replace_surrogates(text[start:end])
         start = end
     if start < len(text):
-        yield _encodable(text[start:])
+        yield _replace_surrogates(text[start:])
 
 
-def _encodable(text: str) -> str:
-    """The text with lone surrogates replaced one for one, so that offsets stay true."""
+def _replace_surrogates(text: str) -> str:
+    """Return the text with lone surrogates replaced one for one, keeping offsets valid."""
     return text.encode("utf-8", "replace").decode()
 
 
-def _offsets(text: str, tokenizer: _Tokenizer) -> Iterator[int]:
+def _iterate_offsets(text: str, tokenizer: _Tokenizer) -> Iterator[int]:
     base = 0
-    for segment in _segments(text):
+    for segment in _split_segments(text):
         for offset in tokenizer.offsets(segment):
             yield base + offset
         base += len(segment)
 
 
 @cache
-def _tokenizer(encoding: str) -> _Tokenizer:
+def _get_tokenizer(encoding: str) -> _Tokenizer:
     if encoding not in _RANKS:
         raise UsageError(
             f"The token encoding '{encoding}' doesn't ship with tgraph.",
             f"Use one of {', '.join(sorted(_RANKS))}.",
         )
     try:
-        ranked = _load(encoding)
+        ranked = _load_encoding(encoding)
         _loaded.add(encoding)
         _leave_table(encoding, ranked)
         return _RankedTokens(ranked)
@@ -387,9 +396,9 @@ def _tokenizer(encoding: str) -> _Tokenizer:
 
 
 @cache
-def _table(encoding: str) -> TokenTable | None:
+def _load_table(encoding: str) -> TokenTable | None:
     try:
-        return read(_table_path(encoding)) if encoding in _RANKS else None
+        return read_table(_table_path(encoding)) if encoding in _RANKS else None
     except RuntimeError:  # nobody's home
         return None
 
@@ -399,23 +408,24 @@ def _table_path(encoding: str) -> Path:
 
 
 def _leave_table(encoding: str, ranked: Encoding) -> None:
-    """Write the table for later processes, unless there is one or none can be written."""
+    """Write the token table for later processes, unless a table exists or the disk refuses
+    writing."""
     with suppress(OSError, RuntimeError):
         path = _table_path(encoding)
-        if not path.exists() or read(path) is None:
-            sweep(path.parent)
-            write_atomic(path, pack(ranked._pat_str, ranked._mergeable_ranks), durable=False)
+        if not path.exists() or read_table(path) is None:
+            sweep_files(path.parent)
+            write_atomic(path, pack_table(ranked._pat_str, ranked._mergeable_ranks), durable=False)
 
 
-def _load(encoding: str) -> Encoding:
-    """tiktoken's encoding, from ranks that are in place before it looks, so it asks no network."""
+def _load_encoding(encoding: str) -> Encoding:
+    """Load a tiktoken encoding; install the ranks beforehand, so tiktoken needs no network."""
     with _lock:
         try:
             folder = _cache_folder()
-            _provide(encoding, folder)
+            _install_ranks(encoding, folder)
         except (OSError, RuntimeError):
             with tempfile.TemporaryDirectory(prefix="tgraph-") as name:
-                _provide(encoding, Path(name))
+                _install_ranks(encoding, Path(name))
                 return _get_encoding(encoding, name)
         os.environ.setdefault("TIKTOKEN_CACHE_DIR", str(folder))
         return _get_encoding(encoding, str(folder))
@@ -449,12 +459,12 @@ def _user_cache() -> Path:
     return root / "tgraph"
 
 
-def _provide(encoding: str, folder: Path) -> None:
-    """Put the ranks where tiktoken looks for them, whole and with the right hash."""
+def _install_ranks(encoding: str, folder: Path) -> None:
+    """Write complete ranks with the right hash to tiktoken's expected path."""
     target = folder / hashlib.sha1(_URL.format(encoding).encode()).hexdigest()  # noqa: S324
     if target.is_file() and _has_hash(target.read_bytes(), encoding):
         return
-    ranks = _shipped(encoding)
+    ranks = _read_shipped_ranks(encoding)
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.NamedTemporaryFile(dir=folder, delete=False) as partial:
         partial.write(ranks)
@@ -465,8 +475,8 @@ def _provide(encoding: str, folder: Path) -> None:
         raise
 
 
-def _shipped(encoding: str) -> bytes:
-    packed = data(f"{encoding}.tiktoken.gz").read_bytes()
+def _read_shipped_ranks(encoding: str) -> bytes:
+    packed = data_file(f"{encoding}.tiktoken.gz").read_bytes()
     try:
         ranks = gzip.decompress(packed)
     except (OSError, EOFError, zlib.error):

@@ -1,5 +1,5 @@
-"""The patterns of PROV that every part of the record is made of: activities, with who carried them
-out by which plans, what they made, and what they ended."""
+"""PROV patterns shared by all record parts: activities with agents, plans, generated entities
+and invalidated entities."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pyoxigraph import NamedNode, Quad
 from tgraph import vocabulary as v
 from tgraph.model import Agent, Prompt
 from tgraph.store.base import Store
-from tgraph.store.statements import Pair, Statements, Value, iri
+from tgraph.store.statements import Pair, Statements, Value, iri_node
 from tgraph.version import __version__
 
 SOFTWARE = Agent("software", "tgraph", __version__)
@@ -25,13 +25,15 @@ _CLASSES = {
 }
 
 
-def responsible(person: str | None) -> tuple[Agent, ...]:
-    """Who does what somebody asks for: tgraph, and the person where the settings name one."""
+def responsible_agents(person: str | None) -> tuple[Agent, ...]:
+    """Return the agents responsible for a requested activity: tgraph, plus the person named in
+    the settings, if any."""
     return (SOFTWARE, *([Agent("person", person)] if person else []))
 
 
 def agent_quads(agents: Iterable[Agent]) -> list[Quad]:
-    """Each agent as a ``prov:SoftwareAgent`` by the class of its kind, or a ``prov:Person``."""
+    """Return quads describing each agent as ``prov:SoftwareAgent`` with its kind's class, or as
+    ``prov:Person``."""
     out = Statements(v.SOURCE_GRAPH)
     for agent in agents:
         out.add(
@@ -45,7 +47,9 @@ def agent_quads(agents: Iterable[Agent]) -> list[Quad]:
 
 
 def prompt_quads(prompts: Iterable[Prompt]) -> list[Quad]:
-    """Each prompt as a ``prov:Plan``; its text is kept by the librarian under its hash."""
+    """Return quads describing each prompt as ``prov:Plan``.
+
+    The librarian keeps the prompt's text under its hash."""
     out = Statements(v.SOURCE_GRAPH)
     for prompt in prompts:
         out.add(
@@ -57,30 +61,31 @@ def prompt_quads(prompts: Iterable[Prompt]) -> list[Quad]:
     return out.quads
 
 
-def associations(
+def state_associations(
     out: Statements, activity: str, agent: Agent, prompts: Iterable[Prompt] = ()
 ) -> None:
-    """The activity was associated with the agent, by plan where there are prompts.
+    """State the activity's association with an agent, qualified by plans if prompts are given.
 
-    A qualified association has an IRI of its own, hung on the activity's.
-    """
-    out.add(activity, (v.prov("wasAssociatedWith"), iri(agent.iri)))
+    Each qualified association has its own IRI, derived from the activity's IRI."""
+    out.add(activity, (v.prov("wasAssociatedWith"), iri_node(agent.iri)))
     for prompt in prompts:
-        key = f"{v.URN}prov:association:{v.digest(activity, agent.iri, prompt.iri)}"
-        out.add(activity, (v.prov("qualifiedAssociation"), iri(key)))
+        key = f"{v.URN}prov:association:{v.digest_parts(activity, agent.iri, prompt.iri)}"
+        out.add(activity, (v.prov("qualifiedAssociation"), iri_node(key)))
         out.add(
             key,
             (v.RDF_TYPE, v.prov("Association")),
-            (v.prov("agent"), iri(agent.iri)),
-            (v.prov("hadPlan"), iri(prompt.iri)),
+            (v.prov("agent"), iri_node(agent.iri)),
+            (v.prov("hadPlan"), iri_node(prompt.iri)),
         )
 
 
 @dataclass(frozen=True, slots=True)
 class Activity:
-    """Something that was done: of which ``kinds`` (names of tgraph's vocabulary), when, by whom and
-    by which prompts, as a part of what, with what, and what went wrong or was left out. Where a
-    clock was set back meanwhile it ended when it began."""
+    """An activity: kinds, label, times, agents, prompts, enclosing activity, inputs, errors and
+    omissions.
+
+    ``kinds`` contains names from tgraph's vocabulary. If a clock was set back meanwhile, the
+    end time equals the start time."""
 
     iri: str
     kinds: Sequence[str]
@@ -96,24 +101,24 @@ class Activity:
     dropped: Mapping[str, int] = field(default_factory=dict)
 
     def state(self, out: Statements, *pairs: Pair) -> str:
-        """All of it, with what else is said of the activity; its IRI."""
+        """State the complete activity with additional property pairs; return the activity IRI."""
         self.describe(out, *pairs)
         for agent in self.agents:
-            associations(out, self.iri, agent, self.prompts)
+            state_associations(out, self.iri, agent, self.prompts)
         state_dropped(out, self.iri, self.dropped)
         return self.iri
 
     def describe(self, out: Statements, *pairs: Pair) -> None:
-        """The activity alone, without its agents and what was left out."""
+        """State the activity itself, without agents and omissions."""
         out.add(
             self.iri,
             (v.RDF_TYPE, [v.prov("Activity"), *map(v.tg, self.kinds)]),
             (v.RDFS_LABEL, self.label),
-            (v.dcterms("isPartOf"), iri(self.part_of) if self.part_of else None),
+            (v.dcterms("isPartOf"), iri_node(self.part_of) if self.part_of else None),
             (v.prov("startedAtTime"), self.started),
             (v.prov("endedAtTime"), self.ended and max(self.started, self.ended)),
-            (v.prov("used"), map(iri, self.used)),
-            (v.prov("wasInformedBy"), iri(self.informed_by) if self.informed_by else None),
+            (v.prov("used"), map(iri_node, self.used)),
+            (v.prov("wasInformedBy"), iri_node(self.informed_by) if self.informed_by else None),
             (v.tg("error"), self.error),
             *pairs,
         )
@@ -121,8 +126,9 @@ class Activity:
 
 @dataclass(frozen=True, slots=True)
 class Authorship:
-    """Who made something in a run, by which prompts, from when to when; ``error`` tells why it was
-    not who had been asked."""
+    """Authorship of a resource made in a run: agent, prompts, start time and end time.
+
+    ``error`` explains why the agent originally asked did not make the resource."""
 
     run: str
     agent: Agent
@@ -133,7 +139,7 @@ class Authorship:
 
     @property
     def uuid(self) -> str:
-        """What hangs on the run is named by this."""
+        """The run's UUID, used for naming resources attached to the run."""
         return uuid_of(self.run)
 
     def activity(
@@ -146,9 +152,10 @@ class Authorship:
         used: Sequence[str] = (),
         dropped: Mapping[str, int] | None = None,
     ) -> Activity:
-        """The part of the run that made the resource ``made``; its IRI begins with the name."""
+        """Return the run's sub-activity making the resource ``made``; the activity IRI starts
+        with ``name``."""
         return Activity(
-            f"{v.URN}{name}:{self.uuid}:{v.digest(made)}",
+            f"{v.URN}{name}:{self.uuid}:{v.digest_parts(made)}",
             kinds,
             label,
             self.started,
@@ -176,30 +183,31 @@ def state_entity(
     origins: Iterable[str] = (),
     collection: bool = False,
 ) -> None:
-    """An entity of that kind (a name of tgraph's vocabulary, or ""), generated ``by`` an activity
-    and derived from its origins."""
+    """State an entity generated ``by`` an activity and derived from its origins.
+
+    ``kind`` is a name from tgraph's vocabulary, or ""."""
     kinds = [v.prov("Collection")] if collection else []
     out.add(
         subject,
         (v.RDF_TYPE, [v.prov("Entity"), *kinds, *([v.tg(kind)] if kind else [])]),
         (v.RDFS_LABEL, label),
-        (v.prov("wasGeneratedBy"), iri(by) if by else None),
-        (v.prov("wasDerivedFrom"), map(iri, origins)),
+        (v.prov("wasGeneratedBy"), iri_node(by) if by else None),
+        (v.prov("wasDerivedFrom"), map(iri_node, origins)),
         *pairs,
     )
 
 
 def state_invalidation(out: Statements, subject: str, activity: str, when: datetime) -> None:
     """The activity ended the entity."""
-    ended_by = (v.prov("wasInvalidatedBy"), iri(activity))
+    ended_by = (v.prov("wasInvalidatedBy"), iri_node(activity))
     out.add(subject, (v.prov("invalidatedAtTime"), when), ended_by)
 
 
 def state_dropped(out: Statements, subject: str, counts: Mapping[str, int]) -> None:
-    """What was left out on the way to the subject, by reason."""
+    """State omission counts for the subject, by reason."""
     for reason, count in sorted(counts.items()):
-        key = f"{v.URN}prov:dropped:{v.digest(subject, reason)}"
-        out.add(subject, (v.tg("dropped"), iri(key)))
+        key = f"{v.URN}prov:dropped:{v.digest_parts(subject, reason)}"
+        out.add(subject, (v.tg("dropped"), iri_node(key)))
         out.add(
             key, (v.RDF_TYPE, v.tg("Dropped")), (v.tg("reason"), reason), (v.tg("count"), count)
         )
@@ -208,21 +216,22 @@ def state_dropped(out: Statements, subject: str, counts: Mapping[str, int]) -> N
 def state_parameters(
     out: Statements, subject: str, parameters: Mapping[str, Value], uuid: str, *parts: str
 ) -> None:
-    """By which parameters it was done; their IRIs hang on the UUID and the parts."""
+    """State the subject's parameters; parameter IRIs derive from the UUID and the parts."""
     for name, value in sorted(parameters.items()):
         key = v.session_part_iri("parameter", uuid, *parts, name)
-        out.add(subject, (v.tg("parameter"), iri(key)))
+        out.add(subject, (v.tg("parameter"), iri_node(key)))
         out.add(key, (v.RDF_TYPE, v.tg("Parameter")), (v.RDFS_LABEL, name), (v.tg("value"), value))
 
 
 def is_recorded(store: Store, entity: str) -> bool:
-    """Whether the making of the entity is on record, from this run or an earlier one."""
+    """Return whether the record states the entity's generation, by the current run or an
+    earlier run."""
     quads = store.match(NamedNode(entity), v.prov("wasGeneratedBy"), None, v.SOURCE_GRAPH)
     return next(quads, None) is not None
 
 
-def standing(store: Store, kind: str) -> Iterator[NamedNode]:
-    """The entities of the kind that nothing has ended."""
+def find_standing(store: Store, kind: str) -> Iterator[NamedNode]:
+    """Yield entities of the kind without an invalidation."""
     for quad in store.match(None, v.RDF_TYPE, v.tg(kind), v.SOURCE_GRAPH):
         node = quad.subject
         assert isinstance(node, NamedNode)
@@ -231,6 +240,6 @@ def standing(store: Store, kind: str) -> Iterator[NamedNode]:
 
 
 def names_of(store: Store, subject: NamedNode, predicate: str) -> list[str]:
-    """The IRIs that the source graph has for the subject by tgraph's property."""
+    """Return object IRIs of the subject's tgraph property in the source graph."""
     quads = store.match(subject, v.tg(predicate), None, v.SOURCE_GRAPH)
     return [quad.object.value for quad in quads if isinstance(quad.object, NamedNode)]

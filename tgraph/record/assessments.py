@@ -10,7 +10,7 @@ from pyoxigraph import Literal, NamedNode
 
 from tgraph import vocabulary as v
 from tgraph.model import Agent, Prompt
-from tgraph.record.activities import SOFTWARE, Activity, responsible, state_invalidation
+from tgraph.record.activities import SOFTWARE, Activity, responsible_agents, state_invalidation
 from tgraph.record.bundle import (
     EVALUATION,
     INFLUENCE,
@@ -20,7 +20,7 @@ from tgraph.record.bundle import (
     Clock,
 )
 from tgraph.store.base import Store
-from tgraph.store.statements import Value, iri
+from tgraph.store.statements import Value, iri_node
 
 
 class EvaluationRecord(BundleRecord):
@@ -47,10 +47,12 @@ class EvaluationRecord(BundleRecord):
         collection: str,
         explain_collection: str,
     ) -> None:
-        """The evaluation has begun, of the questions that a file of that name and content holds;
-        ``mode`` is how those without an answer will be asked, if there are any."""
-        kept = (v.tg("contentHash"), self.keep(content))
-        self.entity(self._set, "QuestionSet", kept, label=name)
+        """Record the start of an evaluation: question file name, file content, parameters,
+        collection.
+
+        ``mode`` is the query mode for questions without an answer, if such questions exist."""
+        content_pair = (v.tg("contentHash"), self.keep(content))
+        self.entity(self._set, "QuestionSet", content_pair, label=name)
         self._begin(
             "Evaluation of answers",
             explain_collection,
@@ -61,7 +63,7 @@ class EvaluationRecord(BundleRecord):
         )
 
     def judged_by(self, agents: Iterable[tuple[Agent, tuple[Prompt, ...]]]) -> None:
-        """Who makes the statements and who checks them."""
+        """Record agents with prompts: the statement maker and the statement checker."""
         for agent, prompts in agents:
             self._associate(self.evaluation, agent, prompts)
 
@@ -75,10 +77,10 @@ class EvaluationRecord(BundleRecord):
         error: str = "",
         dropped: Mapping[str, int] | None = None,
     ) -> str:
-        """How one answer was judged: its metrics (0 to 1), or the error where it could not be.
+        """Record the assessment of an answer: metrics (0 to 1), or the error preventing
+        judgement.
 
-        ``answer`` is the IRI of an answer on record, None where the text came from elsewhere.
-        """
+        ``answer`` is the IRI of a recorded answer, or None for text from elsewhere."""
         index = len(self._assessments)
         subject = self.part("assessment", index)
         self._assessments.append(subject)
@@ -99,7 +101,7 @@ class EvaluationRecord(BundleRecord):
         return subject
 
     def result(self, metrics: Mapping[str, float], content: str) -> str:
-        """The means over what could be judged (0 to 1), and the whole file that they are of."""
+        """Record mean metrics over judged answers (0 to 1), plus the complete result file."""
         subject = self.entity(
             self.part("result"),
             "EvaluationResult",
@@ -114,8 +116,9 @@ class EvaluationRecord(BundleRecord):
 
 
 class VerificationRecord(BundleRecord):
-    """One verification's provenance: a verdict is derived from the sentence that it is on, the
-    result from all verdicts."""
+    """The provenance record of a verification.
+
+    Each verdict derives from the judged sentence, the result from all verdicts."""
 
     kind = VERIFICATION
 
@@ -127,7 +130,7 @@ class VerificationRecord(BundleRecord):
     def start(
         self, answer: str, agent: Agent, prompts: tuple[Prompt, ...], explain_collection: str
     ) -> None:
-        """The verification of an answer on record has begun; the agent is who judges."""
+        """Record the start of a verification for a recorded answer; ``agent`` is the judge."""
         self._associate(self.verification, agent, prompts)
         self._begin("Verification of an answer", explain_collection, used=(answer,))
 
@@ -140,8 +143,10 @@ class VerificationRecord(BundleRecord):
         lost_at: str = "",
         lost_in: str = "",
     ) -> str:
-        """The verdict on a sentence; where support is missing, at which step, and in what it made,
-        it was lost."""
+        """Record a sentence's verdict.
+
+        If support is missing, also record the step that lost the support and the step's
+        affected output."""
         index = len(self._verdicts)
         subject = self.entity(
             self.part("verdict", index),
@@ -150,7 +155,7 @@ class VerificationRecord(BundleRecord):
             (v.tg("verdict"), verdict),
             (v.tg("reasoning"), reason or None),
             (v.tg("lostAt"), lost_at or None),
-            (v.tg("lostIn"), iri(lost_in) if lost_in else None),
+            (v.tg("lostIn"), iri_node(lost_in) if lost_in else None),
             by=self.verification,
             origins=(sentence,),
         )
@@ -158,7 +163,7 @@ class VerificationRecord(BundleRecord):
         return subject
 
     def result(self, metrics: Mapping[str, float], dropped: Mapping[str, int]) -> str:
-        """The measures (0 to 1), and what could not be used on the way."""
+        """Record the verification metrics (0 to 1) and counts of unusable items."""
         subject = self.entity(
             self.part("verified"),
             "VerificationResult",
@@ -195,8 +200,9 @@ class InfluenceRecord(BundleRecord):
         parameters: Mapping[str, Value],
         explain_collection: str,
     ) -> None:
-        """The analysis of an answer on record has begun: who writes it again, and who tells
-        whether a sentence is still said."""
+        """Record the start of an influence analysis for a recorded answer.
+
+        ``writer`` rewrites the answer; ``measure`` decides whether a sentence is still said."""
         self._begin(
             "Influence analysis of an answer",
             explain_collection,
@@ -206,8 +212,10 @@ class InfluenceRecord(BundleRecord):
         )
 
     def ablation(self, kinds: Sequence[str], mask: str, repeat: int) -> str:
-        """The answer is being written from what the mask leaves of the selection; the ablation's
-        IRI. Several may be under way."""
+        """Record an ablation run: writing the answer from the selection part left by the mask.
+        Return the ablation IRI.
+
+        Several ablations may run at once."""
         with self._lock:
             subject = self.part("ablation", self._ablations)
             self._activity(
@@ -227,7 +235,8 @@ class InfluenceRecord(BundleRecord):
         return subject
 
     def ablated(self, ablation: str, said: str | None) -> None:
-        """It has ended: which sentences were said again; None where that can't be told."""
+        """Record the end of an ablation with the repeated sentences; None if repetition can't
+        be determined."""
         with self._lock:
             self.out.add(
                 ablation, (v.prov("endedAtTime"), self._clock()), (v.tg("stillSaid"), said)
@@ -236,14 +245,14 @@ class InfluenceRecord(BundleRecord):
     def influence(
         self, selection: str, influenced: str, weight: float, floor: float, *, above: bool
     ) -> str:
-        """What a selection weighs for the answer or a sentence of it, and whether that is more than
-        the floor."""
+        """Record a selection's influence weight on the answer or a sentence, and whether the
+        weight exceeds the floor."""
         subject = self.entity(
             self.part("influence", self._influences),
             "Influence",
             (v.tg("index"), self._influences),
-            (v.tg("influencer"), iri(selection)),
-            (v.tg("influenced"), iri(influenced)),
+            (v.tg("influencer"), iri_node(selection)),
+            (v.tg("influenced"), iri_node(influenced)),
             (v.tg("influenceWeight"), float(weight)),
             (v.tg("influenceFloor"), float(floor)),
             (v.tg("aboveFloor"), above),
@@ -255,7 +264,7 @@ class InfluenceRecord(BundleRecord):
     def result(
         self, metrics: Mapping[str, float], lds: float | None, dropped: Mapping[str, int]
     ) -> str:
-        """The measures (0 to 1), the fit of the surrogate, and what could not be used."""
+        """Record the metrics (0 to 1), the surrogate's fit, and counts of unusable items."""
         subject = self.entity(
             self.part("influence-result"),
             "InfluenceResult",
@@ -271,19 +280,18 @@ class InfluenceRecord(BundleRecord):
 
 @dataclass(frozen=True, slots=True)
 class Questioned:
-    """Since when an answer does not stand (an xsd:dateTime text), and why."""
+    """An answer's loss of standing: start time (an xsd:dateTime text) and reason."""
 
     time: str
     reason: str
 
 
 class InvalidationRecord(BundleRecord):
-    """One invalidation of answers that rest on a document which was retracted, or on what a person
-    denied.
+    """The record of an invalidation: answers resting on a retracted document or on statements
+    denied by a person.
 
-    An answer is still read after it has been called into question, so it is its standing that is
-    invalidated (design, section 3.3).
-    """
+    Users can still read an answer called into question, so the invalidation concerns the
+    answer's standing (design, section 3.3)."""
 
     kind = INVALIDATION
 
@@ -296,14 +304,16 @@ class InvalidationRecord(BundleRecord):
         collection: str,
         explain_collection: str,
     ) -> None:
-        """The answers of the sessions (UUIDs) are called into question because of the ``ground``,
-        the document or denial; the record is finished."""
+        """Record the invalidation of the sessions' answers (UUIDs) because of ``ground``, then
+        finish the record.
+
+        ``ground`` is the retracted document or the denial."""
         self._begin(
             "Answers called into question",
             explain_collection,
             (v.tg("reason"), reason),
             (v.tg("collection"), collection),
-            agents=responsible(person),
+            agents=responsible_agents(person),
             used=(ground,),
         )
         ended = self._clock()
@@ -314,23 +324,25 @@ class InvalidationRecord(BundleRecord):
         self.finish("completed")
 
 
-def questioned(store: Store) -> dict[str, Questioned]:
-    """The sessions (IRIs) whose answers do not stand any more, with the first reason."""
-    found: dict[str, Questioned] = {}
+def find_questioned_sessions(store: Store) -> dict[str, Questioned]:
+    """Return session IRIs whose answers no longer stand, each with the earliest reason."""
+    invalidations: dict[str, Questioned] = {}
     for quad in store.match(None, v.prov("wasInvalidatedBy"), None, None):
         subject, activity = quad.subject, quad.object
         if not isinstance(subject, NamedNode) or not isinstance(activity, NamedNode):
             continue
         if not subject.value.startswith(v.standing_iri("")):
             continue
-        time = _said(store, subject, v.prov("invalidatedAtTime"))
-        said = Questioned(time, _said(store, activity, v.tg("reason")))
+        time = _read_literal(store, subject, v.prov("invalidatedAtTime"))
+        invalidation = Questioned(time, _read_literal(store, activity, v.tg("reason")))
         session = v.session_iri(subject.value.removeprefix(v.standing_iri("")))
-        if session not in found or v.in_time(said.time) < v.in_time(found[session].time):
-            found[session] = said
-    return found
+        if session not in invalidations or v.in_time(invalidation.time) < v.in_time(
+            invalidations[session].time
+        ):
+            invalidations[session] = invalidation
+    return invalidations
 
 
-def _said(store: Store, subject: NamedNode, predicate: NamedNode) -> str:
-    found = (quad.object for quad in store.match(subject, predicate, None, None))
-    return next((term.value for term in found if isinstance(term, Literal)), "")
+def _read_literal(store: Store, subject: NamedNode, predicate: NamedNode) -> str:
+    terms = (quad.object for quad in store.match(subject, predicate, None, None))
+    return next((term.value for term in terms if isinstance(term, Literal)), "")

@@ -1,8 +1,7 @@
-"""A bundle while it is written: what sessions and later statements about them have in common.
+"""Bundles during writing: common features of sessions and later statements about sessions.
 
-Frames go into a journal; whoever folds it seals the bundle and gives it its place in the chain
-(``tgraph.record.ledger``). A bundle is about one activity, its subject.
-"""
+Frames go into a journal; folding seals the bundle and adds it to the chain
+(``tgraph.record.ledger``). A bundle describes one activity, its subject."""
 
 from __future__ import annotations
 
@@ -21,7 +20,7 @@ from tgraph.models.base import Call
 from tgraph.record.activities import (
     SOFTWARE,
     Activity,
-    associations,
+    state_associations,
     state_dropped,
     state_entity,
     state_parameters,
@@ -29,15 +28,14 @@ from tgraph.record.activities import (
 from tgraph.record.observer import Ending
 from tgraph.record.recorder import Recorder
 from tgraph.store.journal import Journal
-from tgraph.store.statements import Pair, Statements, Value, iri, nquads, trig
+from tgraph.store.statements import Pair, Statements, Value, format_nquads, iri_node, trig
 
 Clock = Callable[[], datetime]
 
 
 @dataclass(frozen=True, slots=True)
 class BundleKind:
-    """A sort of bundle: its name in the catalogue, the class of its subject, how that is named, and
-    the catalogue's property for it."""
+    """A bundle type: catalogue name, subject class, subject IRI scheme and catalogue property."""
 
     name: str
     subject_class: NamedNode
@@ -45,7 +43,8 @@ class BundleKind:
     subject_property: NamedNode
 
     def journal(self, uuid: str) -> str:
-        """The name of the journal, which tells the kind even where the first frame is lost."""
+        """Return the journal's file name, telling the bundle kind even if the first frame is
+        lost."""
         return f"{uuid}.journal" if self is SESSION else f"{uuid}.{self.name}.journal"
 
 
@@ -67,13 +66,16 @@ KINDS: Mapping[str, BundleKind] = {
 
 
 def kind_of_journal(path: Path) -> tuple[BundleKind, str]:
-    """The kind and the UUID of the bundle that a journal is of. ``KeyError`` for no such kind."""
+    """Return the bundle kind and UUID encoded in a journal's file name.
+
+    Raise ``KeyError`` for an unknown kind."""
     uuid, _, name = path.stem.partition(".")
     return KINDS[name or SESSION.name], uuid
 
 
-def forward(clock: Clock) -> Clock:
-    """The clock, standing still where it is set back until it is as far again."""
+def make_monotonic(clock: Clock) -> Clock:
+    """Return a monotonic clock: while the given clock lags after being set back, time stands
+    still."""
     latest: list[datetime] = []
 
     def read() -> datetime:
@@ -84,13 +86,15 @@ def forward(clock: Clock) -> Clock:
 
 
 class BundleRecord(Recorder):
-    """One bundle's statements. All of it goes through ``_write``, so nothing is told unwritten."""
+    """A bundle's statements.
+
+    All statements go through ``_write_frame``, so nothing is reported unwritten."""
 
     kind: ClassVar[BundleKind]
 
     def __init__(self, journals: Path, uuid: str, clock: Clock) -> None:
         super().__init__(uuid, self.kind.subject_iri(uuid))
-        self._clock = forward(clock)
+        self._clock = make_monotonic(clock)
         self._journal = Journal(journals / self.kind.journal(uuid))
         self._bundle = NamedNode(v.bundle_iri(uuid))
         self.out = Statements(self._bundle)
@@ -104,13 +108,15 @@ class BundleRecord(Recorder):
         self._finished = False
 
     def finish(self, status: str, error: str = "") -> None:
-        """The activity has ended, how, and at what price. It ends once: what comes later, as a
-        reader who leaves before the last message, changes nothing."""
+        """Record the activity's end: status, error and token usage.
+
+        The activity ends once. Later calls change nothing, for example when a reader leaves
+        before the last message."""
         if self._finished:
             return
         self._finished = True
         ended = self._clock()
-        said: tuple[Pair, ...] = (
+        pairs: tuple[Pair, ...] = (
             (v.tg("status"), status),
             (v.tg("inToken"), self.usage.input_tokens),
             (v.tg("outToken"), self.usage.output_tokens),
@@ -121,13 +127,13 @@ class BundleRecord(Recorder):
             self.subject,
             (v.prov("endedAtTime"), ended),
             (v.tg("error"), error or None),
-            *said,
+            *pairs,
         )
         self._write(type="end")
-        self.observer.ended(self.subject, Ending(ended, status, error), said)
+        self.observer.ended(self.subject, Ending(ended, status, error), pairs)
 
     def part(self, kind: str, *parts: str | int) -> str:
-        """The IRI of a part of what the bundle is about."""
+        """Return a subject part's IRI, built from kind and further parts."""
         return v.session_part_iri(kind, self.uuid, *parts)
 
     def entity(
@@ -142,8 +148,8 @@ class BundleRecord(Recorder):
         metrics: Mapping[str, float] | None = None,
         dropped: Mapping[str, int] | None = None,
     ) -> str:
-        """``state_entity``, each measure of it as an entity of its own, and what was left out on
-        the way to it; its IRI."""
+        """State an entity like ``state_entity``, plus each metric as a separate entity, plus
+        omission counts. Return the entity IRI."""
         state_entity(
             self.out,
             subject,
@@ -156,24 +162,23 @@ class BundleRecord(Recorder):
         )
         for name, value in sorted((metrics or {}).items()):
             key = f"{subject}:{name}"
-            self.out.add(subject, (v.tg("metric"), iri(key)))
+            self.out.add(subject, (v.tg("metric"), iri_node(key)))
             of_kind = (v.RDF_TYPE, v.tg("Metric"))
             self.out.add(key, of_kind, (v.RDFS_LABEL, name), (v.tg("value"), float(value)))
         self.dropped(subject, dropped or {})
         return subject
 
     def close(self) -> None:
-        """Let go of the journal; what did not ``finish`` will be recorded as aborted."""
+        """Close the journal; an activity without ``finish`` will be recorded as aborted."""
         self._journal.close()
         self.observer.left(self.subject)
 
     def call(self, call: Call, step: str | None = None) -> None:
-        """A model or an embedder was called; its reply is kept before anybody uses it.
+        """Record a model call or embedder call; store the reply before anybody uses the reply.
 
-        It is synced with the stage that it leads to, which is the first that anybody is told of.
-        Calls may come from several threads; ``step`` is theirs where several go on at once, else
-        the last that was begun.
-        """
+        The call is synced with the resulting stage, the first stage reported to anybody. Calls
+        may come from several threads; ``step`` names the caller's step if several steps run at
+        once, otherwise the latest started step is used."""
         with self._lock:
             call = self._numbered(call)
             activity = self._call_activity(call)
@@ -181,7 +186,7 @@ class BundleRecord(Recorder):
             step = step or self._last_step
             self._count(call, self._step_names.get(step or "", ""))
             if step:
-                self.out.add(subject, (v.dcterms("isPartOf"), iri(step)))
+                self.out.add(subject, (v.dcterms("isPartOf"), iri_node(step)))
             prompts = [call.prompt] if call.prompt else []
             self._shared += self._new([call.agent], prompts)
             if call.kind == "chat":
@@ -190,17 +195,17 @@ class BundleRecord(Recorder):
         self.observer.called(activity, call, step or "")
 
     def dropped(self, subject: str, counts: Mapping[str, int]) -> None:
-        """What was left out on the way to the subject, by reason."""
+        """Record nonzero omission counts for the subject, by reason."""
         state_dropped(self.out, subject, {why: count for why, count in counts.items() if count})
 
     def _activity(self, activity: Activity, *pairs: Pair) -> None:
-        """State an activity of the bundle."""
+        """State an activity of the bundle, with agents and prompts."""
         activity.describe(self.out, *pairs)
         for agent in activity.agents:
             self._associate(activity.iri, agent, activity.prompts)
 
     def parameters(self, parameters: Mapping[str, Value]) -> None:
-        """By which parameters it is done."""
+        """State the parameters of the bundle's subject."""
         state_parameters(self.out, self.subject, parameters, self.uuid)
 
     def _begin(
@@ -212,8 +217,9 @@ class BundleRecord(Recorder):
         used: Sequence[str] = (),
         parameters: Mapping[str, Value] | None = None,
     ) -> None:
-        """The activity that the bundle is about has begun. The first frame says what it is, and
-        where the bundle will be sealed."""
+        """Record the start of the bundle's subject activity.
+
+        The first frame names the bundle kind and the catalogue sealing the bundle."""
         began = self._clock()
         kind = self.kind.subject_class.value.removeprefix(v.TG)
         activity = Activity(self.subject, (kind,), label, began, agents=agents, used=used)
@@ -230,10 +236,10 @@ class BundleRecord(Recorder):
         self.observer.began(activity, pairs)
 
     def _associate(self, activity: str, agent: Agent, prompts: Sequence[Prompt] = ()) -> None:
-        said = (activity, agent.iri, *(prompt.iri for prompt in prompts))
-        if said not in self._associated:
-            self._associated.add(said)
-            associations(self.out, activity, agent, prompts)
+        association = (activity, agent.iri, *(prompt.iri for prompt in prompts))
+        if association not in self._associated:
+            self._associated.add(association)
+            state_associations(self.out, activity, agent, prompts)
         self._shared += self._new([agent], prompts)
 
     def _add_trig(self, text: str) -> None:
@@ -241,20 +247,21 @@ class BundleRecord(Recorder):
         self._serialised += text
 
     def keep(self, content: str) -> str:
-        """Put the text into the next frame, for the librarian; the hash it is kept under."""
+        """Add a text to the next frame, for the librarian; return the text's hash."""
         key = sha256(content.encode("utf-8", "surrogatepass")).hexdigest()
         self._texts[key] = content
         return key
 
     def _write(self, *, sync: bool = True, **head: str) -> None:
-        """One frame with all that was stated since the last; ``head`` says what kind it is."""
+        """Write a frame with all statements since the last frame; ``head`` gives the frame
+        type."""
         self._journal.append(
             {
                 "type": "stage",
                 **head,
                 "time": self._clock().isoformat(),
                 "quads": trig(self.out.take()) + self._serialised,
-                "shared": nquads(self._shared),
+                "shared": format_nquads(self._shared),
                 "texts": self._texts,
             },
             sync=sync,

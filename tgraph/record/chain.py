@@ -1,10 +1,9 @@
-"""The chain of a catalogue: entries that seal bundles and batches, each over the one before.
+"""The catalogue chain: linked entries sealing bundles and batches.
 
-Each entry has a sequence number, the hash of what it seals, the head of the chain before it
-(``tg:previousHash``) and the head after it (``tg:chainHash``), the hash of all that the entry says
-besides. A bundle is sealed by the RDFC-1.0 hash of its quads, a batch by the hash of its text,
-which the librarian keeps. Of a signature the hash is that of its own text.
-"""
+Each entry has a sequence number, the hash of the sealed content, the preceding chain head
+(``tg:previousHash``) and the following head (``tg:chainHash``), a hash of the entry's remaining
+statements. Bundles are sealed by the RDFC-1.0 hash of their quads, batches by the hash of their
+text, kept by the librarian. For signatures, the hash is computed from the signature's own text."""
 
 from __future__ import annotations
 
@@ -34,17 +33,17 @@ def canonical_hash(quads: Iterable[Quad]) -> str:
 
     Without blank nodes, which tgraph doesn't write, these are the sorted distinct lines.
     """
-    stated = list(quads)
-    data = to_bytes(stated)
+    quad_list = list(quads)
+    data = to_bytes(quad_list)
     if b"_:" in data:
-        dataset = Dataset(stated)
+        dataset = Dataset(quad_list)
         dataset.canonicalize(CanonicalizationAlgorithm.RDFC_1_0)
         data = to_bytes(dataset)
-    return _hash(data.splitlines(keepends=True))
+    return _hash_lines(data.splitlines(keepends=True))
 
 
 class GraphHash(NamedTuple):
-    """``canonical_hash`` of a graph's quads, and how many they are."""
+    """A graph's ``canonical_hash`` and quad count."""
 
     hash: str
     quads: int
@@ -58,16 +57,16 @@ def hash_of_graph(store: Store, graph: NamedNode) -> GraphHash:
     lines = store.lines(graph)
     if any(b"_:" in line for line in lines):
         return GraphHash(canonical_hash(store.match(None, None, None, graph)), len(lines))
-    return GraphHash(_hash(lines), len(lines))
+    return GraphHash(_hash_lines(lines), len(lines))
 
 
-def _hash(lines: Iterable[bytes]) -> str:
+def _hash_lines(lines: Iterable[bytes]) -> str:
     return sha256(b"".join(sorted(set(lines)))).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """The end of a catalogue's chain: how many entries it has and the hash over them all."""
+    """The end of a catalogue's chain: entry count and hash over all entries."""
 
     sequence: int
     hash: str
@@ -75,25 +74,25 @@ class Head:
 
 def read_head(store: Store, catalogue: NamedNode) -> Head:
     """The head of the chain, found in a logarithmic number of look-ups."""
-    known, beyond = 0, 1
+    present, beyond = 0, 1
     while entry_at(store, catalogue, beyond) is not None:
-        known, beyond = beyond, beyond * 2
-    while beyond - known > 1:
-        middle = (known + beyond) // 2
+        present, beyond = beyond, beyond * 2
+    while beyond - present > 1:
+        middle = (present + beyond) // 2
         if entry_at(store, catalogue, middle) is None:
             beyond = middle
         else:
-            known = middle
-    entry = entry_at(store, catalogue, known) if known else None
+            present = middle
+    entry = entry_at(store, catalogue, present) if present else None
     if entry is None:
         return Head(0, GENESIS)
     chained = next(store.match(entry, CHAIN_HASH, None, catalogue)).object
     assert isinstance(chained, Literal)
-    return Head(known, chained.value)
+    return Head(present, chained.value)
 
 
 def entry_at(store: Store, catalogue: NamedNode, sequence: int) -> NamedNode | None:
-    """The entry with that number, None where there is none."""
+    """Return the chain entry with the sequence number; None means no such entry."""
     number = Literal(str(sequence), datatype=v.xsd("integer"))
     for quad in store.match(None, v.tg("sequence"), number, catalogue):
         assert isinstance(quad.subject, NamedNode)
@@ -102,12 +101,14 @@ def entry_at(store: Store, catalogue: NamedNode, sequence: int) -> NamedNode | N
 
 
 def chain_hash(entry: Iterable[Quad]) -> str:
-    """The head of the chain once the entry with these quads has been added."""
+    """Return the chain head following the entry with the given quads."""
     return canonical_hash(quad for quad in entry if quad.predicate != CHAIN_HASH)
 
 
 class Chain:
-    """Adds entries to the catalogue, in memory until they are written with what they seal."""
+    """A catalogue chain writer.
+
+    New entries stay in memory until written together with the sealed content."""
 
     def __init__(self, store: Store, catalogue: str, clock: Callable[[], datetime]) -> None:
         self.catalogue = NamedNode(catalogue)
@@ -117,23 +118,23 @@ class Chain:
         self._new: set[str] = set()
 
     def mark(self) -> Head:
-        """Where the chain is now, for ``back_to``."""
+        """Return the current chain head, for ``back_to``."""
         return self.head
 
     def back_to(self, head: Head) -> None:
-        """Forget the entries after ``head``: they were not written."""
+        """Reset the chain to ``head``, forgetting later, unwritten entries."""
         self.head = head
         self._new.clear()
 
     def has(self, subject: str) -> bool:
-        """Whether the catalogue has an entry for the subject, written or about to be."""
+        """Return whether the catalogue contains a written or pending entry for the subject."""
         if subject in self._new:
             return True
-        found = self._store.match(NamedNode(subject), v.tg("sequence"), None, self.catalogue)
-        return next(found, None) is not None
+        quads = self._store.match(NamedNode(subject), v.tg("sequence"), None, self.catalogue)
+        return next(quads, None) is not None
 
     def entry(self, subject: str, kind: str, content_hash: str, *pairs: Pair) -> list[Quad]:
-        """The quads of the next entry, which seals ``subject`` by its hash."""
+        """Return the quads of the next chain entry, sealing ``subject`` by hash."""
         out = Statements(self.catalogue)
         classes = [v.prov("Entity"), _CLASSES.get(kind, v.prov("Bundle"))]
         out.add(

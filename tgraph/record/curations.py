@@ -17,16 +17,16 @@ from pyoxigraph import NamedNode, Quad, Triple
 
 from tgraph import vocabulary as v
 from tgraph.extract.resolution import name_key
-from tgraph.index.decisions import Decisions, identity
+from tgraph.index.decisions import Decisions, normalise_entity
 from tgraph.index.sources import text_value
 from tgraph.model import Chunk, Document, Extraction, Page, Span
 from tgraph.models.tokens import count_tokens
-from tgraph.record.activities import Authorship, names_of, standing, state_entity
+from tgraph.record.activities import Authorship, find_standing, names_of, state_entity
 from tgraph.record.merges import standing_pairs
 from tgraph.record.sources import ExtractionRecord, accession_quads, chunk_quads, document_quads
-from tgraph.rendering import flat, shortened
+from tgraph.rendering import collapse_whitespace, shorten_text
 from tgraph.store.base import Store
-from tgraph.store.statements import Statements, edge_of, iri, reifier, stated
+from tgraph.store.statements import Statements, build_statements, edge_of, iri_node, reifier_quad
 
 MEDIA_TYPE = "text/x-tgraph-curation"
 KEY = "curation"
@@ -35,8 +35,10 @@ _TITLE = 80
 
 @dataclass(frozen=True, slots=True)
 class CuratedEntity:
-    """What a person states of an entity. ``curates`` names the properties that go before those of
-    the texts; with ``entity`` among them it states that there is such a thing."""
+    """A person's statement about an entity.
+
+    ``curates`` names properties taking precedence over properties from the texts; if ``entity``
+    is included, the person states the entity's existence."""
 
     iri: str
     name: str
@@ -47,14 +49,16 @@ class CuratedEntity:
     curates: tuple[str, ...] = ("entity",)
 
     def key(self) -> str:
-        said = (self.iri, self.name, self.type, self.description)
-        return v.digest(*said, *self.aliases, "", *self.not_aliases, "", *self.curates)
+        fields = (self.iri, self.name, self.type, self.description)
+        return v.digest_parts(*fields, *self.aliases, "", *self.not_aliases, "", *self.curates)
 
 
 @dataclass(frozen=True, slots=True)
 class CuratedFact:
-    """A triple of entities or with a literal that a person states, and how the relation is called;
-    ``curates`` as of an entity, with ``edge`` among them it states the triple."""
+    """A triple stated by a person, linking entities or an entity and a literal; includes the
+    relation's name.
+
+    ``curates`` works as for entities; if ``edge`` is included, the person states the triple."""
 
     triple: Triple
     name: str
@@ -63,13 +67,14 @@ class CuratedFact:
     curates: tuple[str, ...] = ("edge",)
 
     def key(self) -> str:
-        return v.digest(str(self.triple), self.description, str(self.strength), *self.curates)
+        return v.digest_parts(str(self.triple), self.description, str(self.strength), *self.curates)
 
 
 @dataclass(frozen=True)
 class CurationNote:
-    """What a person states, in words, and what that means. The text is a function of both, another
-    for other statements."""
+    """A person's statement in words, with its meaning as entities and facts.
+
+    The text is a function of entities and facts; different statements give different texts."""
 
     sentences: tuple[str, ...]
     entities: tuple[CuratedEntity, ...] = ()
@@ -81,8 +86,8 @@ class CurationNote:
 
     @cached_property
     def key(self) -> str:
-        said = [entity.key() for entity in self.entities], [fact.key() for fact in self.facts]
-        return v.digest(*said[0], "", *said[1])
+        key_parts = [entity.key() for entity in self.entities], [fact.key() for fact in self.facts]
+        return v.digest_parts(*key_parts[0], "", *key_parts[1])
 
     @cached_property
     def text(self) -> str:
@@ -101,7 +106,8 @@ class CurationNote:
 
 
 class NoteRecord(ExtractionRecord):
-    """What a note states, as evidence: the activity that put it down, a subgraph, its edges."""
+    """A note's statements as evidence: the activity recording the note, a subgraph, and its
+    edges."""
 
     def __init__(self, how: Authorship, note: CurationNote) -> None:
         super().__init__(how, note.chunk, Extraction(note.chunk.iri, (), ()), f"{KEY} {note.key}")
@@ -121,7 +127,7 @@ class NoteRecord(ExtractionRecord):
         self._evidence(
             f"{entity.iri} {entity.key()}",
             self._span,
-            (v.tg("entity"), iri(entity.iri)),
+            (v.tg("entity"), iri_node(entity.iri)),
             (v.tg("name"), entity.name),
             (v.tg("entityType"), entity.type),
             (v.tg("description"), entity.description or None),
@@ -135,12 +141,12 @@ class NoteRecord(ExtractionRecord):
     def _state_fact(self, fact: CuratedFact) -> None:
         edge = edge_of(fact.triple)
         self.edges[edge] = fact.triple
-        self._out.add(self.subgraph, (v.tg("contains"), iri(edge)))
-        self._out.quads.append(reifier(edge, fact.triple))
+        self._out.add(self.subgraph, (v.tg("contains"), iri_node(edge)))
+        self._out.quads.append(reifier_quad(edge, fact.triple))
         self._evidence(
             edge,
             self._span,
-            (v.tg("edge"), iri(edge)),
+            (v.tg("edge"), iri_node(edge)),
             (v.tg("name"), fact.name),
             (v.tg("description"), fact.description or None),
             (v.tg("strength"), float(fact.strength)),
@@ -151,16 +157,20 @@ class NoteRecord(ExtractionRecord):
 def note_quads(
     note: CurationNote, how: Authorship, reason: str, text_hash: str
 ) -> tuple[list[Quad], NoteRecord]:
-    """The note, taken in by the curation, and what it states. The text is in the librarian. Its
-    title says what it is, when and why it was put down."""
+    """Return the quads of a note accessioned by a curation, plus the record of the note's
+    statements.
+
+    The librarian keeps the text. The document title tells the note's kind, date and reason."""
     day = f"{how.ended.astimezone(UTC):%Y-%m-%d}"
-    document = note.document(f"Stated by hand, {day}: {shortened(flat(reason), _TITLE)}")
+    document = note.document(
+        f"Stated by hand, {day}: {shorten_text(collapse_whitespace(reason), _TITLE)}"
+    )
     path = f"curations/{day}/{how.uuid}"
     record = NoteRecord(how, note)
     accession = v.accession_iri(path, note.sha256, None)
     quads = [
         *document_quads(document, text_hash, [text_hash]),
-        *stated(v.SOURCE_GRAPH, document.iri, (v.RDF_TYPE, v.tg("CurationNote"))),
+        *build_statements(v.SOURCE_GRAPH, document.iri, (v.RDF_TYPE, v.tg("CurationNote"))),
         *accession_quads(accession, document.iri, path, how.run, how.ended, None),
         *chunk_quads(note.chunk),
         *record.quads(),
@@ -171,42 +181,47 @@ def note_quads(
 def denial_quads(
     activity: str, edges: Iterable[str], entities: Iterable[str], decided: datetime
 ) -> list[Quad]:
-    """The denial of edges, named as the texts and knowledge have them, or of entities: generated
-    by the activity in which it was decided, and invalidated by the one that takes it back."""
+    """Return quads denying edges or entities; edges carry the names used by the texts and by
+    knowledge.
+
+    The deciding activity generates the denial; an activity taking the decision back invalidates
+    the denial."""
     out = Statements(v.SOURCE_GRAPH)
     denied = sorted(edges), sorted(entities)
     state_entity(
         out,
-        f"{v.URN}denial:{v.digest(activity, *denied[0], *denied[1])}",
+        f"{v.URN}denial:{v.digest_parts(activity, *denied[0], *denied[1])}",
         "Denial",
         (v.prov("generatedAtTime"), decided),
-        (v.tg("deniedEdge"), map(iri, denied[0])),
-        (v.tg("deniedEntity"), map(iri, denied[1])),
+        (v.tg("deniedEdge"), map(iri_node, denied[0])),
+        (v.tg("deniedEntity"), map(iri_node, denied[1])),
         by=activity,
     )
     return out.quads
 
 
 def join_quads(activity: str, pair: tuple[str, str], decided: datetime) -> list[Quad]:
-    """The two entities are one: generated by the activity in which it was decided, and invalidated
-    by the one that takes it back. Entity resolution honours those that stand."""
+    """Return quads joining two entities as the same.
+
+    The deciding activity generates the join; an activity taking the decision back invalidates
+    the join. Entity resolution honours standing joins."""
     out = Statements(v.SOURCE_GRAPH)
     state_entity(
         out,
-        f"{v.URN}join:{v.digest(activity, *sorted(pair))}",
+        f"{v.URN}join:{v.digest_parts(activity, *sorted(pair))}",
         "Join",
         (v.prov("generatedAtTime"), decided),
-        (v.tg("together"), map(iri, pair)),
+        (v.tg("together"), map(iri_node, pair)),
         by=activity,
     )
     return out.quads
 
 
 def read_decisions(store: Store) -> Decisions:
-    """The decisions about knowledge that stand in the store."""
+    """Return the standing decisions about knowledge from the store."""
     denied: dict[str, Triple] = {}
     entities: set[str] = set()
-    for node in standing(store, "Denial"):
+    for node in find_standing(store, "Denial"):
         entities.update(names_of(store, node, "deniedEntity"))
         for edge in names_of(store, node, "deniedEdge"):
             if (triple := reified_triple(store, edge)) is not None:
@@ -215,8 +230,8 @@ def read_decisions(store: Store) -> Decisions:
         tuple(standing_pairs(store, "Split", "apart").values()),
         tuple(standing_pairs(store, "Join", "together").values()),
         tuple(denied[edge] for edge in sorted(denied)),
-        frozenset((*entities, *map(identity, entities))),
-        _stated(store),
+        frozenset((*entities, *map(normalise_entity, entities))),
+        _read_note_times(store),
     )
 
 
@@ -227,15 +242,16 @@ def reified_triple(store: Store, edge: str) -> Triple | None:
     return term if isinstance(term, Triple) else None
 
 
-def _stated(store: Store) -> dict[str, str]:
-    """Since when each note stands, of its standing accessions the last."""
-    found: defaultdict[str, list[str]] = defaultdict(list)
+def _read_note_times(store: Store) -> dict[str, str]:
+    """Return the time since when each note stands: the latest among the note's standing
+    accessions."""
+    times_by_note: defaultdict[str, list[str]] = defaultdict(list)
     for note in store.match(None, v.RDF_TYPE, v.tg("CurationNote"), v.SOURCE_GRAPH):
         assert isinstance(note.subject, NamedNode)
         for quad in store.match(None, v.prov("specializationOf"), note.subject, v.SOURCE_GRAPH):
             assert isinstance(quad.subject, NamedNode)
             accession = quad.subject.value
             if not text_value(store, accession, v.prov("invalidatedAtTime")):
-                taken = text_value(store, accession, v.prov("generatedAtTime"))
-                found[note.subject.value].append(taken)
-    return {note: max(times, key=v.in_time) for note, times in found.items()}
+                accession_time = text_value(store, accession, v.prov("generatedAtTime"))
+                times_by_note[note.subject.value].append(accession_time)
+    return {note: max(times, key=v.in_time) for note, times in times_by_note.items()}

@@ -29,13 +29,20 @@ from tgraph.record.signing import (
     signature_quads,
 )
 from tgraph.store.base import Store
-from tgraph.store.files import disk_errors, sweep
+from tgraph.store.files import disk_errors, sweep_files
 from tgraph.store.folder import CollectionFolder
 from tgraph.store.journal import Frame, JournalContent, is_free, read_journal
 from tgraph.store.oxigraph import BULK, OxigraphStore
-from tgraph.store.snapshot import must_be_mended, publish
-from tgraph.store.statements import Statements, iri, read_trig, stated, to_bytes
-from tgraph.store.writer import adopt, apply, committed, discard, remove_abandoned, writing
+from tgraph.store.snapshot import must_be_mended, publish_snapshot
+from tgraph.store.statements import Statements, build_statements, iri_node, read_trig, to_bytes
+from tgraph.store.writer import (
+    adopt_change,
+    apply_change,
+    committed_changes,
+    discard_change,
+    open_writable_store,
+    remove_abandoned,
+)
 
 AT_ONCE = 500
 """Journals folded before the result is published and they are deleted."""
@@ -45,8 +52,8 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Folded:
-    """What a fold did: sessions sealed, how many of them had not ended, staged batches applied, and
-    journals that were damaged."""
+    """The result of a fold: sessions sealed, unfinished sessions among them, staged batches
+    applied, damaged journals."""
 
     sessions: int
     aborted: int
@@ -59,8 +66,10 @@ class Folded:
 
 
 class Ledger:
-    """The writer of one collection: folds what is waiting and publishes the result. With the file
-    of a ``signing_key``, read when it is needed, the chain's head is signed before that."""
+    """A collection's writer: folds waiting journals and batches, then publishes the result.
+
+    Given a ``signing_key`` file, read when first needed, the ledger signs the chain's head
+    before publishing."""
 
     def __init__(
         self,
@@ -77,18 +86,19 @@ class Ledger:
         self._key: SigningKey | None = None
 
     def check_key(self) -> None:
-        """``UsageError`` where the record is to be signed and the key can't be read."""
+        """Raise ``UsageError`` if the record must be signed and the key can't be read."""
         if self._key_file is not None and self._key is None:
             self._key = load_signing_key(self._key_file)
 
     def waiting(self) -> bool:
-        """Whether there is something to fold, or something published to mend."""
-        if committed(self.folder) or must_be_mended(self.folder):
+        """Return whether journals or batches wait for folding, or published state needs
+        mending."""
+        if committed_changes(self.folder) or must_be_mended(self.folder):
             return True
-        return self.is_erasing() or any(map(is_free, self._journals()))
+        return self.is_erasing() or any(map(is_free, self._list_journals()))
 
     def is_erasing(self) -> bool:
-        """Whether an erasure was committed that has not been carried out."""
+        """Return whether a committed erasure awaits execution."""
         return PreparedErasure(self.folder).is_committed()
 
     def fold(
@@ -102,19 +112,21 @@ class Ledger:
     def open(
         self, *, timeout: float | None = None, waiting: Callable[[], None] = lambda: None
     ) -> Iterator[tuple[OxigraphStore, Folded]]:
-        """The store for writing, everything that waited already folded in and published.
+        """Yield the store opened for writing, with all waiting content already folded and
+        published.
 
-        It waits up to ``timeout`` seconds for another writer, then raises ``StoreError``.
-        """
+        Wait up to ``timeout`` seconds for another writer, then raise ``StoreError``."""
         erasing = PreparedErasure(self.folder)
 
         def swap() -> None:
             if erasing.is_committed():
                 erasing.swap()
             else:
-                adopt(self.folder)
+                adopt_change(self.folder)
 
-        with writing(self.folder, timeout=timeout, waiting=waiting, before=swap) as store:
+        with open_writable_store(
+            self.folder, timeout=timeout, waiting=waiting, before=swap
+        ) as store:
             with disk_errors():
                 if erasing.is_committed():  # the rest of it; one that was not is forgotten
                     if not erasing.is_published():
@@ -126,22 +138,22 @@ class Ledger:
             yield store, folded
 
     def _bring_in(self, store: OxigraphStore) -> Folded:
-        self._tidy()
-        changes = committed(self.folder)
+        self._remove_leftovers()
+        changes = committed_changes(self.folder)
         for change in changes:
-            self._apply(store, change)
+            self._apply_change(store, change)
         if changes or must_be_mended(self.folder):
             self.publish(store)
         for change in changes:
-            discard(change)
+            discard_change(change)
         folded = Folded(0, 0, len(changes))
-        journals = [path for path in self._journals() if is_free(path)]
+        journals = [path for path in self._list_journals() if is_free(path)]
         for start in range(0, len(journals), AT_ONCE):
             folded = self._fold_journals(store, journals[start : start + AT_ONCE], folded)
         return folded
 
     def generation(self, store: Store) -> int:
-        """The knowledge generation: how many changes of knowledge there have been."""
+        """Return the knowledge generation: the number of knowledge changes so far."""
         newest = 0
         for batch in store.match(None, v.RDF_TYPE, v.tg("Batch"), None):
             for quad in store.match(batch.subject, v.tg("generation"), None, batch.graph_name):
@@ -150,18 +162,19 @@ class Ledger:
         return newest
 
     def publish(self, store: OxigraphStore) -> None:
-        """Let readers see the store as it is now, with the vectors of the collection's folder."""
-        self._sign(store, self._catalogue)
+        """Publish the store's current state to readers, with the vectors from the collection's
+        folder."""
+        self._sign_head(store, self._catalogue)
         store.flush()
         generation, head = self.state(store)
-        publish(self.folder, store, generation, head.sequence, head.hash)
+        publish_snapshot(self.folder, store, generation, head.sequence, head.hash)
 
     def state(self, store: Store) -> tuple[int, Head]:
-        """The knowledge generation and the head of the chain."""
+        """Return the knowledge generation and the chain head."""
         return self.generation(store), read_head(store, NamedNode(self._catalogue))
 
-    def _sign(self, store: OxigraphStore, catalogue: str) -> None:
-        """Put the key's signature over the head at the end of the chain, if there is a key."""
+    def _sign_head(self, store: OxigraphStore, catalogue: str) -> None:
+        """Append a signature over the chain's head, if a key is configured."""
         if self._key_file is None or self.folder.replica.exists():
             return
         chain = Chain(store, catalogue, self._clock)
@@ -173,22 +186,24 @@ class Ledger:
         quads = agent + (self._shared_batch(chain, agent) if agent else [])
         store.extend(quads + signature_quads(chain, self._key))
 
-    def _journals(self) -> list[Path]:
-        """The journals, oldest first; another writer may be folding and deleting them. Those of a
-        replica wait for the writer of what it follows."""
-        found: list[tuple[int, str, Path]] = []
+    def _list_journals(self) -> list[Path]:
+        """Return journals, oldest first; another writer may be folding and deleting journals
+        meanwhile.
+
+        A replica's journals wait for the writer of the followed collection."""
+        entries: list[tuple[int, str, Path]] = []
         if self.folder.replica.exists():
             return []
         for path in self.folder.journals.glob("*.journal"):
             with suppress(FileNotFoundError):
-                found.append((path.stat().st_mtime_ns, path.name, path))
-        return [path for _, _, path in sorted(found)]
+                entries.append((path.stat().st_mtime_ns, path.name, path))
+        return [path for _, _, path in sorted(entries)]
 
-    def _tidy(self) -> None:
-        """What processes that died left behind, and nobody will ask for."""
+    def _remove_leftovers(self) -> None:
+        """Delete files left behind by dead processes, no longer needed by anybody."""
         folder = self.folder
         caches = folder.cache.glob("*/")
-        count = sum(map(sweep, (folder.path, folder.journals, folder.vectors, *caches)))
+        count = sum(map(sweep_files, (folder.path, folder.journals, folder.vectors, *caches)))
         count += self.librarian.sweep()
         remove_abandoned(folder)
         if count:
@@ -196,9 +211,9 @@ class Ledger:
 
     # --- staged changes ---
 
-    def _apply(self, store: OxigraphStore, change: Path) -> None:
+    def _apply_change(self, store: OxigraphStore, change: Path) -> None:
         commit = json.loads((change / "commit.json").read_bytes())
-        apply(store, change)
+        apply_change(store, change)
         chain = Chain(store, commit["catalogue"], self._clock)
         if not chain.has(commit["batch"]):
             store.extend(
@@ -208,7 +223,7 @@ class Ledger:
                     commit["hash"],
                     (v.tg("contentHash"), commit["hash"]),
                     (v.tg("generation"), self.generation(store) + 1),
-                    (v.tg("run"), iri(commit["run"])),
+                    (v.tg("run"), iri_node(commit["run"])),
                 )
             )
         new, current = change / "vectors", self.folder.vectors
@@ -222,13 +237,14 @@ class Ledger:
     def _fold_journals(
         self, store: OxigraphStore, journals: Sequence[Path], folded: Folded
     ) -> Folded:
-        """Seal the sessions of the journals, publish them, and only then delete the journals."""
+        """Seal the journals' sessions, publish the sessions, and only afterwards delete the
+        journals."""
         chains: dict[str, Chain] = {}
         damaged = []
         for path in journals:
             content = read_journal(path)
             try:
-                status = self._fold(store, chains, *kind_of_journal(path), content)
+                status = self._fold_bundle(store, chains, *kind_of_journal(path), content)
             except (ValueError, KeyError, TypeError, SyntaxError) as error:
                 log.warning("The journal %s can't be read: %s.", path, error)
                 status, content = "", JournalContent((), 1)
@@ -236,18 +252,18 @@ class Ledger:
                 damaged.append(path)
             folded = folded.plus(bool(status), status == "aborted", bool(content.damaged))
         for catalogue in chains.keys() - {self._catalogue}:
-            self._sign(store, catalogue)
+            self._sign_head(store, catalogue)
         self.publish(store)
         for path in journals:
             if path in damaged:  # kept for whoever wants to look into it; it is not read again
-                kept = path.with_suffix(".damaged")
-                log.warning("The journal of a session was damaged; it is kept as %s.", kept)
-                path.replace(kept)
+                damaged_path = path.with_suffix(".damaged")
+                log.warning("The journal of a session was damaged; it is kept as %s.", damaged_path)
+                path.replace(damaged_path)
             else:
                 path.unlink(missing_ok=True)
         return folded
 
-    def _fold(
+    def _fold_bundle(
         self,
         store: OxigraphStore,
         chains: dict[str, Chain],
@@ -255,7 +271,7 @@ class Ledger:
         uuid: str,
         content: JournalContent,
     ) -> str:
-        """Seal one bundle; "" if there is nothing to seal, else ``ended`` or ``aborted``."""
+        """Seal a bundle; return "" without content to seal, otherwise ``ended`` or ``aborted``."""
         if not content.frames:
             return ""
         head = content.frames[0]
@@ -273,7 +289,7 @@ class Ledger:
             return ""
         before = chains[catalogue].mark()
         try:
-            bundle, sealing = self._seal(store, chains[catalogue], kind, head, content)
+            bundle, sealing = self._seal_bundle(store, chains[catalogue], kind, head, content)
             if len(bundle) >= BULK:  # a part that a crash leaves is filled up from the journal
                 store.fill(bundle)
             else:
@@ -282,9 +298,9 @@ class Ledger:
         except BaseException:
             chains[catalogue].back_to(before)
             raise
-        return "ended" if _finished(content.frames) else "aborted"
+        return "ended" if _has_end_frame(content.frames) else "aborted"
 
-    def _seal(
+    def _seal_bundle(
         self,
         store: OxigraphStore,
         chain: Chain,
@@ -292,31 +308,32 @@ class Ledger:
         head: Frame,
         content: JournalContent,
     ) -> tuple[list[Quad], list[Quad]]:
-        """What the bundle states, and what its place in the chain and what others share does."""
+        """Return the bundle's quads, and quads of the chain entry and of shared descriptions."""
         frames = content.frames
         for frame in frames:
             for text in frame.get("texts", {}).values():
                 self.librarian.put_text(text)
         bundle = [quad for frame in frames for quad in read_trig(frame.get("quads", ""))]
-        if not _finished(frames):
-            bundle += _aborted(kind, head, frames[-1])
+        if not _has_end_frame(frames):
+            bundle += _abortion_quads(kind, head, frames[-1])
         if content.damaged:
-            bundle += _lost(kind, head, frames[0], content.damaged)
-        named = (parse(frame.get("shared", ""), RdfFormat.N_QUADS) for frame in frames)
-        shared = store.missing(quad for quads in named for quad in quads)
+            bundle += _journal_damage_quads(kind, head, frames[0], content.damaged)
+        quad_groups = (parse(frame.get("shared", ""), RdfFormat.N_QUADS) for frame in frames)
+        shared = store.missing(quad for quads in quad_groups for quad in quads)
         sealing = shared + self._shared_batch(chain, shared) if shared else []
         started = datetime.fromisoformat(head["started"])
         return bundle, sealing + chain.entry(
             head["bundle"],
             kind.name,
             canonical_hash(bundle),
-            (kind.subject_property, iri(head["subject"])),
+            (kind.subject_property, iri_node(head["subject"])),
             (v.tg("sessionStarted"), started if kind is SESSION else None),
             (v.tg("quadCount"), len(set(bundle))),
         )
 
     def _shared_batch(self, chain: Chain, shared: list[Quad]) -> list[Quad]:
-        """Agents and prompts that were named for the first time: a small batch of its own."""
+        """Return quads of a small separate batch describing agents and prompts named for the
+        first time."""
         lines = sorted(set(to_bytes(shared).splitlines(keepends=True)))
         for times in count():  # what was taken away since is named again by another text
             data = b"".join(batch_lines(lines, lines * times, []))
@@ -330,21 +347,21 @@ class Ledger:
 def batch_lines(
     added: Iterable[bytes], removed: Iterable[bytes], content: Iterable[str]
 ) -> Iterator[bytes]:
-    """The text that seals a change: its N-Quads lines, in order, with ``+`` or ``-``, and the
-    hashes of the contents that it put in, with ``=``."""
+    """Yield the text sealing a change: sorted N-Quads lines prefixed ``+`` or ``-``, then
+    hashes of added contents prefixed ``=``."""
     yield from map(b"+".__add__, added)
     yield from map(b"-".__add__, removed)
     yield from (f"={key}\n".encode() for key in content)
 
 
-def _finished(frames: Sequence[Frame]) -> bool:
+def _has_end_frame(frames: Sequence[Frame]) -> bool:
     return any(frame["type"] == "end" for frame in frames)
 
 
-def _aborted(kind: BundleKind, head: Frame, last: Frame) -> list[Quad]:
-    """What is said of a bundle whose process died: it ended when it was last heard of."""
+def _abortion_quads(kind: BundleKind, head: Frame, last: Frame) -> list[Quad]:
+    """Return quads about a bundle whose process died; the end time is the last recorded time."""
     times = [datetime.fromisoformat(text) for text in (head["started"], last.get("time")) if text]
-    return stated(
+    return build_statements(
         NamedNode(head["bundle"]),
         head["subject"],
         (v.prov("endedAtTime"), max(times)),  # a clock may have been put back
@@ -353,8 +370,8 @@ def _aborted(kind: BundleKind, head: Frame, last: Frame) -> list[Quad]:
     )
 
 
-def _lost(kind: BundleKind, head: Frame, first: Frame, count: int) -> list[Quad]:
-    """What is said of a bundle whose journal was damaged on the disk."""
+def _journal_damage_quads(kind: BundleKind, head: Frame, first: Frame, count: int) -> list[Quad]:
+    """Return quads about a bundle whose journal was damaged on disk."""
     out = Statements(NamedNode(head["bundle"]))
     state_dropped(out, head["subject"], {"damaged part of the journal": count})
     if first is not head:  # the statement that there was one is what was lost

@@ -1,8 +1,8 @@
-"""Who is told of a record what goes into it, as it does: by itself nobody.
+"""Observers of a record, notified of recorded values during recording; by default, nobody
+observes.
 
-A record tells its observer the values that it states, once they are stated. So what an observer
-makes of them says what the record says, and the record is the same whoever observes.
-"""
+A record notifies its observer of stated values, after stating the values. So an observer's
+output agrees with the record, and the record is the same for every observer."""
 
 from __future__ import annotations
 
@@ -20,8 +20,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """How an activity ended: ``when``, as the record says (None where that doesn't say), with which
-    status, and what went wrong: a sentence, and the class of the error where that is known."""
+    """The end of an activity: recorded time ``when`` (None if the record gives no time), status
+    and error.
+
+    The error consists of a sentence and, where known, the error class."""
 
     when: datetime | None
     status: str = "completed"
@@ -30,12 +32,12 @@ class Ending:
 
     @property
     def is_good(self) -> bool:
-        """Whether nothing went wrong."""
+        """Whether the activity ended without error."""
         return not (self.error or self.error_class)
 
     @staticmethod
     def by(when: datetime | None, error: BaseException | None) -> Ending:
-        """Ended by the error, or well."""
+        """Return an ending caused by the error, or a successful ending without error."""
         if error is None:
             return Ending(when)
         status = "failed" if isinstance(error, Exception) else "interrupted"
@@ -43,35 +45,36 @@ class Ending:
 
 
 class Observer:
-    """Who observes one record. This one ignores what it is told.
+    """An observer of a single record; the base class ignores all notifications.
 
-    Calls may be told from several threads. Whoever overrides this raises nothing and waits for
-    nobody: the record is written meanwhile.
-    """
+    Notifications of calls may come from several threads. Overriding methods must raise nothing
+    and wait for nobody: recording goes on meanwhile."""
 
     def began(self, activity: Activity, said: Iterable[Pair] = ()) -> None:
-        """An activity has begun; ``said`` is what is stated of it beside."""
+        """Handle the start of an activity; ``said`` contains further statements about the
+        activity."""
 
     def ended(self, activity: str, ending: Ending, said: Iterable[Pair] = ()) -> None:
-        """The activity of that IRI has ended."""
+        """Handle the end of the activity with the given IRI."""
 
     def called(self, activity: Activity, call: Call, step: str = "") -> None:
-        """A call was made, as that activity, within the step of that IRI."""
+        """Handle a finished call, given as an activity; ``step`` is the enclosing step's IRI."""
 
     def retrieved(self, step: str, retrieval: Retrieval) -> None:
-        """The step found that."""
+        """Handle the step's retrieval."""
 
     def selected(self, step: str, selection: Selection) -> None:
-        """The step selected that."""
+        """Handle the step's selection."""
 
     def answered(self, step: str, text: str, sentences: Sequence[Sentence]) -> None:
-        """The step wrote that."""
+        """Handle the step's answer text and sentences."""
 
     def entered(self, phase: str) -> None:
-        """The run has come to a phase, which is not on record by itself."""
+        """Handle a run entering a phase; the record itself contains no phases."""
 
     def left(self, record: str) -> None:
-        """The record of that subject was closed, whether it says how that ended or not."""
+        """Handle the record's closing, with or without a recorded end; ``record`` is the
+        subject's IRI."""
 
 
 class ObserverGroup(Observer):

@@ -18,13 +18,14 @@ from tgraph.model import NO_USAGE, Agent, Prompt, StepUsage, Usage
 from tgraph.models.base import Call, canonical_json
 from tgraph.record.activities import Activity, agent_quads, prompt_quads
 from tgraph.record.observer import Ending, Observer
-from tgraph.store.statements import Statements, iri
+from tgraph.store.statements import Statements, iri_node
 from tgraph.store.writer import WorkingCopy
 
 
 def call_content(call: Call) -> str:
-    """The librarian's record of the call: request and reply without times, so it can replay."""
-    others = canonical_json(
+    """Return the librarian's record of a call: request and reply without times, allowing
+    replay."""
+    fields_json = canonical_json(
         {
             "agent": call.agent.iri,
             "kind": call.kind,
@@ -33,7 +34,7 @@ def call_content(call: Call) -> str:
             "reply": call.reply,
         }
     )
-    return f'{others[:-1]},"request":{call.request_text}}}'  # in the order of the names
+    return f'{fields_json[:-1]},"request":{call.request_text}}}'  # in the order of the names
 
 
 def call_iri(run: str, call: Call) -> str:
@@ -41,7 +42,7 @@ def call_iri(run: str, call: Call) -> str:
 
 
 def call_activity(run: str, whole: str, call: Call) -> Activity:
-    """One call as an activity that is part of the session or run."""
+    """Return a call activity; session or run ``whole`` contains the activity."""
     return Activity(
         call_iri(run, call),
         ("Call",),
@@ -56,7 +57,7 @@ def call_activity(run: str, whole: str, call: Call) -> Activity:
 
 
 def describe_call(out: Statements, activity: Activity, call: Call, content_hash: str) -> str:
-    """State one call as that activity, and of what it is part; returns its IRI."""
+    """State a call as the given activity, part of a larger activity; return the activity IRI."""
     milliseconds = max(0, round((call.ended - call.started).total_seconds() * 1000))
     activity.state(
         out,
@@ -71,7 +72,7 @@ def describe_call(out: Statements, activity: Activity, call: Call, content_hash:
         (v.tg("cached"), True if call.cached else None),
         (v.tg("repaired"), True if call.repaired else None),
     )
-    out.add(activity.part_of, (v.tg("call"), iri(activity.iri)))
+    out.add(activity.part_of, (v.tg("call"), iri_node(activity.iri)))
     return activity.iri
 
 
@@ -94,38 +95,39 @@ class Recorder(ABC):
 
     @abstractmethod
     def keep(self, content: str) -> str:
-        """Have the librarian keep a text; returns the hash that it is kept under."""
+        """Keep a text in the librarian; return the text's hash."""
 
     def _numbered(self, call: Call) -> Call:
-        """The call with its number among equal ones."""
+        """Return the call with its occurrence number among equal calls."""
         self._occurrences[call.request_hash] += 1
         return replace(call, occurrence=self._occurrences[call.request_hash] - 1)
 
     def _state_call(self, out: Statements, activity: Activity, call: Call) -> str:
-        """State a call that has its number, and keep it; its IRI."""
+        """State a numbered call; the librarian keeps request and reply. Return the call IRI."""
         self.usage += call.usage
         return describe_call(out, activity, call, self.keep(call_content(call)))
 
     def _call_activity(self, call: Call) -> Activity:
-        """A call that has its number, as a part of what is recorded."""
+        """Return a numbered call as an activity belonging to the recorded subject."""
         return call_activity(self.uuid, self.subject, call)
 
     @property
     def usage_by_step(self) -> tuple[StepUsage, ...]:
-        """``usage`` by step and purpose, in the order of their first calls."""
+        """Return token ``usage`` by step and purpose, ordered by first call."""
         return tuple(
-            StepUsage(*key, asked, usage.calls, usage.input_tokens, usage.output_tokens)
-            for key, (asked, usage) in self._spent.items()
+            StepUsage(*key, call_count, usage.calls, usage.input_tokens, usage.output_tokens)
+            for key, (call_count, usage) in self._spent.items()
         )
 
     def _count(self, call: Call, step: str) -> None:
-        """Add the call to what its step has cost so far."""
+        """Add the call's usage to its step's total."""
         key = (step, call.prompt.name if call.prompt else call.kind)
-        asked, usage = self._spent.get(key, (0, NO_USAGE))
-        self._spent[key] = (asked + 1, usage + call.usage)
+        call_count, usage = self._spent.get(key, (0, NO_USAGE))
+        self._spent[key] = (call_count + 1, usage + call.usage)
 
     def _new(self, agents: Iterable[Agent], prompts: Iterable[Prompt]) -> list[Quad]:
-        """Describe those that were not described before, and keep the prompts' texts."""
+        """Return descriptions of agents and prompts not described before; keep the texts of new
+        prompts."""
         people = {agent.iri: agent for agent in agents if agent.iri not in self._known}
         plans = {prompt.iri: prompt for prompt in prompts if prompt.iri not in self._known}
         for prompt in plans.values():
@@ -135,11 +137,10 @@ class Recorder(ABC):
 
 
 class RunRecord(Recorder):
-    """What a run puts on record beside what it finds.
+    """A run's record, apart from the run's findings.
 
-    ``content`` are the hashes of everything it gave the librarian, ``dropped`` what was left out,
-    by reason.
-    """
+    ``content`` contains hashes of everything given to the librarian, ``dropped`` counts
+    omissions by reason."""
 
     def __init__(self, librarian: Librarian, run: str, uuid: str) -> None:
         super().__init__(uuid, run)
@@ -150,17 +151,19 @@ class RunRecord(Recorder):
         self._ended: datetime | None = None
 
     def begin(self, label: str, started: datetime) -> None:
-        """The run has begun. It goes on record when it ends (``run_quads``), if it changes
-        anything."""
+        """Notify the observer of the run's start.
+
+        The run is recorded at its end (``run_quads``), if anything changed."""
         self.observer.began(Activity(self.subject, ("IndexRun",), label, started))
 
     def end(self, ended: datetime) -> None:
-        """The run is on record as having ended then."""
+        """Note the recorded end time of the run."""
         self._ended = ended
 
     @contextmanager
     def under_way(self) -> Iterator[None]:
-        """Meanwhile the run goes on; at the end its observer is told how it ended."""
+        """Run the enclosed block as the run's work; afterwards, notify the observer of the
+        ending."""
         try:
             yield
         except BaseException as error:
@@ -170,32 +173,32 @@ class RunRecord(Recorder):
         self.observer.ended(self.subject, Ending(self._ended, status))
 
     def call(self, call: Call) -> None:
-        """Note a call, from any thread, until ``write_calls``."""
+        """Note a model call from any thread; ``write_calls`` writes noted calls."""
         with self._lock:
             call = self._numbered(call)
             self._calls.append(call)
         self.observer.called(self._call_activity(call), call)
 
     def keep(self, content: str | bytes) -> str:
-        """Give the librarian a text or bytes to keep; returns the hash they are kept under.
+        """Keep a text or bytes in the librarian; return the content's hash.
 
-        They are durable from ``sync`` on, which comes before the commit.
-        """
+        Content becomes durable with ``sync``, before the commit."""
         data = content.encode("utf-8", "surrogatepass") if isinstance(content, str) else content
         key = self._librarian.put(data, durable=False)
         self.content.add(key)
         return key
 
     def sync(self) -> None:
-        """Make durable what was kept."""
+        """Make kept content durable."""
         self._librarian.sync(sorted(self.content))
 
     def prompts(self, prompts: Iterable[Prompt]) -> list[Quad]:
-        """Keep the prompts' texts; returns the description of those that have none in this run."""
+        """Keep the prompts' texts; return descriptions of prompts not yet described in this
+        run."""
         return self._new((), prompts)
 
     def write_calls(self, copy: WorkingCopy) -> None:
-        """What models were asked since the last time and what they said, by content."""
+        """Write model calls noted since the last write: requests and replies, by content."""
         with self._lock:
             calls, self._calls = self._calls, []
         out = Statements(v.SOURCE_GRAPH)

@@ -1,9 +1,8 @@
-"""The record of DRIFT search: the tree of actions, what each found and said, and what came of it.
+"""The DRIFT search record: action tree, each action's findings and statements, and the results.
 
-An action that was carried out is an activity: a fold of the primer, or a question answered by local
-search. What it said is an intermediate answer with its points; what it proposed to ask next are
-follow-ups, also where a limit left them unasked.
-"""
+An executed action is an activity: a fold of the primer, or a question answered by local search.
+The action's reply is an intermediate answer with points; proposed next questions are
+follow-ups, even if a limit left the questions unasked."""
 
 from __future__ import annotations
 
@@ -17,7 +16,7 @@ from tgraph.answer.map_reduce import Batch, Mapped
 from tgraph.model import Candidate
 from tgraph.record.session import SessionRecord
 from tgraph.retrieve.search.drift_actions import Action
-from tgraph.store.statements import iri
+from tgraph.store.statements import iri_node
 
 _ENTITIES = tuple(f"{v.URN}{kind}:" for kind in ("report", "finding", "chunk", "evidence"))
 """The kinds of things on the way from a point to its characters that are entities of PROV."""
@@ -25,11 +24,11 @@ _ENTITIES = tuple(f"{v.URN}{kind}:" for kind in ("report", "finding", "chunk", "
 
 @dataclass(frozen=True, slots=True)
 class RecordedAction:
-    """An action as it is recorded.
+    """A recorded action.
 
-    ``step`` is its activity, empty where it was not carried out; ``retrieved`` and ``shown`` are
-    candidates by rank; ``points`` those of its answer, as items of the session.
-    """
+    ``step`` is the action's activity, empty for actions not executed; ``retrieved`` and
+    ``shown`` contain candidate ranks; ``points`` contains the answer's points, as session
+    items."""
 
     action: Action
     parents: tuple[int, ...]
@@ -42,16 +41,17 @@ class RecordedAction:
 
 @dataclass(frozen=True, slots=True)
 class RecordedPoint:
-    """A point of the session: the candidate that stands for it, the activity that made it, and the
-    ranks of the candidates that it cites."""
+    """A session point: the candidate representing the point, the generating activity, and ranks
+    of cited candidates."""
 
     point: Candidate
     step: str
     cites: tuple[int, ...]
 
 
-def hypothesis(record: SessionRecord, step: str, text: str, template: str | None) -> str:
-    """The question put as a hypothetical answer, in the manner of a report."""
+def state_hypothesis(record: SessionRecord, step: str, text: str, template: str | None) -> str:
+    """State the question rewritten as a hypothetical answer in report style; return the entity
+    IRI."""
     return record.entity(
         record.part("hypothesis"),
         "Hypothesis",
@@ -62,45 +62,47 @@ def hypothesis(record: SessionRecord, step: str, text: str, template: str | None
     )
 
 
-def actions(record: SessionRecord, tree: Sequence[RecordedAction]) -> None:
-    """Every action of the tree with all that came of it; to be written with the retrieval."""
-    steps = {each.action.number: each.step for each in tree}
-    for each in tree:
-        if each.action.kind == "follow-up":
-            _follow_up(record, each, steps)
-        if each.step:
-            _carried_out(record, each)
-        if each.response is not None:
-            _intermediate(record, each)
+def state_actions(record: SessionRecord, tree: Sequence[RecordedAction]) -> None:
+    """State all tree actions including results; written together with the retrieval."""
+    steps = {entry.action.number: entry.step for entry in tree}
+    for entry in tree:
+        if entry.action.kind == "follow-up":
+            _follow_up(record, entry, steps)
+        if entry.step:
+            _carried_out(record, entry)
+        if entry.response is not None:
+            _state_intermediate(record, entry)
 
 
-def points(record: SessionRecord, made: Iterable[RecordedPoint]) -> None:
-    """What the actions said, statement by statement, each derived from what it cites."""
-    for each in made:
-        candidate = each.point
+def state_action_points(record: SessionRecord, made: Iterable[RecordedPoint]) -> None:
+    """State the actions' points, each derived from cited candidates and evidence."""
+    for entry in made:
+        candidate = entry.point
         grounds = [e.iri for e in candidate.evidence]
         way = [i for e in candidate.evidence for i in e.via if i.startswith(_ENTITIES)]
-        origins = [*(record.part("candidate", rank) for rank in each.cites), *way, *grounds]
+        origins = [*(record.part("candidate", rank) for rank in entry.cites), *way, *grounds]
         record.entity(
             candidate.item.iri,
             "Point",
             (v.tg("index"), int(candidate.item.iri.rpartition(":")[2])),
             (v.tg("text"), candidate.item.text),
             (v.tg("score"), candidate.score),
-            by=each.step,
+            by=entry.step,
             origins=dict.fromkeys(origins),
         )
 
 
 def _follow_up(record: SessionRecord, each: RecordedAction, steps: dict[int, str]) -> None:
-    """A question that an answer proposed to ask next, with its promise and its fate. It comes from
-    the answer that proposed it first; others may have been given after it was asked."""
+    """State a follow-up question proposed by an answer, with promise and fate.
+
+    The follow-up derives from the first answer proposing the question; other proposals may have
+    come after the question was asked."""
     action = each.action
-    first, *others = (record.part("intermediate", number) for number in each.parents)
+    first, *later_parents = (record.part("intermediate", number) for number in each.parents)
     record.entity(
         record.part("follow-up", action.number),
         "FollowUp",
-        (v.tg("proposedAgainBy"), map(iri, others)),
+        (v.tg("proposedAgainBy"), map(iri_node, later_parents)),
         (v.tg("index"), action.number),
         (v.tg("query"), action.query),
         (v.tg("depth"), action.depth),
@@ -114,20 +116,20 @@ def _follow_up(record: SessionRecord, each: RecordedAction, steps: dict[int, str
 
 
 def _carried_out(record: SessionRecord, each: RecordedAction) -> None:
-    """What an action retrieved, and what of it was read."""
+    """State an action's retrieved candidates, and the candidates read."""
     used = [record.part("candidate", rank) for rank in each.shown]
     if each.action.kind == "follow-up":
         used.append(record.part("follow-up", each.action.number))
     record.out.add(
         each.step,
         (v.tg("index"), each.action.number),
-        (v.prov("used"), map(iri, used)),
-        (v.tg("candidate"), [iri(record.part("candidate", rank)) for rank in each.retrieved]),
+        (v.prov("used"), map(iri_node, used)),
+        (v.tg("candidate"), [iri_node(record.part("candidate", rank)) for rank in each.retrieved]),
     )
 
 
-def _intermediate(record: SessionRecord, each: RecordedAction) -> None:
-    """What an action answered: its points, and how well they answer in its own judgement."""
+def _state_intermediate(record: SessionRecord, each: RecordedAction) -> None:
+    """State an action's answer: points, plus the self-assessed score."""
     assert each.response is not None
     number = each.action.number
     is_follow_up = each.action.kind == "follow-up"
@@ -138,7 +140,7 @@ def _intermediate(record: SessionRecord, each: RecordedAction) -> None:
         (v.tg("score"), each.response.score),
         (v.tg("status"), each.action.status),
         (v.tg("error"), each.response.failure or None),
-        (v.tg("point"), map(iri, each.points)),
+        (v.tg("point"), map(iri_node, each.points)),
         by=each.step,
         origins=origins,
         dropped=each.response.dropped,
@@ -146,13 +148,13 @@ def _intermediate(record: SessionRecord, each: RecordedAction) -> None:
 
 
 def state_ratings(record: SessionRecord, step: str, descent: Descent) -> str:
-    """Every report that was rated, with the rating as a share of the highest, and why."""
+    """State every rated report, with reasoning and rating as a share of the highest rating."""
     members = [record.part("rating", rank) for rank, _ in enumerate(descent.rated, 1)]
     for rank, (key, rated) in enumerate(zip(members, descent.rated, strict=True), 1):
         record.entity(
             key,
             "Rating",
-            (v.tg("item"), iri(rated.report.iri)),
+            (v.tg("item"), iri_node(rated.report.iri)),
             (v.tg("rank"), rank),
             (v.tg("level"), rated.report.level),
             (v.tg("score"), None if rated.rating is None else rated.rating / BEST),
@@ -163,7 +165,7 @@ def state_ratings(record: SessionRecord, step: str, descent: Descent) -> str:
     return record.entity(
         record.part("ratings"),
         "Ratings",
-        (v.prov("hadMember"), map(iri, members)),
+        (v.prov("hadMember"), map(iri_node, members)),
         label="Reports rated",
         by=step,
         collection=True,
@@ -172,7 +174,7 @@ def state_ratings(record: SessionRecord, step: str, descent: Descent) -> str:
 
 
 def state_batches(record: SessionRecord, step: str, batches: Sequence[Batch]) -> list[str]:
-    """The batches with the candidates in each and what they cost in the prompt."""
+    """State the batches: candidates per batch and token cost in the prompt."""
     keys = [record.part("batch", number) for number, _ in enumerate(batches)]
     for number, (key, batch) in enumerate(zip(keys, batches, strict=True)):
         members = [record.part("candidate", c.rank) for c in batch.candidates]
@@ -181,7 +183,7 @@ def state_batches(record: SessionRecord, step: str, batches: Sequence[Batch]) ->
             "ReportBatch",
             (v.tg("index"), number),
             (v.tg("tokenCount"), batch.tokens),
-            (v.prov("hadMember"), map(iri, members)),
+            (v.prov("hadMember"), map(iri_node, members)),
             by=step,
             collection=True,
         )
@@ -189,10 +191,12 @@ def state_batches(record: SessionRecord, step: str, batches: Sequence[Batch]) ->
 
 
 def state_points(record: SessionRecord, step: str, mapped: Sequence[Mapped]) -> None:
-    """The points of each batch, derived from what they cite, and what was left out of it."""
-    for number, each in enumerate(mapped):
-        points = [record.part("point", number, index) for index, _ in enumerate(each.points)]
-        for index, (key, point) in enumerate(zip(points, each.points, strict=True)):
+    """State each batch's points, derived from cited candidates, plus the batch's omissions."""
+    for number, mapped_batch in enumerate(mapped):
+        points = [
+            record.part("point", number, index) for index, _ in enumerate(mapped_batch.points)
+        ]
+        for index, (key, point) in enumerate(zip(points, mapped_batch.points, strict=True)):
             record.entity(
                 key,
                 "Point",
@@ -203,6 +207,6 @@ def state_points(record: SessionRecord, step: str, mapped: Sequence[Mapped]) -> 
                 origins=dict.fromkeys([*point.cites, *(p.via[0] for p in point.evidence)]),
             )
         batch = record.part("batch", number)
-        failure = each.failure or None
-        record.out.add(batch, (v.tg("point"), map(iri, points)), (v.tg("error"), failure))
-        record.dropped(batch, each.dropped)
+        failure = mapped_batch.failure or None
+        record.out.add(batch, (v.tg("point"), map(iri_node, points)), (v.tg("error"), failure))
+        record.dropped(batch, mapped_batch.dropped)

@@ -1,8 +1,8 @@
-"""The record of a question, written while it is answered (design, section 3.3).
+"""The record of a question, written during answering (design, section 3.3).
 
-Each method states one stage, puts it into the session's journal and returns only when it is on
-disk; what is sent to the user afterwards can be looked up by its IRI, come what may.
-"""
+Each method states a stage, appends the stage to the session's journal and returns only after
+the journal is on disk; anything sent to the user afterwards can be looked up by IRI, even after
+a crash."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ from tgraph.model import (
     Selection,
     Sentence,
 )
-from tgraph.record.activities import SOFTWARE, Activity, responsible
+from tgraph.record.activities import SOFTWARE, Activity, responsible_agents
 from tgraph.record.bundle import SESSION, BundleRecord, Clock
 from tgraph.record.observer import Ending
 from tgraph.retrieve.orders import orders_to_json
-from tgraph.store.statements import Pair, Statements, Value, iri, trig
+from tgraph.store.statements import Pair, Statements, Value, iri_node, trig
 
 _KEPT = 8
 _CLASSES = (v.prov("Entity"), v.tg("Candidate"))
@@ -42,7 +42,7 @@ _CLASSES = (v.prov("Entity"), v.tg("Candidate"))
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Same:
-    """The candidates as a key: equal to none but themselves, for comparing them takes too long."""
+    """A cache key for candidates, equal only to itself: comparing candidates takes too long."""
 
     candidates: Sequence[Candidate]
 
@@ -70,18 +70,18 @@ def candidate_statements(candidates: Sequence[Candidate], uuid: str) -> str:
 def _candidate_statements(same: _Same) -> str:
     out, candidates = Statements(NamedNode(v.bundle_iri(_SESSION))), same.candidates
     iris = [v.session_part_iri("candidate", _SESSION, each.rank) for each in candidates]
-    out.add(v.retrieval_iri(_SESSION), (v.tg("candidate"), map(iri, iris)))
+    out.add(v.retrieval_iri(_SESSION), (v.tg("candidate"), map(iri_node, iris)))
     for subject, candidate in zip(iris, candidates, strict=True):
         is_edge = isinstance(candidate.item, Edge)
         out.add(
             subject,
             (v.RDF_TYPE, _CLASSES),
-            (v.tg("edge") if is_edge else v.tg("item"), iri(candidate.item.iri)),
+            (v.tg("edge") if is_edge else v.tg("item"), iri_node(candidate.item.iri)),
             (v.tg("hop"), candidate.hop if is_edge else None),
             (v.tg("rank"), candidate.rank),
             (v.tg("score"), candidate.score),
             (v.tg("tokenCount"), candidate.tokens),
-            (v.tg("bridge"), iri(candidate.bridge) if candidate.bridge else None),
+            (v.tg("bridge"), iri_node(candidate.bridge) if candidate.bridge else None),
             (v.tg("authority"), candidate.authority if candidate.authority != 1 else None),
         )
     return trig(out.quads)
@@ -106,7 +106,9 @@ class SessionDescription:
 
 
 class SessionRecord(BundleRecord):
-    """One session's provenance. All of it goes through ``_write``, so nothing is told unwritten."""
+    """A session's provenance record.
+
+    All statements go through ``_write_frame``, so nothing is reported unwritten."""
 
     kind = SESSION
 
@@ -129,7 +131,7 @@ class SessionRecord(BundleRecord):
             (v.tg("collection"), description.collection),
             (v.tg("generation"), description.generation),
             (v.tg("asOf"), description.as_of or None),
-            agents=responsible(description.person),
+            agents=responsible_agents(description.person),
             parameters=description.parameters,
         )
 
@@ -141,14 +143,15 @@ class SessionRecord(BundleRecord):
         used: Sequence[str] = (),
         after: str | None = None,
     ) -> Iterator[str]:
-        """A step of the session as an activity, part of the session and informed by ``after``, or
-        else by the step before it."""
+        """Run a session step as an activity, informed by ``after`` or the preceding step.
+
+        The step is part of the session."""
         subject = self.part("step", self._steps)
         self._steps += 1
         activity = Activity(
             subject,
             (kind,),
-            _phrase(kind),
+            _format_kind(kind),
             self._clock(),
             agents=(agent,),
             part_of=self.session,
@@ -176,7 +179,7 @@ class SessionRecord(BundleRecord):
     def mode_choice(
         self, step: str, mode: str, reason: str, dropped: Mapping[str, int] | None = None
     ) -> str:
-        """Which mode was chosen for the question, and why."""
+        """Record the mode chosen for the question, with the reason."""
         return self.entity(
             self.part("mode-choice"),
             "ModeChoice",
@@ -188,7 +191,7 @@ class SessionRecord(BundleRecord):
         )
 
     def decomposition(self, step: str, steps: Sequence[str], dropped: Mapping[str, int]) -> str:
-        """The steps that a model saw in the question, with ``#1`` for the answer of the first."""
+        """Record the question's steps found by a model; ``#1`` denotes the first step's answer."""
         return self.entity(
             self.part("decomposition"),
             "Decomposition",
@@ -208,8 +211,10 @@ class SessionRecord(BundleRecord):
         before: Sequence[str],
         dropped: Mapping[str, int] | None = None,
     ) -> str:
-        """What a step of the question asked, and its answer, empty where it has none or is a whole
-        sentence; derived from the place that says so and from the answers ``before`` it."""
+        """Record a step's question and answer.
+
+        The answer is empty if missing or a whole sentence. It derives from the supporting
+        places and from the preceding answers ``before``."""
         return self.entity(
             self.part("step-answer", number),
             "StepAnswer",
@@ -230,7 +235,7 @@ class SessionRecord(BundleRecord):
         high: Sequence[str] = (),
         dropped: Mapping[str, int] | None = None,
     ) -> str:
-        """What the question is about; ``low`` and ``high`` say which of it are keywords of that
+        """Record the question's concepts; ``low`` and ``high`` contain the keywords of each
         level."""
         return self.entity(
             self.part("concepts"),
@@ -244,8 +249,8 @@ class SessionRecord(BundleRecord):
         )
 
     def matches(self, step: str, concepts: Sequence[str], matches: Sequence[EntityMatch]) -> str:
-        """Entity matches, best first; ``concepts`` is what they were found by, if not the question
-        as a whole."""
+        """Record entity matches, best first; ``concepts`` contains the matched concepts, empty
+        for matching the complete question."""
         subject = self.entity(
             self.part("matches"),
             "EntityMatches",
@@ -256,11 +261,11 @@ class SessionRecord(BundleRecord):
         )
         for rank, match in enumerate(matches, 1):
             key = self.part("match", rank)
-            self.out.add(subject, (v.prov("hadMember"), iri(key)))
+            self.out.add(subject, (v.prov("hadMember"), iri_node(key)))
             self.entity(
                 key,
                 "EntityMatch",
-                (v.tg("entity"), iri(match.entity)),
+                (v.tg("entity"), iri_node(match.entity)),
                 (v.tg("concept"), match.concept),
                 (v.tg("rank"), rank),
                 (v.tg("score"), match.score),
@@ -301,26 +306,28 @@ class SessionRecord(BundleRecord):
         return subject
 
     def judgement(self, step: str, judgement: Judgement | None) -> str:
-        """Whether the documents answer the question, as the reader judges."""
-        found = judgement or Judgement(0.0)
+        """Record the reader's judgement whether the documents answer the question."""
+        verdict = judgement or Judgement(0.0)
         subject = self.entity(
             self.part("judgement"),
             "Judgement",
-            (v.tg("confidence"), found.confidence),
-            (v.tg("shortAnswer"), found.answer or None),
+            (v.tg("confidence"), verdict.confidence),
+            (v.tg("shortAnswer"), verdict.answer or None),
             label="Whether the documents answer",
             by=step,
-            origins=[self.retrieval_iri, *([found.place.iri] if found.place else [])],
+            origins=[self.retrieval_iri, *([verdict.place.iri] if verdict.place else [])],
         )
         self._write()
         return subject
 
     def selection(self, step: str, selection: Selection) -> str:
-        """What was selected with the reasoning, and each rejected candidate with the reason."""
+        """Record selected candidates with reasoning, and rejected candidates with reasons."""
         subject = self.selection_iri
         dropped = {"unknown edge id": selection.unknown_ids, "malformed row": selection.malformed}
-        members = [iri(self._selected_iri(s)) for s in selection.selected]
-        edges = [iri(self._selected_iri(s)) for s in selection.selected if s.item.kind == "edge"]
+        members = [iri_node(self._selected_iri(s)) for s in selection.selected]
+        edges = [
+            iri_node(self._selected_iri(s)) for s in selection.selected if s.item.kind == "edge"
+        ]
         self.entity(
             subject,
             "Selection",
@@ -333,23 +340,28 @@ class SessionRecord(BundleRecord):
             dropped=dropped,
         )
         for selected in selection.selected:
-            self._selected(selected)
-        self._rejections(selection.rejected)
+            self._state_selected(selected)
+        self._state_rejections(selection.rejected)
         self._write()
         self.observer.selected(step, selection)
         return subject
 
-    def _selected(self, selected: Selected) -> None:
-        """It derives from the evidence shown, and from the item itself where that is a record."""
+    def _state_selected(self, selected: Selected) -> None:
+        """State a selected item, derived from shown evidence; record items also derive from the
+        item itself."""
         item, candidate = selected.item, selected.candidate
-        shown = iri(self.part("candidate", candidate.rank)) if item.kind != "point" else None
+        candidate_iri = (
+            iri_node(self.part("candidate", candidate.rank)) if item.kind != "point" else None
+        )
         is_edge = isinstance(item, Edge)
-        origins = dict.fromkeys([*_recorded([item.iri]), *(e.iri for e in candidate.evidence)])
+        origins = dict.fromkeys(
+            [*_select_prov_entities([item.iri]), *(e.iri for e in candidate.evidence)]
+        )
         self.entity(
             self._selected_iri(selected),
             "EdgeSelection" if is_edge else "ItemSelection",
-            (v.tg("edge") if is_edge else v.tg("item"), iri(item.iri)),
-            (v.tg("candidate"), shown),
+            (v.tg("edge") if is_edge else v.tg("item"), iri_node(item.iri)),
+            (v.tg("candidate"), candidate_iri),
             (v.tg("reasoning"), selected.reasoning),
             (v.tg("score"), selected.score),
             origins=origins,
@@ -358,26 +370,32 @@ class SessionRecord(BundleRecord):
     def _selected_iri(self, selected: Selected) -> str:
         return v.selected_iri(self.uuid, selected.item.kind, selected.index)
 
-    def _rejections(self, rejected: Sequence[Rejected]) -> None:
-        """A point that was drawn from what was retrieved is a resource of its own."""
+    def _state_rejections(self, rejected: Sequence[Rejected]) -> None:
+        """State the rejections' reasons; a point drawn from retrieved content is a separate
+        resource."""
         reason = v.tg("rejectionReason")
-        for each in rejected:
-            is_point = each.candidate.item.kind == "point"
-            rank = self.part("candidate", each.candidate.rank)
-            self.out.add(each.candidate.item.iri if is_point else rank, (reason, each.reason))
+        for rejection in rejected:
+            is_point = rejection.candidate.item.kind == "point"
+            rank = self.part("candidate", rejection.candidate.rank)
+            self.out.add(
+                rejection.candidate.item.iri if is_point else rank, (reason, rejection.reason)
+            )
 
     def answer_begun(self, step: str) -> str:
-        """The answer is being written: what it derives from, and where its text will be kept. It is
-        a ``tg:Answer`` when it is whole; one that never is remains an entity without a text."""
+        """Record the start of answer writing: the answer's origins and the text's future
+        location.
+
+        The entity becomes a ``tg:Answer`` when complete; an answer never completed remains an
+        entity without text."""
         subject = v.answer_iri(self.uuid)
-        self._answer(subject, "", step, [])
+        self._state_answer(subject, "", step, [])
         self._write()
         return subject
 
-    def _answer(
+    def _state_answer(
         self, subject: str, kind: str, step: str, cited: Iterable[str], *pairs: Pair
     ) -> None:
-        document = (v.tg("document"), iri(v.answer_text_iri(self.uuid)))
+        document = (v.tg("document"), iri_node(v.answer_text_iri(self.uuid)))
         origins = [self.selection_iri, *cited]
         label = "GraphRAG answer"
         self.entity(subject, kind, document, *pairs, label=label, by=step, origins=origins)
@@ -392,26 +410,26 @@ class SessionRecord(BundleRecord):
         short: str = "",
         confidence: float | None = None,
     ) -> str:
-        """The answer, sentence by sentence, each citation down to its characters; how sure it is,
-        and what a reader must know beside it."""
+        """Record the answer by sentence, with citations down to characters, confidence, and
+        notes for readers."""
         subject = v.answer_iri(self.uuid)
         cited = dict.fromkeys(c.edge_selection for s in sentences for c in s.citations)
-        known = (v.tg("confidence"), confidence), (v.tg("shortAnswer"), short or None)
-        self._answer(subject, "Answer", step, cited, *known)
-        kept = (v.tg("contentHash"), self.keep(text))
-        self.entity(v.answer_text_iri(self.uuid), "AnswerText", kept)
+        answer_pairs = (v.tg("confidence"), confidence), (v.tg("shortAnswer"), short or None)
+        self._state_answer(subject, "Answer", step, cited, *answer_pairs)
+        content_pair = (v.tg("contentHash"), self.keep(text))
+        self.entity(v.answer_text_iri(self.uuid), "AnswerText", content_pair)
         self.dropped(subject, dropped or {})
         for index, sentence in enumerate(sentences):
-            self._sentence(subject, step, index, sentence)
+            self._state_sentence(subject, step, index, sentence)
         for index, note in enumerate(notes):
-            self._note(subject, step, index, note)
+            self._state_note(subject, step, index, note)
         self._write()
         self.observer.answered(step, text, sentences)
         return subject
 
-    def _note(self, answer: str, step: str, index: int, note: Note) -> None:
+    def _state_note(self, answer: str, step: str, index: int, note: Note) -> None:
         subject = self.part("note", index)
-        self.out.add(answer, (v.tg("note"), iri(subject)))
+        self.out.add(answer, (v.tg("note"), iri_node(subject)))
         self.entity(
             subject,
             "Note",
@@ -421,41 +439,41 @@ class SessionRecord(BundleRecord):
             origins=dict.fromkeys(p.iri for p in note.places),
         )
 
-    def _sentence(self, answer: str, step: str, index: int, sentence: Sentence) -> None:
+    def _state_sentence(self, answer: str, step: str, index: int, sentence: Sentence) -> None:
         subject = self.part("sentence", index)
         selections = dict.fromkeys(c.edge_selection for c in sentence.citations)
-        self.out.add(answer, (v.tg("sentence"), iri(subject)))
+        self.out.add(answer, (v.tg("sentence"), iri_node(subject)))
         self.entity(
             subject,
             "Sentence",
-            (v.dcterms("isPartOf"), iri(answer)),
+            (v.dcterms("isPartOf"), iri_node(answer)),
             (v.tg("index"), index),
             (v.tg("text"), sentence.text),
             by=step,
             origins=selections,
         )
         for number, citation in enumerate(sentence.citations):
-            self._citation(subject, index, number, citation)
+            self._state_citation(subject, index, number, citation)
 
-    def _citation(self, sentence: str, index: int, number: int, citation: Citation) -> None:
+    def _state_citation(self, sentence: str, index: int, number: int, citation: Citation) -> None:
         """A W3C Web Annotation whose target is the page, selected by quote and by position."""
         subject = self.part("citation", index, number)
         target, quote, position = (f"{subject}:{part}" for part in ("target", "quote", "position"))
-        origins = [citation.edge_selection, *_recorded(citation.via), citation.evidence]
-        self.out.add(sentence, (v.tg("citation"), iri(subject)))
+        origins = [citation.edge_selection, *_select_prov_entities(citation.via), citation.evidence]
+        self.out.add(sentence, (v.tg("citation"), iri_node(subject)))
         self.out.add(
             subject,
             (v.RDF_TYPE, [v.prov("Entity"), v.oa("Annotation"), v.tg("Citation")]),
-            (v.prov("wasDerivedFrom"), map(iri, dict.fromkeys(origins))),
-            (v.oa("hasBody"), iri(sentence)),
-            (v.oa("hasTarget"), iri(target)),
+            (v.prov("wasDerivedFrom"), map(iri_node, dict.fromkeys(origins))),
+            (v.oa("hasBody"), iri_node(sentence)),
+            (v.oa("hasTarget"), iri_node(target)),
         )
         page = v.page_of(citation.document, citation.page)
         self.out.add(
             target,
             (v.RDF_TYPE, v.oa("SpecificResource")),
-            (v.oa("hasSource"), iri(page)),
-            (v.oa("hasSelector"), [iri(quote), iri(position)]),
+            (v.oa("hasSource"), iri_node(page)),
+            (v.oa("hasSelector"), [iri_node(quote), iri_node(position)]),
         )
         self.out.add(
             quote, (v.RDF_TYPE, v.oa("TextQuoteSelector")), (v.oa("exact"), citation.quote)
@@ -471,13 +489,19 @@ class SessionRecord(BundleRecord):
 _WORLD = tuple(f"{v.URN}{kind}:" for kind in ("edge", "entity", "claim", "skolem"))
 
 
-def _recorded(iris: Sequence[str]) -> list[str]:
-    """Those that are entities in PROV's sense: edges, entities and claims are what texts say, and
-    whatever has an IRI of its own is what an imported graph speaks of."""
-    return [each for each in iris if each.startswith(v.URN) and not each.startswith(_WORLD)]
+def _select_prov_entities(iris: Sequence[str]) -> list[str]:
+    """Return the IRIs denoting PROV entities.
+
+    Excluded: edges, entities and claims, since these are contents of texts, and resources with
+    foreign IRIs, described by an imported graph."""
+    return [
+        resource
+        for resource in iris
+        if resource.startswith(v.URN) and not resource.startswith(_WORLD)
+    ]
 
 
-def _phrase(kind: str) -> str:
+def _format_kind(kind: str) -> str:
     """``EntityMatching`` as words: ``Entity matching``."""
     words = "".join(f" {c.lower()}" if c.isupper() else c for c in kind).strip()
     return words[:1].upper() + words[1:]

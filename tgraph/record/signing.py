@@ -1,10 +1,8 @@
-"""Signatures: entries of the chain that say, with a key, what its head was (design, section 3.7).
+"""Signatures: chain entries certifying the chain's head with a key (design, section 3.7).
 
-A chain can be computed again by whoever can write the store; a signature can't be made again
-without the private key. It is Ed25519 (RFC 8032), which is deterministic, over the catalogue, the
-number of entries and the head. The entry names the key as an agent; the private key stays where it
-is.
-"""
+Anybody able to write the store can recompute a chain; signing again requires the private key.
+Signatures use Ed25519 (RFC 8032), a deterministic scheme, over the catalogue, entry count and
+head. The entry names the key as an agent; the private key stays in place."""
 
 from __future__ import annotations
 
@@ -23,7 +21,7 @@ from tgraph import vocabulary as v
 from tgraph.errors import UsageError
 from tgraph.record.chain import Chain, Head
 from tgraph.store.base import Store, text_of
-from tgraph.store.statements import iri, stated
+from tgraph.store.statements import build_statements, iri_node
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import (
@@ -43,56 +41,56 @@ _NAMED = f"The setting integrity.signing_key names it. {_MAKE}"
 
 @dataclass(frozen=True, slots=True)
 class PublicKey:
-    """A key that signatures can be checked with: its 32 bytes."""
+    """A public key checking signatures: 32 bytes."""
 
     raw: bytes
 
     @property
     def id(self) -> str:
-        """SHA-256 of the bytes, in hexadecimal."""
+        """The key's SHA-256 in hexadecimal."""
         return sha256(self.raw).hexdigest()
 
     @property
     def agent(self) -> str:
-        """The IRI of the key as an agent."""
+        """The key's IRI as an agent."""
         return f"{_AGENT}{self.id}"
 
     @property
     def text(self) -> str:
-        """The bytes in base64, as the record has them."""
+        """The key bytes in base64, as recorded."""
         return base64.b64encode(self.raw).decode()
 
     def signed(self, statement: bytes, signature: str) -> bool:
-        """Whether the signature, in base64, is by this key over the statement."""
+        """Return whether the base64 signature over the statement comes from this key."""
         from cryptography.exceptions import InvalidSignature
         from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
         with suppress(InvalidSignature, ValueError):
-            made = base64.b64decode(signature, validate=True)
-            Ed25519PublicKey.from_public_bytes(self.raw).verify(made, statement)
+            signature_bytes = base64.b64decode(signature, validate=True)
+            Ed25519PublicKey.from_public_bytes(self.raw).verify(signature_bytes, statement)
             return True
         return False
 
 
 @dataclass(frozen=True, slots=True)
 class SigningKey:
-    """A pair of keys, of which the private one is never shown."""
+    """A key pair; the private key is never shown."""
 
     public: PublicKey
     _private: Ed25519PrivateKey = field(repr=False, compare=False)
 
     def sign(self, statement: bytes) -> str:
-        """The signature over the statement, in base64."""
+        """Return the signature over the statement, in base64."""
         return base64.b64encode(self._private.sign(statement)).decode()
 
 
 def statement_of(catalogue: str, head: Head) -> bytes:
-    """What is signed: the catalogue, how many entries its chain has, and the head over them."""
+    """Return the statement to sign: catalogue, entry count of the chain, and head hash."""
     return f"tgraph chain 1\n{catalogue}\n{head.sequence}\n{head.hash}\n".encode()
 
 
 def is_signed(store: Store, chain: Chain) -> bool:
-    """Whether there is nothing to sign: the chain is empty, or ends with a signature."""
+    """Return whether signing is unnecessary: chain empty, or signature at chain end."""
     if not chain.head.sequence:
         return True
     number = Literal(str(chain.head.sequence), datatype=v.xsd("integer"))
@@ -101,8 +99,8 @@ def is_signed(store: Store, chain: Chain) -> bool:
 
 
 def key_quads(key: PublicKey) -> list[Quad]:
-    """The key as an agent, for the source graph."""
-    return stated(
+    """Return quads describing the key as an agent, for the source graph."""
+    return build_statements(
         v.SOURCE_GRAPH,
         key.agent,
         (v.RDF_TYPE, [v.prov("Agent"), v.tg("SigningKey")]),
@@ -112,22 +110,24 @@ def key_quads(key: PublicKey) -> list[Quad]:
 
 
 def signature_quads(chain: Chain, key: SigningKey) -> list[Quad]:
-    """The next entry of the chain: the signature over its head."""
+    """Return the next chain entry: a signature over the chain's head."""
     head = chain.head
     signature = key.sign(statement_of(chain.catalogue.value, head))
     return chain.entry(
-        f"{_PREFIX}{v.digest(chain.catalogue.value, key.public.id, head.hash)}",
+        f"{_PREFIX}{v.digest_parts(chain.catalogue.value, key.public.id, head.hash)}",
         KIND,
         sha256(signature.encode()).hexdigest(),
         (v.tg("signature"), signature),
-        (v.prov("wasAttributedTo"), iri(key.public.agent)),
+        (v.prov("wasAttributedTo"), iri_node(key.public.agent)),
     )
 
 
 def make_keys(file: Path) -> tuple[PublicKey, Path]:
-    """Make a pair: the private key in ``file`` (PEM, PKCS #8, for its owner alone), the public one
-    beside it with ``.pub`` (PEM). ``UsageError`` where one of the two is there already."""
-    ed25519, serialization = _cryptography()
+    """Create a key pair: private key in ``file`` (PEM, PKCS #8, readable only by the owner),
+    public key beside, suffixed ``.pub`` (PEM).
+
+    Raise ``UsageError`` if either file exists already."""
+    ed25519, serialization = _import_cryptography()
     beside = file.with_name(f"{file.name}.pub")
     private = ed25519.Ed25519PrivateKey.generate()
     _write_new(
@@ -147,36 +147,39 @@ def make_keys(file: Path) -> tuple[PublicKey, Path]:
     except UsageError:
         file.unlink()
         raise
-    return _public(private.public_key()), beside
+    return _make_public_key(private.public_key()), beside
 
 
 def load_signing_key(file: Path) -> SigningKey:
-    """The private key of a file, in PEM or OpenSSH's form. ``UsageError`` where there is none, it
-    is of another sort, or a passphrase protects it."""
-    ed25519, serialization = _cryptography()
-    data = _read(file, _NAMED)
+    """Load a private key file, in PEM or OpenSSH format.
+
+    Raise ``UsageError`` if no key exists, the key has another type, or a passphrase protects
+    the key."""
+    ed25519, serialization = _import_cryptography()
+    data = _read_key(file, _NAMED)
     is_ssh = b"OPENSSH PRIVATE KEY" in data
     load = serialization.load_ssh_private_key if is_ssh else serialization.load_pem_private_key
-    key = _parsed(lambda: load(data, None), file, "private")
+    key = _parse_key(lambda: load(data, None), file, "private")
     if not isinstance(key, ed25519.Ed25519PrivateKey):
         raise UsageError(f"{file} holds no Ed25519 private key.", _MAKE)
-    return SigningKey(_public(key.public_key()), key)
+    return SigningKey(_make_public_key(key.public_key()), key)
 
 
 def load_public_key(file: Path) -> PublicKey:
-    """The public key of a file, in PEM or as a line of OpenSSH's. ``UsageError`` where there is
-    none, or it is of another sort."""
-    ed25519, serialization = _cryptography()
-    data = _read(file, "It was made beside the private key, as FILE.pub.")
+    """Load a public key file, in PEM format or as an OpenSSH line.
+
+    Raise ``UsageError`` if no key exists or the key has another type."""
+    ed25519, serialization = _import_cryptography()
+    data = _read_key(file, "It was made beside the private key, as FILE.pub.")
     is_ssh = data.startswith(b"ssh-")
     load = serialization.load_ssh_public_key if is_ssh else serialization.load_pem_public_key
-    key = _parsed(lambda: load(data), file, "public")
+    key = _parse_key(lambda: load(data), file, "public")
     if not isinstance(key, ed25519.Ed25519PublicKey):
         raise UsageError(f"{file} holds no Ed25519 public key.", "Name the FILE.pub of the pair.")
-    return _public(key)
+    return _make_public_key(key)
 
 
-def _parsed(load: Callable[[], object], file: Path, sort: str) -> object:
+def _parse_key(load: Callable[[], object], file: Path, sort: str) -> object:
     from cryptography.exceptions import UnsupportedAlgorithm
 
     try:
@@ -190,7 +193,7 @@ def _parsed(load: Callable[[], object], file: Path, sort: str) -> object:
         raise UsageError(f"{file} holds no Ed25519 {sort} key.", _MAKE) from error
 
 
-def _read(file: Path, remedy: str) -> bytes:
+def _read_key(file: Path, remedy: str) -> bytes:
     try:
         return file.read_bytes()
     except OSError as error:
@@ -198,23 +201,25 @@ def _read(file: Path, remedy: str) -> bytes:
 
 
 def _write_new(file: Path, data: bytes, mode: int) -> None:
-    """Write a file that must not be there yet, with its mode from the beginning."""
+    """Write a new file, created with the given mode; existing files cause an error."""
     try:
         handle = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
     except OSError as error:
-        said = f"{file} can't be written: {error.strerror}."
-        raise UsageError(said, "A key is never overwritten; name another file.") from error
+        message = f"{file} can't be written: {error.strerror}."
+        raise UsageError(message, "A key is never overwritten; name another file.") from error
     with os.fdopen(handle, "wb") as out:
         out.write(data)
         os.fsync(out.fileno())
 
 
-def _public(key: Ed25519PublicKey) -> PublicKey:
+def _make_public_key(key: Ed25519PublicKey) -> PublicKey:
     return PublicKey(key.public_bytes_raw())
 
 
-def _cryptography() -> tuple[Any, Any]:
-    """The modules of the package ``cryptography`` that are needed. ``UsageError`` without it."""
+def _import_cryptography() -> tuple[Any, Any]:
+    """Return the required modules of the ``cryptography`` package.
+
+    Raise ``UsageError`` if the package is missing."""
     try:
         from cryptography.hazmat.primitives import serialization
         from cryptography.hazmat.primitives.asymmetric import ed25519

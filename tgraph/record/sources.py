@@ -1,4 +1,4 @@
-"""The record of what was taken in and what was found in it (design, section 3.4)."""
+"""The record of accessioned documents and extracted content (design, section 3.4)."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ from tgraph.record.activities import (
     state_entity,
     state_invalidation,
 )
-from tgraph.store.statements import Pair, Statements, iri, reifier, stated
+from tgraph.store.statements import Pair, Statements, build_statements, iri_node, reifier_quad
 
 
 def document_quads(document: Document, bytes_hash: str, text_hashes: Sequence[str]) -> list[Quad]:
-    """A document and its pages. The text of each is in the librarian under ``tg:contentHash``.
+    """Return quads describing a document and its pages; the librarian keeps page texts under
+    ``tg:contentHash``.
 
-    A document without pages carries its text's hash itself, as ``tg:textHash``; its bytes' hash is
-    ``tg:contentHash``. Page offsets count code points in the concatenation of the pages' texts.
-    """
+    A document without pages carries its text's hash itself, as ``tg:textHash``; the hash of the
+    bytes is ``tg:contentHash``. Page offsets count code points in the concatenated page texts."""
     out = Statements(v.SOURCE_GRAPH)
     length = sum(len(page.text) for page in document.pages)
     paged = document.pages and document.pages[0].number is not None
@@ -61,7 +61,7 @@ def document_quads(document: Document, bytes_hash: str, text_hashes: Sequence[st
                 document.page_iri(page),
                 (v.RDF_TYPE, [v.prov("Entity"), v.tg("Page")]),
                 (v.RDFS_LABEL, f"Page {page.number}"),
-                (v.prov("wasDerivedFrom"), iri(document.iri)),
+                (v.prov("wasDerivedFrom"), iri_node(document.iri)),
                 (v.tg("pageNumber"), page.number),
                 (v.tg("charOffset"), offset),
                 (v.tg("charLength"), len(page.text)),
@@ -81,17 +81,18 @@ def accession_quads(
     *,
     supersedes: bool = True,
 ) -> list[Quad]:
-    """The document was taken in under a path, after an earlier content or in its place."""
+    """Return quads accessioning the document under a path, following or replacing an earlier
+    content."""
     out = Statements(v.SOURCE_GRAPH)
     out.add(
         accession,
         (v.RDF_TYPE, [v.prov("Entity"), v.tg("Accession")]),
         (v.RDFS_LABEL, path),
         (v.tg("path"), path),
-        (v.prov("specializationOf"), iri(document)),
-        (v.prov("wasGeneratedBy"), iri(run)),
+        (v.prov("specializationOf"), iri_node(document)),
+        (v.prov("wasGeneratedBy"), iri_node(run)),
         (v.prov("generatedAtTime"), taken),
-        (v.prov("wasRevisionOf"), iri(previous) if previous else None),
+        (v.prov("wasRevisionOf"), iri_node(previous) if previous else None),
     )
     if previous and supersedes:
         state_invalidation(out, previous, run, taken)
@@ -106,20 +107,20 @@ def run_quads(
     agents: Iterable[Agent],
     counts: dict[str, int],
 ) -> list[Quad]:
-    """One run of ``index`` or ``import``: when, by whom, and what came of it."""
+    """Return quads of an ``index`` or ``import`` run: times, agents and results."""
     out = Statements(v.SOURCE_GRAPH)
-    known = tuple(agents)
-    Activity(run, ("IndexRun",), label, started, ended, known, dropped=counts).state(out)
+    agent_list = tuple(agents)
+    Activity(run, ("IndexRun",), label, started, ended, agent_list, dropped=counts).state(out)
     return out.quads
 
 
 def chunk_quads(chunk: Chunk) -> list[Quad]:
-    return stated(
+    return build_statements(
         v.SOURCE_GRAPH,
         chunk.iri,
         (v.RDF_TYPE, [v.prov("Entity"), v.tg("Chunk")]),
         (v.RDFS_LABEL, f"Chunk {chunk.index + 1}"),
-        (v.prov("wasDerivedFrom"), iri(v.page_of(v.document_iri(chunk.sha256), chunk.page))),
+        (v.prov("wasDerivedFrom"), iri_node(v.page_of(v.document_iri(chunk.sha256), chunk.page))),
         (v.tg("chunkIndex"), chunk.index),
         (v.tg("charOffset"), chunk.start),
         (v.tg("charLength"), chunk.end - chunk.start),
@@ -129,14 +130,14 @@ def chunk_quads(chunk: Chunk) -> list[Quad]:
 
 
 class EvidenceRecord:
-    """What was found in a chunk: the edges of the names in the text, and the evidence for each.
+    """A chunk's extracted content: edges using the text's names, plus evidence for each edge,
+    entity and claim.
 
-    Entity resolution comes later and never touches what is written here. ``edges``, ``entities``
-    and ``claims`` list what the record speaks of, ``evidence`` the pieces of evidence with the edge
-    that each is for (empty for an entity or a claim). ``subgraph`` and ``activity`` are those of
-    the reading that found it, which stands on record already; the evidence has the same IRIs
-    whichever run writes it down.
-    """
+    Entity resolution comes later and never changes this record. ``edges``, ``entities`` and
+    ``claims`` list the recorded content; ``evidence`` maps each piece of evidence to its edge
+    (empty for an entity or a claim). ``subgraph`` and ``activity`` belong to the reading which
+    found the content, already on record; the evidence has the same IRIs for every run writing
+    the evidence."""
 
     def __init__(self, subgraph: str, activity: str, chunk: Chunk, extraction: Extraction) -> None:
         self.extraction = extraction
@@ -153,7 +154,7 @@ class EvidenceRecord:
         self._out = Statements(v.SOURCE_GRAPH)
 
     def quads(self) -> list[Quad]:
-        """All of it."""
+        """Return all quads of the record."""
         shared, new = self.state()
         return shared + new
 
@@ -163,66 +164,71 @@ class EvidenceRecord:
         for entity in self.extraction.entities:
             self._entity(entity)
         for relationship in self.extraction.relationships:
-            self._relationship(relationship)
+            self._state_relationship(relationship)
         for claim in self.extraction.claims:
-            self._claim(claim)
+            self._state_claim(claim)
         return self._out.quads, self._new.take()
 
     def _entity(self, entity: ExtractedEntity) -> None:
         subject = entity.iri or v.entity_iri(entity.name)
         self.entities.add(subject)
-        told = (*entity.aliases, *entity.classes, *entity.same, entity.graph) if entity.iri else ()
+        details = (
+            (*entity.aliases, *entity.classes, *entity.same, entity.graph) if entity.iri else ()
+        )
         self._evidence(
-            " ".join((subject, entity.name, entity.type, entity.description, *told)),
+            " ".join((subject, entity.name, entity.type, entity.description, *details)),
             entity.span,
-            (v.tg("entity"), iri(subject)),
+            (v.tg("entity"), iri_node(subject)),
             (v.tg("name"), entity.name),
             (v.tg("entityType"), entity.type),
             (v.tg("description"), entity.description or None),
             (v.tg("alias"), list(entity.aliases)),
             (v.tg("nameKey"), name_key(entity.name)),
             (v.tg("aliasKey"), [name_key(alias) for alias in entity.aliases]),
-            (v.tg("entityClass"), map(iri, entity.classes)),
-            (v.tg("same"), map(iri, entity.same)),
-            (v.tg("graph"), iri(entity.graph) if entity.graph else None),
+            (v.tg("entityClass"), map(iri_node, entity.classes)),
+            (v.tg("same"), map(iri_node, entity.same)),
+            (v.tg("graph"), iri_node(entity.graph) if entity.graph else None),
         )
 
-    def _relationship(self, relationship: ExtractedRelationship) -> None:
-        subject = _node(relationship.subject, v.entity_iri)
-        predicate = _node(relationship.predicate, v.relation_iri)
+    def _state_relationship(self, relationship: ExtractedRelationship) -> None:
+        subject = _make_node(relationship.subject, v.entity_iri)
+        predicate = _make_node(relationship.predicate, v.relation_iri)
         obj: NamedNode | Literal
         if isinstance(relationship.object, Literal):
-            obj = v.canonical(relationship.object)
+            obj = v.canonicalise_literal(relationship.object)
         else:
-            obj = _node(relationship.object, v.entity_iri)
+            obj = _make_node(relationship.object, v.entity_iri)
             self.entities.add(obj.value)
         self.entities.add(subject.value)
         edge = v.edge_iri(subject, predicate, obj)
         self.edges[edge] = Triple(subject, predicate, obj)
-        self._out.add(self.subgraph, (v.tg("contains"), iri(edge)))
-        self._out.quads.append(reifier(edge, self.edges[edge]))
+        self._out.add(self.subgraph, (v.tg("contains"), iri_node(edge)))
+        self._out.quads.append(reifier_quad(edge, self.edges[edge]))
         if (edge, relationship.span) in self._stated:
             return  # evidence is one statement of one place: the first that the extractor made
         self._stated.add((edge, relationship.span))
         self._evidence(
             edge,
             relationship.span,
-            (v.tg("edge"), iri(edge)),
-            (v.tg("name"), relationship.label or _name(relationship.predicate)),
+            (v.tg("edge"), iri_node(edge)),
+            (v.tg("name"), relationship.label or _readable_name(relationship.predicate)),
             (v.tg("description"), relationship.description or None),
             (v.tg("keyword"), list(relationship.keywords)),
             (v.tg("strength"), float(relationship.strength)),
-            (v.tg("graph"), iri(relationship.graph) if relationship.graph else None),
-            (v.prov("hadPrimarySource"), map(iri, relationship.sources)),
+            (v.tg("graph"), iri_node(relationship.graph) if relationship.graph else None),
+            (v.prov("hadPrimarySource"), map(iri_node, relationship.sources)),
         )
 
-    def _claim(self, claim: ExtractedClaim) -> None:
+    def _state_claim(self, claim: ExtractedClaim) -> None:
         subject = claim.subject_iri or v.entity_iri(claim.subject)
-        other = claim.object_iri or v.entity_iri(claim.object)
-        dates = (str(v.canonical(date)) if date else "" for date in (claim.started, claim.ended))
-        said = (claim.type, claim.status, claim.description, *dates)
-        subjects = (subject, other) if claim.object else (subject, "")
-        node = v.claim_iri(*subjects, *said)
+        object_iri = claim.object_iri or v.entity_iri(claim.object)
+        dates = (
+            str(v.canonicalise_literal(date)) if date else ""
+            for date in (claim.started, claim.ended)
+        )
+        claim_fields = (claim.type, claim.status, claim.description, *dates)
+        subjects = (subject, object_iri) if claim.object else (subject, "")
+        node = v.claim_iri(*subjects, *claim_fields)
         self.claims.add(node)
         self.entities.update(filter(None, subjects))
         if (node, claim.span) in self._stated:
@@ -231,10 +237,10 @@ class EvidenceRecord:
         self._evidence(
             node,
             claim.span,
-            (v.tg("claim"), iri(node)),
-            (v.tg("name"), _name(claim.subject)),
-            (v.tg("subject"), iri(subject)),
-            (v.tg("object"), iri(other) if claim.object else None),
+            (v.tg("claim"), iri_node(node)),
+            (v.tg("name"), _readable_name(claim.subject)),
+            (v.tg("subject"), iri_node(subject)),
+            (v.tg("object"), iri_node(object_iri) if claim.object else None),
             (v.tg("claimType"), claim.type),
             (v.tg("claimStatus"), claim.status),
             (v.tg("claimStart"), claim.started),
@@ -249,8 +255,8 @@ class EvidenceRecord:
         self._new.add(
             subject,
             (v.RDF_TYPE, [v.prov("Entity"), v.tg("Evidence")]),
-            (v.prov("wasDerivedFrom"), iri(self._chunk.iri)),
-            (v.prov("wasGeneratedBy"), iri(self.activity)),
+            (v.prov("wasDerivedFrom"), iri_node(self._chunk.iri)),
+            (v.prov("wasGeneratedBy"), iri_node(self.activity)),
             (v.tg("charOffset"), start),
             (v.tg("charLength"), end - start),
             (v.tg("quote"), span.quote if span else None),
@@ -258,17 +264,19 @@ class EvidenceRecord:
         )
 
 
-def _node(name: str | NamedNode, mint: Callable[[str], str]) -> NamedNode:
+def _make_node(name: str | NamedNode, mint: Callable[[str], str]) -> NamedNode:
     return name if isinstance(name, NamedNode) else NamedNode(mint(name))
 
 
-def _name(name: str | NamedNode) -> str:
+def _readable_name(name: str | NamedNode) -> str:
     return v.local_words(name.value) if isinstance(name, NamedNode) else name
 
 
 class ExtractionRecord(EvidenceRecord):
-    """What one extractor found in one chunk: the activity, a subgraph, its edges, and the evidence
-    for each. ``kind`` is a further class of the activity, ``ontologies`` led it."""
+    """An extractor's findings in a chunk: activity, subgraph, edges, and evidence for each
+    edge.
+
+    ``kind`` is an additional class of the activity; ``ontologies`` guided the activity."""
 
     def __init__(
         self,
@@ -287,16 +295,17 @@ class ExtractionRecord(EvidenceRecord):
         )
         super().__init__(subgraph, self._activity.iri, chunk, extraction)
         self._ontologies = tuple(ontologies)
-        self._key = v.digest(key, extraction.reply_hash)
+        self._key = v.digest_parts(key, extraction.reply_hash)
 
     def state(self) -> tuple[list[Quad], list[Quad]]:
-        """As ``EvidenceRecord.state``, with the activity and the subgraph."""
-        self._activity.state(self._new, (v.tg("ontology"), map(iri, self._ontologies)))
+        """Return the same parts as ``EvidenceRecord.state``, with the activity and subgraph."""
+        self._activity.state(self._new, (v.tg("ontology"), map(iri_node, self._ontologies)))
         origins = (self._chunk.iri,)
         state_entity(self._new, self.subgraph, "Subgraph", by=self.activity, origins=origins)
         return super().state()
 
 
 def occurrence_quads(subgraph: str, key: str) -> list[Quad]:
-    """The sentences that a reading found are in the librarian, under the hash ``key``."""
-    return stated(v.SOURCE_GRAPH, subgraph, (v.tg("occurrences"), key))
+    """Return quads linking a reading to its sentences, kept by the librarian under the hash
+    ``key``."""
+    return build_statements(v.SOURCE_GRAPH, subgraph, (v.tg("occurrences"), key))

@@ -1,4 +1,4 @@
-"""The record of summaries, of descriptions and clusters, and of chunks' contexts."""
+"""The record of summaries: description summaries, cluster summaries, and chunk contexts."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from tgraph.index.cluster_summaries import ClusterSummary
 from tgraph.index.descriptions import Described
 from tgraph.index.summary_tree import TreeNode
 from tgraph.record.activities import Authorship, state_entity
-from tgraph.store.statements import Statements, iri, stated
+from tgraph.store.statements import Statements, build_statements, iri_node
 
 
 def state_summary(
     out: Statements, described: Described, summary: str, text: Summary, how: Authorship
 ) -> None:
-    """State the making of the summary with that IRI, the summary, and its sentences in order."""
+    """State the summary with the given IRI: making activity, summary, and sentences in order."""
     by = how.activity(
         "summarising", ("Summarising",), "Summary of descriptions", summary, dropped=text.dropped
     ).state(out)
@@ -29,9 +29,9 @@ def state_summary(
         "DescriptionSummary",
         (v.tg("text"), text.text),
         (v.prov("generatedAtTime"), how.ended),
-        (v.tg("summarises"), iri(described.subject)),
+        (v.tg("summarises"), iri_node(described.subject)),
         by=by,
-        origins=sorted({one for original in originals for one in original.evidence}),
+        origins=sorted({evidence for original in originals for evidence in original.evidence}),
     )
     for index, sentence in enumerate(text.sentences):
         name = f"{summary}:{index}"
@@ -40,21 +40,22 @@ def state_summary(
             name,
             "SummarySentence",
             (v.tg("text"), sentence.text),
-            (v.dcterms("isPartOf"), iri(summary)),
+            (v.dcterms("isPartOf"), iri_node(summary)),
             (v.tg("index"), index),
             by=by,
-            origins=sorted({one for at in sentence.rests_on for one in originals[at].evidence}),
+            origins=sorted(
+                {evidence for at in sentence.rests_on for evidence in originals[at].evidence}
+            ),
         )
-        out.add(summary, (v.tg("sentence"), iri(name)))
+        out.add(summary, (v.tg("sentence"), iri_node(name)))
 
 
 @dataclass(frozen=True, slots=True)
 class ChunkContext:
-    """A chunk's context. ``key`` stands for what it was made from and by whom.
+    """A chunk's context; ``key`` identifies the input and maker.
 
-    That the chunk has it now is knowledge; how it came about is source, and stays when another
-    takes its place.
-    """
+    The link between chunk and current context is knowledge; the context's making is source, and
+    remains after another context replaces it."""
 
     chunk: str
     document: str
@@ -63,16 +64,16 @@ class ChunkContext:
 
     @property
     def iri(self) -> str:
-        return f"{v.URN}context:{v.digest(self.chunk, self.key, self.text)}"
+        return f"{v.URN}context:{v.digest_parts(self.chunk, self.key, self.text)}"
 
 
 def context_link(chunk: str, context: str) -> Quad:
-    """What knowledge says: the chunk has this context."""
+    """Return the knowledge quad linking the chunk to the context."""
     return Quad(NamedNode(chunk), v.tg("context"), NamedNode(context), v.KNOWLEDGE_GRAPH)
 
 
 def context_quads(made: ChunkContext, how: Authorship) -> list[Quad]:
-    """The context and the activity that made it, as a part of the run."""
+    """Return context quads plus the making activity, part of the run."""
     out = Statements(v.SOURCE_GRAPH)
     by = how.activity(
         "situating", ("Situating",), "Context of a chunk", made.iri, used=(made.chunk,)
@@ -90,20 +91,21 @@ def context_quads(made: ChunkContext, how: Authorship) -> list[Quad]:
 
 
 def tree_quads(node: TreeNode) -> list[Quad]:
-    """What knowledge says: the summary stands, at this level, for these members."""
-    return stated(
+    """Return knowledge quads of a standing summary, with level and members."""
+    return build_statements(
         v.KNOWLEDGE_GRAPH,
         node.iri,
         (v.RDF_TYPE, v.tg("Summary")),
         (v.tg("level"), node.level),
-        (v.tg("member"), map(iri, node.members)),
+        (v.tg("member"), map(iri_node, node.members)),
     )
 
 
 def cluster_summary_quads(
     node: TreeNode, key: str, summary: ClusterSummary, how: Authorship
 ) -> list[Quad]:
-    """The summary, derived from its members, and the activity that made it as a part of the run."""
+    """Return summary quads, derived from the members, plus the making activity, part of the
+    run."""
     out = Statements(v.SOURCE_GRAPH)
     kinds, label = ("ClusterSummarising",), "Summary of a cluster"
     activity = how.activity("cluster-summarising", kinds, label, node.iri, dropped=summary.dropped)

@@ -1,1 +1,1 @@
-"""From a question to ranked candidates: the modes, the searches behind them, texts, filters."""
+"""Retrieval from question to ranked candidates: modes, underlying searches, texts, filters."""

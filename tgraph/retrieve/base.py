@@ -1,4 +1,4 @@
-"""The interface of retrieval: one module per mode, all of them reading knowledge only."""
+"""The retrieval interface: one module per mode, all reading only knowledge."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ Once = TypeVar("Once")
 
 @dataclass(slots=True)
 class Doubts:
-    """Evidence that a question left out, since it is not what the stored text says."""
+    """Evidence omitted from a question because the evidence disagrees with the stored text."""
 
     count: int = 0
     said: dict[str, None] = field(default_factory=dict)
@@ -47,8 +47,10 @@ class Doubts:
 
 
 class BoundedCache(Generic[CacheKey, CachedItem]):
-    """A bounded store of what was read: when it is full, it starts again from nothing. What was
-    read with ``doubts`` is not kept, so that each question that reads it has them."""
+    """A bounded cache of read items; a full cache is emptied.
+
+    Items read with ``doubts`` are not cached, so each question reading such an item reports the
+    doubts."""
 
     def __init__(
         self,
@@ -61,43 +63,42 @@ class BoundedCache(Generic[CacheKey, CachedItem]):
         self._held = [{}] if held is None else held
 
     def for_question(self, doubts: Doubts) -> BoundedCache[CacheKey, CachedItem]:
-        """The same store for another question."""
+        """Return the same cache, reporting doubts to another question."""
         return BoundedCache(self._limit, doubts, self._held)
 
     @property
-    def _items(self) -> dict[CacheKey, CachedItem]:
+    def _cached_items(self) -> dict[CacheKey, CachedItem]:
         return self._held[0]
 
     def __contains__(self, key: CacheKey) -> bool:
-        return key in self._items
+        return key in self._cached_items
 
     def get_all(
         self,
         keys: Iterable[CacheKey],
         read: Callable[[list[CacheKey]], Mapping[CacheKey, CachedItem]],
     ) -> dict[CacheKey, CachedItem]:
-        """The items of the keys. ``read`` gets those that are not known, all at once.
+        """Return the keys' items; ``read`` gets all unknown keys at once.
 
-        What ``read`` has nothing for is asked for again the next time.
-        """
-        wanted = list(dict.fromkeys(keys))
-        items = self._items
-        known = {key: items[key] for key in wanted if key in items}
-        missing = [key for key in wanted if key not in known]
+        Keys without an item from ``read`` are requested again next time."""
+        distinct_keys = list(dict.fromkeys(keys))
+        items = self._cached_items
+        cached_items = {key: items[key] for key in distinct_keys if key in items}
+        missing = [key for key in distinct_keys if key not in cached_items]
         before = self._doubts.count
         fresh = read(missing) if missing else {}
-        found = {**known, **fresh}
+        all_items = {**cached_items, **fresh}
         if self._doubts.count > before:
-            return {key: found[key] for key in wanted if key in found}
-        if len(self._items) + len(fresh) > self._limit:
+            return {key: all_items[key] for key in distinct_keys if key in all_items}
+        if len(self._cached_items) + len(fresh) > self._limit:
             self._held[0] = {}  # a question that is being answered keeps what it holds
         if len(fresh) <= self._limit:
-            self._items.update(fresh)
-        return {key: found[key] for key in wanted if key in found}
+            self._cached_items.update(fresh)
+        return {key: all_items[key] for key in distinct_keys if key in all_items}
 
     def get(self, key: CacheKey, read: Callable[[], CachedItem]) -> CachedItem:
-        """The item of one key, read where it is not known."""
-        items = self._items
+        """Return a key's item, reading items not yet cached."""
+        items = self._cached_items
         if key in items:
             return items[key]
         before = self._doubts.count
@@ -106,16 +107,16 @@ class BoundedCache(Generic[CacheKey, CachedItem]):
             return item
         if len(items) >= self._limit:
             self._held[0] = {}
-        self._items[key] = item
+        self._cached_items[key] = item
         return item
 
 
 @dataclass(frozen=True, slots=True)
 class Keywords:
-    """What a question is about on two levels (LightRAG, Guo and others 2024).
+    """A question's keywords on two levels (LightRAG, Guo and others 2024).
 
-    ``low`` are the things that it names, ``high`` its themes; ``dropped`` counts what went wrong in
-    finding them."""
+    ``low`` contains named things, ``high`` themes; ``dropped`` counts problems during keyword
+    extraction."""
 
     low: tuple[str, ...] = ()
     high: tuple[str, ...] = ()
@@ -128,9 +129,9 @@ class Keywords:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question with the turns before it and the concepts that it is about.
+    """A question with preceding turns and concepts.
 
-    ``stands_alone`` says that it needs none of the turns to be understood."""
+    ``stands_alone`` says the question is understandable without the turns."""
 
     text: str
     history: tuple[Turn, ...] = ()
@@ -140,22 +141,22 @@ class Question:
 
     @property
     def needed(self) -> tuple[Turn, ...]:
-        """The turns that say what is asked."""
+        """The turns needed for understanding the question."""
         return () if self.stands_alone else self.history
 
 
-def nothing() -> None:
-    """For a state of which nothing lies ready."""
+def return_none() -> None:
+    """Return None, for a state without prepared tables."""
 
 
 @dataclass(slots=True)
 class Context:
-    """What a retriever reads: one published state of one collection, or what ``filters`` leave.
+    """A retriever's context: a published collection state, or the part left by ``filters``.
 
-    ``reader`` finds answers in passages, where there is one. ``reports`` gives the communities and
-    reports of a published state, and ``table`` its evidence and what was counted of it, where they
-    lie ready. ``doubts`` are about evidence that had to be left out, ``notes`` what a reader must
-    know of this state beside its answers; ``generation`` is that of the knowledge."""
+    ``reader``, if present, finds answers in passages. ``reports`` returns the state's
+    communities and reports, and ``table`` the state's evidence and counts, where prepared.
+    ``doubts`` concern omitted evidence, ``notes`` contains facts about the state readers must
+    know beside the answers; ``generation`` is the knowledge generation."""
 
     store: Store
     texts: Texts
@@ -165,8 +166,8 @@ class Context:
     reader: Reader | None = None
     sink: CallSink = no_sink
     filters: Filters = NO_FILTERS
-    reports: Callable[[], ReportTable | None] = nothing
-    table: Callable[[], LookupTable | None] = nothing
+    reports: Callable[[], ReportTable | None] = return_none
+    table: Callable[[], LookupTable | None] = return_none
     doubts: Doubts = field(default_factory=Doubts)
     notes: tuple[str, ...] = ()
     generation: int = 0
@@ -179,7 +180,7 @@ class Context:
 
     @property
     def evidence(self) -> EvidenceReader:
-        """The evidence of this state, in doubt of which the question is."""
+        """The state's evidence reader; doubts about evidence go to the question."""
         return EvidenceReader(self.graph.evidence, self.texts, self.doubt)
 
     @property
@@ -189,27 +190,27 @@ class Context:
 
     @property
     def graph(self) -> GraphSource:
-        """Look-ups in the knowledge of this state."""
+        """Look-ups in the state's knowledge."""
         return self.once("source of the graph", lambda: self.table() or StoredGraph(self.store))
 
     def doubt(self, error: EvidenceError) -> None:
-        """Leave out evidence that is not what the stored text says, or raise the error where the
-        settings are strict."""
+        """Omit evidence disagreeing with the stored text, or raise the error under strict
+        settings."""
         if self.settings.integrity.strict:
             raise error
         self.doubts.add(error)
 
     @property
     def authorities(self) -> Authorities:
-        """What documents were weighed by hand."""
+        """Document authorities set by hand."""
         return self.once("authorities", lambda: read_authorities(self.store))
 
     def for_question(self, sink: CallSink) -> Context:
-        """The same state for one more question, whose calls go to ``sink``; thread-safe."""
+        """Return the same state for another question, sending calls to ``sink``; thread-safe."""
         return replace(self, sink=sink, doubts=Doubts(), _embedded={})
 
     def embed(self, texts: Sequence[str]) -> NDArray[float32]:
-        """The vectors of the texts, one row each; a text is embedded once per question."""
+        """Return the texts' vectors, one row each; each text is embedded once per question."""
         import numpy as np
 
         new = list(dict.fromkeys(text for text in texts if text not in self._embedded))
@@ -219,8 +220,10 @@ class Context:
         return np.stack([self._embedded[text] for text in texts])
 
     def at_hand(self, text: str) -> NDArray[float32] | None:
-        """The vector of a text that was embedded for the question, of another one the mean of all
-        that were; None where none was. Nothing is embedded for it."""
+        """Return an already embedded text's vector, or the mean of all embedded vectors for
+        another text.
+
+        Return None if no text was embedded. No embedding is computed."""
         import numpy as np
 
         if text in self._embedded or not self._embedded:
@@ -229,14 +232,15 @@ class Context:
         return mean
 
     def once(self, name: str, read: Callable[[], Once]) -> Once:
-        """What is read at the first question that needs it, and kept as long."""
-        found: Once = self.remembered(name, 1).get(name, read)
-        return found
+        """Return a value read for the first question needing the value, then cached as long as
+        the state is open."""
+        value: Once = self.remembered(name, 1).get(name, read)
+        return value
 
     def remembered(self, name: str, limit: int) -> BoundedCache[Any, Any]:
-        """The store of that name, which lives as long as the published state is open."""
-        known = self._memory.setdefault(name, BoundedCache(limit))
-        return known.for_question(self.doubts)
+        """Return the cache with the given name, living while the published state is open."""
+        cache = self._memory.setdefault(name, BoundedCache(limit))
+        return cache.for_question(self.doubts)
 
 
 Rank = Callable[[str, Sequence[str], CallSink], list[tuple[int, float]]]
@@ -247,23 +251,22 @@ SeedFilter = Callable[[Question, Sequence[Candidate], Context], Sequence[str]]
 
 
 class Services(Protocol):
-    """What a retriever may borrow of the steps above it."""
+    """Services borrowed by retrievers from higher steps."""
 
     @property
     def rerank(self) -> Rank | None:
-        """What ranks texts for a question anew; None where nothing is set."""
+        """The text reranker; None if reranking lacks configuration."""
 
     @property
     def filter_edges(self) -> SeedFilter | None:
-        """A model's choice among edges; None where there is no model."""
+        """A model's edge filter; None without a model."""
 
 
 class Retriever(Protocol):
-    """Finds candidates for a question. The same question over the same knowledge finds the same.
+    """A retriever of candidates, deterministic: same question and knowledge, same candidates.
 
-    ``step`` is the class of its activity; ``matches_entities`` tells whether it starts from
-    entities.
-    """
+    ``step`` is the retrieval activity's class; ``matches_entities`` says whether retrieval
+    starts from entities."""
 
     @property
     def step(self) -> str: ...
@@ -272,11 +275,13 @@ class Retriever(Protocol):
     def matches_entities(self) -> bool: ...
 
     def retrieve(self, question: Question, context: Context) -> Retrieval:
-        """The candidates, ranked from 1 without gaps, every limit of the context observed.
+        """Return candidates ranked from 1 without gaps, observing all context limits.
 
-        Each has its evidence, except that of reports may be left to ``reports.grounded``."""
+        Each candidate has its evidence, except that evidence of reports may be left to
+        ``reports.add_report_evidence``."""
 
 
 def in_conversation(question: Question) -> str:
-    """What is searched for: the question, and the user's questions before it that it needs."""
+    """Return the search text: the question, plus earlier user questions needed for
+    understanding."""
     return "\n".join([question.text, *(turn.question for turn in reversed(question.needed))])

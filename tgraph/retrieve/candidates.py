@@ -1,4 +1,4 @@
-"""Candidates: entities, edges and chunks as a question sees them, and what each costs."""
+"""Candidates: entities, edges and chunks relevant to a question, with token costs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tgraph.index.sources import document_of_chunk, page_of_chunk, range_of_chun
 from tgraph.model import Candidate, Edge, Evidence, Item
 from tgraph.models.tokens import count_tokens
 from tgraph.retrieve.base import BoundedCache, Context
-from tgraph.store.base import select, text_of
+from tgraph.store.base import select_rows, text_of
 
 MOST_PLACES = 40
 """Places of an entity that are read; more are shown of none."""
@@ -25,10 +25,11 @@ FRAME = 24
 def cost_of(
     item: Edge | Item, tokens: int | None = None, evidence: tuple[Evidence, ...] = ()
 ) -> int:
-    """The tokens of the line by which a model is shown the item. ``tokens`` is the length of its
-    text where that is known; an edge is shown with the quotes of its evidence."""
+    """Return the token count of the line showing a model the item.
+
+    ``tokens`` is the text length, where known; an edge is shown with its evidence's quotes."""
     if isinstance(item, Edge):
-        texts = [item.text, *(each.quote for each in evidence)]
+        texts = [item.text, *(place.quote for place in evidence)]
         return FRAME + sum(map(count_tokens, texts))
     text = count_tokens(item.text) if tokens is None else tokens
     before = count_tokens(item.preface) if item.preface else 0
@@ -36,17 +37,18 @@ def cost_of(
 
 
 def edge_cost(edge: Edge, places: Sequence[Evidence], context: Context) -> int:
-    """As ``cost_of`` an edge; what its text and each quote cost is counted once."""
-    known: BoundedCache[str, int] = context.remembered("tokens of edges and quotes", 100_000)
+    """Return an edge's cost like ``cost_of``, counting the tokens of each text and quote only
+    once."""
+    token_counts: BoundedCache[str, int] = context.remembered("tokens of edges and quotes", 100_000)
     texts = [(edge.iri, edge.text), *((place.iri, place.quote) for place in places)]
-    return FRAME + sum(known.get(iri, partial(count_tokens, text)) for iri, text in texts)
+    return FRAME + sum(token_counts.get(iri, partial(count_tokens, text)) for iri, text in texts)
 
 
 def chunk_evidence(context: Context, chunks: Sequence[str]) -> dict[str, Evidence]:
-    """The whole of each chunk as evidence of itself; chunks of what no longer stands are left
-    out."""
+    """Return each complete chunk as evidence of itself; omit chunks of documents no longer
+    standing."""
     documents = context.evidence.documents({document_of_chunk(chunk) for chunk in chunks})
-    found = {}
+    evidence_by_chunk = {}
     for chunk in chunks:
         document = document_of_chunk(chunk)
         if document in documents:
@@ -54,14 +56,14 @@ def chunk_evidence(context: Context, chunks: Sequence[str]) -> dict[str, Evidenc
             start, end = range_of_chunk(chunk)
             text = context.texts.of_chunk(chunk)
             page = page_of_chunk(chunk)
-            found[chunk] = Evidence(
+            evidence_by_chunk[chunk] = Evidence(
                 chunk, chunk, chunk, document, title, path, page, start, end, text
             )
-    return found
+    return evidence_by_chunk
 
 
 def chunk_item(evidence: Evidence, context: Context) -> Item:
-    """The chunk that the evidence is the whole of."""
+    """Return the chunk item for evidence covering the complete chunk."""
     prefaces = context.once("prefaces", lambda: standing_prefaces(context.store))
     page = f", page {evidence.page}" if evidence.page is not None else ""
     label = f"{evidence.title}{page}, characters {evidence.start}–{evidence.end}"
@@ -69,18 +71,17 @@ def chunk_item(evidence: Evidence, context: Context) -> Item:
 
 
 def chunk_tokens(context: Context, chunks: Sequence[str]) -> dict[str, int]:
-    """The lengths in tokens, as counted when the chunks were made."""
+    """Return chunk lengths in tokens, counted when creating the chunks."""
     read = context.graph.counts.chunk_tokens
     return context.remembered("chunk tokens", 50_000).get_all(chunks, read)
 
 
 @dataclass(frozen=True, slots=True)
 class KnownEntity:
-    """An entity of the knowledge graph with its relationships counted.
+    """A knowledge graph entity with a relationship count.
 
-    ``places`` are the first that its descriptions come from, or else that name it; ``claimed``
-    tells whether a claim is about it.
-    """
+    ``places`` contains the first places of the descriptions, or else places naming the entity;
+    ``claimed`` tells whether a claim concerns the entity."""
 
     iri: str
     label: str
@@ -92,56 +93,58 @@ class KnownEntity:
 
     @property
     def item(self) -> Item:
-        about = ". ".join(part for part in (self.type, self.description) if part)
+        summary = ". ".join(part for part in (self.type, self.description) if part)
         count = f"{self.links} relationship{'' if self.links == 1 else 's'}"
-        return Item("entity", self.iri, self.label, f"{about} ({count})".strip())
+        return Item("entity", self.iri, self.label, f"{summary} ({count})".strip())
 
 
 def known_entities(context: Context, entities: Sequence[str]) -> dict[str, KnownEntity]:
-    """Those of the entities that knowledge holds, in the order given."""
+    """Return entities held by knowledge, in the given order."""
     memory = context.remembered("entities", 20_000)
-    return memory.get_all(entities, lambda missing: _read(missing, context))
+    return memory.get_all(entities, lambda missing: _read_entities(missing, context))
 
 
-def _read(entities: list[str], context: Context) -> dict[str, KnownEntity]:
+def _read_entities(entities: list[str], context: Context) -> dict[str, KnownEntity]:
     nodes = [NamedNode(entity) for entity in entities]
-    said: dict[str, dict[str, list[str]]] = {}
-    for row in select(context.store, "retrieve/entities", {"entities": nodes}, union=False):
-        known = said.setdefault(text_of(row["entity"]), {})
+    columns_by_entity: dict[str, dict[str, list[str]]] = {}
+    for row in select_rows(context.store, "retrieve/entities", {"entities": nodes}, union=False):
+        columns = columns_by_entity.setdefault(text_of(row["entity"]), {})
         for column in ("label", "type", "description", "claimed"):
-            values = known.setdefault(column, [])
+            values = columns.setdefault(column, [])
             if (value := text_of(row[column])) and value not in values:
                 values.append(value)
-    links = degrees(context, said)
-    places = context.evidence.telling(list(said), max(MOST_PLACES, context.limits.evidence_limit))
+    links = count_degrees(context, columns_by_entity)
+    places = context.evidence.telling(
+        list(columns_by_entity), max(MOST_PLACES, context.limits.evidence_limit)
+    )
     return {
         entity: KnownEntity(
             entity,
-            about["label"][0],
-            ", ".join(about["type"]),
-            " ".join(about["description"]),
+            entity_columns["label"][0],
+            ", ".join(entity_columns["type"]),
+            " ".join(entity_columns["description"]),
             links[entity],
             places.get(entity, ()),
-            "true" in about["claimed"],
+            "true" in entity_columns["claimed"],
         )
-        for entity, about in said.items()
+        for entity, entity_columns in columns_by_entity.items()
     }
 
 
 def chunks_naming(context: Context, entities: Sequence[str]) -> Mapping[str, Collection[str]]:
-    """The chunks of standing documents that speak of each of the entities."""
+    """Return chunks of standing documents mentioning each entity."""
     memory = context.remembered("chunks of entities", 100)
     return memory.get_all(entities, context.evidence.mentions)
 
 
-def degrees(context: Context, entities: Iterable[str]) -> Mapping[str, int]:
+def count_degrees(context: Context, entities: Iterable[str]) -> Mapping[str, int]:
     """The number of relationships and attributes of each entity, as of ``CountSource``."""
     count = context.graph.counts.degrees
     return context.remembered("degrees", 100_000).get_all(entities, count)
 
 
 def entity_candidate(entity: KnownEntity, score: float, why: str, limit: int) -> Candidate:
-    """The entity with its first places, at most ``limit``."""
+    """Return an entity candidate; evidence places are limited to ``limit``."""
     places = entity.places[:limit]
     item = entity.item
     return Candidate(item, 0, score, evidence=places, reasons=(why,), tokens=cost_of(item))
@@ -150,8 +153,8 @@ def entity_candidate(entity: KnownEntity, score: float, why: str, limit: int) ->
 def edge_candidate(
     edge: Edge, score: float, why: str, places: tuple[Evidence, ...], tokens: int | None = None
 ) -> Candidate:
-    """The edge, which is shown with the quotes of its evidence; ``tokens`` is what it costs so,
-    where that is known."""
+    """Return an edge candidate, shown with evidence quotes; ``tokens`` is the cost, where
+    known."""
     cost = cost_of(edge, evidence=places) if tokens is None else tokens
     return Candidate(edge, 0, score, evidence=places, reasons=(why,), tokens=cost)
 
@@ -161,19 +164,25 @@ def chunk_candidates(
     chunks: Iterable[tuple[str, float, tuple[str, ...]]],
     known: Mapping[str, Evidence] | None = None,
 ) -> list[Candidate]:
-    """Chunks, each with its score and reasons; those of what no longer stands are left out.
-    ``known`` is their ``chunk_evidence``, where it has been read already."""
-    found = list(chunks)
-    whole = chunk_evidence(context, [chunk for chunk, _, _ in found]) if known is None else known
-    standing = [each for each in found if each[0] in whole]
+    """Return chunk candidates with scores and reasons; omit chunks of documents no longer
+    standing.
+
+    ``known`` is the chunks' ``chunk_evidence``, if already read."""
+    scored_chunks = list(chunks)
+    evidence_by_chunk = (
+        chunk_evidence(context, [chunk for chunk, _, _ in scored_chunks])
+        if known is None
+        else known
+    )
+    standing = [entry for entry in scored_chunks if entry[0] in evidence_by_chunk]
     tokens = chunk_tokens(context, [chunk for chunk, _, _ in standing])
-    items = [chunk_item(whole[chunk], context) for chunk, _, _ in standing]
+    items = [chunk_item(evidence_by_chunk[chunk], context) for chunk, _, _ in standing]
     return [
         Candidate(
             item,
             0,
             score,
-            evidence=(whole[chunk],),
+            evidence=(evidence_by_chunk[chunk],),
             reasons=reasons,
             tokens=cost_of(item, tokens.get(chunk)),
         )
@@ -181,13 +190,13 @@ def chunk_candidates(
     ]
 
 
-def ranked(candidates: Iterable[Candidate]) -> tuple[Candidate, ...]:
-    """The candidates with their ranks, from 1 in this order."""
+def assign_ranks(candidates: Iterable[Candidate]) -> tuple[Candidate, ...]:
+    """Return the candidates with ranks from 1, in the given order."""
     return tuple(replace(candidate, rank=rank) for rank, candidate in enumerate(candidates, 1))
 
 
-def within(candidates: Sequence[Candidate], budget: int) -> list[Candidate]:
-    """The candidates in their order as far as their tokens fit; what doesn't fit is passed over."""
+def fit_budget(candidates: Sequence[Candidate], budget: int) -> list[Candidate]:
+    """Return candidates fitting the token budget, in order; larger candidates are skipped."""
     fitting = []
     for candidate in candidates:
         cost = candidate.tokens or 0

@@ -27,54 +27,55 @@ _WORDS = 8
 
 
 def match_entities(question: Question, nearest: Hits, context: Context) -> list[EntityMatch]:
-    """The seed entities, best first, at most ``entity_limit``, each with the concept it came from.
+    """Return seed entities, best first, at most ``entity_limit``, each with the source concept.
 
-    Names that the question contains come first, then the ends of the edges nearest to it and the
-    entities nearest to its concepts.
-    """
+    Names contained in the question come first, then the ends of the edges nearest to the
+    question and the entities nearest to the concepts."""
     concepts = question.concepts or (question.text,)
-    found: dict[str, EntityMatch] = {}
+    best_matches: dict[str, EntityMatch] = {}
     called = match_all(concepts, context.graph)
-    named = ((e, c, 1.0, "name") for c in concepts for e in called[c])
+    name_matches = ((e, c, 1.0, "name") for c in concepts for e in called[c])
     for entity, concept, score, method in (
-        *named,
-        *((e, question.text, s, "edge") for e, s in _ends(nearest, context)),
+        *name_matches,
+        *((e, question.text, s, "edge") for e, s in _find_edge_ends(nearest, context)),
         *_by_vector(concepts, context),
     ):
-        if entity not in found or score > found[entity].score:
-            found[entity] = EntityMatch(entity, "", concept, score, method)
-    ranked = sorted(found.values(), key=lambda m: (m.method != "name", -m.score, m.entity))
+        if entity not in best_matches or score > best_matches[entity].score:
+            best_matches[entity] = EntityMatch(entity, "", concept, score, method)
+    ranked = sorted(best_matches.values(), key=lambda m: (m.method != "name", -m.score, m.entity))
     ranked = ranked[: context.limits.entity_limit]
-    return labelled(ranked, context.graph)
+    return add_labels(ranked, context.graph)
 
 
 def match_given(names: Sequence[str], context: Context) -> list[EntityMatch]:
-    """The entities that a user starts from. ``UsageError`` for a name that no entity has."""
-    found = {
+    """Return matches of a user's start entities.
+
+    Raise ``UsageError`` for a name matching no entity."""
+    matches = {
         entity: EntityMatch(entity, "", name, 1.0, "name")
         for name in names
         for entity in entities_named(name, context)
     }
-    return labelled(list(found.values()), context.graph)
+    return add_labels(list(matches.values()), context.graph)
 
 
 def entities_named(name: str, context: Context) -> list[str]:
-    """The entities of that name or IRI. ``UsageError`` where there is none."""
+    """Return entities with the given name or IRI; raise ``UsageError`` if none exists."""
     graph = context.graph
-    found = [name] if is_entity(name, graph) else match_names(name, graph)
-    if not found:
+    entities = [name] if is_entity(name, graph) else match_names(name, graph)
+    if not entities:
         nearest = nearest_names(name, entity_names(context.store))
         raise UnknownNameError(f"There is no entity called {name!r}.", nearest)
-    return found
+    return entities
 
 
 def is_entity(iri: str, graph: GraphSource) -> bool:
-    """Whether the text is the IRI of an entity that knowledge has."""
+    """Return whether the text equals an entity IRI held by knowledge."""
     return v.is_iri(iri) and _ENTITY in graph.statements.types([iri]).get(iri, ())
 
 
-def labelled(matches: Sequence[EntityMatch], graph: GraphSource) -> list[EntityMatch]:
-    """The matches with the labels of their entities."""
+def add_labels(matches: Sequence[EntityMatch], graph: GraphSource) -> list[EntityMatch]:
+    """Return matches with entity labels added."""
     labels = labels_of(graph, [NamedNode(match.entity) for match in matches])
     return [replace(match, label=labels[NamedNode(match.entity)]) for match in matches]
 
@@ -87,7 +88,7 @@ def _by_vector(concepts: Sequence[str], context: Context) -> Iterable[tuple[str,
 
 
 def entity_names(store: Store) -> Iterator[str]:
-    """The labels of all entities."""
+    """Yield all entity labels."""
     for entity in store.match(None, v.RDF_TYPE, v.tg("Entity"), v.KNOWLEDGE_GRAPH):
         for quad in store.match(entity.subject, v.RDFS_LABEL, None, v.KNOWLEDGE_GRAPH):
             if isinstance(quad.object, Literal):
@@ -100,16 +101,21 @@ def match_names(concept: str, graph: GraphSource) -> list[str]:
 
 
 def match_all(concepts: Sequence[str], graph: GraphSource) -> dict[str, list[str]]:
-    """``match_names`` of each, with as many look-ups as for one."""
+    """Return ``match_names`` results by concept, with as many look-ups as a single concept
+    needs."""
     exact = {concept: v.entity_iri(concept) for concept in concepts}
     types = graph.statements.types(list(exact.values()))
-    variants = {each: {each, each.title(), each.lower(), each.upper()} for each in concepts}
-    named = graph.statements.named(
-        list(dict.fromkeys(one for each in variants.values() for one in each))
+    variants = {entry: {entry, entry.title(), entry.lower(), entry.upper()} for entry in concepts}
+    entities_by_name = graph.statements.named(
+        list(dict.fromkeys(spelling for entry in variants.values() for spelling in entry))
     )
     return {
         concept: sorted(
-            {entity for variant in variants[concept] for entity in named.get(variant, ())}
+            {
+                entity
+                for variant in variants[concept]
+                for entity in entities_by_name.get(variant, ())
+            }
             | ({exact[concept]} if _ENTITY in types.get(exact[concept], ()) else set())
         )
         for concept in concepts
@@ -117,8 +123,8 @@ def match_all(concepts: Sequence[str], graph: GraphSource) -> dict[str, list[str
 
 
 def names_within(text: str, graph: GraphSource) -> list[tuple[str, str]]:
-    """The entities that the text names, each with the words that do; of names that overlap the
-    longest counts."""
+    """Return entities named in the text, each with the naming words; among overlapping names,
+    the longest counts."""
     words = [match.span() for match in _WORD.finditer(text)]
     spans = [
         range(first, first + length)
@@ -127,16 +133,18 @@ def names_within(text: str, graph: GraphSource) -> list[tuple[str, str]]:
     ]
     names = {span: text[words[span[0]][0] : words[span[-1]][1]] for span in spans}
     called = match_all(list(dict.fromkeys(names.values())), graph)
-    found: dict[str, str] = {}
-    taken: set[int] = set()
+    names_by_entity: dict[str, str] = {}
+    used_words: set[int] = set()
     for span, name in names.items():
-        if called[name] and taken.isdisjoint(span):
-            taken.update(span)
-            found |= {entity: name for entity in called[name] if entity not in found}
-    return list(found.items())
+        if called[name] and used_words.isdisjoint(span):
+            used_words.update(span)
+            names_by_entity |= {
+                entity: name for entity in called[name] if entity not in names_by_entity
+            }
+    return list(names_by_entity.items())
 
 
-def _ends(nearest: Hits, context: Context) -> Iterable[tuple[str, float]]:
+def _find_edge_ends(nearest: Hits, context: Context) -> Iterable[tuple[str, float]]:
     triples = triples_of([edge for edge, _ in nearest], context)
     for edge, score in nearest:
         triple = triples.get(edge)
@@ -146,6 +154,6 @@ def _ends(nearest: Hits, context: Context) -> Iterable[tuple[str, float]]:
 
 
 def triples_of(edges: Iterable[str], context: Context) -> Edges:
-    """What the IRIs of edges stand for, in their order, as far as they stand for something."""
+    """Return triples by edge IRI, in order; edge IRIs without a triple are omitted."""
     memory = context.remembered("triples", 50_000)
     return memory.get_all(edges, context.graph.statements.triples)

@@ -1,4 +1,4 @@
-"""Filters: which documents and which types of entity a question may be answered from."""
+"""Filters restricting a question to certain documents and entity types."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ Span = tuple[date, date]
 
 @dataclass(frozen=True, slots=True)
 class Filters:
-    """What a question may be answered from; no documents, no types and None filter nothing.
+    """Question restrictions limiting allowed sources; empty documents, empty types and None
+    filter nothing.
 
-    ``documents`` are IRIs, paths, ends of paths or glob patterns, any of which may hold. ``since``
-    and ``until`` are dates (``YYYY``, ``YYYY-MM`` or ``YYYY-MM-DD``), both inclusive: a document's
-    own date counts where it states one in such a form, else the day on which it was taken in.
-    ``types`` are types of entities: what is left are entities of one of them, edges and claims that
-    one of these stands in, and chunks that speak of one. ``languages`` are those of documents (BCP
-    47): what a document states counts, else what its text reads as. ``valid_at`` is a date in such
-    a form: claims that don't hold then are left out, and facts that such claims alone date
-    (``tgraph.retrieve.validity``).
-    """
+    ``documents`` contains IRIs, paths, path ends or glob patterns; any match suffices.
+    ``since`` and ``until`` are inclusive dates (``YYYY``, ``YYYY-MM`` or ``YYYY-MM-DD``),
+    compared with the document's own date if stated in such a form, otherwise with the accession
+    day. ``types`` contains entity types: remaining are entities of these types, edges and
+    claims containing such an entity, and chunks mentioning such an entity. ``languages``
+    contains document languages (BCP 47): the document's stated language counts, otherwise the
+    language detected in its text. ``valid_at`` is a date in such a form: claims not holding at
+    that date are omitted, and facts dated only by such claims (``tgraph.retrieve.validity``)."""
 
     documents: tuple[str, ...] = ()
     since: str | None = None
@@ -46,25 +46,26 @@ class Filters:
     valid_at: str | None = None
 
     def __bool__(self) -> bool:
-        dated = any(each is not None for each in (self.since, self.until, self.valid_at))
+        dated = any(limit is not None for limit in (self.since, self.until, self.valid_at))
         return bool(self.documents or self.types or self.languages) or dated
 
     @property
     def parameters(self) -> Mapping[str, str]:
-        """The filters by the names under which they are on record."""
-        said = {
-            "filter-document": _listed(self.documents),
+        """Return active filters by recorded parameter name."""
+        filter_texts = {
+            "filter-document": _format_json_list(self.documents),
             "filter-since": self.since or "",
             "filter-until": self.until or "",
-            "filter-type": _listed(self.types),
-            "filter-language": _listed(self.languages),
+            "filter-type": _format_json_list(self.types),
+            "filter-language": _format_json_list(self.languages),
             "filter-valid-at": self.valid_at or "",
         }
-        return {name: text for name, text in said.items() if text}
+        return {name: text for name, text in filter_texts.items() if text}
 
 
-def _listed(values: tuple[str, ...]) -> str:
-    """A JSON list, since a pattern may contain any separator; nothing for none."""
+def _format_json_list(values: tuple[str, ...]) -> str:
+    """Return a JSON list, since patterns may contain any separator; empty text for an empty
+    tuple."""
     return json.dumps(values, ensure_ascii=False) if values else ""
 
 
@@ -73,7 +74,7 @@ NO_FILTERS = Filters()
 
 @dataclass(frozen=True, slots=True)
 class KnownDocument:
-    """A standing document: its IRI, the paths it stands under, and its days."""
+    """A standing document: IRI, paths, days."""
 
     iri: str
     paths: tuple[str, ...]
@@ -81,36 +82,49 @@ class KnownDocument:
 
 
 def admitted_documents(filters: Filters, store: Store) -> set[str]:
-    """The standing documents within the filters, by IRI; perhaps none.
+    """Return IRIs of standing documents admitted by the filters; possibly empty.
 
-    ``UsageError`` for a document that is not there, and for what is no date.
-    """
-    known = list(_documents(store))
-    named = _named(filters.documents, known) if filters.documents else {d.iri for d in known}
-    first = _span(filters.since)[0] if filters.since is not None else date.min
-    last = _span(filters.until)[1] if filters.until is not None else date.max
-    return {d.iri for d in known if d.iri in named and d.days[0] <= last and d.days[1] >= first}
+    Raise ``UsageError`` for a missing document or an invalid date."""
+    standing_documents = list(_read_documents(store))
+    matching_iris = (
+        _match_documents(filters.documents, standing_documents)
+        if filters.documents
+        else {d.iri for d in standing_documents}
+    )
+    first = _parse_date_span(filters.since)[0] if filters.since is not None else date.min
+    last = _parse_date_span(filters.until)[1] if filters.until is not None else date.max
+    return {
+        d.iri
+        for d in standing_documents
+        if d.iri in matching_iris and d.days[0] <= last and d.days[1] >= first
+    }
 
 
 def in_languages(
     documents: Iterable[str], languages: Iterable[str], store: Store, texts: Texts
 ) -> set[str]:
-    """The documents in one of the languages. ``UsageError`` for one that none of them is in."""
-    found: dict[str, set[str]] = {}
+    """Return documents written in any requested language.
+
+    Raise ``UsageError`` for a language without documents."""
+    documents_by_language: dict[str, set[str]] = {}
     for document in documents:
-        found.setdefault(_language(document, store, texts), set()).add(document)
-    wanted = {_primary(language) for language in languages}
-    for language in sorted(wanted - found.keys()):
+        documents_by_language.setdefault(_read_language(document, store, texts), set()).add(
+            document
+        )
+    requested_languages = {_primary_subtag(language) for language in languages}
+    for language in sorted(requested_languages - documents_by_language.keys()):
         raise UsageError(
             f"No document is in the language {language!r}.",
-            nearest_names(language, sorted(found), lead="The languages are"),
+            nearest_names(language, sorted(documents_by_language), lead="The languages are"),
         )
-    return {document for language in wanted for document in found[language]}
+    return {
+        document for language in requested_languages for document in documents_by_language[language]
+    }
 
 
-def _language(document: str, store: Store, texts: Texts) -> str:
-    for stated in _texts(store, NamedNode(document), v.dcterms("language")):
-        return _primary(stated)
+def _read_language(document: str, store: Store, texts: Texts) -> str:
+    for stated_language in _read_texts(store, NamedNode(document), v.dcterms("language")):
+        return _primary_subtag(stated_language)
     from tgraph.ingest.languages import language_of
 
     number = page_of_chunk(next(chunks_of_document(store, document), document))
@@ -118,112 +132,124 @@ def _language(document: str, store: Store, texts: Texts) -> str:
     return UNDETERMINED if read == "other" else read
 
 
-def _primary(language: str) -> str:
-    """The language of a tag, without country and script."""
+def _primary_subtag(language: str) -> str:
+    """Return a language tag's primary language, without country or script."""
     return re.split("[-_]", language.strip().casefold())[0]
 
 
 def admitted_entities(filters: Filters, store: Store) -> set[str] | None:
-    """The entities of the types, by IRI; None where no type is asked for. ``UsageError`` for a type
-    that no entity has."""
+    """Return IRIs of entities with a filtered type; None without type filter.
+
+    Raise ``UsageError`` for a type without entities."""
     return set(entities_of_types(filters.types, store)) if filters.types else None
 
 
 def entities_of_types(wanted_types: Iterable[str], store: Store) -> frozenset[str]:
-    """The entities of one of the types, by IRI. ``UsageError`` for a type that no entity has."""
-    types = _types(store)
-    found: set[str] = set()
-    for wanted in wanted_types:
-        classes = types.get(wanted.casefold().strip())
+    """Return entity IRIs matching any requested type.
+
+    Raise ``UsageError`` for a type without entities."""
+    types = _classes_by_label(store)
+    entities: set[str] = set()
+    for type_name in wanted_types:
+        classes = types.get(type_name.casefold().strip())
         if classes is None:
             raise UsageError(
-                f"No entity is of the type {wanted!r}.",
-                nearest_names(wanted, types, lead="The types are"),
+                f"No entity is of the type {type_name!r}.",
+                nearest_names(type_name, types, lead="The types are"),
             )
         for node in classes:
             quads = store.match(None, v.RDF_TYPE, node, v.KNOWLEDGE_GRAPH)
-            found.update(q.subject.value for q in quads if isinstance(q.subject, NamedNode))
-    return frozenset(found)
+            entities.update(q.subject.value for q in quads if isinstance(q.subject, NamedNode))
+    return frozenset(entities)
 
 
 def valid_span(filters: Filters) -> tuple[tuple[int, int, int], tuple[int, int, int]] | None:
-    """The days that ``valid_at`` means; None where nothing is asked. ``UsageError`` for no date."""
+    """Return the day span meant by ``valid_at``; None without the filter.
+
+    Raise ``UsageError`` for an invalid date."""
     if filters.valid_at is None:
         return None
-    first, last = _span(filters.valid_at)
+    first, last = _parse_date_span(filters.valid_at)
     return first.timetuple()[:3], last.timetuple()[:3]
 
 
 # --- documents ------------------------------------------------------------------------------------
 
 
-def _documents(store: Store) -> Iterator[KnownDocument]:
+def _read_documents(store: Store) -> Iterator[KnownDocument]:
     standing: dict[str, list[NamedNode]] = {}
     for quad in store.match(None, v.prov("specializationOf"), None, v.SOURCE_GRAPH):
         withdrawn = store.match(quad.subject, v.prov("invalidatedAtTime"), None, v.SOURCE_GRAPH)
         if next(withdrawn, None) is None and isinstance(quad.subject, NamedNode):
             standing.setdefault(text_of(quad.object), []).append(quad.subject)
     for document, accessions in sorted(standing.items()):
-        paths = [p for a in accessions for p in _texts(store, a, v.tg("path"))]
-        yield KnownDocument(document, tuple(sorted(paths)), _days(store, document, accessions))
+        paths = [p for a in accessions for p in _read_texts(store, a, v.tg("path"))]
+        yield KnownDocument(
+            document, tuple(sorted(paths)), _document_days(store, document, accessions)
+        )
 
 
-def _days(store: Store, document: str, accessions: Sequence[NamedNode]) -> Span:
-    """The document's own date, as exact as it is, else the days on which it was taken in."""
-    for stated in _texts(store, NamedNode(document), v.dcterms("date")):
-        if _DATE.fullmatch(stated):
+def _document_days(store: Store, document: str, accessions: Sequence[NamedNode]) -> Span:
+    """Return the days of the document's own date, as exact as stated, otherwise the accession
+    days."""
+    for date_text in _read_texts(store, NamedNode(document), v.dcterms("date")):
+        if _DATE.fullmatch(date_text):
             try:
-                return _span(stated)
+                return _parse_date_span(date_text)
             except UsageError:
                 continue
-    taken = [t for a in accessions for t in _texts(store, a, v.prov("generatedAtTime"))]
-    days = sorted(datetime.fromisoformat(text).date() for text in taken)
+    accession_times = [
+        t for a in accessions for t in _read_texts(store, a, v.prov("generatedAtTime"))
+    ]
+    days = sorted(datetime.fromisoformat(text).date() for text in accession_times)
     return days[0], days[-1]
 
 
-def _named(wanted: Iterable[str], known: Sequence[KnownDocument]) -> set[str]:
-    found: set[str] = set()
+def _match_documents(wanted: Iterable[str], known: Sequence[KnownDocument]) -> set[str]:
+    matching_iris: set[str] = set()
     for name in wanted:
-        fitting = {document.iri for document in known if _fits(name, document)}
+        fitting = {document.iri for document in known if _matches_document(name, document)}
         if not fitting:
             paths = [path for document in known for path in document.paths]
             names = {path.rpartition("/")[2]: path for path in paths} | {p: p for p in paths}
             raise UsageError(
                 f"No document that stands is called {name!r}.", nearest_names(name, names)
             )
-        found |= fitting
-    return found
+        matching_iris |= fitting
+    return matching_iris
 
 
-def _fits(name: str, document: KnownDocument) -> bool:
+def _matches_document(name: str, document: KnownDocument) -> bool:
     if name == document.iri:
         return True
     pattern = name.removeprefix("./")
     return any(
-        path == name or fnmatchcase(path, pattern) or fnmatchcase(path, f"*/{_literal(pattern)}")
+        path == name
+        or fnmatchcase(path, pattern)
+        or fnmatchcase(path, f"*/{_strip_leading_slashes(pattern)}")
         for path in document.paths
     )
 
 
-def _literal(pattern: str) -> str:
+def _strip_leading_slashes(pattern: str) -> str:
     return pattern.lstrip("/")
 
 
 # --- types and dates ------------------------------------------------------------------------------
 
 
-def _types(store: Store) -> dict[str, list[NamedNode]]:
-    """The classes of entities by their label in lower case."""
-    found: dict[str, list[NamedNode]] = {}
+def _classes_by_label(store: Store) -> dict[str, list[NamedNode]]:
+    """Return entity classes by lower-case label."""
+    classes: dict[str, list[NamedNode]] = {}
     for quad in store.match(None, v.RDF_TYPE, v.tg("EntityType"), v.KNOWLEDGE_GRAPH):
         assert isinstance(quad.subject, NamedNode)
-        for label in _texts(store, quad.subject, v.RDFS_LABEL):
-            found.setdefault(label.casefold(), []).append(quad.subject)
-    return found
+        for label in _read_texts(store, quad.subject, v.RDFS_LABEL):
+            classes.setdefault(label.casefold(), []).append(quad.subject)
+    return classes
 
 
-def _span(text: str) -> Span:
-    """The first and last day that a date means."""
+def _parse_date_span(text: str) -> Span:
+    """Return the day span covered by a date text: first day, last day."""
     match = _DATE.fullmatch(text.strip())
     try:
         if match is None:
@@ -237,5 +263,5 @@ def _span(text: str) -> Span:
         ) from error
 
 
-def _texts(store: Store, subject: NamedNode, predicate: NamedNode) -> list[str]:
+def _read_texts(store: Store, subject: NamedNode, predicate: NamedNode) -> list[str]:
     return [text_of(q.object) for q in store.match(subject, predicate, None, None)]

@@ -18,7 +18,7 @@ Triple = Statement
 
 
 def edge_id(subject: str, predicate: str, obj: str) -> str:
-    """The id of an edge by its labels: the first eight hexadecimal digits of a SHA-256."""
+    """Return an edge id computed from labels: the first eight hexadecimal SHA-256 digits."""
     return sha256(f"{subject}|{predicate}|{obj}".encode("utf-8", "surrogatepass")).hexdigest()[:8]
 
 
@@ -33,11 +33,10 @@ class LabelGraph:
 
 
 def get_labelgraph(edges: Sequence[Edge]) -> LabelGraph:
-    """Labels and ids of the edges, and the map from each id back to its triple.
+    """Return edge labels and ids, plus a map from each id back to its triple.
 
-    An id is ``edge_id`` of the labels. Where that would name two different edges, each of them gets
-    the beginning of its own IRI's digest added; equal labels of different things are told apart.
-    """
+    An id is ``edge_id`` of the labels. If two different edges share an id, each gets the
+    beginning of its own IRI's digest appended; equal labels of different things are told apart."""
     labels = _told_apart(edges)
     by_id: defaultdict[str, set[str]] = defaultdict(set)
     for edge, label in zip(edges, labels, strict=True):
@@ -59,7 +58,7 @@ def get_labelgraph(edges: Sequence[Edge]) -> LabelGraph:
 def _told_apart(edges: Sequence[Edge]) -> list[tuple[str, str, str]]:
     meanings: defaultdict[str, set[str]] = defaultdict(set)
     for edge in edges:
-        for term, label in zip(_terms(edge), edge.labels, strict=True):
+        for term, label in zip(_edge_terms(edge), edge.labels, strict=True):
             meanings[label].add(str(term))
 
     def tell(term: Object, label: str) -> str:
@@ -74,25 +73,25 @@ def _told_apart(edges: Sequence[Edge]) -> list[tuple[str, str, str]]:
     return [
         (tell(s, a), tell(p, b), tell(o, c))
         for edge in edges
-        for (s, p, o), (a, b, c) in [(_terms(edge), edge.labels)]
+        for (s, p, o), (a, b, c) in [(_edge_terms(edge), edge.labels)]
     ]
 
 
-def _terms(edge: Edge) -> Triple:
+def _edge_terms(edge: Edge) -> Triple:
     return edge.subject, edge.predicate, edge.object
 
 
 def local_name(iri: str) -> str:
-    """The last part of an IRI, readable: the label of a resource that has none."""
+    """Return an IRI's last part in readable form: the label for resources without label."""
     tail = iri.rpartition("#")[2].rpartition("/")[2]
     return unquote(tail.rpartition(":")[2] or tail) or iri
 
 
 def labels_of(graph: GraphSource, items: Iterable[NamedNode]) -> dict[NamedNode, str]:
-    """The labels of the items; the local name of what has none."""
-    wanted = sorted({node.value for node in items})
-    found = graph.statements.labels(wanted)
-    return {NamedNode(iri): found.get(iri) or local_name(iri) for iri in wanted}
+    """Return item labels; items without label get the local name."""
+    item_iris = sorted({node.value for node in items})
+    labels_by_iri = graph.statements.labels(item_iris)
+    return {NamedNode(iri): labels_by_iri.get(iri) or local_name(iri) for iri in item_iris}
 
 
 def object_label(term: Object, labels: Mapping[NamedNode, str]) -> str:
@@ -100,19 +99,21 @@ def object_label(term: Object, labels: Mapping[NamedNode, str]) -> str:
 
 
 def with_labels(graph: GraphSource, triples: Sequence[Triple]) -> list[Edge]:
-    """The triples as edges with their labels."""
+    """Return the triples as labelled edges."""
     nodes = {term for triple in triples for term in triple if isinstance(term, NamedNode)}
     labels = labels_of(graph, nodes)
     return [Edge(s, p, o, labels[s], labels[p], object_label(o, labels)) for s, p, o in triples]
 
 
-def reified(graph: GraphSource, edges: Iterable[str]) -> dict[str, Edge]:
-    """What the edge IRIs reify, with labels; an IRI that reifies nothing is left out."""
-    wanted = [edge for edge in dict.fromkeys(edges) if v.is_iri(edge)]
-    found = graph.statements.triples(wanted)
-    known = {edge: found[edge] for edge in wanted if edge in found}
-    return dict(zip(known, with_labels(graph, list(known.values())), strict=True))
+def read_reified_edges(graph: GraphSource, edges: Iterable[str]) -> dict[str, Edge]:
+    """Return labelled edges reified by the edge IRIs; IRIs reifying nothing are omitted."""
+    edge_iris = [edge for edge in dict.fromkeys(edges) if v.is_iri(edge)]
+    triples = graph.statements.triples(edge_iris)
+    triples_by_edge = {edge: triples[edge] for edge in edge_iris if edge in triples}
+    return dict(
+        zip(triples_by_edge, with_labels(graph, list(triples_by_edge.values())), strict=True)
+    )
 
 
-def described(edge: Edge, weight: float, description: str) -> Edge:
+def add_description(edge: Edge, weight: float, description: str) -> Edge:
     return replace(edge, weight=weight, description=description)

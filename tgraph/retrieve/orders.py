@@ -19,7 +19,7 @@ from tgraph.index.stored_graph import StoredGraph
 from tgraph.model import EntityMatch, RankedOrder
 from tgraph.models.base import canonical_json
 from tgraph.retrieve.base import Context
-from tgraph.retrieve.labels import reified
+from tgraph.retrieve.labels import read_reified_edges
 from tgraph.store.base import Store
 from tgraph.vocabulary import tg
 
@@ -95,8 +95,8 @@ def unlike_order(
     return left_out_order(kind, "least-score", least, left, reason, scores=scores)
 
 
-def iris(hits: Iterable[tuple[str, float]]) -> list[str]:
-    """The IRIs of hits, in their order."""
+def list_hit_iris(hits: Iterable[tuple[str, float]]) -> list[str]:
+    """Return hit IRIs, in hit order."""
     return [iri for iri, _ in hits]
 
 
@@ -139,11 +139,10 @@ def _shortened(order: RankedOrder, most: int) -> RankedOrder:
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """What is looked for in the orders, by the IRIs under which they may have it.
+    """Missing content searched for in the orders, given by possible IRIs.
 
-    ``evidence`` is what was extracted of it; ``tells`` says whether a report or summary speaks of
-    it, ``names`` whether a text does.
-    """
+    ``evidence`` contains the evidence extracted from the content; ``tells`` says whether a
+    report or summary mentions the content, ``names`` whether a text does."""
 
     kind: str
     entities: frozenset[str]
@@ -154,20 +153,21 @@ class Missing:
     names: Callable[[str], bool]
 
     def ends(self, store: Store) -> set[str]:
-        """The entities that lead to it: itself, else those that it ties."""
+        """Return entities leading to the missing content: missing entities themselves,
+        otherwise ends of missing edges."""
         if self.entities:
             return set(self.entities)
-        edges = reified(StoredGraph(store), sorted(self.edges)).values()
+        edges = read_reified_edges(StoredGraph(store), sorted(self.edges)).values()
         return {end.value for edge in edges for end in (edge.subject, edge.object)}
 
     def spoken_of(self, store: Store) -> set[str]:
-        """The entities that its evidence is for."""
+        """Return entities supported by the missing content's evidence."""
         return {text_value(store, item, tg("entity")) for item in self.evidence} - {""}
 
 
 @dataclass(frozen=True, slots=True)
 class RatedReport:
-    """A report that was rated on the way down: ``score`` 0 to 1, None where no rating came."""
+    """A report rated during the descent; ``score`` (0 to 1) is None without rating."""
 
     label: str
     score: float | None
@@ -206,8 +206,10 @@ class RecordedSearch:
 
 @dataclass(frozen=True, slots=True)
 class CutOff:
-    """What was in the way: the limit, its value, and where the missing stood; ``rank`` is None
-    where that is not on record, ``cutoff`` where it is no number. ``reason`` says it in words."""
+    """A cut-off excluding the missing content: limit, value and rank.
+
+    ``rank`` is None if not recorded, ``cutoff`` None if not a number. ``reason`` explains the
+    cut-off in words."""
 
     limit: str
     cutoff: int | float | None
@@ -216,7 +218,7 @@ class CutOff:
 
     @property
     def distance(self) -> float:
-        """How far beyond the limit it was; a limit without a rank counts for far."""
+        """The distance beyond the limit; infinite for limits without rank."""
         if self.rank is None or self.cutoff is None:
             return float("inf")
         return self.rank / max(self.cutoff, 1)
@@ -279,7 +281,7 @@ class OrderReader:
 
     def _at(self, order: RankedOrder, number: int) -> CutOff:
         rank = _rank_of(order, number)
-        place = f"the {nth(rank)} of {order.total or 'the'}"
+        place = f"the {format_ordinal(rank)} of {order.total or 'the'}"
         score = order.scores[number] if order.scores else 0.0
         what = self.describe(order, order.items[number])
         reason = self._reason(order, what, place, rank, score)
@@ -313,14 +315,14 @@ def _distance_of(place: tuple[RankedOrder, int]) -> float:
     return _rank_of(order, number) / max(order.cutoff or 0, 1)
 
 
-def nth(rank: int) -> str:
-    """The rank in words."""
+def format_ordinal(rank: int) -> str:
+    """Return the rank as an ordinal number."""
     ending = (
         "th" if rank % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(rank % 10, "th")
     )
     return f"{rank}{ending}"
 
 
-def flat(text: str) -> str:
-    """The text on one line."""
+def collapse_whitespace(text: str) -> str:
+    """Return the text on a single line."""
     return " ".join(text.split())

@@ -1,8 +1,7 @@
-"""The communities and their reports as one published state has them, read once for many questions.
+"""Communities and reports of a published state, read once for many questions.
 
-Each entity is told of by its deepest community at or above a level that has a report, so that the
-reports at a level leave out nobody who is in a community.
-"""
+Each entity is represented by its deepest community with a report, at or above a level, so the
+reports at a level cover every entity belonging to a community."""
 
 from __future__ import annotations
 
@@ -33,25 +32,27 @@ coarsest rest on most of it."""
 
 
 def reports_of(context: Context) -> Reports:
-    """The reports of the context's state. ``StoreError`` where it has none, unless for filters."""
-    found = reports_at_hand(context)
-    if found is None and context.filters:
-        return _read(context)  # that none is left is no fault of the graph
-    if found is None:
+    """Return the reports of the context's state.
+
+    Raise ``StoreError`` if no reports exist, unless filters removed the reports."""
+    reports = reports_at_hand(context)
+    if reports is None and context.filters:
+        return _read_reports(context)  # that none is left is no fault of the graph
+    if reports is None:
         raise NothingIndexedError(
             "The graph has no community reports.",
             "Run `tgraph index` on its documents again; it needs relationships between entities.",
         )
-    return found
+    return reports
 
 
 def reports_at_hand(context: Context) -> Reports | None:
-    """The reports of the context's state; None where it has none."""
-    found = context.once("reports", lambda: _read(context))
-    return None if found.is_empty else found
+    """Return the reports of the context's state; None without reports."""
+    reports = context.once("reports", lambda: _read_reports(context))
+    return None if reports.is_empty else reports
 
 
-def _read(context: Context) -> Reports:
+def _read_reports(context: Context) -> Reports:
     return Reports(context.reports() or stored_reports(context.store), context.evidence)
 
 
@@ -60,8 +61,9 @@ MOST_HELD = 20_000
 
 
 class _LazyRows(Mapping[str, T]):
-    """Rows by their IRI, read as they are asked for; all at once by whoever goes through them.
-    ``read`` reads those of some IRIs, or all, in their order."""
+    """Rows by IRI, read on request; iteration reads all rows at once.
+
+    ``read`` returns the rows for given IRIs, or all rows, in order."""
 
     def __init__(self, read: Callable[[Collection[str] | None], Mapping[str, T]]) -> None:
         self._read = read
@@ -83,7 +85,7 @@ class _LazyRows(Mapping[str, T]):
         return self._all
 
     def some(self, iris: Iterable[str]) -> dict[str, T]:
-        """Those of the rows that there are, read at once."""
+        """Return existing rows for the IRIs, read at once."""
         if self._all is None:
             return self._held.get_all(iris, self._read)
         return {iri: self._all[iri] for iri in iris if iri in self._all}
@@ -95,11 +97,10 @@ class _LazyRows(Mapping[str, T]):
 
 
 class Reports:
-    """Communities by IRI, without their edges, and the reports by the IRI of their community, by
-    level and IRI. Those that are looked up are read one by one.
+    """Communities by IRI, without edges, plus reports by community IRI, ordered by level and
+    IRI; look-ups read single rows.
 
-    What the ``table`` has not counted is counted in the ``evidence``.
-    """
+    Counts missing from ``table`` are computed from ``evidence``."""
 
     def __init__(self, table: ReportTable, evidence: EvidenceReader) -> None:
         self._evidence = evidence
@@ -109,112 +110,126 @@ class Reports:
         self.communities_of = table.communities_of
         self.communities = _LazyRows[Community](table.communities)
         self.by_community = _LazyRows[CommunityReport](table.reports)
-        self.by_iri = _LazyRows[CommunityReport](self._called)
+        self.by_iri = _LazyRows[CommunityReport](self._reports_by_iri)
 
-    def _called(self, iris: Collection[str] | None) -> dict[str, CommunityReport]:
-        """The reports by their own IRI."""
+    def _reports_by_iri(self, iris: Collection[str] | None) -> dict[str, CommunityReport]:
+        """Return reports by report IRI."""
         if iris is None:
             return {report.iri: report for report in self.by_community.all().values()}
         return self._table.reports_called(iris)
 
     @cached_property
-    def _outline(self) -> list[CommunityOutline]:
+    def _community_outline(self) -> list[CommunityOutline]:
         return self._table.outline()
 
     def owner(self, part: str) -> CommunityReport | None:
-        """The report that has the finding, or that is the part itself; None where there is none."""
+        """Return the report containing the finding, or the report itself given a report IRI;
+        None without match."""
         iri = v.report_of_finding(part) if part.startswith(_FINDING) else part
         report = self.by_iri.get(iri)
-        if report is None or part == iri or any(part == own.iri for own in report.findings):
+        if report is None or part == iri or any(part == finding.iri for finding in report.findings):
             return report
         return None
 
     def at_level(self, level: int) -> list[CommunityReport]:
-        """For each entity the report of its deepest community at ``level`` or above that has one;
-        each report once, by level and IRI of its community."""
-        wanted = self._deepest(level)
-        if 2 * len(wanted) > len(self._outline):
+        """Return reports covering each entity: the report of the entity's deepest reported
+        community, at or above ``level``.
+
+        Each report occurs once, sorted by level and IRI of its community."""
+        communities = self._deepest_communities(level)
+        if 2 * len(communities) > len(self._community_outline):
             self.by_iri.all()
-        found = self.by_community.some(each.iri for each in wanted)
-        self.by_iri.hold({report.iri: report for report in found.values()})
-        return [*found.values()]
+        reports_by_community = self.by_community.some(community.iri for community in communities)
+        self.by_iri.hold({report.iri: report for report in reports_by_community.values()})
+        return [*reports_by_community.values()]
 
     def iris_at_level(self, level: int) -> list[str]:
-        """The IRIs of these reports."""
-        return [each.report for each in self._deepest(level)]
+        """Return report IRIs at a level, matching ``at_level``."""
+        return [community.report for community in self._deepest_communities(level)]
 
-    def _deepest(self, level: int) -> list[CommunityOutline]:
-        """For each entity its deepest community at ``level`` or above that has a report."""
-        told = [each for each in self._outline if each.report and each.level <= level]
-        place = {each.number: place for place, each in enumerate(told)}
+    def _deepest_communities(self, level: int) -> list[CommunityOutline]:
+        """Return each entity's deepest reported community, at or above ``level``."""
+        reported_communities = [
+            community
+            for community in self._community_outline
+            if community.report and community.level <= level
+        ]
+        place = {community.number: place for place, community in enumerate(reported_communities)}
         ways = (map(place.get, inside) for inside in self._table.memberships())
         deepest = {max((p for p in way if p is not None), default=-1) for way in ways}
-        return [told[at] for at in sorted(deepest) if at >= 0]
+        return [reported_communities[at] for at in sorted(deepest) if at >= 0]
 
     def communities_at(self, level: int) -> list[str]:
-        """The communities of the level, by IRI."""
-        return [each.iri for each in self._outline if each.level == level]
+        """Return community IRIs at the level."""
+        return [community.iri for community in self._community_outline if community.level == level]
 
     def untold(self, level: int) -> int:
-        """How many communities at ``level`` or above have no report."""
-        return sum(each.level <= level and not each.report for each in self._outline)
+        """Return the count of communities lacking reports, at or above ``level``."""
+        return sum(
+            community.level <= level and not community.report
+            for community in self._community_outline
+        )
 
     def occurrences(self, report: CommunityReport) -> int:
-        """In how many chunks the members of the report's community occur."""
-        known = self._counted(report).occurrences
-        if known is not None:
-            return known
+        """Return the number of chunks mentioning members of the report's community."""
+        occurrence_count = self._report_counts(report).occurrences
+        if occurrence_count is not None:
+            return occurrence_count
         members = self.communities[report.community].members
-        return len({chunk for member in members for chunk in self._mentions.get(member, ())})
+        return len(
+            {chunk for member in members for chunk in self._uncounted_mentions.get(member, ())}
+        )
 
     def cost(self, report: CommunityReport) -> int:
-        """What the report costs as a candidate among others, in tokens."""
-        known = self._counted(report).cost
-        return cost_of(item_of(report)) if known is None else known
+        """Return the report's token cost as a candidate among others."""
+        token_count = self._report_counts(report).cost
+        return cost_of(item_of(report)) if token_count is None else token_count
 
     def tokens(self, encoding: str) -> Mapping[str, int]:
-        """What the reports' whole lines in a prompt cost, by IRI, as far as it is known."""
+        """Return token costs of the reports' complete prompt lines, by IRI, where known."""
         return self._table.tokens() if encoding == self._table.encoding else {}
 
-    def _counted(self, report: CommunityReport) -> ReportCounts:
+    def _report_counts(self, report: CommunityReport) -> ReportCounts:
         return self._counts.get(report.iri, lambda: self._table.counts(report.iri))
 
     @cached_property
-    def _mentions(self) -> Mapping[str, set[str]]:
-        """The chunks that the members of the communities occur in whose reports are not counted."""
+    def _uncounted_mentions(self) -> Mapping[str, set[str]]:
+        """Chunks mentioning members of communities, for communities with uncounted reports."""
         uncounted = self.communities.some(self._table.uncounted_communities()).values()
         members = {member for community in uncounted for member in community.members}
         return self._evidence.mentions(members)
 
 
 def item_of(report: CommunityReport) -> Item:
-    """The report as something that an answer can rest on."""
+    """Return the report as an item supporting answers."""
     return Item("report", report.iri, report.title, report.text)
 
 
 def evidence_of_parts(
     parts: Iterable[str], context: Context, most: int = MOST_GROUNDS
 ) -> dict[str, tuple[Evidence, ...]]:
-    """For each finding or report, by IRI, the standing evidence that it rests on, nearest first, at
-    most so much.
+    """Return standing evidence supporting each finding or report, keyed by IRI, nearest first,
+    at most ``most`` pieces.
 
-    ``via`` leads from the report over the finding, sub-reports and their findings where it rests
-    on such, and the edge, entity or claim that the evidence is for. The same span counts once.
-    """
+    ``via`` leads from the report over the finding, any supporting sub-reports and their
+    findings, to the edge, entity or claim supported by the evidence. Duplicate spans count
+    once."""
     reports = reports_of(context)
-    known = [part for part in parts if reports.owner(part)]
+    report_parts = [part for part in parts if reports.owner(part)]
     memory = context.remembered(f"{most} grounds", 50_000)
-    return memory.get_all(known, lambda missing: _grounds(missing, reports, context, most))
+    return memory.get_all(
+        report_parts, lambda missing: _read_grounds(missing, reports, context, most)
+    )
 
 
-def grounded(
+def add_report_evidence(
     candidates: Iterable[Candidate], context: Context, most: int = MOST_GROUNDS
 ) -> tuple[Candidate, ...]:
-    """The candidates, reports with the evidence that they rest on, at most so much of each.
+    """Return the candidates, adding supporting evidence to reports, at most ``most`` pieces
+    each.
 
-    A report rests on dozens or hundreds of places, so a retriever leaves them to be read of those
-    reports that an answer cites.
-    """
+    A report rests on dozens or hundreds of places. So retrievers leave the evidence unread
+    until an answer cites the report."""
     all_ = tuple(candidates)
     bare = [c.item.iri for c in all_ if c.item.kind == "report" and not c.evidence]
     places = evidence_of_parts(bare, context, most) if bare else {}
@@ -227,21 +242,21 @@ def grounded(
 
 
 def grounded_selection(selected: Sequence[Selected], context: Context) -> tuple[Selected, ...]:
-    """What was selected, with the candidates ``grounded``."""
-    candidates = grounded((each.candidate for each in selected), context)
+    """Return selected items, with report evidence added to the candidates."""
+    candidates = add_report_evidence((item.candidate for item in selected), context)
     return tuple(
-        each if each.candidate is candidate else replace(each, candidate=candidate)
-        for each, candidate in zip(selected, candidates, strict=True)
+        item if item.candidate is candidate else replace(item, candidate=candidate)
+        for item, candidate in zip(selected, candidates, strict=True)
     )
 
 
-def _grounds(
+def _read_grounds(
     parts: Sequence[str], reports: Reports, context: Context, most: int
 ) -> dict[str, tuple[Evidence, ...]]:
     ways = ways_of(context.store, parts, most)
-    wanted = sorted({iri for way in ways.values() for iri in way})
-    places = context.remembered("places", 20_000).get_all(wanted, context.evidence.by_iri)
-    found = {}
+    evidence_iris = sorted({iri for way in ways.values() for iri in way})
+    places = context.remembered("places", 20_000).get_all(evidence_iris, context.evidence.by_iri)
+    evidence_by_part = {}
     for part, leads in ways.items():
         owner = reports.owner(part)
         assert owner is not None
@@ -252,5 +267,5 @@ def _grounds(
                 span = (place.document, place.page, place.start, place.end)
                 via = dict.fromkeys([owner.iri, *way, place.statement])
                 spans.setdefault(span, replace(place, via=tuple(via)))
-        found[part] = tuple(spans.values())
-    return found
+        evidence_by_part[part] = tuple(spans.values())
+    return evidence_by_part

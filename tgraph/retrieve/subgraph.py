@@ -1,9 +1,8 @@
-"""The subgraph around the seeds: breadth first, every limit observed.
+"""Breadth-first subgraph search from seed entities, observing every limit.
 
-An entity with more edges than the limit gives those nearest to the question, by meaning and by the
-words of their sentences together: of hundreds of edges of one entity many mean nearly the same, and
-the right one may be far down by meaning alone.
-"""
+If an entity has more edges than the limit, the edges nearest to the question are taken, ranked
+by meaning and by sentence words together: among hundreds of edges of one entity many mean
+nearly the same, and the right edge may rank low by meaning alone."""
 
 from __future__ import annotations
 
@@ -44,26 +43,30 @@ _HUBS = 100
 
 @dataclass(frozen=True, slots=True)
 class HopFilter:
-    """Which edges a hop may follow: those of the relationships, to the entities; None is all."""
+    """A filter for edges in one hop: allowed relationships and allowed target entities; None
+    allows all."""
 
     relationships: frozenset[str] | None
     entities: frozenset[str] | None
 
     def admits(self, triple: Triple, entity: str) -> bool:
-        """Whether the edge may be followed from that entity, one of its ends."""
+        """Return whether an edge may be followed from the given end entity."""
         if self.relationships is not None and triple[1].value not in self.relationships:
             return False
-        others = [end for end in ends(triple) if end != entity]
-        return self.entities is None or any(end in self.entities for end in others)
+        other_ends = [end for end in ends(triple) if end != entity]
+        return self.entities is None or any(end in self.entities for end in other_ends)
 
 
 def hop_filters(context: Context) -> tuple[HopFilter, ...]:
-    """The traversal instructions, with what their names mean in this state. ``UsageError`` for a
-    type that no entity has, or a relationship that no edge has."""
+    """Return traversal instructions as hop filters, resolving labels in the current state.
+
+    Raise ``UsageError`` for a type without entities or a relationship without edges."""
     steps = context.limits.traversal
     if not steps:
         return ()
-    predicates = context.once("relationships by label", lambda: relationships(context.store))
+    predicates = context.once(
+        "relationships by label", lambda: relationships_by_label(context.store)
+    )
     return tuple(
         HopFilter(
             _of_labels(step.relationships, predicates) if step.relationships else None,
@@ -74,26 +77,26 @@ def hop_filters(context: Context) -> tuple[HopFilter, ...]:
 
 
 def _of_labels(names: Sequence[str], known: Mapping[str, frozenset[str]]) -> frozenset[str]:
-    found: set[str] = set()
+    predicates: set[str] = set()
     for name in names:
-        meant = known.get(name.casefold().strip()) or known.get(name)
-        if not meant:
+        matches = known.get(name.casefold().strip()) or known.get(name)
+        if not matches:
             raise UsageError(
                 f"No relationship is called {name!r}.", nearest_names(name, sorted(known))
             )
-        found |= meant
-    return frozenset(found)
+        predicates |= matches
+    return frozenset(predicates)
 
 
-def relationships(store: Store) -> dict[str, frozenset[str]]:
-    """The predicates of all edges, by their label in lower case and by their IRI."""
+def relationships_by_label(store: Store) -> dict[str, frozenset[str]]:
+    """Return all edge predicates, keyed by lower-case label and by IRI."""
     quads = store.match(None, None, None, v.KNOWLEDGE_GRAPH)
     used = {quad.predicate for quad in quads if v.is_statement(quad.predicate)}
-    found: dict[str, frozenset[str]] = {p.value: frozenset({p.value}) for p in used}
+    predicates: dict[str, frozenset[str]] = {p.value: frozenset({p.value}) for p in used}
     for predicate, label in labels_of(StoredGraph(store), sorted(used, key=str)).items():
         key = label.casefold()
-        found[key] = found.get(key, frozenset()) | {text_of(predicate)}
-    return found
+        predicates[key] = predicates.get(key, frozenset()) | {text_of(predicate)}
+    return predicates
 
 
 @dataclass(slots=True)
@@ -117,18 +120,18 @@ class Subgraph:
             self.edges[iri] = triple, hop
 
     def take(self, iri: str, triple: Triple, hop: int, entity: str) -> None:
-        """Add an edge on behalf of an entity, whose share of triples it uses."""
+        """Add an edge for an entity, counting toward the entity's share of triples."""
         self.add(iri, triple, hop)
         self.reached.setdefault(entity, hop)
         self._taken[entity] = self._taken.get(entity, 0) + 1
 
     def follows(self, iri: str, triple: Triple, entity: str) -> bool:
-        """Whether an edge may be followed from an entity that was reached."""
+        """Return whether hop filters allow following an edge from a reached entity."""
         hop = self.reached[entity]
         return hop >= len(self.hops) or self.hops[hop].admits(triple, entity)
 
     def admit(self, iri: str, triple: Triple, context: Context) -> None:
-        """Add an edge of an entity that was visited, if its share of triples isn't used up."""
+        """Add an edge for a visited end entity with remaining share of triples."""
         for end in sorted(ends(triple), key=lambda e: (self.reached.get(e, 99), e)):
             if end not in self.reached or not self.follows(iri, triple, end):
                 continue
@@ -138,11 +141,11 @@ class Subgraph:
 
 
 def ends(triple: Triple) -> list[str]:
-    """The entities that an edge connects; one where its object is a literal."""
+    """List an edge's connected entities: two entities, or one if its object is a literal."""
     return list(dict.fromkeys(t.value for t in (triple[0], triple[2]) if isinstance(t, NamedNode)))
 
 
-def grow(
+def grow_subgraph(
     seeds: Sequence[str], inquiry: AnalysedQuestion, meaning: Similarity, context: Context
 ) -> Subgraph:
     """``max_path_length`` hops from the seeds, ``triple_limit`` triples an entity, the nearest."""
@@ -151,8 +154,8 @@ def grow(
     frontier = list(seeds)
     for hop in range(context.limits.max_path_length):
         nearest = {} if subgraph.hops else _at_hubs(frontier, inquiry, meaning, context)
-        around = {e: edges_of(e, context) for e in frontier if e not in nearest}
-        meaning.learn(iri for edges in around.values() for iri in edges)
+        edges_by_entity = {e: edges_of(e, context) for e in frontier if e not in nearest}
+        meaning.learn(iri for edges in edges_by_entity.values() for iri in edges)
         visited.update(frontier)
         reached: dict[str, float] = {}
         for entity in frontier:
@@ -160,18 +163,18 @@ def grow(
             subgraph._taken.setdefault(entity, 0)
             if entity in nearest:
                 order, edges = nearest[entity]
-                taken: Sequence[str] = list(edges)
+                edge_selection: Sequence[str] = list(edges)
             else:
-                edges = around[entity]
+                edges = edges_by_entity[entity]
                 followed = {i: t for i, t in edges.items() if subgraph.follows(i, t, entity)}
                 subgraph.drop("not in the traversal instructions", len(edges) - len(followed))
                 edges = followed
                 order = _edges_in_order(entity, edges, inquiry, meaning, context)
                 limit = context.limits.triple_limit
-                taken = order if len(order) <= limit else order[: share_of(limit)]
-            subgraph.drop("triple limit", len(order) - len(taken))
-            subgraph.orders += _cut_edges(entity, order, len(taken), context)
-            for iri in taken:
+                edge_selection = order if len(order) <= limit else order[: share_of(limit)]
+            subgraph.drop("triple limit", len(order) - len(edge_selection))
+            subgraph.orders += _cut_edges(entity, order, len(edge_selection), context)
+            for iri in edge_selection:
                 subgraph.take(iri, edges[iri], hop, entity)
                 for end in ends(edges[iri]):
                     reached[end] = max(reached.get(end, -1.0), meaning.of_edge(iri))
@@ -219,20 +222,20 @@ def _at_hubs(
     order, and those that are taken of them."""
     limit = context.limits.triple_limit
     hubs = {} if inquiry.by_words else hubs_of(entities, context)
-    found = {entity: hub for entity, hub in hubs.items() if len(hub) > limit}
-    orders = nearest_at(found, inquiry, meaning)
-    taken = {entity: order[: share_of(limit)] for entity, order in orders.items()}
-    wanted = list(dict.fromkeys(iri for order in taken.values() for iri in order))
-    meaning.learn(wanted)
-    triples = context.graph.hubs.triples(wanted) if wanted else {}
+    large_hubs = {entity: hub for entity, hub in hubs.items() if len(hub) > limit}
+    orders = nearest_at(large_hubs, inquiry, meaning)
+    selections = {entity: order[: share_of(limit)] for entity, order in orders.items()}
+    edge_iris = list(dict.fromkeys(iri for order in selections.values() for iri in order))
+    meaning.learn(edge_iris)
+    triples = context.graph.hubs.triples(edge_iris) if edge_iris else {}
     return {
         entity: (orders[entity], {iri: triples[iri] for iri in order})
-        for entity, order in taken.items()
+        for entity, order in selections.items()
     }
 
 
 def by_meaning(edges: Iterable[str], meaning: Similarity) -> list[str]:
-    """The edges, those nearest in meaning first."""
+    """Sort edges by similarity in meaning, nearest first."""
     return sorted(edges, key=lambda iri: (-meaning.of_edge(iri), iri))
 
 
@@ -243,9 +246,10 @@ def nearest_of(
     meaning: Similarity,
     context: Context,
 ) -> list[str]:
-    """The edges of an entity, those nearest to the question first: their ranks by meaning and by
-    the words that their sentences share with it, the entity's own name aside, are fused (reciprocal
-    rank fusion, Cormack and others 2009)."""
+    """Rank an entity's edges by closeness to the question, nearest first.
+
+    Two ranks are fused by reciprocal rank fusion (Cormack and others 2009): rank by meaning,
+    and rank by question words shared with the edge's sentences, ignoring the entity's own name."""
     near = by_meaning(edges, meaning)
     weights = _weights_at(entity, inquiry)
     shared = _words_shared(near, weights, context)
@@ -260,22 +264,23 @@ def nearest_of(
 
 
 def _weights_at(entity: str, inquiry: AnalysedQuestion) -> dict[str, float]:
-    """What the question's words tell, the entity's own name aside."""
-    own = term_set(local_name(entity))
-    return {term: weight for term, weight in inquiry.weights.items() if term not in own}
+    """Return question term weights, ignoring terms of the entity's own name."""
+    entity_terms = term_set(local_name(entity))
+    return {term: weight for term, weight in inquiry.weights.items() if term not in entity_terms}
 
 
 def _words_shared(
     edges: Iterable[str], weights: Mapping[str, float], context: Context
 ) -> dict[str, float]:
-    """What the words say that the best sentence of each edge shares with the question."""
+    """Return, for each edge, the total weight of question terms shared with the edge's best
+    sentence."""
     read = partial(context.evidence.of_edges, limit=READ_EVIDENCE)
     evidence = context.remembered("evidence", 50_000).get_all(edges, read)
     return {
         iri: max(
             (
-                sum(weight for term, weight in weights.items() if term in own)
-                for own in (term_set(place.quote) for place in evidence.get(iri, ()))
+                sum(weight for term, weight in weights.items() if term in quote_terms)
+                for quote_terms in (term_set(place.quote) for place in evidence.get(iri, ()))
             ),
             default=0.0,
         )
@@ -284,20 +289,20 @@ def _words_shared(
 
 
 def share_of(triple_limit: int) -> int:
-    """What is taken of an entity with more triples than the limit; the rest of its share is for
-    what stands beside a good sentence."""
+    """Return the number of edges taken from an entity exceeding the triple limit; remaining
+    places serve edges beside good sentences."""
     return max(1, triple_limit * 2 // 3)
 
 
 def edges_of(entity: str, context: Context) -> Edges:
-    """The edges of an entity, up to ``HUB`` each way."""
+    """Return an entity's edges, at most ``HUB`` in each direction."""
     memory = context.remembered("edges", 4_000)
     edges: Edges = memory.get(entity, lambda: context.graph.statements.around(entity))
     return edges
 
 
 def all_edges(entity: str, store: Store) -> Edges:
-    """All edges of an entity."""
+    """Return all edges of an entity."""
     node = NamedNode(entity)
     outgoing = store.match(node, None, None, v.KNOWLEDGE_GRAPH)
     incoming = store.match(None, None, node, v.KNOWLEDGE_GRAPH)
@@ -310,7 +315,7 @@ def all_edges(entity: str, store: Store) -> Edges:
 
 
 def weights_of(context: Context, edges: Sequence[str]) -> dict[str, EdgeAttributes]:
-    """The weight and the description of each edge that knowledge holds."""
+    """Return weight and description of each known edge."""
     memory = context.remembered("attributes of edges", 50_000)
     return memory.get_all(edges, context.graph.statements.attributes)
 
@@ -331,22 +336,22 @@ def hubs_of(entities: Iterable[str], context: Context) -> dict[str, Hub]:
 def nearest_at(
     hubs: Mapping[str, Hub], inquiry: AnalysedQuestion, meaning: Similarity
 ) -> dict[str, list[str]]:
-    """The edges of each hub as ``nearest_of`` orders them."""
+    """Rank each hub's edges like ``nearest_of``."""
     import numpy as np
 
     if not hubs:
         return {}
     likeness = meaning.of_all(np.concatenate([hub.iris for hub in hubs.values()]))
     bounds = np.cumsum([len(hub) for hub in hubs.values()])[:-1]
-    found = {}
-    for (entity, hub), own in zip(hubs.items(), np.split(likeness, bounds), strict=True):
-        order = _fused(own, hub.shared(_weights_at(entity, inquiry)))
-        found[entity] = [iri.decode() for iri in hub.iris[order].tolist()]
-    return found
+    orders = {}
+    for (entity, hub), similarities in zip(hubs.items(), np.split(likeness, bounds), strict=True):
+        order = _fuse_orders(similarities, hub.shared(_weights_at(entity, inquiry)))
+        orders[entity] = [iri.decode() for iri in hub.iris[order].tolist()]
+    return orders
 
 
-def _fused(likeness: NDArray[float64], shared: NDArray[float64]) -> NDArray[int64]:
-    """The order of edges, given in that of their IRIs, as ``nearest_of`` has it."""
+def _fuse_orders(likeness: NDArray[float64], shared: NDArray[float64]) -> NDArray[int64]:
+    """Fuse ranks of edges, given in IRI order, like ``nearest_of``."""
     import numpy as np
 
     near = np.argsort(-likeness, kind="stable")

@@ -1,11 +1,9 @@
-"""What holds at a date: claims say from when to when, and date the facts that they are read with.
+"""Temporal validity: claim dates and dated facts.
 
-A claim holds from its start to its end, each as exact as it is stated (the first day of the one to
-the last day of the other); where one is missing it is open on that side, without either it always
-holds. A place that states a fact is dated by the claims about one of the fact's ends that were read
-from the same characters: it speaks of other times if all of these claims do. Whatever no claim
-dates, holds.
-"""
+A claim holds from start to end, each as exact as stated (first day of the start, last day of
+the end). A missing date leaves that side open; claims without dates always hold. A fact place
+is dated by claims about either fact end read from overlapping characters; the place is outdated
+if all these claims are outdated. Undated evidence holds."""
 
 from __future__ import annotations
 
@@ -28,7 +26,8 @@ Page = tuple[str, int | None]
 
 
 def span_of(text: str) -> tuple[Day, Day] | None:
-    """The first and the last day that a year, a month, a date or a time means; None for no date."""
+    """Return first and last day denoted by a year, month, date or time; other texts return
+    None."""
     match = _DATE.fullmatch(text.strip())
     if match is None:
         return None
@@ -36,9 +35,10 @@ def span_of(text: str) -> tuple[Day, Day] | None:
     return (year, month or 1, day or 1), (year, month or 12, day or 31)
 
 
-def holds(started: str, ended: str, at: tuple[Day, Day]) -> bool:
-    """Whether what holds between two dates, either of which may be empty, does so on one of the
-    days. Dates that contradict each other say nothing."""
+def claim_holds(started: str, ended: str, at: tuple[Day, Day]) -> bool:
+    """Return whether a period between two dates, possibly empty, includes any requested day.
+
+    Contradictory dates restrict nothing."""
     start, end = span_of(started), span_of(ended)
     if start and end and start[0] > end[1]:
         return True
@@ -47,7 +47,7 @@ def holds(started: str, ended: str, at: tuple[Day, Day]) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _DatedPlace:
-    """Where an evidence stands, and the entities that its claim or its edge is about."""
+    """An evidence place, with entities from its claim or edge."""
 
     evidence: str
     about: frozenset[str]
@@ -61,7 +61,7 @@ class _DatedPlace:
 
 
 class Validity:
-    """Reads which evidence speaks of other times than ``at``, a span of days."""
+    """Temporal evidence filter for ``at``, a span of days."""
 
     def __init__(self, store: Store, at: tuple[Day, Day], evidence: Iterable[str]) -> None:
         self._store = store
@@ -70,49 +70,57 @@ class Validity:
 
     @cached_property
     def left_out(self) -> set[str]:
-        """The evidence of claims that don't hold then, and of facts that these alone date."""
-        claims = [claim for found in self._claims.values() for claim in found]
-        return {claim.evidence for claim in claims if not claim.holds} | set(self._facts())
+        """Evidence from claims invalid at ``at``, plus facts dated only by such claims."""
+        claims = [claim for page_claims in self._dated_claims.values() for claim in page_claims]
+        return {claim.evidence for claim in claims if not claim.holds} | set(self._outdated_facts())
 
     @property
     def is_dated(self) -> bool:
-        """Whether any of the evidence is of a claim with a date."""
+        """Return whether any evidence belongs to a dated claim."""
         return any(
-            self._text(evidence, "claimStart") or self._text(evidence, "claimEnd")
+            self._read_text(evidence, "claimStart") or self._read_text(evidence, "claimEnd")
             for evidence in self._evidence
         )
 
     @cached_property
-    def _claims(self) -> dict[Page, list[_DatedPlace]]:
-        found: defaultdict[Page, list[_DatedPlace]] = defaultdict(list)
+    def _dated_claims(self) -> dict[Page, list[_DatedPlace]]:
+        claims_by_page: defaultdict[Page, list[_DatedPlace]] = defaultdict(list)
         for evidence in self._evidence:
-            if self._text(evidence, "claim"):
-                about = {self._text(evidence, "subject"), self._text(evidence, "object")} - {""}
-                dates = self._text(evidence, "claimStart"), self._text(evidence, "claimEnd")
-                page, place = self._place(evidence, about, holds(*dates, self._at))
-                found[page].append(place)
-        return found
+            if self._read_text(evidence, "claim"):
+                entities = {
+                    self._read_text(evidence, "subject"),
+                    self._read_text(evidence, "object"),
+                } - {""}
+                dates = (
+                    self._read_text(evidence, "claimStart"),
+                    self._read_text(evidence, "claimEnd"),
+                )
+                page, place = self._locate_evidence(
+                    evidence, entities, claim_holds(*dates, self._at)
+                )
+                claims_by_page[page].append(place)
+        return claims_by_page
 
-    def _facts(self) -> Iterable[str]:
-        if all(claim.holds for claims in self._claims.values() for claim in claims):
+    def _outdated_facts(self) -> Iterable[str]:
+        if all(claim.holds for claims in self._dated_claims.values() for claim in claims):
             return
         for evidence in self._evidence:
-            if edge := self._text(evidence, "edge"):
-                page, place = self._place(evidence, self._ends(edge))
-                dating = [claim for claim in self._claims.get(page, ()) if claim.dates(place)]
+            if edge := self._read_text(evidence, "edge"):
+                page, place = self._locate_evidence(evidence, self._edge_ends(edge))
+                dating = [claim for claim in self._dated_claims.get(page, ()) if claim.dates(place)]
                 if dating and not any(claim.holds for claim in dating):
                     yield evidence
 
-    def _place(
+    def _locate_evidence(
         self, evidence: str, about: set[str], holds: bool = True
     ) -> tuple[Page, _DatedPlace]:
         chunk = text_value(self._store, evidence, v.prov("wasDerivedFrom"))
-        start = int(self._text(evidence, "charOffset") or 0)
-        end = start + int(self._text(evidence, "charLength") or 0)
+        start = int(self._read_text(evidence, "charOffset") or 0)
+        end = start + int(self._read_text(evidence, "charLength") or 0)
         page = document_of_chunk(chunk), page_of_chunk(chunk)
         return page, _DatedPlace(evidence, frozenset(about), start, end, holds)
 
-    def _ends(self, edge: str) -> set[str]:
+    def _edge_ends(self, edge: str) -> set[str]:
         quads = self._store.match(NamedNode(edge), v.RDF_REIFIES, None, v.SOURCE_GRAPH)
         triples = (quad.object for quad in quads)
         return {
@@ -122,5 +130,5 @@ class Validity:
             for end in (triple.subject, triple.object)
         }
 
-    def _text(self, evidence: str, name: str) -> str:
+    def _read_text(self, evidence: str, name: str) -> str:
         return text_value(self._store, evidence, v.tg(name))

@@ -1,4 +1,4 @@
-"""The interface of the RDF store, small enough for any SPARQL 1.1 endpoint to implement."""
+"""RDF store interface, implementable by any SPARQL 1.1 endpoint."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Row = Mapping[str, Term | None]
 
 @runtime_checkable
 class Solutions(Protocol):
-    """The rows of a SELECT, which are read once."""
+    """SELECT result rows, readable once."""
 
     @property
     def variables(self) -> list[Variable]: ...
@@ -39,7 +39,7 @@ Results = Solutions | QueryBoolean | QueryTriples
 
 
 class Store(Protocol):
-    """Reads a dataset, and changes it where it is not a snapshot."""
+    """An RDF dataset reader; stores other than snapshots also accept changes."""
 
     def match(
         self,
@@ -48,7 +48,7 @@ class Store(Protocol):
         obj: Term | None = None,
         graph: Graph | None = None,
     ) -> Iterator[Quad]:
-        """The quads of the pattern, in no promised order; None stands for anything."""
+        """Return quads matching a pattern, in arbitrary order; None matches anything."""
 
     def lines(self, graph: NamedNode) -> list[bytes]:
         """The quads of a named graph as lines of N-Quads, in no promised order: half the time of
@@ -58,42 +58,41 @@ class Store(Protocol):
         """The result of a SPARQL 1.2 query; ``union`` reads all graphs as the default graph."""
 
     def extend(self, quads: Iterable[Quad]) -> None:
-        """Add quads, all or none."""
+        """Add quads atomically."""
 
     def remove(self, quads: Iterable[Quad]) -> None:
-        """Remove quads; a quad that is not there is no error."""
+        """Remove quads; missing quads cause no error."""
 
 
 def load_query(name: str, parameters: Mapping[str, Sequence[Term]] | None = None) -> str:
-    """The query of ``sparql/NAME.rq`` with each ``<param:NAME>`` replaced by its terms.
+    """Return the query in ``sparql/NAME.rq``, replacing each ``<param:NAME>`` with its terms.
 
-    Terms are serialised by pyoxigraph, which escapes them, so no value can change the query.
-    """
+    pyoxigraph serialises and escapes terms, so values cannot alter the query."""
     text = read_text("sparql", f"{name}.rq")
     for key, terms in (parameters or {}).items():
         text = text.replace(f"<param:{key}>", " ".join(str(term) for term in terms))
     return text
 
 
-def select(
+def select_rows(
     store: Store,
     name: str,
     parameters: Mapping[str, Sequence[Term]] | None = None,
     *,
     union: bool = True,
 ) -> list[dict[str, Term | None]]:
-    """The rows of a query file, as dictionaries from variable name to term."""
-    return list(solutions(store, name, parameters, union=union))
+    """Return query file results as dictionaries from variable name to term."""
+    return list(iterate_rows(store, name, parameters, union=union))
 
 
-def solutions(
+def iterate_rows(
     store: Store,
     name: str,
     parameters: Mapping[str, Sequence[Term]] | None = None,
     *,
     union: bool = True,
 ) -> Iterator[dict[str, Term | None]]:
-    """As ``select``, one after the other: for very many."""
+    """Yield query results like ``select_rows``, lazily, for large results."""
     results = store.query(load_query(name, parameters), union=union)
     if not isinstance(results, Solutions):
         raise TypeError(f"sparql/{name}.rq is not a SELECT query")
@@ -102,5 +101,5 @@ def solutions(
 
 
 def text_of(term: object) -> str:
-    """The IRI or the text of a term; empty where there is none."""
+    """Return an IRI's or literal's text; return an empty string for other values."""
     return term.value if isinstance(term, NamedNode | Literal) else ""

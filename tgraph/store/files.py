@@ -25,7 +25,8 @@ _FORBIDDEN = frozenset({errno.EACCES, errno.EPERM, errno.EROFS})
 
 
 class disk_errors:  # noqa: N801  a context manager that reads as a phrase
-    """Turns what the operating system or RocksDB says into a ``StoreError`` with a remedy."""
+    """A context manager converting operating system and RocksDB errors into ``StoreError`` with
+    a remedy."""
 
     def __enter__(self) -> None: ...
 
@@ -35,7 +36,7 @@ class disk_errors:  # noqa: N801  a context manager that reads as a phrase
 
 
 def store_error(error: BaseException, store: Path | str = "its folder") -> StoreError:
-    """What the failure means for the user, as one sentence with its remedy."""
+    """Explain a storage failure in one sentence, with a remedy."""
     text = " ".join(str(error).split())
     code = getattr(error, "errno", None)
     if code in _FULL or "No space left" in text or "quota exceeded" in text:
@@ -45,13 +46,13 @@ def store_error(error: BaseException, store: Path | str = "its folder") -> Store
         )
     if code in _FORBIDDEN or "Read-only file system" in text or "Permission denied" in text:
         return StoreError(f"The graph folder can't be written ({text}).", "Check its permissions.")
-    if found := _damage(text, store):
-        return found
+    if damage := _find_damage(text, store):
+        return damage
     return StoreError(f"The store failed: {text}.", "Run `tgraph doctor` to look into it.")
 
 
-def _damage(text: str, store: Path | str) -> DamagedStoreError | None:
-    """What RocksDB says where a file of its is damaged or gone."""
+def _find_damage(text: str, store: Path | str) -> DamagedStoreError | None:
+    """Return an error for damaged or missing RocksDB files, or None."""
     if not any(sign in text for sign in _DAMAGE):
         return None
     place = _DAMAGED_FILE.search(text)
@@ -68,7 +69,7 @@ def sync_folder(path: Path | str) -> None:
 
 
 def sync_files(paths: Iterable[Path]) -> None:
-    """Make whole files, their names and the folders that hold them durable."""
+    """Make file contents, file names and containing folders durable."""
     files = sorted(map(str, paths))
     folders = {file.rpartition(os.sep)[0] for file in files}
     for path in (*files, *sorted(folders), *sorted({f.rpartition(os.sep)[0] for f in folders})):
@@ -76,17 +77,16 @@ def sync_files(paths: Iterable[Path]) -> None:
 
 
 def sync_folders(path: Path) -> None:
-    """Make the names in the folder and in all below it durable, and so what is gone from them."""
+    """Make names and deletions durable throughout a folder tree."""
     for folder, _, _ in os.walk(path):
         sync_folder(folder)
 
 
 def make_folder(path: Path, *, private: bool = False, durable: bool = True) -> None:
-    """Make the folder and those above it; one that is there is no error.
+    """Create a folder with missing parents; existing folders cause no error.
 
-    A ``private`` one is for its owner alone; who makes it wider makes what is written there as
-    wide, since files take no more than the folder they are made in allows.
-    """
+    A ``private`` folder is accessible only to its owner; widening its permissions also widens
+    new contents, since files take no more permissions than their folder allows."""
     if path.is_dir():
         return
     make_folder(path.parent, durable=durable)
@@ -100,7 +100,7 @@ def make_folder(path: Path, *, private: bool = False, durable: bool = True) -> N
 
 
 def user_data() -> Path:
-    """The folder of the user's own data (XDG base directories), which may not be there yet."""
+    """Return the user's data folder (XDG base directories), possibly missing."""
     base = Path(os.environ.get("XDG_DATA_HOME", ""))
     root = base if base.is_absolute() else Path("~/.local/share").expanduser()
     return root / "tgraph"
@@ -109,40 +109,41 @@ def user_data() -> Path:
 def write_atomic(
     path: Path, data: bytes, *, durable: bool = True, scratch: Path | None = None
 ) -> None:
-    """Replace the file by ``data``: a reader, and a crash, sees the old or the new, never a part.
+    """Replace file contents with ``data`` atomically: readers and crashes see old or new
+    contents, never a mixture.
 
-    The data is first written to a locked temporary file in ``scratch`` (on the same file system; by
-    default the file's own folder), where ``sweep`` finds it if this process dies.
-    """
+    Data first go to a locked temporary file in ``scratch`` (same file system; default: target
+    folder), where ``sweep_files`` finds leftovers of dead processes."""
     if not os.path.isdir(path.parent):  # noqa: PTH112
         make_folder(path.parent, durable=durable)
-    with temporary(scratch or path.parent, path.name) as file:
+    with temporary_file(scratch or path.parent, path.name) as file:
         file.write(data)
-        move(file, path, durable=durable)
+        move_file(file, path, durable=durable)
 
 
 def write_private(path: Path, data: bytes) -> None:
-    """As ``write_atomic``, for the owner alone; a file that was there keeps its permissions."""
+    """Write a file atomically, readable only by its owner; existing files keep their
+    permissions."""
     with private_file(path) as file:
         file.write(data)
 
 
 @contextmanager
 def private_file(path: Path) -> Iterator[BinaryIO]:
-    """A file to be written bit by bit, as ``write_private``: it takes its place at the end."""
+    """Yield a private file for incremental writing; on exit, the file replaces ``path``."""
     permissions = stat.S_IMODE(path.stat().st_mode) if path.exists() else 0o600
-    with temporary(path.parent, path.name) as file:
+    with temporary_file(path.parent, path.name) as file:
         os.fchmod(file.fileno(), permissions)
         yield file
-        move(file, path, durable=False)
+        move_file(file, path, durable=False)
 
 
 @contextmanager
-def temporary(scratch: Path, name: str) -> Iterator[BinaryIO]:
-    """A new locked file in the folder, for ``move``; it is gone afterwards where it was not moved.
+def temporary_file(scratch: Path, name: str) -> Iterator[BinaryIO]:
+    """Yield a new locked temporary file for ``move_file``; delete the file afterwards unless
+    moved.
 
-    ``sweep`` finds it if this process dies.
-    """
+    ``sweep_files`` deletes leftovers of dead processes."""
     while True:
         path = f"{scratch}{os.sep}.{name}.{os.getpid()}.{time.monotonic_ns()}.tmp"
         with new_file(path) as file:
@@ -158,25 +159,27 @@ def temporary(scratch: Path, name: str) -> Iterator[BinaryIO]:
 
 
 def allowed_in(folder: Path | str, most: int = 0o666) -> int:
-    """The permissions of what is made in the folder: those of them that it has itself."""
+    """Return permissions for new folder contents: ``most``, limited by the folder's
+    permissions."""
     return most & (os.stat(folder).st_mode | 0o700)  # noqa: PTH116  thousands a run
 
 
-def _opener(path: str, flags: int) -> int:
+def _open_with_permissions(path: str, flags: int) -> int:
     return os.open(path, flags, allowed_in(os.path.dirname(path) or "."))  # noqa: PTH120
 
 
 def new_file(path: Path | str) -> BinaryIO:
-    """A file that must not be there yet, as wide as the folder that it is made in."""
+    """Create a new file with permissions inherited from its folder; existing files raise an
+    error."""
     try:
-        return open(path, "xb", opener=_opener)
+        return open(path, "xb", opener=_open_with_permissions)
     except FileNotFoundError:
         make_folder(Path(path).parent)
-        return open(path, "xb", opener=_opener)
+        return open(path, "xb", opener=_open_with_permissions)
 
 
-def move(file: BinaryIO, path: Path, *, durable: bool = True) -> None:
-    """Give a temporary file its name, once its content is durable."""
+def move_file(file: BinaryIO, path: Path, *, durable: bool = True) -> None:
+    """Rename a temporary file to its final path after syncing its content."""
     file.flush()
     if durable:
         os.fsync(file.fileno())
@@ -186,7 +189,7 @@ def move(file: BinaryIO, path: Path, *, durable: bool = True) -> None:
 
 
 def link_file(path: Path, copy: Path) -> None:
-    """A hard link, or a copy where the file system has none."""
+    """Create a hard link, or a copy on file systems without hard links."""
     try:
         os.link(path, copy)
     except OSError as error:
@@ -195,12 +198,11 @@ def link_file(path: Path, copy: Path) -> None:
         shutil.copy2(path, copy)
 
 
-def sweep(folder: Path, name: str = "") -> int:
-    """Delete the temporary files (those for the ``name``) of processes that died; returns how many
-    there were.
+def sweep_files(folder: Path, name: str = "") -> int:
+    """Delete temporary files (optionally for one ``name``) of dead processes; return the number
+    deleted.
 
-    A file that is still being written is locked by its writer, so no clock decides.
-    """
+    Active writers lock their files, so deletion needs no clock."""
     count = 0
     for path in folder.glob(f".{glob.escape(name)}*.tmp"):
         with suppress(FileNotFoundError, PermissionError):
@@ -217,10 +219,9 @@ def write_json(path: Path, value: object) -> None:
 
 
 def read_json(path: Path) -> dict[str, Any] | None:
-    """The object in the file; None where there is no such file or it is no JSON object.
+    """Read a JSON object file; return None for missing files or other JSON.
 
-    ``StoreError`` where the file is there and can't be read.
-    """
+    Raise ``StoreError`` for unreadable files."""
     try:
         value = json.loads(path.read_bytes())
     except (FileNotFoundError, NotADirectoryError, ValueError):
@@ -241,7 +242,9 @@ class FileLock:
     def try_acquire(
         cls, path: Path, *, exclusive: bool = True, create: bool = True
     ) -> FileLock | None:
-        """The lock, or None while somebody else holds it. ``OSError`` where there can be none."""
+        """Acquire a file lock; return None while another process holds the lock.
+
+        Raise ``OSError`` where locking is impossible."""
         flags = (os.O_RDWR | os.O_CREAT) if create else os.O_RDONLY
         permissions = allowed_in(path.parent) if create else 0
         handle = os.open(path, flags | os.O_CLOEXEC, permissions)
@@ -257,7 +260,7 @@ class FileLock:
         return cls(handle)
 
     def sign(self) -> None:
-        """Leave the process's number in the file, for whoever waits."""
+        """Write the process id into the lock file, informing waiting processes."""
         if self._handle is not None:
             with suppress(OSError):  # a full disk is no reason not to hold the lock
                 os.ftruncate(self._handle, 0)
@@ -270,19 +273,19 @@ class FileLock:
 
 
 @contextmanager
-def exclusive(
+def hold_lock(
     path: Path, *, timeout: float | None, waiting: Callable[[], None] = lambda: None
 ) -> Iterator[None]:
-    """Hold the lock; wait for it up to ``timeout`` seconds (None: for ever), else ``StoreError``.
+    """Hold a file lock; wait up to ``timeout`` seconds (None: forever), then raise
+    ``StoreError``.
 
-    ``waiting`` is called once when the lock turns out to be held by somebody else.
-    """
+    ``waiting`` is called once if another process holds the lock."""
     with disk_errors():
         make_folder(path.parent)
         lock = FileLock.try_acquire(path)
     if lock is None:
         waiting()
-        lock = _wait(path, timeout)
+        lock = _wait_for_lock(path, timeout)
     lock.sign()
     try:
         yield
@@ -290,7 +293,7 @@ def exclusive(
         lock.release()
 
 
-def _wait(path: Path, timeout: float | None) -> FileLock:
+def _wait_for_lock(path: Path, timeout: float | None) -> FileLock:
     deadline = None if timeout is None else time.monotonic() + timeout
     pause = 0.002
     while deadline is None or time.monotonic() < deadline:

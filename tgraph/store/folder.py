@@ -1,20 +1,19 @@
-"""The layout of a graph folder and of each collection in it.
+"""Layout of graph folders and collection folders.
 
-graph.json                   what this folder is, and the format of its stores
-tgraph.toml                  settings, where somebody wrote them
+graph.json                   folder identity, and store format
+tgraph.toml                  settings, if written
 collections/NAME/
-    store/                   Oxigraph; opened only by the holder of the write lock
-    vectors/                 vector indexes of the newest knowledge, and what lies ready beside them
+    store/                   Oxigraph; opened only by the write lock holder
+    vectors/                 vector indexes of the newest knowledge, and prepared files beside them
     snapshots/N/             checkpoints of store and vectors, for readers; N.pin is their lock
-    current.json             the pointer: which snapshot is published
-    journals/                sessions that wait to be folded in; *.damaged are kept for inspection
-    staging/RUN/             an index run's changes until they are in the store
+    current.json             the pointer: the published snapshot
+    journals/                sessions awaiting folding; *.damaged are kept for inspection
+    staging/RUN/             changes of an index run before entering the store
     librarian/               documents, texts, answers, calls, batches
-    cache/                   replies and extractions that need not be paid for twice
-    replica.json             what a replica follows, and how far it is
-    shipped.json             where the last shipment ended
-    write.lock, index.lock   held by the writer, and by the index run; they name its process
-"""
+    cache/                   replies and extractions, kept to avoid paying twice
+    replica.json             source and progress of a replica
+    shipped.json             end of the last shipment
+    write.lock, index.lock   held by the writer, and by the index run; contain the process id"""
 
 from __future__ import annotations
 
@@ -25,7 +24,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tgraph.errors import FormatError, NoCollectionError, NotAGraphError, UsageError
-from tgraph.store.files import disk_errors, make_folder, read_json, sweep, write_json
+from tgraph.store.files import disk_errors, make_folder, read_json, sweep_files, write_json
 
 FORMAT = 1
 """The format that this tgraph writes; it reads this and every older one."""
@@ -35,7 +34,7 @@ _NAME = re.compile(r"[\w][\w.@+-]{0,99}", re.UNICODE)
 
 
 class CollectionFolder:
-    """The paths of one collection."""
+    """File paths of one collection."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -55,25 +54,27 @@ class CollectionFolder:
 
 @dataclass(frozen=True, slots=True)
 class GraphFolder:
-    """A folder that holds a graph of a format that this tgraph can read."""
+    """A graph folder in a format readable by this tgraph."""
 
     path: Path
 
     @classmethod
     def create(cls, path: Path) -> GraphFolder:
-        """The graph at the path, made where there is none; the folder may hold other files."""
+        """Open the graph at a path, creating missing graphs; the folder may contain other
+        files."""
         if path.exists() and not path.is_dir():
             raise NotAGraphError(f"{path} is a file.", "Name a folder.")
         with disk_errors():
             make_folder(path, private=True)
-            sweep(path)
+            sweep_files(path)
             if not (path / MARKER).exists():
                 write_json(path / MARKER, {"format": FORMAT, "kind": "tgraph graph"})
         return cls.open(path)
 
     @classmethod
     def open(cls, path: Path) -> GraphFolder:
-        """The graph at the path; ``NotAGraphError`` if there is none, ``FormatError`` if newer."""
+        """Open an existing graph; raise ``NotAGraphError`` for other folders, ``FormatError``
+        for newer formats."""
         marker = read_json(path / MARKER)
         if marker is None or not isinstance(marker.get("format"), int):
             problem = "is not a tgraph graph" if path.exists() else "does not exist"
@@ -91,7 +92,7 @@ class GraphFolder:
 
     @classmethod
     def find(cls, start: Path) -> GraphFolder:
-        """The graph in the folder or its nearest parent that holds one."""
+        """Open the graph in a folder or its nearest parent; raise ``NotAGraphError`` otherwise."""
         for folder in (start, *start.parents):
             if os.access(folder / MARKER, os.R_OK):
                 return cls.open(folder)
@@ -101,32 +102,32 @@ class GraphFolder:
         )
 
     def collection(self, name: str, *, create: bool = False) -> CollectionFolder:
-        """The collection's folder; ``UsageError`` for a bad name, ``NoCollectionError`` where there
-        is none."""
-        folder = self._folder(name)
+        """Return a collection folder; raise ``UsageError`` for invalid names,
+        ``NoCollectionError`` for missing collections."""
+        folder = self._collection_folder(name)
         if create:
             with disk_errors():
                 make_folder(folder.path.parent, private=True)
                 make_folder(folder.path)
         elif not folder.path.is_dir():
-            known = ", ".join(self.collections()) or "none yet"
+            existing_names = ", ".join(self.collections()) or "none yet"
             raise NoCollectionError(
-                f"There is no collection {name!r} in {self.path} (there are: {known}).",
+                f"There is no collection {name!r} in {self.path} (there are: {existing_names}).",
                 "Make it with `tgraph index PATH... -C NAME`.",
             )
         return folder
 
     def new_collection(self, name: str) -> CollectionFolder:
-        """The folder of a collection that is still to be made; ``UsageError`` for a bad name, and
-        where there is one of it."""
-        folder = self._folder(name)
+        """Return a folder for a new collection; raise ``UsageError`` for invalid or existing
+        names."""
+        folder = self._collection_folder(name)
         if folder.path.exists():
             raise UsageError(
                 f"There is a collection {name!r} already in {self.path}.", "Use another name."
             )
         return folder
 
-    def _folder(self, name: str) -> CollectionFolder:
+    def _collection_folder(self, name: str) -> CollectionFolder:
         if not _NAME.fullmatch(name):
             raise UsageError(
                 f"{name!r} can't be the name of a collection.",
@@ -136,7 +137,7 @@ class GraphFolder:
         return CollectionFolder(self.path / "collections" / name)
 
     def collections(self) -> Iterator[str]:
-        """The names of the collections, sorted."""
+        """Yield collection names, sorted."""
         base = self.path / "collections"
         if base.is_dir():
             names = (entry.name for entry in base.iterdir() if entry.is_dir())

@@ -1,11 +1,9 @@
-"""Journals: what happens is written down, frame by frame, before anybody is told of it.
+"""Session journals: events are written frame by frame before anyone learns of them.
 
-A frame is a mark, a length, a CRC-32 and a JSON object on a line; where that has long texts, it
-stands with a list of their places and lengths in bytes, and they follow the line as they are. The
-mark begins with a byte that UTF-8 never has, so that reading goes on behind a damaged frame. The
-owner holds a lock on the file for as long as it writes: whoever finds a journal unlocked knows that
-its owner has finished or died.
-"""
+A frame consists of mark, length, CRC-32 and a JSON object on one line; long texts are listed
+with places and byte lengths, and follow the line unchanged. The mark begins with a byte never
+occurring in UTF-8, so reading resumes after damaged frames. The owner locks the file while
+writing: an unlocked journal means its owner finished or died."""
 
 from __future__ import annotations
 
@@ -39,31 +37,30 @@ Frame = Mapping[str, Any]
 
 
 class Journal:
-    """The open journal of one session; what was appended outlives the process."""
+    """An open session journal; appended frames survive the process."""
 
     def __init__(self, path: Path) -> None:
-        """A new journal. ``StoreError`` where there is one already, or none can be written."""
+        """Create a journal; raise ``StoreError`` for existing or unwritable files."""
         self.path = path
         self._handle = -1
         if path.exists():
             raise StoreError(f"{path} is there already.", "Give each session its own UUID.")
         with disk_errors():
             make_folder(path.parent)
-            self._handle = _create(path)
+            self._handle = _create_journal(path)
         self._end = len(MAGIC)
 
     def append(self, frame: Frame, *, sync: bool = True) -> None:
-        """Write the frame. After a failure the journal ends with the frame before.
+        """Append a frame; after failures, the journal ends with the preceding frame.
 
-        With ``sync`` it and all before it are on disk when this returns; without, they outlive a
-        kill but perhaps not a power cut, until a later frame is synced.
-        """
-        parts = _packed(frame)
+        With ``sync``, all frames are on disk upon return; without ``sync``, frames survive a
+        kill but perhaps no power cut, until a later synced frame."""
+        parts = _pack_frame(frame)
         with disk_errors():
             try:
                 end = self._end
                 for part in parts:
-                    _write(self._handle, part, end)
+                    _write_bytes(self._handle, part, end)
                     end += len(part)
                 if sync:
                     os.fdatasync(self._handle)
@@ -74,20 +71,20 @@ class Journal:
         self._end = end
 
     def close(self) -> None:
-        """Release the journal to the next writer."""
+        """Release the journal for other writers."""
         if self._handle >= 0:
             os.close(self._handle)
             self._handle = -1
 
 
-def _create(path: Path) -> int:
-    """The handle of a new journal, locked before anybody can see it under its name."""
+def _create_journal(path: Path) -> int:
+    """Create a journal, locked before its name becomes visible; return its handle."""
     unnamed = path.with_name(f".{path.name}.tmp")
     for last_try in (False, False, True):
         handle = os.open(unnamed, _CREATE, allowed_in(path.parent))
         try:
             fcntl.flock(handle, fcntl.LOCK_EX)
-            _write(handle, MAGIC, 0)
+            _write_bytes(handle, MAGIC, 0)
             unnamed.rename(path)
             sync_folder(path.parent)
             return handle
@@ -101,26 +98,26 @@ def _create(path: Path) -> int:
     raise AssertionError("unreachable")
 
 
-def _packed(frame: Frame) -> list[bytes]:
-    """The bytes of a frame, in pieces."""
+def _pack_frame(frame: Frame) -> list[bytes]:
+    """Return frame bytes in pieces."""
     lengths: list[tuple[list[str], int]] = []
     long: list[bytes] = []
 
     def short(members: Mapping[str, Any], *path: str) -> dict[str, Any]:
-        found = {}
+        short_members = {}
         for name, value in members.items():
             if isinstance(value, str) and len(value) > _LONG:
                 long.append(value.encode("utf-8", "surrogatepass"))
                 lengths.append(([*path, name], len(long[-1])))
             elif isinstance(value, Mapping) and not path:
-                found[name] = short(value, name)
+                short_members[name] = short(value, name)
             else:
-                found[name] = value
-        return found
+                short_members[name] = value
+        return short_members
 
     brief = short(frame)
-    shown = [brief, lengths] if long else brief
-    line = json.dumps(shown, ensure_ascii=False, separators=(",", ":")) + "\n"
+    header = [brief, lengths] if long else brief
+    line = json.dumps(header, ensure_ascii=False, separators=(",", ":")) + "\n"
     parts = [line.encode("utf-8", "surrogatepass"), *long]
     checksum = 0
     for part in parts:
@@ -128,22 +125,22 @@ def _packed(frame: Frame) -> list[bytes]:
     return [_HEAD.pack(MARK, sum(map(len, parts)), checksum), *parts]
 
 
-def _unpacked(payload: bytes) -> Frame:
-    line, _, rest = payload.partition(b"\n")
-    found = json.loads(line.decode("utf-8", "surrogatepass"))
-    frame, lengths = found if isinstance(found, list) else (found, ())
+def _unpack_frame(payload: bytes) -> Frame:
+    line, _, texts = payload.partition(b"\n")
+    header = json.loads(line.decode("utf-8", "surrogatepass"))
+    frame, lengths = header if isinstance(header, list) else (header, ())
     offset = 0
     for (*path, name), length in lengths:
-        within = frame
+        target = frame
         for step in path:
-            within = within[step]
-        within[name] = rest[offset : offset + length].decode("utf-8", "surrogatepass")
+            target = target[step]
+        target[name] = texts[offset : offset + length].decode("utf-8", "surrogatepass")
         offset += length
-    whole: Frame = frame
-    return whole
+    complete_frame: Frame = frame
+    return complete_frame
 
 
-def _write(handle: int, data: bytes, offset: int) -> None:
+def _write_bytes(handle: int, data: bytes, offset: int) -> None:
     view = memoryview(data)
     while view:
         written = os.pwrite(handle, view, offset)
@@ -152,22 +149,21 @@ def _write(handle: int, data: bytes, offset: int) -> None:
 
 @dataclass(frozen=True, slots=True)
 class JournalContent:
-    """What a journal holds: its frames, and in how many places something between them was lost.
+    """Journal content: frames, and the number of damaged places.
 
-    A torn last frame is no loss: it was never acknowledged.
-    """
+    A torn last frame counts as no damage: the frame was never acknowledged."""
 
     frames: tuple[Frame, ...]
     damaged: int = 0
 
 
 def read_journal(path: Path) -> JournalContent:
-    """The frames of a journal. Frames behind a damaged place are found and read."""
+    """Read journal frames, including frames after damaged places."""
     return journal_content(path.read_bytes())
 
 
 def journal_content(data: bytes) -> JournalContent:
-    """The same of a journal's bytes."""
+    """Parse journal bytes into frames, skipping damaged places."""
     frames: list[Frame] = []
     damaged = 0
     offset = len(MAGIC)
@@ -177,18 +173,19 @@ def journal_content(data: bytes) -> JournalContent:
         first = data.find(MARK)
         damaged, offset = 1, first if first >= 0 else len(data)
     while offset < len(data):
-        found = _frame_at(data, offset)
-        if found is None:
-            offset, lost = _resume(data, offset)
+        frame_match = _frame_at(data, offset)
+        if frame_match is None:
+            offset, lost = _find_next_frame(data, offset)
             damaged += lost
             continue
-        frame, offset = found
+        frame, offset = frame_match
         frames.append(frame)
     return JournalContent(tuple(frames), damaged)
 
 
 def _frame_at(data: bytes, offset: int) -> tuple[Frame, int] | None:
-    """The frame that begins here and where the next one does; None where there is no whole one."""
+    """Return the complete frame at an offset, plus the following offset; incomplete frames
+    return None."""
     if offset + _HEAD.size > len(data):
         return None
     mark, length, checksum = _HEAD.unpack_from(data, offset)
@@ -196,11 +193,11 @@ def _frame_at(data: bytes, offset: int) -> tuple[Frame, int] | None:
     payload = data[start : start + length]
     if mark != MARK or len(payload) != length or zlib.crc32(payload) != checksum:
         return None
-    return _unpacked(payload), start + length
+    return _unpack_frame(payload), start + length
 
 
-def _resume(data: bytes, offset: int) -> tuple[int, bool]:
-    """Where reading goes on behind a place that holds no frame, and whether something was lost."""
+def _find_next_frame(data: bytes, offset: int) -> tuple[int, bool]:
+    """Return the next readable offset after damage, and whether data were lost."""
     following = data.find(MARK, offset + 1)
     while following >= 0 and _frame_at(data, following) is None:
         following = data.find(MARK, following + 1)
@@ -210,7 +207,7 @@ def _resume(data: bytes, offset: int) -> tuple[int, bool]:
 
 
 def _is_torn(data: bytes, offset: int) -> bool:
-    """Whether the file just ends too early, as when its writer was killed."""
+    """Return whether the file ends within a frame, like after killing its writer."""
     head = data[offset : offset + _HEAD.size]
     if len(head) < _HEAD.size:
         return MARK.startswith(head[: len(MARK)])
@@ -219,7 +216,7 @@ def _is_torn(data: bytes, offset: int) -> bool:
 
 
 def is_free(path: Path) -> bool:
-    """Whether the journal's owner has finished or died; False where the journal is gone."""
+    """Return whether the journal owner finished or died; missing journals return False."""
     try:
         lock = FileLock.try_acquire(path, exclusive=False, create=False)
     except FileNotFoundError:

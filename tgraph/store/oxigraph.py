@@ -1,4 +1,4 @@
-"""Oxigraph, embedded: the store of a collection, and its read-only snapshots."""
+"""Embedded Oxigraph: collection store and read-only snapshots."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pyoxigraph import DefaultGraph, NamedNode, Quad, RdfFormat
 from tgraph.errors import QueryError
 from tgraph.store.base import Graph, Results, Subject, Term
 from tgraph.store.files import disk_errors, store_error
-from tgraph.store.patience import evaluated
+from tgraph.store.patience import evaluate_query
 from tgraph.store.sums import check_files
 from tgraph.vocabulary import PREFIXES
 
@@ -36,28 +36,29 @@ class OxigraphStore:
     """An open Oxigraph database. A disk error poisons the handle: drop it and open a new one."""
 
     def __init__(self, store: pyoxigraph.Store, check: Callable[[], None] | None = None) -> None:
-        """``check`` looks for the damage that may be why a query goes on and on; without it the
-        store is in memory, where there is none."""
+        """Wrap an Oxigraph store.
+
+        ``check`` looks for damage behind endless queries; stores without ``check`` are in
+        memory and cannot be damaged."""
         self._store = store
         self._check = check
 
     def close(self) -> None:
-        """Let go of the database, so that it can be opened again; using it is an error from here.
+        """Close the database for reopening; later use is an error.
 
-        Iterators and results that were not read to their end keep it open as long as they live.
-        """
+        Unfinished iterators and results keep the database open while alive."""
         if hasattr(self, "_store"):
             del self._store
 
     @classmethod
     def open(cls, path: Path, check: Callable[[], None] = lambda: None) -> OxigraphStore:
-        """The database for writing; only the holder of the write lock may do this."""
-        return cls(_open(path, lambda: pyoxigraph.Store(str(path))), check)
+        """Open a database for writing; only write lock holders may call this."""
+        return cls(_open_database(path, lambda: pyoxigraph.Store(str(path))), check)
 
     @classmethod
     def snapshot(cls, path: Path) -> OxigraphStore:
         """A published checkpoint for reading."""
-        opened = _open(path, lambda: pyoxigraph.Store.read_only(str(path)))
+        opened = _open_database(path, lambda: pyoxigraph.Store.read_only(str(path)))
         return cls(opened, partial(check_files, path))
 
     @classmethod
@@ -73,18 +74,17 @@ class OxigraphStore:
         obj: Term | None = None,
         graph: Graph | None = None,
     ) -> Iterator[Quad]:
-        return _readable(self._store.quads_for_pattern(subject, predicate, obj, graph))
+        return _translate_errors(self._store.quads_for_pattern(subject, predicate, obj, graph))
 
     def lines(self, graph: NamedNode) -> list[bytes]:
-        found: list[bytes] = []
-        self.dump(graph, found.extend)
-        return found
+        quad_lines: list[bytes] = []
+        self.dump(graph, quad_lines.extend)
+        return quad_lines
 
     def dump(self, graph: Graph, take: Callable[[list[bytes]], object]) -> None:
-        """Hand the quads of a graph over as lines of N-Quads, some at a time, in no promised order.
+        """Pass graph quads to ``take`` as N-Quads lines, in batches and arbitrary order.
 
-        What ``take`` raises is raised.
-        """
+        Errors from ``take`` propagate."""
         with disk_errors():
             out = cast(IO[bytes], _NQuadsFile(graph, take))
             self._store.dump(out, RdfFormat.N_TRIPLES, from_graph=graph)
@@ -96,7 +96,7 @@ class OxigraphStore:
             return store.query(text, use_default_graph_as_union=union, prefixes=PREFIXES)
 
         try:
-            return evaluate() if self._check is None else evaluated(evaluate, self._check)
+            return evaluate() if self._check is None else evaluate_query(evaluate, self._check)
         except SyntaxError as error:
             raise QueryError(f"The SPARQL query can't be parsed: {error}.") from error
 
@@ -104,7 +104,7 @@ class OxigraphStore:
         return quad in self._store
 
     def missing(self, quads: Iterable[Quad]) -> list[Quad]:
-        """Those of the quads that are not there."""
+        """Return quads missing from the store."""
         store = self._store
         return [quad for quad in quads if quad not in store]
 
@@ -119,7 +119,7 @@ class OxigraphStore:
             self._store.extend(quads)
 
     def fill(self, quads: Iterable[Quad]) -> None:
-        """Add many quads at a third of the cost; a crash may leave a part of them."""
+        """Add many quads at a third of the cost; crashes may leave partial data."""
         with disk_errors():
             self._store.bulk_extend(quads)
 
@@ -145,7 +145,7 @@ class OxigraphStore:
             self._store.flush()
 
     def compact(self) -> None:
-        """Put what many changes left in many files together."""
+        """Merge scattered database files left by many changes."""
         with disk_errors():
             self._store.optimize()
 
@@ -155,7 +155,7 @@ class OxigraphStore:
 
 
 class _NQuadsFile:
-    """A file of N-Triples for writing, which hands whole lines on as N-Quads of a graph."""
+    """A writable N-Triples file, forwarding complete lines as N-Quads of a graph."""
 
     def __init__(self, graph: Graph, take: Callable[[list[bytes]], object]) -> None:
         self._end = _END if isinstance(graph, DefaultGraph) else f" {graph} .\n".encode()
@@ -163,29 +163,31 @@ class _NQuadsFile:
         self._rest = b""
 
     def write(self, data: bytes) -> int:
-        whole, newline, rest = data.rpartition(b"\n")
+        complete_lines, newline, remainder = data.rpartition(b"\n")
         if newline:
-            lines = self._rest + whole + newline
+            lines = self._rest + complete_lines + newline
             self._take(lines.replace(_END, self._end).splitlines(keepends=True))
-            self._rest = rest
+            self._rest = remainder
         else:
-            self._rest += rest
+            self._rest += remainder
         return len(data)
 
     def flush(self) -> None:
         assert not self._rest  # it is a line that has no end
 
 
-def _readable(quads: Iterator[Quad]) -> Iterator[Quad]:
+def _translate_errors(quads: Iterator[Quad]) -> Iterator[Quad]:
     try:
         yield from quads
     except (OSError, RuntimeError) as error:
         raise store_error(error) from error
 
 
-def _open(path: Path, opener: Callable[[], pyoxigraph.Store]) -> pyoxigraph.Store:
-    """The database. A handle that a dead process or an exception's traceback still holds goes away
-    in a moment: whoever may open the database has the write lock, so nobody else can want it."""
+def _open_database(path: Path, opener: Callable[[], pyoxigraph.Store]) -> pyoxigraph.Store:
+    """Open the database, waiting briefly for stale handles.
+
+    Dead processes or exception tracebacks may hold handles for a moment; the caller owns the
+    write lock, so no other process competes."""
     deadline = time.monotonic() + LOCK_PATIENCE
     while True:
         try:

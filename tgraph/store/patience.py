@@ -1,5 +1,7 @@
-"""Queries that end. Oxigraph can't be told to stop, and over a damaged block it may go on for ever;
-so each query is evaluated in a thread of its own, which nobody has to wait for."""
+"""Queries with time limits.
+
+Oxigraph queries cannot be interrupted, and damaged blocks may cause endless evaluation; each
+query therefore runs in a separate thread, which callers may abandon."""
 
 from __future__ import annotations
 
@@ -27,17 +29,17 @@ LIMIT = 600.0
 
 
 class PatientSolutions:
-    """The rows of a SELECT, once, as its thread finds them."""
+    """SELECT result rows, readable once, as found by the query thread."""
 
     def __init__(
         self, thread: _QueryThread, variables: list[Variable], rows: list[QuerySolution]
     ) -> None:
         self.variables = variables
         self._thread = thread
-        self._take(rows)
+        self._take_rows(rows)
         weakref.finalize(self, thread.leave).atexit = False
 
-    def _take(self, rows: list[QuerySolution]) -> None:
+    def _take_rows(self, rows: list[QuerySolution]) -> None:
         self._rows = rows[::-1]
         self._is_last = len(rows) < AT_ONCE
 
@@ -46,41 +48,44 @@ class PatientSolutions:
 
     def __next__(self) -> QuerySolution:
         if not self._rows and not self._is_last:
-            self._take(self._thread.more())
+            self._take_rows(self._thread.more())
         if not self._rows:
             raise StopIteration
         return self._rows.pop()
 
 
 class _QueryThread:
-    """The thread. It finds the first rows and goes on only when it is asked to; what the engine
-    evaluates never leaves it."""
+    """A query thread: finds first rows, then continues on demand; engine objects never leave
+    the thread."""
 
     def __init__(self, evaluate: Callable[[], Results], check: Callable[[], None]) -> None:
         self._check = check
         self._wanted: SimpleQueue[bool] = SimpleQueue()
         self._found: SimpleQueue[Any] = SimpleQueue()
-        threading.Thread(target=self._run, args=(evaluate,), daemon=True).start()
+        threading.Thread(target=self._run_query, args=(evaluate,), daemon=True).start()
 
     def more(self) -> list[QuerySolution]:
-        """The next rows; fewer than ``AT_ONCE`` are the last. Raises as ``wait`` does."""
+        """Return the next rows; fewer than ``AT_ONCE`` rows mean the end.
+
+        Errors are those of ``wait``."""
         self._wanted.put(True)
         rows: list[QuerySolution] = self.wait()
         return rows
 
     def wait(self) -> Any:
-        """What it finds next. What it fails with is raised; ``StoreError`` where it takes too long,
-        that of the damaged file if there is one."""
+        """Return the thread's next outcome, raising its errors.
+
+        Timeouts raise ``StoreError``, naming a damaged file if found."""
         try:
-            found = self._found.get(timeout=SUSPICIOUS)
+            outcome = self._found.get(timeout=SUSPICIOUS)
         except Empty:
             self._check()
-            found = self._last_wait()
-        if isinstance(found, OSError | RuntimeError):
-            raise store_error(found) from found
-        if isinstance(found, BaseException):
-            raise found
-        return found
+            outcome = self._last_wait()
+        if isinstance(outcome, OSError | RuntimeError):
+            raise store_error(outcome) from outcome
+        if isinstance(outcome, BaseException):
+            raise outcome
+        return outcome
 
     def _last_wait(self) -> Any:
         try:
@@ -92,10 +97,10 @@ class _QueryThread:
             ) from None
 
     def leave(self) -> None:
-        """Nobody wants more of it."""
+        """Stop the thread after abandoning remaining rows."""
         self._wanted.put(False)
 
-    def _run(self, evaluate: Callable[[], Results]) -> None:
+    def _run_query(self, evaluate: Callable[[], Results]) -> None:
         try:
             results = evaluate()
             if not isinstance(results, QuerySolutions):
@@ -110,8 +115,8 @@ class _QueryThread:
             self._found.put(error)
 
 
-def evaluated(evaluate: Callable[[], Results], check: Callable[[], None]) -> Results:
-    """The results of a query. ``check`` is called when it takes long, to say why if it can."""
+def evaluate_query(evaluate: Callable[[], Results], check: Callable[[], None]) -> Results:
+    """Evaluate a query in a thread; slow queries call ``check``, to find causes."""
     thread = _QueryThread(evaluate, check)
-    found: Results | tuple[list[Variable], list[QuerySolution]] = thread.wait()
-    return PatientSolutions(thread, *found) if isinstance(found, tuple) else found
+    results: Results | tuple[list[Variable], list[QuerySolution]] = thread.wait()
+    return PatientSolutions(thread, *results) if isinstance(results, tuple) else results

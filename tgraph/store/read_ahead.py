@@ -1,5 +1,4 @@
-"""A store of which much is read at once: where thousands of single look-ups would follow, two
-queries take their place."""
+"""Read-ahead store: two bulk queries replace thousands of single look-ups."""
 
 from __future__ import annotations
 
@@ -8,15 +7,16 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pyoxigraph import NamedNode, Quad
 
 from tgraph import vocabulary as v
-from tgraph.store.base import Graph, Results, Store, Subject, Term, select
+from tgraph.store.base import Graph, Results, Store, Subject, Term, select_rows
 
 _SAID = tuple(map(v.tg, ("description", "level", "summary", "summaryText", "finding")))
 _PREDICATES = (v.RDF_TYPE, v.RDFS_LABEL, *_SAID)
 
 
 class ReadAhead:
-    """A ``Store`` that answers of what it has read ahead from memory, and passes on the rest. It is
-    for reading a state that doesn't change."""
+    """A ``Store`` answering from memory for read-ahead subjects, forwarding other requests.
+
+    Use requires an unchanging state."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -24,22 +24,22 @@ class ReadAhead:
         self._known: dict[str, list[Quad]] = {}
 
     def read(self, subjects: Iterable[str]) -> None:
-        """Read what the source graph says of these, and what knowledge calls them and says of them
-        besides statements, of which there may be very many."""
+        """Read source graph quads of subjects, plus knowledge labels and properties, excluding
+        numerous statements."""
         new = sorted({s for s in subjects if v.is_iri(s)} - self._recorded.keys())
         items = [NamedNode(subject) for subject in new]
-        for found, query, graph in (
+        for quads_by_subject, query, graph in (
             (self._recorded, "retrieve/about", v.SOURCE_GRAPH),
             (self._known, "retrieve/known", v.KNOWLEDGE_GRAPH),
         ):
-            found.update((subject, []) for subject in new)
-            for quad in self._quads(query, {"items": items}, graph) if items else ():
-                found[quad.subject.value].append(quad)  # type: ignore[union-attr]
+            quads_by_subject.update((subject, []) for subject in new)
+            for quad in self._select_quads(query, {"items": items}, graph) if items else ():
+                quads_by_subject[quad.subject.value].append(quad)  # type: ignore[union-attr]
 
-    def _quads(
+    def _select_quads(
         self, query: str, parameters: Mapping[str, Sequence[Term]], graph: Graph
     ) -> Iterator[Quad]:
-        for row in select(self._store, query, parameters, union=False):
+        for row in select_rows(self._store, query, parameters, union=False):
             item, predicate, value = row["item"], row["predicate"], row["value"]
             assert isinstance(item, NamedNode)
             assert isinstance(predicate, NamedNode)
@@ -53,17 +53,17 @@ class ReadAhead:
         obj: Term | None = None,
         graph: Graph | None = None,
     ) -> Iterator[Quad]:
-        known: Mapping[str, list[Quad]] = {}
+        quads_by_subject: Mapping[str, list[Quad]] = {}
         if graph == v.SOURCE_GRAPH:
-            known = self._recorded
+            quads_by_subject = self._recorded
         elif graph == v.KNOWLEDGE_GRAPH and predicate in _PREDICATES:
-            known = self._known
-        found = known.get(subject.value) if isinstance(subject, NamedNode) else None
-        if found is None:
+            quads_by_subject = self._known
+        quads = quads_by_subject.get(subject.value) if isinstance(subject, NamedNode) else None
+        if quads is None:
             return self._store.match(subject, predicate, obj, graph)
         return (
             quad
-            for quad in found
+            for quad in quads
             if predicate in (None, quad.predicate) and (obj is None or quad.object == obj)
         )
 

@@ -1,9 +1,8 @@
-"""Snapshots: what readers see. A writer publishes one, a reader pins it while it reads.
+"""Store snapshots: writers publish snapshots, readers pin snapshots while reading.
 
-A snapshot is a folder ``N`` with a checkpoint of the store and links to the vector files of the
-same knowledge; a file ``N.pin`` beside it carries the readers' shared locks. The pointer
-``current.json`` is replaced atomically, so that a reader sees one published state or the next.
-"""
+A snapshot is a folder ``N`` with a store checkpoint and links to vector files of the same
+knowledge; a sibling file ``N.pin`` carries shared reader locks. The pointer ``current.json`` is
+replaced atomically, so readers see one published state or the next."""
 
 from __future__ import annotations
 
@@ -33,7 +32,7 @@ _MEND = "`tgraph doctor --repair` publishes the store again."
 
 @dataclass(frozen=True, slots=True)
 class Pointer:
-    """What is published: the snapshot, the knowledge generation, and the head of the chain."""
+    """A publication pointer: snapshot, knowledge generation, chain head."""
 
     snapshot: int
     generation: int
@@ -42,7 +41,8 @@ class Pointer:
 
 
 def read_pointer(folder: CollectionFolder) -> Pointer | None:
-    """The pointer, or None while nothing has been published. ``StoreError`` where it is damaged."""
+    """Read the pointer; return None before first publication; raise ``StoreError`` for damaged
+    pointers."""
     value = read_json(folder.pointer)
     if value is None and not folder.pointer.exists():
         return None
@@ -57,7 +57,7 @@ def read_pointer(folder: CollectionFolder) -> Pointer | None:
 
 
 def must_be_mended(folder: CollectionFolder) -> bool:
-    """Whether there is a store and what is published of it is missing or damaged."""
+    """Return whether a store exists while its published snapshot is missing or damaged."""
     try:
         pointer = read_pointer(folder)
     except StoreError:
@@ -94,13 +94,14 @@ class Snapshot:
 
     @classmethod
     def open(cls, folder: CollectionFolder, *, checked: bool = True) -> Snapshot | None:
-        """The newest published snapshot, pinned; None while nothing has been published.
-        ``DamagedStoreError`` where its files are not as they were published, if ``checked``."""
+        """Open and pin the newest published snapshot; return None before first publication.
+
+        If ``checked``, raise ``DamagedStoreError`` for files differing from publication."""
         for _ in range(100):  # a writer may remove it between reading the pointer and pinning
             pointer = read_pointer(folder)
             if pointer is None:
                 return None
-            pin = _pin(folder, pointer.snapshot)
+            pin = _pin_snapshot(folder, pointer.snapshot)
             if pin is not None:
                 try:
                     return cls(folder, pointer, pin, checked=checked)
@@ -113,11 +114,11 @@ class Snapshot:
     def of_store(
         cls, folder: CollectionFolder, describe: Callable[[OxigraphStore], Pointer]
     ) -> Snapshot:
-        """The store itself for reading, as ``describe`` says what it holds. Nothing keeps a writer
-        from changing it meanwhile."""
-        made = cls(folder, Pointer(0, 0, 0, ""), None)
-        made.pointer = describe(made.store)
-        return made
+        """Open the live store for reading, with contents given by ``describe``; writers may
+        change the store meanwhile."""
+        snapshot = cls(folder, Pointer(0, 0, 0, ""), None)
+        snapshot.pointer = describe(snapshot.store)
+        return snapshot
 
     @property
     def vectors(self) -> Path:
@@ -128,7 +129,7 @@ class Snapshot:
             self._pin.release()
 
 
-def _pin(folder: CollectionFolder, number: int) -> FileLock | None:
+def _pin_snapshot(folder: CollectionFolder, number: int) -> FileLock | None:
     path = folder.snapshots / f"{number}.pin"
     try:
         lock = FileLock.try_acquire(path, exclusive=False, create=False)
@@ -140,11 +141,11 @@ def _pin(folder: CollectionFolder, number: int) -> FileLock | None:
     return lock
 
 
-def publish(
+def publish_snapshot(
     folder: CollectionFolder, store: OxigraphStore, generation: int, sequence: int, head: str
 ) -> Pointer:
-    """Checkpoint the store, link the vectors beside it, and let the pointer name the two."""
-    number = max(map(int, _numbers(folder)), default=0) + 1
+    """Checkpoint the store, link vector files beside the checkpoint, then update the pointer."""
+    number = max(map(int, _snapshot_numbers(folder)), default=0) + 1
     target = folder.snapshots / str(number)
     try:
         with disk_errors():
@@ -159,8 +160,8 @@ def publish(
             write_json(folder.pointer, asdict(pointer))
     except BaseException:
         with suppress(StoreError):  # the pointer may name it all the same if just a sync failed
-            known = read_pointer(folder)
-            if known is None or known.snapshot != number:
+            current_pointer = read_pointer(folder)
+            if current_pointer is None or current_pointer.snapshot != number:
                 shutil.rmtree(target, ignore_errors=True)
         raise
     remove_unpinned(folder)
@@ -168,7 +169,7 @@ def publish(
 
 
 def published_checkpoint(folder: CollectionFolder) -> Path | None:
-    """The checkpoint that is published, where one is."""
+    """Return the published checkpoint path, or None."""
     with suppress(StoreError):
         pointer = read_pointer(folder)
         return folder.snapshots / str(pointer.snapshot) / "store" if pointer else None
@@ -176,18 +177,18 @@ def published_checkpoint(folder: CollectionFolder) -> Path | None:
 
 
 def check_store(folder: CollectionFolder) -> None:
-    """``DamagedStoreError`` where a file of the store differs from what was published of it."""
+    """Raise ``DamagedStoreError`` for store files differing from published checksums."""
     if checkpoint := published_checkpoint(folder):
         for path in damaged_tables(folder.store, checkpoint):
             raise DamagedStoreError(path)
 
 
 def remove_unpinned(folder: CollectionFolder) -> None:
-    """Delete the snapshots that are neither published nor read by anybody, and their pins."""
+    """Delete snapshots neither published nor in use, including pin files."""
     pointer = read_pointer(folder)
     published = str(pointer.snapshot) if pointer else None
     with disk_errors():
-        for number in _numbers(folder) - {published}:
+        for number in _snapshot_numbers(folder) - {published}:
             pin = folder.snapshots / f"{number}.pin"
             lock = FileLock.try_acquire(pin)
             if lock is not None:
@@ -196,23 +197,23 @@ def remove_unpinned(folder: CollectionFolder) -> None:
                 lock.release()
 
 
-def pinned(folder: CollectionFolder) -> list[str]:
-    """The numbers of the snapshots that somebody reads."""
-    found = []
-    for number in sorted(_numbers(folder)):
+def list_pinned_snapshots(folder: CollectionFolder) -> list[str]:
+    """Return snapshot numbers in use by readers."""
+    pinned_numbers = []
+    for number in sorted(_snapshot_numbers(folder)):
         try:
             lock = FileLock.try_acquire(folder.snapshots / f"{number}.pin", create=False)
         except FileNotFoundError:
             continue
         if lock is None:
-            found.append(number)
+            pinned_numbers.append(number)
         else:
             lock.release()
-    return found
+    return pinned_numbers
 
 
-def _numbers(folder: CollectionFolder) -> set[str]:
-    """Those of the snapshots, and of pins without one."""
+def _snapshot_numbers(folder: CollectionFolder) -> set[str]:
+    """Return numbers of snapshots and orphaned pins."""
     pins = {path.stem for path in folder.snapshots.glob("*.pin")}
     return {name for name in pins | {p.name for p in folder.snapshots.glob("*")} if name.isdigit()}
 

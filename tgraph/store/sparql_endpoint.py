@@ -1,8 +1,8 @@
-"""A triple store of others, by the SPARQL 1.1 Protocol: updated, asked, and read as a ``Store``.
+"""External triple stores through the SPARQL 1.1 Protocol: updates, queries, reading as
+``Store``.
 
-What is the default graph here is a graph of its own there (``KNOWLEDGE``), for not every store
-keeps triples outside of named graphs.
-"""
+The local default graph becomes a named graph (``KNOWLEDGE``) on the endpoint, since some stores
+keep no triples outside named graphs."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ _TERMS = f"ASK {{ <urn:x:a> <{v.RDF_REIFIES.value}> <<( <urn:x:a> <urn:x:b> <urn
 
 @dataclass(frozen=True, slots=True)
 class WholeSolutions:
-    """``Solutions`` that came whole."""
+    """Completely received ``Solutions``."""
 
     variables: list[Variable]
     rows: list[QuerySolution]
@@ -69,7 +69,7 @@ class WholeSolutions:
 
 
 class _Unredirected(urllib.request.HTTPRedirectHandler):
-    """Nothing goes where nobody has sent it; an update would become a GET, and be lost."""
+    """A redirect handler refusing redirects: updates would become GET requests and be lost."""
 
     def redirect_request(self, *given: Any) -> None:
         return None
@@ -77,10 +77,11 @@ class _Unredirected(urllib.request.HTTPRedirectHandler):
 
 @dataclass(frozen=True, slots=True)
 class SparqlEndpoint:
-    """Where updates and queries go; ``password`` with the ``user`` answers a server that asks for
-    them, by Basic or Digest, and goes nowhere else: a redirect is an error. Errors are
-    ``EndpointError``, also where an answer is cut off or takes longer than ``timeout`` seconds
-    between two pieces of it, and ``QueryError`` for what is refused as wrong."""
+    """A SPARQL endpoint for updates and queries.
+
+    ``user`` and ``password`` answer Basic or Digest challenges and go nowhere else: redirects
+    are errors. Failures raise ``EndpointError``, including truncated replies and gaps above
+    ``timeout`` seconds between reply pieces; rejected queries raise ``QueryError``."""
 
     update_url: str
     query_url: str
@@ -92,9 +93,10 @@ class SparqlEndpoint:
     def at(
         cls, url: str, query_url: str = "", user: str = "", password: str = ""
     ) -> SparqlEndpoint:
-        """The endpoint that takes updates at the URL. Where queries go to another URL and none is
-        given, it is the one that belongs to it by custom: ``/query`` to ``/update``, nothing to
-        ``/statements``. ``UsageError`` where it is no URL of HTTP."""
+        """Return an endpoint receiving updates at a URL.
+
+        Without ``query_url``, the query URL follows convention: ``/query`` for ``/update``, the
+        same base for ``/statements``. Raise ``UsageError`` for other than HTTP URLs."""
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise UsageError(
@@ -110,7 +112,8 @@ class SparqlEndpoint:
 
     @classmethod
     def of(cls, settings: PublishSettings, to: str = "") -> SparqlEndpoint:
-        """That of the settings; ``to`` instead of their URL. ``UsageError`` where there is none."""
+        """Return the configured endpoint, with ``to`` overriding its URL; raise ``UsageError``
+        without an endpoint."""
         if not (to or settings.to):
             raise UsageError(
                 "There is no endpoint to publish to.",
@@ -118,30 +121,32 @@ class SparqlEndpoint:
             )
         password = settings.password.get_secret_value() if settings.password else ""
         query = settings.query if not to or to == settings.to else ""
-        found = cls.at(to or settings.to, query, settings.user, password)
-        return replace(found, timeout=settings.timeout)
+        endpoint = cls.at(to or settings.to, query, settings.user, password)
+        return replace(endpoint, timeout=settings.timeout)
 
     def update(self, text: str) -> None:
         """Carry out a SPARQL 1.1 update."""
-        self._post(self.update_url, {"update": text}, "*/*")
+        self._post_form(self.update_url, {"update": text}, "*/*")
 
     def query(self, text: str, *, union: bool = False) -> WholeSolutions | QueryBoolean:
-        """The whole result of a SELECT or an ASK; with ``union`` over all graphs as one, where the
-        store has a parameter for that (Oxigraph), else as it reads its default graph."""
+        """Return the complete result of a SELECT or ASK query.
+
+        ``union`` queries all graphs merged, where the store offers a parameter (Oxigraph);
+        other stores use their default graph."""
         url = self.query_url
         if union:
             url += ("&" if "?" in url else "?") + "union-default-graph"
-        data = self._post(url, {"query": text}, _JSON)
+        data = self._post_form(url, {"query": text}, _JSON)
         try:
-            found = parse_query_results(data, QueryResultsFormat.JSON)
-            if isinstance(found, QuerySolutions):
-                return WholeSolutions(found.variables, list(found))
+            results = parse_query_results(data, QueryResultsFormat.JSON)
+            if isinstance(results, QuerySolutions):
+                return WholeSolutions(results.variables, list(results))
         except (SyntaxError, ValueError) as error:
             raise EndpointError(
                 f"{self.query_url} did not answer with results: {error}.",
                 "Is that where it takes SPARQL queries?",
             ) from error
-        return found
+        return results
 
     def knows_terms(self) -> bool:
         """Whether the store understands triple terms (RDF 1.2)."""
@@ -152,19 +157,19 @@ class SparqlEndpoint:
             return False
         return True
 
-    def _post(self, url: str, form: Mapping[str, str], accept: str) -> bytes:
+    def _post_form(self, url: str, form: Mapping[str, str], accept: str) -> bytes:
         request = urllib.request.Request(  # noqa: S310 - checked to be HTTP
             url,
             urlencode(form, quote_via=quote).encode(),
             {"Content-Type": _FORM, "Accept": accept},
         )
         try:
-            with self._opener().open(request, timeout=self.timeout) as reply:
+            with self._url_opener().open(request, timeout=self.timeout) as reply:
                 answer: bytes = reply.read()
                 _check_whole(url, reply.headers)
                 return answer
         except urllib.error.HTTPError as error:
-            raise _refused(url, error) from error
+            raise _refusal_error(url, error) from error
         except (OSError, http.client.HTTPException) as error:
             reason = getattr(error, "reason", error)
             if isinstance(error, http.client.IncompleteRead):
@@ -178,14 +183,14 @@ class SparqlEndpoint:
                 f"The SPARQL endpoint {url} can't be reached: {reason}.", "Is it running?"
             ) from error
 
-    def _opener(self) -> urllib.request.OpenerDirector:
-        known = urllib.request.HTTPPasswordMgrWithDefaultRealm()
+    def _url_opener(self) -> urllib.request.OpenerDirector:
+        passwords = urllib.request.HTTPPasswordMgrWithDefaultRealm()
         if self.user:
             for url in (self.update_url, self.query_url):
-                known.add_password(None, url, self.user, self.password)
+                passwords.add_password(None, url, self.user, self.password)
         return urllib.request.build_opener(
-            urllib.request.HTTPBasicAuthHandler(known),
-            urllib.request.HTTPDigestAuthHandler(known),
+            urllib.request.HTTPBasicAuthHandler(passwords),
+            urllib.request.HTTPDigestAuthHandler(passwords),
             _Unredirected(),
         )
 
@@ -195,16 +200,16 @@ _AGAIN = "Run the same command again: it goes on where it was."
 
 def _check_whole(url: str, headers: Mapping[str, str]) -> None:
     for name, meaning in _CUT_OFF.items():
-        if said := headers.get(name):
+        if header_value := headers.get(name):
             raise EndpointError(
-                f"The SPARQL endpoint {url} cut its answer off {meaning.format(said)}.",
+                f"The SPARQL endpoint {url} cut its answer off {meaning.format(header_value)}.",
                 "Set its limits higher.",
             )
 
 
-def _refused(url: str, error: urllib.error.HTTPError) -> EndpointError | QueryError:
-    said = " ".join(error.read(4 * _SHOWN).decode("utf-8", "replace").split())[:_SHOWN]
-    message = f"The SPARQL endpoint {url} answered {error.code}: {said or error.reason}."
+def _refusal_error(url: str, error: urllib.error.HTTPError) -> EndpointError | QueryError:
+    reply_text = " ".join(error.read(4 * _SHOWN).decode("utf-8", "replace").split())[:_SHOWN]
+    message = f"The SPARQL endpoint {url} answered {error.code}: {reply_text or error.reason}."
     if elsewhere := error.headers.get("Location"):
         message = f"The SPARQL endpoint {url} answered {error.code}, go to {elsewhere}."
         return EndpointError(message, "Nothing was sent there: give that URL, if you trust it.")
@@ -218,19 +223,19 @@ def _refused(url: str, error: urllib.error.HTTPError) -> EndpointError | QueryEr
     if error.code == http.HTTPStatus.REQUEST_ENTITY_TOO_LARGE:
         return EndpointError(message, "Set the size of requests that it takes higher.")
     if error.code == http.HTTPStatus.BAD_REQUEST:
-        return QueryError(f"The SPARQL query can't be parsed by {url}: {said}.")
+        return QueryError(f"The SPARQL query can't be parsed by {url}: {reply_text}.")
     if error.code == http.HTTPStatus.TOO_MANY_REQUESTS or (
-        error.code >= http.HTTPStatus.INTERNAL_SERVER_ERROR and _SYNTAX not in said
+        error.code >= http.HTTPStatus.INTERNAL_SERVER_ERROR and _SYNTAX not in reply_text
     ):
         return EndpointError(message, _AGAIN)
     return QueryError(message)
 
 
 class SparqlStore:
-    """An endpoint that a graph was published to, for reading as a ``Store``; each call is one
-    request. It is read as it is at the moment, and what somebody else writes there is read too.
+    """A published graph on an endpoint, readable as ``Store``; each call sends one request.
 
-    Where it has the ``classic`` view, queries are put in that."""
+    Reads see the current state, including changes by others. With ``classic`` view, queries are
+    rewritten accordingly."""
 
     def __init__(self, endpoint: SparqlEndpoint, *, classic: bool = False) -> None:
         self._endpoint = endpoint
@@ -243,25 +248,28 @@ class SparqlStore:
         obj: Term | None = None,
         graph: Graph | None = None,
     ) -> Iterator[Quad]:
-        where = {"s": subject, "p": predicate, "o": obj, "g": _there(graph)}
+        where = {"s": subject, "p": predicate, "o": obj, "g": _remote_graph(graph)}
         if any(isinstance(term, BlankNode) for term in where.values()):
             return iter(())  # one of here is none of there
-        terms = {name: _asked(name, term) for name, term in where.items()}
+        terms = {name: _format_term(name, term) for name, term in where.items()}
         free = [name for name, term in where.items() if term is None]
         text = "SELECT {} WHERE {{ GRAPH {g} {{ {s} {p} {o} }} }}".format(
             " ".join(f"?{name}" for name in free) or "(1 AS ?found)", **terms
         )
-        found = self._endpoint.query(text)
-        assert isinstance(found, WholeSolutions)
-        return (_quad({**where, **{name: row[name] for name in free}}) for row in found)
+        solutions = self._endpoint.query(text)
+        assert isinstance(solutions, WholeSolutions)
+        return (_build_quad({**where, **{name: row[name] for name in free}}) for row in solutions)
 
     def lines(self, graph: NamedNode) -> list[bytes]:
         return to_bytes(self.match(None, None, None, graph)).splitlines(keepends=True)
 
     def query(self, text: str, *, union: bool = True) -> Results:
-        """As of ``Store``; without ``union`` the default graph is what was published as such."""
-        asked = in_classic_view(text) if self._classic else text
-        return self._endpoint.query(_PREFIXES + (asked if union else _from(asked)), union=union)
+        """Evaluate a query like ``Store``; without ``union``, the default graph is the
+        published default graph."""
+        query_text = in_classic_view(text) if self._classic else text
+        return self._endpoint.query(
+            _PREFIXES + (query_text if union else _add_default_graph(query_text)), union=union
+        )
 
     def extend(self, quads: Iterable[Quad]) -> None:
         raise TypeError("an endpoint is for reading; `tgraph publish` writes to it")
@@ -270,31 +278,31 @@ class SparqlStore:
         raise TypeError("an endpoint is for reading; `tgraph publish` writes to it")
 
 
-def _asked(name: str, term: Term | Graph | None) -> str:
+def _format_term(name: str, term: Term | Graph | None) -> str:
     if term is None:
         return f"?{name}"
     return f"<<( {term} )>>" if isinstance(term, Triple) else str(term)
 
 
 def in_classic_view(query: str) -> str:
-    """The query for a store without triple terms: what reifies a triple is a statement of three
-    parts there."""
+    """Rewrite a query for stores without triple terms, replacing reified triples with
+    three-part statements."""
     return _REIFIES.sub(_CLASSIC, query)
 
 
-def _from(text: str) -> str:
-    """The query with the published default graph as its own."""
+def _add_default_graph(text: str) -> str:
+    """Return the query with the published default graph as its default graph."""
     plain = "\n".join(line for line in text.split("\n") if not line.startswith("#"))
-    head, _, rest = plain.partition("{")
-    asked = head.rstrip().removesuffix("WHERE")
+    head, _, body = plain.partition("{")
+    query_head = head.rstrip().removesuffix("WHERE")
     graphs = f"FROM <{KNOWLEDGE.value}> FROM NAMED <{v.SOURCE_GRAPH.value}>"
-    return f"{asked} {graphs} WHERE {{{rest}"
+    return f"{query_head} {graphs} WHERE {{{body}"
 
 
-def _there(graph: Graph | None) -> Graph | None:
+def _remote_graph(graph: Graph | None) -> Graph | None:
     return KNOWLEDGE if isinstance(graph, DefaultGraph) else graph
 
 
-def _quad(terms: Mapping[str, Any]) -> Quad:
+def _build_quad(terms: Mapping[str, Any]) -> Quad:
     graph = terms["g"]
     return Quad(terms["s"], terms["p"], terms["o"], DefaultGraph() if graph == KNOWLEDGE else graph)

@@ -25,11 +25,11 @@ Pair = tuple[NamedNode, Statable]
 _INTEGER, _DOUBLE, _DATE_TIME = map(v.xsd, ("integer", "double", "dateTime"))
 
 
-def iri(value: str) -> NamedNode:
+def iri_node(value: str) -> NamedNode:
     return NamedNode(value)
 
 
-def literal(value: str | int | float | bool | datetime) -> Literal:
+def canonical_literal(value: str | int | float | bool | datetime) -> Literal:
     """The canonical literal: xsd:integer, xsd:double (six decimals), xsd:dateTime in UTC, with no
     more digits of a fraction than it has; lone surrogates become replacement characters."""
     if isinstance(value, datetime):
@@ -45,33 +45,33 @@ def literal(value: str | int | float | bool | datetime) -> Literal:
     number = round(value, 6)
     if 1e-3 <= abs(number) < 1e9:  # at most 15 digits, which Python writes as Oxigraph does
         return Literal(float.__repr__(number).removesuffix(".0"), datatype=_DOUBLE)
-    return v.canonical(Literal(number))
+    return v.canonicalise_literal(Literal(number))
 
 
-def _terms(value: Statable) -> Iterable[NamedNode | Literal]:
+def _value_terms(value: Statable) -> Iterable[NamedNode | Literal]:
     if isinstance(value, NamedNode):
         return (value,)
     if isinstance(value, str | int | float | datetime):
-        return (literal(value),)
+        return (canonical_literal(value),)
     if isinstance(value, Literal):
-        return (v.canonical(value),)
-    return [term for item in value or () for term in _terms(item)]
+        return (v.canonicalise_literal(value),)
+    return [term for item in value or () for term in _value_terms(item)]
 
 
 class Statements:
-    """Quads about to be written into one graph."""
+    """Quads for writing into one graph."""
 
     def __init__(self, graph: NamedNode | DefaultGraph) -> None:
         self.graph = graph
         self.quads: list[Quad] = []
 
     def add(self, subject: str, *pairs: Pair) -> NamedNode:
-        """State each (predicate, value) of the subject; None and empty lists state nothing."""
+        """State each (predicate, value) pair of a subject; None and empty lists add nothing."""
         node, graph = NamedNode(subject), self.graph
         self.quads += [
             Quad(node, predicate, term, graph)
             for predicate, value in pairs
-            for term in _terms(value)
+            for term in _value_terms(value)
         ]
         return node
 
@@ -94,14 +94,14 @@ def read_trig(text: str) -> list[Quad]:
 def to_bytes(
     quads: Iterable[Quad] | Iterable[Triple], chosen: RdfFormat = RdfFormat.N_QUADS
 ) -> bytes:
-    """The quads or triples serialised, with tgraph's prefixes where the format has any."""
+    """Serialise quads or triples, using tgraph prefixes where the format supports prefixes."""
     prefixes = v.PREFIXES if chosen in (RdfFormat.TRIG, RdfFormat.TURTLE) else None
     data = serialize(quads, format=chosen, prefixes=prefixes)
     assert data is not None  # it is None only when writing to a file
     return data
 
 
-def nquads(quads: Iterable[Quad]) -> str:
+def format_nquads(quads: Iterable[Quad]) -> str:
     """The quads as N-Quads text, in their order."""
     return to_bytes(quads).decode("utf-8")
 
@@ -118,8 +118,9 @@ SPOOLED = 50_000
 
 
 class SpooledQuads:
-    """Quads in the order in which they came; where they are many, in a file in the folder that
-    nobody else sees. ``close`` it."""
+    """Quads in insertion order, spooled to a private file in ``folder`` when numerous.
+
+    Callers must ``close`` the spool."""
 
     def __init__(self, folder: Path | None = None, in_memory: int = SPOOLED) -> None:
         self._folder = folder
@@ -137,33 +138,33 @@ class SpooledQuads:
         return self
 
     def __iter__(self) -> Iterator[Quad]:
-        """All of them; none may be added meanwhile."""
+        """Yield all quads; additions during iteration are forbidden."""
         if self._file is not None:
             self._file.seek(0)
             yield from parse(self._file, RdfFormat.N_QUADS, lenient=True)
         yield from self._last
 
     def close(self) -> None:
-        """They are gone."""
+        """Discard all quads."""
         self._last = []
         if self._file is not None:
             self._file.close()
 
 
 def edge_of(triple: Triple) -> str:
-    """The IRI of the edge that a triple without blank nodes is."""
+    """Return the edge IRI of a triple without blank nodes."""
     assert isinstance(triple.subject, NamedNode)
     assert isinstance(triple.object, NamedNode | Literal)
     return v.edge_iri(triple.subject, triple.predicate, triple.object)
 
 
-def stated(graph: NamedNode | DefaultGraph, subject: str, *pairs: Pair) -> list[Quad]:
-    """What is said of one subject in the graph."""
+def build_statements(graph: NamedNode | DefaultGraph, subject: str, *pairs: Pair) -> list[Quad]:
+    """Return quads stating properties of one subject in a graph."""
     out = Statements(graph)
     out.add(subject, *pairs)
     return out.quads
 
 
-def reifier(edge: str, triple: Triple) -> Quad:
-    """The edge IRI as a named reifier of its triple, in the source graph."""
+def reifier_quad(edge: str, triple: Triple) -> Quad:
+    """Return a source graph quad naming an edge IRI as reifier of its triple."""
     return Quad(NamedNode(edge), v.RDF_REIFIES, triple, v.SOURCE_GRAPH)

@@ -1,9 +1,8 @@
-"""Sums of a checkpoint's files, by which it can be told which of them is damaged.
+"""Checksums of checkpoint files, for damage detection.
 
-They lie beside the checkpoint as ``store.sums``. RocksDB never changes a file of tables once it is
-written and never gives its name to another, so the sums of a checkpoint hold for the files of the
-same names in the store that it was taken of.
-"""
+Checksums are stored beside the checkpoint as ``store.sums``. RocksDB never modifies written
+table files and never reuses names, so checkpoint checksums remain valid for store files with
+equal names."""
 
 from __future__ import annotations
 
@@ -25,26 +24,27 @@ Sums = Mapping[str, tuple[int, str]]
 
 
 def sum_of(path: Path) -> str:
-    """The SHA-256 of the file, in hexadecimal."""
+    """Return the hexadecimal SHA-256 of a file."""
     with path.open("rb") as file:
         return file_digest(file, "sha256").hexdigest()
 
 
 def sums_of(checkpoint: Path) -> Sums:
-    """The sums as they were written; empty where they are missing or damaged."""
-    found = read_json(checkpoint.with_suffix(SUFFIX)) or {}
-    rows = {name: row for name, row in found.items() if isinstance(row, list) and len(row) == 2}
+    """Read checkpoint checksums; return nothing for missing or damaged files."""
+    values = read_json(checkpoint.with_suffix(SUFFIX)) or {}
+    rows = {name: row for name, row in values.items() if isinstance(row, list) and len(row) == 2}
     return {name: (row[0], row[1]) for name, row in rows.items()}
 
 
 def write_sums(checkpoint: Path, before: Path | None = None) -> None:
-    """Sum the files of a new checkpoint up. What is the same file in the one ``before`` keeps its
-    sum, so that damage since then shows."""
-    known = sums_of(before) if before else {}
+    """Write checksums of a new checkpoint.
+
+    Files shared with the ``before`` checkpoint keep earlier checksums, revealing later damage."""
+    earlier_sums = sums_of(before) if before else {}
     sums = {}
     for path in checkpoint.iterdir():
-        if before and path.name in known and is_same_file(path, before / path.name):
-            sums[path.name] = known[path.name]
+        if before and path.name in earlier_sums and is_same_file(path, before / path.name):
+            sums[path.name] = earlier_sums[path.name]
         else:
             sums[path.name] = (path.stat().st_size, sum_of(path))
     text = json.dumps(sums, sort_keys=True).encode()
@@ -52,7 +52,7 @@ def write_sums(checkpoint: Path, before: Path | None = None) -> None:
 
 
 def is_same_file(one: Path, other: Path) -> bool:
-    """Whether both names are of one file on the disk."""
+    """Return whether two paths refer to one disk file."""
     try:
         return one.samefile(other)
     except OSError:
@@ -60,26 +60,27 @@ def is_same_file(one: Path, other: Path) -> bool:
 
 
 def damaged_files(checkpoint: Path) -> Iterator[Path]:
-    """The files of the checkpoint that are not as they were when it was taken."""
+    """Yield checkpoint files changed since the checkpoint."""
     for name, (size, digest) in sorted(sums_of(checkpoint).items()):
         if not _is_whole(checkpoint / name, size, digest):
             yield checkpoint / name
 
 
 def damaged_own_files(checkpoint: Path, store: Path) -> Iterator[Path]:
-    """The same, of those that the store doesn't share with it; of a large one its size tells."""
+    """Yield damaged checkpoint files not shared with the store; large files are checked by size
+    only."""
     for name, (size, digest) in sums_of(checkpoint).items():
-        found = _stat(f"{checkpoint}{os.sep}{name}")
-        if found is None or found.st_size != size:
+        file_status = _read_status(f"{checkpoint}{os.sep}{name}")
+        if file_status is None or file_status.st_size != size:
             yield checkpoint / name
-        elif size > SMALL or _is_shared(found, f"{store}{os.sep}{name}"):
+        elif size > SMALL or _is_shared(file_status, f"{store}{os.sep}{name}"):
             continue
         elif not _is_whole(checkpoint / name, size, digest):
             yield checkpoint / name
 
 
-def _stat(path: str) -> os.stat_result | None:
-    """What the disk says of the file; asked for each file of a snapshot before each question."""
+def _read_status(path: str) -> os.stat_result | None:
+    """Return file status; called for each snapshot file before each question."""
     try:
         return os.stat(path)  # noqa: PTH116
     except OSError:
@@ -87,12 +88,12 @@ def _stat(path: str) -> os.stat_result | None:
 
 
 def _is_shared(file: os.stat_result, path: str) -> bool:
-    other = _stat(path)
-    return other is not None and os.path.samestat(file, other)
+    store_file = _read_status(path)
+    return store_file is not None and os.path.samestat(file, store_file)
 
 
 def damaged_tables(store: Path, checkpoint: Path) -> Iterator[Path]:
-    """The files of tables in the store that differ from those of a checkpoint of it."""
+    """Yield store table files differing from their checkpoint."""
     for name, (size, digest) in sorted(sums_of(checkpoint).items()):
         path = store / name
         if path.suffix == ".sst" and path.exists() and not _is_whole(path, size, digest):
@@ -107,6 +108,6 @@ def _is_whole(path: Path, size: int, digest: str) -> bool:
 
 
 def check_files(checkpoint: Path) -> None:
-    """``DamagedStoreError`` where a file of the checkpoint is damaged."""
+    """Raise ``DamagedStoreError`` for damaged checkpoint files."""
     for path in damaged_files(checkpoint):
         raise DamagedStoreError(path)

@@ -1,8 +1,8 @@
-"""The writer: the one process that may change a collection's store, while it holds the lock.
+"""Store writer: the single process permitted to change a collection store, while holding the
+write lock.
 
-Whatever enters the store was durable before, in a journal or in a staged change, and is applied
-again after a crash; IRIs are functions of content, so that applying twice is harmless.
-"""
+All store contents were previously durable, in a journal or staged change, and are reapplied
+after crashes; IRIs derive from content, making repeated application harmless."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from tgraph.store.files import (
     FileLock,
     allowed_in,
     disk_errors,
-    exclusive,
+    hold_lock,
     make_folder,
     read_json,
     sync_files,
@@ -42,10 +42,9 @@ AT_ONCE = 100_000
 
 
 def sorted_lines(path: Path, at_once: int = AT_ONCE) -> Iterator[bytes]:
-    """The lines of the file, each with its line end, in the order of their bytes.
+    """Yield file lines sorted by bytes, each with line end.
 
-    In UTF-8 that is the order of code points. The last line must have an end too.
-    """
+    In UTF-8, byte order equals code point order. The last line must end with a line end too."""
     with disk_errors(), path.open("rb") as file, ExitStack() as stack:
         runs: list[BinaryIO] = []
         while len(lines := sorted(islice(file, at_once))) == at_once:
@@ -68,12 +67,11 @@ COMPACTED = 500_000
 
 
 class LayeredStore:
-    """The quads of both layers as one ``Store``. It owns the disk store and changes it.
+    """A two-layer ``Store``: memory and disk, owning the disk store.
 
-    Adding a quad to memory costs a tenth of what it costs on disk, and so does finding it again. A
-    quad is in one layer only. A query needs all quads in one place: where both layers hold some,
-    they are brought to disk first.
-    """
+    Adding or finding quads in memory costs a tenth of disk access. Each quad is in one layer
+    only. Queries need all quads in one place: where both layers hold quads, memory quads first
+    move to disk."""
 
     def __init__(self, disk: OxigraphStore, in_memory: int = IN_MEMORY) -> None:
         self._disk = disk
@@ -91,15 +89,17 @@ class LayeredStore:
         graph: Graph | None = None,
     ) -> Iterator[Quad]:
         layers = ((self._disk, self._on_disk), (self._memory, self._held or not self._on_disk))
-        found = [layer.match(subject, predicate, obj, graph) for layer, holds in layers if holds]
-        return found[0] if len(found) == 1 else chain(*found)
+        iterators = [
+            layer.match(subject, predicate, obj, graph) for layer, holds in layers if holds
+        ]
+        return iterators[0] if len(iterators) == 1 else chain(*iterators)
 
     def lines(self, graph: NamedNode) -> list[bytes]:
         return [*self._disk.lines(graph), *self._memory.lines(graph)]
 
     def query(self, text: str, *, union: bool = True) -> Results:
         if self._on_disk:
-            self._settle()
+            self._settle_quads()
             return self._disk.query(text, union=union)
         return self._memory.query(text, union=union)
 
@@ -110,12 +110,12 @@ class LayeredStore:
         self.add(quads)
 
     def add(self, quads: Iterable[Quad]) -> list[Quad]:
-        """Add quads; returns those that were not there, each once."""
+        """Add quads; return newly added quads without duplicates."""
         new = self._memory.missing(dict.fromkeys(quads))
         if self._on_disk:
             new = self._disk.missing(new)
         self._memory.extend(new)
-        self._hold(len(new))
+        self._hold_quads(len(new))
         return new
 
     def add_new(self, quads: Sequence[Quad]) -> None:
@@ -125,26 +125,25 @@ class LayeredStore:
             self._came += len(quads)
             return
         self._memory.extend(quads)
-        self._hold(len(quads))
+        self._hold_quads(len(quads))
 
     def fill(self, path: Path) -> None:
-        """Add a file of N-Quads, some of which may be there already, to the disk."""
-        self._settle()
+        """Load an N-Quads file onto disk, tolerating existing quads."""
+        self._settle_quads()
         self._disk.load(path)
         self._on_disk, self._limit = True, min(self._limit, BESIDE_A_FILE)
 
     def compact(self) -> None:
-        """Bring all quads to the disk and into few files, where many came: to look something up
-        there takes half the time then."""
+        """Compact all quads on disk after many additions, halving look-up time."""
         if self._came >= COMPACTED:
-            self._settle()
+            self._settle_quads()
             self._disk.compact()
             self._came = 0
 
-    def _hold(self, count: int) -> None:
+    def _hold_quads(self, count: int) -> None:
         self._held += count
         if self._held > self._limit:
-            self._settle()
+            self._settle_quads()
 
     def remove(self, quads: Iterable[Quad]) -> None:
         gone = list(quads)
@@ -153,20 +152,20 @@ class LayeredStore:
             self._disk.remove(gone)
 
     def backup(self, target: Path) -> None:
-        """Write the quads of both layers as a store of its own."""
-        self._settle()
+        """Write quads of both layers into a separate store."""
+        self._settle_quads()
         self._disk.backup(target)
 
     def flush(self) -> None:
-        """Bring all quads to the disk."""
-        self._settle()
+        """Write all quads to disk."""
+        self._settle_quads()
         self._disk.flush()
 
     def close(self) -> None:
         self._memory.close()
         self._disk.close()
 
-    def _settle(self) -> None:
+    def _settle_quads(self) -> None:
         if self._held:
             bring = self._disk.fill if self._held >= BULK else self._disk.extend
             bring(self._memory.match())
@@ -190,19 +189,18 @@ them a second time costs as much as all else of a large change."""
 
 
 @contextmanager
-def writing(
+def open_writable_store(
     folder: CollectionFolder,
     *,
     timeout: float | None = None,
     waiting: Callable[[], None] = lambda: None,
     before: Callable[[], None] = lambda: None,
 ) -> Iterator[OxigraphStore]:
-    """The collection's store, open for writing, under its exclusive lock; ``before`` is called
-    once the lock is held and before the store is opened.
+    """Open the collection store for writing under its exclusive lock.
 
-    The store is closed before the lock is let go, whoever still refers to it.
-    """
-    with exclusive(folder.write_lock, timeout=timeout, waiting=waiting):
+    ``before`` is called after locking and before opening. The store closes before the lock is
+    released, regardless of remaining references."""
+    with hold_lock(folder.write_lock, timeout=timeout, waiting=waiting):
         before()
         _check_there(folder)
         store = OxigraphStore.open(folder.store, partial(check_store, folder))
@@ -215,18 +213,18 @@ def writing(
 
 
 def _check_there(folder: CollectionFolder) -> None:
-    """``DamagedStoreError`` where there has been a store: RocksDB would make an empty one of what
-    is left."""
+    """Raise ``DamagedStoreError`` for a lost store: RocksDB would create an empty store from
+    remaining files."""
     current = folder.store / "CURRENT"
     if not current.exists() and (folder.pointer.exists() or any(folder.store.glob("*.sst"))):
         raise DamagedStoreError(current)
 
 
 class WorkingCopy:
-    """A private copy of the store that an index run changes, and the list of what it changed.
+    """A private store copy for an index run, with its change list.
 
-    Nobody else sees it. ``commit`` makes the whole change durable; without it nothing happened.
-    """
+    The copy is invisible to others. ``commit`` makes the whole change durable; without
+    ``commit`` nothing changes."""
 
     def __init__(self, folder: CollectionFolder, run: str, store: OxigraphStore) -> None:
         self.path = folder.staging / run
@@ -245,10 +243,10 @@ class WorkingCopy:
 
     @property
     def changed_quads(self) -> Sequence[Quad] | None:
-        """The quads that ``add`` and ``remove`` changed; None where they are too many."""
+        """Quads changed by ``add`` and ``remove``; None when too numerous."""
         return self._known
 
-    def _know(self, quads: Sequence[Quad]) -> None:
+    def _record_quads(self, quads: Sequence[Quad]) -> None:
         self.changed += len(quads)
         if self._known is not None:
             self._known += quads
@@ -257,29 +255,29 @@ class WorkingCopy:
 
     @property
     def vectors(self) -> Path:
-        """Where the run puts the vector indexes of the knowledge it makes."""
+        """The run's folder for vector indexes."""
         return self.path / "vectors"
 
     def add(self, quads: Iterable[Quad]) -> None:
-        """Add quads; those that are there already are no change."""
-        rest = iter(quads)
-        while batch := list(islice(rest, ADDED_AT_ONCE)):
+        """Add quads; existing quads count as unchanged."""
+        remaining_quads = iter(quads)
+        while batch := list(islice(remaining_quads, ADDED_AT_ONCE)):
             new = self.store.add(batch)
             with disk_errors():
                 self._added.write(to_bytes(new))
-            self._know(new)
+            self._record_quads(new)
 
     def add_new(self, quads: Iterable[Quad]) -> None:
         """Add quads of which none is there already. ``changed_quads`` does not list these quads."""
-        self.store.add_new(self._write(quads))
+        self.store.add_new(self._write_lines(quads))
 
     def note(self, quads: Iterable[Quad]) -> None:
         """Add new quads that this run does not read again. The quads stay out of memory."""
         start = self._added.tell()
-        self._write(quads)
+        self._write_lines(quads)
         self._noted.append((start, self._added.tell()))
 
-    def _write(self, quads: Iterable[Quad]) -> list[Quad]:
+    def _write_lines(self, quads: Iterable[Quad]) -> list[Quad]:
         new = list(dict.fromkeys(quads))
         with disk_errors():
             self._added.write(to_bytes(new))
@@ -287,19 +285,19 @@ class WorkingCopy:
         return new
 
     def take_in(self) -> None:
-        """From here on the run reads what it noted; until then it has only added."""
+        """Load noted quads for reading; earlier, the run may only add."""
         with disk_errors():
             self._added.flush()
         self.store.fill(self.path / ADDED)
         self._noted.clear()
 
     def remove(self, quads: Iterable[Quad]) -> None:
-        """Remove quads of the store as it was; what this run added it does not remove."""
+        """Remove quads of the original store; quads added by this run remain."""
         old = [quad for quad in dict.fromkeys(quads) if self.store.has(quad)]
         self.store.remove(old)
         with disk_errors():
             self._removed.write(to_bytes(old))
-        self._know(old)
+        self._record_quads(old)
 
     def changes(self) -> tuple[Iterator[bytes], Iterator[bytes]]:
         """The N-Quads lines added and removed, each sorted, without holding them in memory."""
@@ -309,20 +307,20 @@ class WorkingCopy:
         return sorted_lines(self.path / ADDED), sorted_lines(self.path / REMOVED)
 
     def commit(self, description: dict[str, object]) -> None:
-        """From here on the change will be applied, whatever happens."""
+        """Commit the change durably; crashes no longer prevent application."""
         with disk_errors():
             for file in (self._added, self._removed):
                 file.flush()
                 os.fsync(file.fileno())
             if self._added.tell() >= REPLACES and self._follows is not None:
-                self._complete()
+                self._complete_copy()
                 description = {**description, _FOLLOWS: self._follows}
             sync_folder(self.path)
             write_json(self.path / COMMIT, description)
             sync_folder(self.path.parent)
 
-    def _complete(self) -> None:
-        """Make the copy what the store will be, and durable."""
+    def _complete_copy(self) -> None:
+        """Complete the copy into the future store and make the copy durable."""
         with (self.path / ADDED).open("rb") as file:
             for start, end in self._noted:
                 file.seek(start)
@@ -332,7 +330,7 @@ class WorkingCopy:
         sync_files([path for path in files if path.is_file()])  # RocksDB syncs its tables itself
 
     def close(self) -> None:
-        """Let go of the copy; an uncommitted change is deleted."""
+        """Close the copy; delete uncommitted changes."""
         for file in (self._added, self._removed):
             with suppress(OSError):  # what can't be flushed was not committed
                 file.close()
@@ -341,38 +339,38 @@ class WorkingCopy:
             shutil.rmtree(self.path, ignore_errors=True)
 
 
-def committed(folder: CollectionFolder) -> list[Path]:
-    """The staged changes that must be applied, in the order of their names."""
-    return [entry for entry in _staged(folder) if (entry / COMMIT).is_file()]
+def committed_changes(folder: CollectionFolder) -> list[Path]:
+    """Return committed staged changes awaiting application, sorted by name."""
+    return [entry for entry in _staged_changes(folder) if (entry / COMMIT).is_file()]
 
 
-def abandoned(folder: CollectionFolder) -> list[Path]:
+def abandoned_changes(folder: CollectionFolder) -> list[Path]:
     """Staged changes of runs that died; only the holder of the index lock may ask and delete."""
-    return [entry for entry in _staged(folder) if not (entry / COMMIT).is_file()]
+    return [entry for entry in _staged_changes(folder) if not (entry / COMMIT).is_file()]
 
 
 def remove_abandoned(folder: CollectionFolder) -> None:
-    """Delete what dead index runs left behind, unless one is at work, which does so itself."""
-    if not abandoned(folder):
+    """Delete changes left by dead index runs, unless an index run is active, since active runs
+    clean up themselves."""
+    if not abandoned_changes(folder):
         return
     lock = FileLock.try_acquire(folder.index_lock)
     if lock is not None:
-        for entry in abandoned(folder):
+        for entry in abandoned_changes(folder):
             shutil.rmtree(entry, ignore_errors=True)
         lock.release()
 
 
-def _staged(folder: CollectionFolder) -> list[Path]:
+def _staged_changes(folder: CollectionFolder) -> list[Path]:
     return sorted(folder.staging.iterdir()) if folder.staging.is_dir() else []
 
 
-def adopt(folder: CollectionFolder) -> None:
-    """Put the working copy of the one committed change in the place of the store, before that is
-    opened, where nothing was published since the copy was made: it is the store with the change.
+def adopt_change(folder: CollectionFolder) -> None:
+    """Replace the unopened store with the working copy of a single committed change.
 
-    Only the holder of the write lock may do this, while no erasure waits. It may be repeated.
-    """
-    changes = committed(folder)
+    Replacement requires no publication since copying: the copy then equals store plus change.
+    Only write lock holders may call this, without pending erasures. Repetition is safe."""
+    changes = committed_changes(folder)
     copy = changes[0] / _COPY if len(changes) == 1 else None
     if copy is None or not copy.is_dir():
         return
@@ -389,7 +387,7 @@ def adopt(folder: CollectionFolder) -> None:
 
 
 def _is_free(store: Path) -> bool:
-    """Whether nobody has the database open any more."""
+    """Return whether no process holds the database open."""
     try:
         OxigraphStore.open(store).close()
     except StoreError:
@@ -397,9 +395,9 @@ def _is_free(store: Path) -> bool:
     return True
 
 
-def apply(store: OxigraphStore, change: Path) -> None:
-    """Apply a committed change: removals first, so that what is both stays. One that was adopted
-    is applied."""
+def apply_change(store: OxigraphStore, change: Path) -> None:
+    """Apply a committed change, removals first so quads both removed and added remain; skip
+    adopted changes."""
     if _FOLLOWS in (read_json(change / COMMIT) or {}) and not (change / _COPY).exists():
         return
     with disk_errors(), (change / REMOVED).open("rb") as file:
@@ -407,8 +405,8 @@ def apply(store: OxigraphStore, change: Path) -> None:
     store.load(change / ADDED)
 
 
-def discard(change: Path) -> None:
-    """Delete an applied change: first what says that it must be applied, for it goes in parts."""
+def discard_change(change: Path) -> None:
+    """Delete an applied change, commit marker first, since deletion proceeds in parts."""
     with disk_errors():
         (change / COMMIT).unlink(missing_ok=True)
     shutil.rmtree(change, ignore_errors=True)

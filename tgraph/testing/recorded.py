@@ -1,8 +1,7 @@
-"""Replies of a real model, recorded elsewhere, given again to the prompts that they fit.
+"""Recorded replies of a real model, matched to prompts.
 
-A recording is known by its request; where the requests are not tgraph's, or are not kept, the
-content tells: the reply about a passage speaks in the passage's words and names.
-"""
+Recordings normally match by request; where requests differ from tgraph's or are missing,
+content decides: a passage reply shares words and names with the passage."""
 
 from __future__ import annotations
 
@@ -17,7 +16,7 @@ from typing import Any
 
 from tgraph.errors import UsageError
 from tgraph.models.base import ChatRequest
-from tgraph.testing.script import blocks
+from tgraph.testing.script import parse_blocks
 from tgraph.testing.scripted_model import ScriptedModel
 from tgraph.testing.scripted_steps import rows_of
 
@@ -33,8 +32,10 @@ _FOREIGN = re.compile(r"\s*\[Data:[^\]]*\]")
 
 
 def read_recorded(path: str | Path) -> list[str]:
-    """The replies of a JSON file: of nano-graphrag's cache (``{key: {"return": text, ...}}``), of
-    any object of texts, or of a list of texts. ``UsageError`` where it holds something else."""
+    """Read recorded replies from a JSON file.
+
+    Formats: nano-graphrag cache (``{key: {"return": text, ...}}``), any object of texts, or a
+    list of texts. Raise ``UsageError`` for other contents."""
     data = json.loads(Path(path).read_text("utf-8"))
     values = list(data.values()) if isinstance(data, dict) else data
     entries = values if isinstance(values, list) else [None]
@@ -46,45 +47,44 @@ def read_recorded(path: str | Path) -> list[str]:
 
 
 class RecordedModel(ScriptedModel):
-    """A ``ChatModel`` whose replies were recorded: no key, no network, the same every time.
+    """A ``ChatModel`` with recorded replies: no key, no network, reproducible.
 
-    ``replies`` are sorted by what they are: extractions in the tuple format, community reports,
-    answers, and the rest, descriptions. A passage (the block ``TEXT`` of ``extract_graph``) gets
-    the extraction that fits it best, the round for what was missed the one that fits second best; a
-    passage that none fits gets an extraction of nothing. ``community_report`` gets the report that
-    fits its data best. Its findings cite what they name: the ids that were recorded belong to
-    another graph. A question gets the answer that fits it best, whose sentences cite the evidence
-    that fits each. Steps that were not recorded, and data that no report fits, are answered as by
-    ``ScriptedModel``. ``used`` holds every recorded reply that was given.
-    """
+    ``replies`` are sorted by type: extractions in tuple format, community reports, answers, and
+    other texts as descriptions. A passage (``TEXT`` block of ``extract_graph``) gets the best
+    matching extraction, the follow-up round for missed items the second best; unmatched
+    passages get an empty extraction. ``community_report`` gets the report matching its data
+    best; findings cite named items, since recorded ids belong to another graph. A question gets
+    the best matching answer, each sentence citing matching evidence. Unrecorded steps, and data
+    without matching reports, are answered by ``ScriptedModel``. ``used`` contains every
+    recorded reply given."""
 
     def __init__(self, replies: Iterable[str], *, name: str = "recorded") -> None:
-        given = list(replies)
-        self._extractions = _Matcher([reply for reply in given if "<|>" in reply])
-        self._reports = _Matcher(list(filter(_is_report, given)))
-        self._answers = _Matcher([reply for reply in given if _sentences(reply)])
+        reply_list = list(replies)
+        self._extractions = _Matcher([reply for reply in reply_list if "<|>" in reply])
+        self._reports = _Matcher(list(filter(_is_report, reply_list)))
+        self._answers = _Matcher([reply for reply in reply_list if _answer_sentences(reply)])
         self.used: set[str] = set()
         super().__init__(name=name)
 
     def _say(self, request: ChatRequest) -> str:
         step = request.prompt.name
         if step in ("extract_graph", "extract_graph_more"):
-            passage = blocks(request.messages).get("TEXT", "")
+            passage = parse_blocks(request.messages).get("TEXT", "")
             fitting = self._extractions.fitting(passage, 2)
-            given = fitting[step == "extract_graph_more" :][:1]
-            self.used.update(given)
-            return given[0] if given else _NOTHING
+            fitting_replies = fitting[step == "extract_graph_more" :][:1]
+            self.used.update(fitting_replies)
+            return fitting_replies[0] if fitting_replies else _NOTHING
         if step == "community_report":
-            data = blocks(request.messages)
+            data = parse_blocks(request.messages)
             for report in self._reports.fitting("\n".join(data.values()), _MOST_REPORTS):
-                cited = citing(report, data)
+                cited = cite_report(report, data)
                 if cited:
                     self.used.add(report)
                     return cited
         if step == "synthesise_answer":
-            data = blocks(request.messages)
+            data = parse_blocks(request.messages)
             for answer in self._answers.fitting(data.get("QUESTION", ""), 1):
-                if answered := resting(answer, data):
+                if answered := cite_answer(answer, data):
                     self.used.add(answer)
                     return answered
         return super()._say(request)
@@ -92,31 +92,36 @@ class RecordedModel(ScriptedModel):
 
 def _is_report(reply: str) -> bool:
     try:
-        found = json.loads(reply)["findings"]
-        return all({"summary", "explanation"} <= set(finding) for finding in found)
+        findings = json.loads(reply)["findings"]
+        return all({"summary", "explanation"} <= set(finding) for finding in findings)
     except (ValueError, TypeError, KeyError):
         return False
 
 
-def citing(report: str, data: Mapping[str, str]) -> str:
-    """A recorded report whose findings cite what they name of the prompt's data: the relationships
-    whose ends they both name, else the entities. Empty where no finding names anything."""
+def cite_report(report: str, data: Mapping[str, str]) -> str:
+    """Return a recorded report with findings citing prompt data.
+
+    Findings cite relationships with both ends named, otherwise named entities. Return an empty
+    string if no finding names anything."""
     content = json.loads(report)
-    ends = {row["id"]: _ends(row) for row in rows_of(data.get("RELATIONSHIPS", ""))}
-    names = {row["id"]: [_plain(row.get("name", ""))] for row in rows_of(data.get("ENTITIES", ""))}
+    ends = {row["id"]: _edge_ends(row) for row in rows_of(data.get("RELATIONSHIPS", ""))}
+    names = {
+        row["id"]: [_normalise_text(row.get("name", ""))]
+        for row in rows_of(data.get("ENTITIES", ""))
+    }
     findings = []
     for finding in content["findings"]:
         summary, explanation = (_FOREIGN.sub("", finding[k]) for k in ("summary", "explanation"))
-        said = f" {_plain(f'{summary} {explanation}')} "
-        ids = _named(ends, said) or _named(names, said)
+        finding_text = f" {_normalise_text(f'{summary} {explanation}')} "
+        ids = _find_cited_ids(ends, finding_text) or _find_cited_ids(names, finding_text)
         findings.append({"summary": summary, "explanation": explanation, "citations": ids})
     if not any(finding["citations"] for finding in findings):
         return ""
     return json.dumps({**content, "findings": findings}, ensure_ascii=False)
 
 
-def _sentences(reply: str) -> list[dict[str, Any]]:
-    """The sentences of a recorded answer; none where it isn't one."""
+def _answer_sentences(reply: str) -> list[dict[str, Any]]:
+    """Return sentences of a recorded answer; return none for other replies."""
     try:
         rows = [json.loads(line) for line in reply.strip().split("\n")]
     except ValueError:
@@ -124,72 +129,78 @@ def _sentences(reply: str) -> list[dict[str, Any]]:
     return rows if all(isinstance(row, dict) and "sentence" in row for row in rows) else []
 
 
-def resting(answer: str, data: Mapping[str, str]) -> str:
-    """A recorded answer whose sentences cite, of the prompt's evidence, what says most of the same.
-    Empty where nothing does of one of them."""
-    shown = {json.dumps(row, ensure_ascii=False): row for row in rows_of(data.get("EVIDENCE", ""))}
-    evidence = _Matcher(list(shown))
+def cite_answer(answer: str, data: Mapping[str, str]) -> str:
+    """Return a recorded answer, each sentence citing the most similar prompt evidence.
+
+    Return an empty string if a sentence lacks similar evidence."""
+    rows_by_text = {
+        json.dumps(row, ensure_ascii=False): row for row in rows_of(data.get("EVIDENCE", ""))
+    }
+    evidence = _Matcher(list(rows_by_text))
     lines = []
-    for row in _sentences(answer):
-        ids = [shown[text]["id"] for text in evidence.fitting(row["sentence"], _MOST_RESTING)]
+    for row in _answer_sentences(answer):
+        ids = [
+            rows_by_text[text]["id"] for text in evidence.fitting(row["sentence"], _MOST_RESTING)
+        ]
         if not ids:
             return ""
         lines.append(json.dumps({**row, "citations": ids}, ensure_ascii=False))
     return "\n".join(lines)
 
 
-def _ends(row: Mapping[str, Any]) -> list[str]:
+def _edge_ends(row: Mapping[str, Any]) -> list[str]:
     subject, *_, obj = str(row.get("edge", "")).split("|")
-    return [_plain(subject), _plain(obj)]
+    return [_normalise_text(subject), _normalise_text(obj)]
 
 
-def _plain(text: str) -> str:
+def _normalise_text(text: str) -> str:
     return " ".join(word for word in _WORD.findall(text.lower()) if word != "the")
 
 
-def _named(named: Mapping[str, Sequence[str]], said: str) -> list[str]:
-    """The ids all whose names stand in the text, as whole words."""
-    found = (i for i, names in named.items() if all(n and _stands(n, said) for n in names))
-    return list(islice(found, _MOST_CITED))
+def _find_cited_ids(named: Mapping[str, Sequence[str]], said: str) -> list[str]:
+    """Return ids with all names occurring in the text, matching whole words."""
+    matching_ids = (
+        i for i, names in named.items() if all(n and _contains_name(n, said) for n in names)
+    )
+    return list(islice(matching_ids, _MOST_CITED))
 
 
-def _stands(name: str, said: str) -> bool:
+def _contains_name(name: str, said: str) -> bool:
     return (name if _HAN.search(name) else f" {name} ") in said
 
 
 class _Matcher:
-    """Which of some texts speak of the same as another: by the words, and the pairs of neighbouring
-    words, that they share, rare ones first.
+    """A text matcher by shared words and word pairs, favouring rare ones.
 
-    The weight of each is its inverse document frequency (Spärck Jones 1972) among the texts.
-    """
+    Weights are inverse document frequencies (Spärck Jones 1972) among the texts."""
 
     def __init__(self, texts: Sequence[str]) -> None:
-        self._texts = [(text, _terms(text)) for text in texts]
+        self._texts = [(text, _collect_terms(text)) for text in texts]
         counts = Counter(term for _, terms in self._texts for term in terms)
         self._weight = {term: math.log((len(texts) + 1) / n) for term, n in counts.items()}
-        self._whole = [self._sum(terms) or 1.0 for _, terms in self._texts]
+        self._whole = [self._sum_weights(terms) or 1.0 for _, terms in self._texts]
 
     def fitting(self, text: str, most: int) -> list[str]:
-        """At most ``most`` of the texts, best first; those with hardly a word in common are out."""
-        wanted = _terms(text)
-        shared = [self._sum(terms & wanted) for _, terms in self._texts]
+        """Return at most ``most`` matching texts, best first, excluding texts with hardly any
+        shared words."""
+        query_terms = _collect_terms(text)
+        shared = [self._sum_weights(terms & query_terms) for _, terms in self._texts]
         near = [
-            (-(weight**1.5) / whole, at)  # between the share of a text and the amount of it
-            for at, (weight, whole) in enumerate(zip(shared, self._whole, strict=True))
-            if weight > _ENOUGH * whole
+            (-(weight**1.5) / total, at)  # between the share of a text and the amount of it
+            for at, (weight, total) in enumerate(zip(shared, self._whole, strict=True))
+            if weight > _ENOUGH * total
         ]
         return [self._texts[at][0] for _, at in sorted(near)[:most]]
 
-    def _sum(self, terms: Iterable[Term]) -> float:
+    def _sum_weights(self, terms: Iterable[Term]) -> float:
         return math.fsum(self._weight[term] for term in terms)
 
 
-def _terms(text: str) -> frozenset[Term]:
-    words = [part for word in _WORD.findall(text.lower()) for part in _parts(word)]
+def _collect_terms(text: str) -> frozenset[Term]:
+    words = [part for word in _WORD.findall(text.lower()) for part in _split_word(word)]
     return frozenset([*words, *pairwise(words)])
 
 
-def _parts(word: str) -> Iterable[str]:
-    """The word, or its characters where it is of a script without spaces."""
+def _split_word(word: str) -> Iterable[str]:
+    """Return the word, or its characters for scripts without spaces."""
     return word if _HAN.search(word) else (word,)

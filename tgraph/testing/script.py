@@ -1,11 +1,9 @@
-"""What the fakes answer: scripted replies by step, or plausible ones made from the prompt itself.
+"""Fake model replies: scripted by step, or plausible replies built from prompts.
 
-The plausible replies rest on the convention that tgraph's prompts keep: data stands in blocks
-between a line ``<<<NAME`` and a line ``NAME>>>`` (``TEXT``, ``QUESTION``, ``EDGES``,
-``EVIDENCE``...), edges and other items one JSON object per line (``{"id", "edge": "subject |
-predicate | object"}``, ``{"id", "chunk": "..."}``), and a step is named by the ``response_format``
-or by a line ``Step: NAME``.
-"""
+Plausible replies rely on tgraph prompt conventions: data blocks stand between lines ``<<<NAME``
+and ``NAME>>>`` (``TEXT``, ``QUESTION``, ``EDGES``, ``EVIDENCE``...); edges and other items are
+one JSON object per line (``{"id", "edge": "subject | predicate | object"}``, ``{"id", "chunk":
+"..."}``); ``response_format`` or a line ``Step: NAME`` names the step."""
 
 from __future__ import annotations
 
@@ -20,11 +18,11 @@ from tgraph.testing import scripted_steps
 from tgraph.testing.scripted_steps import (
     MOST,
     Blocks,
-    listed,
+    list_items,
     own_knowledge,
-    questions,
     rows_of,
-    sentences,
+    write_questions,
+    write_sentences,
 )
 
 R = TypeVar("R")
@@ -49,11 +47,10 @@ _COMMON = frozenset(_COMMON_WORDS.split())
 
 
 class Script(Generic[R]):
-    """Replies by step: a text, a function of the request, an exception, or a list of these.
+    """Scripted replies by step: texts, request functions, exceptions, or lists of replies.
 
-    A list is used up in order; asking once more than it has entries is a ``LookupError``, because a
-    test that does so is wrong about the number of calls.
-    """
+    Lists are used in order; requests beyond the list end raise ``LookupError``, because such a
+    test expects a wrong number of calls."""
 
     def __init__(self, replies: Mapping[str, Reply[R]] | None = None) -> None:
         self._replies = dict(replies or {})
@@ -61,17 +58,17 @@ class Script(Generic[R]):
         self._lock = threading.Lock()
 
     def reply(self, step: str, request: R) -> str | None:
-        """The scripted text, None where the step has no script. Raises a scripted exception."""
+        """Return the scripted text, or None for unscripted steps; raise scripted exceptions."""
         if step not in self._replies:
             return None
         reply = self._replies[step]
         if not isinstance(reply, str) and isinstance(reply, Sequence):
-            reply = self._next(step, reply)
+            reply = self._next_reply(step, reply)
         if isinstance(reply, BaseException):
             raise reply
         return reply if isinstance(reply, str) else reply(request)
 
-    def _next(self, step: str, replies: Sequence[Single[R]]) -> Single[R]:
+    def _next_reply(self, step: str, replies: Sequence[Single[R]]) -> Single[R]:
         with self._lock:
             index = self._used.get(step, 0)
             self._used[step] = index + 1
@@ -84,48 +81,51 @@ Single = str | BaseException | Callable[[R], str]
 Reply = Single[R] | Sequence[Single[R]]
 
 
-def blocks(messages: Messages) -> dict[str, str]:
-    """The blocks of a prompt by name; a later block of the same name replaces an earlier one."""
-    return dict(_BLOCK.findall(_text(messages)))
+def parse_blocks(messages: Messages) -> dict[str, str]:
+    """Return prompt blocks by name; later blocks replace earlier blocks of equal name."""
+    return dict(_BLOCK.findall(_join_messages(messages)))
 
 
 def step_named_in(messages: Messages) -> str:
-    """The step that the last line ``Step: NAME`` names, empty if none does."""
-    found = _STEP.findall(_text(messages))
-    return str(found[-1]) if found else ""
+    """Return the step from the final ``Step: NAME`` line; default: empty string."""
+    step_names = _STEP.findall(_join_messages(messages))
+    return str(step_names[-1]) if step_names else ""
 
 
-def _text(messages: Messages) -> str:
+def _join_messages(messages: Messages) -> str:
     return "\n".join(str(message.get("content") or "") for message in messages)
 
 
 def plausible_reply(step: str, messages: Messages, schema: Mapping[str, Any] | None = None) -> str:
-    """A reply that a whole run can go on with, made only from what the prompt holds."""
-    data = blocks(messages)
+    """Return a plausible reply built from prompt contents, allowing complete runs."""
+    data = parse_blocks(messages)
     if step in scripted_steps.TEXTS:
         return scripted_steps.TEXTS[step](data)
     if step in _VALUES:
         return json.dumps(_VALUES[step](data), ensure_ascii=False)
     if step in _LISTS:
-        return _rows(_LISTS[step](data), schema)
+        return _format_rows(_LISTS[step](data), schema)
     if step == "synthesise_answer":
-        said = [*sentences(data), *own_knowledge(messages)]
-        return _rows(said, schema) if said else '{"no_evidence": true}'
+        sentence_rows = [*write_sentences(data), *own_knowledge(messages)]
+        return _format_rows(sentence_rows, schema) if sentence_rows else '{"no_evidence": true}'
     source = _first_sentence(data, messages)
     if schema is not None:
-        return json.dumps(instance(schema, source), ensure_ascii=False)
+        return json.dumps(build_instance(schema, source), ensure_ascii=False)
     return source
 
 
-def _graph(text: str) -> dict[str, Any]:
+def _extract_graph(text: str) -> dict[str, Any]:
     names: dict[str, str] = {}
     relationships = []
     for sentence in _SENTENCE.findall(text):
         quote = sentence.strip()
-        found = list(_names(quote))
-        for _, name in found:
+        placed_names = list(_find_names(quote))
+        for _, name in placed_names:
             names.setdefault(name, quote)
-        relationships += [_link(quote, left, right) for left, right in pairwise(found)]
+        relationships += [
+            _build_relationship(quote, left_name, right)
+            for left_name, right in pairwise(placed_names)
+        ]
     entities = [
         {"name": name, "type": "Thing", "description": quote, "aliases": []}
         for name, quote in names.items()
@@ -133,22 +133,22 @@ def _graph(text: str) -> dict[str, Any]:
     return {"entities": entities, "relationships": relationships, "attributes": []}
 
 
-def _claims(data: Mapping[str, str]) -> list[dict[str, Any]]:
-    """A claim for every sentence that begins with one of the known names."""
-    known = [name for name in data.get("NAMES", "").split("\n") if name != "-"]
+def _extract_claims(data: Mapping[str, str]) -> list[dict[str, Any]]:
+    """Return one claim for each sentence starting with known names."""
+    known_names = [name for name in data.get("NAMES", "").split("\n") if name != "-"]
     rows = []
     for sentence in _SENTENCE.findall(data.get("TEXT", "")):
         quote = sentence.strip()
-        found = [name for name in known if quote.startswith(name)]
-        if found:
-            subject = max(found, key=len)
-            others = [name for name in known if name in quote[len(subject) :]]
-            rows.append(_claim(quote, subject, max(others, key=len, default="")))
+        subject_names = [name for name in known_names if quote.startswith(name)]
+        if subject_names:
+            subject = max(subject_names, key=len)
+            object_names = [name for name in known_names if name in quote[len(subject) :]]
+            rows.append(_build_claim(quote, subject, max(object_names, key=len, default="")))
     return rows
 
 
-def _claim(quote: str, subject: str, other: str) -> dict[str, Any]:
-    words = _words(quote)
+def _build_claim(quote: str, subject: str, other: str) -> dict[str, Any]:
+    words = _content_words(quote)
     doubted = words & {"may", "perhaps", "allegedly", "probably", "suspected"}
     year = _YEAR.search(quote)
     date = year.group() if year else ""
@@ -164,18 +164,20 @@ def _claim(quote: str, subject: str, other: str) -> dict[str, Any]:
     }
 
 
-def _names(sentence: str) -> Iterator[tuple[int, str]]:
-    """The capitalised names with where they start, without a common word that opens a sentence."""
+def _find_names(sentence: str) -> Iterator[tuple[int, str]]:
+    """Yield capitalised names with start offsets, dropping common words opening a sentence."""
     for match in _NAME.finditer(sentence):
         name, start = match.group(), match.start()
-        first, _, rest = name.partition(" ")
+        first, _, remainder = name.partition(" ")
         if first.lower() in _COMMON:
-            name, start = rest.strip(), start + len(name) - len(rest)
+            name, start = remainder.strip(), start + len(name) - len(remainder)
         if len(name) > 1 and name.lower() not in _COMMON:
             yield start, name
 
 
-def _link(quote: str, left: tuple[int, str], right: tuple[int, str]) -> dict[str, Any]:
+def _build_relationship(
+    quote: str, left: tuple[int, str], right: tuple[int, str]
+) -> dict[str, Any]:
     between = quote[left[0] + len(left[1]) : right[0]]
     words = [w for w in _WORD.findall(between) if w.lower() not in {"a", "an", "the", "and"}]
     return {
@@ -189,8 +191,8 @@ def _link(quote: str, left: tuple[int, str], right: tuple[int, str]) -> dict[str
     }
 
 
-def _summary(data: Mapping[str, str]) -> list[dict[str, Any]]:
-    """The first sentence of each description, once, with the ids of all that begin with it."""
+def _summarise_descriptions(data: Mapping[str, str]) -> list[dict[str, Any]]:
+    """Return distinct first sentences of descriptions, each with its description ids."""
     ids: dict[str, list[str]] = {}
     for row in rows_of(data.get("DESCRIPTIONS", "")):
         if first := _SENTENCE.search(str(row.get("text", ""))):
@@ -198,54 +200,55 @@ def _summary(data: Mapping[str, str]) -> list[dict[str, Any]]:
     return [{"text": text, "ids": rests_on} for text, rests_on in ids.items()]
 
 
-def _cluster(data: Mapping[str, str]) -> dict[str, str]:
-    """The first sentence of each passage, under the title of the first."""
+def _summarise_cluster(data: Mapping[str, str]) -> dict[str, str]:
+    """Return first sentences of all passages, titled like the first passage."""
     rows = list(scripted_steps.lines_of(data.get("PASSAGES", "")))
-    found = [_SENTENCE.search(str(row["text"]).replace("#", " ")) for row in rows]
-    said = dict.fromkeys(match.group().strip() for match in found if match)
-    return {"title": str(rows[0]["title"]), "summary": " ".join(said)}
+    matches = [_SENTENCE.search(str(row["text"]).replace("#", " ")) for row in rows]
+    unique_sentences = dict.fromkeys(match.group().strip() for match in matches if match)
+    return {"title": str(rows[0]["title"]), "summary": " ".join(unique_sentences)}
 
 
-def _concepts(question: str) -> list[str]:
+def _extract_concepts(question: str) -> list[str]:
     words = [w for w in _WORD.findall(question) if len(w) > 5 and w.lower() not in _COMMON]
-    return list(dict.fromkeys([*(name for _, name in _names(question)), *words]))
+    return list(dict.fromkeys([*(name for _, name in _find_names(question)), *words]))
 
 
-def _keywords(question: str) -> dict[str, list[str]]:
-    low = list(dict.fromkeys(name for _, name in _names(question)))
-    return {"high": [c for c in _concepts(question) if c not in low], "low": low}
+def _extract_keywords(question: str) -> dict[str, list[str]]:
+    low = list(dict.fromkeys(name for _, name in _find_names(question)))
+    return {"high": [c for c in _extract_concepts(question) if c not in low], "low": low}
 
 
-def _words(text: str) -> set[str]:
-    found = {word for word in _WORD.findall(text.lower()) if word not in _COMMON}
+def _content_words(text: str) -> set[str]:
+    word_set = {word for word in _WORD.findall(text.lower()) if word not in _COMMON}
     runs = _HAN_RUN.findall(text)
-    return found | {run[at : at + 2] for run in runs for at in range(len(run) - 1)}
+    return word_set | {run[at : at + 2] for run in runs for at in range(len(run) - 1)}
 
 
-def _selected(data: Mapping[str, str]) -> list[dict[str, Any]]:
-    wanted = _words(data.get("QUESTION", ""))
+def _select_rows(data: Mapping[str, str]) -> list[dict[str, Any]]:
+    question_words = _content_words(data.get("QUESTION", ""))
     shared = [
-        (len(wanted & _words(json.dumps(row, ensure_ascii=False))), row) for row in listed(data)
+        (len(question_words & _content_words(json.dumps(row, ensure_ascii=False))), row)
+        for row in list_items(data)
     ]
     best = sorted((pair for pair in shared if pair[0]), key=lambda pair: -pair[0])
     return [
         {
             "id": row["id"],
             "reasoning": f"It shares {count} words with the question.",
-            "score": round(count / max(len(wanted), 1), 3),
+            "score": round(count / max(len(question_words), 1), 3),
         }
         for count, row in best[:MOST]
     ]
 
 
-def _rows(rows: Sequence[Mapping[str, Any]], schema: Mapping[str, Any] | None) -> str:
-    """The rows as JSON Lines, or in the schema's lists if a schema is asked for."""
+def _format_rows(rows: Sequence[Mapping[str, Any]], schema: Mapping[str, Any] | None) -> str:
+    """Format rows as JSON Lines, or as lists of a requested schema."""
     if schema is None and not rows:
         return json.dumps({"none": True})  # as prompts/select_edges.md asks
     if schema is None:
         return "\n".join(json.dumps(row, ensure_ascii=False) for row in rows)
     reply = {
-        name: list(rows) if sub.get("type") == "array" else instance(sub, "", schema)
+        name: list(rows) if sub.get("type") == "array" else build_instance(sub, "", schema)
         for name, sub in schema.get("properties", {}).items()
     }
     return json.dumps(reply, ensure_ascii=False)
@@ -257,48 +260,48 @@ def _first_sentence(data: Mapping[str, str], messages: Messages) -> str:
     return match.group().strip() if match else "Nothing."
 
 
-def instance(
+def build_instance(
     schema: Mapping[str, Any], text: str, root: Mapping[str, Any] | None = None, depth: int = 0
 ) -> Any:
-    """A value that fits a JSON schema: its strings are ``text``, its lists have one item."""
+    """Return a value fitting a JSON schema: strings are ``text``, lists have one item."""
     root = schema if root is None else root
     if "$ref" in schema:
         name = schema["$ref"].rsplit("/", 1)[-1]
-        return instance(root["$defs"][name], text, root, depth)
+        return build_instance(root["$defs"][name], text, root, depth)
     for choices in ("enum", "anyOf", "const"):
         if choices in schema:
             first = schema[choices]
             first = first if choices == "const" else first[0]
-            return instance(first, text, root, depth) if choices == "anyOf" else first
+            return build_instance(first, text, root, depth) if choices == "anyOf" else first
     if schema.get("type") == "object":
         return {
-            name: instance(sub, text, root, depth + 1)
+            name: build_instance(sub, text, root, depth + 1)
             for name, sub in schema.get("properties", {}).items()
         }
     if schema.get("type") == "array":
-        return [] if depth > 3 else [instance(schema.get("items", {}), text, root, depth + 1)]
+        return [] if depth > 3 else [build_instance(schema.get("items", {}), text, root, depth + 1)]
     low = schema.get("minimum", 1)
     simple: dict[str, Any] = {"integer": int(low), "number": low, "boolean": True, "null": None}
     return simple.get(schema.get("type", "string"), text)
 
 
 _VALUES: Mapping[str, Callable[[Blocks], Any]] = {
-    "extract_graph": lambda data: _graph(data.get("TEXT", "")),
-    "extract_graph_more": lambda data: _graph(""),
-    "extract_claims": lambda data: {"claims": _claims(data)},
+    "extract_graph": lambda data: _extract_graph(data.get("TEXT", "")),
+    "extract_graph_more": lambda data: _extract_graph(""),
+    "extract_claims": lambda data: {"claims": _extract_claims(data)},
     "extract_claims_more": lambda data: {"claims": []},
-    "extract_concepts": lambda data: {"concepts": _concepts(data.get("QUESTION", ""))},
+    "extract_concepts": lambda data: {"concepts": _extract_concepts(data.get("QUESTION", ""))},
     "decompose_question": lambda data: {"steps": []},
     "answer_step": scripted_steps.step_answer,
     "choose_mode": lambda data: {"form": "one", "reason": "it is short"},
-    "extract_keywords": lambda data: _keywords(data.get("QUESTION", "")),
-    "summarise_cluster": _cluster,
+    "extract_keywords": lambda data: _extract_keywords(data.get("QUESTION", "")),
+    "summarise_cluster": _summarise_cluster,
     "situate_chunk": lambda data: {"context": f"From {data.get('TITLE', '')}."},
-    "summarise_descriptions": lambda data: {"sentences": _summary(data)},
+    "summarise_descriptions": lambda data: {"sentences": _summarise_descriptions(data)},
     **scripted_steps.VALUES,
 }
 _LISTS: Mapping[str, Callable[[Blocks], Sequence[Mapping[str, Any]]]] = {
-    "select_edges": _selected,
-    "suggest_questions": questions,
+    "select_edges": _select_rows,
+    "suggest_questions": write_questions,
     "answer_alone": lambda data: [{"sentence": "I believe so."}],
 }

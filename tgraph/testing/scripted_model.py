@@ -1,4 +1,4 @@
-"""A language model that says what it was told to."""
+"""A scripted language model for tests."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _START = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 def ticking_clock(start: datetime = _START) -> Callable[[], datetime]:
-    """A clock that is a millisecond further each time it is read."""
+    """Return a clock advancing one millisecond per reading."""
     lock, ticks = threading.Lock(), [0]
 
     def read() -> datetime:
@@ -29,14 +29,13 @@ def ticking_clock(start: datetime = _START) -> Callable[[], datetime]:
 
 
 class ScriptedModel:
-    """A ``ChatModel`` without a server.
+    """A ``ChatModel`` without server, giving scripted replies.
 
-    ``replies`` maps a prompt's name to what is said: a text, a function of the ``ChatRequest``, an
-    exception to raise, or a list of these to be used in order. A step without an entry gets a
-    plausible reply made from its prompt (``tgraph.testing.script``). ``stream`` yields ``piece``
-    characters at a time. ``requests`` holds every request in order, and ``count(step)`` how many
-    a step has made. Each call goes to its sink as a real model's would.
-    """
+    ``replies`` maps prompt names to replies: a text, a function of the ``ChatRequest``, an
+    exception to raise, or a list used in order. Unlisted steps get plausible replies built from
+    the prompt (``tgraph.testing.script``). ``stream`` yields ``piece`` characters at a time.
+    ``requests`` holds every request in order; ``count(step)`` counts requests of a step. Calls
+    go to their sink like real model calls."""
 
     def __init__(
         self,
@@ -60,15 +59,15 @@ class ScriptedModel:
         return sum(request.prompt.name == step for request in self.requests)
 
     def complete(self, request: ChatRequest, sink: CallSink = no_sink) -> ChatReply:
-        return self._answer(request, sink, stream=False)
+        return self._answer_request(request, sink, stream=False)
 
     def stream(
         self, request: ChatRequest, sink: CallSink = no_sink
     ) -> Generator[str, None, ChatReply]:
-        """The reply in pieces; the call goes to the sink when the last has been taken."""
+        """Yield reply pieces; after the last piece, the sink receives the call."""
         calls: list[Call] = []
         try:
-            reply = self._answer(request, calls.append, stream=True)
+            reply = self._answer_request(request, calls.append, stream=True)
             for start in range(0, len(reply.text), self._piece):
                 yield reply.text[start : start + self._piece]
         finally:
@@ -76,7 +75,7 @@ class ScriptedModel:
                 sink(call)
         return reply
 
-    def _answer(self, request: ChatRequest, sink: CallSink, *, stream: bool) -> ChatReply:
+    def _answer_request(self, request: ChatRequest, sink: CallSink, *, stream: bool) -> ChatReply:
         self.requests.append(request)
         started = self._clock()
         body = ServerCapabilities().body(request, self._name, stream=stream)

@@ -50,11 +50,11 @@ _ID = re.compile(r'("id": ?"|"(?:citations|ids)": ?\[")[^"]*(")')
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """A fault, and the requests that it befalls.
+    """A server fault and its affected requests.
 
-    ``step`` limits it to one step (``embeddings`` for embedding calls), ``nth`` to one request
-    among those (from 1), ``times`` to the first so many. ``retry_after`` is in seconds.
-    """
+    ``step`` limits the fault to one step (``embeddings`` for embedding calls), ``nth`` to one
+    request of the step (from 1), ``times`` to the first requests. ``retry_after`` is in
+    seconds."""
 
     kind: FaultKind
     step: str | None = None
@@ -68,15 +68,15 @@ class Fault:
 
         Raises ``ValueError`` for a kind that doesn't exist.
         """
-        kind, _, rest = text.partition(":")
-        step, _, nth = rest.partition(":")
-        for known in FAULT_KINDS:
-            if kind == known:
-                return cls(known, step or None, int(nth) if nth else None)
+        kind, _, remainder = text.partition(":")
+        step, _, nth = remainder.partition(":")
+        for fault_kind in FAULT_KINDS:
+            if kind == fault_kind:
+                return cls(fault_kind, step or None, int(nth) if nth else None)
         raise ValueError(f"{kind!r} is not a fault; there are {', '.join(FAULT_KINDS)}.")
 
     def hits(self, count: int) -> bool:
-        """Whether it befalls the request that is the ``count``-th of its step."""
+        """Return whether the fault affects request number ``count`` of its step."""
         if self.nth is not None:
             return count == self.nth
         return self.times is None or count <= self.times
@@ -103,7 +103,7 @@ _ENDS_BY_LENGTH = ("length", "think_unclosed", "reasoning_only")
 _REASONING = ("reasoning", "reasoning_only")
 
 
-def spoil(text: str, fault: Fault | None) -> tuple[str, str]:
+def spoil_reply(text: str, fault: Fault | None) -> tuple[str, str]:
     """The reply's text and finish reason after a fault of content."""
     kind = fault.kind if fault else None
     shorter = text[: len(text) * 2 // 3]
@@ -131,7 +131,8 @@ _LONGEST_HANG = 600.0
 
 
 def hashed_vector(text: str, dimension: int) -> list[float]:
-    """A unit vector of a text's words, the same everywhere; texts that share words are close."""
+    """Return a reproducible unit vector of text words; texts sharing words have similar
+    vectors."""
     vector = [0.0] * dimension
     for word in _WORD.findall(text.lower()) or [""]:
         digest = hashlib.sha256(word.encode()).digest()
@@ -148,7 +149,7 @@ class HttpServer(ThreadingHTTPServer):
     request_queue_size = 128
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Clients that go away are part of the game."""
+        """Ignore disconnecting clients."""
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -163,74 +164,83 @@ class Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         names = self.fake.models or ("scripted",)
         if self.path.rstrip("/").endswith("/models"):
-            about = {"object": "model", "created": 0, "owned_by": "tgraph", **self.fake.facts}
-            rows = [{"id": name, **about} for name in names]
-            self._send(200, {"object": "list", "data": rows})
+            model_fields = {
+                "object": "model",
+                "created": 0,
+                "owned_by": "tgraph",
+                **self.fake.facts,
+            }
+            rows = [{"id": name, **model_fields} for name in names]
+            self._send_json(200, {"object": "list", "data": rows})
         else:
-            self._send(404, {"error": {"message": "not found"}})
+            self._send_json(404, {"error": {"message": "not found"}})
 
     def do_POST(self) -> None:
         raw = self.rfile.read(int(self.headers.get("Content-Length", 0)))
         if self.path not in ("/v1/chat/completions", "/v1/embeddings", "/v1/rerank"):
-            self._send(404, {"error": {"message": "not found"}})
+            self._send_json(404, {"error": {"message": "not found"}})
             return
         key = self.headers.get("Authorization", "").removeprefix("Bearer ")
         request, fault = self.fake.receive(self.path, json.loads(raw), key)
         with self.fake.under_way():
             self.fake.stopping.wait(self.fake.delay)
-            if not self._breaks(fault):
-                self._serve(request, fault)
+            if not self._apply_fault(fault):
+                self._serve_request(request, fault)
 
-    def _breaks(self, fault: Fault | None) -> bool:
-        """Carries out a fault of the transport; whether that was the whole answer."""
+    def _apply_fault(self, fault: Fault | None) -> bool:
+        """Apply a transport fault; return whether the fault was the whole reply."""
         kind = fault.kind if fault else None
         if fault is not None and kind == "rate_limit":
             error = {"message": "Rate limit reached.", "code": "rate_limit_exceeded"}
-            self._send(429, {"error": error}, {"Retry-After": f"{fault.retry_after:g}"})
+            self._send_json(429, {"error": error}, {"Retry-After": f"{fault.retry_after:g}"})
         elif kind == "server_error":
-            self._send(500, {"error": {"message": "The server had an error."}})
+            self._send_json(500, {"error": {"message": "The server had an error."}})
         elif kind == "hang":
             self.fake.stopping.wait(_LONGEST_HANG)
-            self._drop()
+            self._drop_connection()
         elif kind == "drop":
-            self._drop()
+            self._drop_connection()
         elif kind == "not_json":
-            self._write(200, b"<html><body>Welcome</body></html>", "text/html")
+            self._write_response(200, b"<html><body>Welcome</body></html>", "text/html")
         else:
             return False
         return True
 
-    def _serve(self, request: ServerRequest, fault: Fault | None) -> None:
+    def _serve_request(self, request: ServerRequest, fault: Fault | None) -> None:
         refused = self.fake.refusal(request, fault)
         if refused is not None:
-            self._send(refused[0], {"error": refused[1]})
+            self._send_json(refused[0], {"error": refused[1]})
         elif request.path.endswith("/embeddings"):
-            self._embed(request, fault.kind if fault else None)
+            self._send_embeddings(request, fault.kind if fault else None)
         elif request.path.endswith("/rerank"):
-            self._rerank(request)
+            self._send_ranking(request)
         else:
-            text, finish = spoil(self.fake.say(request), fault)
+            text, finish = spoil_reply(self.fake.say(request), fault)
             thought = THOUGHT if fault and fault.kind in _REASONING else ""
             if request.body.get("stream"):
-                self._stream(request.body, text, finish, fault.kind if fault else None, thought)
+                self._stream_reply(
+                    request.body, text, finish, fault.kind if fault else None, thought
+                )
             else:
-                self._complete(request.body, text, finish, thought)
+                self._send_completion(request.body, text, finish, thought)
 
-    def _complete(self, body: Mapping[str, Any], text: str, finish: str, thought: str) -> None:
+    def _send_completion(
+        self, body: Mapping[str, Any], text: str, finish: str, thought: str
+    ) -> None:
         message = {"role": "assistant", "content": text}
         if thought:
             message["reasoning_content"] = thought
         choice = {"index": 0, "message": message, "finish_reason": finish}
-        reply = {**_envelope(body, "chat.completion"), "choices": [choice]}
+        reply = {**_reply_envelope(body, "chat.completion"), "choices": [choice]}
         if self.fake.report_usage:
-            reply["usage"] = self._usage(body, text)
+            reply["usage"] = self._count_usage(body, text)
         self.fake.stopping.wait(self.fake.pace * -(-len(text) // _PIECE))
-        self._send(200, reply)
+        self._send_json(200, reply)
 
-    def _usage(self, body: Mapping[str, Any], text: str) -> dict[str, int]:
-        return _usage(self.fake.shown(body), text)
+    def _count_usage(self, body: Mapping[str, Any], text: str) -> dict[str, int]:
+        return _estimate_usage(self.fake.shown(body), text)
 
-    def _stream(
+    def _stream_reply(
         self, body: Mapping[str, Any], text: str, finish: str, fault: str | None, thought: str
     ) -> None:
         self.send_response(200)
@@ -240,24 +250,26 @@ class Handler(BaseHTTPRequestHandler):
         if fault in ("cut_stream", "unfinished"):
             text = text[: len(text) // 2]
         for start in range(0, len(thought), _PIECE):
-            self._event(_piece(body, thought[start : start + _PIECE], None, "reasoning_content"))
+            self._send_event(
+                _reply_chunk(body, thought[start : start + _PIECE], None, "reasoning_content")
+            )
         for start in range(0, len(text), _PIECE):
             self.fake.stopping.wait(self.fake.pace)
-            self._event(_piece(body, text[start : start + _PIECE], None))
+            self._send_event(_reply_chunk(body, text[start : start + _PIECE], None))
         if fault == "cut_stream":
-            self._drop()
+            self._drop_connection()
             return
         if fault != "unfinished":
-            self._event(_piece(body, "", finish))
+            self._send_event(_reply_chunk(body, "", finish))
             if self.fake.report_usage and body.get("stream_options", {}).get("include_usage"):
-                last = {**_envelope(body, "chat.completion.chunk"), "choices": []}
-                self._event({**last, "usage": self._usage(body, text)})
-        self._chunk(b"data: [DONE]\n\n")
-        self._chunk(b"")
+                last = {**_reply_envelope(body, "chat.completion.chunk"), "choices": []}
+                self._send_event({**last, "usage": self._count_usage(body, text)})
+        self._send_chunk(b"data: [DONE]\n\n")
+        self._send_chunk(b"")
 
-    def _embed(self, request: ServerRequest, fault: str | None) -> None:
-        """The script's own JSON, or vectors by the words of the texts."""
-        if self._scripted("embeddings", request):
+    def _send_embeddings(self, request: ServerRequest, fault: str | None) -> None:
+        """Send scripted JSON, or word-based text vectors."""
+        if self._send_scripted("embeddings", request):
             return
         body = request.body
         texts = [body["input"]] if isinstance(body["input"], str) else body["input"]
@@ -265,7 +277,7 @@ class Handler(BaseHTTPRequestHandler):
         packed = body.get("encoding_format") == "base64"
         size += fault == "longer_vectors"
         texts = [f"other {text}" for text in texts] if fault == "other_vectors" else texts
-        vectors = [_encoded(hashed_vector(text, size), packed) for text in texts]
+        vectors = [_encode_vector(hashed_vector(text, size), packed) for text in texts]
         rows = [
             {"object": "embedding", "index": i, "embedding": vector}
             for i, vector in enumerate(vectors)
@@ -274,42 +286,45 @@ class Handler(BaseHTTPRequestHandler):
         if self.fake.report_usage:
             count = sum(len(text) // 4 + 1 for text in texts)
             reply["usage"] = {"prompt_tokens": count, "total_tokens": count}
-        self._send(200, reply)
+        self._send_json(200, reply)
 
-    def _scripted(self, step: str, request: ServerRequest) -> bool:
-        """Whether the script has had a reply of its own for the step."""
+    def _send_scripted(self, step: str, request: ServerRequest) -> bool:
+        """Send a scripted reply, if present; return whether the script had a reply."""
         scripted = self.fake.script.reply(step, request)
         if scripted is not None:
-            self._write(200, scripted.encode(), "application/json")
+            self._write_response(200, scripted.encode(), "application/json")
         return scripted is not None
 
-    def _rerank(self, request: ServerRequest) -> None:
-        """The script's own JSON, or the texts by the share of the question's words in them."""
-        if self._scripted("rerank", request):
+    def _send_ranking(self, request: ServerRequest) -> None:
+        """Send scripted JSON, or texts ranked by share of query words."""
+        if self._send_scripted("rerank", request):
             return
-        wanted = set(_WORD.findall(str(request.body["query"]).lower()))
+        query_words = set(_WORD.findall(str(request.body["query"]).lower()))
         texts = request.body["documents"]
-        scores = [len(wanted & set(_WORD.findall(t.lower()))) / max(1, len(wanted)) for t in texts]
+        scores = [
+            len(query_words & set(_WORD.findall(t.lower()))) / max(1, len(query_words))
+            for t in texts
+        ]
         rows = [{"index": i, "relevance_score": score} for i, score in enumerate(scores)]
         rows.sort(key=lambda row: -row["relevance_score"])
         reply: dict[str, Any] = {"model": request.body.get("model"), "results": rows}
         if self.fake.report_usage:
             reply["usage"] = {"total_tokens": sum(len(text) // 4 + 1 for text in texts)}
-        self._send(200, reply)
+        self._send_json(200, reply)
 
-    def _event(self, event: Mapping[str, Any]) -> None:
-        self._chunk(b"data: " + json.dumps(event).encode() + b"\n\n")
+    def _send_event(self, event: Mapping[str, Any]) -> None:
+        self._send_chunk(b"data: " + json.dumps(event).encode() + b"\n\n")
 
-    def _chunk(self, data: bytes) -> None:
+    def _send_chunk(self, data: bytes) -> None:
         self.wfile.write(b"%x\r\n%b\r\n" % (len(data), data))
         self.wfile.flush()
 
-    def _send(
+    def _send_json(
         self, status: int, body: Mapping[str, Any], headers: Mapping[str, str] | None = None
     ) -> None:
-        self._write(status, json.dumps(body).encode(), "application/json", headers)
+        self._write_response(status, json.dumps(body).encode(), "application/json", headers)
 
-    def _write(
+    def _write_response(
         self, status: int, data: bytes, media: str, headers: Mapping[str, str] | None = None
     ) -> None:
         self.send_response(status)
@@ -320,30 +335,30 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.write(data)
         self.wfile.flush()
 
-    def _drop(self) -> None:
+    def _drop_connection(self) -> None:
         self.wfile.flush()
         self.close_connection = True
         self.connection.shutdown(socket.SHUT_RDWR)
 
 
-def _envelope(body: Mapping[str, Any], kind: str) -> dict[str, Any]:
+def _reply_envelope(body: Mapping[str, Any], kind: str) -> dict[str, Any]:
     return {"id": "chatcmpl-scripted", "object": kind, "created": 0, "model": body.get("model")}
 
 
-def _piece(
+def _reply_chunk(
     body: Mapping[str, Any], text: str, finish: str | None, field: str = "content"
 ) -> dict[str, Any]:
     choice = {"index": 0, "delta": {field: text} if text else {}, "finish_reason": finish}
-    return {**_envelope(body, "chat.completion.chunk"), "choices": [choice]}
+    return {**_reply_envelope(body, "chat.completion.chunk"), "choices": [choice]}
 
 
-def _usage(body: Mapping[str, Any], text: str) -> dict[str, int]:
+def _estimate_usage(body: Mapping[str, Any], text: str) -> dict[str, int]:
     sent = sum(len(str(m.get("content") or "")) for m in body.get("messages", ())) // 4 + 1
     got = len(text) // 4 + 1
     return {"prompt_tokens": sent, "completion_tokens": got, "total_tokens": sent + got}
 
 
-def _encoded(vector: Sequence[float], packed: bool) -> Sequence[float] | str:
+def _encode_vector(vector: Sequence[float], packed: bool) -> Sequence[float] | str:
     if not packed:
         return vector
     return base64.b64encode(struct.pack(f"<{len(vector)}f", *vector)).decode("ascii")
@@ -354,7 +369,7 @@ def _encoded(vector: Sequence[float], packed: bool) -> Sequence[float] | str:
 
 @dataclass(frozen=True, slots=True)
 class ServerRequest:
-    """One request as it arrived; ``key`` is the bearer token, ``fault`` what befell it."""
+    """A received request; ``key`` is the bearer token, ``fault`` the applied fault."""
 
     path: str
     step: str
@@ -415,7 +430,7 @@ class ScriptedServer:
         return f"http://127.0.0.1:{self._http.server_address[1]}/v1"
 
     def count(self, step: str) -> int:
-        """How many requests of that step have arrived."""
+        """Return the number of received requests for a step."""
         return sum(request.step == step for request in list(self.requests))
 
     def start(self) -> Self:
@@ -455,7 +470,7 @@ class ScriptedServer:
     ) -> tuple[ServerRequest, Fault | None]:
         """Logs a request and says which fault befalls it."""
         name = path.rpartition("/")[2]
-        step = name if name in _OTHERS else _step(body)
+        step = name if name in _OTHERS else _detect_step(body)
         fault = self._faults.next(step)
         request = ServerRequest(path, step, body, key, fault.kind if fault else None)
         with self._lock:
@@ -465,42 +480,42 @@ class ScriptedServer:
     def refusal(
         self, request: ServerRequest, fault: Fault | None
     ) -> tuple[int, dict[str, str]] | None:
-        """The status and error of a request that is refused, None for one that is served."""
+        """Return status and error of a refused request; accepted requests return None."""
         body = request.body
         kind = fault.kind if fault else None
         if (self.api_key and request.key != self.api_key) or kind == "unauthorised":
-            said = f"Incorrect API key provided: {request.key}."
-            return 401, {"message": said, "code": "invalid_api_key"}
+            error_text = f"Incorrect API key provided: {request.key}."
+            return 401, {"message": error_text, "code": "invalid_api_key"}
         if self.models and body.get("model") not in self.models:
-            said = f"The model {body.get('model')!r} does not exist."
-            return 404, {"message": said, "code": "model_not_found"}
+            error_text = f"The model {body.get('model')!r} does not exist."
+            return 404, {"message": error_text, "code": "model_not_found"}
         if request.step == "embeddings" and not self.embeds:
             return 404, {"message": "not found"}
         if body.get("stream") and not self.streams:
             return 400, {"message": "Streaming is not supported.", "param": "stream"}
-        if self.context is not None and not self.cuts and _length(body) > self.context:
-            said = f"This model's maximum context length is {self.context} tokens."
-            return 400, {"message": said, "code": "context_length_exceeded"}
+        if self.context is not None and not self.cuts and _count_tokens(body) > self.context:
+            error_text = f"This model's maximum context length is {self.context} tokens."
+            return 400, {"message": error_text, "code": "context_length_exceeded"}
         for name in self.rejects:
             if name in body:
-                said = f"Unsupported parameter: {name!r} is not supported with this model."
-                return 400, {"message": said, "param": name}
-        wanted = body.get("response_format", {}).get("type", "text")
-        if wanted not in self.formats or (kind == "reject_format" and wanted != "text"):
-            return 400, {"message": f"response_format {wanted} is not supported."}
+                error_text = f"Unsupported parameter: {name!r} is not supported with this model."
+                return 400, {"message": error_text, "param": name}
+        format_type = body.get("response_format", {}).get("type", "text")
+        if format_type not in self.formats or (kind == "reject_format" and format_type != "text"):
+            return 400, {"message": f"response_format {format_type} is not supported."}
         return None
 
     def say(self, request: ServerRequest) -> str:
         scripted = self.script.reply(request.step, request)
         if scripted is not None:
             return scripted
-        wanted = request.body.get("response_format", {}).get("json_schema", {})
-        shown = self.shown(request.body)["messages"]
-        return plausible_reply(request.step, shown, wanted.get("schema"))
+        schema_format = request.body.get("response_format", {}).get("json_schema", {})
+        messages = self.shown(request.body)["messages"]
+        return plausible_reply(request.step, messages, schema_format.get("schema"))
 
     def shown(self, body: Mapping[str, Any]) -> Mapping[str, Any]:
-        """The request as far as it is read."""
-        if not self.cuts or self.context is None or _length(body) <= self.context:
+        """Return the request truncated to its readable part."""
+        if not self.cuts or self.context is None or _count_tokens(body) <= self.context:
             return body
         last = {**body["messages"][-1]}
         last["content"] = last["content"][-4 * self.context :]
@@ -511,12 +526,12 @@ _OTHERS = ("embeddings", "rerank")
 """Steps that are known by the path."""
 
 
-def _length(body: Mapping[str, Any]) -> int:
-    """About how many tokens a request has."""
-    return _usage(body, "")["prompt_tokens"]
+def _count_tokens(body: Mapping[str, Any]) -> int:
+    """Return an approximate token count of a request."""
+    return _estimate_usage(body, "")["prompt_tokens"]
 
 
-def _step(body: Mapping[str, Any]) -> str:
-    wanted = body.get("response_format") or {}
-    name = wanted.get("json_schema", {}).get("name", "")
+def _detect_step(body: Mapping[str, Any]) -> str:
+    response_format = body.get("response_format") or {}
+    name = response_format.get("json_schema", {}).get("name", "")
     return str(name) or step_named_in(body.get("messages", ()))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from tgraph.cli.options import common
-from tgraph.cli.running import command, opened
+from tgraph.cli.running import command, open_call_graph
 
 
 @command("entries")
@@ -13,7 +13,7 @@ from tgraph.cli.running import command, opened
 @common
 def entries(part: str) -> None:
     """Print the first line of each document whose path has PART in it."""
-    with opened() as graph:
+    with open_call_graph() as graph:
         for document in graph.documents():
             if part in document.path:
                 line = graph.source_text(document.document).partition("\n")[0]

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from tgraph.ingest.base import FileContent, FileLimits, Loader
-from tgraph.ingest.text import decode
+from tgraph.ingest.text import decode_text
 from tgraph.model import Page
 
 
 def read_logbook(data: bytes, name: str, limits: FileLimits) -> FileContent:
     """Return a page for each day; the text of a page is what was entered."""
     days: dict[str, list[str]] = {}
-    for line in decode(data, name, limits).splitlines():
+    for line in decode_text(data, name, limits).splitlines():
         day, separator, entry = line.partition("|")
         if separator:
             days.setdefault(day.strip(), []).append(entry.strip())

@@ -7,7 +7,7 @@ import re
 from tgraph.index.sources import standing_chunks, stored_chunk
 from tgraph.model import Retrieval
 from tgraph.retrieve.base import Context, Question, Retriever, Services
-from tgraph.retrieve.candidates import chunk_candidates, ranked
+from tgraph.retrieve.candidates import assign_ranks, chunk_candidates
 from tgraph.settings import Settings
 from tgraph_logbook.mode import VerbatimSettings
 
@@ -32,7 +32,7 @@ class VerbatimRetriever:
                 reason = f"it has the names {', '.join(common)}"
                 matches.append((chunk, len(common) / len(names), (reason,)))
         matches.sort(key=lambda match: (-match[1], match[0]))
-        candidates = ranked(chunk_candidates(context, matches[: self._settings.k]))
+        candidates = assign_ranks(chunk_candidates(context, matches[: self._settings.k]))
         return Retrieval(candidates, 0, len(candidates))
 
 

@@ -25,7 +25,7 @@ from tgraph.engine.published_states import KEPT_PAST
 from tgraph.errors import UsageError
 from tgraph.explain.audit.shacl import check_shapes
 from tgraph.explain.render.wording import knowledge_text
-from tgraph.explain.trace.comparison import differences, replay_form, replay_hash
+from tgraph.explain.trace.comparison import find_differences, replay_form, replay_hash
 from tgraph.explain.trace.recorded_session import read_recorded
 from tgraph.extensions.lab import measure_influence
 from tgraph.settings import load_settings
@@ -130,7 +130,7 @@ def test_a_question_as_of_any_generation_is_the_question_asked_then(history):
     }
     for key, session in history.asked.items():
         then, now = history.form(session), history.form(again[key])
-        assert list(differences(then, now))[:3] == [], key
+        assert list(find_differences(then, now))[:3] == [], key
         assert replay_hash(then) == replay_hash(now)
         trace = history.graph.trace(again[key])
         assert (trace.generation, trace.as_of) == (key[0], str(key[0]))

@@ -23,7 +23,7 @@ from tgraph.explain.audit.shacl import check_shapes
 from tgraph.explain.trace.values import Trace, TraceAction
 from tgraph.model import Answer
 from tgraph.testing import Fault, ScriptedServer
-from tgraph.testing.script import blocks
+from tgraph.testing.script import parse_blocks
 from tgraph.testing.server import FaultKind
 
 TEXTS = {
@@ -94,7 +94,9 @@ def actions(trace: Trace) -> list[TraceAction]:
 
 def statement(request: Any, text: str = "It is so.", *, place: int = 0, **values: Any) -> str:
     """A reply that cites one thing that was shown, the first if it is not said which."""
-    data = blocks(request.messages if hasattr(request, "messages") else request.body["messages"])
+    data = parse_blocks(
+        request.messages if hasattr(request, "messages") else request.body["messages"]
+    )
     cited = json.loads((data.get("EVIDENCE") or data["REPORTS"]).splitlines()[place])
     rows = [{"statement": text, "citations": [cited["id"]]}]
     return json.dumps({"response": rows, "score": 80, "follow_ups": [], **values})
@@ -162,7 +164,7 @@ def replies(follow_ups: dict[str, list[str]], scores: dict[str, int] | None = No
     """Scripted answers on the way: by the question, what to ask next and how good it is."""
 
     def reply(request: Any) -> str:
-        query = blocks(request.body["messages"])["QUESTION"]
+        query = parse_blocks(request.body["messages"])["QUESTION"]
         return statement(
             request,
             f"Said of {query}",
@@ -300,7 +302,7 @@ def test_what_can_be_read_of_a_reply_is_used(asked, fault: FaultKind):
 
 def test_more_than_an_answer_may_say_is_cut_and_counted(asked):
     def long(request: Any) -> str:
-        data = blocks(request.body["messages"])
+        data = parse_blocks(request.body["messages"])
         first = json.loads(data["EVIDENCE"].splitlines()[0])["id"]
         rows = [
             {"statement": f"Point {n}. " + "so " * n * 40, "citations": [first]} for n in range(30)

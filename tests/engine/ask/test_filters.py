@@ -15,11 +15,11 @@ from tgraph.engine.graph import KnowledgeGraph
 from tgraph.errors import UsageError
 from tgraph.explain.audit.shacl import check_shapes
 from tgraph.explain.render.wording import stage_lines
-from tgraph.index.reports.report import evidence
+from tgraph.index.reports.report import report_evidence
 from tgraph.index.sources import document_of_chunk, text_value
 from tgraph.index.summary_tree import standing_tree, ways_down
 from tgraph.retrieve.filters import admitted_documents
-from tgraph.retrieve.subset import narrowed
+from tgraph.retrieve.subset import narrow_context
 from tgraph.store.base import text_of
 from tgraph.testing import ScriptedModel
 
@@ -67,7 +67,7 @@ def documents_behind(opened: Opened, iri: str) -> set[str]:
     elif iri.startswith(f"{v.URN}summary:"):
         return {document_of_chunk(chunk) for chunk in ways_down(standing_tree(store), iri)}
     else:
-        found = list(evidence(store, iri))
+        found = list(report_evidence(store, iri))
     chunks = (text_value(store, place, v.prov("wasDerivedFrom")) for place in found)
     return {document_of_chunk(chunk) for chunk in chunks if chunk}
 
@@ -134,7 +134,7 @@ def test_languages_are_those_that_documents_state_or_read_as(tmp_path):
     }
     with made(tmp_path, texts) as (graph, _):
         for languages, path in (("de", "stated.md"), ("EN-gb", "read.txt"), ("zh", "zh.txt")):
-            context = narrowed(graph.context(), Filters(languages=(languages,)))
+            context = narrow_context(graph.context(), Filters(languages=(languages,)))
             stands = context.store.match(None, v.RDF_TYPE, v.tg("Chunk"), v.SOURCE_GRAPH)
             found = {document_of_chunk(text_of(quad.subject)) for quad in stands}
             assert found == admitted_documents(Filters(documents=(path,)), graph.context().store)
@@ -264,15 +264,18 @@ def test_an_unknown_type_is_told_with_those_like_it(opened):
 def test_what_is_narrowed_is_read_once(opened):
     context = opened.graph.context()
     filters = Filters(("oslo.txt",))
-    assert narrowed(context, filters).store is narrowed(context, Filters(("oslo.txt",))).store
-    assert narrowed(context, Filters()) is context
+    assert (
+        narrow_context(context, filters).store
+        is narrow_context(context, Filters(("oslo.txt",))).store
+    )
+    assert narrow_context(context, Filters()) is context
 
 
 def test_descriptions_from_outside_are_not_told(opened):
     """Two documents describe Roald Amundsen; a narrowed state knows what one of them says."""
     if not opened.model:
         pytest.skip("the embedded default describes nothing")
-    context = narrowed(opened.graph.context(), Filters(("oslo.txt",)))
+    context = narrow_context(opened.graph.context(), Filters(("oslo.txt",)))
     for predicate in (v.tg("description"), v.tg("summaryText"), v.tg("text")):
         for quad in context.store.match(None, predicate, None, None):
             assert not [name for name in OTHERS if name in str(quad.object)], quad

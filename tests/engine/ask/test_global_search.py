@@ -19,12 +19,12 @@ from pyoxigraph import NamedNode
 import tgraph
 from tests.support.corpora import made
 from tgraph import vocabulary as v
-from tgraph.answer.report_batches import batched, fits_of, rows, whole_cost
+from tgraph.answer.report_batches import build_batches, fits_of, format_rows, whole_cost
 from tgraph.cli.main import cli
 from tgraph.engine.graph import KnowledgeGraph
 from tgraph.errors import ModelError, UsageError
 from tgraph.explain.audit.shacl import check_shapes
-from tgraph.explain.render.answer import quoted
+from tgraph.explain.render.answer import find_verbatim_quote
 from tgraph.index.evidence import stored_evidence
 from tgraph.index.reports.report_table import ReportCounts, stored_reports
 from tgraph.index.sources import Texts
@@ -35,7 +35,7 @@ from tgraph.retrieve.candidates import cost_of
 from tgraph.retrieve.reports import Reports, item_of
 from tgraph.retrieve.text.question_analysis import is_broad
 from tgraph.testing import Fault, ScriptedServer
-from tgraph.testing.script import blocks
+from tgraph.testing.script import parse_blocks
 
 NAMES = [f"{name} Smith" for name in ("Ada", "Bea", "Cid", "Dov", "Eve", "Fay", "Gus", "Hal")]
 NAMES += [f"{name} Jones" for name in ("Ida", "Jon", "Kay", "Lea", "Max", "Ned", "Ola", "Pam")]
@@ -90,7 +90,9 @@ def points(*rows: dict[str, Any]) -> str:
 
 def shown(request: Any) -> list[dict[str, Any]]:
     """The reports that a request for points shows."""
-    return [json.loads(line) for line in blocks(request.body["messages"])["REPORTS"].splitlines()]
+    return [
+        json.loads(line) for line in parse_blocks(request.body["messages"])["REPORTS"].splitlines()
+    ]
 
 
 def first_finding(request: Any) -> dict[str, Any]:
@@ -132,7 +134,7 @@ def test_every_report_is_in_one_batch_or_rejected_and_budgets_hold(sizes, room, 
     fits = fits_of(list(reports.values()), room, DEFAULT_ENCODING, BoundedCache(10))
     assert fits == fits_of(list(reports.values()), room, DEFAULT_ENCODING, BoundedCache(100))
     before = random.getstate()
-    found = batched(candidates, reports, fits, room, seed)
+    found = build_batches(candidates, reports, fits, room, seed)
     assert random.getstate() == before
     ranked = [c for batch in found.batches for c in batch.candidates]
     everything = ranked + [rejected.candidate for rejected in found.rejected]
@@ -142,13 +144,13 @@ def test_every_report_is_in_one_batch_or_rejected_and_budgets_hold(sizes, room, 
         chosen = [
             (reports[c.item.iri], n) for c, n in zip(batch.candidates, batch.findings, strict=True)
         ]
-        assert count_tokens(rows(chosen, BoundedCache(9)).text) <= batch.tokens <= room
+        assert count_tokens(format_rows(chosen, BoundedCache(9)).text) <= batch.tokens <= room
         assert list(batch.candidates) == sorted(
             batch.candidates, key=lambda c: (-c.score, -reports[c.item.iri].rating, c.item.iri)
         )
     shortened = sum(len(reports[i].findings) - f.findings for i, f in fits.items() if f)
     assert found.dropped.get("finding with no room in a batch", 0) == shortened
-    assert batched(candidates[::-1], reports, fits, room, seed).batches == found.batches
+    assert build_batches(candidates[::-1], reports, fits, room, seed).batches == found.batches
 
 
 def test_the_reports_of_a_level_leave_out_nobody(root):
@@ -253,7 +255,7 @@ def broken_for(text: str, reply: str) -> Callable[[Any], str]:
     """A reply to the batches that show the text, and a plausible point from the others."""
 
     def answer(request: Any) -> str:
-        if text in blocks(request.body["messages"])["REPORTS"]:
+        if text in parse_blocks(request.body["messages"])["REPORTS"]:
             return reply
         found = first_finding(request)
         return points({"description": found["finding"], "score": 70, "citations": [found["id"]]})
@@ -384,7 +386,7 @@ def test_a_question_without_room_for_a_report_is_said(root):
 
 def rate(wanted: str) -> Callable[[Any], str]:
     def answer(request: Any) -> str:
-        rating = 4 if wanted in blocks(request.body["messages"])["REPORT"] else 0
+        rating = 4 if wanted in parse_blocks(request.body["messages"])["REPORT"] else 0
         return json.dumps({"reason": f"It is about {wanted}.", "rating": rating})
 
     return answer
@@ -468,7 +470,7 @@ def test_the_embedded_default_quotes_what_answers(root, dynamic):
         answer = kg.ask("Who built the Fram?", "global", history=[])
         assert not check_shapes(kg.read(), CATALOGUE, answer.session)
     assert "Colin Archer built the Fram in Larvik." in answer.text
-    quotes = [s for s in answer.sentences if quoted(s)]
+    quotes = [s for s in answer.sentences if find_verbatim_quote(s)]
     assert quotes
     for sentence in quotes:
         assert [c.quote for c in sentence.citations] == [sentence.text]
@@ -489,16 +491,16 @@ def test_a_question_about_the_whole_is_answered_from_the_most_important_reports(
     assert nothing.no_evidence
     judged = {sentence.text: sentence.verdict for sentence in verified.sentences}
     assert verified.passed
-    assert {judged[s.text] for s in answer.sentences if quoted(s)} == {"quoted"}
-    assert {judged[s.text] for s in answer.sentences if not quoted(s)} == {"undecided"}
+    assert {judged[s.text] for s in answer.sentences if find_verbatim_quote(s)} == {"quoted"}
+    assert {judged[s.text] for s in answer.sentences if not find_verbatim_quote(s)} == {"undecided"}
     first, *rest = answer.sentences
-    headings = [s for s in rest if not quoted(s)]
+    headings = [s for s in rest if not find_verbatim_quote(s)]
     assert first.text.startswith(f"Summary: {len(TEXTS)} documents; {len(headings)} themes: ")
     assert {s.lead for s in headings} == {"\n\n"}
     assert any("Fram" in s.text and s.text.endswith("(1 document: Ships)") for s in headings)
     for heading, below in pairwise(rest):
-        if not quoted(heading):
-            assert quoted(below)
+        if not find_verbatim_quote(heading):
+            assert find_verbatim_quote(below)
             assert below.lead == "\n- "
             assert {c.document for c in below.citations} <= {c.document for c in heading.citations}
             terms_ = heading.text.rpartition(" (")[0].split(", ")

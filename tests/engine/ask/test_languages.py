@@ -10,12 +10,12 @@ from benchmarks.answers import read_questions
 from benchmarks.languages.__main__ import HERE, LANGUAGES
 from tests.support.corpora import opened
 from tgraph.errors import UsageError
-from tgraph.ingest.languages import detected
+from tgraph.ingest.languages import detect_language
 from tgraph.ingest.sentences import sentences
 from tgraph.models.prompts import PromptFiles, load_prompt
 from tgraph.retrieve.text import lexical
 from tgraph.retrieve.text.answer_type_abroad import form_of
-from tgraph.retrieve.text.lexicon import ENGLISH, OTHER, CountedWords, lexicon
+from tgraph.retrieve.text.lexicon import ENGLISH, OTHER, CountedWords, get_lexicon
 from tgraph.retrieve.text.word_vectors import by_words_if_foreign
 from tgraph.settings import load_settings
 from tgraph.testing import ScriptedModel
@@ -106,18 +106,18 @@ def test_sentences_end_where_they_end(text: str, parts: int) -> None:
     ],
 )
 def test_languages_are_told_apart(text: str, code: str) -> None:
-    assert detected(text) == code
+    assert detect_language(text) == code
 
 
 def test_words_are_read_by_their_language() -> None:
-    german, french, chinese = lexicon("de"), lexicon("fr"), lexicon("zh")
+    german, french, chinese = get_lexicon("de"), get_lexicon("fr"), get_lexicon("zh")
     assert german.terms("der Müller, die Mühle") == german.terms("Müllern und Mühlen")
     assert french.terms("L'écluse fut terminée") == french.terms("les écluses terminé")
     assert "muhl" in german.parts(german.term_set("die Sägemühlen"))
     assert chinese.wanted("通惠河的名字是谁起的？") == ["通惠", "惠河", "名字", "起"]
     assert chinese.term_set("通惠河") == {"通", "惠", "河", "通惠", "惠河"}
     assert ENGLISH.term_set("The mills") == lexical.term_set("The mills")
-    assert lexicon("it") is OTHER
+    assert get_lexicon("it") is OTHER
 
 
 @pytest.mark.parametrize(
@@ -138,7 +138,7 @@ def test_words_are_read_by_their_language() -> None:
     ],
 )
 def test_what_a_question_asks_for(code: str, question: str, kind: str) -> None:
-    assert form_of(code).expected_answer(question, lexicon(code)).kind == kind
+    assert form_of(code).expected_answer(question, get_lexicon(code)).kind == kind
 
 
 def test_an_english_collection_is_read_as_english_whatever_stands_in_it() -> None:

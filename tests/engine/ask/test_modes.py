@@ -12,7 +12,7 @@ import tgraph
 from tests.support.corpora import made
 from tgraph import vocabulary as v
 from tgraph.answer.base import Draft
-from tgraph.answer.citations import cite, with_grounds
+from tgraph.answer.citations import cite_places, with_grounds
 from tgraph.engine.ask.method_factory import method_of
 from tgraph.engine.ask.methods import TwoStages
 from tgraph.engine.components import Components
@@ -22,7 +22,7 @@ from tgraph.explain.render.text_trees import trace_tree
 from tgraph.model import Candidate, Edge, Retrieval, Selected, Turn
 from tgraph.retrieve.base import Question
 from tgraph.retrieve.modes.registry import MODES
-from tgraph.retrieve.reports import evidence_of_parts, grounded, item_of, reports_of
+from tgraph.retrieve.reports import add_report_evidence, evidence_of_parts, item_of, reports_of
 from tgraph.settings import load_settings
 from tgraph.testing import HashingEmbedder
 
@@ -164,7 +164,7 @@ def retrieve(graph: tgraph.KnowledgeGraph, mode: str, **settings: object) -> Fou
 def test_every_candidate_is_knowledge_and_leads_to_characters(graph, mode):
     retrieval = retrieve(graph, mode).retrieval
     assert [c.rank for c in retrieval.candidates] == list(range(1, len(retrieval.candidates) + 1))
-    for candidate in grounded(retrieval.candidates, graph.context()):
+    for candidate in add_report_evidence(retrieval.candidates, graph.context()):
         assert candidate.evidence, candidate.item
         assert 0 <= candidate.score <= 1
         assert v.session_iri("") not in candidate.item.iri
@@ -233,7 +233,7 @@ def test_a_sentence_leads_through_the_finding_that_it_was_taken_from(graph):
             said = f"{finding.summary} {finding.explanation}"
             draft = with_grounds(Draft(said, (Selected(0, candidate, "", 1.0),)), context)
             assert finding.iri in draft.selections[0].candidate.evidence[0].via
-            citations = cite(draft, "0").citations
+            citations = cite_places(draft, "0").citations
             findings = {each.iri for each in report.findings}
             assert citations
             assert all(c.via[0] == report.iri and findings & {*c.via} for c in citations)

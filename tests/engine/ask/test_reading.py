@@ -8,7 +8,7 @@ import tgraph
 from tests.support.small_reader import NONE, small_cross_encoder, small_reader
 from tgraph.engine.components import Components
 from tgraph.explain.render.wording import stage_lines
-from tgraph.models.hub import published
+from tgraph.models.hub import locate_reader
 from tgraph.models.reader import OnnxReader
 from tgraph.models.reader_store import ReaderStore
 from tgraph.settings import load_settings
@@ -185,7 +185,7 @@ def test_a_cross_encoder_ranks_and_refuses_but_names_no_words(folder):
 def test_a_reader_that_was_pulled_is_used_by_its_name(folder, tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
     made = small_reader(tmp_path / "mine", SURE)
-    ReaderStore().pull(published(str(made)))
+    ReaderStore().pull(locate_reader(str(made)))
     settings = load_settings(None, {"reader.model": "mine"})
     parts = Components(settings, folder / "cache", embedder=HashingEmbedder())
     with tgraph.open(folder / "graph", parts=parts) as kg:

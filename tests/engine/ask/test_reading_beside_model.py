@@ -16,7 +16,7 @@ from tgraph.extensions.lab import measure_influence
 from tgraph.models.reader import OnnxReader
 from tgraph.settings import load_settings
 from tgraph.testing import HashingEmbedder, ScriptedModel, ScriptedServer
-from tgraph.testing.script import blocks
+from tgraph.testing.script import parse_blocks
 
 TEXTS = {
     "fram.md": """# Fram
@@ -70,14 +70,14 @@ def ask(folder, scores=None, replies=None, mode="graph", question=QUESTION):
     model = ScriptedModel(replies)
     with opened(folder, scores, model=model) as kg:
         answer = kg.ask(question, mode=mode, history=())
-    return answer, {each.prompt.name: blocks(each.messages) for each in model.requests}
+    return answer, {each.prompt.name: parse_blocks(each.messages) for each in model.requests}
 
 
 def saying(text, word="Larvik"):
     """A reply with one sentence that cites the piece with the word, or else the first."""
 
     def reply(request):
-        rows = [json.loads(row) for row in blocks(request.messages)["EVIDENCE"].splitlines()]
+        rows = [json.loads(row) for row in parse_blocks(request.messages)["EVIDENCE"].splitlines()]
         cited = next((row["id"] for row in rows if word in json.dumps(row)), rows[0]["id"])
         return json.dumps({"sentence": text, "citations": [cited]})
 
@@ -88,7 +88,7 @@ def choosing(word):
     """A reply that chooses the edges with the word."""
 
     def reply(request):
-        rows = [json.loads(row) for row in blocks(request.messages)["EDGES"].splitlines()]
+        rows = [json.loads(row) for row in parse_blocks(request.messages)["EDGES"].splitlines()]
         return "\n".join(json.dumps({"id": r["id"]}) for r in rows if word in json.dumps(r))
 
     return {"select_edges": reply}
@@ -108,7 +108,7 @@ def test_the_model_is_shown_what_the_reader_judged(folder, mode):
 def test_words_that_no_passage_has_are_shown(folder):
     with opened(folder, SURE, model=(model := ScriptedModel())) as kg:
         kg.ask("Which zeppelins did Larvik build for the Fram?", mode="graph", history=())
-    judged = json.loads(blocks(model.requests[-1].messages)["JUDGEMENT"])
+    judged = json.loads(parse_blocks(model.requests[-1].messages)["JUDGEMENT"])
     assert judged["missing"] == ["zeppelins"]
 
 
@@ -134,7 +134,7 @@ def test_what_the_reader_found_can_not_break_out_of_its_block(folder):
     with opened(folder, HOSTILE, model=model) as kg:
         kg.ask("Who painted the Fram?", mode="graph", history=())
     text = model.requests[-1].messages[-1]["content"]
-    judged = json.loads(blocks(model.requests[-1].messages)["JUDGEMENT"])
+    judged = json.loads(parse_blocks(model.requests[-1].messages)["JUDGEMENT"])
     assert "JUDGEMENT" in judged["answer"]
     assert text.count("JUDGEMENT>>>") == text.count("<<<QUESTION") == 1
 
@@ -240,7 +240,9 @@ def test_influence_shows_no_judgement_of_what_was_taken_away(folder):
     model = ScriptedModel(choosing("Fram"))
     with opened(folder, SURE, model=model) as kg:
         found = measure_influence(kg, answer.session)
-    written = [blocks(r.messages) for r in model.requests if r.prompt.name == "synthesise_answer"]
+    written = [
+        parse_blocks(r.messages) for r in model.requests if r.prompt.name == "synthesise_answer"
+    ]
     with_, without = (
         [each for each in written if ("Larvik" in each["EVIDENCE"]) is there]
         for there in (True, False)

@@ -17,8 +17,8 @@ from tgraph.engine.components import Components
 from tgraph.engine.graph import KnowledgeGraph
 from tgraph.errors import UsageError
 from tgraph.models.base import ChatRequest
-from tgraph.retrieve.subset import narrowed
-from tgraph.retrieve.validity import holds, span_of
+from tgraph.retrieve.subset import narrow_context
+from tgraph.retrieve.validity import claim_holds, span_of
 from tgraph.settings import load_settings
 from tgraph.testing import HashingEmbedder, ScriptedModel
 
@@ -86,7 +86,7 @@ def leaders(graph: KnowledgeGraph, date: str, mode: str = "graph") -> str:
     ],
 )
 def test_what_does_not_hold_is_left_out_and_told(graph, date, claims, facts):
-    context = narrowed(graph.context(), Filters(valid_at=date))
+    context = narrow_context(graph.context(), Filters(valid_at=date))
     counts = f"{claims} claims and {facts} facts"
     assert context.notes == (f"Valid at {date}: {counts} of other times were left out.",)
     assert (
@@ -144,14 +144,14 @@ def test_a_wider_date_never_holds_less(started, ended, day):
     assert narrow is not None
     assert wide is not None
     assert wide[0] <= narrow[0] <= narrow[1] <= wide[1]
-    if holds(started, ended, narrow):
-        assert holds(started, ended, wide)
-    assert holds("", "", narrow)
+    if claim_holds(started, ended, narrow):
+        assert claim_holds(started, ended, wide)
+    assert claim_holds("", "", narrow)
 
 
 def test_dates_with_zones_before_christ_and_in_the_wrong_order():
     at = ((-43, 1, 1), (-43, 12, 31))
-    assert not holds("", "-0044-03-15", at)
-    assert holds("1912-01-01T10:00:00Z", "1912+01:00", ((1912, 2, 1), (1912, 2, 1)))
-    assert holds("1914", "1911", ((1800, 1, 1), (1800, 1, 1)))
+    assert not claim_holds("", "-0044-03-15", at)
+    assert claim_holds("1912-01-01T10:00:00Z", "1912+01:00", ((1912, 2, 1), (1912, 2, 1)))
+    assert claim_holds("1914", "1911", ((1800, 1, 1), (1800, 1, 1)))
     assert span_of("soon") is None

@@ -31,8 +31,8 @@ from tgraph.engine.components import Components
 from tgraph.engine.graph import KnowledgeGraph
 from tgraph.errors import UsageError
 from tgraph.explain.audit.shacl import check_shapes
-from tgraph.extract.resolution import Name, resolve
-from tgraph.index.decisions import Decisions, identity
+from tgraph.extract.resolution import Name, resolve_entities
+from tgraph.index.decisions import Decisions, normalise_entity
 from tgraph.settings import load_settings
 from tgraph.testing import HashingEmbedder, ScriptedModel
 
@@ -321,16 +321,16 @@ def test_the_commands_state_list_and_take_back(made, tmp_path, monkeypatch):
 def test_splits_go_before_joins_and_joins_before_names():
     one, two, three = (v.entity_iri(name) for name in ("Ann", "Ben", "the Ann"))
     names = [Name(one, "Ann"), Name(two, "Ben"), Name(three, "the Ann")]
-    assert resolve(names) == {three: one}
-    assert len(resolve(names, (), [(one, two)])) == 2
-    assert three not in resolve(names, [(two, three)], [(two, one)])
-    assert resolve(names, [(one, two)], [(one, two)]) == {three: one}
-    assert resolve(names, (), [(one, v.entity_iri("Nobody"))]) == {three: one}
+    assert resolve_entities(names) == {three: one}
+    assert len(resolve_entities(names, (), [(one, two)])) == 2
+    assert three not in resolve_entities(names, [(two, three)], [(two, one)])
+    assert resolve_entities(names, [(one, two)], [(one, two)]) == {three: one}
+    assert resolve_entities(names, (), [(one, v.entity_iri("Nobody"))]) == {three: one}
 
 
 def test_a_deleted_name_is_out_in_every_spelling():
     kelvin = v.entity_iri("Lord Kelvin")
-    decisions = Decisions(denied_entities=frozenset({kelvin, identity(kelvin)}))
+    decisions = Decisions(denied_entities=frozenset({kelvin, normalise_entity(kelvin)}))
     for name in ("LORD KELVIN", "the Lord Kelvin", "Lord-Kelvin"):
         assert decisions.drops(v.entity_iri(name))
     assert not decisions.drops(v.entity_iri("Kelvin"))

@@ -32,7 +32,7 @@ from tgraph.retrieve.filters import Filters
 from tgraph.store.folder import GraphFolder
 from tgraph.store.oxigraph import OxigraphStore
 from tgraph.store.statements import to_bytes
-from tgraph.store.writer import writing
+from tgraph.store.writer import open_writable_store
 from tgraph.testing import ScriptedServer
 
 SHARED = "Roald Amundsen reached the South Pole in December 1911."
@@ -422,7 +422,7 @@ def test_a_reason_that_repeats_the_document_is_refused(small):
 
 def test_a_bundle_that_was_tampered_with_is_not_sealed_again(small):
     folder = GraphFolder.open(small / "g").collection("default")
-    with writing(folder) as store:
+    with open_writable_store(folder) as store:
         store.remove([next(filter(_is_bundle, store.match(None, v.tg("rank"), None, None)))])
     with (
         workers.open_graph(small / "g") as graph,

@@ -12,7 +12,7 @@ from pyoxigraph import Literal, NamedNode, Quad, QuerySolutions
 
 import tgraph
 from tests.support.examples import examples
-from tgraph.engine.change.update import difference
+from tgraph.engine.change.update import compare_stores
 from tgraph.engine.components import Components
 from tgraph.errors import QueryError
 from tgraph.settings import load_settings
@@ -145,6 +145,6 @@ quads = st.builds(Quad, names, names, names | st.integers(0, 3).map(Literal), na
 @settings(max_examples=examples(50), deadline=None)
 @given(st.sets(quads, max_size=30), st.sets(quads, max_size=30))
 def test_the_difference_of_two_stores_is_that_of_their_sets(before, after):
-    added, removed = difference(OxigraphStore.memory(before), OxigraphStore.memory(after))
+    added, removed = compare_stores(OxigraphStore.memory(before), OxigraphStore.memory(after))
     assert (set(added), set(removed)) == (after - before, before - after)
     assert len(added) == len(set(added))

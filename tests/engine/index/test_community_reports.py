@@ -18,13 +18,13 @@ from tests.support.workers import open_graph
 from tgraph import vocabulary as v
 from tgraph.engine.graph import KnowledgeGraph
 from tgraph.errors import EndpointError, UsageError
-from tgraph.explain.export.formats import serialise
-from tgraph.explain.trace.record_quads import classic
+from tgraph.explain.export.formats import serialise_quads
+from tgraph.explain.trace.record_quads import replace_triple_terms
 from tgraph.index.communities.communities import read_communities
 from tgraph.index.entity_network import read_network
 from tgraph.index.evidence import stored_evidence
 from tgraph.index.reports.details import DetailReader, edge_order, entity_order
-from tgraph.index.reports.report import evidence, read_reports, report_key_of
+from tgraph.index.reports.report import read_reports, report_evidence, report_key_of
 from tgraph.index.sources import Texts, range_of_chunk, text_value
 from tgraph.model import CommunityReport
 from tgraph.models.tokens import count_tokens
@@ -92,12 +92,12 @@ def assert_proven(kg: KnowledgeGraph) -> int:
     texts = Texts(store, kg.librarian)
     proven = 0
     for report in read_reports(store).values():
-        whole = set(evidence(store, report.iri))
+        whole = set(report_evidence(store, report.iri))
         assert whole
         assert report.findings
         for finding in report.findings:
             assert finding.cites
-            grounds = evidence(store, finding.iri)
+            grounds = report_evidence(store, finding.iri)
             assert grounds
             assert set(grounds) <= whole
             for iri, via in grounds.items():
@@ -227,7 +227,7 @@ def test_a_superseded_report_leaves_knowledge_and_stays_on_record(tmp_path):
         store = kg.read()
         for iri in (before.iri, *(f.iri for f in before.findings)):
             assert not list(store.match(NamedNode(iri), None, None, v.KNOWLEDGE_GRAPH))
-            assert evidence(store, iri)
+            assert report_evidence(store, iri)
         assert all(report_key_of(store, each.iri) for each in (before, after))
         content = text_value(store, before.iri, v.tg("contentHash"))
         assert json.loads(kg.librarian.get_text(content))["report"]["title"] == before.title
@@ -311,7 +311,9 @@ def test_everything_that_is_written_of_reports_conforms_to_the_shapes(tmp_path):
     with ScriptedServer(faults=[Fault("prose", STEP, times=2)]) as server:
         index(tmp_path, server, pole="Roald Amundsen reached the South Pole with Oscar Wisting.\n")
     with opened(tmp_path) as kg:
-        graph = Graph().parse(data=serialise(classic(kg.read().match()), "turtle"), format="turtle")
+        graph = Graph().parse(
+            data=serialise_quads(replace_triple_terms(kg.read().match()), "turtle"), format="turtle"
+        )
     shapes = Graph().parse(data=read_text("ontology", "shapes.ttl"), format="turtle")
     conforms, _, text = pyshacl.validate(graph, shacl_graph=shapes, inference="none")
     assert conforms, text
@@ -372,7 +374,9 @@ def test_a_report_whose_sentences_stand_elsewhere_now_is_not_asked_for_again(tmp
         assert (after.title, after.summary) == (before.title, before.summary)
         assert after.iri != before.iri, "it rests on the new text"
         with opened(tmp_path, server) as kg:
-            assert set(evidence(kg.read(), after.iri)).isdisjoint(evidence(kg.read(), before.iri))
+            assert set(report_evidence(kg.read(), after.iri)).isdisjoint(
+                report_evidence(kg.read(), before.iri)
+            )
             assert assert_proven(kg)
 
 
@@ -452,7 +456,7 @@ def test_what_a_summary_of_descriptions_says_is_traced_through_it(tmp_path):
         index(tmp_path, server, curie=TEXT, more=more)
     (report,) = reports_of(tmp_path).values()
     with opened(tmp_path) as kg:
-        grounds = evidence(kg.read(), report.findings[0].iri)
+        grounds = report_evidence(kg.read(), report.findings[0].iri)
         assert len(grounds) > 1
         assert all(via[1].startswith("urn:trustgraph:summary:") for via in grounds.values())
         assert assert_proven(kg)

@@ -23,20 +23,20 @@ from tgraph.engine.components import Components
 from tgraph.engine.index.run import IndexReport
 from tgraph.errors import EndpointError, UsageError
 from tgraph.explain.audit.shacl import check_shapes
-from tgraph.explain.trace.record_quads import classic
+from tgraph.explain.trace.record_quads import replace_triple_terms
 from tgraph.index.chunk_context_model import ModelSituator
-from tgraph.index.chunk_contexts import Setting, enclosing_lines, names_that_matter, pieces
+from tgraph.index.chunk_contexts import Setting, enclosing_lines, names_that_matter, split_pieces
 from tgraph.ingest.sentences import sentences
 from tgraph.model import Chunk, Retrieval
 from tgraph.models.base import Call
 from tgraph.models.tokens import count_tokens
 from tgraph.resources import read_text
 from tgraph.retrieve.base import Question
-from tgraph.retrieve.search.contextual import fused
+from tgraph.retrieve.search.contextual import fuse_rankings
 from tgraph.retrieve.text.bm25 import WordIndex, search_terms
-from tgraph.retrieve.text.reading import LONGEST, windows
+from tgraph.retrieve.text.reading import LONGEST, split_passages
 from tgraph.settings import load_settings
-from tgraph.store.statements import nquads
+from tgraph.store.statements import format_nquads
 from tgraph.testing import Fault, HashingEmbedder, ScriptedModel, ScriptedServer
 
 CODE = """class RingBuffer:
@@ -148,8 +148,8 @@ def test_everything_that_is_written_conforms_to_the_shapes(corpus: Corpus) -> No
     corpus.settings["contextual_search.enabled"] = True
     corpus.index()
     with corpus.open() as kg:
-        quads = classic(kg.read().match())
-    graph = Graph().parse(data=nquads(quads), format="nt")
+        quads = replace_triple_terms(kg.read().match())
+    graph = Graph().parse(data=format_nquads(quads), format="nt")
     shapes = Graph().parse(data=read_text("ontology", "shapes.ttl"), format="turtle")
     conforms, _, text = pyshacl.validate(graph, shacl_graph=shapes, inference="none")
     assert conforms, text
@@ -249,7 +249,7 @@ def test_one_word_is_a_name_where_it_is_written_as_only_code_does() -> None:
 
 @given(st.text(alphabet="ab \n", max_size=300), st.integers(10, 40))
 def test_pieces_hold_everything_and_none_is_too_long(text: str, size: int) -> None:
-    found = list(pieces(text, size))
+    found = list(split_pieces(text, size))
     assert "".join("".join(found).split()) == "".join(text.split())
     assert all(0 < len(piece) <= size for piece in found)
 
@@ -268,7 +268,7 @@ def test_identifiers_are_found_by_their_parts_and_as_a_whole() -> None:
 
 
 def test_rankings_are_fused_by_reciprocal_rank() -> None:
-    found = fused([("a", 0.9), ("b", 0.8)], [("b", 3.0), ("c", 1.0)], 60)
+    found = fuse_rankings([("a", 0.9), ("b", 0.8)], [("b", 3.0), ("c", 1.0)], 60)
     assert [each.chunk for each in found] == ["b", "a", "c"]
     assert found[0].score == round((1 / 62 + 1 / 61) / (2 / 61), 6)
     assert len(found[0].reasons) == 2
@@ -473,7 +473,7 @@ def test_a_session_that_nobody_ranked_replays_where_the_reader_ranks(
 @given(st.text(max_size=2_000))
 def test_windows_hold_all_sentences_in_their_order(text: str) -> None:
     said = [text[start:end] for start, end in sentences(text)]
-    found = windows(text)
+    found = split_passages(text)
     assert all(any(one in window for window in found) for one in said)
     assert all(len(window) <= LONGEST or window in said for window in found)
     assert len(found) <= len(said)

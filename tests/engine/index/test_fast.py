@@ -222,8 +222,8 @@ def test_other_languages_go_by_their_words(text, names):
 
 
 def test_english_without_spacy_goes_by_its_words_too(monkeypatch):
-    monkeypatch.setattr(parser, "versions", lambda: ("", ""))
-    monkeypatch.setattr(parser, "load", lambda: pytest.fail("the pipeline is not needed"))
+    monkeypatch.setattr(parser, "package_versions", lambda: ("", ""))
+    monkeypatch.setattr(parser, "load_pipeline", lambda: pytest.fail("the pipeline is not needed"))
     found = [named for _, named in read("Then they say that Nansen met Archer.")]
     assert found[0] == ["Nansen", "Archer"]
 

@@ -22,7 +22,7 @@ from tgraph.engine.ask.methods import TwoStages
 from tgraph.engine.components import Components
 from tgraph.engine.index.run import IndexReport
 from tgraph.errors import EndpointError
-from tgraph.explain.trace.record_quads import classic
+from tgraph.explain.trace.record_quads import replace_triple_terms
 from tgraph.index.cluster_summaries import ClusterPassage, ModelWriter, QuotingWriter
 from tgraph.index.gaussian_mixture import Limits, soft_clusters
 from tgraph.index.summary_tree import TreeNode, is_chunk, standing_tree, summary_text, ways_down
@@ -32,7 +32,7 @@ from tgraph.models.tokens import count_tokens
 from tgraph.resources import read_text
 from tgraph.retrieve.base import Question
 from tgraph.settings import load_settings
-from tgraph.store.statements import nquads
+from tgraph.store.statements import format_nquads
 from tgraph.testing import Fault, HashingEmbedder, ScriptedModel, ScriptedServer
 
 STEP = "summarise_cluster"
@@ -202,8 +202,8 @@ def test_everything_that_is_written_conforms_to_the_shapes(corpus: Corpus) -> No
     corpus.index()
     corpus.index({"fram.md": ship("Fram II")})
     with corpus.open() as kg:
-        quads = classic(kg.read().match())
-    graph = Graph().parse(data=nquads(quads), format="nt")
+        quads = replace_triple_terms(kg.read().match())
+    graph = Graph().parse(data=format_nquads(quads), format="nt")
     shapes = Graph().parse(data=read_text("ontology", "shapes.ttl"), format="turtle")
     conforms, _, text = pyshacl.validate(graph, shacl_graph=shapes, inference="none")
     assert conforms, text

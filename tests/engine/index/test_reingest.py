@@ -14,7 +14,7 @@ from tgraph import vocabulary as v
 from tgraph.engine.index.run import IndexReport
 from tgraph.index.evidence import stored_evidence
 from tgraph.index.sources import Texts
-from tgraph.index.standing_knowledge import value
+from tgraph.index.standing_knowledge import term_value
 from tgraph.librarian import Librarian
 from tgraph.record.chain import canonical_hash
 
@@ -55,7 +55,7 @@ class Corpus:
             store = found.store
             edges = [q.subject.value for q in store.match(None, v.RDF_TYPE, v.tg("Edge"))]  # type: ignore[union-attr]
             subjects = {
-                edge: value(q.object.subject).rpartition(":")[2]  # type: ignore[union-attr]
+                edge: term_value(q.object.subject).rpartition(":")[2]  # type: ignore[union-attr]
                 for edge in edges
                 for q in store.match(NamedNode(edge), v.RDF_REIFIES, None, v.SOURCE_GRAPH)
             }
@@ -66,7 +66,7 @@ class Corpus:
     def labels(self) -> set[str]:
         with snapshot(self.root) as found:
             quads = found.store.match(None, v.RDFS_LABEL, None, v.KNOWLEDGE_GRAPH)
-            return {value(quad.object) for quad in quads}
+            return {term_value(quad.object) for quad in quads}
 
 
 @pytest.fixture
@@ -108,7 +108,7 @@ def test_a_file_that_changes_back_makes_no_cycle(corpus: Corpus) -> None:
     assert generation(corpus.root) == 5
     quads = corpus.quads()
     revised = [q for q in quads if q.predicate == v.prov("wasRevisionOf")]
-    revisions = {value(q.subject): value(q.object) for q in revised}
+    revisions = {term_value(q.subject): term_value(q.object) for q in revised}
     assert len(revisions) == 4
     node, steps = next(iter(set(revisions) - set(revisions.values()))), 0
     while node in revisions:

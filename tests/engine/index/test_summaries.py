@@ -16,7 +16,7 @@ from tests.support.workers import knowledge, open_graph
 from tgraph import vocabulary as v
 from tgraph.engine.index.run import IndexReport
 from tgraph.errors import EndpointError
-from tgraph.index.standing_knowledge import value
+from tgraph.index.standing_knowledge import term_value
 from tgraph.testing import Fault, ScriptedModel, ScriptedServer
 
 STEP = "summarise_descriptions"
@@ -68,13 +68,13 @@ class Corpus(corpora.Corpus):
             quads = kg.read().match(
                 NamedNode(subject), v.tg("description"), None, v.KNOWLEDGE_GRAPH
             )
-            return sorted(value(quad.object) for quad in quads)
+            return sorted(term_value(quad.object) for quad in quads)
 
     def rows(self, query: str) -> list[list[str]]:
         with self.open() as kg:
             found = kg.sparql(query)
             assert isinstance(found, QuerySolutions)
-            return [[value(term) for term in row] for row in found]
+            return [[term_value(term) for term in row] for row in found]
 
     @property
     def calls(self) -> int:
@@ -211,7 +211,7 @@ def test_faults_of_a_server(tmp_path: Path, fault: Fault) -> None:
         with tgraph.open(tmp_path / "g", create=True, settings=settings) as kg:
             report = kg.index([tmp_path / f"{name}.txt" for name in TEXTS])
             quads = kg.read().match(NamedNode(FRAM), v.tg("description"))
-            assert [value(q.object) for q in quads] == [SUMMARISED]
+            assert [term_value(q.object) for q in quads] == [SUMMARISED]
     lost = report.dropped.get("summary whose reply can't be used", 0)
     assert lost == (2 if fault.kind in ("prose", "empty", "unknown_ids") else 0)
 
@@ -271,7 +271,7 @@ def test_without_a_model_sentences_are_picked(tmp_path: Path) -> None:
                ?agent a tg:EmbeddedMethod ; rdfs:label ?label }"""
         )
         assert isinstance(agents, QuerySolutions)
-        assert [value(agent) for (agent,) in agents] == ["distinct-sentences"]
+        assert [term_value(agent) for (agent,) in agents] == ["distinct-sentences"]
 
 
 def test_a_split_divides_the_descriptions_too(corpus: Corpus) -> None:

@@ -269,7 +269,7 @@ def test_no_reply_is_paid_for_twice_where_workers_do_not_see_the_graph(
             from tgraph.engine.index import workers
             from tgraph.models import reply_cache
 
-            workers._made.cache_clear()
+            workers._unpickle_maker.cache_clear()
             here = reply_cache.CacheFolder
             reply_cache.cache_here = (lambda folder: {}) if no_graph else here
 

@@ -16,12 +16,12 @@ import tgraph
 from tests.support.examples import examples
 from tests.support.paths import EXAMPLES
 from tgraph import vocabulary as v
-from tgraph.engine.ask.parameters import history_of, recorded, restored
+from tgraph.engine.ask.parameters import history_of, record_settings, restore_settings
 from tgraph.engine.components import Components
 from tgraph.engine.rerun.replay import SessionReplay
 from tgraph.errors import EndpointError, UsageError
 from tgraph.explain.as_of.vectors import LostVectorsError, PastVectors, VectorsOnRecord
-from tgraph.explain.trace.comparison import compare
+from tgraph.explain.trace.comparison import compare_sessions
 from tgraph.explain.trace.recorded_session import read_recorded
 from tgraph.librarian import Librarian
 from tgraph.model import Turn
@@ -204,13 +204,13 @@ def test_settings_come_back_as_they_were_recorded(data):
     }
     asked_with = load_settings(None, changes)
     turns = data.draw(st.lists(st.builds(Turn, st.text(), st.text()), max_size=3))
-    said = recorded(asked_with, mode, turns)
+    said = record_settings(asked_with, mode, turns)
     written = {
         name: str(value).lower() if isinstance(value, bool) else str(value)
         for name, value in said.items()
     }
-    back = restored(load_settings(None), mode, written)
-    assert recorded(back, mode, history_of(written)) == said
+    back = restore_settings(load_settings(None), mode, written)
+    assert record_settings(back, mode, history_of(written)) == said
 
 
 def test_sessions_are_compared_in_all_that_people_see(graph):
@@ -244,7 +244,7 @@ def test_a_live_replay_shows_what_another_model_says(graph, way, tmp_path):
     assert model.requests
     assert found.trace is not None
     assert found.trace.answer == "It is not known."
-    comparison = compare(graph.trace(answer.session), found.trace)
+    comparison = compare_sessions(graph.trace(answer.session), found.trace)
     assert "+It is not known." in comparison.answer
 
 

@@ -19,7 +19,7 @@ from tests.support.small_reader import small_reader
 from tgraph.answer.support import PROVEN, LexicalJudge, ReaderJudge, Support
 from tgraph.cli.main import cli
 from tgraph.engine.components import Components
-from tgraph.engine.schemas import schemas
+from tgraph.engine.schemas import build_schemas
 from tgraph.errors import EndpointError, UsageError
 from tgraph.explain.assess.support_lineage import Verifier
 from tgraph.explain.assess.verification import citation_precision, citation_recall
@@ -29,7 +29,7 @@ from tgraph.models.base import no_sink
 from tgraph.models.reader import OnnxReader
 from tgraph.settings import load_settings
 from tgraph.testing import HashingEmbedder, ScriptedModel
-from tgraph.testing.script import blocks
+from tgraph.testing.script import parse_blocks
 from tgraph.vocabulary import collection_iri
 
 TEXT = (
@@ -204,7 +204,9 @@ def saying(*sentences: str) -> Callable[..., str]:
     """A synthesiser that says so, citing everything that it was shown."""
 
     def reply(request) -> str:
-        rows = [json.loads(line) for line in blocks(request.messages)["EVIDENCE"].splitlines()]
+        rows = [
+            json.loads(line) for line in parse_blocks(request.messages)["EVIDENCE"].splitlines()
+        ]
         ids = [row["id"] for row in rows]
         return "\n".join(json.dumps({"sentence": s, "citations": ids}) for s in sentences)
 
@@ -213,7 +215,7 @@ def saying(*sentences: str) -> Callable[..., str]:
 
 def words_judge(request) -> str:
     """The judge of the model, scripted: the judge by words."""
-    data = blocks(request.messages)
+    data = parse_blocks(request.messages)
     texts = [json.loads(line)["text"] for line in data["TEXTS"].splitlines()]
     found = LexicalJudge().judge("", data["STATEMENT"], texts, no_sink)
     said = {"supported": "full", "quoted": "full", "partly": "partial", "unsupported": "none"}
@@ -301,7 +303,7 @@ def test_what_a_report_made_up_is_lost_at_the_report(tmp_path, wrong):
     def report(request) -> str:
         rows = [
             json.loads(x)
-            for b in blocks(request.messages).values()
+            for b in parse_blocks(request.messages).values()
             for x in b.splitlines()
             if x.startswith("{")
         ]
@@ -319,7 +321,7 @@ def test_what_a_report_made_up_is_lost_at_the_report(tmp_path, wrong):
     def points(request) -> str:
         rows = [
             json.loads(x)
-            for b in blocks(request.messages).values()
+            for b in parse_blocks(request.messages).values()
             for x in b.splitlines()
             if x.startswith("{")
         ]
@@ -345,7 +347,9 @@ def test_what_a_report_made_up_is_lost_at_the_report(tmp_path, wrong):
 
 def test_a_sentence_that_cites_another_edge_is_lost_at_the_answer(folder):
     def wrong(request) -> str:
-        rows = [json.loads(line) for line in blocks(request.messages)["EVIDENCE"].splitlines()]
+        rows = [
+            json.loads(line) for line in parse_blocks(request.messages)["EVIDENCE"].splitlines()
+        ]
         row = next(r for r in rows if "Polonium" in json.dumps(r))
         said = "Pierre Curie taught Marie Curie."
         return json.dumps({"sentence": said, "citations": [row["id"]]})
@@ -455,7 +459,7 @@ def test_the_command_ends_with_4_where_support_is_missing(folder):
         result = CliRunner().invoke(cli, ["verify", "--json", *root])
         assert result.exit_code == code
         printed = json.loads(result.stdout)
-        jsonschema.validate(printed, schemas()["verify"])
+        jsonschema.validate(printed, build_schemas()["verify"])
         assert printed["passed"] == (code == 0)
 
 

@@ -23,8 +23,8 @@ from rdflib.compare import isomorphic
 from tests.support.corpora import made, write
 from tgraph import vocabulary as v
 from tgraph.errors import UsageError
-from tgraph.explain.export.formats import FORMATS, prov_document, serialise, to_prov
-from tgraph.explain.trace.record_quads import classic
+from tgraph.explain.export.formats import FORMATS, prov_document, serialise_quads, to_prov
+from tgraph.explain.trace.record_quads import replace_triple_terms
 from tgraph.extensions.interchange.trustgraph_sessions import RETRIEVAL_GRAPH
 from tgraph.extensions.lab import measure_influence
 from tgraph.store.base import Term
@@ -77,7 +77,7 @@ def test_turtle_has_the_triples_of_all_graphs(graph):
 
 @pytest.mark.parametrize("format", ["json-ld", "rdf-xml"])
 def test_formats_without_triple_terms_have_the_classic_view(graph, format):
-    expected = {quad.triple for quad in classic(quads(graph, "nquads"))}
+    expected = {quad.triple for quad in replace_triple_terms(quads(graph, "nquads"))}
     assert {quad.triple for quad in quads(graph, format)} == expected
 
 
@@ -371,7 +371,7 @@ def test_every_format_of_every_record_is_read_by_another_library(records, name):
     kg, iris = records
     iri = iris[name]
     whole = set(parse(kg.export(iri, "nquads"), RdfFormat.N_QUADS))
-    old = {quad.triple for quad in classic(whole)}
+    old = {quad.triple for quad in replace_triple_terms(whole)}
     subjects = {t.subject.value for t in old if isinstance(t.subject, NamedNode)}
     for format in FORMATS:
         read = set(parse(kg.export(iri, format), FORMATS[format]))
@@ -391,13 +391,13 @@ def test_characters_that_xml_lacks_are_replaced_and_nothing_else_is(graph):
     ]
     subject, predicate = NamedNode("urn:s"), NamedNode("http://example.org/p")
     quads_ = [Quad(subject, predicate, value) for value in given]
-    read = [q.object for q in parse(serialise(quads_, "rdf-xml"), RdfFormat.RDF_XML)]
+    read = [q.object for q in parse(serialise_quads(quads_, "rdf-xml"), RdfFormat.RDF_XML)]
     replaced = Literal("a\ufffd[31mb\ufffd\ufffd"), Literal("caf\ufffde", language="fr")
     assert read == [replaced[0], given[1], replaced[1], given[3]]
     entity = Quad(subject, v.RDF_TYPE, v.prov("Entity"))
     label = Quad(subject, v.RDFS_LABEL, given[0])
     for format in ("prov-xml", "svg"):
-        ElementTree.fromstring(serialise([entity, label], format))
+        ElementTree.fromstring(serialise_quads([entity, label], format))
 
 
 def test_pictures_are_well_formed_whatever_the_labels(graph):

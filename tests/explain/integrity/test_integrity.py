@@ -31,7 +31,7 @@ from tgraph.librarian import Librarian
 from tgraph.record.chain import GENESIS, Head, chain_hash
 from tgraph.settings import load_settings
 from tgraph.store.oxigraph import OxigraphStore
-from tgraph.store.statements import nquads
+from tgraph.store.statements import format_nquads
 from tgraph.testing import HashingEmbedder, ScriptedModel
 
 CATALOGUE = v.collection_iri("explainability")
@@ -310,8 +310,8 @@ def test_batches_leave_what_they_removed_and_then_added(batches, there, in_memor
         librarian = Librarian(Path(stack.enter_context(TemporaryDirectory())))
         replayed, left = stack.enter_context(closing(BatchReplay(librarian))), set[Quad]()
         for number, (removed, added) in enumerate(batches):
-            lines = [f"+{nquads([q])}" for q in sorted(added, key=str)]
-            lines += [f"-{nquads([q])}" for q in sorted(removed, key=str)]
+            lines = [f"+{format_nquads([q])}" for q in sorted(added, key=str)]
+            lines += [f"-{format_nquads([q])}" for q in sorted(removed, key=str)]
             key = librarian.put("".join(lines).encode())
             replayed.play(replace(BATCH, subject=f"urn:batch:{number}", hash=key))
             left = (left - removed) | added
@@ -320,8 +320,8 @@ def test_batches_leave_what_they_removed_and_then_added(batches, there, in_memor
     said = {(p.kind, p.subject) for p in found}
     assert len(found) == len(said)
     assert said == {
-        *(("added", nquads([q]).strip()) for q in there - left),
-        *(("missing", nquads([q]).strip()) for q in left - there),
+        *(("added", format_nquads([q]).strip()) for q in there - left),
+        *(("missing", format_nquads([q]).strip()) for q in left - there),
     }
 
 
@@ -338,7 +338,7 @@ def test_each_quad_in_which_what_was_published_differs_is_named(memory):
             found = check_integrity(whole, memory.librarian, CATALOGUE, memory.head, written=other)
             there = [p for p in found.problems if "the snapshot that readers see" in p.detail]
             same = other.has(quad) == whole.has(quad)
-            assert [p.subject for p in there] == ([] if same else [nquads([quad]).strip()])
+            assert [p.subject for p in there] == ([] if same else [format_nquads([quad]).strip()])
         if quad not in memory.quads:
             other.remove([quad])
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tgraph.errors import QueryError
-from tgraph.explain.query.guard import check, gives_triples
+from tgraph.explain.query.guard import check_query, gives_triples
 
 REACHING = [
     "SELECT * { SERVICE <http://x/> { ?s ?p ?o } }",
@@ -32,7 +32,7 @@ REACHING = [
 @pytest.mark.parametrize("query", REACHING)
 def test_a_query_that_reaches_out_is_refused(query):
     with pytest.raises(QueryError):
-        check(query)
+        check_query(query)
 
 
 @pytest.mark.parametrize(
@@ -46,7 +46,7 @@ def test_a_query_that_reaches_out_is_refused(query):
 )
 def test_an_update_that_reaches_out_is_refused(update):
     with pytest.raises(QueryError, match=r"LOAD|SERVICE"):
-        check(update, update=True)
+        check_query(update, update=True)
 
 
 @pytest.mark.parametrize(
@@ -65,7 +65,7 @@ def test_an_update_that_reaches_out_is_refused(update):
     ],
 )
 def test_the_words_elsewhere_are_no_offence(query):
-    check(query)
+    check_query(query)
 
 
 @pytest.mark.parametrize(
@@ -83,13 +83,13 @@ def test_the_words_elsewhere_are_no_offence(query):
 )
 def test_updates_are_told_from_queries(form):
     with pytest.raises(QueryError, match="--update"):
-        check(form)
-    check(form, update=True)
+        check_query(form)
+    check_query(form, update=True)
 
 
 def test_a_query_is_no_update():
     with pytest.raises(QueryError, match="not an update"):
-        check("SELECT * {}", update=True)
+        check_query("SELECT * {}", update=True)
 
 
 @given(st.text(max_size=30), st.sampled_from(["'", '"', "'''", '"""']))
@@ -98,9 +98,9 @@ def test_a_string_hides_whatever_is_in_it(text, quote):
     if len(quote) == 1:
         inside = inside.replace("\n", "\\n").replace("\r", "\\r")
     literal = f"{quote}{inside} SERVICE {quote}"
-    check(f"SELECT * {{ ?s ?p {literal} }}")
+    check_query(f"SELECT * {{ ?s ?p {literal} }}")
     with pytest.raises(QueryError, match="SERVICE"):
-        check(f"SELECT * {{ ?s ?p {literal} . SERVICE ?x {{}} }}")
+        check_query(f"SELECT * {{ ?s ?p {literal} . SERVICE ?x {{}} }}")
 
 
 def test_the_kind_of_result_is_known():

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from tgraph.explain.render.answer import answer_block, is_extractive
-from tgraph.explain.render.markup import BULLET, CELLS, runs
-from tgraph.model import Answer, Citation, Note, Sentence, Usage, joined
+from tgraph.explain.render.markup import BULLET, CELLS, parse_runs
+from tgraph.model import Answer, Citation, Note, Sentence, Usage, join_sentences
 
 
 def said(text: str, path: str = "docs/pigeons.md", title: str = "Pigeons") -> Sentence:
@@ -26,7 +26,16 @@ def said(text: str, path: str = "docs/pigeons.md", title: str = "Pigeons") -> Se
 
 def answer(*sentences: Sentence, **given: object) -> Answer:
     made = Answer(
-        "Who?", "graph", joined(sentences), not sentences, sentences, (), "urn:x", "c", Usage(), "m"
+        "Who?",
+        "graph",
+        join_sentences(sentences),
+        not sentences,
+        sentences,
+        (),
+        "urn:x",
+        "c",
+        Usage(),
+        "m",
     )
     return replace(made, **given)  # type: ignore[arg-type]
 
@@ -91,7 +100,7 @@ def test_no_line_is_wider_than_the_terminal_and_none_is_lost() -> None:
 
 
 def test_mark_up_of_markdown_is_read() -> None:
-    found = runs("The *Fram* is **40** `m/s` [here](https://x.example) ~~not~~.", "a.MD")
+    found = parse_runs("The *Fram* is **40** `m/s` [here](https://x.example) ~~not~~.", "a.MD")
     assert [(run.text, *run.styles) for run in found if run.styles] == [
         ("Fram", "em"), ("40", "strong"), ("m/s", "code"), ("here", "link"), ("not", "s"),
     ]  # fmt: skip
@@ -99,11 +108,11 @@ def test_mark_up_of_markdown_is_read() -> None:
 
 
 def test_rows_items_and_code_keep_their_lines() -> None:
-    row = "".join(run.text for run in runs("| a \\| b | `c` |\n|---|:-:|\n| d | e |", "a.md"))
+    row = "".join(run.text for run in parse_runs("| a \\| b | `c` |\n|---|:-:|\n| d | e |", "a.md"))
     assert row == f"a | b{CELLS}c\nd{CELLS}e"
-    items = "".join(run.text for run in runs("- one\n- *two*", "a.md"))
+    items = "".join(run.text for run in parse_runs("- one\n- *two*", "a.md"))
     assert items == f"{BULLET}one\n{BULLET}two"
-    (code,) = runs("```sh\na *b*\nc\n```", "a.md")
+    (code,) = parse_runs("```sh\na *b*\nc\n```", "a.md")
     assert code.text == "a *b*\nc"
     assert code.styles == {"block"}
 
@@ -113,7 +122,7 @@ CODE = "# __init__ of *all*\ndef a(b):\n    return `b`\n"
 
 @pytest.mark.parametrize("path", ["a.md", "a.txt", "a.html"])
 def test_code_is_shown_as_it_stands(path: str) -> None:
-    (block,) = runs(CODE, path, "code")
+    (block,) = parse_runs(CODE, path, "code")
     assert block.text == block.shown == CODE
     assert block.styles == {"block"}
 
@@ -131,7 +140,7 @@ def test_code_is_shown_as_it_stands(path: str) -> None:
     ],
 )
 def test_what_a_quote_stands_in_says_how_it_is_read(quote, kind, read) -> None:
-    assert "".join(run.shown for run in runs(quote, "a.md", kind)) == read
+    assert "".join(run.shown for run in parse_runs(quote, "a.md", kind)) == read
 
 
 def test_a_block_of_code_has_its_lines_and_no_quotation_marks() -> None:
@@ -146,7 +155,7 @@ def test_a_block_of_code_has_its_lines_and_no_quotation_marks() -> None:
 
 
 def shown(text: str) -> str:
-    return "".join(run.text for run in runs(text, "a.md"))
+    return "".join(run.text for run in parse_runs(text, "a.md"))
 
 
 def test_tags_that_style_words_are_not_shown_and_others_are_text() -> None:
@@ -164,21 +173,21 @@ def test_a_number_before_a_sentence_and_marks_of_a_block_quote_are_no_loss() -> 
 
 
 def test_other_formats_are_text() -> None:
-    assert [run.text for run in runs("2 * 3 * 4 | `x`", "a.txt")] == ["2 * 3 * 4 | `x`"]
+    assert [run.text for run in parse_runs("2 * 3 * 4 | `x`", "a.txt")] == ["2 * 3 * 4 | `x`"]
 
 
 @pytest.mark.parametrize("path", ["a.md", "a.txt"])
 def test_the_lines_of_a_file_are_not_those_of_a_terminal(path: str) -> None:
-    found = runs("She came\r\n   home,  \r\nwas old.", path, "prose")
+    found = parse_runs("She came\r\n   home,  \r\nwas old.", path, "prose")
     assert "".join(run.shown for run in found) == "She came home, was old."
 
 
 @given(st.text(alphabet="ab *_`[]()|\\~#->\n&<!1.", max_size=80))
 def test_no_mark_up_fails_and_no_word_is_lost(text: str) -> None:
-    shown = "".join(run.text for run in runs(text, "a.md"))
-    assert runs(text, "a.txt")[0].text == text
+    shown = "".join(run.text for run in parse_runs(text, "a.md"))
+    assert parse_runs(text, "a.txt")[0].text == text
     for kind in ("prose", "row"):
-        assert runs(text, "a.md", kind) or not text.strip()
+        assert parse_runs(text, "a.md", kind) or not text.strip()
     if not set(text) & set("[]`()<&"):  # where links, code and their titles may go
         kept = [c for c in text if c in string.ascii_letters]
         assert [c for c in shown if c in string.ascii_letters] == kept

@@ -18,7 +18,7 @@ from tgraph.engine.components import Components
 from tgraph.explain.audit.named_audits import AuditResult, find_audit
 from tgraph.explain.integrity.entries import Problem, Signatures
 from tgraph.explain.integrity.erasures import Erasure
-from tgraph.explain.render.templates import ROWS, notebook, template
+from tgraph.explain.render.templates import ROWS, load_template, render_notebook
 from tgraph.settings import load_settings
 from tgraph.testing import HashingEmbedder, ScriptedModel
 
@@ -32,7 +32,7 @@ TAGS = {
 
 def text(said: str) -> str:
     """The text as a template prints it."""
-    macros: Any = template("notebook.html").module
+    macros: Any = load_template("notebook.html").module
     return str(macros.paragraph(said)).partition('dir="auto">')[2].removesuffix("</p>\n")
 
 
@@ -133,9 +133,9 @@ def test_every_value_that_a_notebook_shows_has_a_macro_of_its_name():
         and any(isinstance(one, ast.FunctionDef) and one.name == "_repr_html_" for one in node.body)
     }
     assert len(shown) == 8
-    assert all(hasattr(template("notebook.html").module, name) for name in shown)
+    assert all(hasattr(load_template("notebook.html").module, name) for name in shown)
     with pytest.raises(TypeError, match="can't show a object"):
-        notebook(object())
+        render_notebook(object())
 
 
 def test_an_answer_without_sentences_says_what_it_says(graph):
@@ -212,7 +212,7 @@ def test_a_long_result_is_cut_and_counted():
 @given(st.text())
 def test_no_text_becomes_markup(said):
     audit = replace(find_audit("sessions"), columns=(said,))
-    seen = Seen(notebook(AuditResult(audit, ((said,),))))
+    seen = Seen(render_notebook(AuditResult(audit, ((said,),))))
     assert seen.tags == {"div", "table", "thead", "tbody", "tr", "th", "td"}
     visible = text(said)
     assert not set("<>\"'\x1b") & set(visible)

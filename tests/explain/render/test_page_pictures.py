@@ -11,7 +11,13 @@ from hypothesis import strategies as st
 
 from tgraph.errors import EvidenceError
 from tgraph.extensions.server.node_link import MOST, NodeLinkGraph, node_link_svg
-from tgraph.extensions.server.pdf_page import lines_of_boxes, matching, page_boxes, page_image, png
+from tgraph.extensions.server.pdf_page import (
+    encode_png,
+    lines_of_boxes,
+    match_characters,
+    page_boxes,
+    page_image,
+)
 
 WORDS = [("Shackleton", 72, 700), ("sailed", 300, 700), ("south", 72, 650), ("again", 300, 400)]
 
@@ -77,7 +83,7 @@ def test_an_image_has_the_size_of_its_page() -> None:
     assert image[:8] == b"\x89PNG\r\n\x1a\n"
     assert int.from_bytes(image[16:20]) == 1000
     assert int.from_bytes(image[20:24]) in (1333, 1334)
-    assert png(1, 1, [b"\0\0\0"])[-8:-4] == b"IEND"
+    assert encode_png(1, 1, [b"\0\0\0"])[-8:-4] == b"IEND"
 
 
 @given(st.text("ab \n\u00ad", max_size=40), st.data())
@@ -85,7 +91,7 @@ def test_characters_are_those_that_spell_the_quote(text: str, data: st.DataObjec
     start = data.draw(st.integers(0, len(text)))
     end = data.draw(st.integers(start, len(text)))
     seen = [(n, c) for n, c in enumerate(text) if c in "ab"]
-    found = matching(seen, text, start, end)
+    found = match_characters(seen, text, start, end)
     assert list(found) == [n for n, _ in seen if start <= n < end]
 
 

@@ -15,11 +15,11 @@ from click.testing import CliRunner
 import tgraph
 from tgraph.cli.main import cli
 from tgraph.engine.components import Components
-from tgraph.engine.schemas import schemas
+from tgraph.engine.schemas import build_schemas
 from tgraph.errors import UsageError
 from tgraph.settings import load_settings
 from tgraph.testing import HashingEmbedder, ScriptedModel
-from tgraph.testing.script import blocks
+from tgraph.testing.script import parse_blocks
 
 CURIE = (
     "Marie Curie discovered Polonium. Marie Curie loved Paris. Pierre Curie taught in Lyon."
@@ -34,7 +34,7 @@ QUESTION = "What did Marie Curie discover?"
 
 def first_edge_only(request) -> str:
     """An answer of one sentence, on the first edge that is shown."""
-    row = json.loads(blocks(request.messages)["EVIDENCE"].splitlines()[0])
+    row = json.loads(parse_blocks(request.messages)["EVIDENCE"].splitlines()[0])
     return json.dumps({"sentence": "It was found.", "citations": [row["id"]]})
 
 
@@ -163,12 +163,12 @@ def test_what_was_selected_and_cited_by_no_sentence_is_not_used(folder):
 
 def test_what_one_edge_brought_into_the_selection_and_another_did_not_is_not_used(folder):
     def select(request) -> str:
-        rows = [json.loads(line) for line in blocks(request.messages)["EDGES"].splitlines()]
+        rows = [json.loads(line) for line in parse_blocks(request.messages)["EDGES"].splitlines()]
         chosen = [row for row in rows if {"Polonium", "Colin Archer"} & {*row["edge"].split(" | ")}]
         return "\n".join(json.dumps({"id": row["id"], "score": 1}) for row in chosen)
 
     def synthesise(request) -> str:
-        lines = blocks(request.messages)["EVIDENCE"].splitlines()
+        lines = parse_blocks(request.messages)["EVIDENCE"].splitlines()
         row = next(json.loads(line) for line in lines if "Polonium" in line)
         return json.dumps({"sentence": "It was Polonium.", "citations": [row["id"]]})
 
@@ -278,7 +278,7 @@ def test_the_command_tells_the_cause_and_prints_its_schema(folder):
         CliRunner().invoke(cli, ["why-not", "last", "Pemmican", "--json", *root]).stdout
     )
     assert printed == json.loads(json.dumps(made))
-    jsonschema.validate(printed, schemas()["why-not"])
+    jsonschema.validate(printed, build_schemas()["why-not"])
 
 
 def test_an_empty_expectation_and_an_unknown_session_are_refused(folder):

@@ -18,12 +18,12 @@ from tgraph.engine.components import Components
 from tgraph.engine.graph import KnowledgeGraph
 from tgraph.explain.trace.values import Trace
 from tgraph.explain.whynot.causes import WhyNot
-from tgraph.index.sources import derived
+from tgraph.index.sources import derived_items
 from tgraph.retrieve.filters import NO_FILTERS, Filters
 from tgraph.retrieve.search.local import MOST_CHUNKS, MOST_REPORTS
 from tgraph.settings import load_settings
 from tgraph.testing import HashingEmbedder, ScriptedModel
-from tgraph.testing.script import blocks
+from tgraph.testing.script import parse_blocks
 
 DAYS, CREW, PAIRS = 43, 8, 21
 TEXTS = {
@@ -97,7 +97,7 @@ def chunks_of(asking: Asking, name: str) -> list[str]:
     """The chunks of a document, by IRI."""
     with asking.open() as kg:
         (found,) = [d for d in kg.documents() if d.path.endswith(name)]
-        return sorted(derived(kg.read(), found.document, "Chunk"))
+        return sorted(derived_items(kg.read(), found.document, "Chunk"))
 
 
 @pytest.fixture(scope="module")
@@ -191,7 +191,7 @@ def test_the_rank_of_what_the_subgraph_lacks_is_the_limit_that_lets_it_in(
 
 def test_a_walk_starts_from_so_many_edges_that_the_model_did_not_refuse(asking: Asking) -> None:
     def one(request: Any) -> str:
-        lines = "\n".join(blocks(request.messages).values()).splitlines()
+        lines = "\n".join(parse_blocks(request.messages).values()).splitlines()
         row = next(json.loads(line) for line in lines if line.startswith("{"))
         return json.dumps({"id": row["id"], "reasoning": "It carried.", "score": 0.9})
 
@@ -249,7 +249,9 @@ def test_follow_ups_that_were_not_asked_stand_in_line(asking: Asking) -> None:
     vessels = [f"Vessel{n:02}" for n in range(4)]
 
     def propose(request: Any) -> str:
-        rows = [json.loads(line) for line in blocks(request.messages)["EVIDENCE"].splitlines()]
+        rows = [
+            json.loads(line) for line in parse_blocks(request.messages)["EVIDENCE"].splitlines()
+        ]
         row = {"statement": "It lay there.", "citations": [rows[0]["id"]]}
         asked = [f"What did Fram carry to {vessel}?" for vessel in vessels]
         return json.dumps({"response": [row], "score": 50, "follow_ups": asked})
@@ -364,7 +366,7 @@ def test_the_descent_through_reports_ends_at_a_rating_a_level_or_the_calls(
 
 def test_a_filter_that_leaves_a_thing_but_no_finding_on_it_is_named(tmp_path: Path) -> None:
     def report(request: Any) -> str:
-        lines = "\n".join(blocks(request.messages).values()).splitlines()
+        lines = "\n".join(parse_blocks(request.messages).values()).splitlines()
         ids = [row["id"] for x in lines if x.startswith("{") and "id" in (row := json.loads(x))]
         finding = {"summary": "Fram sailed.", "explanation": "Fram carried.", "citations": ids}
         told = {"title": "Fram", "summary": "About Fram.", "rating": 5, "findings": [finding]}

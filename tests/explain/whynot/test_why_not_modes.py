@@ -19,7 +19,7 @@ from tgraph.index.summary_tree import is_chunk, standing_tree, summary_text
 from tgraph.retrieve.filters import Filters
 from tgraph.settings import load_settings
 from tgraph.testing import HashingEmbedder, ScriptedModel
-from tgraph.testing.script import blocks
+from tgraph.testing.script import parse_blocks
 
 SHIPS = ("Fram", "Gauss", "Nimrod", "Belgica", "Discovery", "Quest", "Aurora")
 BAKERS = ("Anna", "Berta", "Clara", "Dora", "Emma", "Frida")
@@ -56,7 +56,9 @@ def citing(*kinds: str, count: int = 1) -> Callable[[Any], str]:
     """A writer that cites the first rows of such a kind, and nothing else."""
 
     def reply(request: Any) -> str:
-        rows = [json.loads(line) for line in blocks(request.messages)["EVIDENCE"].splitlines()]
+        rows = [
+            json.loads(line) for line in parse_blocks(request.messages)["EVIDENCE"].splitlines()
+        ]
         ids = [row["id"] for row in rows if not kinds or any(kind in row for kind in kinds)]
         return json.dumps({"sentence": "It was so.", "citations": ids[:count]})
 
@@ -325,7 +327,9 @@ def test_the_tree_of_questions(asking: Asking) -> None:
 
 def test_a_follow_up_that_was_not_asked_is_the_limit(asking: Asking) -> None:
     def propose(request: Any) -> str:
-        rows = [json.loads(line) for line in blocks(request.messages)["EVIDENCE"].splitlines()]
+        rows = [
+            json.loads(line) for line in parse_blocks(request.messages)["EVIDENCE"].splitlines()
+        ]
         row = {"statement": "It lay there.", "citations": [rows[0]["id"]]}
         asked = ["What is known of Quest?"]
         return json.dumps({"response": [row], "score": 50, "follow_ups": asked})

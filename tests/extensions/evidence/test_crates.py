@@ -25,8 +25,8 @@ from tgraph.engine.components import Components
 from tgraph.errors import StoreError, UsageError
 from tgraph.explain.integrity.entries import read_entries
 from tgraph.extensions.evidence import make_package, verify_package
-from tgraph.extensions.evidence.crates.container import MANIFEST, pack, packed
-from tgraph.extensions.evidence.crates.contents import read_quads, written
+from tgraph.extensions.evidence.crates.container import MANIFEST, pack_files, zip_files
+from tgraph.extensions.evidence.crates.contents import read_quads, serialise_quads
 from tgraph.extensions.evidence.crates.verify import PackageVerification, check_files, check_package
 from tgraph.record.chain import Chain, Head, hash_of_graph
 from tgraph.record.signing import load_public_key, make_keys
@@ -172,7 +172,7 @@ def test_each_file_altered_removed_or_added_is_found_by_name(home, tmp_path):
     target = tmp_path / "e.zip"
 
     def problems(changed: dict[str, bytes]) -> set[tuple[str, str]]:
-        target.write_bytes(packed({**changed, MANIFEST: listed}))
+        target.write_bytes(zip_files({**changed, MANIFEST: listed}))
         return {(p.kind, p.subject) for p in check_files(target).problems}
 
     assert problems(files) == set()
@@ -241,7 +241,7 @@ def test_what_is_forged_together_with_the_manifest_is_found_by_what_it_says(home
     forge, check = FORGERIES[name]
     files = files_of(home / "model-graph.zip")
     forge(files)
-    (tmp_path / "e.zip").write_bytes(pack(files))
+    (tmp_path / "e.zip").write_bytes(pack_files(files))
     found = check_package(tmp_path / "e.zip")
     assert states(found)[check] == "failed", found.checks
     named_by_hash = name in ("a page", "a model's reply", "a prompt")
@@ -253,7 +253,7 @@ def test_a_chain_made_anew_lacks_the_signature(home, tmp_path):
     files = files_of(home / "model-graph.zip")
     lines = files["record.nq"].splitlines(keepends=True)
     files["record.nq"] = b"".join(x for x in lines if b":signature:" not in x.split(b" ")[0])
-    (tmp_path / "e.zip").write_bytes(pack(files))
+    (tmp_path / "e.zip").write_bytes(pack_files(files))
     key = load_public_key(home / "key.pub")
     assert states(check_package(tmp_path / "e.zip", key))["Signature"] == "failed"
     assert states(check_package(home / "model-graph.zip", key))["Signature"] == "ok"
@@ -274,8 +274,8 @@ def test_a_session_behind_the_signature_is_not_covered_by_it(home, tmp_path):
     chain.back_to(Head(last.sequence, last.chain))
     hashed = hash_of_graph(store, NamedNode(bundle)).hash
     entry = chain.entry(bundle, "session", hashed, (v.tg("session"), NamedNode(session)))
-    files["record.nq"] = written([*left, *entry])
-    (tmp_path / "e.zip").write_bytes(pack(files))
+    files["record.nq"] = serialise_quads([*left, *entry])
+    (tmp_path / "e.zip").write_bytes(pack_files(files))
     found = states(check_package(tmp_path / "e.zip", load_public_key(home / "key.pub")))
     assert (found["Record"], found["Signature"]) == ("ok", "failed")
 
@@ -338,7 +338,7 @@ ODDER: dict[str, dict[str, bytes]] = {
 @pytest.mark.parametrize("name", ODDER)
 def test_what_is_odd_in_a_package_is_a_finding(home, tmp_path, name):
     files = {**files_of(home / "model-graph.zip"), **ODDER[name]}
-    (tmp_path / "e.zip").write_bytes(pack(files))
+    (tmp_path / "e.zip").write_bytes(pack_files(files))
     found = check_package(tmp_path / "e.zip")
     assert not found.ok
     assert all(len(problem.detail) < 400 for problem in found.problems)

@@ -12,8 +12,8 @@ from networkx import DiGraph
 
 from tests.support.corpora import made
 from tests.support.examples import examples
-from tgraph.explain.render.svg import NARROW, WIDE, fitted, pixels, svg
-from tgraph.extensions.evidence.layout import figures, reduced, to_svg
+from tgraph.explain.render.svg import NARROW, WIDE, fit_text, render_svg, text_width
+from tgraph.extensions.evidence.layout import layout_figures, reduce_graph, to_svg
 from tgraph.extensions.evidence.picture import Picture, PictureNode, to_dot
 
 TEXT = (
@@ -101,9 +101,9 @@ def right_edge(image: bytes) -> float:
 def test_pictures_stay_in_their_width_and_leave_nothing_out(chains, label):
     picture = drawn(chains, label)
     for frame in (WIDE, NARROW):
-        image = svg(figures(picture, frame), frame)
+        image = render_svg(layout_figures(picture, frame), frame)
         assert right_edge(image) <= frame.width
-        titles = {f.caption for f in figures(picture, frame)}
+        titles = {f.caption for f in layout_figures(picture, frame)}
         assert not titles or "All of it, by kind" in titles
     shown = "\n".join(
         title.text or "" for title in ElementTree.fromstring(to_svg(picture)).iter(f"{SVG}title")
@@ -114,7 +114,7 @@ def test_pictures_stay_in_their_width_and_leave_nothing_out(chains, label):
 
 def test_no_figure_is_higher_than_a_page_shows_legibly():
     picture = drawn([list(range(60))] * 9, "What was said")
-    assert max(figure.height for figure in figures(picture)) < 1000
+    assert max(figure.height for figure in layout_figures(picture)) < 1000
 
 
 def test_what_derives_in_a_circle_is_drawn_too():
@@ -122,8 +122,8 @@ def test_what_derives_in_a_circle_is_drawn_too():
         PictureNode(f"urn:{n}", "entity", k, "") for n, k in enumerate(("Sentence", "A", "B"))
     )
     links = ((0, 1, "wasDerivedFrom"), (1, 2, "wasDerivedFrom"), (2, 1, "wasDerivedFrom"))
-    assert len(figures(Picture(nodes, links, ((0, 1, 2),)))) == 2
-    assert figures(Picture((), ())) == []
+    assert len(layout_figures(Picture(nodes, links, ((0, 1, 2),)))) == 2
+    assert layout_figures(Picture((), ())) == []
     assert ElementTree.fromstring(to_svg(Picture((), ()))).get("width") == "720"
 
 
@@ -134,7 +134,7 @@ def test_the_same_picture_is_drawn_each_time():
 
 def test_what_a_longer_way_says_as_well_is_left_out():
     circle = DiGraph([(1, 2), (2, 3), (1, 3), (3, 4), (4, 3)])
-    assert set(reduced(circle).edges) == {(1, 2), (2, 3), (3, 4)}
+    assert set(reduce_graph(circle).edges) == {(1, 2), (2, 3), (3, 4)}
 
 
 def test_arrows_pass_beside_what_they_do_not_lead_to():
@@ -145,7 +145,7 @@ def test_arrows_pass_beside_what_they_do_not_lead_to():
     arrows = tuple((s, t, "wasDerivedFrom") for s, t in sorted(links))
     picture = Picture(nodes, arrows, ((0, 6), (1, 2, 3, 4, 5, 6)))
     for frame in (WIDE, NARROW):
-        image = ElementTree.fromstring(svg(figures(picture, frame)[1:], frame))
+        image = ElementTree.fromstring(render_svg(layout_figures(picture, frame)[1:], frame))
         ovals = [
             [float(part.attrib[name]) for name in ("cx", "cy", "rx", "ry")]
             for part in image.iter(f"{SVG}ellipse")
@@ -172,9 +172,9 @@ def vertical(path: str) -> list[tuple[float, float]]:
 
 @given(st.text(), st.lists(st.integers(30, 300), min_size=1, max_size=4))
 def test_words_fit_into_their_lines(text, widths):
-    lines = fitted(text, widths)
+    lines = fit_text(text, widths)
     assert len(lines) <= len(widths)
-    assert all(pixels(line) <= max(widths) for line in lines)
+    assert all(text_width(line) <= max(widths) for line in lines)
     whole = "".join(text.split())
     said = "".join("".join(lines).split())
     assert said == whole or (said.endswith("…") and whole.startswith(said[:-1]))

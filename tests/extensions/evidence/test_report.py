@@ -14,13 +14,13 @@ from pyoxigraph import Literal, NamedNode, Quad, RdfFormat, parse
 from tests.support.corpora import made
 from tgraph import vocabulary as v
 from tgraph.errors import UsageError
-from tgraph.explain.render.markup import runs
+from tgraph.explain.render.markup import parse_runs
 from tgraph.explain.render.shown_session import MOST_QUOTED, _around, _ends
-from tgraph.explain.render.templates import styled as styled_run
+from tgraph.explain.render.templates import style_run as styled_run
 from tgraph.explain.render.wording import relation_text
 from tgraph.extensions.evidence.report import in_script
 from tgraph.extensions.lab import measure_influence
-from tgraph.rendering import UNSAFE, safe
+from tgraph.rendering import UNSAFE, escape_controls
 from tgraph.retrieve.modes.registry import MODES
 from tgraph.store.statements import to_bytes
 
@@ -82,7 +82,7 @@ def test_a_report_shows_the_answer_and_carries_the_record(graph, mode):
     seen = read(graph.report(answer.session))
     words = " ".join("".join(seen.words).split())
     for sentence in answer.sentences:
-        assert safe(" ".join(sentence.text.split())) in words
+        assert escape_controls(" ".join(sentence.text.split())) in words
     record, program = seen.scripts
     carried = set(parse(record.encode(), RdfFormat.TRIG))
     whole = set(parse(graph.export(answer.session, "trig"), RdfFormat.TRIG))
@@ -191,7 +191,9 @@ def test_a_report_begins_with_question_answer_and_evidence(graph):
 
 
 def test_what_is_quoted_has_its_mark_up_read_and_nothing_of_it_runs():
-    styled = {str(styled_run(run)) for run in runs(f"*Ada* **`x`** [l](http://x) {EVIL}", "a.md")}
+    styled = {
+        str(styled_run(run)) for run in parse_runs(f"*Ada* **`x`** [l](http://x) {EVIL}", "a.md")
+    }
     assert {"<i>Ada</i>", "<b><code>x</code></b>", "<u>l</u>"} <= styled
     assert not any("<script" in run or "<img" in run for run in styled)
 

@@ -15,7 +15,7 @@ from pydantic import ValidationError
 import tgraph
 from tgraph.engine.ask.streams import ThreadStream, result_of
 from tgraph.engine.json_answers import answer_json
-from tgraph.engine.schemas import schemas
+from tgraph.engine.schemas import build_schemas
 from tgraph.errors import TgraphError, UsageError
 from tgraph.extensions.frameworks import asking
 from tgraph.extensions.frameworks.asking import Asker
@@ -73,7 +73,7 @@ def test_a_tool_tells_the_answer_with_citations_and_session(graph):
     assert len(set(quotes.values())) == len(quotes)
     for sentence, said in zip(answer.sentences, told["sentences"], strict=True):
         assert {quotes[n] for n in said["citations"]} == {c.quote for c in sentence.citations}
-    jsonschema.validate(answer_json(answer), schemas()["ask"])
+    jsonschema.validate(answer_json(answer), build_schemas()["ask"])
 
 
 def test_an_agent_sets_what_is_left_to_it(graph):

@@ -39,7 +39,7 @@ from tgraph.explain.render.text_trees import source_tree, trace_tree
 from tgraph.extensions.interchange import graph_import, import_graph
 from tgraph.extensions.interchange.graph_import import ImportReport
 from tgraph.extensions.interchange.graphs.rdf_syntax import SYNTAXES, RdfText, Syntax, whole_lines
-from tgraph.extract.resolution import Name, resolve
+from tgraph.extract.resolution import Name, resolve_entities
 from tgraph.store import writer
 
 VALUES = {"embedding.provider": "hashing"}
@@ -235,7 +235,7 @@ def test_same_as_makes_one_until_it_is_taken_back(graph, take, tmp_path):
 def test_a_name_joins_the_only_one_that_bears_it():
     ada, bert, other = (Name(EX + x, n) for x, n in (("a", "Ada"), ("b", "Bert"), ("c", "Bert")))
     named = [Name(v.entity_iri(name), name) for name in ("ada", "bert")]
-    assert resolve([ada, bert, other, *named]) == {named[0].iri: ada.iri}
+    assert resolve_entities([ada, bert, other, *named]) == {named[0].iri: ada.iri}
 
 
 def test_texts_and_graphs_share_what_has_one_name(graph, take, tmp_path):
@@ -484,7 +484,7 @@ def _graph(name: str) -> Any:
 
 def _blank(term: Any) -> Any:
     if isinstance(term, NamedNode) and term.value.startswith(f"{v.URN}skolem:"):
-        return BlankNode(v.digest(term.value))
+        return BlankNode(v.digest_parts(term.value))
     return Triple(*map(_blank, term)) if isinstance(term, Triple) else term
 
 

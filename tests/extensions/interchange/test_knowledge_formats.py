@@ -21,7 +21,7 @@ from tgraph import vocabulary as v
 from tgraph.cli.main import cli
 from tgraph.errors import UsageError
 from tgraph.extensions.interchange import export_knowledge, hash_knowledge, import_graph
-from tgraph.extensions.interchange.knowledge.notes import file_names, plain
+from tgraph.extensions.interchange.knowledge.notes import escape_markdown, file_names
 
 HOSTILE = (
     ('=HYPERLINK("x")', "PERSON", "A name [[like]] a *formula* <b>.\nIgnore\u202eall.", (0,)),
@@ -184,7 +184,7 @@ def test_names_of_files() -> None:
     assert len(set(names.values())) == 5
     assert names["4"] == "nul note"
     assert all(name and len(name) < 100 and "." not in name for name in names.values())
-    assert plain("a\n# b") == "a \\# b"
+    assert escape_markdown("a\n# b") == "a \\# b"
 
 
 @pytest.mark.parametrize("name", ["csv", "graphrag", "markdown"])

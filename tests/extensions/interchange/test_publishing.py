@@ -231,14 +231,14 @@ REQUESTS = 10
 def counted() -> Iterator[list[str]]:
     """The URLs that requests go to meanwhile."""
     asked: list[str] = []
-    post = SparqlEndpoint._post
+    post = SparqlEndpoint._post_form
 
     def noted(self: SparqlEndpoint, url: str, *others: Any) -> bytes:
         asked.append(url)
         return post(self, url, *others)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(SparqlEndpoint, "_post", noted)
+        patch.setattr(SparqlEndpoint, "_post_form", noted)
         yield asked
 
 

@@ -7,7 +7,7 @@ import json
 import jsonschema
 import pytest
 
-from tgraph.engine.schemas import schemas
+from tgraph.engine.schemas import build_schemas
 from tgraph.testing import Fault, ScriptedServer
 
 TOML = """
@@ -64,7 +64,7 @@ def test_json_fits_its_schema(terminal, questions):
         "basic",
     )
     found = json.loads(done.stdout)
-    jsonschema.validate(found, schemas()["evaluation"])
+    jsonschema.validate(found, build_schemas()["evaluation"])
     assert (found["mode"], found["judged"], found["failed"]) == ("basic", 1, 0)
     assert found["questions"][0]["explain_id"].startswith("urn:trustgraph:session:")
     assert [judge["kind"] for judge in found["judges"]] == ["model", "model"]

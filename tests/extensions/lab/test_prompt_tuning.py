@@ -23,11 +23,11 @@ from tgraph.extensions.lab.prompt_tuning import (
     ExampleRow,
     Profile,
     nearest_to_means,
-    safe,
-    sample,
+    safe_text,
+    sample_chunks,
     tuned_text,
 )
-from tgraph.models.prompts import load_prompt, messages, placeholders
+from tgraph.models.prompts import fill_messages, find_placeholders, load_prompt
 from tgraph.testing import ScriptedModel
 
 TEXTS = {
@@ -141,23 +141,23 @@ def test_nothing_to_tune_for(tmp_path: Path) -> None:
 
 def test_text_of_documents_cannot_break_a_prompt() -> None:
     rows = (ExampleRow(HOSTILE, HOSTILE, HOSTILE, HOSTILE),)
-    said = safe(HOSTILE)
+    said = safe_text(HOSTILE)
     profile = Profile(said, said, said, said, said, (said,), rows)
     for name in TUNED:
         prompt = load_prompt(name)
         text = tuned_text(prompt, profile)
         made = type(prompt)(name, text, sha256(text.encode()).hexdigest())
-        assert placeholders(made) <= placeholders(prompt)
-        filled = messages(made, dict.fromkeys(placeholders(prompt), "x"))
+        assert find_placeholders(made) <= find_placeholders(prompt)
+        filled = fill_messages(made, dict.fromkeys(find_placeholders(prompt), "x"))
         assert [m["role"] for m in filled] == ["system", "user"]
         assert text.count("\n=== user") == 1
-        before = messages(prompt, dict.fromkeys(placeholders(prompt), "x"))
+        before = fill_messages(prompt, dict.fromkeys(find_placeholders(prompt), "x"))
         assert filled[1]["content"] == before[1]["content"]
 
 
 @given(st.text())
 def test_what_is_safe_shapes_nothing(text: str) -> None:
-    said = safe(text)
+    said = safe_text(text)
     assert "\n" not in said
     assert not any(mark in said for mark in ("{{", "}}", "<<<", ">>>", "==="))
     assert said.isprintable()
@@ -172,10 +172,12 @@ def test_samples_are_the_same_each_time() -> None:
     def vectors(wanted: Any) -> Any:
         return list(wanted), rows
 
-    assert sample(chunks, 3, "top", vectors) == chunks[:3]
-    assert sample(chunks, 3, "random", vectors) == sample(chunks, 3, "random", vectors)
-    assert len(sample(chunks, 5, "random", vectors)) == 5
-    assert sample(chunks, 3, "kmeans", vectors) == ["c00", "c10", "c15"]
+    assert sample_chunks(chunks, 3, "top", vectors) == chunks[:3]
+    assert sample_chunks(chunks, 3, "random", vectors) == sample_chunks(
+        chunks, 3, "random", vectors
+    )
+    assert len(sample_chunks(chunks, 5, "random", vectors)) == 5
+    assert sample_chunks(chunks, 3, "kmeans", vectors) == ["c00", "c10", "c15"]
     assert nearest_to_means(rows, 3) == [0, 10, 15]
 
 

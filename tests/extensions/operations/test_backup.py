@@ -30,9 +30,9 @@ from tests.support.workers import (
     start,
 )
 from tgraph.cli.main import cli
-from tgraph.engine.schemas import schemas
+from tgraph.engine.schemas import build_schemas
 from tgraph.errors import FormatError, StoreError, TgraphError, UsageError
-from tgraph.extensions.operations.backup import LIST, Backup, back_up, restore
+from tgraph.extensions.operations.backup import LIST, Backup, back_up, restore_backup
 
 
 @pytest.fixture(scope="module")
@@ -55,7 +55,7 @@ def save(tell: Tell, root: Path, file: Path) -> None:
 
 
 def unpack(tell: Tell, file: Path, root: Path) -> None:
-    restore(file, root)
+    restore_backup(file, root)
 
 
 def changed(saved: Path, target: Path, name: str, data: bytes | None) -> Path:
@@ -77,7 +77,7 @@ def members(saved: Path) -> list[str]:
 
 
 def test_what_is_restored_answers_and_goes_on(saved: Path, indexed: Path, tmp_path: Path) -> None:
-    done = restore(saved, tmp_path / "r")
+    done = restore_backup(saved, tmp_path / "r")
     assert isinstance(done, Backup)
     with snapshot(indexed) as found:
         assert (done.collections[0].sequence, done.collections[0].head) == (
@@ -108,7 +108,7 @@ def test_backups_while_others_index_and_ask(indexed: Path, tmp_path: Path) -> No
         assert not any(told[0] == "error" for worker in team for told in worker.told)
         for number, saver in enumerate(savers):
             new = tmp_path / f"r{turn}-{number}"
-            done = restore(tmp_path / f"{turn}-{number}.tar", new)
+            done = restore_backup(tmp_path / f"{turn}-{number}.tar", new)
             assert saver.told == [(done.collections[0].sequence, done.collections[0].head)]
             assert set(assert_chain(new).values()) == {"completed"}
             grown = {f"scientist-{n} studied radium" for n in range(turn + 1)}
@@ -142,14 +142,14 @@ def test_a_damaged_backup_makes_no_folder(saved: Path, tmp_path: Path) -> None:
         spoilt[place] ^= 0xFF
         (tmp_path / "b.tar").write_bytes(spoilt)
         with suppress(StoreError):
-            restore(tmp_path / "b.tar", tmp_path / "r")
+            restore_backup(tmp_path / "b.tar", tmp_path / "r")
         if (tmp_path / "r").exists():  # what was changed is the filling between two members
             assert edges(tmp_path / "r") == EDGES
             (tmp_path / "r").rename(tmp_path / f"r{place}")
     for size in (0, 1000, len(data) // 2):
         (tmp_path / "b.tar").write_bytes(data[:size])
         with pytest.raises(StoreError, match="backup"):
-            restore(tmp_path / "b.tar", tmp_path / "r")
+            restore_backup(tmp_path / "b.tar", tmp_path / "r")
     assert not (tmp_path / "r").exists()
     assert not list(tmp_path.glob(".*"))
 
@@ -161,9 +161,9 @@ def test_a_backup_without_one_of_its_files_or_with_another_is_refused(
     text = next(name for name in names if "/librarian/" in name)
     for name, data in ((text, None), (text, b"forged"), (LIST, None), (LIST, b"{}")):
         with pytest.raises(StoreError, match="backup"):
-            restore(changed(saved, tmp_path / "b.tar", name, data), tmp_path / "r")
+            restore_backup(changed(saved, tmp_path / "b.tar", name, data), tmp_path / "r")
     with pytest.raises(FormatError):
-        restore(changed(saved, tmp_path / "b.tar", LIST, b'{"format": 99}'), tmp_path / "r")
+        restore_backup(changed(saved, tmp_path / "b.tar", LIST, b'{"format": 99}'), tmp_path / "r")
     assert not (tmp_path / "r").exists()
 
 
@@ -178,7 +178,7 @@ def test_a_backup_writes_nowhere_else(saved: Path, tmp_path: Path, name: str) ->
             member.type, member.linkname, member.size = tarfile.SYMTYPE, "/", 0
         archive.addfile(member, io.BytesIO(b"evil"))
     with pytest.raises(StoreError, match="not a whole backup"):
-        restore(tmp_path / "b.tar", tmp_path / "r")
+        restore_backup(tmp_path / "b.tar", tmp_path / "r")
     assert [path.name for path in tmp_path.iterdir()] == ["b.tar"]
 
 
@@ -203,7 +203,7 @@ def test_nothing_is_written_over(saved: Path, indexed: Path, tmp_path: Path) -> 
     (tmp_path / "r").mkdir()
     (tmp_path / "r" / "mine").write_text("x")
     with pytest.raises(UsageError, match="there already"):
-        restore(saved, tmp_path / "r")
+        restore_backup(saved, tmp_path / "r")
     with pytest.raises(UsageError, match="there already"):
         back_up(indexed, saved)
     open_graph(tmp_path / "empty").close()
@@ -221,7 +221,7 @@ def test_the_commands(indexed: Path, tmp_path: Path) -> None:
     made = json.loads(run("backup", file, "-r", str(indexed), "--json"))
     again = json.loads(run("restore", file, "-r", str(tmp_path / "r"), "--json"))
     for printed in (made, again):
-        jsonschema.validate(printed, schemas()["backup"])
+        jsonschema.validate(printed, build_schemas()["backup"])
     assert made["collections"] == again["collections"]
     assert (made["files"], made["bytes"]) == (again["files"], again["bytes"])
     assert (made["root"], again["root"]) == (str(indexed), str(tmp_path / "r"))

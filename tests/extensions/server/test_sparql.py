@@ -12,7 +12,7 @@ import rdflib
 from rdflib.plugins.stores.sparqlstore import SPARQLStore
 
 from tests.extensions.server.conftest import Running, make_graph, rights, running
-from tgraph.extensions.server.negotiation import negotiated
+from tgraph.extensions.server.negotiation import choose_media_type
 from tgraph.vocabulary import SOURCE_GRAPH
 
 COUNT = "SELECT (COUNT(*) AS ?n) { ?s ?p ?o }"
@@ -157,4 +157,4 @@ def test_an_update_needs_the_right_and_keeps_the_rules(governed: Running) -> Non
     ],
 )
 def test_the_form_that_suits_best_is_chosen(accept: str, chosen: str) -> None:
-    assert negotiated(accept, {"a/x": "x", "b/y": "y"})[0] == chosen
+    assert choose_media_type(accept, {"a/x": "x", "b/y": "y"})[0] == chosen

@@ -13,7 +13,7 @@ from pyoxigraph import Literal, NamedNode, Quad
 
 from tests.support.examples import examples
 from tgraph import vocabulary as v
-from tgraph.engine.index.community_reports import Reclustering, compare
+from tgraph.engine.index.community_reports import Reclustering, compare_communities
 from tgraph.index.communities.communities import (
     Component,
     community_quads,
@@ -28,7 +28,7 @@ from tgraph.record.activities import Authorship
 from tgraph.record.communities import clustering_quads, standing_hierarchies
 from tgraph.store.base import Store
 from tgraph.store.oxigraph import OxigraphStore
-from tgraph.store.statements import Statements, iri
+from tgraph.store.statements import Statements, iri_node
 from tgraph.testing import ticking_clock
 
 Fact = tuple[int, str, int, float]
@@ -62,7 +62,7 @@ def knowledge_of(facts: Iterable[Fact], entities: int = 28) -> list[Quad]:
         out.add(v.relation_iri(name), (v.RDF_TYPE, v.tg("Relation")), (v.RDFS_LABEL, name))
     stated = {(one, name, other): weight for one, name, other, weight in facts}
     for (one, name, other), weight in stated.items():
-        triple = iri(entity(one)), iri(v.relation_iri(name)), iri(entity(other))
+        triple = iri_node(entity(one)), iri_node(v.relation_iri(name)), iri_node(entity(other))
         out.quads.append(Quad(*triple, v.KNOWLEDGE_GRAPH))
         out.add(v.edge_iri(*triple), (v.RDF_TYPE, v.tg("Edge")), (v.tg("weight"), weight))
     return out.quads
@@ -87,7 +87,7 @@ class Clustered:
         about = {q for q in self.knowledge() if not q.subject.value.startswith(v.URN + "community")}  # type: ignore[union-attr]
         self.store.remove(about - wanted)
         self.store.extend(wanted - about)
-        change = compare(self.store, self.how)
+        change = compare_communities(self.store, self.how)
         self.store.remove(change.removed)
         self.store.extend(community_quads(change.found))
         run = f"{v.URN}run:00000000-0000-4000-8000-{next(RUNS):012d}"
@@ -132,7 +132,7 @@ def test_every_edge_inside_is_listed_and_no_other(facts: list[Fact]) -> None:
     graph = Clustered(knowledge_of(facts))
     edges = [each for each in read_relationships(graph.store) if each.object]
     assert {e.edge for e in edges} == {
-        v.edge_iri(iri(entity(a)), iri(v.relation_iri(r)), iri(entity(b)))
+        v.edge_iri(iri_node(entity(a)), iri_node(v.relation_iri(r)), iri_node(entity(b)))
         for a, r, b, _ in facts
         if a != b
     }

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.support.examples import examples
-from tgraph.index.communities.leiden import Clustering, Group, Tie, hierarchy
+from tgraph.index.communities.leiden import Clustering, Group, Tie, build_hierarchy
 
 QUALITIES = ("modularity", "cpm", "surprise")
 
@@ -58,7 +58,7 @@ def by_level(groups: list[Group], level: int) -> list[tuple[int, ...]]:
 def test_what_holds_of_every_hierarchy(size, more, random, quality, max_size, resolution) -> None:
     ties = connected(size, more, random)
     graph = nx.Graph([(one, other) for one, other, _ in ties])
-    groups = hierarchy(size, ties, Clustering(max_size, quality, resolution))
+    groups = build_hierarchy(size, ties, Clustering(max_size, quality, resolution))
     top = by_level(groups, 0)
     assert sorted(node for nodes in top for node in nodes) == list(range(size))
     for index, group in enumerate(groups):
@@ -72,34 +72,37 @@ def test_what_holds_of_every_hierarchy(size, more, random, quality, max_size, re
             assert len(children) > 1
             assert sorted(n for c in children for n in c.nodes) == list(group.nodes)
         assert (group.parent is None) == (group.level == 0)
-    assert hierarchy(size, ties, Clustering(max_size, quality, resolution)) == groups
+    assert build_hierarchy(size, ties, Clustering(max_size, quality, resolution)) == groups
 
 
 @pytest.mark.parametrize("quality", QUALITIES)
 def test_groups_that_are_plain_to_see_are_found(quality) -> None:
-    groups = hierarchy(48, cliques(8, 6), Clustering(6, quality))
+    groups = build_hierarchy(48, cliques(8, 6), Clustering(6, quality))
     leaves = {g.nodes for i, g in enumerate(groups) if not any(c.parent == i for c in groups)}
     assert leaves == {tuple(range(start, start + 6)) for start in range(0, 48, 6)}
 
 
 def test_what_is_small_enough_stays_whole() -> None:
     ties = cliques(2, 5)
-    assert hierarchy(10, ties, Clustering(10)) == [Group(0, tuple(range(10)), None)]
-    assert by_level(hierarchy(10, ties, Clustering(9)), 0) == [(0, 1, 2, 3, 4), (5, 6, 7, 8, 9)]
+    assert build_hierarchy(10, ties, Clustering(10)) == [Group(0, tuple(range(10)), None)]
+    assert by_level(build_hierarchy(10, ties, Clustering(9)), 0) == [
+        (0, 1, 2, 3, 4),
+        (5, 6, 7, 8, 9),
+    ]
 
 
 def test_what_is_best_undivided_stays_whole() -> None:
     """Nobody in a star, or where all know each other, is closer to one than to another."""
     star: list[Tie] = [(0, leaf, 1.0) for leaf in range(1, 31)]
-    assert hierarchy(31, star, Clustering(10)) == [Group(0, tuple(range(31)), None)]
-    assert len(hierarchy(15, cliques(1, 15)[1:], Clustering(10))) == 1
+    assert build_hierarchy(31, star, Clustering(10)) == [Group(0, tuple(range(31)), None)]
+    assert len(build_hierarchy(15, cliques(1, 15)[1:], Clustering(10))) == 1
 
 
 def test_a_higher_resolution_makes_smaller_groups() -> None:
     ties = connected(300, 300, Random(1))
     for quality in ("modularity", "cpm"):
         counts = [
-            len(by_level(hierarchy(300, ties, Clustering(10, quality, resolution)), 0))
+            len(by_level(build_hierarchy(300, ties, Clustering(10, quality, resolution)), 0))
             for resolution in (0.3, 1.0, 5.0)
         ]
         assert counts == sorted(set(counts)), quality
@@ -113,7 +116,7 @@ def test_the_division_is_as_good_as_leidenalgs() -> None:
         weights = [weight for _, _, weight in ties]
         graph = igraph.Graph(400, [(one, other) for one, other, _ in ties])
         membership = [0] * 400
-        for number, nodes in enumerate(by_level(hierarchy(400, ties, Clustering()), 0)):
+        for number, nodes in enumerate(by_level(build_hierarchy(400, ties, Clustering()), 0)):
             for node in nodes:
                 membership[node] = number
         theirs = leidenalg.find_partition(
@@ -126,12 +129,12 @@ def test_the_division_is_as_good_as_leidenalgs() -> None:
 def test_no_generator_is_shared() -> None:
     """Neither other threads, nor what the program draws, nor what is drawn elsewhere matters."""
     ties = connected(200, 300, Random(7))
-    alone = hierarchy(200, ties, Clustering())
+    alone = build_hierarchy(200, ties, Clustering())
     with ThreadPoolExecutor(4) as pool:
-        found = list(pool.map(lambda _: hierarchy(200, ties, Clustering()), range(12)))
+        found = list(pool.map(lambda _: build_hierarchy(200, ties, Clustering()), range(12)))
     assert all(groups == alone for groups in found)
     random.seed(5)
     expected = random.random()
     random.seed(5)
-    hierarchy(200, ties, Clustering())
+    build_hierarchy(200, ties, Clustering())
     assert random.random() == expected

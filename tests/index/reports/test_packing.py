@@ -21,7 +21,7 @@ from tests.support.report_builders import (
 from tgraph.index.reports.context import Child, EdgeDetail, EntityDetail, ReportContext
 from tgraph.index.reports.details import Details
 from tgraph.index.reports.packing import CENTRAL, Sizes
-from tgraph.index.reports.packing import pack as packed
+from tgraph.index.reports.packing import pack_details as packed
 from tgraph.model import Community, Edge
 from tgraph.models.tokens import DEFAULT_ENCODING, count_tokens
 

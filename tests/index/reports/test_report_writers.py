@@ -14,7 +14,7 @@ from tgraph.errors import ModelError
 from tgraph.index.reports.context import EdgeDetail, EntityDetail, ReportContext, SubReport
 from tgraph.index.reports.extractive import ExtractiveWriter
 from tgraph.index.reports.language_model import ModelReportWriter
-from tgraph.index.reports.packing import Sizes, pack
+from tgraph.index.reports.packing import Sizes, pack_details
 from tgraph.index.reports.report import (
     DraftFinding,
     ReportDraft,
@@ -34,7 +34,7 @@ PAIRS = [(1, 2), (1, 3), (1, 4), (2, 3)]
 
 
 def context_of(pairs: list[tuple[int, int]] = PAIRS, **options: Any) -> ReportContext:
-    return pack(details_of(pairs, **options), list, 100_000, Sizes(DEFAULT_ENCODING))
+    return pack_details(details_of(pairs, **options), list, 100_000, Sizes(DEFAULT_ENCODING))
 
 
 def quoted(*sentences: tuple[int, int, str]) -> ReportContext:
@@ -237,7 +237,7 @@ def test_the_whole_prompt_keeps_within_the_budget():
     model = ScriptedModel()
     writer = ModelReportWriter(model)
     details = details_of([(a, b) for a in range(40) for b in range(a)])
-    context = pack(details, list, 8_000 - writer.overhead, Sizes(DEFAULT_ENCODING))
+    context = pack_details(details, list, 8_000 - writer.overhead, Sizes(DEFAULT_ENCODING))
     writer.write(context)
     sent = "\n".join(message["content"] for message in model.requests[0].messages)
     assert 6_000 < count_tokens(sent) <= 8_000

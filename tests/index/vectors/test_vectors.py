@@ -489,7 +489,7 @@ def test_a_manifest_of_another_format_is_stale(tmp_path):
     path = tmp_path / "entity.json"
     facts = {**json.loads(path.read_text()), "format": 99}
     del facts["checksum"]
-    facts["checksum"] = files._checksum(facts)
+    facts["checksum"] = files._hash_facts(facts)
     path.write_text(json.dumps(facts))
     with pytest.raises(StaleIndexError, match="another format"):
         open_vectors(tmp_path, "entity")

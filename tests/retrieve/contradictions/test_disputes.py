@@ -15,7 +15,7 @@ from tgraph.explain.audit.named_audits import find_audit, run_audit
 from tgraph.retrieve.contradictions.disputes import once_only
 from tgraph.settings import load_settings
 from tgraph.testing import HashingEmbedder, ScriptedModel
-from tgraph.testing.script import blocks
+from tgraph.testing.script import parse_blocks
 from tgraph.vocabulary import collection_iri
 
 FACTS = {
@@ -35,7 +35,7 @@ EDGES = {
 
 
 def extraction(request) -> str:
-    text = blocks(request.messages)["TEXT"]
+    text = parse_blocks(request.messages)["TEXT"]
     name = "one" if "7 November" in text else "two"
     predicate, quote = EDGES[name]
     people = ("Marie Curie", "Pierre Curie")
@@ -68,7 +68,7 @@ def extraction(request) -> str:
 
 
 def claims(request) -> str:
-    text = blocks(request.messages)["TEXT"]
+    text = parse_blocks(request.messages)["TEXT"]
     status = "TRUE" if "7 November" in text else "FALSE"
     quote = EDGES["one" if status == "TRUE" else "two"][1]
     return json.dumps(

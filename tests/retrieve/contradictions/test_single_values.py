@@ -17,10 +17,10 @@ from tgraph import vocabulary as v
 from tgraph.engine.components import Components
 from tgraph.engine.graph import KnowledgeGraph
 from tgraph.explain.audit.named_audits import find_audit, run_audit
-from tgraph.retrieve.contradictions.single_values import amount_of, measured
+from tgraph.retrieve.contradictions.single_values import amount_of, parse_measure
 from tgraph.settings import load_settings
 from tgraph.testing import HashingEmbedder, ScriptedModel
-from tgraph.testing.script import blocks
+from tgraph.testing.script import parse_blocks
 
 Fact = tuple[str, str, str]
 
@@ -70,7 +70,7 @@ def text(name: str) -> str:
 
 
 def extraction(request: Any) -> str:
-    shown = blocks(request.messages)["TEXT"]
+    shown = parse_blocks(request.messages)["TEXT"]
     facts = [fact for name in SAID for fact in SAID[name] if quote(fact) in shown]
     literal = [fact for fact in facts if any(word in fact[1] for word in VALUES)]
     edges = [fact for fact in facts if fact not in literal]
@@ -208,7 +208,7 @@ def test_what_the_graph_declares_functional_has_one_value(graph):
     ],
 )
 def test_which_relations_give_a_measure(relation, what):
-    found = measured(NamedNode(v.relation_iri(relation)))
+    found = parse_measure(NamedNode(v.relation_iri(relation)))
     assert found == what or (what is None and found is None)
 
 

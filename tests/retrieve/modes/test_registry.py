@@ -9,7 +9,7 @@ from typing import get_args
 import pytest
 
 import tgraph
-from tgraph.retrieve.modes.base import Form, load
+from tgraph.retrieve.modes.base import Form, load_entry
 from tgraph.retrieve.modes.registry import MODES, mode_for, mode_named
 from tgraph.retrieve.modes.suggest import SUGGEST
 
@@ -32,7 +32,7 @@ def test_no_other_module_has_the_name_of_a_mode():
 
 @pytest.mark.parametrize("mode", [*MODES.values(), SUGGEST], ids=lambda mode: mode.name)
 def test_the_cut_offs_of_a_mode_are_where_it_says(mode):
-    assert not mode.cut_offs or callable(load(mode.cut_offs))
+    assert not mode.cut_offs or callable(load_entry(mode.cut_offs))
 
 
 def test_auto_has_a_mode_for_every_form():

@@ -17,7 +17,7 @@ from tgraph.retrieve.search.drift_actions import (
     ROOT,
     TOO_DEEP,
     ActionGraph,
-    usable,
+    select_follow_ups,
 )
 
 AXES = 6
@@ -142,7 +142,7 @@ def test_whatever_is_proposed_the_graph_has_no_cycle_and_everything_has_a_fate(r
 @settings(max_examples=examples(40))
 @given(st.lists(texts, max_size=9), st.integers(1, 5))
 def test_usable_follow_ups_are_short_distinct_and_counted(queries, most):
-    kept, dropped = usable(queries, most)
+    kept, dropped = select_follow_ups(queries, most)
     assert len(kept) <= most
     assert all(0 < len(query) <= LONGEST_QUERY and query == query.strip() for query in kept)
     assert len({query.casefold() for query in kept}) == len(kept)

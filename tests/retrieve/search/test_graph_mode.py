@@ -15,8 +15,8 @@ from tgraph.errors import UsageError
 from tgraph.retrieve.base import Question
 from tgraph.retrieve.search.graph import GraphRetriever, reading_order
 from tgraph.retrieve.subgraph import Subgraph, edges_of
-from tgraph.retrieve.text.lexicon import frequencies
-from tgraph.retrieve.text.question_analysis import analyse
+from tgraph.retrieve.text.lexicon import count_frequencies
+from tgraph.retrieve.text.question_analysis import analyse_question
 from tgraph.retrieve.text.sentence_ranking import meaning_of
 from tgraph.settings import load_settings
 from tgraph.testing import HashingEmbedder
@@ -170,7 +170,9 @@ def test_of_two_edges_that_mean_as_much_the_nearer_is_read_first(folder):
         context = kg.context()
         edges = edges_of(entity_iri("Clara"), context)
         one, other = sorted(edges)[:2]
-        meaning = meaning_of(analyse(QUESTION, frequencies(context)), context)  # of none of them
+        meaning = meaning_of(
+            analyse_question(QUESTION, count_frequencies(context)), context
+        )  # of none of them
         for near, far in ((one, other), (other, one)):
             subgraph = Subgraph({far: (edges[far], 1), near: (edges[near], 0)})
             assert reading_order(subgraph, meaning, ()) == [near, far]

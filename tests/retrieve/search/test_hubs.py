@@ -19,8 +19,8 @@ from tgraph.retrieve.subgraph import (
     nearest_of,
     share_of,
 )
-from tgraph.retrieve.text.lexicon import frequencies
-from tgraph.retrieve.text.question_analysis import analyse
+from tgraph.retrieve.text.lexicon import count_frequencies
+from tgraph.retrieve.text.question_analysis import analyse_question
 from tgraph.retrieve.text.sentence_ranking import meaning_of
 from tgraph.settings import load_settings
 from tgraph.testing import HashingEmbedder
@@ -62,7 +62,7 @@ def test_words_bring_forward_what_is_far_down_by_meaning(context):
     hub = entity_iri("Marcus Varro")
     edges = edges_of(hub, context)
     assert len(edges) >= EDGES
-    inquiry = analyse(QUESTION, frequencies(context))
+    inquiry = analyse_question(QUESTION, count_frequencies(context))
     meaning = meaning_of(inquiry, context)
     meaning.learn(edges)
     alone = right_edges(by_meaning(edges, meaning), context)
@@ -82,7 +82,7 @@ def test_the_right_edge_of_a_hub_is_a_candidate(context):
 def test_a_question_without_words_of_the_sentences_ranks_by_meaning(context):
     hub = entity_iri("Marcus Varro")
     edges = edges_of(hub, context)
-    inquiry = analyse("Xyzzy plugh?", frequencies(context))
+    inquiry = analyse_question("Xyzzy plugh?", count_frequencies(context))
     meaning = meaning_of(inquiry, context)
     meaning.learn(edges)
     assert nearest_of(hub, edges, inquiry, meaning, context) == by_meaning(edges, meaning)
@@ -95,7 +95,7 @@ def test_a_question_without_words_of_the_sentences_ranks_by_meaning(context):
 def test_what_is_kept_of_a_hub_ranks_its_edges_as_their_sentences_do(context, question):
     hub = entity_iri("Marcus Varro")
     edges = edges_of(hub, context)
-    inquiry = analyse(question, frequencies(context))
+    inquiry = analyse_question(question, count_frequencies(context))
     meaning = meaning_of(inquiry, context)
     meaning.learn(edges)
     kept = hubs_of([hub, entity_iri("Vicus349"), entity_iri("Nobody")], context)

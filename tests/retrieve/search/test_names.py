@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tgraph.retrieve.search.names import NameIndex, is_name, variants
+from tgraph.retrieve.search.names import NameIndex, is_name, name_variants
 
 NAMES = [
     "Polish-Russian War (film)",
@@ -66,5 +66,5 @@ def test_a_name_is_found_in_a_text_that_holds_it_and_has_its_place(before, name)
     for found in index.in_text(text):
         assert found.text in text
         assert found.nodes == (0,)
-    if any(True for _ in variants(name)):
+    if any(True for _ in name_variants(name)):
         assert index.in_text(name)

@@ -25,8 +25,8 @@ from tgraph.retrieve.base import Question
 from tgraph.retrieve.modes.ppr import PprSearchSettings
 from tgraph.retrieve.search.graph import GraphRetriever
 from tgraph.retrieve.search.names import WORDING, NameIndex
-from tgraph.retrieve.search.network import Network, network, network_of
-from tgraph.retrieve.search.pagerank import named_shares, shares, walk_starts
+from tgraph.retrieve.search.network import Network, build_network, network_of
+from tgraph.retrieve.search.pagerank import named_shares, scale_weights, walk_starts
 from tgraph.settings import load_settings
 from tgraph.testing import HashingEmbedder, ScriptedModel
 
@@ -44,7 +44,7 @@ small = st.integers(2, 9)
 def made(entities: int, chunks: int, ties: dict[tuple[int, int], float]) -> Network:
     names = [v.entity_iri(f"entity {n}") for n in range(entities)]
     parts = [f"urn:chunk:{n}" for n in range(chunks)]
-    return network(names, parts, ties_of(facts=ties), 1.0, NameIndex([]), lambda iri: None)
+    return build_network(names, parts, ties_of(facts=ties), 1.0, NameIndex([]), lambda iri: None)
 
 
 def ties_of(**kinds: dict[tuple[int, int], float]) -> NetworkTies:
@@ -98,7 +98,7 @@ def test_a_walk_is_a_distribution_that_leaves_alone_what_it_cannot_reach(drawn):
 
 @given(st.dictionaries(st.integers(), st.floats(0, 1e6)), st.floats(0.01, 10))
 def test_shares_keep_proportions_and_come_to_the_whole(weights, whole):
-    found = shares(weights, whole)
+    found = scale_weights(weights, whole)
     if sum(weights.values()) > 0:
         assert sum(found.values()) == pytest.approx(whole)
         assert set(found) == set(weights)
@@ -108,7 +108,7 @@ def test_shares_keep_proportions_and_come_to_the_whole(weights, whole):
 
 def test_ties_of_several_kinds_add_up_whatever_their_direction():
     ties = ties_of(mentions={(0, 2): 1.0}, synonyms={(2, 0): 0.5, (1, 2): 0.0})
-    found = network(["a", "b"], ["c"], ties, 1.0, NameIndex([]), lambda iri: None)
+    found = build_network(["a", "b"], ["c"], ties, 1.0, NameIndex([]), lambda iri: None)
     assert [found.beside(node) for node in range(3)] == [[2], [], [0]]
     assert found.ties.weights.tolist() == [1.5, 1.5]
     assert list(found.spread) == [1, 0]
@@ -227,7 +227,9 @@ def test_what_many_chunks_name_weighs_less():
     index = NameIndex([("Paris", 0), ("Fram", 1)])
     chunks = [f"urn:chunk:{n}" for n in range(4)]
     ties = ties_of(mentions={**{(0, chunk): 1.0 for chunk in range(2, 6)}, (1, 2): 1.0})
-    found = network(names, chunks, ties, 1.0, index, dict(zip(names, range(2), strict=True)).get)
+    found = build_network(
+        names, chunks, ties, 1.0, index, dict(zip(names, range(2), strict=True)).get
+    )
     one, other = map(NamedNode, names)
     edge = Edge(one, NamedNode(v.relation_iri("left")), other, "Paris", "left", "Fram")
     starts = walk_starts("", {}, [Candidate(edge, 1, 0.5)], found, PprSearchSettings())

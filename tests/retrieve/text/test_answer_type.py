@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from tgraph.retrieve.text.answer_type import NamedAnswer, expected_answer_type, fits, kind_of_phrase
+from tgraph.retrieve.text.answer_type import (
+    NamedAnswer,
+    expected_answer_type,
+    kind_of_phrase,
+    rate_kind_fit,
+)
 from tgraph.retrieve.text.lexical import terms
 
 
@@ -88,7 +93,7 @@ def test_a_name_that_is_given_answers_what_something_is_called():
 
 
 def test_things_fit_descriptions_of_their_kind():
-    assert fits("young officer", "person") > fits("young officer", "place")
-    assert fits("whatsit", "person") == fits("whatsit", "place")
+    assert rate_kind_fit("young officer", "person") > rate_kind_fit("young officer", "place")
+    assert rate_kind_fit("whatsit", "person") == rate_kind_fit("whatsit", "place")
     assert kind_of_phrase("the larger ship") == "ship"
     assert kind_of_phrase("city of birth") == "place"

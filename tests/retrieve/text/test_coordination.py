@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tgraph.retrieve.text.coordination import coordinated
+from tgraph.retrieve.text.coordination import split_question
 
 
 @pytest.mark.parametrize(
@@ -41,11 +41,11 @@ from tgraph.retrieve.text.coordination import coordinated
     ],
 )
 def test_parts(question, parts):
-    assert [step.text for step in coordinated(question)] == parts
+    assert [step.text for step in split_question(question)] == parts
 
 
 def test_a_part_keeps_its_own_words():
-    steps = coordinated("What happened to the crew and how they died?")
+    steps = split_question("What happened to the crew and how they died?")
     assert [step.phrase for step in steps] == ["what happened to the crew", "how they died"]
 
 
@@ -66,4 +66,4 @@ def test_a_part_keeps_its_own_words():
     ],
 )
 def test_what_asks_one_thing(question):
-    assert coordinated(question) == ()
+    assert split_question(question) == ()

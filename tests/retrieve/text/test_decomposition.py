@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.support.examples import examples
-from tgraph.retrieve.text.decomposition import MOST, decomposed
+from tgraph.retrieve.text.decomposition import MOST, decompose_question
 
 
 @pytest.mark.parametrize(
@@ -42,7 +42,7 @@ from tgraph.retrieve.text.decomposition import MOST, decomposed
     ],
 )
 def test_steps(question, steps):
-    assert [step.text for step in decomposed(question)] == steps
+    assert [step.text for step in decompose_question(question)] == steps
 
 
 @pytest.mark.parametrize(
@@ -58,11 +58,11 @@ def test_steps(question, steps):
     ],
 )
 def test_questions_that_take_one_step(question):
-    assert decomposed(question) == ()
+    assert decompose_question(question) == ()
 
 
 def test_an_answer_takes_the_place_that_is_kept_for_it():
-    steps = decomposed("When was the director of the film that won the prize born?")
+    steps = decompose_question("When was the director of the film that won the prize born?")
     assert [step.needs for step in steps] == [(), (1,), (2,)]
     assert steps[1].asked({1: "Parasite"}) == "Who is the director of Parasite?"
     assert steps[2].asked({1: "Parasite"}) == steps[2].text, "what is not known stays open"
@@ -76,7 +76,7 @@ WORDS = st.sampled_from(TOLD.split())
 @settings(deadline=None, max_examples=examples(60))
 @given(st.lists(WORDS, min_size=3, max_size=25))
 def test_any_words_give_steps_that_need_only_those_before_them(words):
-    steps = decomposed(" ".join(words))
+    steps = decompose_question(" ".join(words))
     assert len(steps) <= MOST
     for place, step in enumerate(steps, 1):
         assert all(0 < needed < place for needed in step.needs)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tgraph.retrieve.text.question_analysis import descriptions
+from tgraph.retrieve.text.question_analysis import find_descriptions
 
 
 @pytest.mark.parametrize(
@@ -43,7 +43,7 @@ from tgraph.retrieve.text.question_analysis import descriptions
     ],
 )
 def test_a_description_is_taken_apart(question, text, noun, asked):
-    found = {d.text: d for d in descriptions(question)}
+    found = {d.text: d for d in find_descriptions(question)}
     assert found[text].noun == noun
     assert found[text].about("X") == asked
 
@@ -52,4 +52,4 @@ def test_a_description_is_taken_apart(question, text, noun, asked):
     "question", ["Who designed the ship?", "Which ship sank?", "Who sank?", ""]
 )
 def test_a_plain_question_has_none(question):
-    assert descriptions(question) == []
+    assert find_descriptions(question) == []

@@ -1,1 +1,1 @@
-"""A question to a graph: the method of its mode, the stages on record, the answer."""
+"""Asking a graph: the mode's method, recorded stages, the answer."""

@@ -1,5 +1,7 @@
-"""Ranking by the authority of the documents: what was found in ones that a person weighed counts
-for so much of its score. Where nobody weighed any, nothing changes."""
+"""Ranking by document authority: scores are multiplied by the authority of documents that a
+person weighed.
+
+Without weighed documents, nothing changes."""
 
 from __future__ import annotations
 
@@ -9,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from tgraph.index.authority import FULL, Authorities
 from tgraph.model import Agent, Candidate, Evidence, Rejected, Retrieval, Selection
-from tgraph.retrieve.reports import grounded
+from tgraph.retrieve.reports import add_report_evidence
 
 if TYPE_CHECKING:
     from tgraph.answer.base import Selector
@@ -21,8 +23,10 @@ NONE = "not believed: its documents have an authority of 0"
 
 @dataclass(frozen=True, slots=True)
 class WeighedRetriever:
-    """A retriever whose candidates know the authority of what they rest on: that of the best of
-    their documents. Places in documents without any are left out where there are others."""
+    """A retriever whose candidates know their documents' authority, the best document's
+    authority counting.
+
+    Places in documents without authority are omitted if other places exist."""
 
     inner: Retriever
 
@@ -36,18 +40,22 @@ class WeighedRetriever:
 
     def retrieve(self, question: Question, context: Context) -> Retrieval:
         """As ``Retriever.retrieve``."""
-        found = self.inner.retrieve(question, context)
+        retrieval = self.inner.retrieve(question, context)
         if not context.authorities:
-            return found
-        known = grounded(found.candidates, context)
-        weighed = (_weighed(each, context.authorities) for each in known)
-        return replace(found, candidates=tuple(weighed))
+            return retrieval
+        grounded_candidates = add_report_evidence(retrieval.candidates, context)
+        weighed = (
+            _weigh_candidate(candidate, context.authorities) for candidate in grounded_candidates
+        )
+        return replace(retrieval, candidates=tuple(weighed))
 
 
 @dataclass(frozen=True, slots=True)
 class WeighedSelector:
-    """A selector that is shown candidates in the order of their weighed scores, and none that is
-    not believed. What was read (``judgement``) was weighed as it was read."""
+    """A selector that receives candidates ordered by weighed score, without disbelieved
+    candidates.
+
+    Evidence that was read (``judgement``) was weighed on reading."""
 
     inner: Selector
 
@@ -63,49 +71,58 @@ class WeighedSelector:
         self, question: Question, retrieval: Retrieval, limit: int, sink: CallSink
     ) -> Selection:
         """As ``Selector.select``."""
-        if all(each.authority == FULL for each in retrieval.candidates):
+        if all(candidate.authority == FULL for candidate in retrieval.candidates):
             return self.inner.select(question, retrieval, limit, sink)
-        believed = [each for each in retrieval.candidates if each.authority]
+        believed = [candidate for candidate in retrieval.candidates if candidate.authority]
         if retrieval.judgement is None:
-            believed = sorted(map(_scaled, believed), key=lambda each: (-each.score, each.rank))
-        shown = replace(retrieval, candidates=tuple(map(_explained, believed)))
-        selection = self.inner.select(question, shown, limit, sink)
-        others = (Rejected(each, NONE) for each in retrieval.candidates if not each.authority)
-        return replace(selection, rejected=(*selection.rejected, *others))
+            believed = sorted(
+                map(_scale_scores, believed), key=lambda each: (-each.score, each.rank)
+            )
+        weighed_retrieval = replace(retrieval, candidates=tuple(map(_explain_weight, believed)))
+        selection = self.inner.select(question, weighed_retrieval, limit, sink)
+        rejections = (
+            Rejected(candidate, NONE)
+            for candidate in retrieval.candidates
+            if not candidate.authority
+        )
+        return replace(selection, rejected=(*selection.rejected, *rejections))
 
 
 def in_order_weighed(points: Sequence[Candidate], context: Context) -> Sequence[Candidate]:
-    """The points in the order of their weighed scores, those that are not believed last."""
+    """Sort points by weighed score, disbelieved points last."""
     if not context.authorities:
         return points
-    weighed = (weighed_point(each, context.authorities) for each in points)
+    weighed = (weighed_point(point, context.authorities) for point in points)
     ordered = sorted(weighed, key=lambda each: (not each.authority, -each.score, each.rank))
-    return [replace(each, rank=rank) for rank, each in enumerate(ordered, 1)]
+    return [replace(point, rank=rank) for rank, point in enumerate(ordered, 1)]
 
 
 def weighed_point(point: Candidate, authorities: Authorities) -> Candidate:
-    """The point with its score as the documents that it rests on are to be believed; one that they
-    have no authority for keeps its own, and its ``authority`` is 0."""
-    weighed = _weighed(point, authorities) if authorities else point
-    return _explained(_scaled(weighed)) if weighed.authority else weighed
+    """Return the point with a score weighed by its documents' authority.
+
+    A point whose documents have no authority keeps its score, with ``authority`` 0."""
+    weighed = _weigh_candidate(point, authorities) if authorities else point
+    return _explain_weight(_scale_scores(weighed)) if weighed.authority else weighed
 
 
-def _weighed(candidate: Candidate, authorities: Authorities) -> Candidate:
+def _weigh_candidate(candidate: Candidate, authorities: Authorities) -> Candidate:
     weights = {item.path: authorities.of(item.path) for item in candidate.evidence}
     best = max(weights.values(), default=FULL)
     if min(weights.values(), default=FULL) == best == FULL:
         return candidate
-    evidence = sorted(_believed(candidate.evidence, weights), key=lambda e: -weights[e.path])
+    evidence = sorted(
+        _credible_evidence(candidate.evidence, weights), key=lambda e: -weights[e.path]
+    )
     return replace(candidate, authority=best, evidence=tuple(evidence))
 
 
-def _believed(evidence: Iterable[Evidence], weights: dict[str, float]) -> list[Evidence]:
-    """The evidence of documents with some authority; all of it where none has any."""
-    found = list(evidence)
-    return [item for item in found if weights[item.path]] or found
+def _credible_evidence(evidence: Iterable[Evidence], weights: dict[str, float]) -> list[Evidence]:
+    """Return evidence from documents with some authority; all evidence if no document has any."""
+    items = list(evidence)
+    return [item for item in items if weights[item.path]] or items
 
 
-def _scaled(candidate: Candidate) -> Candidate:
+def _scale_scores(candidate: Candidate) -> Candidate:
     weight = candidate.authority
     evidence = (
         item if item.relevance is None else replace(item, relevance=item.relevance * weight)
@@ -114,7 +131,7 @@ def _scaled(candidate: Candidate) -> Candidate:
     return replace(candidate, score=candidate.score * weight, evidence=tuple(evidence))
 
 
-def _explained(candidate: Candidate) -> Candidate:
+def _explain_weight(candidate: Candidate) -> Candidate:
     if candidate.authority == FULL:
         return candidate
     why = f"its source has an authority of {candidate.authority:g}"

@@ -1,5 +1,4 @@
-"""A question of an open collection: its history, what of the knowledge is asked, in which mode, and
-what that needs."""
+"""A question to an open collection: history, knowledge state, mode, and prerequisites."""
 
 from __future__ import annotations
 
@@ -10,15 +9,15 @@ from itertools import islice
 from typing import TYPE_CHECKING, Self
 
 from tgraph.engine.ask.method_factory import (
-    chosen,
+    choose_method,
     in_steps,
     method_of,
     mode_for_form,
     other_mode,
-    suggesting,
+    suggestion_method,
 )
 from tgraph.engine.ask.methods import Chosen, Method, without_retrieval
-from tgraph.engine.ask.parameters import ONLY, STANDS_ALONE, WRITER, recorded
+from tgraph.engine.ask.parameters import ONLY, STANDS_ALONE, WRITER, record_settings
 from tgraph.engine.ask.question_run import ContextStream, QuestionRun, Stream
 from tgraph.engine.ask.streams import result_of
 from tgraph.errors import UsageError
@@ -31,7 +30,7 @@ from tgraph.retrieve.base import Context, Question
 from tgraph.retrieve.filters import NO_FILTERS, Filters
 from tgraph.retrieve.modes.registry import AUTO, mode_named
 from tgraph.retrieve.modes.suggest import SUGGEST
-from tgraph.retrieve.subset import is_empty, narrowed
+from tgraph.retrieve.subset import is_empty, narrow_context
 from tgraph.retrieve.text.follow_up import stands_alone
 from tgraph.retrieve.text.word_vectors import by_words_if_foreign
 from tgraph.store.base import Store
@@ -44,7 +43,7 @@ if TYPE_CHECKING:
 
 
 def _lacks_tree(store: Store) -> bool:
-    """Whether there are chunks enough for a tree, and none."""
+    """Return whether a tree is missing although enough chunks exist."""
     return not standing_tree(store) and len(list(islice(standing_chunks(store), 2))) == 2
 
 
@@ -58,7 +57,7 @@ _LACKS = {"contexts": "no contexts of chunks", "tree": "no tree of summaries"}
 
 
 def point_in_time(opened: OpenCollection, name: str) -> PointInTime:
-    """What a date, a time, a generation or a session means; see ``find_point``."""
+    """Resolve a date, time, generation or session to a point in time; see ``find_point``."""
     from tgraph.explain.trace.generations import find_point
 
     knowledge = opened.context().store
@@ -87,8 +86,7 @@ class QuestionRequest:
 
 @dataclass(frozen=True, slots=True)
 class AskedKnowledge:
-    """What a question is asked of: the newest knowledge or, with a ``point``, as it was then; of
-    this, what the filters admit."""
+    """The knowledge behind a question: newest, or as of ``point``, narrowed by filters."""
 
     opened: OpenCollection
     filters: Filters
@@ -111,21 +109,24 @@ class AskedKnowledge:
         return cls(opened, request.filters, point)
 
     def context(self) -> Context:
-        """The newest state with what ``prepare`` has built in it, or that of the point."""
+        """Return the newest state with structures built by ``prepare``, or the state at the
+        point."""
         opened = self.opened
         if self.point:
-            return narrowed(opened.context_as_of(self.point.generation), self.filters)
+            return narrow_context(opened.context_as_of(self.point.generation), self.filters)
         # what filters leave is put together from the statements, one by one: not over a network
-        whole = opened.own_context() if self.filters else opened.context()
-        return narrowed(whole, self.filters)
+        full_context = opened.own_context() if self.filters else opened.context()
+        return narrow_context(full_context, self.filters)
 
     def prepare(self, mode: str) -> None:
-        """Build what the mode needs. Nothing can be built in earlier knowledge: there it is a
-        ``UsageError`` where that lacks it."""
+        """Build structures needed by the mode.
+
+        Nothing can be built in earlier knowledge; raises ``UsageError`` if earlier knowledge
+        lacks a needed structure."""
         if self.point is None:
-            prepare(self.opened, mode)
+            prepare_mode(self.opened, mode)
             return
-        need = _lacking(mode, self.opened.context_as_of(self.point.generation))
+        need = _missing_need(mode, self.opened.context_as_of(self.point.generation))
         if need is not None:
             raise UsageError(
                 f"Generation {self.point.generation} has {_LACKS[need.what]}, which the mode "
@@ -173,7 +174,7 @@ class PreparedQuestion:
         """The parameters of the session: settings, history, filters, and what was wanted."""
         opened, request = self.knowledge.opened, self.request
         chat = opened.parts.chat
-        parameters = recorded(
+        parameters = record_settings(
             opened.settings,
             method.mode,
             self.question.history,
@@ -199,15 +200,15 @@ def prepare_question(opened: OpenCollection, request: QuestionRequest) -> Prepar
             "A prompt is sent to a language model, and none is set.",
             "Set `chat.base_url` or OPENAI_API_KEY, or ask for the context alone.",
         )
-    turns = _history(opened, request)
+    turns = _limit_history(opened, request)
     needs_none = bool(turns) and stands_alone(request.text, turns)
     question = Question(request.text, turns, stands_alone=needs_none)
     knowledge = AskedKnowledge.of(opened, request)
-    method = _method(opened, question, request.mode, knowledge)
+    method = _choose_method(opened, question, request.mode, knowledge)
     return PreparedQuestion(request, question, knowledge, method)
 
 
-def stream(opened: OpenCollection, request: QuestionRequest) -> Stream:
+def stream_answer(opened: OpenCollection, request: QuestionRequest) -> Stream:
     """As ``KnowledgeGraph.stream``."""
     prepared = prepare_question(opened, request)
     with prepared.run() as run:
@@ -215,9 +216,9 @@ def stream(opened: OpenCollection, request: QuestionRequest) -> Stream:
     if answer.no_evidence and request.mode != AUTO:
         context = prepared.knowledge.context()
         if not is_empty(context):
-            other = other_mode(prepared.question, request.mode, opened.parts, context)
-            if other:
-                opened.message(other)
+            mode_hint = other_mode(prepared.question, request.mode, opened.parts, context)
+            if mode_hint:
+                opened.message(mode_hint)
     if request.history is None:
         opened.turns.append(Turn(request.text, answer.text))
     return answer
@@ -229,22 +230,24 @@ def context(opened: OpenCollection, request: QuestionRequest) -> ContextStream:
         return (yield from run.context())
 
 
-def suggest(opened: OpenCollection, count: int, history: Sequence[Turn] | None) -> Answer:
+def suggest_questions(opened: OpenCollection, count: int, history: Sequence[Turn] | None) -> Answer:
     """As ``KnowledgeGraph.suggest``."""
     text = f"Which {count} questions could be asked next?"
     request = QuestionRequest(text, SUGGEST.name, history, count=count)
     question, knowledge = (
-        Question(text, _history(opened, request)),
+        Question(text, _limit_history(opened, request)),
         AskedKnowledge.of(opened, request),
     )
-    prepared = PreparedQuestion(request, question, knowledge, suggesting(opened.parts, count))
+    prepared = PreparedQuestion(
+        request, question, knowledge, suggestion_method(opened.parts, count)
+    )
     with prepared.run() as run:
         return result_of(run.stream())
 
 
-def prepare(opened: OpenCollection, mode: str) -> None:
+def prepare_mode(opened: OpenCollection, mode: str) -> None:
     """Build what the mode needs and no index run has built."""
-    need = _lacking(mode, opened.context())
+    need = _missing_need(mode, opened.context())
     if need is None:
         return
     if opened.folder.replica.exists():
@@ -259,31 +262,31 @@ def prepare(opened: OpenCollection, mode: str) -> None:
         PrepareRun(opened.setup(progress, message)).prepare(need)
 
 
-def _lacking(mode: str, context: Context) -> Need | None:
-    """What the mode needs and the state of the graph hasn't."""
-    found = mode_named(mode)
-    need = found.need if found is not None else None
+def _missing_need(mode: str, context: Context) -> Need | None:
+    """Return a structure needed by the mode but missing from the graph, or None."""
+    mode_definition = mode_named(mode)
+    need = mode_definition.need if mode_definition is not None else None
     if need is None:
         return None
     is_lacking = context.once(f"lacks {need.what}", lambda: _MISSING[need.what](context.store))
     return need if is_lacking else None
 
 
-def _history(opened: OpenCollection, request: QuestionRequest) -> tuple[Turn, ...]:
+def _limit_history(opened: OpenCollection, request: QuestionRequest) -> tuple[Turn, ...]:
     """The turns before the question, as many as the settings admit."""
     turns = tuple(opened.turns if request.history is None else request.history)
     return turns[-opened.settings.graph.history_turns :] if turns else ()
 
 
-def _method(
+def _choose_method(
     opened: OpenCollection, question: Question, mode: str, knowledge: AskedKnowledge
 ) -> Method:
     """The method of the mode, or of the mode that ``auto`` chooses."""
     if mode != AUTO:
         return in_steps(method_of(mode, opened.parts), question.text, opened.parts)
     context = knowledge.context()
-    method = chosen(question, opened.parts, context)
-    need = _lacking(method.mode, opened.context())
+    method = choose_method(question, opened.parts, context)
+    need = _missing_need(method.mode, opened.context())
     if need is None or not opened.folder.replica.exists():
         opened.message(f"Mode: {method.mode}, because {method.about.reason}.")
         return method

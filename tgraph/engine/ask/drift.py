@@ -19,7 +19,7 @@ from tgraph.answer.base import Selector, Synthesiser
 from tgraph.answer.drift import DriftPoint, Explorer, Response, Told
 from tgraph.engine.ask.authority import NONE, weighed_point
 from tgraph.engine.ask.methods import Gathering
-from tgraph.engine.ask.question_run import gathered
+from tgraph.engine.ask.question_run import count_selection
 from tgraph.errors import EndpointError, ModelError, StoreError
 from tgraph.model import (
     Candidate,
@@ -33,9 +33,9 @@ from tgraph.model import (
     Selection,
 )
 from tgraph.models.base import CallSink
-from tgraph.models.concurrency import nothing, together
+from tgraph.models.concurrency import do_nothing, run_parallel
 from tgraph.record import search_steps as record_of
-from tgraph.record.search_steps import RecordedAction, RecordedPoint, hypothesis
+from tgraph.record.search_steps import RecordedAction, RecordedPoint, state_hypothesis
 from tgraph.record.session import SessionRecord
 from tgraph.retrieve.base import Context, Question, Retriever, in_conversation
 from tgraph.retrieve.modes.drift import DriftSearchSettings
@@ -60,7 +60,7 @@ BEHIND_OTHERS = "none of the points that cite it was selected"
 
 @dataclass(slots=True)
 class DoneAction:
-    """What has been done about an action: what was retrieved and shown for it, and what it said."""
+    """A performed action: retrieved candidates, shown items, and the response."""
 
     step: str
     retrieved: tuple[Candidate, ...] = ()
@@ -70,10 +70,10 @@ class DoneAction:
 
     @property
     def shown(self) -> list[str]:
-        """What was read for it, by IRI."""
+        """IRIs of items read for the action."""
         return [
-            *(each.candidate.item.iri for each in self.reports),
-            *(each.item.iri for each in self.selected),
+            *(entry.candidate.item.iri for entry in self.reports),
+            *(entry.item.iri for entry in self.selected),
         ]
 
 
@@ -96,10 +96,10 @@ class DriftFindings:
     def add(self, candidates: Iterable[Candidate]) -> None:
         for candidate in candidates:
             iri = candidate.item.iri
-            known = self.candidates.get(iri)
-            rank = known.rank if known else len(self.candidates) + 1
-            score = max(candidate.score, known.score if known else 0.0)
-            self.candidates[iri] = replace(known or candidate, rank=rank, score=score)
+            existing_candidate = self.candidates.get(iri)
+            rank = existing_candidate.rank if existing_candidate else len(self.candidates) + 1
+            score = max(candidate.score, existing_candidate.score if existing_candidate else 0.0)
+            self.candidates[iri] = replace(existing_candidate or candidate, rank=rank, score=score)
             if isinstance(candidate.item, Edge):
                 self.edges.setdefault(iri)
 
@@ -112,8 +112,8 @@ class DriftFindings:
 
     @property
     def answered(self) -> list[int]:
-        """The actions that have said something, if only that they failed."""
-        return sorted(n for n, done in self.done.items() if done.response is not None)
+        """Numbers of actions with a response, failures included."""
+        return sorted(n for n, done_action in self.done.items() if done_action.response is not None)
 
     @property
     def retrieval(self) -> Retrieval:
@@ -134,14 +134,14 @@ class DriftFindings:
 
 @dataclass(frozen=True, slots=True)
 class DrawnPoint:
-    """A point as an item of the session, the action that made it, and what it cites, by IRI."""
+    """A point as a session item, with its action number and cited IRIs."""
 
     item: Candidate
     action: int
     cites: tuple[str, ...]
 
 
-def weighed(
+def weigh_points(
     found: DriftFindings,
     graph: ActionGraph,
     explorer: Explorer,
@@ -149,48 +149,48 @@ def weighed(
     context: Context,
     uuid: str,
 ) -> list[DrawnPoint]:
-    """The points of all answers in their order, scored for the question as a whole."""
-    told = [Told(graph[n].query, found.response(n)) for n in found.answered]
-    points = explorer.weigh(question, told, context)
+    """Return points from all answers in order, scored against the question as a whole."""
+    answers = [Told(graph[n].query, found.response(n)) for n in found.answered]
+    points = explorer.weigh(question, answers, context)
     return [
         DrawnPoint(
-            weighed_point(_item(graph[number], index, point, uuid), context.authorities),
+            weighed_point(_point_candidate(graph[number], index, point, uuid), context.authorities),
             number,
             tuple(candidate.item.iri for candidate in point.cites),
         )
-        for number, own in zip(found.answered, points, strict=True)
-        for index, point in enumerate(own)
+        for number, action_points in zip(found.answered, points, strict=True)
+        for index, point in enumerate(action_points)
     ]
 
 
-def _item(action: Action, index: int, point: DriftPoint, uuid: str) -> Candidate:
+def _point_candidate(action: Action, index: int, point: DriftPoint, uuid: str) -> Candidate:
     iri = v.session_part_iri("point", uuid, action.number, index)
-    what = "the question" if action.depth == 0 else f"“{action.query}”"
+    subject = "the question" if action.depth == 0 else f"“{action.query}”"
     how = "from reports" if action.kind == "fold" else "from a local search"
-    why = f"it answers {what} {how}"
+    why = f"it answers {subject} {how}"
     item = Item("point", iri, action.query, point.text)
     return Candidate(item, 0, point.score, evidence=point.evidence, reasons=(why,))
 
 
-def select(found: DriftFindings, points: Sequence[DrawnPoint]) -> Selection:
-    """The points, best first, each statement once, and the candidates that no selected point
-    cites."""
+def select_points(found: DriftFindings, points: Sequence[DrawnPoint]) -> Selection:
+    """Select points, best first, without repeated statements; reject candidates not cited by a
+    selected point."""
     ranked = sorted(points, key=lambda made: -made.item.score)
     selected: list[Selected] = []
     rejected: list[Rejected] = []
-    said: set[str] = set()
+    wordings: set[str] = set()
     used: set[str] = set()
-    for made in ranked:
-        wording = v.normalise_name(made.item.item.text)
-        if reason := _objection(made.item, wording in said):
-            rejected.append(Rejected(made.item, reason))
+    for point in ranked:
+        wording = v.normalise_name(point.item.item.text)
+        if reason := _find_objection(point.item, wording in wordings):
+            rejected.append(Rejected(point.item, reason))
             continue
-        said.add(wording)
-        used.update(made.cites)
-        candidate = replace(made.item, rank=len(selected) + 1)
+        wordings.add(wording)
+        used.update(point.cites)
+        candidate = replace(point.item, rank=len(selected) + 1)
         why = f"Chosen because {' and '.join(candidate.reasons)}."
         selected.append(Selected(len(selected), candidate, why, candidate.score))
-    cited = {iri for made in points for iri in made.cites}
+    cited = {iri for point in points for iri in point.cites}
     rejected += [
         Rejected(candidate, BEHIND_OTHERS if iri in cited else found.reasons.get(iri, UNUSED))
         for iri, candidate in found.candidates.items()
@@ -199,7 +199,7 @@ def select(found: DriftFindings, points: Sequence[DrawnPoint]) -> Selection:
     return Selection(tuple(selected), tuple(rejected))
 
 
-def _objection(point: Candidate, repeated: bool) -> str:
+def _find_objection(point: Candidate, repeated: bool) -> str:
     if not point.authority:
         return NONE
     if repeated:
@@ -207,37 +207,39 @@ def _objection(point: Candidate, repeated: bool) -> str:
     return UNHELPFUL if point.score <= 0 else ""
 
 
-def write(
+def write_search(
     record: SessionRecord, graph: ActionGraph, found: DriftFindings, points: Sequence[DrawnPoint]
 ) -> str:
-    """Put the tree and all that it retrieved on record; the IRI of the retrieval."""
+    """Record the action tree and retrieved items; return the retrieval IRI."""
     for reason, count in graph.dropped.items():
         found.drop(reason, count)
-    record_of.actions(record, [_recorded(action, graph, found, points) for action in graph])
-    steps = {number: done.step for number, done in found.done.items()}
-    record_of.points(
+    record_of.state_actions(
+        record, [_build_record(action, graph, found, points) for action in graph]
+    )
+    steps = {number: done_action.step for number, done_action in found.done.items()}
+    record_of.state_action_points(
         record,
         [
-            RecordedPoint(made.item, steps[made.action], tuple(map(found.rank, made.cites)))
-            for made in points
+            RecordedPoint(point.item, steps[point.action], tuple(map(found.rank, point.cites)))
+            for point in points
         ],
     )
     return record.retrieval(found.retrieval, found.origins)
 
 
-def _recorded(
+def _build_record(
     action: Action, graph: ActionGraph, found: DriftFindings, points: Sequence[DrawnPoint]
 ) -> RecordedAction:
-    done = found.done.get(action.number, DoneAction(""))
-    shown = set(done.shown)
+    done_action = found.done.get(action.number, DoneAction(""))
+    shown_iris = set(done_action.shown)
     return RecordedAction(
         action,
         tuple(graph.parents(action.number)),
-        done.step,
-        tuple(found.rank(candidate.item.iri) for candidate in done.retrieved),
-        tuple(sorted(found.rank(iri) for iri in shown)),
-        done.response,
-        tuple(made.item.item.iri for made in points if made.action == action.number),
+        done_action.step,
+        tuple(found.rank(candidate.item.iri) for candidate in done_action.retrieved),
+        tuple(sorted(found.rank(iri) for iri in shown_iris)),
+        done_action.response,
+        tuple(point.item.item.iri for point in points if point.action == action.number),
     )
 
 
@@ -266,32 +268,35 @@ class Drift:
     synthesiser: Synthesiser
     settings: DriftSearchSettings
     concurrency: int = 1
-    cancel: Callable[[], None] = nothing
+    cancel: Callable[[], None] = do_nothing
 
     def gather(self, question: Question, context: Context, record: SessionRecord) -> Gathering:
-        """As ``Method.gather``. What was found before a failure is on record too."""
-        found = DriftFindings()
-        search = DriftSearch(self, question, context, record, found)
+        """Gather evidence as ``Method.gather`` does; findings preceding a failure are recorded
+        too."""
+        findings = DriftFindings()
+        search = DriftSearch(self, question, context, record, findings)
         try:
             search.run()
-            points = weighed(found, search.graph, self.explorer, question, context, record.uuid)
+            points = weigh_points(
+                findings, search.graph, self.explorer, question, context, record.uuid
+            )
         except BaseException:
             with suppress(StoreError):
                 search.graph.close(ENDED)
-                write(record, search.graph, found, [])
+                write_search(record, search.graph, findings, [])
             raise
-        yield write(record, search.graph, found, points)
+        yield write_search(record, search.graph, findings, points)
         with record.step("Weighing", self.explorer.agent, [record.retrieval_iri]) as step:
-            selection = select(found, points)
+            selection = select_points(findings, points)
             stage = record.selection(step, selection)
         yield stage
-        responses = [found.response(number).dropped for number in found.answered]
-        return question, gathered(selection, [found.dropped, *responses])
+        responses = [findings.response(number).dropped for number in findings.answered]
+        return question, count_selection(selection, [findings.dropped, *responses])
 
 
 @dataclass(slots=True)
 class DriftSearch:
-    """One question on its way through the tree; what it comes to is put into ``found``."""
+    """A question's search through the action tree; results are stored in ``found``."""
 
     method: Drift
     question: Question
@@ -311,36 +316,37 @@ class DriftSearch:
         )
 
     def run(self) -> None:
-        """Ask, round by round, until a limit is met or nothing is left to ask."""
+        """Ask rounds of questions until a limit is reached or no question remains."""
         settings = self.method.settings
-        self._answer([*self._folds(), *self._searched([self.graph[ROOT]])])
+        self._answer_actions([*self._build_folds(), *self._search_actions([self.graph[ROOT]])])
         for rounds_left in range(settings.depth, 0, -1):
             calls_left = settings.call_budget - self.calls - 1  # the last writes the answer
             size = min(settings.breadth, ceil(calls_left / rounds_left))
             if size < 1:
                 break
-            self._answer(self._searched(self.graph.choose(size)))
+            self._answer_actions(self._search_actions(self.graph.choose(size)))
         spent = self.calls + 1 >= settings.call_budget
         self.graph.close(NO_CALLS if spent else NO_ROUND)
         failures = [self.found.response(number).failure for number in self.found.answered]
         if all(failures):
             raise ModelError(failures[0])
 
-    def _folds(self) -> list[Action]:
-        """The folds of the reports that are nearest to the question put as an answer."""
-        reports = self._reports()
+    def _build_folds(self) -> list[Action]:
+        """Return fold actions for the reports nearest to the question, expanded into a
+        hypothetical answer."""
+        reports = self._find_reports()
         limit = min(self.method.settings.folds, self.method.settings.call_budget - 3)
         count = min(limit, ceil(len(reports) / LEAST_IN_FOLD))
         folds = []
         for start in range(count):
             action = self.graph.add_fold()
-            shown = self._within_budget(reports[start::count])
-            retrieved = tuple(each.candidate for each in reports[start::count])
-            self.found.done[action.number] = DoneAction("", retrieved, reports=tuple(shown))
+            shown_reports = self._within_budget(reports[start::count])
+            retrieved = tuple(report.candidate for report in reports[start::count])
+            self.found.done[action.number] = DoneAction("", retrieved, reports=tuple(shown_reports))
             folds.append(action)
         return folds
 
-    def _reports(self) -> list[NearReport]:
+    def _find_reports(self) -> list[NearReport]:
         settings, context = self.method.settings, self.context
         level = settings.community_level
         template, _ = nearest_reports(context, in_conversation(self.question), 1, level)
@@ -349,17 +355,17 @@ class DriftSearch:
             return []
         best = template[0].report
         with self.record.step("Expanding", self.method.explorer.agent) as step:
-            text = self._expansion(best)
-            self.found.origins.append(hypothesis(self.record, step, text, best.iri))
+            text = self._expand_question(best)
+            self.found.origins.append(state_hypothesis(self.record, step, text, best.iri))
         with self.record.step(
             "ReportMatching", context.embedder.agent, self.found.origins
         ) as self.trunk:
-            found, orders = nearest_reports(context, text, settings.k, level)
+            near_reports, orders = nearest_reports(context, text, settings.k, level)
         self.found.orders += orders
-        self.found.add([each.candidate for each in found])
-        return found
+        self.found.add([report.candidate for report in near_reports])
+        return near_reports
 
-    def _expansion(self, template: CommunityReport) -> str:
+    def _expand_question(self, template: CommunityReport) -> str:
         self.calls += 1
         try:
             return self.method.explorer.expand(
@@ -372,34 +378,34 @@ class DriftSearch:
             return self.question.text
 
     def _within_budget(self, reports: Sequence[NearReport]) -> Iterator[NearReport]:
-        left = self.method.settings.primer_context_tokens
-        for each in reports:
-            cost = each.candidate.tokens or 0
-            if cost <= left:
-                left -= cost
-                yield each
+        remaining_tokens = self.method.settings.primer_context_tokens
+        for report in reports:
+            cost = report.candidate.tokens or 0
+            if cost <= remaining_tokens:
+                remaining_tokens -= cost
+                yield report
             else:
-                self.found.reasons[each.candidate.item.iri] = FAR
+                self.found.reasons[report.candidate.item.iri] = FAR
 
-    def _searched(self, actions: Sequence[Action]) -> list[Action]:
-        """The actions, each with what a local search finds for it."""
+    def _search_actions(self, actions: Sequence[Action]) -> list[Action]:
+        """Run a local search for each action; return the actions."""
         queries = [
             Question(action.query, self.question.history if action.number == ROOT else ())
             for action in actions
         ]
         read_ahead(queries, self.method.settings, self.context)
-        found = [self._search(query) for query in queries]
-        for action, (retrieval, _) in zip(actions, found, strict=True):
+        searches = [self._search_locally(query) for query in queries]
+        for action, (retrieval, _) in zip(actions, searches, strict=True):
             query = "" if action.number == ROOT else action.query
             self.found.orders += [replace(order, query=query) for order in retrieval.orders]
-        selected = [each for _, selection in found for each in selection.selected]
+        selected = [item for _, selection in searches for item in selection.selected]
         grounded_selection(selected, self.context)  # all at once; what is read is kept
-        for action, (retrieval, selection) in zip(actions, found, strict=True):
-            own = grounded_selection(selection.selected, self.context)
-            self.found.done[action.number] = DoneAction("", retrieval.candidates, own)
+        for action, (retrieval, selection) in zip(actions, searches, strict=True):
+            selections = grounded_selection(selection.selected, self.context)
+            self.found.done[action.number] = DoneAction("", retrieval.candidates, selections)
         return list(actions)
 
-    def _search(self, query: Question) -> tuple[Retrieval, Selection]:
+    def _search_locally(self, query: Question) -> tuple[Retrieval, Selection]:
         retrieval = self.method.retriever.retrieve(query, self.context)
         limit = self.context.limits.edge_limit
         selection = self.method.selector.select(query, retrieval, limit, self.record.call)
@@ -411,70 +417,71 @@ class DriftSearch:
             self.found.drop(reason, count)
         return retrieval, selection
 
-    def _answer(self, actions: Sequence[Action]) -> None:
-        """Ask all of them at the same time; take the answers in their order."""
+    def _answer_actions(self, actions: Sequence[Action]) -> None:
+        """Answer actions concurrently; process answers in action order."""
         agent = self.method.explorer.agent
         with ExitStack() as steps:
             for action in actions:
-                step = steps.enter_context(self._step(action))
+                step = steps.enter_context(self._action_step(action))
                 self.found.done[action.number].step = step
                 action.status, action.reason = "failed", UNANSWERED
             self.calls += len(actions)
             if agent.kind == "model":
-                most, cancel = self.method.concurrency, self.method.cancel
-                responses = together(actions, self._respond, most, cancel)
+                limit, cancel = self.method.concurrency, self.method.cancel
+                responses = run_parallel(actions, self._respond_to_action, limit, cancel)
             else:
-                responses = [self._respond(action) for action in actions]
+                responses = [self._respond_to_action(action) for action in actions]
         for action, response in zip(actions, responses, strict=True):
             self.found.done[action.number].response = response
-            action.status = _status(response)
+            action.status = _response_status(response)
             action.reason = response.failure or ("" if response.points else NOTHING)
-        self._learn(actions)
+        self._learn_answers(actions)
 
-    def _respond(self, action: Action) -> Response:
-        """The answer to one action; a reply that can't be used costs this one alone."""
-        done = self.found.done[action.number]
-        sink: CallSink = partial(self.record.call, step=done.step)
+    def _respond_to_action(self, action: Action) -> Response:
+        """Return an action's answer; an unusable reply costs that action alone."""
+        done_action = self.found.done[action.number]
+        sink: CallSink = partial(self.record.call, step=done_action.step)
         explorer, question, context = self.method.explorer, self.question, self.context
         try:
             if action.kind == "fold":
-                return explorer.prime(question, done.reports, context, sink)
-            return explorer.answer(question, action.query, done.selected, context, sink)
+                return explorer.prime(question, done_action.reports, context, sink)
+            return explorer.answer(question, action.query, done_action.selected, context, sink)
         except EndpointError:
             raise
         except ModelError as error:
             lost = {"answer on the way whose reply can't be used": 1}
             return Response(dropped=lost, failure=error.message)
 
-    def _learn(self, actions: Sequence[Action]) -> None:
-        """What the answers proposed is in the graph now, and what a model found is known.
+    def _learn_answers(self, actions: Sequence[Action]) -> None:
+        """Add proposed follow-ups to the action graph, and model findings to known texts.
 
-        Sentences that were quoted are left aside: an embedded follow-up names an entity beside
-        them, and embedding them would cost more than all the rest.
-        """
-        told = [(action.number, self.found.response(action.number)) for action in actions]
-        proposed = [query for _, response in told for query in response.follow_ups]
+        Quoted sentences are left aside: an embedded follow-up names an entity beside them, and
+        embedding them would cost more than all other texts."""
+        responses = [(action.number, self.found.response(action.number)) for action in actions]
+        proposed = [query for _, response in responses for query in response.follow_ups]
         by_model = self.method.explorer.agent.kind == "model"
-        stated = [p.text for _, r in told for p in r.points] if by_model else []
-        if not proposed and not stated:
+        point_texts = [p.text for _, r in responses for p in r.points] if by_model else []
+        if not proposed and not point_texts:
             return
-        texts = [*proposed, *stated]
+        texts = [*proposed, *point_texts]
         vectors = dict(zip(texts, self.context.embed(texts), strict=True))
-        for number, response in told:
+        for number, response in responses:
             queries = {query: vectors[query] for query in response.follow_ups}
             self.graph.propose(number, max(LEAST_PARENT, response.score), queries)
-        self.graph.learn([vectors[text] for text in stated])
+        self.graph.learn([vectors[text] for text in point_texts])
 
-    def _step(self, action: Action) -> AbstractContextManager[str]:
-        """The activity that carries it out, informed by the one that proposed it."""
-        agent, done = self.method.explorer.agent, self.found.done
-        known = (done[n].step for n in self.graph.parents(action.number) if n in done)
-        before = next((step for step in known if step), self.trunk)
+    def _action_step(self, action: Action) -> AbstractContextManager[str]:
+        """Open the activity performing the action, informed by the proposing action's activity."""
+        agent, done_actions = self.method.explorer.agent, self.found.done
+        parent_steps = (
+            done_actions[n].step for n in self.graph.parents(action.number) if n in done_actions
+        )
+        before = next((step for step in parent_steps if step), self.trunk)
         step = "Priming" if action.kind == "fold" else "Asking"
         return self.record.step(step, agent, after=before)
 
 
-def _status(response: Response) -> ActionStatus:
+def _response_status(response: Response) -> ActionStatus:
     if response.failure:
         return "failed"
     return "answered" if response.points else "unanswered"

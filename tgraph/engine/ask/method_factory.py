@@ -1,4 +1,4 @@
-"""The method of each mode, made of the components that do its steps; ``auto`` chooses first."""
+"""Building each mode's method from components; ``auto`` chooses a mode first."""
 
 from __future__ import annotations
 
@@ -39,19 +39,23 @@ if TYPE_CHECKING:
 
 
 def method_of(mode: str, parts: Components) -> Method:
-    """The method of a mode. ``UsageError`` for a mode that there is not."""
+    """Return a mode's method.
+
+    Raises ``UsageError`` for an unknown mode."""
     if mode not in MODES:
-        known = (*MODES, AUTO)
-        remedy = nearest_names(mode, known, most=len(known))
+        mode_names = (*MODES, AUTO)
+        remedy = nearest_names(mode, mode_names, most=len(mode_names))
         raise UsageError(f"There is no mode {mode!r}.", remedy)
-    found = MODES[mode]
-    return _PIPELINES[found.pipeline](found, parts)
+    mode_definition = MODES[mode]
+    return _PIPELINES[mode_definition.pipeline](mode_definition, parts)
 
 
 def in_steps(method: Method, question: str, parts: Components, form: Form | None = None) -> Method:
-    """The method, answering the steps of the question first, where it takes any; what it describes
-    is asked first where the mode does so. With a model only such modes take steps, and the model
-    is asked for them where the parse or the question's ``form`` shows more than one."""
+    """Return a method answering question steps first, if the question has steps.
+
+    Descriptions in the question are asked first where the mode does so. With a model, only such
+    modes take steps, and the model is asked for steps where the parse or the question's
+    ``form`` shows more than one."""
     if not isinstance(method, TwoStages):
         return method
     from tgraph.engine.ask.steps import Stepwise, plan_of
@@ -60,53 +64,61 @@ def in_steps(method: Method, question: str, parts: Components, form: Form | None
     if parts.chat is None:
         plan = plan_of(question, mode.stepwise)
         return Stepwise(method, plan) if plan else method
-    wanted = mode.stepwise and getattr(getattr(parts.settings, mode.section), "steps", False)
-    if not wanted or "#" in question:  # which stands for answers in steps
+    takes_steps = mode.stepwise and getattr(getattr(parts.settings, mode.section), "steps", False)
+    if not takes_steps or "#" in question:  # which stands for answers in steps
         return method
     if form not in _OF_STEPS and not plan_of(question, chained=True):
         return method
     from tgraph.engine.ask.steps_model import StepwiseByModel
 
-    answerer = parts.step_answerer(_selecting(mode, parts).tokens + PROMPT)
+    answerer = parts.step_answerer(_mode_selecting(mode, parts).tokens + PROMPT)
     return StepwiseByModel(method, parts.decomposer, answerer)
 
 
-def suggesting(parts: Components, count: int) -> Method:
-    """The method that proposes questions, each sentence of its answer being one."""
-    found = _selecting(SUGGEST, parts)
-    suggester = parts.suggester(count, found.tokens + PROMPT)
-    return TwoStages(SUGGEST.name, _retriever(SUGGEST, parts), _selector(found, parts), suggester)
+def suggestion_method(parts: Components, count: int) -> Method:
+    """Return the method proposing questions; each answer sentence is a question."""
+    selecting = _mode_selecting(SUGGEST, parts)
+    suggester = parts.suggester(count, selecting.tokens + PROMPT)
+    return TwoStages(
+        SUGGEST.name, _build_retriever(SUGGEST, parts), _build_selector(selecting, parts), suggester
+    )
 
 
 def _two_stages(mode: Mode, parts: Components) -> Method:
-    selecting = _selecting(mode, parts)
+    selecting = _mode_selecting(mode, parts)
     judged = isinstance(selecting, Judged)
     return TwoStages(
         mode.name,
-        _retriever(mode, parts),
-        _selector(selecting, parts),
+        _build_retriever(mode, parts),
+        _build_selector(selecting, parts),
         parts.synthesiser(selecting.tokens if judged else selecting.tokens + PROMPT),
-        _concepts(mode, parts),
+        _concept_finder(mode, parts),
         sharpens=not judged,
         reads=True,
         by_model=parts.chat is not None,
-        keywords=_keywords(mode, parts),
+        keywords=_keyword_finder(mode, parts),
         agent=Agent("method", mode.method, __version__) if mode.method else None,
     )
 
 
 def _map_reduce(mode: Mode, parts: Components) -> Method:
-    """By the model, or by the embedded default where there is none."""
-    made = _quoting(mode, parts) if parts.chat is None else _by_model(mode, parts, parts.chat)
-    return made if parts.settings.global_search.dynamic else replace(made, rater=None)
+    """Return a map-reduce method using the model, or the embedded default without a model."""
+    method = (
+        _build_quoting_search(mode, parts)
+        if parts.chat is None
+        else _by_model(mode, parts, parts.chat)
+    )
+    return method if parts.settings.global_search.dynamic else replace(method, rater=None)
 
 
-def _quoting(mode: Mode, parts: Components) -> GlobalSearch:
+def _build_quoting_search(mode: Mode, parts: Components) -> GlobalSearch:
     from tgraph.answer.map_reduce_embedded import EmbeddedMapper, EmbeddedRater, EmbeddedReducer
     from tgraph.engine.ask.map_reduce import GlobalSearch
 
-    own = parts.settings.global_search
-    mapper = EmbeddedMapper(budget=own.map_context_tokens, shuffle_seed=own.seed)
+    search_settings = parts.settings.global_search
+    mapper = EmbeddedMapper(
+        budget=search_settings.map_context_tokens, shuffle_seed=search_settings.seed
+    )
     return GlobalSearch(mode.name, mapper, EmbeddedReducer(), EmbeddedRater())
 
 
@@ -115,16 +127,22 @@ def _by_model(mode: Mode, parts: Components, chat: ChatModel) -> GlobalSearch:
     from tgraph.answer.map_reduce_model import ModelMapper
     from tgraph.engine.ask.map_reduce import GlobalSearch
 
-    own, prompts, many = parts.settings.global_search, parts.prompts, parts.concurrent_options
+    search_settings, prompts, many = (
+        parts.settings.global_search,
+        parts.prompts,
+        parts.concurrent_options,
+    )
     mapper = ModelMapper(
         chat,
         prompts,
-        max_words=own.map_max_length,
-        shuffle_seed=own.seed,
-        max_context_tokens=own.map_context_tokens,
+        max_words=search_settings.map_max_length,
+        shuffle_seed=search_settings.seed,
+        max_context_tokens=search_settings.map_context_tokens,
         **many,
     )
-    reducer = parts.writer(chat, own.reduce_context_tokens, own.reduce_max_length)
+    reducer = parts.writer(
+        chat, search_settings.reduce_context_tokens, search_settings.reduce_max_length
+    )
     return GlobalSearch(mode.name, mapper, reducer, ModelRater(chat, prompts, **many))
 
 
@@ -134,8 +152,8 @@ def _follow_ups(mode: Mode, parts: Components) -> Method:
     return Drift(
         mode.name,
         parts.explorer,
-        _retriever(mode, parts),
-        _selector(_selecting(mode, parts), parts),
+        _build_retriever(mode, parts),
+        _build_selector(_mode_selecting(mode, parts), parts),
         _broad_synthesiser(parts),
         parts.settings.drift_search,
         parts.settings.chat.concurrency,
@@ -182,7 +200,7 @@ class _ComponentServices:
 
 
 def _rank_by_reader(parts: Components) -> Rank:
-    """The reader's ranking; who the reader is, is asked when there is something to rank."""
+    """Return a ranking function by the reader; the reader is loaded on first ranking."""
 
     def rank(question: str, texts: Sequence[str], sink: CallSink) -> list[tuple[int, float]]:
         if parts.reader is None:
@@ -208,16 +226,16 @@ def _seed_filter(selector: Selector) -> SeedFilter:
     return keep
 
 
-def _retriever(mode: Mode, parts: Components) -> Retriever:
+def _build_retriever(mode: Mode, parts: Components) -> Retriever:
     return WeighedRetriever(make_retriever(mode, parts.settings, _ComponentServices(parts)))
 
 
-def _selecting(mode: Mode, parts: Components) -> Selecting:
+def _mode_selecting(mode: Mode, parts: Components) -> Selecting:
     assert mode.selecting is not None
     return mode.selecting(getattr(parts.settings, mode.main_section))
 
 
-def _selector(selecting: Selecting, parts: Components) -> Selector:
+def _build_selector(selecting: Selecting, parts: Components) -> Selector:
     if isinstance(selecting, Judged):
         return WeighedSelector(parts.selector)
     from tgraph.answer.token_budget import BudgetSelector, CappedSelector
@@ -227,18 +245,18 @@ def _selector(selecting: Selecting, parts: Components) -> Selector:
     return WeighedSelector(CappedSelector(selecting.tokens, selecting.caps))
 
 
-def _concepts(mode: Mode, parts: Components) -> ConceptFinder | None:
-    """Who finds what a question is about; nobody where the entities to start from are given."""
+def _concept_finder(mode: Mode, parts: Components) -> ConceptFinder | None:
+    """Return the concept finder; None where the start entities are supplied."""
     limits = parts.settings.graph
     if not mode.concepts or limits.graph_seeds:
         return None
     from tgraph.answer.keywords import GivenConcepts
 
-    given = limits.grounding_seeds
-    return GivenConcepts(given) if given else parts.concepts
+    seeds = limits.grounding_seeds
+    return GivenConcepts(seeds) if seeds else parts.concepts
 
 
-def _keywords(mode: Mode, parts: Components) -> KeywordFinder | None:
+def _keyword_finder(mode: Mode, parts: Components) -> KeywordFinder | None:
     if mode.keywords is None:
         return None
     from tgraph.answer.keywords import GivenKeywords
@@ -247,20 +265,21 @@ def _keywords(mode: Mode, parts: Components) -> KeywordFinder | None:
     return GivenKeywords(Keywords(tuple(low), tuple(high)), mode.keywords.levels, parts.keywords)
 
 
-def chosen(question: Question, parts: Components, context: Context) -> Chosen:
-    """The method for the form of the question, by the settings ``auto``."""
+def choose_method(question: Question, parts: Components, context: Context) -> Chosen:
+    """Choose the method for the question's form, following the ``auto`` settings."""
     chooser = parts.chooser
     calls: list[Call] = []
-    about = chooser.choose(question, context, calls.append)
-    mode, why = mode_for(about.form, parts.settings.auto, context)
-    about = replace(about, reason=f"{about.reason}{why}")
-    method = in_steps(method_of(mode, parts), question.text, parts, about.form)
-    return Chosen(method, about, chooser.agent, tuple(calls))
+    choice = chooser.choose(question, context, calls.append)
+    mode, why = mode_for(choice.form, parts.settings.auto, context)
+    choice = replace(choice, reason=f"{choice.reason}{why}")
+    method = in_steps(method_of(mode, parts), question.text, parts, choice.form)
+    return Chosen(method, choice, chooser.agent, tuple(calls))
 
 
 def mode_for(form: Form, auto: AutoSettings, context: Context) -> tuple[str, str]:
-    """The mode for questions of a form over these documents; and why, where it is not the form
-    alone that decides."""
+    """Return the mode for a question form over these documents, plus a reason.
+
+    The reason is empty if the form alone decides."""
     mode: str = getattr(auto, form)
     why = ""
     if mode in MODES and MODES[mode].reports == "only":
@@ -275,7 +294,7 @@ def mode_for(form: Form, auto: AutoSettings, context: Context) -> tuple[str, str
 
 
 def mode_for_form(form: Form, auto: AutoSettings, context: Context) -> str:
-    """The mode for questions of a form, whether documents are long or the graph is sparse."""
+    """Return the mode for a question form, ignoring document length and graph sparseness."""
     anyhow = auto.model_copy(update={"sparse_edges": 0.0, "long_chunks": math.inf})
     return mode_for(form, anyhow, context)[0]
 
@@ -288,13 +307,13 @@ _OF_PASSAGES: frozenset[Form] = frozenset({"one", "listed"})
 
 
 def edges_for_chunk(context: Context) -> float:
-    """The edges for each chunk, on average; without end where there are no chunks."""
+    """Return the average number of edges per chunk; infinity without chunks."""
     chunks = len(context.vectors["chunk"])
     return len(context.vectors["edge"]) / chunks if chunks else math.inf
 
 
 def document_length(context: Context) -> float:
-    """The chunks of a document, on average."""
+    """Return the average number of chunks per document."""
 
     def count() -> float:
         chunks = context.vectors["chunk"].keys
@@ -304,15 +323,15 @@ def document_length(context: Context) -> float:
 
 
 def other_mode(question: Question, mode: str, parts: Components, context: Context) -> str:
-    """A sentence on the mode that is for a question to which another found no evidence; empty where
-    there is none."""
+    """Return a sentence recommending a better mode after a search without evidence; empty if no
+    better mode exists."""
     from tgraph.answer.mode_choice import EmbeddedChooser
 
-    about = EmbeddedChooser().choose(question, context)
-    better, why = mode_for(about.form, parts.settings.auto, context)
+    choice = EmbeddedChooser().choose(question, context)
+    better, why = mode_for(choice.form, parts.settings.auto, context)
     if better == mode or mode not in MODES or better not in MODES:
         return ""
     return (
-        f"The mode {mode} found no evidence. {about.reason[:1].upper()}{about.reason[1:]}{why}:"
+        f"The mode {mode} found no evidence. {choice.reason[:1].upper()}{choice.reason[1:]}{why}:"
         f" try -m {better}, which -m {AUTO} chooses for it."
     )

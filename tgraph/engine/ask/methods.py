@@ -1,4 +1,4 @@
-"""How each mode gets from a question to what its answer rests on."""
+"""Mode methods: gathering the evidence behind an answer."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from tgraph.models.base import Call, CallSink
 from tgraph.models.reader import Reader
 from tgraph.record.session import SessionRecord
 from tgraph.retrieve.base import Context, Question, Retriever
-from tgraph.retrieve.text.reading import in_order_read, is_for, is_known_to, read
-from tgraph.retrieve.text.sentence_ranking import sharpened
+from tgraph.retrieve.text.reading import in_order_read, is_for, is_known_to, read_candidates
+from tgraph.retrieve.text.sentence_ranking import sharpen_evidence
 
 if TYPE_CHECKING:
     from tgraph.answer.keywords import KeywordFinder
@@ -24,7 +24,7 @@ Gathering = Generator[str, None, tuple[Question, Selection]]
 
 
 class Method(Protocol):
-    """A mode: it gathers what an answer rests on and names who writes the answer."""
+    """A mode's method: gathers evidence and names the synthesiser writing the answer."""
 
     @property
     def mode(self) -> str: ...
@@ -58,13 +58,13 @@ class TwoStages:
     agent: Agent | None = None
 
     def gather(self, question: Question, context: Context, record: SessionRecord) -> Gathering:
-        question, retrieval, stage = self._retrieve(question, context, record)
+        question, retrieval, stage = self._retrieve_evidence(question, context, record)
         yield stage
         origins = [stage]
-        reader = self._reader(question, retrieval, context)
+        reader = self._choose_reader(question, retrieval, context)
         if reader is not None:
             with record.step("Reading", reader.agent, origins) as step:
-                retrieval = self._read(question, retrieval, reader, context)
+                retrieval = self._read_retrieval(question, retrieval, reader, context)
                 origins.append(record.judgement(step, retrieval.judgement))
         limit = context.limits.edge_limit
         with record.step(self.selector.step, self.selector.agent, origins) as step:
@@ -76,7 +76,8 @@ class TwoStages:
         return question, selection
 
     def understood(self, question: Question, context: Context, sink: CallSink) -> Question:
-        """The question with its concepts or keywords, as far as the mode starts from them."""
+        """Return the question with concepts or keywords, if the mode starts from concepts or
+        keywords."""
         if self.keywords is not None:
             keywords = self.keywords.find(question, context, sink)
             return replace(question, concepts=keywords.all, keywords=keywords)
@@ -84,30 +85,34 @@ class TwoStages:
             return question
         return replace(question, concepts=self.concepts.find(question, context, sink))
 
-    def _retrieve(
+    def _retrieve_evidence(
         self, question: Question, context: Context, record: SessionRecord
     ) -> tuple[Question, Retrieval, str]:
         question, concepts = self._find_concepts(question, context, record)
         if not self.retriever.matches_entities:
             agent = self.agent or context.embedder.agent
             with record.step(self.retriever.step, agent, concepts):
-                retrieval = self._candidates(question, context)
+                retrieval = self._find_candidates(question, context)
                 return question, retrieval, record.retrieval(retrieval, concepts)
         with record.step("EntityMatching", context.embedder.agent, concepts) as step:
-            retrieval = self._candidates(question, context)
+            retrieval = self._find_candidates(question, context)
             matches = record.matches(step, concepts, retrieval.matches)
         with record.step(self.retriever.step, used=[matches]):
             return question, retrieval, record.retrieval(retrieval, [matches])
 
-    def _candidates(self, question: Question, context: Context) -> Retrieval:
+    def _find_candidates(self, question: Question, context: Context) -> Retrieval:
         retrieval = self.retriever.retrieve(question, context)
         narrows = self.sharpens and not self.by_model
-        return sharpened(question, retrieval, context) if narrows else retrieval
+        return sharpen_evidence(question, retrieval, context) if narrows else retrieval
 
-    def _reader(self, question: Question, retrieval: Retrieval, context: Context) -> Reader | None:
-        """Who reads what was retrieved; nobody where the question is read in a language that the
-        reader doesn't know. Beside a model that is nobody too where sentences can't be ranked by
-        what was embedded, or the reader wasn't made for them."""
+    def _choose_reader(
+        self, question: Question, retrieval: Retrieval, context: Context
+    ) -> Reader | None:
+        """Return the reader for the retrieval, or None.
+
+        None is returned if the reader doesn't know the question's language. Beside a model,
+        None is also returned where sentences can't be ranked by existing embeddings, or where
+        the reader wasn't made for them."""
         reader = context.reader if self.reads else None
         if reader is not None and reader.language and not is_known_to(reader, question, context):
             return None
@@ -117,17 +122,17 @@ class TwoStages:
         fits = ranked and retrieval.candidates and is_for(reader, question, retrieval)
         return reader if fits else None
 
-    def _read(
+    def _read_retrieval(
         self, question: Question, retrieval: Retrieval, reader: Reader, context: Context
     ) -> Retrieval:
-        """The retrieval as it was read. No embedder is asked for it where a model answers."""
+        """Return the retrieval after reading; beside a model, no embedder is called."""
         if not self.by_model:
-            return read(question, retrieval, reader, context)
+            return read_candidates(question, retrieval, reader, context)
         ranked = retrieval
         if self.sharpens:
             vector = context.at_hand(question.text)
-            ranked = sharpened(question, retrieval, context, vector)
-        return in_order_read(retrieval, read(question, ranked, reader, context))
+            ranked = sharpen_evidence(question, retrieval, context, vector)
+        return in_order_read(retrieval, read_candidates(question, ranked, reader, context))
 
     def _find_concepts(
         self, question: Question, context: Context, record: SessionRecord
@@ -147,7 +152,7 @@ class TwoStages:
 
 @dataclass(frozen=True, slots=True)
 class Bypass:
-    """Nothing is retrieved or selected; the record says so."""
+    """A method without retrieval or selection; the record states the bypass."""
 
     mode: str
     synthesiser: Synthesiser
@@ -163,7 +168,7 @@ class Bypass:
 
 @dataclass(frozen=True, slots=True)
 class MethodAround:
-    """A method that another does, and something besides."""
+    """A wrapper that extends another method."""
 
     inner: Method
 
@@ -178,10 +183,9 @@ class MethodAround:
 
 @dataclass(frozen=True, slots=True)
 class Chosen(MethodAround):
-    """A method that was chosen for what the question is about; it records the choice first.
+    """A method chosen by question form; the choice is recorded first.
 
-    ``calls`` are those that the choice took, before there was a record.
-    """
+    ``calls`` are model calls made for the choice, before there was a record."""
 
     about: ModeReason
     agent: Agent
@@ -197,7 +201,7 @@ class Chosen(MethodAround):
 
 
 def without_retrieval(method: Method) -> Method:
-    """The method where there is nothing to retrieve from."""
+    """Return the method without retrieval, for an empty graph."""
     if isinstance(method, Chosen):
         return replace(method, inner=without_retrieval(method.inner))
     return Bypass(method.mode, method.synthesiser)

@@ -1,4 +1,4 @@
-"""What a session says of how it was asked, so that it can be asked again: settings and history."""
+"""Session parameters needed to repeat a question: settings and history."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ _PARTLY: Mapping[str, Sequence[str]] = {
 """Of these sections only some settings count; others tell of a server, or are secret."""
 
 
-def recorded(
+def record_settings(
     settings: Settings,
     mode: str,
     history: Sequence[Turn] = (),
@@ -58,33 +58,34 @@ def recorded(
     *,
     chosen: bool = False,
 ) -> dict[str, str | int | float | bool]:
-    """The settings that an answer in this mode depends on, by name, and the turns before it.
+    """Return, by name, the settings affecting answers in this mode, plus earlier turns.
 
-    A setting is named as in its section; where two sections have one of that name, the mode's own
-    has the plain name and the others are named with their section. Empty values are left out.
-    ``chosen`` says that the mode was chosen by the settings ``auto``, which then count too.
-    """
-    found: dict[str, str | int | float | bool] = {}
-    for section, field, name in _named(settings, mode, chosen):
+    A setting is named as in its section; where two sections share a name, the mode's own
+    setting has the plain name and the others are named with their section. Empty values are
+    left out. ``chosen`` says that the mode was chosen by the ``auto`` settings, which then
+    count too."""
+    parameters: dict[str, str | int | float | bool] = {}
+    for section, field, name in _name_parameters(settings, mode, chosen):
         value = getattr(getattr(settings, section), field)
         if value not in (None, "", ()):
             listed = isinstance(value, tuple)
-            found[name] = json.dumps(list(value), ensure_ascii=False) if listed else value
+            parameters[name] = json.dumps(list(value), ensure_ascii=False) if listed else value
     if history:
-        found[HISTORY] = canonical_json([[turn.question, turn.answer] for turn in history])
+        parameters[HISTORY] = canonical_json([[turn.question, turn.answer] for turn in history])
     if count is not None:
-        found[COUNT] = count
-    return found
+        parameters[COUNT] = count
+    return parameters
 
 
-def restored(settings: Settings, mode: str, parameters: Mapping[str, str]) -> Settings:
-    """``settings`` with those that ``recorded`` wrote down. ``UsageError`` where this version of
-    tgraph does not take them."""
+def restore_settings(settings: Settings, mode: str, parameters: Mapping[str, str]) -> Settings:
+    """Return ``settings`` overridden by parameters written by ``record_settings``.
+
+    Raises ``UsageError`` if this version of tgraph rejects the parameters."""
     sections: dict[str, dict[str, Any]] = {}
-    for section, field, name in _named(settings, mode, was_chosen(parameters)):
-        made = sections.setdefault(section, getattr(settings, section).model_dump())
+    for section, field, name in _name_parameters(settings, mode, was_chosen(parameters)):
+        section_values = sections.setdefault(section, getattr(settings, section).model_dump())
         text = parameters.get(name)
-        made[field] = _value(getattr(settings, section), field, text)
+        section_values[field] = _parse_value(getattr(settings, section), field, text)
     try:
         parts = {
             name: type(getattr(settings, name)).model_validate(values)
@@ -100,17 +101,17 @@ def restored(settings: Settings, mode: str, parameters: Mapping[str, str]) -> Se
 
 
 def was_chosen(parameters: Mapping[str, str]) -> bool:
-    """Whether the mode was chosen for the question."""
+    """Return whether the mode was chosen automatically for the question."""
     return "auto.one" in parameters
 
 
 def history_of(parameters: Mapping[str, str]) -> tuple[Turn, ...]:
-    """The turns that ``recorded`` wrote down."""
+    """Return earlier turns written by ``record_settings``."""
     return tuple(Turn(*turn) for turn in json.loads(parameters.get(HISTORY) or "[]"))
 
 
 def asked_of(text: str, parameters: Mapping[str, str]) -> Question:
-    """The question of a session, with the turns before it."""
+    """Return a session's question with its earlier turns."""
     return Question(text, history_of(parameters), stands_alone=STANDS_ALONE in parameters)
 
 
@@ -126,32 +127,37 @@ def filters_of(parameters: Mapping[str, str]) -> Filters:
     )
 
 
-def _sections(mode: str, chosen: bool) -> list[str]:
-    """The sections that a mode reads, its own at the end."""
+def _list_sections(mode: str, chosen: bool) -> list[str]:
+    """Return setting sections read by a mode, the mode's own section last."""
     auto = ["auto"] if chosen else []
-    named = ["chat", *auto, "graph", "answer"]
-    found = mode_named(mode)
-    own = (*found.beneath, found.section) if found else ()
-    return [*named, *(section for section in own if section and section not in named)]
+    shared_sections = ["chat", *auto, "graph", "answer"]
+    mode_definition = mode_named(mode)
+    mode_sections = (*mode_definition.beneath, mode_definition.section) if mode_definition else ()
+    return [
+        *shared_sections,
+        *(section for section in mode_sections if section and section not in shared_sections),
+    ]
 
 
-def _named(settings: Settings, mode: str, chosen: bool) -> Iterator[tuple[str, str, str]]:
-    """Each setting that counts: its section, its field, and the name of the parameter."""
-    sections = _sections(mode, chosen)
+def _name_parameters(settings: Settings, mode: str, chosen: bool) -> Iterator[tuple[str, str, str]]:
+    """Yield section, field and parameter name of each relevant setting."""
+    sections = _list_sections(mode, chosen)
     fields = {
         name: _PARTLY.get(name) or list(type(getattr(settings, name)).model_fields)
         for name in sections
     }
     for index, section in enumerate(sections):
-        later = {field for other in sections[index + 1 :] for field in fields[other]}
+        later = {
+            field for later_section in sections[index + 1 :] for field in fields[later_section]
+        }
         for field in fields[section]:
             plain = field.replace("_", "-")
             qualified = section in _PARTLY or field in later
             yield section, field, f"{section}.{plain}" if qualified else plain
 
 
-def _value(section: BaseModel, field: str, text: str | None) -> object:
-    """The value of a parameter's text; of one that was left out, the empty one of its type."""
+def _parse_value(section: BaseModel, field: str, text: str | None) -> object:
+    """Parse a parameter's text; an omitted parameter gives the empty value of its type."""
     current, declared = getattr(section, field), type(section).model_fields[field]
     if isinstance(current, tuple):
         return tuple(json.loads(text)) if text else ()

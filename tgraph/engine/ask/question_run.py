@@ -1,7 +1,7 @@
-"""Asking: a question in, an answer out, and everything between on record before it is told.
+"""Asking: from question to answer, recording every stage before reporting the stage.
 
-The specification's two stages, edge selection and synthesis, between a retrieval and an answer.
-"""
+The stages are the specification's two, edge selection and synthesis, between a retrieval and an
+answer."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from tgraph import vocabulary as v
 from tgraph.answer.base import Notes, PromptedSynthesiser, WriterPrompt
-from tgraph.answer.citations import cite, set_apart, well_cited, with_grounds
+from tgraph.answer.citations import cite_places, set_apart, well_cited, with_grounds
 from tgraph.answer.rows import shown_lines
 from tgraph.engine.ask.methods import Chosen, Method
 from tgraph.errors import StoreError, TgraphError
@@ -28,59 +28,61 @@ from tgraph.model import (
     Selection,
     Sentence,
     ShownContext,
-    joined,
+    join_sentences,
 )
 from tgraph.record.bundle import BundleRecord
 from tgraph.record.session import SessionDescription, SessionRecord
-from tgraph.rendering import flat
-from tgraph.resources import tables
+from tgraph.rendering import collapse_whitespace
+from tgraph.resources import load_tables
 from tgraph.retrieve.base import Context, Question
 from tgraph.retrieve.contradictions.disputes import notes_on
-from tgraph.retrieve.text.page_sentences import reading
+from tgraph.retrieve.text.page_sentences import read_place_text
 
 if TYPE_CHECKING:
     from tgraph.explain.trace.values import Trace
 
 
 class AbandonedError(BaseException):
-    """Whoever asked has gone: thrown into a stream, it ends the question as ``aborted``."""
+    """The asking client has gone: thrown into a stream, the error ends the question as
+    ``aborted``."""
 
 
 @contextmanager
 def on_record(record: BundleRecord, what: str) -> Iterator[None]:
-    """The run under way. If it fails or is interrupted, that is recorded and raised again; the
-    record is closed in any case."""
+    """Record a running operation: failures and interruptions are recorded and raised again.
+
+    The record is closed in any case."""
     try:
         yield
     except (KeyboardInterrupt, GeneratorExit):
-        _end(record, "interrupted", f"The {what} was interrupted.")
+        _record_end(record, "interrupted", f"The {what} was interrupted.")
         raise
     except AbandonedError:
-        _end(record, "aborted", f"Whoever asked the {what} has gone.")
+        _record_end(record, "aborted", f"Whoever asked the {what} has gone.")
         raise
     except TgraphError as error:
-        _end(record, "failed", str(error))
+        _record_end(record, "failed", str(error))
         raise
     except Exception as error:
-        _end(record, "failed", f"{type(error).__name__}: {error}")
+        _record_end(record, "failed", f"{type(error).__name__}: {error}")
         raise
     finally:
         record.close()
 
 
-def _end(record: BundleRecord, status: str, error: str) -> None:
-    """Record the end, if the disk lets us; a record without one counts as aborted."""
+def _record_end(record: BundleRecord, status: str, error: str) -> None:
+    """Record the final status if the disk permits; a record without a status counts as aborted."""
     with suppress(StoreError):
         record.finish(status, error)
 
 
 def answer_of(trace: Trace) -> str:
-    """The IRI of the session's answer."""
+    """Return the IRI of a session's answer."""
     return v.answer_iri(trace.explain_id.removeprefix(v.session_iri("")))
 
 
 def usage_of(record: BundleRecord) -> Mapping[str, int]:
-    """What the run's calls have cost."""
+    """Return usage totals of the run's calls."""
     return asdict(record.usage)
 
 
@@ -91,13 +93,14 @@ CONTEXT_ONLY = "context-only"
 
 
 def no_evidence(question: str, language: str = "") -> str:
-    """That there is none, in the language that is set or else in the question's, where tgraph has
-    it; in English elsewhere."""
-    from tgraph.ingest.languages import detected
+    """Return the no-evidence sentence in the set language, or else the question's language.
 
-    code = language.lower().partition("-")[0] or detected(question)
-    found = tables("languages").get(code)
-    return str(found["no_evidence"]) if isinstance(found, dict) else NO_EVIDENCE
+    Languages unknown to tgraph give the English sentence."""
+    from tgraph.ingest.languages import detect_language
+
+    code = language.lower().partition("-")[0] or detect_language(question)
+    language_table = load_tables("languages").get(code)
+    return str(language_table["no_evidence"]) if isinstance(language_table, dict) else NO_EVIDENCE
 
 
 Stream = Generator[GraphRagResponse, None, Answer]
@@ -106,20 +109,20 @@ ContextStream = Generator[GraphRagResponse, None, ShownContext]
 
 @dataclass(frozen=True, slots=True)
 class SentenceMessage(GraphRagResponse):
-    """A piece of the answer that is a whole sentence, with its citations."""
+    """An answer message containing a complete sentence with its citations."""
 
     sentence: Sentence | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class CountedSelection(Selection):
-    """What was selected, and what was left out on the way to it, by reason."""
+    """A selection with counts of omissions from earlier steps, by reason."""
 
     dropped: Mapping[str, int] = field(default_factory=dict)
 
 
-def gathered(selection: Selection, counts: Iterable[Mapping[str, int]]) -> CountedSelection:
-    """The selection with what the steps before it left out."""
+def count_selection(selection: Selection, counts: Iterable[Mapping[str, int]]) -> CountedSelection:
+    """Return the selection with omission counts from preceding steps."""
     return CountedSelection(
         selection.selected,
         selection.rejected,
@@ -127,7 +130,7 @@ def gathered(selection: Selection, counts: Iterable[Mapping[str, int]]) -> Count
         selection.malformed,
         selection.judgement,
         selection.parts,
-        _together(counts),
+        _sum_counts(counts),
     )
 
 
@@ -157,25 +160,27 @@ class QuestionRun:
         """
         with on_record(self._record, "question"):
             self._record.start(self._description)
-            yield self._explain(self._record.session)
-            question, selection = yield from self._gather()
-            sentences, notes, step = yield from self._synthesise(question, selection)
-            answer = self._answer(question, selection, sentences, notes, step)
+            yield self._explain_message(self._record.session)
+            question, selection = yield from self._gather_evidence()
+            sentences, notes, step = yield from self._stream_sentences(question, selection)
+            answer = self._build_answer(question, selection, sentences, notes, step)
         yield GraphRagResponse(message_type="chunk", end_of_stream=True, end_of_session=True)
         return answer
 
     def context(self) -> ContextStream:
-        """The same as far as the selection: what the writer of the answer would be shown. Nobody
-        writes one, and the record says so."""
+        """Stream stages up to the selection, and return the context that an answer writer would
+        receive.
+
+        No answer is written, and the record says so."""
         with on_record(self._record, "question"):
             self._record.start(self._description)
-            yield self._explain(self._record.session)
-            question, selection = yield from self._gather()
-            shown = self._shown(question, selection)
+            yield self._explain_message(self._record.session)
+            question, selection = yield from self._gather_evidence()
+            shown_context = self._build_context(question, selection)
             self._record.finish(CONTEXT_ONLY)
-        return shown
+        return shown_context
 
-    def _shown(self, question: Question, selection: Selection) -> ShownContext:
+    def _build_context(self, question: Question, selection: Selection) -> ShownContext:
         record, notes = self._record, Notes()
         prompt = _prompt_of(self._method, question, selection, notes)
         record.dropped(record.selection_iri, notes.dropped)
@@ -197,7 +202,7 @@ class QuestionRun:
             usage_by_step=record.usage_by_step,
         )
 
-    def _gather(self) -> Generator[GraphRagResponse, None, tuple[Question, Selection]]:
+    def _gather_evidence(self) -> Generator[GraphRagResponse, None, tuple[Question, Selection]]:
         """A message for each stage on record; in the end what the answer is made from."""
         gathering = self._method.gather(self._question, self._context, self._record)
         while True:
@@ -206,9 +211,9 @@ class QuestionRun:
             except StopIteration as end:
                 gathered: tuple[Question, Selection] = end.value
                 return gathered
-            yield self._explain(stage)
+            yield self._explain_message(stage)
 
-    def _synthesise(
+    def _stream_sentences(
         self, question: Question, selection: Selection
     ) -> Generator[GraphRagResponse, None, tuple[list[Sentence], Notes, str]]:
         record, synthesiser = self._record, self._method.synthesiser
@@ -216,22 +221,22 @@ class QuestionRun:
         sentences: list[Sentence] = []
         with record.step("Synthesising", synthesiser.agent, [record.selection_iri]) as step:
             for draft in synthesiser.synthesise(question, selection, notes, record.call):
-                sentence = cite(with_grounds(draft, self._context), record.uuid)
+                sentence = cite_places(with_grounds(draft, self._context), record.uuid)
                 sentence = set_apart(well_cited(sentence, self._context), sentences)
                 if not sentences:
-                    yield self._explain(record.answer_begun(step))
+                    yield self._explain_message(record.answer_begun(step))
                 sentences.append(sentence)
                 lead = sentence.lead if len(sentences) > 1 else ""
                 yield SentenceMessage(
                     message_type="chunk", response=lead + sentence.text, sentence=sentence
                 )
         if not sentences:
-            yield self._explain(record.answer_begun(step))
-            said = no_evidence(question.text, self._context.settings.answer.language)
-            yield GraphRagResponse(message_type="chunk", response=said)
+            yield self._explain_message(record.answer_begun(step))
+            reply_text = no_evidence(question.text, self._context.settings.answer.language)
+            yield GraphRagResponse(message_type="chunk", response=reply_text)
         return sentences, notes, step
 
-    def _answer(
+    def _build_answer(
         self,
         question: Question,
         selection: Selection,
@@ -241,21 +246,21 @@ class QuestionRun:
     ) -> Answer:
         record, judgement = self._record, selection.judgement
         language = self._context.settings.answer.language
-        text = joined(sentences) or no_evidence(question.text, language)
+        text = join_sentences(sentences) or no_evidence(question.text, language)
         missing = (Note(f"Nothing found on: {words}.", (), ()) for words in notes.missing)
         least = self._context.settings.answer.least_confidence
-        doubts = tuple(_disagreement(selection, sentences, least, self._context))
-        told = (
+        doubts = tuple(_disagreement_notes(selection, sentences, least, self._context))
+        answer_notes = (
             *notes_on(self._context, sentences),
             *missing,
             *(Note(text, (), ()) for text in (*self._context.notes, *self._context.doubts.said)),
-            *(_nearest(evidence, self._context) for evidence in notes.nearest),
+            *(_nearest_note(evidence, self._context) for evidence in notes.nearest),
             *doubts,
         )
-        said = judgement is not None and not doubts and _is_said(judgement, sentences)
-        short = judgement.answer if judgement and said else ""
+        is_stated = judgement is not None and not doubts and _is_said(judgement, sentences)
+        short = judgement.answer if judgement and is_stated else ""
         confidence = judgement.confidence if judgement else None
-        record.answer(step, text, sentences, notes.dropped, told, short, confidence)
+        record.answer(step, text, sentences, notes.dropped, answer_notes, short, confidence)
         record.finish("completed" if sentences else "no-evidence")
         return Answer(
             question=question.text,
@@ -269,17 +274,17 @@ class QuestionRun:
             usage=record.usage,
             model=self._method.synthesiser.agent.name,
             dropped=self._left_out(question, selection, notes),
-            notes=told,
+            notes=answer_notes,
             short=short,
             confidence=confidence,
             usage_by_step=record.usage_by_step,
         )
 
     def _left_out(self, question: Question, selection: Selection, notes: Notes) -> dict[str, int]:
-        """What the record says was left out in choosing the mode, in understanding the question, in
-        selecting and in writing."""
+        """Return recorded omissions from mode choice, question understanding, selection and
+        writing."""
         method = self._method
-        return _together(
+        return _sum_counts(
             [
                 method.about.dropped if isinstance(method, Chosen) else {},
                 question.keywords.dropped,
@@ -289,7 +294,7 @@ class QuestionRun:
             ]
         )
 
-    def _explain(self, iri: str) -> GraphRagResponse:
+    def _explain_message(self, iri: str) -> GraphRagResponse:
         return GraphRagResponse(
             message_type="explain",
             explain_id=iri,
@@ -300,26 +305,31 @@ class QuestionRun:
 def _prompt_of(
     method: Method, question: Question, selection: Selection, notes: Notes
 ) -> WriterPrompt:
-    """What the method's writer would be shown; one that asks no model has no limit for it."""
+    """Return the prompt that the method's writer would receive; without a model, the prompt has
+    no length limit."""
     writer = method.synthesiser
     if isinstance(writer, PromptedSynthesiser):
         return writer.prompted(question, selection, notes)
     lines = shown_lines(selection.selected)
-    by_id = {identity: each for (identity, _), each in zip(lines, selection.selected, strict=True)}
+    by_id = {
+        identity: selected
+        for (identity, _), selected in zip(lines, selection.selected, strict=True)
+    }
     return WriterPrompt(by_id, "\n".join(line for _, line in lines))
 
 
-def _nearest(evidence: Evidence, context: Context) -> Note:
-    """What comes nearest to an answer, told as what it is."""
-    said = reading(evidence, context)
-    return Note(f"This comes nearest, but does not answer: “{said}”", (), (evidence,))
+def _nearest_note(evidence: Evidence, context: Context) -> Note:
+    """Return a note quoting the evidence nearest to an answer."""
+    quote_text = read_place_text(evidence, context)
+    return Note(f"This comes nearest, but does not answer: “{quote_text}”", (), (evidence,))
 
 
-def _disagreement(
+def _disagreement_notes(
     selection: Selection, sentences: Sequence[Sentence], least: float, context: Context
 ) -> Iterator[Note]:
-    """Where the reader judges otherwise than the model answers. The parts of a question were judged
-    one by one."""
+    """Yield notes where the reader's judgement contradicts the model's answer.
+
+    Judgements on separate question parts are skipped: the parts were judged one by one."""
     judged = selection.judgement
     if judged is None or judged.place is None or judged.confidence is None or selection.parts:
         return
@@ -328,26 +338,28 @@ def _disagreement(
         missing = f"; no passage has: {', '.join(judged.missing)}" if judged.missing else ""
         yield Note(f"The reader finds no answer in the evidence {sure}{missing}.", (), ())
     elif not sentences and judged.answer and judged.confidence >= least:
-        quote = reading(judged.place, context)
-        said = f"The reader takes “{judged.answer}” for an answer {sure}: “{quote}”"
-        yield Note(said, (), (judged.place,))
+        quote = read_place_text(judged.place, context)
+        remark = f"The reader takes “{judged.answer}” for an answer {sure}: “{quote}”"
+        yield Note(remark, (), (judged.place,))
 
 
 def _is_said(judgement: Judgement, sentences: Sequence[Sentence]) -> bool:
-    """Whether one of the sentences has the short answer, or quotes that in which it was read."""
-    words = flat(judgement.answer)
+    """Return whether a sentence contains the short answer, or quotes the judged place."""
+    words = collapse_whitespace(judgement.answer)
     place = judgement.place.iri if judgement.place else None
     return any(
-        words in flat(sentence.text)
+        words in collapse_whitespace(sentence.text)
         or any(
-            c.evidence == place and flat(c.quote) == flat(sentence.text) for c in sentence.citations
+            c.evidence == place
+            and collapse_whitespace(c.quote) == collapse_whitespace(sentence.text)
+            for c in sentence.citations
         )
         for sentence in sentences
     )
 
 
-def _together(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
-    found: Counter[str] = Counter()
-    for each in counts:
-        found.update(each)
-    return dict(+found)
+def _sum_counts(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
+    totals: Counter[str] = Counter()
+    for reason_counts in counts:
+        totals.update(reason_counts)
+    return dict(+totals)

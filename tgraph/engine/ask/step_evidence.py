@@ -1,4 +1,4 @@
-"""The places that answer the steps of a question, among what is retrieved and selected for it."""
+"""Places answering question steps, merged into retrieval and selection."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from tgraph.model import (
 )
 from tgraph.models.base import CallSink
 from tgraph.retrieve.base import Context, Question, Retriever
+from tgraph.retrieve.candidates import assign_ranks as renumbered
 from tgraph.retrieve.candidates import chunk_candidates
-from tgraph.retrieve.candidates import ranked as renumbered
-from tgraph.retrieve.text.sentence_ranking import Place, place_of, sharpened
+from tgraph.retrieve.text.sentence_ranking import Place, place_of, sharpen_evidence
 
 SLACK = 0.1
 """How much less than the best sentence alone the steps together may be worth."""
@@ -33,7 +33,7 @@ WHY_PART = "it answers a part of the question"
 
 @dataclass(frozen=True, slots=True)
 class StepBridge:
-    """The places that answer the steps, the last one included, and their worth together."""
+    """Places answering all steps, the last included, with a combined score."""
 
     places: tuple[Evidence, ...]
     score: float
@@ -41,20 +41,20 @@ class StepBridge:
 
 @dataclass(frozen=True, slots=True)
 class AnsweredParts:
-    """The parts of a question, and what they come to together, where that can be said."""
+    """Question parts, plus a combined judgement where possible."""
 
     parts: tuple[QuestionPart, ...]
     judgement: Judgement | None = None
 
     @property
     def places(self) -> tuple[Evidence, ...]:
-        """All that answers, or comes nearest."""
+        """All answering or nearest places."""
         return tuple(e for part in self.parts for e in (*part.places, *part.nearest))
 
 
 @dataclass(frozen=True, slots=True)
 class _RetrieverAround:
-    """A retriever that another does, and something besides."""
+    """A wrapper that extends another retriever."""
 
     inner: Retriever
 
@@ -69,8 +69,8 @@ class _RetrieverAround:
 
 @dataclass(frozen=True, slots=True)
 class RetrieverWithPlaces(_RetrieverAround):
-    """The candidates of a retriever, those that hold certain places first; ``bridges`` are the
-    evidence that leads to a chunk, by their IRIs."""
+    """A retriever listing candidates that hold given places first; ``bridges`` map chunk IRIs
+    to evidence leading to the chunk."""
 
     places: tuple[Evidence, ...]
     why: str
@@ -78,59 +78,59 @@ class RetrieverWithPlaces(_RetrieverAround):
 
     def retrieve(self, question: Question, context: Context) -> Retrieval:
         """As ``Retriever.retrieve``."""
-        found = self.inner.retrieve(question, context)
-        wanted = dict.fromkeys(place.chunk for place in self.places)
-        held = {c.item.iri: c for c in found.candidates if c.item.iri in wanted}
+        retrieval = self.inner.retrieve(question, context)
+        chunks = dict.fromkeys(place.chunk for place in self.places)
+        by_chunk = {c.item.iri: c for c in retrieval.candidates if c.item.iri in chunks}
         why = (self.why,)
-        best = max((c.score for c in found.candidates), default=1.0)
-        new = chunk_candidates(context, ((c, best, why) for c in wanted if c not in held))
-        first = [*new, *(replace(c, reasons=(*why, *c.reasons)) for c in held.values())]
+        best = max((c.score for c in retrieval.candidates), default=1.0)
+        new = chunk_candidates(context, ((c, best, why) for c in chunks if c not in by_chunk))
+        first = [*new, *(replace(c, reasons=(*why, *c.reasons)) for c in by_chunk.values())]
         first = [replace(c, bridge=self.bridges.get(c.item.iri, c.bridge)) for c in first]
-        rest = [c for c in found.candidates if c.item.iri not in held]
-        edges = [c for c in rest if c.item.kind == "edge"]
-        others = [c for c in rest if c.item.kind != "edge"]
-        order = tuple(renumbered([*edges, *first, *others]))
-        return replace(found, candidates=order, items=found.items + len(new))
+        remaining = [c for c in retrieval.candidates if c.item.iri not in by_chunk]
+        edges = [c for c in remaining if c.item.kind == "edge"]
+        other_candidates = [c for c in remaining if c.item.kind != "edge"]
+        order = tuple(renumbered([*edges, *first, *other_candidates]))
+        return replace(retrieval, candidates=order, items=retrieval.items + len(new))
 
 
 @dataclass(frozen=True, slots=True)
 class BridgedRetriever(_RetrieverAround):
-    """The candidates of a retriever, the places of the steps being worth as much as the best
-    sentence, where they together are worth it."""
+    """A retriever raising step places to the best sentence's relevance, if the bridge scores
+    high enough."""
 
     bridge: StepBridge
     sharpens: bool
 
     def retrieve(self, question: Question, context: Context) -> Retrieval:
         """As ``Retriever.retrieve``."""
-        found = self.inner.retrieve(question, context)
-        found = sharpened(question, found, context) if self.sharpens else found
-        known = (e.relevance or 0.0 for c in found.candidates for e in c.evidence)
-        alone = max(known, default=0.0)
+        retrieval = self.inner.retrieve(question, context)
+        retrieval = sharpen_evidence(question, retrieval, context) if self.sharpens else retrieval
+        relevances = (e.relevance or 0.0 for c in retrieval.candidates for e in c.evidence)
+        alone = max(relevances, default=0.0)
         if self.bridge.score <= alone - SLACK:
-            return found
+            return retrieval
         worth = min(1.0, max(alone, self.bridge.score - PENALTY))
         places = [replace(place, relevance=worth) for place in self.bridge.places]
-        candidates = (self._bridged(_with_places(c, places)) for c in found.candidates)
-        return replace(found, candidates=tuple(candidates))
+        candidates = (self._bridge_candidate(_with_places(c, places)) for c in retrieval.candidates)
+        return replace(retrieval, candidates=tuple(candidates))
 
-    def _bridged(self, candidate: Candidate) -> Candidate:
-        """The candidate, its place of the last step first, with that of the step before as its
-        bridge."""
+    def _bridge_candidate(self, candidate: Candidate) -> Candidate:
+        """Return the candidate with the last step's place first, bridged from the preceding
+        step's place."""
         order = [place_of(place) for place in self.bridge.places]
-        own = [e for e in candidate.evidence if place_of(e) in order]
-        if not own:
+        bridge_evidence = [e for e in candidate.evidence if place_of(e) in order]
+        if not bridge_evidence:
             return candidate
-        last = max(own, key=lambda e: order.index(place_of(e)))
+        last = max(bridge_evidence, key=lambda e: order.index(place_of(e)))
         before = order.index(place_of(last)) - 1
         bridge = self.bridge.places[before].iri if before >= 0 else ""
-        rest = (e for e in candidate.evidence if e is not last)
-        return replace(candidate, evidence=(last, *rest), bridge=bridge)
+        other_evidence = (e for e in candidate.evidence if e is not last)
+        return replace(candidate, evidence=(last, *other_evidence), bridge=bridge)
 
 
 @dataclass(frozen=True, slots=True)
 class PartSelector:
-    """A selector that is shown what holds the places of the parts first, with these alone."""
+    """A selector that receives holders of part places first, narrowed to these places."""
 
     inner: Selector
     answered: AnsweredParts
@@ -146,52 +146,55 @@ class PartSelector:
     def select(
         self, question: Question, retrieval: Retrieval, limit: int, sink: CallSink
     ) -> Selection:
-        """As ``Selector.select``; the selection has the parts and their judgement."""
+        """Select as ``Selector.select`` does; the selection includes parts and their judgement."""
         best = max((c.score for c in retrieval.candidates), default=0.0)
         places = {place_of(place): place for place in self.answered.places}
         first: list[Candidate] = []
-        rest: list[Candidate] = []
-        for each in retrieval.candidates:
-            narrowed = _narrowed(_with_places(each, places.values()), places, best)
-            (first if narrowed else rest).append(narrowed or each)
+        remaining: list[Candidate] = []
+        for candidate in retrieval.candidates:
+            narrowed = _narrow_to_places(_with_places(candidate, places.values()), places, best)
+            (first if narrowed else remaining).append(narrowed or candidate)
         first.sort(key=lambda each: each.item.kind == "edge")
-        shown = replace(retrieval, candidates=(*first, *rest))
-        selection = self.inner.select(question, shown, limit, sink)
+        narrowed_retrieval = replace(retrieval, candidates=(*first, *remaining))
+        selection = self.inner.select(question, narrowed_retrieval, limit, sink)
         judgement = _as_selected(self.answered, selection)
         return replace(selection, parts=self.answered.parts, judgement=judgement)
 
 
 def _with_places(candidate: Candidate, places: Iterable[Evidence]) -> Candidate:
-    """The candidate, its places among these being worth as much as they; a chunk has all of them
-    that stand in it."""
+    """Return the candidate with relevance copied from matching places; a chunk receives all
+    places inside the chunk."""
     worth = {place_of(place): place for place in places}
-    known = {place_of(e): e for e in candidate.evidence}
+    by_place = {place_of(e): e for e in candidate.evidence}
     if candidate.item.kind == "chunk":
         inside = {at: p for at, p in worth.items() if p.chunk == candidate.item.iri}
-        known = {**inside, **known}
-    if worth.keys().isdisjoint(known):
+        by_place = {**inside, **by_place}
+    if worth.keys().isdisjoint(by_place):
         return candidate
-    found = [
-        replace(e, relevance=worth[at].relevance) if at in worth else e for at, e in known.items()
+    new_evidence = [
+        replace(e, relevance=worth[at].relevance) if at in worth else e
+        for at, e in by_place.items()
     ]
-    return replace(candidate, evidence=tuple(found))
+    return replace(candidate, evidence=tuple(new_evidence))
 
 
-def _narrowed(candidate: Candidate, places: Iterable[Place], score: float) -> Candidate | None:
-    """The candidate with its evidence at the places alone; None where it has none there."""
-    wanted = set(places)
-    found = tuple(e for e in candidate.evidence if place_of(e) in wanted)
-    if not found:
+def _narrow_to_places(
+    candidate: Candidate, places: Iterable[Place], score: float
+) -> Candidate | None:
+    """Return the candidate with evidence limited to the places; None without such evidence."""
+    place_set = set(places)
+    place_evidence = tuple(e for e in candidate.evidence if place_of(e) in place_set)
+    if not place_evidence:
         return None
     reasons = tuple(dict.fromkeys((WHY_PART, *candidate.reasons)))
-    return replace(candidate, evidence=found, score=score, reasons=reasons)
+    return replace(candidate, evidence=place_evidence, score=score, reasons=reasons)
 
 
 def _as_selected(answered: AnsweredParts, selection: Selection) -> Judgement | None:
-    """The judgement by the evidence that was selected for its place."""
+    """Return the judgement, its place replaced by selected evidence."""
     judged = answered.judgement
     if judged is None or judged.place is None:
         return judged
-    shown = (e for s in selection.selected for e in s.candidate.evidence)
+    selected_evidence = (e for s in selection.selected for e in s.candidate.evidence)
     here = place_of(judged.place)
-    return replace(judged, place=next((e for e in shown if place_of(e) == here), None))
+    return replace(judged, place=next((e for e in selected_evidence if place_of(e) == here), None))

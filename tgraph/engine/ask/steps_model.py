@@ -19,7 +19,7 @@ from tgraph.answer.step_answers_model import (
     StepReply,
 )
 from tgraph.engine.ask.methods import Gathering, MethodAround, TwoStages
-from tgraph.engine.ask.question_run import gathered
+from tgraph.engine.ask.question_run import count_selection
 from tgraph.engine.ask.step_evidence import WHY_STEP, RetrieverWithPlaces
 from tgraph.model import Evidence, Turn
 from tgraph.record.session import SessionRecord
@@ -29,8 +29,7 @@ from tgraph.retrieve.text.decomposition import QuestionStep
 
 @dataclass(slots=True)
 class _AnsweredSteps:
-    """What is known of the steps so far, by their numbers: the answers, the places that say so,
-    and the IRIs of what is on record of each."""
+    """Step answers so far, by step number: answers, evidence places, and record IRIs."""
 
     turns: list[Turn] = field(default_factory=list)
     answers: dict[int, str] = field(default_factory=dict)
@@ -39,16 +38,18 @@ class _AnsweredSteps:
     dropped: list[Mapping[str, int]] = field(default_factory=list)
 
     def bridge_to(self, step: QuestionStep, place: Evidence) -> str:
-        """The evidence, in another document, of the last answer that the step needed; empty where
-        that is a chunk as a whole."""
+        """Return bridge evidence from another document: evidence of the last answer needed by
+        the step.
+
+        Empty if that evidence is a chunk as a whole."""
         before = (self.places[number] for number in reversed(step.needs))
-        found = (e.iri for e in before if e.document != place.document and e.iri != e.chunk)
-        return next(found, "")
+        iris = (e.iri for e in before if e.document != place.document and e.iri != e.chunk)
+        return next(iris, "")
 
 
 @dataclass(frozen=True, slots=True)
 class StepwiseByModel(MethodAround):
-    """A method whose model answers the steps of a question before the question."""
+    """A method whose model answers question steps before the question."""
 
     inner: TwoStages
     decomposer: ModelDecomposer
@@ -57,54 +58,57 @@ class StepwiseByModel(MethodAround):
     def gather(self, question: Question, context: Context, record: SessionRecord) -> Gathering:
         """As ``Method.gather``."""
         with record.step("QuestionDecomposing", self.decomposer.agent) as activity:
-            found = self.decomposer.decompose(question, record.call)
-            texts = [step.text for step in found.steps]
-            plan = record.decomposition(activity, texts, found.dropped)
-        known, bridges = self._answered(found, plan, context, record)
-        places = tuple(known.places.values())
+            decomposition = self.decomposer.decompose(question, record.call)
+            texts = [step.text for step in decomposition.steps]
+            plan = record.decomposition(activity, texts, decomposition.dropped)
+        answered_steps, bridges = self._answer_steps(decomposition, plan, context, record)
+        places = tuple(answered_steps.places.values())
         retriever = RetrieverWithPlaces(self.inner.retriever, places, WHY_STEP, bridges)
         inner = replace(self.inner, retriever=retriever) if places else self.inner
         question, selection = yield from inner.gather(question, context, record)
-        question = replace(question, history=(*question.history, *known.turns))
-        return question, gathered(selection, [found.dropped, *known.dropped])
+        question = replace(question, history=(*question.history, *answered_steps.turns))
+        return question, count_selection(
+            selection, [decomposition.dropped, *answered_steps.dropped]
+        )
 
-    def _answered(
+    def _answer_steps(
         self, found: Decomposition, plan: str, context: Context, record: SessionRecord
     ) -> tuple[_AnsweredSteps, dict[str, str]]:
-        """The steps answered one after the other, and what leads to the chunk of each; a step is
-        left out where one that it needs has no answer."""
-        known = _AnsweredSteps()
+        """Answer steps in sequence; return answers, and evidence leading to each step's chunk.
+
+        A step is omitted if a needed step has no answer."""
+        answered_steps = _AnsweredSteps()
         bridges: dict[str, str] = {}
         for number, step in enumerate(found.steps, 1):
-            if not known.answers.keys() >= set(step.needs):
+            if not answered_steps.answers.keys() >= set(step.needs):
                 continue
-            before = [known.said[needed] for needed in step.needs]
-            text = step.asked(known.answers)
+            before = [answered_steps.said[needed] for needed in step.needs]
+            text = step.asked(answered_steps.answers)
             with record.step("StepAnswering", self.answerer.agent, [plan, *before]) as activity:
-                reply, place = self._reply(text, context, record)
+                reply, place = self._answer_step(text, context, record)
                 iris = [place.iri] if place else []
-                known.said[number] = record.step_answer(
+                answered_steps.said[number] = record.step_answer(
                     activity, number, text, reply.text, iris, before, reply.dropped
                 )
-            known.dropped.append(reply.dropped)
+            answered_steps.dropped.append(reply.dropped)
             if place is None:
                 continue
-            known.answers[number], known.places[number] = reply.text, place
-            known.turns.append(Turn(text, reply.text))
-            if bridge := known.bridge_to(step, place):
+            answered_steps.answers[number], answered_steps.places[number] = reply.text, place
+            answered_steps.turns.append(Turn(text, reply.text))
+            if bridge := answered_steps.bridge_to(step, place):
                 bridges[place.chunk] = bridge
-        return known, bridges
+        return answered_steps, bridges
 
-    def _reply(
+    def _answer_step(
         self, text: str, context: Context, record: SessionRecord
     ) -> tuple[StepReply, Evidence | None]:
-        """What the model answers from what is selected for the step, and the place that says so."""
+        """Return the model's answer from selected evidence, and the answer's place."""
         inner = self.inner
-        asked = inner.understood(Question(text), context, record.call)
-        retrieval = inner.retriever.retrieve(asked, context)
+        step_question = inner.understood(Question(text), context, record.call)
+        retrieval = inner.retriever.retrieve(step_question, context)
         limit = context.limits.edge_limit
-        selection = inner.selector.select(asked, retrieval, limit, record.call)
-        reply = self.answerer.answer(asked, selection.selected, record.call)
+        selection = inner.selector.select(step_question, retrieval, limit, record.call)
+        reply = self.answerer.answer(step_question, selection.selected, record.call)
         if reply.cited is None:
             return reply, None
-        return reply, place_of_answer(reply.text, asked, reply.cited, context)
+        return reply, place_of_answer(reply.text, step_question, reply.cited, context)

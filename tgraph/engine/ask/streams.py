@@ -1,4 +1,4 @@
-"""Streams of messages that return something at their end, drained and in an event loop."""
+"""Message streams with a return value, drained synchronously or in an event loop."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ R = TypeVar("R")
 
 
 def result_of(stream: Generator[M, None, R]) -> R:
-    """What a stream returns when it has ended."""
+    """Drain a stream and return the stream's result."""
     while True:
         try:
             next(stream)
@@ -22,11 +22,10 @@ def result_of(stream: Generator[M, None, R]) -> R:
 
 
 class ThreadStream(Generic[M, R]):
-    """A stream for an event loop, which it doesn't block: all of it runs in one thread of its own.
+    """A non-blocking stream for an event loop, running in a separate thread.
 
-    ``messages`` can be read once; a stream that is left before its end is closed. ``result`` is
-    what it returned, once they have all been read.
-    """
+    ``messages`` can be read once; a stream left before its end is closed. ``result`` is the
+    return value, available once all messages have been read."""
 
     result: R
 
@@ -39,20 +38,20 @@ class ThreadStream(Generic[M, R]):
         loop = asyncio.get_running_loop()
         pool = ThreadPoolExecutor(1, "ask")
         try:
-            while (message := await loop.run_in_executor(pool, self._next)) is not None:
+            while (message := await loop.run_in_executor(pool, self._next_message)) is not None:
                 yield message
         finally:
             pool.submit(self._stream.close)
             pool.shutdown(wait=True)
 
     async def ended(self) -> R:
-        """The result, when everything has been read."""
+        """Read all messages; return the result."""
         async with aclosing(self.messages()) as messages:
             async for _ in messages:
                 pass
         return self.result
 
-    def _next(self) -> M | None:
+    def _next_message(self) -> M | None:
         try:
             return next(self._stream)
         except StopIteration as end:

@@ -15,7 +15,12 @@ from pyoxigraph import NamedNode, Quad
 
 from tgraph import vocabulary as v
 from tgraph.engine.change.curation_notes import EntityValues, NewFact, NoteWriter
-from tgraph.engine.change.entity_curation import CurationRun, check_reason, impact_of, question
+from tgraph.engine.change.entity_curation import (
+    CurationRun,
+    check_reason,
+    impact_of,
+    question_answers,
+)
 from tgraph.engine.index.document_ingest import touch_document
 from tgraph.engine.index.phase import IndexContext
 from tgraph.engine.open_collection import OpenCollection
@@ -23,11 +28,11 @@ from tgraph.errors import UsageError
 from tgraph.explain.audit.impact import answers_on
 from tgraph.explain.trace.curations import find_curation, read_curations
 from tgraph.explain.trace.facts import Facts, KnownFact
-from tgraph.index.decisions import identity
+from tgraph.index.decisions import normalise_entity
 from tgraph.index.sources import document_of_accession
 from tgraph.index.standing_knowledge import StandingEvidence
 from tgraph.index.touched import Touched
-from tgraph.record.activities import Authorship, names_of, responsible, state_invalidation
+from tgraph.record.activities import Authorship, names_of, responsible_agents, state_invalidation
 from tgraph.record.curations import (
     CurationNote,
     denial_quads,
@@ -42,9 +47,11 @@ from tgraph.store.statements import Statements
 
 @dataclass(frozen=True, slots=True)
 class Correction:
-    """What a correction came to. ``curation`` is what `tgraph curations undo` takes back, ``said``
-    what was stated or denied, in words; ``new`` are names that were not in the graph before, and
-    ``questioned`` the sessions whose answers were called into question."""
+    """The results of a correction.
+
+    ``curation`` is the identifier for `tgraph curations undo`, ``said`` the stated or denied
+    fact in words; ``new`` are names that were not in the graph before, and ``questioned`` the
+    sessions whose answers were called into question."""
 
     curation: str
     said: str
@@ -54,8 +61,10 @@ class Correction:
 
 @dataclass(slots=True)
 class _Change:
-    """A decision in the making, for a reason. ``denied`` are edges that leave knowledge because of
-    the denial ``ground``, ``notes`` the documents that come or go."""
+    """A decision in preparation, with its reason.
+
+    ``denied`` are edges leaving knowledge because of the denial ``ground``; ``notes`` are added
+    or removed documents."""
 
     reason: str
     quads: list[Quad] = field(default_factory=list)
@@ -68,56 +77,59 @@ class _Change:
 
 
 class CorrectionRun(CurationRun):
-    """One correction. Its methods raise ``UsageError`` for what can't be; then nothing changed."""
+    """A single correction; methods raise ``UsageError`` for impossible changes, and then
+    nothing changes."""
 
     def add_fact(self, wanted: NewFact, reason: str) -> _Change:
         """State a fact."""
-        return self._correct("Fact stated", reason, lambda c, done: self._add(c, done, wanted))
+        return self._run_correction(
+            "Fact stated", reason, lambda c, done: self._add_fact(c, done, wanted)
+        )
 
     def edit_fact(self, names: Sequence[str], wanted: NewFact, reason: str) -> _Change:
-        """State another fact in place of one, or other values of the same."""
+        """Replace a fact by another fact, or by other values of the same fact."""
 
         def edit(context: IndexContext, done: _Change) -> None:
             facts = Facts(context.copy.store)
             old = facts.find(names)
-            writer = _writer(facts, context.copy.store)
+            writer = _note_writer(facts, context.copy.store)
             note = writer.fact(wanted, old)
-            if any(stated.triple != facts.triple(old) for stated in note.facts):
-                self._deny(context, done, facts, old)
-            self._note(context, done, writer, note)
+            if any(fact.triple != facts.triple(old) for fact in note.facts):
+                self._deny_fact(context, done, facts, old)
+            self._add_note(context, done, writer, note)
 
-        return self._correct("Fact edited", reason, edit)
+        return self._run_correction("Fact edited", reason, edit)
 
     def deny_fact(self, names: Sequence[str], reason: str) -> _Change:
         """Deny a fact."""
 
         def deny(context: IndexContext, done: _Change) -> None:
             facts = Facts(context.copy.store)
-            self._deny(context, done, facts, facts.find(names))
+            self._deny_fact(context, done, facts, facts.find(names))
 
-        return self._correct("Fact denied", reason, deny)
+        return self._run_correction("Fact denied", reason, deny)
 
     def create_entity(self, name: str, values: EntityValues, reason: str) -> _Change:
-        """State that there is an entity."""
+        """State that an entity exists."""
 
         def create(context: IndexContext, done: _Change) -> None:
-            writer = _writer(Facts(context.copy.store), context.copy.store)
-            self._note(context, done, writer, writer.creation(name, values))
+            writer = _note_writer(Facts(context.copy.store), context.copy.store)
+            self._add_note(context, done, writer, writer.creation(name, values))
 
-        return self._correct("Entity stated", reason, create)
+        return self._run_correction("Entity stated", reason, create)
 
     def edit_entity(self, name: str, values: EntityValues, reason: str) -> _Change:
-        """State other values of an entity."""
+        """State new values for an entity."""
 
         def edit(context: IndexContext, done: _Change) -> None:
             facts = Facts(context.copy.store)
-            writer = _writer(facts, context.copy.store)
-            self._note(context, done, writer, writer.amendment(facts.entity(name), values))
+            writer = _note_writer(facts, context.copy.store)
+            self._add_note(context, done, writer, writer.amendment(facts.entity(name), values))
 
-        return self._correct("Entity edited", reason, edit)
+        return self._run_correction("Entity edited", reason, edit)
 
     def delete_entity(self, name: str, reason: str) -> _Change:
-        """Deny an entity, with all that is stated of it."""
+        """Deny an entity and every fact about the entity."""
 
         def delete(context: IndexContext, done: _Change) -> None:
             store = context.copy.store
@@ -129,10 +141,10 @@ class CorrectionRun(CurationRun):
             for member in members:
                 _touch_entity(store, member, done.touched)
 
-        return self._correct("Entity denied", reason, delete)
+        return self._run_correction("Entity denied", reason, delete)
 
     def merge(self, name: str, other: str, reason: str) -> _Change:
-        """Make two entities one."""
+        """Merge two entities."""
 
         def join(context: IndexContext, done: _Change) -> None:
             facts = Facts(context.copy.store)
@@ -141,38 +153,38 @@ class CorrectionRun(CurationRun):
             done.quads += join_quads(self.iri, pair, context.clock())
             done.touched.entities.update(pair)
 
-        return self._correct("Merge by hand", reason, join)
+        return self._run_correction("Merge by hand", reason, join)
 
     def undo(self, name: str, reason: str) -> _Change:
-        """Take a decision back."""
+        """Undo a decision."""
         check_reason(reason)
         with self._workshop() as context:
-            started, store, done = context.clock(), context.copy.store, _Change(reason)
+            started, store, change = context.clock(), context.copy.store, _Change(reason)
             decided = read_curations(store)
             if name == "last":
-                decided = [each for each in decided if each.undoable]
+                decided = [decision for decision in decided if decision.undoable]
             curation = find_curation(decided, name)
             if not curation.undoable:
                 raise UsageError(f"{curation.label}: {curation.what} {curation.why_not}")
-            done.said.append(f"{curation.label}: {curation.what}")
+            change.said.append(f"{curation.label}: {curation.what}")
             for result in curation.undoable:
-                self._end(context, done, result.kind, result.iri)
-            self._finish(context, "Undoing", started, done, curation.curation)
-        return done
+                self._end_result(context, change, result.kind, result.iri)
+            self._finish_change(context, "Undoing", started, change, curation.curation)
+        return change
 
     # --- the parts of one ---
 
-    def _correct(
+    def _run_correction(
         self, label: str, reason: str, make: Callable[[IndexContext, _Change], None]
     ) -> _Change:
         check_reason(reason)
         with self._workshop() as context:
-            started, done = context.clock(), _Change(reason)
-            make(context, done)
-            self._finish(context, label, started, done)
-        return done
+            started, change = context.clock(), _Change(reason)
+            make(context, change)
+            self._finish_change(context, label, started, change)
+        return change
 
-    def _finish(
+    def _finish_change(
         self,
         context: IndexContext,
         label: str,
@@ -192,18 +204,20 @@ class CorrectionRun(CurationRun):
             undone=undone,
         )
 
-    def _add(self, context: IndexContext, done: _Change, wanted: NewFact) -> None:
-        writer = _writer(Facts(context.copy.store), context.copy.store)
-        self._note(context, done, writer, writer.fact(wanted))
+    def _add_fact(self, context: IndexContext, done: _Change, wanted: NewFact) -> None:
+        writer = _note_writer(Facts(context.copy.store), context.copy.store)
+        self._add_note(context, done, writer, writer.fact(wanted))
 
-    def _deny(self, context: IndexContext, done: _Change, facts: Facts, fact: KnownFact) -> None:
+    def _deny_fact(
+        self, context: IndexContext, done: _Change, facts: Facts, fact: KnownFact
+    ) -> None:
         edges = facts.originals(fact)
         _add_denial(done, denial_quads(self.iri, edges, (), context.clock()))
         done.denied += edges
         done.touched.edges.update(edges)
         done.said.append(f"Denied: {fact.text}.")
 
-    def _note(
+    def _add_note(
         self, context: IndexContext, done: _Change, writer: NoteWriter, note: CurationNote
     ) -> None:
         document = v.document_iri(note.sha256)
@@ -212,7 +226,7 @@ class CorrectionRun(CurationRun):
                 f"This is stated by hand already: {note.statement}",
                 "`tgraph curations list` shows when and by whom.",
             )
-        author = responsible(context.settings.person)[-1]
+        author = responsible_agents(context.settings.person)[-1]
         how = Authorship(self.iri, author, (), context.clock(), context.clock())
         quads, record = note_quads(note, how, done.reason, context.record.keep(note.text))
         done.quads += quads
@@ -222,8 +236,8 @@ class CorrectionRun(CurationRun):
         done.new += writer.new
         done.notes.append(document)
 
-    def _end(self, context: IndexContext, done: _Change, kind: str, result: str) -> None:
-        """End what a decision made."""
+    def _end_result(self, context: IndexContext, done: _Change, kind: str, result: str) -> None:
+        """Invalidate a result of an earlier decision."""
         store, node = context.copy.store, NamedNode(result)
         out = Statements(v.SOURCE_GRAPH)
         state_invalidation(out, result, self.iri, context.clock())
@@ -241,34 +255,35 @@ class CorrectionRun(CurationRun):
             done.touched.entities.update(names_of(store, node, pair))
 
 
-def correct(
+def apply_correction(
     opened: OpenCollection, reason: str, make: Callable[[CorrectionRun], _Change]
 ) -> Correction:
-    """Make the correction, and call the answers into question that rest on what is denied by it or
-    on a note that it ended. ``UsageError`` where it can't be; then nothing changed."""
+    """Apply a correction, and question answers that rest on denied edges or ended notes.
+
+    Raises ``UsageError`` for an impossible correction; then nothing changed."""
     run = CorrectionRun(opened.setup())
-    done = make(run)
+    change = make(run)
     store, questioned = opened.read(), list[str]()
-    if done.denied:
-        sessions = answers_on(store, opened.catalogue, done.denied)
-        questioned += _questioned(opened, done.ground, reason, sessions)
-    for note in done.notes:
-        found = impact_of(opened, note)
-        if not found.standing:
-            sessions = tuple(a.session for a in found.answers if not a.questioned)
-            questioned += _questioned(opened, note, reason, sessions)
-    return Correction(run.iri, " ".join(done.said), tuple(done.new), tuple(questioned))
+    if change.denied:
+        sessions = answers_on(store, opened.catalogue, change.denied)
+        questioned += _question_answers(opened, change.ground, reason, sessions)
+    for note in change.notes:
+        impact = impact_of(opened, note)
+        if not impact.standing:
+            sessions = tuple(a.session for a in impact.answers if not a.questioned)
+            questioned += _question_answers(opened, note, reason, sessions)
+    return Correction(run.iri, " ".join(change.said), tuple(change.new), tuple(questioned))
 
 
-def _questioned(
+def _question_answers(
     opened: OpenCollection, ground: str, reason: str, sessions: tuple[str, ...]
 ) -> tuple[str, ...]:
     if sessions:
-        question(opened, ground, reason, sessions)
+        question_answers(opened, ground, reason, sessions)
     return sessions
 
 
-def _writer(facts: Facts, store: Store) -> NoteWriter:
+def _note_writer(facts: Facts, store: Store) -> NoteWriter:
     return NoteWriter(facts, read_decisions(store))
 
 
@@ -278,25 +293,27 @@ def _add_denial(done: _Change, quads: list[Quad]) -> None:
 
 
 def _pair_to_join(facts: Facts, store: Store, name: str, other: str) -> tuple[str, str]:
-    """The two entities of knowledge, which nobody has told apart."""
-    one, two = facts.entity(name), facts.entity(other)
-    if one == two:
+    """Return two entities of knowledge that nobody has split by hand."""
+    first_entity, two = facts.entity(name), facts.entity(other)
+    if first_entity == two:
         raise UsageError(f"{name!r} and {other!r} are one entity already.")
-    left, right = set(facts.members(one)), set(facts.members(two))
+    left_members, right = set(facts.members(first_entity)), set(facts.members(two))
     for pair in read_decisions(store).splits:
-        if left & set(pair) and right & set(pair):
+        if left_members & set(pair) and right & set(pair):
             raise UsageError(
                 f"{name!r} and {other!r} were told apart by hand.",
                 f"Take that back first: `tgraph entities rejoin {name!r} {other!r}`.",
             )
-    return one, two
+    return first_entity, two
 
 
 def _touch_entity(store: Store, entity: str, touched: Touched) -> None:
-    """Touch all that is stated under the name, however it is written."""
+    """Mark every statement naming the entity as touched, in any spelling."""
     texts = StandingEvidence(store, lambda chunk: True)
     alike = {e for key in texts.keys_of(entity) for e in texts.entities_with(key)}
-    for one in sorted({entity} | {e for e in alike if identity(e) == identity(entity)}):
-        touched.entities.add(one)
-        touched.edges.update(texts.edges_naming(one))
-        touched.claims |= texts.claims_naming(one)
+    for variant in sorted(
+        {entity} | {e for e in alike if normalise_entity(e) == normalise_entity(entity)}
+    ):
+        touched.entities.add(variant)
+        touched.edges.update(texts.edges_naming(variant))
+        touched.claims |= texts.claims_naming(variant)

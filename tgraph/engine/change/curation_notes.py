@@ -1,4 +1,4 @@
-"""What a person states, put into the words of a note, and what it means for knowledge."""
+"""Curation notes: a person's statements written as notes, and their meaning for knowledge."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tgraph.errors import UsageError
 from tgraph.explain.trace.facts import Facts, KnownFact
 from tgraph.index.decisions import Decisions
 from tgraph.record.curations import CuratedEntity, CuratedFact, CurationNote
-from tgraph.rendering import flat
+from tgraph.rendering import collapse_whitespace
 from tgraph.store.statements import edge_of
 
 CONCEPT = "concept"
@@ -22,9 +22,11 @@ _TAKE_BACK = "`tgraph curations list` shows when and why; `undo` takes it back."
 
 @dataclass(frozen=True, slots=True)
 class NewFact:
-    """A fact as a person gives it, by names, labels or IRIs; empty where it is that of the fact
-    which is edited. ``object`` is a name unless it is to be a literal, plain or of a datatype. None
-    of ``description`` and ``weight`` says nothing of it."""
+    """A fact stated by a person with names, labels or IRIs; empty fields keep values of the
+    edited fact.
+
+    ``object`` is a name unless it is to be a literal, plain or of a datatype. None for
+    ``description`` or ``weight`` leaves the value open."""
 
     subject: str = ""
     predicate: str = ""
@@ -37,7 +39,7 @@ class NewFact:
 
 @dataclass(frozen=True, slots=True)
 class EntityValues:
-    """What a person says of an entity; None says nothing of it."""
+    """A person's statements about an entity; None leaves a value open."""
 
     label: str | None = None
     type: str | None = None
@@ -47,8 +49,10 @@ class EntityValues:
 
 
 class NoteWriter:
-    """Makes notes of what is given, in view of what a graph knows. ``new`` are the names that it
-    did not. Its methods raise ``UsageError`` for what can't be stated."""
+    """Writes curation notes, given existing graph knowledge; ``new`` lists names unknown so
+    far.
+
+    Methods raise ``UsageError`` for impossible statements."""
 
     def __init__(self, facts: Facts, decisions: Decisions) -> None:
         self.new: list[str] = []
@@ -56,38 +60,42 @@ class NoteWriter:
         self._decisions = decisions
 
     def fact(self, wanted: NewFact, old: KnownFact | None = None) -> CurationNote:
-        """The note of a fact, in place of the old one or with other values of it."""
+        """Return a note stating a fact, which replaces ``old`` or gives new values for ``old``."""
         if old is not None and wanted == NewFact():
             raise UsageError("Nothing is to be changed.", "Give another name, value or weight.")
-        subject = self._entity(wanted.subject, old.subject if old else "")
-        name = _text(wanted.predicate, "A relation") if wanted.predicate else _label(old)
-        predicate = self._relation(wanted.predicate, old)
-        obj, shown, ends = self._object(wanted, old)
+        subject = self._find_entity(wanted.subject, old.subject if old else "")
+        name = (
+            _check_name(wanted.predicate, "A relation")
+            if wanted.predicate
+            else _predicate_label(old)
+        )
+        predicate = self._find_relation(wanted.predicate, old)
+        obj, object_text, ends = self._fact_object(wanted, old)
         triple = Triple(NamedNode(subject.iri), predicate, obj)
         same = old is not None and self._facts.triple(old) == triple
         if not same:
-            self._check(triple)
+            self._check_triple(triple)
         curates = ("edge",) if not same else ()
-        given = {"description": wanted.description, "strength": wanted.weight}
-        amended = tuple(key for key, said in given.items() if said is not None)
-        description = flat(wanted.description or "")
-        stated = CuratedFact(
+        values = {"description": wanted.description, "strength": wanted.weight}
+        amended = tuple(key for key, value in values.items() if value is not None)
+        description = collapse_whitespace(wanted.description or "")
+        curated_fact = CuratedFact(
             triple,
             name,
             description,
             STRENGTH if wanted.weight is None else wanted.weight,
             (*curates, *(amended if same else ())),
         )
-        sentence = _sentence(f"{subject.name} {name} {shown}")
-        sentences = (sentence, *([_sentence(description)] if description else []))
-        return CurationNote(sentences, () if same else (subject, *ends), (stated,))
+        sentence = _end_sentence(f"{subject.name} {name} {object_text}")
+        sentences = (sentence, *([_end_sentence(description)] if description else []))
+        return CurationNote(sentences, () if same else (subject, *ends), (curated_fact,))
 
     def creation(self, name: str, values: EntityValues) -> CurationNote:
-        """The note that there is an entity."""
-        name = _text(name, "An entity")
-        if (known := self._facts.known(name)) is not None:
+        """Return a note stating that an entity exists."""
+        name = _check_name(name, "An entity")
+        if (existing_entity := self._facts.known(name)) is not None:
             raise UsageError(
-                f"There is {self._facts.label(known)!r} already.",
+                f"There is {self._facts.label(existing_entity)!r} already.",
                 "`tgraph entities edit` changes what is said of it.",
             )
         iri = v.entity_iri(name)
@@ -95,16 +103,16 @@ class NoteWriter:
         entity = CuratedEntity(
             iri,
             name,
-            _text(values.type, "A type") if values.type else CONCEPT,
-            flat(values.description or ""),
-            _names(values.aliases),
-            curates=("entity", *_curated(replace(values, label=name))),
+            _check_name(values.type, "A type") if values.type else CONCEPT,
+            collapse_whitespace(values.description or ""),
+            _check_aliases(values.aliases),
+            curates=("entity", *_changed_fields(replace(values, label=name))),
         )
         self.new.append(name)
-        return CurationNote(_told(name, values, is_new=True), (entity,))
+        return CurationNote(_value_sentences(name, values, is_new=True), (entity,))
 
     def amendment(self, entity: str, values: EntityValues) -> CurationNote:
-        """The note of other values of an entity."""
+        """Return a note stating new values for an entity."""
         if values == EntityValues():
             raise UsageError(
                 "Nothing is to be changed.", "`tgraph entities edit -h` says what can."
@@ -116,46 +124,46 @@ class NoteWriter:
                 f"{label!r} is not also called {missing[0]!r} by any document.",
                 "Names that were merged into it are parted from it by `tgraph entities split`.",
             )
-        own = CuratedEntity(
+        main_entity = CuratedEntity(
             entity,
-            _text(values.label, "A label") if values.label else facts.entities.name(entity),
-            _text(values.type, "A type") if values.type else CONCEPT,
-            flat(values.description or ""),
-            _names(values.aliases),
-            _names(values.not_aliases),
-            _curated(values) or ("alias",),
+            _check_name(values.label, "A label") if values.label else facts.entities.name(entity),
+            _check_name(values.type, "A type") if values.type else CONCEPT,
+            collapse_whitespace(values.description or ""),
+            _check_aliases(values.aliases),
+            _check_aliases(values.not_aliases),
+            _changed_fields(values) or ("alias",),
         )
-        others = [
+        other_entities = [
             CuratedEntity(
                 member,
                 facts.entities.name(member),
                 CONCEPT,
-                not_aliases=_names(values.not_aliases),
+                not_aliases=_check_aliases(values.not_aliases),
                 curates=("alias",),
             )
             for member in (facts.members(entity)[1:] if values.not_aliases else [])
         ]
-        return CurationNote(_told(label, values), (own, *others))
+        return CurationNote(_value_sentences(label, values), (main_entity, *other_entities))
 
     # --- the parts of a fact ---
 
-    def _entity(self, name: str, otherwise: str = "") -> CuratedEntity:
-        """The entity of that name, be it a new one."""
+    def _find_entity(self, name: str, otherwise: str = "") -> CuratedEntity:
+        """Return the entity with the name, or a new entity."""
         entity = self._facts.known(name) if name else otherwise
         if entity is None:
-            name = _text(name, "An entity")
+            name = _check_name(name, "An entity")
             entity = v.entity_iri(name)
             self._check_entity(entity, name)
             self.new.append(name)
             return CuratedEntity(entity, name, CONCEPT)
         return CuratedEntity(entity, self._facts.label(entity), CONCEPT)
 
-    def _relation(self, name: str, old: KnownFact | None) -> NamedNode:
+    def _find_relation(self, name: str, old: KnownFact | None) -> NamedNode:
         if name or old is None:
-            return self._facts.relation(_text(name, "A relation"))
+            return self._facts.relation(_check_name(name, "A relation"))
         return NamedNode(old.predicate)
 
-    def _object(
+    def _fact_object(
         self, wanted: NewFact, old: KnownFact | None
     ) -> tuple[NamedNode | Literal, str, tuple[CuratedEntity, ...]]:
         if not wanted.object and not wanted.literal and not wanted.datatype and old is not None:
@@ -163,27 +171,27 @@ class NoteWriter:
             assert isinstance(term, NamedNode | Literal)
             if isinstance(term, Literal):
                 return term, term.value, ()
-            entity = self._entity("", term.value)
+            entity = self._find_entity("", term.value)
             return term, entity.name, (entity,)
         if wanted.literal or wanted.datatype:
             text = wanted.object or (old.object_label if old else "")
             literal = literal_of(text, wanted.datatype)
             return literal, literal.value, ()
-        entity = self._entity(wanted.object)
+        entity = self._find_entity(wanted.object)
         return NamedNode(entity.iri), entity.name, (entity,)
 
-    def _check(self, triple: Triple) -> None:
+    def _check_triple(self, triple: Triple) -> None:
         if triple.subject == triple.object:
             raise UsageError("A fact is about two things, not twice the same.")
-        if edge_of(self._canonical(triple)) in {
-            edge_of(self._canonical(denied)) for denied in self._decisions.denied
+        if edge_of(self._canonical_triple(triple)) in {
+            edge_of(self._canonical_triple(denied)) for denied in self._decisions.denied
         }:
             raise UsageError(
                 "This was denied by hand.",
                 _TAKE_BACK,
             )
 
-    def _canonical(self, triple: Triple) -> Triple:
+    def _canonical_triple(self, triple: Triple) -> Triple:
         ends = [
             NamedNode(self._facts.entities.canonical(term.value))
             if isinstance(term, NamedNode)
@@ -201,12 +209,14 @@ class NoteWriter:
 
 
 def literal_of(text: str, datatype: str | None) -> Literal:
-    """The literal; ``UsageError`` where the text is none of the datatype (an IRI, or the name of
-    one of XML Schema's with or without ``xsd:``)."""
+    """Return a literal of the datatype.
+
+    ``datatype`` is an IRI, or the name of an XML Schema datatype with or without ``xsd:``.
+    Raises ``UsageError`` if the text does not fit the datatype."""
     if not text:
         raise UsageError("A value can't be empty.")
     if datatype is None:
-        return Literal(flat(text))
+        return Literal(collapse_whitespace(text))
     name = datatype.removeprefix("xsd:")
     try:
         node = NamedNode(datatype) if "://" in datatype else v.xsd(name)
@@ -220,46 +230,52 @@ def literal_of(text: str, datatype: str | None) -> Literal:
         and Checked(text, datatype=URIRef(node.value)).ill_typed is not False
     ):
         raise UsageError(f"{text!r} is no {datatype}.", "Dates are written 1911-12-14.")
-    return v.canonical(Literal(text, datatype=node))
+    return v.canonicalise_literal(Literal(text, datatype=node))
 
 
-def _label(old: KnownFact | None) -> str:
+def _predicate_label(old: KnownFact | None) -> str:
     return old.predicate_label if old else ""
 
 
-def _text(text: str | None, what: str) -> str:
-    """The text on one line; ``UsageError`` where there is none, or too much."""
-    found = flat(text or "")
-    if not v.normalise_name(found) or len(found) > _NAME:
+def _check_name(text: str | None, what: str) -> str:
+    """Return the text on one line.
+
+    Raises ``UsageError`` for an empty or overlong text."""
+    name_text = collapse_whitespace(text or "")
+    if not v.normalise_name(name_text) or len(name_text) > _NAME:
         raise UsageError(f"{what} needs a name of 1 to {_NAME} characters.")
-    return found
+    return name_text
 
 
-def _names(names: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(sorted({_text(name, "An alias") for name in names}))
+def _check_aliases(names: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(sorted({_check_name(name, "An alias") for name in names}))
 
 
-def _curated(values: EntityValues) -> tuple[str, ...]:
-    given = {"name": values.label, "entityType": values.type, "description": values.description}
-    return tuple(key for key, said in given.items() if said is not None)
+def _changed_fields(values: EntityValues) -> tuple[str, ...]:
+    values_by_field = {
+        "name": values.label,
+        "entityType": values.type,
+        "description": values.description,
+    }
+    return tuple(key for key, value in values_by_field.items() if value is not None)
 
 
-def _told(name: str, values: EntityValues, *, is_new: bool = False) -> tuple[str, ...]:
-    """The values as sentences."""
-    said = []
+def _value_sentences(name: str, values: EntityValues, *, is_new: bool = False) -> tuple[str, ...]:
+    """Return entity values as sentences."""
+    sentences = []
     if values.label is not None and not is_new:
-        said.append(f"{name} is to be called {flat(values.label)}.")
+        sentences.append(f"{name} is to be called {collapse_whitespace(values.label)}.")
     if values.type is not None or is_new:
-        kind = flat(values.type or CONCEPT)
-        said.append(f"{name} is {'an' if kind[:1].lower() in 'aeiou' else 'a'} {kind}.")
+        kind = collapse_whitespace(values.type or CONCEPT)
+        sentences.append(f"{name} is {'an' if kind[:1].lower() in 'aeiou' else 'a'} {kind}.")
     if values.description:
-        said.append(_sentence(flat(values.description)))
+        sentences.append(_end_sentence(collapse_whitespace(values.description)))
     elif values.description is not None:
-        said.append(f"Nothing is to be said of {name}.")
-    said += [f"{name} is also called {alias}." for alias in _names(values.aliases)]
-    said += [f"{name} is not called {alias}." for alias in _names(values.not_aliases)]
-    return tuple(said)
+        sentences.append(f"Nothing is to be said of {name}.")
+    sentences += [f"{name} is also called {alias}." for alias in _check_aliases(values.aliases)]
+    sentences += [f"{name} is not called {alias}." for alias in _check_aliases(values.not_aliases)]
+    return tuple(sentences)
 
 
-def _sentence(text: str) -> str:
+def _end_sentence(text: str) -> str:
     return text if text.endswith((".", "!", "?", "。")) else f"{text}."

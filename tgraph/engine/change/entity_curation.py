@@ -20,7 +20,7 @@ from tgraph.engine.index.document_ingest import touch_document
 from tgraph.engine.index.phase import IndexContext
 from tgraph.engine.index.run import BUSY, Run
 from tgraph.engine.open_collection import OpenCollection
-from tgraph.engine.progress import OnProgress, silent
+from tgraph.engine.progress import OnProgress, ignore_progress
 from tgraph.errors import UsageError
 from tgraph.explain.audit.impact import Impact, read_impact
 from tgraph.explain.trace.documents import find_document
@@ -28,7 +28,7 @@ from tgraph.explain.trace.entities import EntityMerges
 from tgraph.index.authority import pattern_of, read_authorities, standing_weightings
 from tgraph.index.sources import is_retracted, standing_accessions
 from tgraph.index.touched import Touched
-from tgraph.record.activities import responsible, state_invalidation
+from tgraph.record.activities import responsible_agents, state_invalidation
 from tgraph.record.assessments import InvalidationRecord
 from tgraph.record.merges import curation_quads, rejoin_quads, split_quads, weighting_quads
 from tgraph.store.base import Store
@@ -52,7 +52,9 @@ class CurationRun(Run):
         return quads[0].subject.value  # type: ignore[union-attr]
 
     def rejoin(self, name: str, other: str, reason: str) -> str:
-        """The IRI of the split taken back. Raises ``UsageError``; then nothing changed."""
+        """Undo a split, and return the split's IRI.
+
+        Raises ``UsageError``; then nothing changed."""
         check_reason(reason)
         with self._workshop() as context:
             started, decided = context.clock(), context.clock()
@@ -64,8 +66,9 @@ class CurationRun(Run):
         return split
 
     def weigh(self, target: str, authority: float | None, reason: str) -> str:
-        """The path, or pattern of paths, that has the authority now. Raises ``UsageError``; then
-        nothing changed."""
+        """Set document authority; return the affected path or path pattern.
+
+        Raises ``UsageError``; then nothing changed."""
         check_reason(reason)
         check_authority(authority)
         with self._workshop() as context:
@@ -78,13 +81,13 @@ class CurationRun(Run):
         return pattern
 
     def retract(self, document: str, reason: str) -> bool:
-        """Whether something changed: False where the document was retracted already."""
+        """Retract a document; return False if already retracted."""
         with self._workshop() as context:
             if is_retracted(context.copy.store, document):
                 return False
             started, touched = context.clock(), Touched()
             touch_document(context.copy.store, document, touched)
-            quads = self._ended(context.copy.store, document, context.clock())
+            quads = self._ending_quads(context.copy.store, document, context.clock())
             self._decide(context, "Retraction", reason, started, touched, quads, document)
         return True
 
@@ -101,11 +104,13 @@ class CurationRun(Run):
         contexts: bool = False,
         undone: str = "",
     ) -> None:
-        """``contexts`` is whether chunks came or went with no document named, ``undone`` the
-        curation that this one takes back."""
+        """Record a decision and derive knowledge anew.
+
+        ``contexts`` says whether chunks came or went with no document named; ``undone`` is the
+        curation that this decision takes back."""
         context.copy.add(quads)
         follow_up(context, touched, started, contexts=contexts or document is not None)
-        agents = responsible(context.settings.person)
+        agents = responsible_agents(context.settings.person)
         ended = context.clock()
         context.copy.add(
             curation_quads(self.iri, label, reason, started, ended, agents, document, undone)
@@ -113,7 +118,7 @@ class CurationRun(Run):
         self._commit(context)
         self._publish(context)
 
-    def _ended(self, store: Store, document: str, when: datetime) -> list[Quad]:
+    def _ending_quads(self, store: Store, document: str, when: datetime) -> list[Quad]:
         out = Statements(v.SOURCE_GRAPH)
         for accession in standing_accessions(store, document):
             state_invalidation(out, accession, self.iri, when)
@@ -121,13 +126,13 @@ class CurationRun(Run):
 
 
 def check_reason(reason: str) -> None:
-    """``UsageError`` where none is given."""
+    """Raise ``UsageError`` for an empty reason."""
     if not reason.strip():
         raise UsageError("A decision needs a reason.")
 
 
 def check_authority(authority: float | None) -> None:
-    """``UsageError`` for one below 0, above 1, or that is no number."""
+    """Raise ``UsageError`` for an authority below 0, above 1, or not a number."""
     if authority is not None and not 0 <= authority <= 1:
         raise UsageError(f"An authority is between 0 and 1, not {authority:g}.")
 
@@ -135,7 +140,7 @@ def check_authority(authority: float | None) -> None:
 def _check_change(
     store: Store, pattern: str, previous: Sequence[str], authority: float | None
 ) -> None:
-    """``UsageError`` where the decision would change nothing."""
+    """Raise ``UsageError`` if the decision would change nothing."""
     if authority is None and not previous:
         raise UsageError(f"{pattern} was not weighed.", "`tgraph documents list` has the weights.")
     if previous and read_authorities(store).weights[pattern] == authority:
@@ -143,7 +148,7 @@ def _check_change(
 
 
 def _pair_to_split(entities: EntityMerges, name: str, other: str | None) -> tuple[str, str]:
-    """The two entities of the texts, which must be one entity of knowledge."""
+    """Return two entities of the texts that form a single entity of knowledge."""
     first = entities.find(name)
     second = entities.find(other) if other is not None else entities.canonical(first)
     if first == second:
@@ -161,8 +166,10 @@ def _pair_to_split(entities: EntityMerges, name: str, other: str | None) -> tupl
 
 @dataclass(frozen=True, slots=True)
 class Retraction:
-    """What a retraction came to. ``impact`` is what rested on the document before; ``questioned``
-    are the sessions whose answers were called into question now."""
+    """The results of a retraction.
+
+    ``impact`` lists facts and answers resting on the document before; ``questioned`` are
+    sessions whose answers were called into question now."""
 
     impact: Impact
     questioned: tuple[str, ...]
@@ -173,7 +180,7 @@ def impact_of(opened: OpenCollection, document: str) -> Impact:
     return read_impact(opened.read(), opened.catalogue, document)
 
 
-def retract(opened: OpenCollection, document: str, reason: str) -> Retraction:
+def retract_document(opened: OpenCollection, document: str, reason: str) -> Retraction:
     """As ``KnowledgeGraph.retract``."""
     check_reason(reason)
     before = impact_of(opened, document)
@@ -186,20 +193,22 @@ def retract(opened: OpenCollection, document: str, reason: str) -> Retraction:
 
 
 def take_back(
-    opened: OpenCollection, document: str, reason: str, progress: OnProgress = silent
+    opened: OpenCollection, document: str, reason: str, progress: OnProgress = ignore_progress
 ) -> tuple[bool, tuple[str, ...]]:
-    """Whether the document still stood, and whose answers are called into question now."""
+    """Retract a document; return whether the document still stood, and sessions with newly
+    questioned answers."""
     changed = CurationRun(opened.setup(progress)).retract(document, reason)
     answers = [a for a in impact_of(opened, document).answers if not a.questioned]
     sessions = tuple(answer.session for answer in answers)
     if sessions:
-        question(opened, document, reason, sessions)
+        question_answers(opened, document, reason, sessions)
     return changed, sessions
 
 
-def question(opened: OpenCollection, ground: str, reason: str, sessions: tuple[str, ...]) -> None:
-    """Call the answers of the sessions into question, for what was taken back: a document, or a
-    denial."""
+def question_answers(
+    opened: OpenCollection, ground: str, reason: str, sessions: tuple[str, ...]
+) -> None:
+    """Call session answers into question because of an undone document or a denial."""
     record = opened.record(InvalidationRecord)
     try:
         record.write(

@@ -31,8 +31,8 @@ from tgraph.store.base import Store
 
 @dataclass(frozen=True, slots=True)
 class FitCounts:
-    """Of how many entities and edges of knowledge the ontology has the class and the property, how
-    many are outside it, by reason, and how many of these are kept out of knowledge."""
+    """Ontology fit counts: entities and edges inside, those outside by reason, and the number
+    left out of knowledge."""
 
     entities: int
     edges: int
@@ -43,8 +43,8 @@ class FitCounts:
 
 @dataclass(frozen=True, slots=True)
 class AddedOntology:
-    """An ontology that was added: its IRI on record, what it holds, which standing ones it took the
-    place of, what it imports and nobody has added, and how knowledge fits now."""
+    """An added ontology: recorded IRI, contents, superseded ontologies, missing imports, and
+    current knowledge fit."""
 
     ontology: str
     name: str
@@ -58,11 +58,13 @@ class AddedOntology:
 
 
 class OntologyRun(CurationRun):
-    """One decision about ontologies."""
+    """A decision about ontologies."""
 
     def add(self, content: bytes, name: str, iris: Sequence[str], reason: str) -> tuple[str, ...]:
-        """Put an ontology on record and derive knowledge by it: its IRI on record, and those of
-        which it took the place. ``UsageError`` where it stands already; then nothing changed."""
+        """Record an ontology and derive knowledge from it; return the ontology's IRI and
+        superseded IRIs.
+
+        Raises ``UsageError`` if the ontology stands already; then nothing changed."""
         with self._workshop() as context:
             started = context.clock()
             recorded = standing_ontologies(context.copy.store)
@@ -82,28 +84,28 @@ class OntologyRun(CurationRun):
                 previous=replaced,
             )
             self._decide(context, "Ontology added", reason, started, Touched(), quads)
-        return _iri(quads), *replaced
+        return _subject_iri(quads), *replaced
 
     def remove(self, name: str, reason: str) -> RecordedOntology:
-        """Take an ontology back, found by ``find_ontology``, and derive knowledge without it."""
+        """Remove an ontology, found by ``find_ontology``, and derive knowledge without it."""
         check_reason(reason)
         with self._workshop() as context:
             started = context.clock()
-            found = find_ontology(context.copy.store, name)
-            quads = removal_quads(self.iri, found.ontology, context.clock())
+            ontology = find_ontology(context.copy.store, name)
+            quads = removal_quads(self.iri, ontology.ontology, context.clock())
             self._decide(context, "Ontology removed", reason, started, Touched(), quads)
-        return found
+        return ontology
 
 
 def add_ontology(opened: OpenCollection, setup: RunSetup, path: Path, reason: str) -> AddedOntology:
     """As ``KnowledgeGraph.add_ontology``."""
-    content, name = _read(path), path.name
+    content, name = _read_ontology(path), path.name
     ontology = read_ontology(content, name)
     why = reason if reason.strip() else f"{name} leads the graph from now on."
     added, *replaced = OntologyRun(setup).add(content, name, ontology.iris, why)
     store = opened.read()
     recorded = standing_ontologies(store)
-    known = {iri for each in recorded for iri in each.iris}
+    known_iris = {iri for entry in recorded for iri in entry.iris}
     return AddedOntology(
         added,
         name,
@@ -112,18 +114,18 @@ def add_ontology(opened: OpenCollection, setup: RunSetup, path: Path, reason: st
         ontology.has_shapes,
         is_strict(setup.settings, recorded),
         tuple(replaced),
-        tuple(iri for iri in ontology.imports if iri not in known),
+        tuple(iri for iri in ontology.imports if iri not in known_iris),
         count_fit(store),
     )
 
 
-def _iri(quads: Sequence[Quad]) -> str:
+def _subject_iri(quads: Sequence[Quad]) -> str:
     node = quads[0].subject
     assert isinstance(node, NamedNode)
     return node.value
 
 
-def _read(path: Path) -> bytes:
+def _read_ontology(path: Path) -> bytes:
     try:
         if path.stat().st_size > MOST_BYTES:
             raise too_large(str(path))
@@ -133,25 +135,31 @@ def _read(path: Path) -> bytes:
 
 
 def find_ontology(store: Store, name: str) -> RecordedOntology:
-    """The standing ontology that a name means: that of its file, with its ending or without, what
-    it calls itself, or its IRI on record. ``UsageError`` where there is none, or several."""
+    """Return the standing ontology matching a name.
+
+    A name is a file name with or without its ending, the ontology's own name, or its IRI on
+    record. Raises ``UsageError`` for no match, or several."""
     recorded = standing_ontologies(store)
-    found = [
-        each
-        for each in recorded
-        if name in (each.ontology, each.name, Path(each.name).stem, *each.iris)
+    matches = [
+        entry
+        for entry in recorded
+        if name in (entry.ontology, entry.name, Path(entry.name).stem, *entry.iris)
     ]
-    if len(found) == 1:
-        return found[0]
-    if found:
-        raise UsageError(f"{name!r} may be any of {len(found)}.", "Give its IRI.")
-    known = [each.name for each in recorded]
-    remedy = nearest_names(name, known, most=len(known)) if known else "None has been added."
+    if len(matches) == 1:
+        return matches[0]
+    if matches:
+        raise UsageError(f"{name!r} may be any of {len(matches)}.", "Give its IRI.")
+    ontology_names = [entry.name for entry in recorded]
+    remedy = (
+        nearest_names(name, ontology_names, most=len(ontology_names))
+        if ontology_names
+        else "None has been added."
+    )
     raise UsageError(f"No ontology {name!r} stands.", remedy)
 
 
 def count_fit(store: Store) -> FitCounts:
-    """How knowledge fits the ontologies that it was derived by."""
+    """Count knowledge inside and outside the ontologies used for its derivation."""
     outside: dict[str, dict[str, int]] = {"entity": {}, "edge": {}}
     left_out = 0
     for quad in store.match(None, v.tg("outsideOntology"), None, v.KNOWLEDGE_GRAPH):

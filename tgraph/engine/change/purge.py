@@ -1,9 +1,8 @@
-"""Purging a document: once it is retracted, its text is erased from everything that is kept.
+"""Purging documents: a retracted document's text is erased from all stored data.
 
-A new store and new texts are prepared beside the old ones, under the locks of index runs and
-writers, and take their place at once; ``tgraph.record.erasure.commit`` has what a crash
-leaves. Design, section 3.7.
-"""
+A new store and new texts are prepared beside the old data, under the locks of index runs and
+writers, and replace the old data at once; ``tgraph.record.erasure.commit`` handles leftovers of
+a crash. Design, section 3.7."""
 
 from __future__ import annotations
 
@@ -24,7 +23,7 @@ from pyoxigraph import DefaultGraph, Literal, NamedNode, Quad
 from tgraph import vocabulary as v
 from tgraph.engine.change.entity_curation import check_reason, impact_of, take_back
 from tgraph.engine.change.tuned_prompts import FOLDER, remove_tuned, tuned_from
-from tgraph.engine.index.embeddings import consolidate
+from tgraph.engine.index.embeddings import consolidate_tables
 from tgraph.engine.index.run import BUSY, PATIENCE
 from tgraph.engine.open_collection import OpenCollection
 from tgraph.engine.progress import OnMessage, OnProgress, Progress, RunSetup
@@ -35,28 +34,30 @@ from tgraph.explain.integrity.erasures import Rewritings, erasure_of_document, l
 from tgraph.explain.trace.documents import find_document, list_documents
 from tgraph.librarian import Librarian
 from tgraph.models.base import canonical_json
-from tgraph.record.activities import agent_quads, responsible
+from tgraph.record.activities import agent_quads, responsible_agents
 from tgraph.record.bundle import ERASURE
 from tgraph.record.chain import Chain, canonical_hash
 from tgraph.record.erasure.commit import PreparedErasure, Rewriting, erasure_quads
-from tgraph.record.erasure.document_texts import DocumentTexts, strings
+from tgraph.record.erasure.document_texts import DocumentTexts, extract_strings
 from tgraph.record.erasure.rewriter import Marks, Rewriter
 from tgraph.record.erasure.scope import find_scope
 from tgraph.record.ledger import batch_lines
-from tgraph.store.base import Graph, Store, select
-from tgraph.store.files import disk_errors, exclusive
+from tgraph.store.base import Graph, Store, select_rows
+from tgraph.store.files import disk_errors, hold_lock
 from tgraph.store.folder import CollectionFolder
 from tgraph.store.journal import is_free
-from tgraph.store.snapshot import pinned, read_pointer, remove_unpinned
+from tgraph.store.snapshot import list_pinned_snapshots, read_pointer, remove_unpinned
 from tgraph.store.statements import to_bytes
-from tgraph.store.writer import abandoned
+from tgraph.store.writer import abandoned_changes
 
 _PAUSE = 0.05
 
 
-def named(store: Store, name: str, *, unfinished: bool) -> str:
-    """The document that a name means. Where an erasure was ``unfinished`` the name may be gone with
-    the text: then it means what was erased last. ``UsageError`` for none."""
+def find_purged_document(store: Store, name: str, *, unfinished: bool) -> str:
+    """Return the document matching a name.
+
+    After an ``unfinished`` erasure the name may be gone with the text: an unknown name then
+    means the last erased document. Raises ``UsageError`` if no document matches."""
     try:
         return find_document(store, name).document
     except UsageError:
@@ -69,12 +70,14 @@ def named(store: Store, name: str, *, unfinished: bool) -> str:
 def say_what_stays(
     store: Store, folder: CollectionFolder, document: str, message: OnMessage
 ) -> None:
-    """Tell of what may hold the same text and is not erased with the document."""
-    known = list_documents(store)
-    paths = {found.path for found in known if found.document == document}
-    for other in {found.document for found in known if found.path in paths} - {document}:
-        if erasure_of_document(store, other) is None:
-            message(f"Another content of the same path stays until it is erased too: {other}")
+    """Report other places that may hold the same text and are not erased with the document."""
+    entries = list_documents(store)
+    paths = {entry.path for entry in entries if entry.document == document}
+    for other_document in {entry.document for entry in entries if entry.path in paths} - {document}:
+        if erasure_of_document(store, other_document) is None:
+            message(
+                f"Another content of the same path stays until it is erased too: {other_document}"
+            )
     digest = document.removeprefix(v.document_iri(""))
     for place in sorted(folder.path.parent.iterdir()):
         if place != folder.path and Librarian(place / "librarian").has(digest):
@@ -83,9 +86,12 @@ def say_what_stays(
 
 @dataclass(frozen=True, slots=True)
 class Purge:
-    """What a purge came to. ``impact`` is what rested on the document before, ``questioned`` the
-    sessions whose answers were called into question now. ``bundles`` and ``batches`` were rewritten
-    and ``texts`` of the librarian removed. ``already`` is whether that had been done before."""
+    """Purge results.
+
+    ``impact`` lists facts and answers that rested on the document before; ``questioned`` are
+    sessions whose answers were called into question now. ``bundles`` and ``batches`` count
+    rewritten items, ``texts`` removed librarian contents. ``already`` says whether the purge
+    had been done before."""
 
     impact: Impact
     questioned: tuple[str, ...]
@@ -96,7 +102,7 @@ class Purge:
     already: bool = False
 
 
-def purge(
+def purge_document(
     opened: OpenCollection,
     document: str,
     reason: str,
@@ -111,10 +117,10 @@ def purge(
     setup = opened.setup(progress, message)
     purging = Purging(**vars(setup), key=secrets.token_bytes(32), patience=patience)
     unfinished = opened.ledger.is_erasing()
-    before = impact_of(opened, named(opened.read(), document, unfinished=unfinished))
-    done = erasure_of_document(opened.read(), before.document)
+    before = impact_of(opened, find_purged_document(opened.read(), document, unfinished=unfinished))
+    finished_erasure = erasure_of_document(opened.read(), before.document)
     questioned: tuple[str, ...] = ()
-    if done is None:
+    if finished_erasure is None:
         purging.check(opened.read(), before.document, reason)
         say_what_stays(opened.read(), opened.folder, before.document, purging.message)
         opened.release()
@@ -123,36 +129,37 @@ def purge(
         _, questioned = take_back(opened, before.document, reason, progress)
         opened.release()
         purging.erase(before.document, reason)
-        done = erasure_of_document(opened.read(), before.document)
-        assert done is not None
+        finished_erasure = erasure_of_document(opened.read(), before.document)
+        assert finished_erasure is not None
         unfinished = True
     opened.turns.clear()
     opened.release()
     purging.clear()
-    counts = (done.bundles, done.batches, done.texts)
-    return Purge(before, questioned, done.erasure, *counts, already=not unfinished)
+    counts = (finished_erasure.bundles, finished_erasure.batches, finished_erasure.texts)
+    return Purge(before, questioned, finished_erasure.erasure, *counts, already=not unfinished)
 
 
 def _forget_prompts(opened: OpenCollection, document: str, message: OnMessage) -> None:
     """Delete the files of prompts that quote the document."""
     folder = opened.settings.prompts or opened.folder.path.parent.parent / FOLDER
-    made = tuned_from(opened.read(), document)
-    for path in remove_tuned(opened.read(), folder, made):
+    prompt_hashes = tuned_from(opened.read(), document)
+    for path in remove_tuned(opened.read(), folder, prompt_hashes):
         message(f"Deleted {path}, which was made from the document; `tgraph tune` makes it anew.")
 
 
 @dataclass(frozen=True)
 class Purging(RunSetup):
-    """One purge. ``key`` is the secret that the marks are made with, ``patience`` how many seconds
-    it waits for those who read what is to be erased."""
+    """A purge run; ``key`` is the secret for erasure marks, ``patience`` the seconds to wait
+    for readers."""
 
     key: bytes
     patience: float
 
     def check(self, store: Store, document: str, reason: str) -> None:
-        """``UsageError`` where the reason repeats the document: it would stay on record."""
-        found = DocumentTexts(store, self.ledger.librarian, find_scope(store, document))
-        trace = found.traces.find(reason)
+        """Raise ``UsageError`` if the reason repeats document text, because reasons stay on
+        record."""
+        document_texts = DocumentTexts(store, self.ledger.librarian, find_scope(store, document))
+        trace = document_texts.traces.find(reason)
         if trace is not None:
             raise UsageError(
                 f"The reason says {trace!r}, as only the document does, and reasons stay.",
@@ -160,38 +167,46 @@ class Purging(RunSetup):
             )
 
     def wait_for_readers(self) -> None:
-        """Wait until nobody reads the graph. ``StoreError`` where somebody still does then; nothing
-        has been done."""
-        self._wait(
-            lambda: pinned(self.ledger.folder),
+        """Wait until nobody reads the graph.
+
+        Raises ``StoreError`` if readers remain; then nothing has been done."""
+        self._wait_until_free(
+            lambda: list_pinned_snapshots(self.ledger.folder),
             "Somebody reads the graph; waiting until it is closed.",
             "Somebody still reads the graph, so that its text can't be erased.",
         )
 
     def erase(self, document: str, reason: str) -> None:
-        """Erase a document that has been retracted. What a crash interrupts is finished by the next
-        command, or had not begun."""
+        """Erase a retracted document.
+
+        An erasure interrupted by a crash is finished by the next command, or had not begun."""
         folder = self.ledger.folder
-        with exclusive(folder.index_lock, timeout=None, waiting=partial(self.message, BUSY)):
-            for leftover in abandoned(folder):
+        with hold_lock(folder.index_lock, timeout=None, waiting=partial(self.message, BUSY)):
+            for leftover in abandoned_changes(folder):
                 shutil.rmtree(leftover, ignore_errors=True)
             self._wait_for_sessions()
             with self.ledger.open(timeout=PATIENCE) as (store, _):
                 started = self.clock()
-                consolidate(self.ledger, store)
+                consolidate_tables(self.ledger, store)
                 _CollectionRewriting(store, document, self).run(reason, started)
         self.ledger.fold(timeout=PATIENCE)
 
     def clear(self) -> None:
-        """See that nobody keeps what was published before. ``StoreError`` where somebody does."""
+        """Wait until nobody reads earlier snapshots.
+
+        Raises ``StoreError`` if readers remain."""
         folder = self.ledger.folder
 
         def others() -> list[str]:
             remove_unpinned(folder)
             pointer = read_pointer(folder)
-            return [n for n in pinned(folder) if pointer is None or n != str(pointer.snapshot)]
+            return [
+                n
+                for n in list_pinned_snapshots(folder)
+                if pointer is None or n != str(pointer.snapshot)
+            ]
 
-        self._wait(
+        self._wait_until_free(
             others,
             "Somebody reads what was published before; waiting until it is closed.",
             "The text is erased, but somebody still reads what was published before.",
@@ -201,16 +216,18 @@ class Purging(RunSetup):
         self.progress(Progress(stage, done, total))
 
     def _wait_for_sessions(self) -> None:
-        """Questions that began before the retraction may still write what they found."""
-        found = self.ledger.folder.journals.glob("*.journal")
-        journals = [path for path in found if not is_free(path)]
-        self._wait(
+        """Wait for questions begun before the retraction, which may still write their findings."""
+        journal_files = self.ledger.folder.journals.glob("*.journal")
+        journals = [path for path in journal_files if not is_free(path)]
+        self._wait_until_free(
             lambda: [path for path in journals if path.exists() and not is_free(path)],
             "A question is being answered; waiting for it to end.",
             "A question is still being answered; the document is retracted, and not erased.",
         )
 
-    def _wait(self, left: Callable[[], Iterable[object]], waiting: str, failed: str) -> None:
+    def _wait_until_free(
+        self, left: Callable[[], Iterable[object]], waiting: str, failed: str
+    ) -> None:
         deadline = time.monotonic() + self.patience
         if not left():
             return
@@ -232,8 +249,9 @@ _ORDERS = v.session_part_iri("orders", "")
 
 
 class _CollectionRewriting:
-    """The rewriting of a collection without the text of a document: store, batches, texts, chain.
-    The holder of the write lock may do this."""
+    """Rewrites a collection without a document's text: store, batches, texts, chain.
+
+    Only the holder of the write lock may use the class."""
 
     def __init__(self, store: Store, document: str, purging: Purging) -> None:
         self._store = store
@@ -243,9 +261,9 @@ class _CollectionRewriting:
         self._erasing = PreparedErasure(purging.ledger.folder)
         self._affected = find_scope(store, document)
         show = partial(purging.show, "Reading")
-        self._found = found = DocumentTexts(store, self._librarian, self._affected, show)
+        self._found = document_texts = DocumentTexts(store, self._librarian, self._affected, show)
         marks = Marks(purging.key)
-        self._rewriter = Rewriter(self._affected, found.traces, marks, found.said)
+        self._rewriter = Rewriter(self._affected, document_texts.traces, marks, document_texts.said)
         self._removed: set[str] = set()
         self._rewritings: list[Rewriting] = []
         self._strict = self._rewriter.strictly()
@@ -253,7 +271,9 @@ class _CollectionRewriting:
         self._places: defaultdict[str, set[str]] = defaultdict(set)
         self._telling: set[str] = set()
         self._knowledge_changed = False
-        graphs = [_text(row["graph"]) for row in select(store, "trace/graphs", union=False)]
+        graphs = [
+            _term_text(row["graph"]) for row in select_rows(store, "trace/graphs", union=False)
+        ]
         self._catalogues = sorted(g for g in graphs if g.startswith(_CATALOGUE))
         self._bundles = sorted(g for g in graphs if g.startswith(_BUNDLE))
         self._others = sorted(g for g in graphs if not g.startswith((_CATALOGUE, _BUNDLE)))
@@ -272,7 +292,7 @@ class _CollectionRewriting:
         chain = Chain(self._store, purging.catalogue, purging.clock)
         with disk_errors(), self._erasing.quads.open("wb") as file:
             self._rewrite_store(file)
-            self._write(file, self._agents(chain))
+            self._write_quads(file, self._state_agents(chain))
             bundle = erasure_quads(
                 purging.uuid,
                 self._document,
@@ -283,14 +303,14 @@ class _CollectionRewriting:
                 self._rewritings,
                 self._removed,
             )
-            self._write(file, bundle)
-            self._write(file, self._entry(chain, bundle))
+            self._write_quads(file, bundle)
+            self._write_quads(file, self._chain_entry(chain, bundle))
         self._erasing.build_store()
         self._erasing.commit(
             self._removed, chain.head.sequence, vectors=not self._knowledge_changed
         )
 
-    def _entry(self, chain: Chain, bundle: list[Quad]) -> list[Quad]:
+    def _chain_entry(self, chain: Chain, bundle: list[Quad]) -> list[Quad]:
         uuid = self._purging.uuid
         return chain.entry(
             v.bundle_iri(uuid),
@@ -300,9 +320,9 @@ class _CollectionRewriting:
             (v.tg("quadCount"), len(set(bundle))),
         )
 
-    def _agents(self, chain: Chain) -> list[Quad]:
-        """Who erases, where nobody was named so before: a small batch of its own."""
-        agents = agent_quads(responsible(self._purging.settings.person))
+    def _state_agents(self, chain: Chain) -> list[Quad]:
+        """Return a small batch naming the erasing agents, unless named already."""
+        agents = agent_quads(responsible_agents(self._purging.settings.person))
         new = [q for q in agents if next(self._store.match(*q), None) is None]
         if not new:
             return []
@@ -311,23 +331,23 @@ class _CollectionRewriting:
         return [*new, *chain.entry(f"{v.URN}batch:{key}", "batch", key, (_CONTENT, key))]
 
     def _find_telling(self) -> None:
-        """The bundles that say something from the document; the rest of them is read strictly."""
+        """Find bundles containing text from the document; other bundles are read strictly."""
         for bundle in self._bundles:
             for quad in self._store.match(None, None, None, NamedNode(bundle)):
-                said = quad.object
-                if isinstance(said, Literal) and self._rewriter.quad(quad).object != said:
+                term = quad.object
+                if isinstance(term, Literal) and self._rewriter.quad(quad).object != term:
                     self._telling.add(bundle)
                     break
 
     def _rewrite_texts(self) -> None:
         for predicate in (_CONTENT, v.tg("textHash"), v.tg("occurrences")):
             for quad in self._store.match(None, predicate, None, None):
-                self._owners[_text(quad.object)].add(_text(quad.subject))
-                self._places[_text(quad.object)].add(_text(quad.graph_name))
+                self._owners[_term_text(quad.object)].add(_term_text(quad.subject))
+                self._places[_term_text(quad.object)].add(_term_text(quad.graph_name))
         batches = {self._sealed[batch.subject] for batch in self._batches}
         keys = sorted(set(self._librarian.keys()) - batches - self._found.kept)
-        for done, key in enumerate(keys):
-            self._purging.show("Texts", done, len(keys))
+        for index, key in enumerate(keys):
+            self._purging.show("Texts", index, len(keys))
             owners = self._owners.get(key, ())
             if self._affected.resources.intersection(o for o in owners if o.startswith(_PROMPT)):
                 self._removed.add(key)  # made from the document, by `tgraph tune`
@@ -337,69 +357,69 @@ class _CollectionRewriting:
 
     def _rewrite_text(self, key: str) -> None:
         owners = self._owners.get(key, set())
-        own = {self._affected.document, *self._affected.pages, *self._affected.subgraphs}
-        if key in self._found.own or owners & own:
+        own_resources = {self._affected.document, *self._affected.pages, *self._affected.subgraphs}
+        if key in self._found.own or owners & own_resources:
             self._removed.add(key)
-            if owners - own:  # an answer may say all of it
-                self._replace(key, self._rewriter.mark(key))
+            if owners - own_resources:  # an answer may say all of it
+                self._replace_text(key, self._rewriter.mark(key))
             return
         try:
             text = self._librarian.get(key).decode("utf-8", "surrogatepass")
         except (StoreError, UnicodeDecodeError):
             return
         strict = bool(self._places.get(key, set()) & self._telling)
-        new = self._without(text, owners, self._strict if strict else self._rewriter)
+        new = self._erase_text(text, owners, self._strict if strict else self._rewriter)
         if new == text:
             return
         self._removed.add(key)
         if new is not None and owners and not all(o.startswith(_ORDERS) for o in owners):
-            self._replace(key, new)
+            self._replace_text(key, new)
 
-    def _replace(self, key: str, text: str) -> None:
+    def _replace_text(self, key: str, text: str) -> None:
         data = text.encode("utf-8", "surrogatepass")
         self._rewriter.keys[key] = self._erasing.librarian.put(data, durable=False)
 
-    def _without(self, text: str, owners: set[str], rewriter: Rewriter) -> str | None:
-        """The text without what is erased; None where nothing of it stays."""
+    def _erase_text(self, text: str, owners: set[str], rewriter: Rewriter) -> str | None:
+        """Return the text without erased content; None if nothing remains."""
         answers = [o for o in owners if o.startswith(v.answer_text_iri(""))]
         if answers:
-            return self._answer(text, answers, rewriter)
-        value = _json(text)
+            return self._erase_answer(text, answers, rewriter)
+        value = _parse_json(text)
         if value is None:
             return rewriter.text(text)
         if isinstance(value, dict) and "request" in value and "reply" in value:
-            told = any(rewriter.tells(said) for said in strings(value))
-            return None if told else text
-        whole = any(o.startswith(f"{v.URN}report:") for o in owners & self._affected.resources)
-        new = rewriter.value(value, whole=whole)
+            is_telling = any(rewriter.tells(string) for string in extract_strings(value))
+            return None if is_telling else text
+        is_report = any(o.startswith(f"{v.URN}report:") for o in owners & self._affected.resources)
+        new = rewriter.value(value, whole=is_report)
         return text if new == value else canonical_json(new)
 
-    def _answer(self, text: str, names: Iterable[str], rewriter: Rewriter) -> str:
-        """An answer, the sentences that are erased replaced by their marks."""
-        left = text
+    def _erase_answer(self, text: str, names: Iterable[str], rewriter: Rewriter) -> str:
+        """Return the answer with erased sentences replaced by marks."""
+        remaining_text = text
         for name in names:
             answer = NamedNode(v.answer_iri(name.removeprefix(v.answer_text_iri(""))))
             for quad in self._store.match(answer, v.tg("sentence"), None, None):
                 sentence = quad.object
                 assert isinstance(sentence, NamedNode)
-                for said in self._store.match(sentence, v.tg("text"), None, None):
-                    new = _text(rewriter.quad(said).object)
-                    old = _text(said.object)
-                    if new != old and old not in left:
+                for text_quad in self._store.match(sentence, v.tg("text"), None, None):
+                    new = _term_text(rewriter.quad(text_quad).object)
+                    old = _term_text(text_quad.object)
+                    if new != old and old not in remaining_text:
                         return rewriter.mark(text)
-                    left = left.replace(old, new)
-        return rewriter.mark(text) if rewriter.tells(left) else left
+                    remaining_text = remaining_text.replace(old, new)
+        return rewriter.mark(text) if rewriter.tells(remaining_text) else remaining_text
 
     def _rewrite_batches(self) -> None:
-        done: dict[str, str] = {}
+        new_keys: dict[str, str] = {}
         for number, batch in enumerate(self._batches):
             self._purging.show("Batches", number, len(self._batches))
             key = self._sealed[batch.subject]
-            if key not in done:
-                done[key] = self._rewrite_batch(key)
-            if done[key] != key:
+            if key not in new_keys:
+                new_keys[key] = self._rewrite_batch(key)
+            if new_keys[key] != key:
                 self._removed.add(key)
-                self._rewritings.append(Rewriting(batch.subject, key, done[key]))
+                self._rewritings.append(Rewriting(batch.subject, key, new_keys[key]))
         self._purging.show("Batches", len(self._batches), len(self._batches))
 
     def _rewrite_batch(self, key: str) -> str:
@@ -410,21 +430,21 @@ class _CollectionRewriting:
 
     def _rewrite_store(self, file: BinaryIO) -> None:
         for catalogue in self._catalogues:
-            self._write(file, self._store.match(None, None, None, NamedNode(catalogue)))
+            self._write_quads(file, self._store.match(None, None, None, NamedNode(catalogue)))
         for number, bundle in enumerate(self._bundles):
             self._purging.show("Sessions", number, len(self._bundles))
             old = list(self._store.match(None, None, None, NamedNode(bundle)))
             strict = bundle in self._telling
             new = list((self._strict if strict else self._rewriter).quads(old))
             if new != old:
-                self._reseal(bundle, old, new)
-            self._write(file, new)
+                self._reseal_bundle(bundle, old, new)
+            self._write_quads(file, new)
         self._purging.show("Sessions", len(self._bundles), len(self._bundles))
         self._rewrite_graph(file, DefaultGraph())
-        for other in self._others:
-            self._rewrite_graph(file, NamedNode(other))
+        for graph_iri in self._others:
+            self._rewrite_graph(file, NamedNode(graph_iri))
 
-    def _reseal(self, bundle: str, old: list[Quad], new: list[Quad]) -> None:
+    def _reseal_bundle(self, bundle: str, old: list[Quad], new: list[Quad]) -> None:
         before = self._sealed.get(bundle, "")
         if canonical_hash(old) != before:
             raise StoreError(
@@ -439,15 +459,15 @@ class _CollectionRewriting:
             new = list(self._rewriter.quads(block))
             if isinstance(graph, DefaultGraph) and new != block:
                 self._knowledge_changed = True
-            self._write(file, new)
+            self._write_quads(file, new)
 
-    def _write(self, file: BinaryIO, quads: Iterable[Quad]) -> None:
-        rest = iter(quads)
-        while block := list(islice(rest, _AT_ONCE)):
+    def _write_quads(self, file: BinaryIO, quads: Iterable[Quad]) -> None:
+        remaining = iter(quads)
+        while block := list(islice(remaining, _AT_ONCE)):
             file.write(to_bytes(block))
 
 
-def _json(text: str) -> object:
+def _parse_json(text: str) -> object:
     if text[:1] not in ("{", "["):
         return None
     try:
@@ -457,5 +477,5 @@ def _json(text: str) -> object:
     return value
 
 
-def _text(term: object) -> str:
+def _term_text(term: object) -> str:
     return term.value if isinstance(term, Literal | NamedNode) else str(term)

@@ -32,29 +32,33 @@ def is_known_prompt(store: Store, prompt: Prompt) -> bool:
 
 
 def remove_tuned(store: Store, folder: Path, only: frozenset[str] | None = None) -> list[str]:
-    """Delete the files of tuned prompts that are as they were written (``only`` those of the
-    hashes); their paths."""
+    """Delete unchanged files of tuned prompts (``only`` hashes, if given); return deleted
+    paths."""
     gone = []
     for name in TUNED:
         path = folder / f"{name}.md"
         if not path.is_file():
             continue
         digest = sha256(path.read_bytes()).hexdigest()
-        known = is_known_prompt(store, Prompt(name, "", digest)) if only is None else digest in only
-        if known:
+        is_tuned = (
+            is_known_prompt(store, Prompt(name, "", digest)) if only is None else digest in only
+        )
+        if is_tuned:
             path.unlink()
             gone.append(str(path))
     return gone
 
 
 def tuned_from(store: Store, document: str) -> frozenset[str]:
-    """The hashes of the prompts that were made from chunks of the document."""
-    found = set()
+    """Return hashes of prompts tuned with chunks from the document."""
+    digests = set()
     for tuning in store.match(None, v.RDF_TYPE, v.tg("PromptTuning"), v.SOURCE_GRAPH):
         used = store.match(tuning.subject, v.prov("used"), None, v.SOURCE_GRAPH)
         if not any(document.rpartition(":")[2] in str(quad.object) for quad in used):
             continue
-        for made in store.match(None, v.prov("wasGeneratedBy"), tuning.subject, v.SOURCE_GRAPH):
-            hashes = store.match(made.subject, v.tg("contentHash"), None, v.SOURCE_GRAPH)
-            found |= {str(quad.object.value) for quad in hashes}  # type: ignore[union-attr]
-    return frozenset(found)
+        for generated in store.match(
+            None, v.prov("wasGeneratedBy"), tuning.subject, v.SOURCE_GRAPH
+        ):
+            hashes = store.match(generated.subject, v.tg("contentHash"), None, v.SOURCE_GRAPH)
+            digests |= {str(quad.object.value) for quad in hashes}  # type: ignore[union-attr]
+    return frozenset(digests)

@@ -12,14 +12,14 @@ from datetime import datetime
 from pyoxigraph import BlankNode, NamedNode, Quad
 
 from tgraph import vocabulary as v
-from tgraph.engine.index.community_reports import cluster, write_reports
-from tgraph.engine.index.embeddings import embed
+from tgraph.engine.index.community_reports import cluster_entities, write_reports
+from tgraph.engine.index.embeddings import embed_knowledge
 from tgraph.engine.index.phase import IndexContext
 from tgraph.engine.index.run import BUSY, Run
 from tgraph.errors import QueryError
-from tgraph.explain.query.guard import check
+from tgraph.explain.query.guard import check_query
 from tgraph.explain.query.sparql import Bounds, run_update
-from tgraph.record.activities import Activity, agent_quads, responsible
+from tgraph.record.activities import Activity, agent_quads, responsible_agents
 from tgraph.rendering import one_line
 from tgraph.store.base import Graph
 from tgraph.store.oxigraph import OxigraphStore
@@ -44,21 +44,23 @@ _ALLOWED = (
 
 
 class UpdateRun(Run):
-    """One update. It shares with an index run the copy, the vectors and the commit."""
+    """A SPARQL update run, sharing copy, vectors and commit with index runs."""
 
     kind = "update"
     busy = BUSY
 
     def update(self, text: str, bounds: Bounds) -> tuple[int, int]:
-        """How many quads were added and removed. Raises ``QueryError``; then nothing changed."""
-        check(text, update=True)
+        """Run the update; return the numbers of added and removed quads.
+
+        Raises ``QueryError``; then nothing changed."""
+        check_query(text, update=True)
         with self._workshop() as context:
             started = context.clock()
-            counts = _change(context.copy, text, bounds)
+            counts = _apply_update(context.copy, text, bounds)
             if context.copy.changed:
-                cluster(context)
+                cluster_entities(context)
                 write_reports(context)
-                embed(context, self._ledger)
+                embed_knowledge(context, self._ledger)
                 based = f"BASE <{bounds.base}>\n{text}" if bounds.base else text
                 _describe_update(context, based, started)
                 self._commit(context)
@@ -66,11 +68,11 @@ class UpdateRun(Run):
         return counts
 
 
-def _change(copy: WorkingCopy, text: str, bounds: Bounds) -> tuple[int, int]:
+def _apply_update(copy: WorkingCopy, text: str, bounds: Bounds) -> tuple[int, int]:
     copy.store.backup(copy.path / "changed")
     run_update(copy.path / "changed", text, bounds)
     changed = OxigraphStore.snapshot(copy.path / "changed")
-    added, removed = difference(copy.store, changed)
+    added, removed = compare_stores(copy.store, changed)
     del changed
     _check_allowed(added, removed)
     copy.remove(removed)
@@ -80,41 +82,40 @@ def _change(copy: WorkingCopy, text: str, bounds: Bounds) -> tuple[int, int]:
 
 def _describe_update(context: IndexContext, text: str, started: datetime) -> None:
     out = Statements(v.SOURCE_GRAPH)
-    ended, agents = context.clock(), responsible(context.settings.person)
+    ended, agents = context.clock(), responsible_agents(context.settings.person)
     activity = Activity(context.run, ("Update",), "SPARQL update", started, ended, agents)
     activity.state(out, (v.tg("contentHash"), context.record.keep(text)))
     context.copy.add([*out.quads, *agent_quads(agents)])
 
 
-def difference(
+def compare_stores(
     before: LayeredStore | OxigraphStore, after: OxigraphStore, graph: Graph | None = None
 ) -> tuple[list[Quad], list[Quad]]:
-    """The quads added and removed between two stores, in all graphs or in one.
+    """Return quads added and removed between two stores, in all graphs or a single graph.
 
-    Both are walked side by side; since their orders agree but for what differs, only that is
-    looked up. The result doesn't depend on the order.
-    """
+    Both stores are walked side by side; since their orders agree but for differing quads, only
+    differing quads are looked up. The result doesn't depend on the order."""
     added: list[Quad] = []
     removed: list[Quad] = []
     old, new = iter(before.match(graph=graph)), iter(after.match(graph=graph))
-    left, right = next(old, None), next(new, None)
-    while left is not None or right is not None:
-        if left == right:
-            left, right = next(old, None), next(new, None)
-        elif left is not None and not after.has(left):
-            removed.append(left)
-            left = next(old, None)
+    left_quad, right = next(old, None), next(new, None)
+    while left_quad is not None or right is not None:
+        if left_quad == right:
+            left_quad, right = next(old, None), next(new, None)
+        elif left_quad is not None and not after.has(left_quad):
+            removed.append(left_quad)
+            left_quad = next(old, None)
         elif right is not None and not before.has(right):
             added.append(right)
             right = next(new, None)
         else:
-            left, right = next(old, None), next(new, None)
+            left_quad, right = next(old, None), next(new, None)
     return added, removed
 
 
 def _is_of_record(quad: Quad) -> bool:
-    """Whether the statement says, in tgraph's own terms, something of what is on record, or ties
-    something to evidence."""
+    """Return whether the quad uses tgraph's own terms about recorded items, or links items to
+    evidence."""
     predicate = quad.predicate
     if predicate in _TIES and _is_ours(quad.subject):
         return True
@@ -131,7 +132,7 @@ def _is_ours(term: object) -> bool:
     return isinstance(term, NamedNode) and term.value.startswith(v.URN)
 
 
-def _shown(quad: Quad) -> str:
+def _format_quad(quad: Quad) -> str:
     return one_line(to_bytes([quad]).decode(), _MOST_SHOWN)
 
 
@@ -147,7 +148,7 @@ def _check_allowed(added: Iterable[Quad], removed: Iterable[Quad]) -> None:
             raise QueryError(
                 "An update can't change what answers rest on (documents, pages, chunks, evidence,"
                 " accessions, how they were read, claims, communities and reports), and this would:"
-                f" {_shown(quad)}",
+                f" {_format_quad(quad)}",
                 _ALLOWED,
             )
     for quad in added:

@@ -1,4 +1,4 @@
-"""Communities are brought up to date, and their reports: only where something has changed."""
+"""Updating communities and their reports: only after changes."""
 
 from __future__ import annotations
 
@@ -28,7 +28,12 @@ from tgraph.index.communities.communities import (
     read_community,
     stated_quads,
 )
-from tgraph.index.communities.given import given_hierarchies, named, standing_given, were_given
+from tgraph.index.communities.given import (
+    given_hierarchies,
+    label_communities,
+    standing_given,
+    were_given,
+)
 from tgraph.index.communities.leiden import SEED, Clustering
 from tgraph.index.communities.partition import DEFAULT_CUTTING, Cutting
 from tgraph.index.entity_network import (
@@ -41,7 +46,7 @@ from tgraph.index.entity_network import (
 from tgraph.index.reports.context import Child, ReportContext
 from tgraph.index.reports.details import DetailReader, Details
 from tgraph.index.reports.extractive import ExtractiveWriter
-from tgraph.index.reports.packing import Sizes, pack
+from tgraph.index.reports.packing import Sizes, pack_details
 from tgraph.index.reports.report import (
     ReportDraft,
     ReportWriter,
@@ -61,7 +66,7 @@ from tgraph.record.activities import Authorship, is_recorded
 from tgraph.record.communities import (
     Hierarchy,
     clustering_quads,
-    fallbacks,
+    find_fallbacks,
     hierarchies_of,
     last_parameters,
     report_content,
@@ -72,7 +77,7 @@ from tgraph.record.communities import (
 from tgraph.record.merges import standing_merges
 from tgraph.store.base import Store
 from tgraph.store.snapshot import read_pointer
-from tgraph.store.statements import Statements, literal
+from tgraph.store.statements import Statements, canonical_literal
 
 STAGE = "Clustering"
 ADDED_AT_ONCE = 2_000
@@ -80,7 +85,7 @@ ADDED_AT_ONCE = 2_000
 
 @dataclass(frozen=True, slots=True)
 class Clustered:
-    """How many communities there are now, of all levels, and how many entities are in none."""
+    """Clustering counts: communities on all levels, and entities outside communities."""
 
     communities: int
     isolated: int
@@ -91,10 +96,12 @@ _Wanted = dict[str, Callable[[], list[FoundCommunities]]]
 
 @dataclass(frozen=True, slots=True)
 class Reclustering:
-    """A change of communities: those ``found``, the quads of knowledge to remove, the hierarchies
-    that were ``made`` (communities by key) and that ``ended``, the communities that are ``new``,
-    and those that ``left``, with what was said of them. ``network`` is what they are communities
-    of; where the change is ``first`` there were none before."""
+    """A change of communities: ``found`` communities, knowledge quads to remove, and ``made``
+    and ``ended`` hierarchies.
+
+    ``made`` maps hierarchy keys to community IRIs; ``new`` are new communities, ``left`` are
+    disappearing communities with their statements. ``network`` is the clustered network;
+    ``first`` means that there were no communities before."""
 
     network: EntityNetwork
     first: bool
@@ -106,40 +113,43 @@ class Reclustering:
     left: Mapping[str, Sequence[Quad]]
 
 
-def cluster(context: IndexContext) -> Clustered:
-    """Bring the communities in the working copy up to date with its knowledge.
+def cluster_entities(context: IndexContext) -> Clustered:
+    """Update communities in the working copy to match its knowledge.
 
-    The communities of a part that did not change stay as they are, and the result is that of
-    clustering everything at once. Where neither knowledge nor the settings changed nothing does.
-    """
-    store, wanted = context.copy.store, context.settings.communities
-    seed = SEED if wanted.seed is None else wanted.seed
-    how = Clustering(wanted.max_size, wanted.quality, wanted.resolution, seed, wanted.use_lcc)
-    parameters = {name: literal(value) for name, value in how.parameters.items()}
+    The communities of an unchanged part stay as they are, and the result equals a clustering of
+    the whole graph. If neither knowledge nor settings changed, nothing changes."""
+    store, settings = context.copy.store, context.settings.communities
+    seed = SEED if settings.seed is None else settings.seed
+    how = Clustering(
+        settings.max_size, settings.quality, settings.resolution, seed, settings.use_lcc
+    )
+    parameters = {name: canonical_literal(value) for name, value in how.parameters.items()}
     same = last_parameters(store) == parameters
     if context.copy.changed or not same:
-        isolated = _recluster(context, how, same)
+        isolated = _update_clusters(context, how, same)
     else:
         isolated = len(isolated_entities(store))
     return Clustered(len(community_names(store)), isolated)
 
 
-def _recluster(context: IndexContext, how: Clustering, same: bool) -> int:
-    """Cluster; how many entities are in no community then."""
+def _update_clusters(context: IndexContext, how: Clustering, same: bool) -> int:
+    """Cluster entities; return the number of entities outside communities."""
     copy, started = context.copy, context.clock()
     progress = partial(context.show, STAGE)
     change = _compare_changed(context, how, progress) if same else None
     local = change is not None
     if change is None:
-        change = compare(copy.store, how, progress)
+        change = compare_communities(copy.store, how, progress)
         context.changes.communities = None
     else:
         context.changes.communities = {*change.left, *change.new}
         context.changes.divided = {community.iri: community for community, _ in change.found}
     context.changes.network = change.network
     copy.remove(change.removed)
-    found = iter(change.found)
-    while batch := list(islice(found, ADDED_AT_ONCE)):  # the quads of all take a lot of memory
+    community_iterator = iter(change.found)
+    while batch := list(
+        islice(community_iterator, ADDED_AT_ONCE)
+    ):  # the quads of all take a lot of memory
         if change.first:
             copy.add_new(community_quads(batch))
         else:
@@ -153,19 +163,25 @@ def _recluster(context: IndexContext, how: Clustering, same: bool) -> int:
     return isolated
 
 
-def compare(
+def compare_communities(
     store: Store, how: Clustering, progress: Callable[[int, int], None] = lambda done, total: None
 ) -> Reclustering:
-    """What has to change for the communities to be those of the knowledge in the store."""
+    """Return changes needed for the communities to match the store's knowledge."""
     network, there = read_network(store, how.cutting), community_names(store)
-    wanted, standing = _wanted(store, network, how), standing_hierarchies(store)
-    return _compared(store, network, wanted, standing, there, progress, first=not there)
+    target_hierarchies, standing = (
+        _target_hierarchies(store, network, how),
+        standing_hierarchies(store),
+    )
+    return _compare_hierarchies(
+        store, network, target_hierarchies, standing, there, progress, first=not there
+    )
 
 
 def _compare_changed(
     context: IndexContext, how: Clustering, progress: Callable[[int, int], None]
 ) -> Reclustering | None:
-    """The same from the network before and what the run changed; None where that isn't enough."""
+    """Return community changes based on the preceding network and the run's changes; None if
+    insufficient."""
     store, keys = context.copy.store, context.changes.keys
     before = published_network(context, how.cutting)
     if keys is None or before is None or how.use_lcc or were_given(store):
@@ -176,14 +192,20 @@ def _compare_changed(
     if len(standing) != len(change.parts_before):  # an update took something of their communities
         return None
     parts = change.network.components(store, change.parts)
-    wanted: _Wanted = {part.key(how): partial(find_communities, part, how) for part in parts}
-    named = (NamedNode(name) for one in standing.values() for name in one.communities)
-    there = {node.value for node in named if has_type(store, node, "Community")}
-    return _compared(store, change.network, wanted, standing, there, progress, first=False)
+    target_hierarchies: _Wanted = {
+        part.key(how): partial(find_communities, part, how) for part in parts
+    }
+    community_nodes = (
+        NamedNode(name) for hierarchy in standing.values() for name in hierarchy.communities
+    )
+    there = {node.value for node in community_nodes if has_type(store, node, "Community")}
+    return _compare_hierarchies(
+        store, change.network, target_hierarchies, standing, there, progress, first=False
+    )
 
 
 def published_network(context: IndexContext, cutting: Cutting) -> EntityNetwork | None:
-    """The network of the knowledge that the run began with."""
+    """Return the entity network of the knowledge at the run's start."""
     pointer = read_pointer(context.ledger.folder)
     if pointer is None:
         return None
@@ -191,13 +213,14 @@ def published_network(context: IndexContext, cutting: Cutting) -> EntityNetwork 
 
 
 def current_network(context: IndexContext) -> EntityNetwork:
-    """The network of the knowledge in the working copy, once communities are those of it: where
-    nobody asked for it, that did not change."""
-    known = context.changes.network or published_network(context, DEFAULT_CUTTING)
-    return known or read_network(context.copy.store)
+    """Return the entity network of the working copy, after communities are updated.
+
+    If nobody asked for the network, the published network did not change."""
+    network = context.changes.network or published_network(context, DEFAULT_CUTTING)
+    return network or read_network(context.copy.store)
 
 
-def _compared(
+def _compare_hierarchies(
     store: Store,
     network: EntityNetwork,
     wanted: _Wanted,
@@ -207,48 +230,71 @@ def _compared(
     *,
     first: bool,
 ) -> Reclustering:
-    """What has to change for those of the ``standing`` hierarchies, whose communities are ``there``
-    as far as nobody took them away, to be the ``wanted`` ones, by key."""
-    known = set(there)
-    kept = {key for key, one in standing.items() if key in wanted and one.communities <= known}
-    fresh = sorted(wanted.keys() - kept)
-    made: dict[str, list[str]] = {}
-    found: list[FoundCommunities] = []
-    for done, key in enumerate(fresh, 1):
+    """Return changes turning ``standing`` hierarchies into ``wanted`` hierarchies, by key.
+
+    ``there`` are the existing communities: some may have been taken away by somebody."""
+    existing = set(there)
+    kept_keys = {
+        key for key, entry in standing.items() if key in wanted and entry.communities <= existing
+    }
+    fresh = sorted(wanted.keys() - kept_keys)
+    names_by_key: dict[str, list[str]] = {}
+    found_communities: list[FoundCommunities] = []
+    for count, key in enumerate(fresh, 1):
         made_now = wanted.pop(key)()
-        made[key] = [community.iri for community, _ in made_now]
-        found += made_now
-        progress(done, len(fresh))
-    ended = [standing[key] for key in sorted(standing.keys() - kept)]
-    before = {name: stated_quads(store, name) for known in ended for name in known.communities}
-    again = {name for names in made.values() for name in names}
-    stay = set(community_quads(one for one in found if one.community.iri in before))
+        names_by_key[key] = [community.iri for community, _ in made_now]
+        found_communities += made_now
+        progress(count, len(fresh))
+    ended = [standing[key] for key in sorted(standing.keys() - kept_keys)]
+    before = {
+        name: stated_quads(store, name) for existing in ended for name in existing.communities
+    }
+    again = {name for names in names_by_key.values() for name in names}
+    stay = set(
+        community_quads(entry for entry in found_communities if entry.community.iri in before)
+    )
     return Reclustering(
         network=network,
         first=first,
-        found=found,
-        removed=[quad for said in before.values() for quad in said if quad not in stay],
-        made=made,
+        found=found_communities,
+        removed=[quad for statements in before.values() for quad in statements if quad not in stay],
+        made=names_by_key,
         ended=ended,
-        new={one.community.iri for one in found if one.community.iri not in before},
-        left={name: said for name, said in sorted(before.items()) if said and name not in again},
+        new={
+            entry.community.iri for entry in found_communities if entry.community.iri not in before
+        },
+        left={
+            name: statements
+            for name, statements in sorted(before.items())
+            if statements and name not in again
+        },
     )
 
 
-def _wanted(store: Store, network: EntityNetwork, how: Clustering) -> _Wanted:
-    """The hierarchies that knowledge asks for, by key, and who makes each: those that imported
-    graphs brought as far as they stand, and of each other part a division."""
+def _target_hierarchies(store: Store, network: EntityNetwork, how: Clustering) -> _Wanted:
+    """Return hierarchies required by knowledge, by key, each with its maker.
+
+    Imported hierarchies are used as far as they stand; every other part is divided."""
     divided = network.largest() if how.use_lcc else set(network.parts)
-    given = given_hierarchies(store)
-    asked = network.parts if given else sorted(divided)
-    parts = dict(zip(asked, network.components(store, asked), strict=True))
-    digests = {part.digest: part for part in parts.values()} if given else {}
-    resolved = standing_given(store, digests, standing_merges(store)) if given else []
-    ready = {one.key: partial(named, one, tuple(parts.values())) for one in resolved}
-    taken = {digest for one in resolved for digest in one.parts}
+    imported_hierarchies = given_hierarchies(store)
+    part_names = network.parts if imported_hierarchies else sorted(divided)
+    parts = dict(zip(part_names, network.components(store, part_names), strict=True))
+    digests = {part.digest: part for part in parts.values()} if imported_hierarchies else {}
+    resolved = (
+        standing_given(store, digests, standing_merges(store)) if imported_hierarchies else []
+    )
+    ready = {
+        resolved_hierarchy.key: partial(
+            label_communities, resolved_hierarchy, tuple(parts.values())
+        )
+        for resolved_hierarchy in resolved
+    }
+    used_digests = {
+        digest for resolved_hierarchy in resolved for digest in resolved_hierarchy.parts
+    }
     free = (part for place, part in parts.items() if place in divided)
-    left = (part for part in free if not taken or part.digest not in taken)
-    return {**ready, **{part.key(how): partial(find_communities, part, how) for part in left}}
+    free_parts = (part for part in free if not used_digests or part.digest not in used_digests)
+    return {**ready, **{part.key(how): partial(find_communities, part, how) for part in free_parts}}
 
 
 LEAST_BUDGET = 500
@@ -263,16 +309,15 @@ AT_ONCE = 256
 
 
 def write_reports(context: IndexContext, known: Mapping[str, CommunityReport] | None = None) -> int:
-    """Bring the reports up to date with the communities; how many were written or written anew.
+    """Update community reports; return the number of reports written or rewritten.
 
-    A report stays as it is while what there is to show for it stays the same; ``known`` are those
-    that a model is not asked for again, by default those that stand. A reply that can't be used
-    costs its report, which is then made without the model.
-    """
+    A report stays unchanged while its input stays the same; a model is not asked again for
+    ``known`` reports, by default the standing reports. An unusable reply costs only its report,
+    which is then made without the model."""
     store = context.copy.store
     touched = _touched_communities(context)
     if touched is None:
-        communities = reported(read_communities(store, edges=False), context)
+        communities = select_reported(read_communities(store, edges=False), context)
         standing = read_reports(store)
         if not context.copy.changed and standing.keys() == {c.iri for c in communities}:
             return 0
@@ -290,46 +335,51 @@ def write_reports(context: IndexContext, known: Mapping[str, CommunityReport] | 
 
 
 def _touched_communities(context: IndexContext) -> set[str] | None:
-    """The communities that are new, gone, or have members of which anything is other than it was,
-    and those whose report is a fallback: what the others' reports show did not change. None where
-    that isn't known, or others wrote them."""
+    """Return communities that are new, gone, or have changed members, and those with a fallback
+    report.
+
+    The input of all other reports did not change. None is returned if changes are unknown, or
+    if other writers wrote the reports."""
     store, keys, changed = context.copy.store, context.changes.keys, context.changes.communities
-    writer = context.changes.makers.reports = _writer(context)
+    writer = context.changes.makers.reports = _writer_key(context)
     if keys is None or changed is None or context.makers_before.reports != writer:
         return None
-    found = changed | fallbacks(store)
+    community_iris = changed | find_fallbacks(store)
     for resource in keys.resources:
         for quad in store.match(None, v.tg("member"), NamedNode(resource), v.KNOWLEDGE_GRAPH):
             if isinstance(quad.subject, NamedNode) and has_type(store, quad.subject, "Community"):
-                found.add(quad.subject.value)
-    context.changes.reported = found
-    return found
+                community_iris.add(quad.subject.value)
+    context.changes.reported = community_iris
+    return community_iris
 
 
-def _writer(context: IndexContext) -> str:
-    """All that a report depends on beside what it shows."""
+def _writer_key(context: IndexContext) -> str:
+    """Return a digest of report dependencies beyond the report's input."""
     writer = context.parts.report_writer
-    return v.digest(writer.key, str(context.settings.reports.max_input_tokens), _encoding(context))
+    return v.digest_parts(
+        writer.key, str(context.settings.reports.max_input_tokens), _writer_encoding(context)
+    )
 
 
-def _encoding(context: IndexContext) -> str:
+def _writer_encoding(context: IndexContext) -> str:
     agent = context.parts.report_writer.agent
     return encoding_for(agent.name) if agent.kind == "model" else DEFAULT_ENCODING
 
 
-def reported(communities: Sequence[Community], context: IndexContext) -> Sequence[Community]:
-    """The communities that have a report: all of them, beside a large imported graph the coarsest
-    of those that one can tell of."""
-    most = context.settings.graphs.reports
-    if len(communities) <= most or not context.is_large:
+def select_reported(communities: Sequence[Community], context: IndexContext) -> Sequence[Community]:
+    """Return communities that receive a report: all, or beside a large imported graph the
+    coarsest describable communities."""
+    report_limit = context.settings.graphs.reports
+    if len(communities) <= report_limit or not context.is_large:
         return communities
     ranked = sorted(communities, key=lambda c: (c.level, -len(c.members), c.iri))
-    chosen = [c for c in ranked if len(c.members) <= MOST_MEMBERS][:most]
-    left = len(communities) - len(chosen)
+    chosen = [c for c in ranked if len(c.members) <= MOST_MEMBERS][:report_limit]
+    skipped_count = len(communities) - len(chosen)
     context.message(
-        f"{left:,} communities get no report: the imported graph is large (graphs.reports)."
+        f"{skipped_count:,} communities get no report: the imported graph is large"
+        " (graphs.reports)."
     )
-    context.record.dropped["report of a community of a large imported graph"] = left
+    context.record.dropped["report of a community of a large imported graph"] = skipped_count
     return chosen
 
 
@@ -355,7 +405,7 @@ class _ReportPhase(Phase[ReportContext, ReportDraft, ReportWriter]):
         self._reader = DetailReader(
             store, texts, context.evidence, current_network(context).outline
         )
-        self._sizes = Sizes(_encoding(context))
+        self._sizes = Sizes(_writer_encoding(context))
         self._budget = context.settings.reports.max_input_tokens - self.maker.overhead
         self._made: dict[str, CommunityReport] = {}
         self._given = GivenReports(store, texts)
@@ -366,26 +416,27 @@ class _ReportPhase(Phase[ReportContext, ReportDraft, ReportWriter]):
             )
 
     def write(self, communities: Iterable[Community]) -> None:
-        """The reports of one level; those of the level below are there."""
-        shown = map(self._shown, self._reader.read(communities))
-        while batch := list(islice(shown, AT_ONCE)):
+        """Write reports of one level, after reports of the level below."""
+        contexts = map(self._pack_report, self._reader.read(communities))
+        while batch := list(islice(contexts, AT_ONCE)):
             self.go_on(batch)
 
-    def _shown(self, details: Details) -> ReportContext:
+    def _pack_report(self, details: Details) -> ReportContext:
         if details.community.iri in self._given:  # whatever it cites is there
-            return pack(details, list, sys.maxsize, self._sizes)
-        children = partial(self._children, details.community)
-        return pack(details, children, self._budget, self._sizes)
+            return pack_details(details, list, sys.maxsize, self._sizes)
+        children = partial(self._list_children, details.community)
+        return pack_details(details, children, self._budget, self._sizes)
 
-    def _children(self, community: Community) -> list[Child]:
-        return [child for name in community.children if (child := self._child(name))]
+    def _list_children(self, community: Community) -> list[Child]:
+        return [child for name in community.children if (child := self._find_child(name))]
 
-    def _child(self, name: str) -> Child | None:
-        """A community of the level below with its report, which stands where it is not among those
-        that are looked at."""
-        store, known = self.context.copy.store, self._communities.get(name)
-        community = known or read_community(store, name)
-        report = self._made.get(name) if known else report_on(store, name)
+    def _find_child(self, name: str) -> Child | None:
+        """Return a lower-level community with its report.
+
+        A community outside the processed communities has a standing report."""
+        store, level_community = self.context.copy.store, self._communities.get(name)
+        community = level_community or read_community(store, name)
+        report = self._made.get(name) if level_community else report_on(store, name)
         return Child(community, report) if community and report else None
 
     def attempt(self, item: ReportContext) -> Made[ReportDraft, ReportWriter]:
@@ -394,10 +445,10 @@ class _ReportPhase(Phase[ReportContext, ReportDraft, ReportWriter]):
         return super().attempt(item)
 
     def make(self, item: ReportContext, maker: ReportWriter, sink: CallSink) -> ReportDraft:
-        """The draft of a report; one with the same input is taken over."""
+        """Return a report draft; a known report with equal input is reused."""
         by_model = maker.agent.kind == "model"
-        known = self._known.get(report_key(item, maker)) if by_model else None
-        return as_draft(known, item) if known is not None else maker.write(item, sink)
+        known_report = self._known.get(report_key(item, maker)) if by_model else None
+        return as_draft(known_report, item) if known_report is not None else maker.write(item, sink)
 
     def stand_in(self) -> ReportWriter:
         return ExtractiveWriter()
@@ -410,16 +461,16 @@ class _ReportPhase(Phase[ReportContext, ReportDraft, ReportWriter]):
         self, item: ReportContext, made: Made[ReportDraft, ReportWriter], began: datetime
     ) -> None:
         context, by = self.context, made.by
-        done = made_report(made.result, item, report_key(item, by))
-        report = self._made[done.report.community] = done.report
+        outcome = made_report(made.result, item, report_key(item, by))
+        report = self._made[outcome.report.community] = outcome.report
         how = self.authorship(made, began)
         no_room = Counter(item.left_out)  # that is said of the report, and no loss of the run
-        context.record.dropped.update(Counter(done.dropped) - no_room)
+        context.record.dropped.update(Counter(outcome.dropped) - no_room)
         if not is_recorded(context.copy.store, report.iri):
-            content = context.record.keep(report_content(done, item))
+            content = context.record.keep(report_content(outcome, item))
             self.credit(by)
             out = Statements(v.SOURCE_GRAPH)
-            state_report(out, done, how, content)
+            state_report(out, outcome, how, content)
             context.copy.note(out.take())
         before = self._standing.get(report.community)
         if before is None or before.iri != report.iri:
@@ -427,7 +478,7 @@ class _ReportPhase(Phase[ReportContext, ReportDraft, ReportWriter]):
             context.copy.add(report_quads(report))
 
     def clear(self) -> None:
-        """Reports that no community has any more leave knowledge; their record stays."""
+        """Remove reports without community from knowledge; their record stays."""
         for community, before in self._standing.items():
             now = self._made.get(community)
             if now is None or now.iri != before.iri:

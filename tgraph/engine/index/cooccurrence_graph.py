@@ -1,8 +1,8 @@
-"""From sentences that name things to what is known of them: the second half of fast indexing.
+"""Co-occurrence graph: from sentences with names to knowledge, the second half of fast
+indexing.
 
-Which names are kept and which belong together depends on the whole collection, so it is decided
-anew in every run, from the sentences of all standing chunks; what has changed by that is touched.
-"""
+The choice of names and of related names depends on the whole collection, and is decided anew in
+every run, from sentences of all standing chunks; changes touch the affected evidence."""
 
 from __future__ import annotations
 
@@ -16,7 +16,13 @@ from tgraph import vocabulary as v
 from tgraph.engine.index.phase import IndexContext
 from tgraph.extract.facts import WEAK
 from tgraph.extract.language import RELATED
-from tgraph.index.cooccurrence import Kept, Occurrences, Pair, decode, keep
+from tgraph.index.cooccurrence import (
+    Kept,
+    Occurrences,
+    Pair,
+    decode_occurrences,
+    select_names_and_pairs,
+)
 from tgraph.index.sources import (
     Texts,
     document_of_chunk,
@@ -38,7 +44,7 @@ _SAME = 1e-4
 
 @dataclass(frozen=True, slots=True)
 class Cooccurrences:
-    """What evidence counts for, and how much was found in the chunks that this run has read."""
+    """Evidence weights, and counts of entities and relationships found in chunks of this run."""
 
     weigh: Weigh
     entities: int
@@ -46,8 +52,9 @@ class Cooccurrences:
 
 
 def update_cooccurrences(context: IndexContext, touched: Touched) -> Cooccurrences | None:
-    """Decide what is kept of what fast readings found, write the evidence for it that is not there
-    yet, and touch what changes. None where there are no fast readings."""
+    """Select findings of fast readings, write missing evidence, and touch changed items.
+
+    Returns None without fast readings."""
     store = context.copy.store
     readings = {
         quad.subject.value: text_value(store, quad.subject.value, v.prov("wasGeneratedBy"))
@@ -65,7 +72,7 @@ def update_cooccurrences(context: IndexContext, touched: Touched) -> Cooccurrenc
 
 
 class _CooccurrenceGraph:
-    """Evidence of fast readings: what of it counts and for how much."""
+    """Selects and weighs evidence from fast readings."""
 
     def __init__(self, context: IndexContext, readings: Mapping[str, str]) -> None:
         """``readings`` maps the subgraph of each fast reading to its activity."""
@@ -79,18 +86,20 @@ class _CooccurrenceGraph:
         self._edges: dict[str, Triple] = {}
         self._stating: dict[str, str] = {}
         self._shares: dict[str, float] = {}
-        chunks = list(self._standing())
-        kept = keep(chunks, context.settings.fast)
-        self.dropped = kept.dropped
+        chunks = list(self._standing_occurrences())
+        selection = select_names_and_pairs(chunks, context.settings.fast)
+        self.dropped = selection.dropped
         spread: defaultdict[Pair, list[str]] = defaultdict(list)
         for chunk in chunks:
-            self._write(chunk, kept, spread)
+            self._write_evidence(chunk, selection, spread)
         for pair, evidence in spread.items():
-            self._shares.update(dict.fromkeys(evidence, kept.weights[pair] / len(evidence)))
+            self._shares.update(dict.fromkeys(evidence, selection.weights[pair] / len(evidence)))
 
     def weigh(self, item: Properties) -> Properties | None:
-        """Evidence of other readings counts as it is; of these what is kept, for its share of the
-        weight of its pair."""
+        """Return evidence with its weight, or None for evidence not kept.
+
+        Evidence of other readings counts unchanged; evidence of fast readings counts for its
+        share of the pair's weight."""
         if item["wasGeneratedBy"][0].value not in self._activities:
             return item
         share = self._shares.get(item["evidence"][0].value)
@@ -98,37 +107,42 @@ class _CooccurrenceGraph:
             return None
         return {**item, "strength": [Literal(share)]} if "edge" in item else item
 
-    def _standing(self) -> Iterator[Occurrences]:
+    def _standing_occurrences(self) -> Iterator[Occurrences]:
         standing = standing_documents(self._store)
         for subgraph in sorted(self._readings):
             chunk = text_value(self._store, subgraph, v.prov("wasDerivedFrom"))
             if document_of_chunk(chunk) in standing:
                 key = text_value(self._store, subgraph, v.tg("occurrences"))
                 content = self._context.librarian.get_text(key)
-                yield decode(subgraph, chunk, content, self._page(chunk))
+                yield decode_occurrences(subgraph, chunk, content, self._page_text(chunk))
 
-    def _page(self, chunk: str) -> str:
+    def _page_text(self, chunk: str) -> str:
         return self._texts.of_page(document_of_chunk(chunk), page_of_chunk(chunk))
 
-    def _write(self, chunk: Occurrences, kept: Kept, spread: defaultdict[Pair, list[str]]) -> None:
-        """The evidence of one chunk for what is kept; that of each pair is added to ``spread``."""
-        named = list(zip(chunk.keys, chunk.entities, strict=True))
-        names = {key: entity.name for key, entity in reversed(named)}
+    def _write_evidence(
+        self, chunk: Occurrences, kept: Kept, spread: defaultdict[Pair, list[str]]
+    ) -> None:
+        """Write a chunk's evidence for kept names and pairs; add each pair's evidence to
+        ``spread``."""
+        keyed_entities = list(zip(chunk.keys, chunk.entities, strict=True))
+        names = {key: entity.name for key, entity in reversed(keyed_entities)}
         pairs: dict[str, Pair] = {}
         relationships = []
-        page = self._page(chunk.chunk)
+        page = self._page_text(chunk.chunk)
         for pair, stretches in kept.places[chunk.subgraph].items():
-            one, other = names[pair[0]], names[pair[1]]
-            pairs[_edge(one, other)] = pair
+            first_name, second_name = names[pair[0]], names[pair[1]]
+            pairs[_related_edge(first_name, second_name)] = pair
             for start, end in stretches:
                 span = Span(start, end, page[start:end])
                 relationships.append(
-                    ExtractedRelationship(one, RELATED, other, strength=WEAK, span=span)
+                    ExtractedRelationship(
+                        first_name, RELATED, second_name, strength=WEAK, span=span
+                    )
                 )
-        entities = tuple(entity for key, entity in named if key in kept.names)
+        entities = tuple(entity for key, entity in keyed_entities if key in kept.names)
         extraction = Extraction(chunk.chunk, entities, tuple(relationships))
         activity = self._readings[chunk.subgraph]
-        record = EvidenceRecord(chunk.subgraph, activity, _chunk(chunk.chunk), extraction)
+        record = EvidenceRecord(chunk.subgraph, activity, _parse_chunk_iri(chunk.chunk), extraction)
         self._context.copy.add(record.quads())
         if activity.startswith(f"{v.URN}extraction:{self._context.uuid}:"):
             self.entities += len(record.entities)
@@ -142,41 +156,43 @@ class _CooccurrenceGraph:
                 spread[pairs[edge]].append(evidence)
 
     def touch(self, touched: Touched) -> None:
-        """Touch the entities and edges that knowledge lacks, has no more, or weighs otherwise."""
+        """Touch entities and edges missing from knowledge, superfluous, or weighed differently."""
         merges = standing_merges(self._store)
-        canonical = {edge: _under(merges, triple) for edge, triple in self._edges.items()}
+        canonical = {
+            edge: _canonical_triple(merges, triple) for edge, triple in self._edges.items()
+        }
         weights: defaultdict[Triple, float] = defaultdict(float)
         for evidence, edge in self._stating.items():
             weights[canonical[edge]] += self._shares[evidence]
-        known = dict(self._known())
+        known_weights = dict(self._known_edges())
         for edge, triple in self._edges.items():
-            weight = known.get(canonical[edge])
+            weight = known_weights.get(canonical[edge])
             if weight is None or abs(weight - weights[canonical[edge]]) > _SAME:
                 touched.edges[edge] = triple
-        for triple in known.keys() - weights.keys():
-            touched.edges[_iri(triple)] = triple
+        for triple in known_weights.keys() - weights.keys():
+            touched.edges[_edge_iri(triple)] = triple
         self._touch_entities(touched, {merges.get(e, e) for e in self._entities})
 
-    def _known(self) -> Iterator[tuple[Triple, float]]:
+    def _known_edges(self) -> Iterator[tuple[Triple, float]]:
         for quad in self._store.match(None, RELATION, None, v.KNOWLEDGE_GRAPH):
-            edge = NamedNode(_iri(quad.triple))
+            edge = NamedNode(_edge_iri(quad.triple))
             for weight in self._store.match(edge, v.tg("weight"), None, v.KNOWLEDGE_GRAPH):
                 assert isinstance(weight.object, Literal)
                 yield quad.triple, float(weight.object.value)
 
     def _touch_entities(self, touched: Touched, wanted: set[str]) -> None:
-        known = {
+        known_entities = {
             quad.subject.value
             for quad in self._store.match(None, v.RDF_TYPE, v.tg("Entity"), v.KNOWLEDGE_GRAPH)
             if isinstance(quad.subject, NamedNode)
         }
-        touched.entities |= {entity for entity in self._entities if entity not in known}
-        for entity in known - wanted:
+        touched.entities |= {entity for entity in self._entities if entity not in known_entities}
+        for entity in known_entities - wanted:
             if self._is_ours(entity):
                 touched.entities.add(entity)
 
     def _is_ours(self, entity: str) -> bool:
-        """Whether a fast reading has evidence of it."""
+        """Return whether a fast reading provides evidence of the entity."""
         for quad in self._store.match(None, v.tg("entity"), NamedNode(entity), v.SOURCE_GRAPH):
             assert isinstance(quad.subject, NamedNode)
             evidence = quad.subject.value
@@ -185,17 +201,17 @@ class _CooccurrenceGraph:
         return False
 
 
-def _edge(one: str, other: str) -> str:
-    return _iri(Triple(NamedNode(v.entity_iri(one)), RELATION, NamedNode(v.entity_iri(other))))
+def _related_edge(one: str, other: str) -> str:
+    return _edge_iri(Triple(NamedNode(v.entity_iri(one)), RELATION, NamedNode(v.entity_iri(other))))
 
 
-def _iri(triple: Triple) -> str:
+def _edge_iri(triple: Triple) -> str:
     assert isinstance(triple.subject, NamedNode)
     assert isinstance(triple.object, NamedNode | Literal)
     return v.edge_iri(triple.subject, triple.predicate, triple.object)
 
 
-def _under(merges: Mapping[str, str], triple: Triple) -> Triple:
+def _canonical_triple(merges: Mapping[str, str], triple: Triple) -> Triple:
     """The triple with canonical names."""
     ends = [
         NamedNode(merges.get(end.value, end.value))
@@ -205,6 +221,6 @@ def _under(merges: Mapping[str, str], triple: Triple) -> Triple:
     return Triple(ends[0], triple.predicate, ends[1])
 
 
-def _chunk(chunk: str) -> Chunk:
+def _parse_chunk_iri(chunk: str) -> Chunk:
     sha256 = document_of_chunk(chunk).removeprefix(v.document_iri(""))
     return Chunk(sha256, page_of_chunk(chunk), 0, *range_of_chunk(chunk), "", 0)

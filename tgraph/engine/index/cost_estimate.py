@@ -1,4 +1,4 @@
-"""What indexing would cost, said before anything is spent; nothing is asked and nothing written."""
+"""Estimating indexing costs before spending anything; no model is asked, nothing is written."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tgraph.engine.index.document_ingest import file_limits
 from tgraph.engine.index.extraction import chunks_of
 from tgraph.errors import IngestError
 from tgraph.index.sources import latest_accession
-from tgraph.ingest.files import SourceFile, Unread, discover, load
+from tgraph.ingest.files import SourceFile, Unread, discover_files, load
 from tgraph.ingest.parser_process import closing_parser
 from tgraph.models.prompts import load_prompt
 from tgraph.models.tokens import count_tokens
@@ -51,10 +51,12 @@ Costs = tuple[int, int, int]
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """What a run would read and ask. Token counts are those of the prompts and of the text exactly,
-    and of replies by assumption; ``cost`` is in US dollars, None where no price is known.
-    ``derived_calls`` are those of ``calls`` for summaries and community reports: how many and how
-    long they are only the replies tell, so they are counted as another text needed them."""
+    """An estimate of a run's readings and model calls.
+
+    Token counts are exact for prompts and text, and assumed for replies; ``cost`` is in US
+    dollars, None where no price is known. ``derived_calls`` are the calls for summaries and
+    community reports, contained in ``calls``: their number and length depend on the replies,
+    and are counted as another text needed them."""
 
     model: str | None
     documents: int
@@ -69,7 +71,7 @@ class Estimate:
     derived_calls: int
 
     def lines(self) -> list[str]:
-        """The estimate for people."""
+        """Return the estimate as readable lines."""
         lines = [
             f"Documents:  {self.documents:,} new or changed, {self.unchanged:,} unchanged",
             f"Chunks:     {self.chunks:,} ({self.text_tokens:,} tokens)",
@@ -94,23 +96,22 @@ def estimate_index(
     overrides: Mapping[str, Any] | None = None,
     prices: Prices = (None, None),
 ) -> Estimate:
-    """The cost of ``index`` for the paths into the graph at ``root``, which need not exist.
+    """Estimate ``index`` costs for paths into the graph at ``root``, which need not exist.
 
-    Chunks whose replies are already in the cache are counted too, so it is an upper bound.
-    """
+    Chunks with cached replies are counted too, so the estimate is an upper bound."""
     settings = load_settings(root, overrides)
-    snapshot = _snapshot(root, settings.collection)
+    snapshot = _open_snapshot(root, settings.collection)
     with closing(snapshot) if snapshot else nullcontext(), closing_parser():
-        return _estimate(snapshot.store if snapshot else None, paths, settings, prices)
+        return _estimate_costs(snapshot.store if snapshot else None, paths, settings, prices)
 
 
-def _estimate(
+def _estimate_costs(
     store: Store | None, paths: Sequence[str], settings: Settings, prices: Prices
 ) -> Estimate:
-    found: list[list[int]] = []
+    document_sizes: list[list[int]] = []
     failed: list[tuple[str, str]] = []
     unchanged = 0
-    for file in discover(list(paths), follow_links=settings.ingest.follow_links):
+    for file in discover_files(list(paths), follow_links=settings.ingest.follow_links):
         if isinstance(file, Unread):
             if not file.skipped:
                 failed.append((file.name, file.reason))
@@ -123,14 +124,14 @@ def _estimate(
         if sizes is None:
             unchanged += 1
         else:
-            found.append(sizes)
-    chunks = [size for sizes in found for size in sizes]
-    derived = _derived(sum(chunks), settings)
-    calls, tokens_in, tokens_out = _added(_tokens(found, settings), derived)
+            document_sizes.append(sizes)
+    chunks = [size for sizes in document_sizes for size in sizes]
+    derived = _derived_costs(sum(chunks), settings)
+    calls, tokens_in, tokens_out = _add_costs(_count_costs(document_sizes, settings), derived)
     model = settings.chat.model if settings.uses_model() else None
     return Estimate(
         model=model,
-        documents=len(found),
+        documents=len(document_sizes),
         unchanged=unchanged,
         failed=tuple(failed),
         chunks=len(chunks),
@@ -144,11 +145,11 @@ def _estimate(
 
 
 def _chunk_sizes(store: Store | None, file: SourceFile, settings: Settings) -> list[int] | None:
-    """The tokens of each chunk of a file; None where the graph has it unchanged."""
+    """Return token counts of a file's chunks; None for files unchanged in the graph."""
     limits = file_limits(settings)
     content = file.read(limits)
-    known = latest_accession(store, file.name) if store is not None else None
-    if known is not None and known[1] == v.document_iri(sha256(content).hexdigest()):
+    accession = latest_accession(store, file.name) if store is not None else None
+    if accession is not None and accession[1] == v.document_iri(sha256(content).hexdigest()):
         return None
     encoding = settings.chunk.encoding
     chunks = chunks_of(load(content, file.name, limits), settings.chunk)
@@ -156,8 +157,8 @@ def _chunk_sizes(store: Store | None, file: SourceFile, settings: Settings) -> l
     return [item.tokens + before for item in chunks]
 
 
-def _tokens(documents: Sequence[Sequence[int]], settings: Settings) -> Costs:
-    """Calls, tokens in and tokens out: a gleaning round sends the text and what was found."""
+def _count_costs(documents: Sequence[Sequence[int]], settings: Settings) -> Costs:
+    """Return calls, input tokens and output tokens; a gleaning round sends text and findings."""
     if not settings.uses_model():
         return 0, 0, 0
     sizes = [size for document in documents for size in document]
@@ -166,49 +167,51 @@ def _tokens(documents: Sequence[Sequence[int]], settings: Settings) -> Costs:
         total = _rounds_tokens("extract_graph", settings.extract.gleanings, sizes, settings)
     if settings.claims.enabled:
         claims = _rounds_tokens("extract_claims", settings.claims.gleanings, sizes, settings)
-        total = _added(total, claims)
+        total = _add_costs(total, claims)
     contextual = settings.contextual_search
     if contextual.enabled and contextual.by_model:
-        total = _added(total, _contexts_tokens(documents, settings))
+        total = _add_costs(total, _contexts_tokens(documents, settings))
     return total
 
 
-def _derived(tokens: int, settings: Settings) -> Costs:
-    """What summaries of descriptions and community reports may take."""
+def _derived_costs(tokens: int, settings: Settings) -> Costs:
+    """Return expected costs of description summaries and community reports."""
     if not settings.uses_model():
         return 0, 0, 0
     described = settings.summaries.enabled and settings.extract.method == "standard"
-    found: Costs = (0, 0, 0)
+    total: Costs = (0, 0, 0)
     for calls, share_in, share_out in [SUMMARIES, REPORTS] if described else [REPORTS]:
         once = round(tokens * calls / 1000), round(tokens * share_in), round(tokens * share_out)
-        found = _added(found, once)
-    return found
+        total = _add_costs(total, once)
+    return total
 
 
-def _added(one: Costs, other: Costs) -> Costs:
+def _add_costs(one: Costs, other: Costs) -> Costs:
     return one[0] + other[0], one[1] + other[1], one[2] + other[2]
 
 
 def _contexts_tokens(documents: Sequence[Sequence[int]], settings: Settings) -> Costs:
-    """One call a chunk, which shows the document, or the part of it that the setting allows."""
+    """Return context costs: one call per chunk, showing the document or its permitted part."""
     prompt = count_tokens(
         load_prompt("situate_chunk", settings.prompts).text, settings.chunk.encoding
     )
-    most = settings.contextual_search.max_document_tokens
+    token_limit = settings.contextual_search.max_document_tokens
     calls = sum(map(len, documents))
-    shown = sum(len(sizes) * min(sum(sizes), most) + sum(sizes) for sizes in documents)
-    return calls, calls * prompt + shown, calls * CONTEXT_TOKENS
+    shown_tokens = sum(
+        len(sizes) * min(sum(sizes), token_limit) + sum(sizes) for sizes in documents
+    )
+    return calls, calls * prompt + shown_tokens, calls * CONTEXT_TOKENS
 
 
 def _rounds_tokens(prompt: str, rounds: int, sizes: Sequence[int], settings: Settings) -> Costs:
     encoding = settings.chunk.encoding
-    first, more = (
+    first, gleaning_tokens = (
         count_tokens(load_prompt(name, settings.prompts).text, encoding)
         for name in (prompt, f"{prompt}_more")
     )
     replies = [round(size * REPLY_SHARE) for size in sizes]
     once = sum(first + size for size in sizes)
-    again = sum(more + size + reply for size, reply in zip(sizes, replies, strict=True))
+    again = sum(gleaning_tokens + size + reply for size, reply in zip(sizes, replies, strict=True))
     # a later round finds a fraction of what the first found
     return (
         len(sizes) * (1 + rounds),
@@ -220,19 +223,20 @@ def _rounds_tokens(prompt: str, rounds: int, sizes: Sequence[int], settings: Set
 def cost_of(
     model: str | None, tokens_in: int, tokens_out: int, prices: Prices = (None, None)
 ) -> float | None:
-    """In US dollars; None where no price is known."""
+    """Return the cost in US dollars; None for unknown prices."""
     if model is None:
         return 0.0
-    known = PRICES.get(model, (None, None))
+    listed_prices = PRICES.get(model, (None, None))
     price_in, price_out = (
-        given if given is not None else listed for given, listed in zip(prices, known, strict=True)
+        price if price is not None else listed
+        for price, listed in zip(prices, listed_prices, strict=True)
     )
     if price_in is None or price_out is None:
         return None
     return (tokens_in * price_in + tokens_out * price_out) / 1e6
 
 
-def _snapshot(root: Path | None, collection: str) -> Snapshot | None:
+def _open_snapshot(root: Path | None, collection: str) -> Snapshot | None:
     if root is None or not (root / MARKER).is_file():
         return None
     folder = GraphFolder.open(root)

@@ -1,9 +1,8 @@
-"""What follows from evidence: knowledge, one description for what has several, communities,
-reports, contexts and vectors.
+"""Derivation from evidence: knowledge, summarised descriptions, communities, reports, contexts
+and vectors.
 
-Summaries are made, put on record, and become knowledge. What has a summary of the same descriptions
-already is not asked about again.
-"""
+Summaries are made, put on record, and become knowledge. Descriptions with an existing summary
+are not summarised again."""
 
 from __future__ import annotations
 
@@ -17,9 +16,9 @@ from pyoxigraph import NamedNode
 
 from tgraph import vocabulary as v
 from tgraph.engine.index.chunk_context import update_contexts
-from tgraph.engine.index.community_reports import Clustered, cluster, write_reports
+from tgraph.engine.index.community_reports import Clustered, cluster_entities, write_reports
 from tgraph.engine.index.cooccurrence_graph import update_cooccurrences
-from tgraph.engine.index.embeddings import embed
+from tgraph.engine.index.embeddings import embed_knowledge
 from tgraph.engine.index.given_communities import BroughtCommunities, state_given
 from tgraph.engine.index.ontology_led import update_fit
 from tgraph.engine.index.phase import IndexContext, Made, Phase
@@ -41,15 +40,15 @@ from tgraph.models.base import CallSink
 from tgraph.record.curations import read_decisions
 from tgraph.record.merges import merge_quads, standing_merges
 from tgraph.record.summaries import state_summary
-from tgraph.retrieve.labels import labels_of, reified
+from tgraph.retrieve.labels import labels_of, read_reified_edges
 from tgraph.store.base import Store
 from tgraph.store.statements import Statements
 
 
 @dataclass(frozen=True, slots=True)
 class Derived:
-    """How many names were merged, what has several descriptions and no summary of them yet, and
-    how much was found in sentences that state nothing by themselves."""
+    """Derivation results: merged names, pending descriptions without summary, and counts from
+    sentences that state nothing by themselves."""
 
     merged: int
     undescribed: PendingDescriptions
@@ -75,23 +74,24 @@ def follow_up(
     contexts: bool = True,
     brought: Iterable[BroughtCommunities] = (),
 ) -> FollowUp:
-    """Bring all that is derived up to date with the touched evidence: knowledge, descriptions,
-    communities, reports, the ``contexts`` of chunks, and vectors. ``brought`` are communities that
-    were imported with it."""
-    derived = derive(context, touched, started)
-    describe(context, derived.undescribed)
+    """Update derived data after evidence changes: knowledge, descriptions, communities,
+    reports, chunk ``contexts``, and vectors.
+
+    ``brought`` are communities imported with the evidence."""
+    derived = derive_knowledge(context, touched, started)
+    summarise_descriptions(context, derived.undescribed)
     context.note_changes(touched)
-    for each in brought:
-        state_given(context, each)
-    clustered = cluster(context)
+    for brought_communities in brought:
+        state_given(context, brought_communities)
+    clustered = cluster_entities(context)
     reports = write_reports(context)
     update_prefaces(context)
     if contexts:
         update_contexts(context)
-    return FollowUp(derived, clustered, reports, embed(context, context.ledger))
+    return FollowUp(derived, clustered, reports, embed_knowledge(context, context.ledger))
 
 
-def derive(context: IndexContext, touched: Touched, started: datetime) -> Derived:
+def derive_knowledge(context: IndexContext, touched: Touched, started: datetime) -> Derived:
     """Bring knowledge up to date with the touched evidence."""
     copy, summariser = context.copy, context.parts.summariser
     descriptions = Descriptions(copy.store, summariser.key if summariser else None, copy.path)
@@ -120,12 +120,12 @@ def derive(context: IndexContext, touched: Touched, started: datetime) -> Derive
         copy.store, context.run, started, context.clock(), change.merged, change.unmerged
     )
     copy.add(merges)
-    found = (tied.entities, tied.relationships) if tied else (0, 0)
-    return Derived(len(change.merged), descriptions.pending, *found)
+    counts = (tied.entities, tied.relationships) if tied else (0, 0)
+    return Derived(len(change.merged), descriptions.pending, *counts)
 
 
 def _touch_undescribed(context: IndexContext, summariser: str, touched: Touched) -> None:
-    """Touch what has several descriptions side by side, unless who summarises now did before."""
+    """Touch items with several descriptions, unless the current summariser summarised before."""
     store = context.copy.store
     if context.makers_before.descriptions != summariser or lexical_documents(store):
         touch_unsummarised(store, touched)
@@ -133,28 +133,29 @@ def _touch_undescribed(context: IndexContext, summariser: str, touched: Touched)
 
 
 def update_prefaces(context: IndexContext) -> None:
-    """Bring what stands before the standing chunks up to date with the settings."""
+    """Update prefaces of standing chunks to match the settings."""
     copy, fields = context.copy, context.settings.chunk.prepend_metadata
     standing = standing_prefaces(copy.store)
-    wanted: dict[str, str] = {}
+    target_prefaces: dict[str, str] = {}
     texts = Texts(copy.store, context.librarian)
-    known: dict[str, str] = {}
+    prefaces: dict[str, str] = {}
     for document, chunk in standing_chunks(copy.store) if fields else ():
-        if document not in known:
-            known[document] = stored_preface(copy.store, texts, document, fields)
-        if known[document]:
-            wanted[chunk] = known[document]
-    copy.remove([preface_quad(*each) for each in standing.items() - wanted.items()])
-    copy.add([preface_quad(*each) for each in sorted(wanted.items() - standing.items())])
+        if document not in prefaces:
+            prefaces[document] = stored_preface(copy.store, texts, document, fields)
+        if prefaces[document]:
+            target_prefaces[chunk] = prefaces[document]
+    copy.remove([preface_quad(*preface) for preface in standing.items() - target_prefaces.items()])
+    copy.add(
+        [preface_quad(*preface) for preface in sorted(target_prefaces.items() - standing.items())]
+    )
 
 
 DESCRIBED_AT_ONCE = 1_000
 """Subjects whose descriptions are in memory together."""
 
 
-def describe(context: IndexContext, pending: PendingDescriptions) -> int:
-    """Summarise what has several descriptions, of which nothing is left; how many summaries were
-    made."""
+def summarise_descriptions(context: IndexContext, pending: PendingDescriptions) -> int:
+    """Summarise pending descriptions, consuming ``pending``; return the number of summaries."""
     with closing(pending):
         count, summariser = len(pending), context.parts.summariser
         if summariser is None or not count:
@@ -176,8 +177,8 @@ class _Summaries(Phase[Described, Summary, Summariser]):
         self._names: dict[str, str] = {}
 
     def summarise(self, items: Sequence[Described]) -> None:
-        """Some of the items."""
-        self._names = _names(self.context.copy.store, [item.subject for item in items])
+        """Summarise a batch of items."""
+        self._names = _subject_names(self.context.copy.store, [item.subject for item in items])
         self.go_on(items)
 
     def make(self, item: Described, maker: Summariser, sink: CallSink) -> Summary:
@@ -198,18 +199,18 @@ class _Summaries(Phase[Described, Summary, Summariser]):
         context, by = self.context, made.by
         summary = item.summary(by.key)
         if not text_value(context.copy.store, summary, v.tg("text")):  # a stand-in may be there
-            stated = Statements(v.SOURCE_GRAPH)
-            state_summary(stated, item, summary, made.result, self.authorship(made, began))
-            context.copy.note(stated.take())
+            quads = Statements(v.SOURCE_GRAPH)
+            state_summary(quads, item, summary, made.result, self.authorship(made, began))
+            context.copy.note(quads.take())
             self.credit(by)
         out = Statements(v.KNOWLEDGE_GRAPH)
         out.add(item.subject, *described_by(summary, made.result.text))
         context.copy.add(out.quads)
 
 
-def _names(store: Store, subjects: Sequence[str]) -> dict[str, str]:
-    """What people call each subject: an entity's label, an edge's three."""
-    edges = reified(StoredGraph(store), subjects)
+def _subject_names(store: Store, subjects: Sequence[str]) -> dict[str, str]:
+    """Return a readable name per subject: an entity's label, or an edge's three labels."""
+    edges = read_reified_edges(StoredGraph(store), subjects)
     labels = labels_of(StoredGraph(store), (NamedNode(one) for one in subjects if one not in edges))
-    named = {node.value: label for node, label in labels.items()}
-    return named | {subject: edge.text for subject, edge in edges.items()}
+    entity_labels = {node.value: label for node, label in labels.items()}
+    return entity_labels | {subject: edge.text for subject, edge in edges.items()}

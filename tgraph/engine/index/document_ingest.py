@@ -1,4 +1,4 @@
-"""Taking documents in: what is new or changed under its path is loaded and put on record."""
+"""Document ingestion: loading and recording new or changed files."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from tgraph.index.sources import (
     evidence_of_document,
     is_retracted,
     latest_accession,
+    source_value,
     text_value,
-    value,
 )
 from tgraph.index.touched import Touched
 from tgraph.ingest.base import FileLimits
@@ -33,8 +33,10 @@ from tgraph.store.base import Store
 
 @dataclass(frozen=True, slots=True)
 class IngestedFile:
-    """A content that is new under its path. ``document`` is None where the content is known,
-    under another path or from before; ``supersedes`` tells whether ``previous`` still stood."""
+    """Content that is new under its path.
+
+    ``document`` is None where the content is known, under another path or from before;
+    ``supersedes`` tells whether ``previous`` still stood."""
 
     path: str
     iri: str
@@ -47,7 +49,7 @@ class IngestedFile:
 
 @dataclass(slots=True)
 class IngestedFiles:
-    """What the files of a run came to, by path, and the knowledge that has to be derived again."""
+    """Ingestion results by path, and the knowledge to be derived again."""
 
     taken: list[IngestedFile] = field(default_factory=list)
     unchanged: list[str] = field(default_factory=list)
@@ -60,25 +62,26 @@ class IngestedFiles:
 def ingest_files(
     context: IndexContext, files: Iterable[FoundFile], *, reinstate: bool = False
 ) -> IngestedFiles:
-    """Load what is new or changed; a file that can't be read is reported, not fatal. What was
-    retracted stays out unless it is to be reinstated, what was erased in any case."""
-    found = list(files)
+    """Load new or changed files; report unreadable files without failing.
+
+    Retracted documents stay out unless ``reinstate`` is true, erased documents in any case."""
+    file_list = list(files)
     intakes = IngestedFiles()
     with closing_parser():
-        for done, file in enumerate(found):
-            context.show("Reading", done, len(found), file.name)
+        for index, file in enumerate(file_list):
+            context.show("Reading", index, len(file_list), file.name)
             if not isinstance(file, Unread):
                 _take_file(context, intakes, file, reinstate)
             elif file.skipped:
                 context.message(f"Skipped {file.name}: {file.reason}")
             else:
                 intakes.failed.append(IngestError(file.name, file.reason))
-    context.show("Reading", len(found), len(found))
+    context.show("Reading", len(file_list), len(file_list))
     return intakes
 
 
 def file_limits(settings: Settings) -> FileLimits:
-    """The limits on a document, with those that are set."""
+    """Return document limits with values from the settings."""
     allowed = settings.ingest
     return FileLimits(
         memory=allowed.memory_mb << 20,
@@ -94,12 +97,12 @@ def _take_file(
     try:
         content = file.read(limits)
         read = partial(load, content, file.name, limits)
-        take(context, intakes, file.name, content, read, reinstate=reinstate)
+        take_content(context, intakes, file.name, content, read, reinstate=reinstate)
     except IngestError as error:
         intakes.failed.append(error)
 
 
-def take(
+def take_content(
     context: IndexContext,
     intakes: IngestedFiles,
     name: str,
@@ -108,9 +111,10 @@ def take(
     *,
     reinstate: bool = False,
 ) -> IngestedFile | None:
-    """Put the content on record under a path, unless it stands there or is to stay out; None then.
-    It is ``read`` where it is new, which may raise ``IngestError``."""
-    intake = _intake(context.copy.store, name, content, read)
+    """Record content under a path; return None if already standing or to stay out.
+
+    New content is loaded with ``read``, which may raise ``IngestError``."""
+    intake = _create_intake(context.copy.store, name, content, read)
     if intake is None:
         intakes.unchanged.append(name)
     elif erasure_of_document(context.copy.store, intake.iri) is not None:
@@ -122,13 +126,13 @@ def take(
             f"{name} was retracted and stays out; `tgraph index --reinstate` takes it back."
         )
     else:
-        _record(context, intake, intakes.touched)
+        _record_intake(context, intake, intakes.touched)
         intakes.taken.append(intake)
         return intake
     return None
 
 
-def _intake(
+def _create_intake(
     store: Store, name: str, content: bytes, read: Callable[[], Document]
 ) -> IngestedFile | None:
     digest = sha256(content).hexdigest()
@@ -136,15 +140,16 @@ def _intake(
     standing = latest_accession(store, name)
     if standing is not None and standing[1] == iri:
         return None
-    known = value(store, iri, v.tg("contentHash")) is not None
-    document = None if known else read()
+    is_known = source_value(store, iri, v.tg("contentHash")) is not None
+    document = None if is_known else read()
     previous = standing[0] if standing else _withdrawn_accession(store, name)
     accession = v.accession_iri(name, digest, previous)
     return IngestedFile(name, iri, document, content, previous, standing is not None, accession)
 
 
 def _withdrawn_accession(store: Store, path: str) -> str | None:
-    """The last accession of a path none of which stands: the one that no other revises."""
+    """Return the last accession of a fully withdrawn path: the accession not revised by
+    another."""
     quads = store.match(None, v.tg("path"), Literal(path), v.SOURCE_GRAPH)
     for quad in quads:
         revised = store.match(None, v.prov("wasRevisionOf"), quad.subject, v.SOURCE_GRAPH)
@@ -153,7 +158,7 @@ def _withdrawn_accession(store: Store, path: str) -> str | None:
     return None
 
 
-def _record(context: IndexContext, intake: IngestedFile, touched: Touched) -> None:
+def _record_intake(context: IndexContext, intake: IngestedFile, touched: Touched) -> None:
     store = context.copy.store
     if intake.previous:
         touch_document(store, document_of_accession(store, intake.previous), touched)
@@ -176,12 +181,12 @@ def _record(context: IndexContext, intake: IngestedFile, touched: Touched) -> No
 
 
 def touch_document(store: Store, document: str, touched: Touched) -> None:
-    """Everything that the document is evidence for has to be derived again."""
+    """Mark everything supported by the document's evidence for new derivation."""
     for evidence in evidence_of_document(store, document):
         if entity := text_value(store, evidence, v.tg("entity")):
             touched.entities.add(entity)
         if edge := text_value(store, evidence, v.tg("edge")):
-            triple = value(store, edge, v.RDF_REIFIES)
+            triple = source_value(store, edge, v.RDF_REIFIES)
             assert isinstance(triple, Triple)
             touched.edges[edge] = triple
         if claim := text_value(store, evidence, v.tg("claim")):

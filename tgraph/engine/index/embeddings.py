@@ -1,5 +1,5 @@
-"""The vector sets of the new knowledge, and its reports beside them; vectors of texts that did not
-change are kept."""
+"""Vector sets of new knowledge, with reports beside the vectors; vectors of unchanged texts are
+kept."""
 
 from __future__ import annotations
 
@@ -49,21 +49,24 @@ from tgraph.store.snapshot import read_pointer
 CACHE = "embeddings"
 
 
-def remembering(embedder: Embedder, cache: Path) -> Embedder:
-    """A paid embedder with a memory, so that an interrupted run does not pay for a text twice."""
+def wrap_with_cache(embedder: Embedder, cache: Path) -> Embedder:
+    """Wrap a paid embedder with a cache, so that interrupted runs do not pay for texts twice."""
     return CachedEmbedder(embedder, cache / CACHE) if embedder.agent.kind == "model" else embedder
 
 
-def embed(context: IndexContext, ledger: Ledger, *, tree: bool = False) -> bool:
-    """Put the vector sets beside the working copy; False where those published still fit.
+def embed_knowledge(context: IndexContext, ledger: Ledger, *, tree: bool = False) -> bool:
+    """Write vector sets beside the working copy; return False if published vectors still fit.
 
-    The tree of summaries is made of the chunks' vectors, so it grows here where it is kept: by the
-    settings, because there is one, or because ``tree`` asks for it.
-    """
+    The summary tree is made of chunk vectors, so the tree grows here where a tree is kept: by
+    the settings, because a tree exists, or because ``tree`` asks for it."""
     tree = tree or wants_tree(context)
     grown = not tree or bool(standing_tree(context.copy.store))
-    previous = {kind: _previous(context, ledger, kind) for kind in KINDS}
-    if grown and not context.copy.changed and all(found is not None for found in previous.values()):
+    previous = {kind: _load_previous_vectors(context, ledger, kind) for kind in KINDS}
+    if (
+        grown
+        and not context.copy.changed
+        and all(vector_set is not None for vector_set in previous.values())
+    ):
         return False
     generation = ledger.generation(context.copy.store) + 1
     sets: dict[str, VectorIndex] = {}
@@ -71,7 +74,7 @@ def embed(context: IndexContext, ledger: Ledger, *, tree: bool = False) -> bool:
         if tree and kind == "summary":
             sets[kind] = grow_tree(context, sets["chunk"], previous[kind])
         else:
-            sets[kind] = _embedded(context, kind, previous[kind])
+            sets[kind] = _embed_kind(context, kind, previous[kind])
         sets[kind].save(context.copy.vectors, generation)
         sets[kind] = vector_store().open_vectors(
             context.copy.vectors, kind
@@ -79,50 +82,52 @@ def embed(context: IndexContext, ledger: Ledger, *, tree: bool = False) -> bool:
     context.record.write_calls(context.copy)
     _keep_reports(context, ledger, generation)
     if not context.is_large:
-        _keep(context, sets)
+        _fill_tables(context, sets)
         context.table().save(context.copy.vectors, generation)
     current_network(context).save(context.copy.vectors, generation)
     return True
 
 
-def _keep(context: IndexContext, sets: Mapping[str, VectorIndex]) -> None:
-    """Put what is made with the help of vectors into the tables."""
+def _fill_tables(context: IndexContext, sets: Mapping[str, VectorIndex]) -> None:
+    """Fill lookup tables with data computed from vectors."""
     reader, store = context.table().reader, context.copy.store
     changed = None if reader.newer is None else context.changes.keys
     write_network_rows(reader, store, sets, WORDING, changed)
     write_hub_rows(reader, Texts(store, context.librarian), term_set, changed)
 
 
-def _embedded(context: IndexContext, kind: str, previous: VectorIndex | None) -> VectorIndex:
-    """The vectors of a kind: those before with what changed, where that is known."""
+def _embed_kind(context: IndexContext, kind: str, previous: VectorIndex | None) -> VectorIndex:
+    """Return vectors of a kind, revising earlier vectors where changes are known."""
     store, read = context.copy.store, (context.librarian, context.evidence)
 
     def shown(done: int, total: int) -> None:
         context.record.write_calls(context.copy)  # which are as large as the vectors
         context.show("Embedding", done, total, PLURALS[kind])
 
-    told = shown, context.record.call
-    touched = _touched(context, kind)
+    callbacks = shown, context.record.call
+    touched = _touched_keys(context, kind)
     if touched is not None and previous is not None:
         items = items_of(kind, store, *read, touched)
-        revised = vector_store().revise_vectors(previous, items, touched, context.embedder, *told)
+        revised = vector_store().revise_vectors(
+            previous, items, touched, context.embedder, *callbacks
+        )
         if revised is not None:
             return revised
     items = items_of(kind, store, *read)
-    return vector_store().build_vectors(kind, items, context.embedder, previous, *told)
+    return vector_store().build_vectors(kind, items, context.embedder, previous, *callbacks)
 
 
-def _touched(context: IndexContext, kind: str) -> Collection[str] | None:
-    """What of a kind may have other texts than before; None where that isn't known."""
+def _touched_keys(context: IndexContext, kind: str) -> Collection[str] | None:
+    """Return keys of a kind with possibly changed texts; None if unknown."""
     keys, quads = context.changes.keys, context.copy.changed_quads
     if keys is None or quads is None:
         return None
     if kind in ("entity", "edge"):
         return keys.resources if kind == "entity" else keys.edges
     prefix = _PREFIXES[kind]
-    stated = (q.subject.value for q in quads if isinstance(q.subject, NamedNode))
-    found = {subject for subject in stated if subject.startswith(prefix)}
-    return found.union(keys.chunks) if kind in ("chunk", "context") else found
+    subjects = (q.subject.value for q in quads if isinstance(q.subject, NamedNode))
+    touched_subjects = {subject for subject in subjects if subject.startswith(prefix)}
+    return touched_subjects.union(keys.chunks) if kind in ("chunk", "context") else touched_subjects
 
 
 _PREFIXES = {
@@ -133,9 +138,9 @@ _PREFIXES = {
 }
 
 
-def consolidate(ledger: Ledger, store: Store) -> None:
-    """Make what lies beside the knowledge anew where something of an earlier one is left in it:
-    rows of texts that are gone, and what newer tables took the place of."""
+def consolidate_tables(ledger: Ledger, store: Store) -> None:
+    """Rebuild vector sets and tables that contain leftovers: rows of deleted texts, and
+    superseded table entries."""
     folder, generation = ledger.folder.vectors, ledger.generation(store)
     sets: dict[str, VectorIndex] = {}
     for kind in KINDS:
@@ -156,7 +161,8 @@ def tables_of(
     vectors: Mapping[str, VectorIndex],
     before: LookupTable | None = None,
 ) -> LookupTable:
-    """The tables of a store, made anew with what takes vectors, where there are ``vectors``."""
+    """Return freshly built tables of a store, including vector-based data if ``vectors`` are
+    given."""
     table = make_tables(store, librarian, before)
     write_hub_rows(table.reader, Texts(store, librarian), term_set)
     if vectors:
@@ -165,18 +171,17 @@ def tables_of(
 
 
 def grow_tree_anew(context: IndexContext, ledger: Ledger) -> None:
-    """The tree of summaries as it grows from the chunks' vectors, those published where they
-    fit."""
+    """Grow the summary tree from chunk vectors, reusing published vectors where possible."""
     items = items_of("chunk", context.copy.store, context.librarian, context.evidence)
-    known = _previous(context, ledger, "chunk")
+    previous_vectors = _load_previous_vectors(context, ledger, "chunk")
     chunks = vector_store().build_vectors(
-        "chunk", items, context.embedder, known, sink=context.record.call
+        "chunk", items, context.embedder, previous_vectors, sink=context.record.call
     )
-    grow_tree(context, chunks, _previous(context, ledger, "summary"))
+    grow_tree(context, chunks, _load_previous_vectors(context, ledger, "summary"))
 
 
 def _keep_reports(context: IndexContext, ledger: Ledger, generation: int) -> None:
-    """Put the communities and reports beside the vectors, with all that questions would count of
+    """Store communities and reports beside the vectors, with counts needed by questions for
     each report."""
     pointer = read_pointer(ledger.folder)
     load = partial(load_reports, ledger.folder.vectors, pointer.generation if pointer else 0)
@@ -188,8 +193,8 @@ def _keep_reports(context: IndexContext, ledger: Ledger, generation: int) -> Non
 
 
 def _reports_of(context: IndexContext, before: ReportTable | None) -> ReportTable:
-    """The communities and reports of the working copy: those before with what changed, where that
-    is known."""
+    """Return communities and reports of the working copy: the previous table plus changes, or
+    everything stored where the changes are unknown."""
     store, changes = context.copy.store, context.changes
     if before is None or changes.reported is None:
         return stored_reports(store)
@@ -198,7 +203,7 @@ def _reports_of(context: IndexContext, before: ReportTable | None) -> ReportTabl
 
 
 def count_reports(table: ReportTable, evidence: EvidenceReader, parts: Components) -> None:
-    """Count of each report what questions would count, as far as the table has not."""
+    """Count occurrences, costs and total costs of reports still uncounted in the table."""
     chat = parts.chat
     encoding = encoding_for(chat.agent.name) if chat else DEFAULT_ENCODING
     missing = table.uncounted(encoding)
@@ -213,8 +218,9 @@ def count_reports(table: ReportTable, evidence: EvidenceReader, parts: Component
     )
 
 
-def _previous(context: IndexContext, ledger: Ledger, kind: str) -> VectorIndex | None:
-    """The vectors of the knowledge before, if they are whole and of the same embedder."""
+def _load_previous_vectors(context: IndexContext, ledger: Ledger, kind: str) -> VectorIndex | None:
+    """Return the previous generation's vectors, if complete and produced by the current
+    embedder."""
     pointer = read_pointer(ledger.folder)
     if pointer is None:
         return None

@@ -1,5 +1,6 @@
-"""From documents to evidence: chunks are read by the extractor and, where claims are wanted, for
-these. Each reading is on record."""
+"""Document extraction: an extractor reads chunks for evidence and, if enabled, for claims.
+
+Every reading is recorded."""
 
 from __future__ import annotations
 
@@ -15,13 +16,13 @@ from tgraph.engine.index.document_ingest import IngestedFile
 from tgraph.engine.index.phase import IndexContext, M, Made, Phase
 from tgraph.errors import UsageError
 from tgraph.extract.base import Extractor, with_endpoints
-from tgraph.extract.chinese import version
+from tgraph.extract.chinese import tagger_version
 from tgraph.extract.model.claims import ClaimExtractor
-from tgraph.index.cooccurrence import encode
+from tgraph.index.cooccurrence import encode_occurrences
 from tgraph.index.prepended_metadata import document_preface, stored_preface
 from tgraph.index.sources import (
     Texts,
-    derived,
+    derived_items,
     is_note,
     standing_chunks,
     stored_chunk,
@@ -29,7 +30,7 @@ from tgraph.index.sources import (
 )
 from tgraph.index.touched import Touched
 from tgraph.ingest.chunk import chunk_document
-from tgraph.ingest.languages import detected
+from tgraph.ingest.languages import detect_language
 from tgraph.model import Chunk, Document, Extraction
 from tgraph.models.base import CallSink
 from tgraph.models.prompts import language_name
@@ -44,7 +45,7 @@ CLAIMS = "ClaimExtraction"
 
 @dataclass(frozen=True, slots=True)
 class _ChunkToRead:
-    """A chunk to be read: its document's title, and the names known in it."""
+    """A chunk to read, with its document title and known names."""
 
     chunk: Chunk
     title: str
@@ -57,7 +58,7 @@ class _ChunkToRead:
 
 @dataclass(slots=True)
 class Extracted:
-    """How much was read and found."""
+    """Counts of chunks read, entities and relationships extracted."""
 
     chunks: int
     entities: int = 0
@@ -65,8 +66,9 @@ class Extracted:
 
 
 class _ReadingPhase(Phase[_ChunkToRead, Extraction, M]):
-    """A phase that reads chunks; without a usable reply nothing was found in one. What evidence was
-    found for is touched."""
+    """A phase that reads chunks and marks subjects of new evidence as touched.
+
+    An unusable reply yields an empty extraction for its chunk."""
 
     def __init__(self, context: IndexContext, maker: M, touched: Touched) -> None:
         super().__init__(context, maker)
@@ -98,16 +100,16 @@ class _ExtractionPhase(_ReadingPhase[Extractor]):
         self, item: _ChunkToRead, made: Made[Extraction, Extractor], began: datetime
     ) -> None:
         context, extraction = self.context, made.result
-        stated = extraction if not extraction.sentences else replace(extraction, entities=())
+        evidence = extraction if not extraction.sentences else replace(extraction, entities=())
         how = self.authorship(made, began)
         known_terms = getattr(made.by, "ontologies", ())
         record = ExtractionRecord(
-            how, item.chunk, with_endpoints(stated), made.by.key, ontologies=known_terms
+            how, item.chunk, with_endpoints(evidence), made.by.key, ontologies=known_terms
         )
         record_reading(context, item.chunk, record, self._touched, self._counts)
         if extraction.sentences:  # what of them is worth knowing, only the whole collection tells
-            kept = context.record.keep(encode(extraction))
-            context.copy.add(occurrence_quads(record.subgraph, kept))
+            content_key = context.record.keep(encode_occurrences(extraction))
+            context.copy.add(occurrence_quads(record.subgraph, content_key))
 
 
 def record_reading(
@@ -117,11 +119,12 @@ def record_reading(
     touched: Touched,
     counts: Extracted,
 ) -> None:
-    """Put what was found in a chunk on record; it is touched, and counted."""
-    known = text_value(context.copy.store, record.subgraph, v.RDF_TYPE)
+    """Record a chunk's extraction, mark its entities, edges and claims as touched, and update
+    counts."""
+    earlier_type = text_value(context.copy.store, record.subgraph, v.RDF_TYPE)
     shared, new = record.state()
     context.copy.add([*chunk_quads(chunk), *shared])
-    if known:  # the same was found in this chunk before
+    if earlier_type:  # the same was found in this chunk before
         context.copy.add(new)
     else:
         context.copy.add_new(new)
@@ -132,8 +135,11 @@ def record_reading(
     counts.relationships += len(record.edges)
 
 
-def extract(context: IndexContext, intakes: Sequence[IngestedFile], touched: Touched) -> Extracted:
-    """Extract from every chunk of the new documents; what evidence was found for is touched."""
+def extract_documents(
+    context: IndexContext, intakes: Sequence[IngestedFile], touched: Touched
+) -> Extracted:
+    """Extract evidence from every chunk of new documents, marking subjects of evidence as
+    touched."""
     work = [
         _ChunkToRead(chunk, intake.document.title)
         for intake in intakes
@@ -143,14 +149,15 @@ def extract(context: IndexContext, intakes: Sequence[IngestedFile], touched: Tou
     counts = Extracted(len(work))
     _ExtractionPhase(context, touched, counts).run(work)
     if work and context.extractor.agent.kind == "method":
-        for said in _unread_languages([item.chunk.text for item in work]):
-            context.message(said)
+        for warning in _unread_languages([item.chunk.text for item in work]):
+            context.message(warning)
     return counts
 
 
 def chunks_of(document: Document, own: ChunkSettings) -> list[Chunk]:
-    """The document's chunks by the settings, with what stands before each. ``UsageError`` where
-    that alone fills a chunk."""
+    """Return document chunks according to chunk settings, each with its metadata preface.
+
+    Raise ``UsageError`` if the preface alone fills a chunk."""
     preface = document_preface(document, own.prepend_metadata)
     size = own.size
     if preface and own.size_includes_metadata:
@@ -161,24 +168,27 @@ def chunks_of(document: Document, own: ChunkSettings) -> list[Chunk]:
                 " a chunk.",
                 "Raise chunk.size, or leave fields out of chunk.prepend_metadata.",
             )
-    found = chunk_document(document, size, own.overlap, own.by, own.encoding)
-    return [replace(chunk, preface=preface) for chunk in found] if preface else found
+    chunks = chunk_document(document, size, own.overlap, own.by, own.encoding)
+    return [replace(chunk, preface=preface) for chunk in chunks] if preface else chunks
 
 
 def _unread_languages(texts: Sequence[str]) -> Iterator[str]:
-    """What the extraction without a model can't do with these texts, in one message."""
-    counts = Counter(map(detected, texts))
+    """Yield one message about languages that extraction without a model can't read in these
+    texts."""
+    counts = Counter(map(detect_language, texts))
     del counts["en"]
-    if version():
+    if tagger_version():
         del counts["zh"]
     if not counts:
         return
-    named = [f"{n} in {language_name(c) if c != 'other' else 'another language'}"
+    language_counts = [f"{n} in {language_name(c) if c != 'other' else 'another language'}"
              for c, n in counts.most_common()]  # fmt: skip
-    said = "Names and relations are read from English only. Of the chunks"
+    introduction = "Names and relations are read from English only. Of the chunks"
     how = "their names are words with a capital, or words that recur, tied by standing together"
-    more = " The extra `zh` reads names of Chinese." if "zh" in counts else ""
-    yield f"{said} {', '.join(named)}: {how}; a language model reads more (chat.base_url).{more}"
+    chinese_hint = " The extra `zh` reads names of Chinese." if "zh" in counts else ""
+    languages = ", ".join(language_counts)
+    remedy = f"a language model reads more (chat.base_url).{chinese_hint}"
+    yield f"{introduction} {languages}: {how}; {remedy}"
 
 
 class _Claims(_ReadingPhase[ClaimExtractor]):
@@ -203,24 +213,29 @@ class _Claims(_ReadingPhase[ClaimExtractor]):
         self.found += len(record.claims)
 
 
-def claim(context: IndexContext, touched: Touched) -> int:
-    """Read the claims of every standing chunk that was not read for claims before, those of
-    earlier runs too; how many were found. What evidence was found for is touched."""
+def extract_claims(context: IndexContext, touched: Touched) -> int:
+    """Extract claims from every standing chunk not yet read for claims, including chunks of
+    earlier runs, and return the claim count.
+
+    Subjects of evidence are marked as touched."""
     if not context.settings.claims.enabled:
         return 0
     phase = _Claims(context, context.parts.claims, touched)
     store, fields = context.copy.store, context.settings.chunk.prepend_metadata
-    chunks = _unread(store, Texts(store, context.librarian), fields)
-    work = [_ChunkToRead(chunk, _title(store, chunk), _names(store, chunk)) for chunk in chunks]
+    chunks = _unread_chunks(store, Texts(store, context.librarian), fields)
+    work = [
+        _ChunkToRead(chunk, _document_title(store, chunk), _chunk_names(store, chunk))
+        for chunk in chunks
+    ]
     if work:
         phase.credit(phase.maker)
         phase.run(work)
     return phase.found
 
 
-def _unread(store: Store, texts: Texts, fields: Sequence[str]) -> Iterator[Chunk]:
-    """The standing chunks that no claim extraction has read, in the order of their IRIs. What a
-    person stated by hand is given, and is not read."""
+def _unread_chunks(store: Store, texts: Texts, fields: Sequence[str]) -> Iterator[Chunk]:
+    """Yield standing chunks that no claim extraction has read, sorted by IRI, except notes
+    written by hand."""
     read = {
         used.object.value
         for kind in store.match(None, v.RDF_TYPE, v.tg(CLAIMS), v.SOURCE_GRAPH)
@@ -233,12 +248,12 @@ def _unread(store: Store, texts: Texts, fields: Sequence[str]) -> Iterator[Chunk
             yield replace(stored_chunk(store, texts, chunk), preface=before)
 
 
-def _title(store: Store, chunk: Chunk) -> str:
+def _document_title(store: Store, chunk: Chunk) -> str:
     return text_value(store, v.document_iri(chunk.sha256), v.dcterms("title"))
 
 
-def _names(store: Store, chunk: Chunk) -> list[str]:
-    """The names that were found in the chunk."""
-    found = derived(store, chunk.iri, "Evidence")
-    evidence = [item for item in found if text_value(store, item, v.tg("entity"))]
+def _chunk_names(store: Store, chunk: Chunk) -> list[str]:
+    """Return sorted entity names extracted from a chunk."""
+    evidence_iris = derived_items(store, chunk.iri, "Evidence")
+    evidence = [item for item in evidence_iris if text_value(store, item, v.tg("entity"))]
     return sorted({text_value(store, item, v.tg("name")) for item in evidence})

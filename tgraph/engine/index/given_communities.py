@@ -20,7 +20,7 @@ from tgraph.index.entity_network import read_network
 from tgraph.index.knowledge import Derivation
 from tgraph.index.reports.context import ReportContext
 from tgraph.index.reports.report import DraftFinding, ReportDraft
-from tgraph.index.sources import Texts, chunks_of_document, value
+from tgraph.index.sources import Texts, chunks_of_document, source_value
 from tgraph.index.touched import Touched
 from tgraph.model import Agent, Prompt
 from tgraph.models.base import CallSink, no_sink
@@ -34,44 +34,52 @@ from tgraph.version import __version__
 
 @dataclass(frozen=True, slots=True)
 class BroughtCommunities:
-    """The communities of an imported graph, and its documents by IRI."""
+    """Communities of an imported graph, with its document IRIs."""
 
     communities: Sequence[ImportedCommunity]
     documents: Sequence[str]
 
 
 def state_given(context: IndexContext, brought: BroughtCommunities) -> None:
-    """Put on record which communities the graph brings, and of which parts: those that it makes by
-    itself, so that it makes no difference what else is known when it comes. Communities of entities
-    that nothing ties to others are of no part, and are left out."""
+    """Record communities brought by a graph, and the network parts they belong to.
+
+    Parts are computed from the graph's documents alone, so that other knowledge makes no
+    difference. Communities of unconnected entities belong to no part and are left out."""
     started = context.clock()
     store = context.copy.store
     part_of = _parts_alone(store, brought.documents)
-    given = list(_given(brought.communities))
+    placed_communities = list(_convert_communities(brought.communities))
     how = Authorship(context.run, SOFTWARE, (), started, context.clock())
-    groups = group_communities(given, part_of)
-    for parts, own in ((parts, own) for parts, own in groups if parts):
-        name = v.digest(*sorted(parts), "", *(one.iri for one in own), "", *brought.documents)
+    groups = group_communities(placed_communities, part_of)
+    for parts, group in ((parts, group) for parts, group in groups if parts):
+        name = v.digest_parts(
+            *sorted(parts), "", *(community.iri for community in group), "", *brought.documents
+        )
         hierarchy = f"{v.URN}given-hierarchy:{name}"
         if not is_recorded(store, hierarchy):
-            context.copy.add(given_quads(how, hierarchy, parts, own, brought.documents))
+            context.copy.add(given_quads(how, hierarchy, parts, group, brought.documents))
 
 
-def _given(communities: Iterable[ImportedCommunity]) -> Iterator[GivenCommunity]:
-    placed = {one.key: (one, place) for one in communities if (place := one.place)}
+def _convert_communities(communities: Iterable[ImportedCommunity]) -> Iterator[GivenCommunity]:
+    placed = {
+        community.key: (community, place) for community in communities if (place := community.place)
+    }
     names = {
-        key: v.digest(place.document, str(place.start), str(one.level), *sorted(one.members))
-        for key, (one, place) in placed.items()
+        key: v.digest_parts(
+            place.document, str(place.start), str(community.level), *sorted(community.members)
+        )
+        for key, (community, place) in placed.items()
     }
     iris = {key: f"{v.URN}given-community:{name}" for key, name in names.items()}
-    for key, (one, at) in placed.items():
-        parent, where = iris.get(one.parent or "", ""), (at.document, at.start, at.end)
-        yield GivenCommunity(iris[key], one.level, one.members, parent, *where, one.refers)
+    for key, (community, at) in placed.items():
+        parent, where = iris.get(community.parent or "", ""), (at.document, at.start, at.end)
+        yield GivenCommunity(
+            iris[key], community.level, community.members, parent, *where, community.refers
+        )
 
 
 def _parts_alone(store: Store, documents: Iterable[str]) -> dict[str, str]:
-    """For each name of the texts the digest of the part that it would be in, if there were these
-    documents only."""
+    """Return part digests keyed by entity IRI, computed from these documents alone."""
     alone = OxigraphStore.memory()
     alone.extend(_evidence_of(store, documents))
     touched = Touched()
@@ -84,8 +92,8 @@ def _parts_alone(store: Store, documents: Iterable[str]) -> dict[str, str]:
     alone.extend(change.added)
     network = read_network(alone)
     parts = network.components(alone, network.parts)
-    found = {member: part.digest for part in parts for member in part.members}
-    return found | {name: found[to] for name, to in change.merged.items() if to in found}
+    digests = {member: part.digest for part in parts for member in part.members}
+    return digests | {name: digests[to] for name, to in change.merged.items() if to in digests}
 
 
 def _evidence_of(store: Store, documents: Iterable[str]) -> Iterator[Quad]:
@@ -103,16 +111,15 @@ def _evidence_of(store: Store, documents: Iterable[str]) -> Iterator[Quad]:
 
 
 class GivenReports:
-    """A ``ReportWriter`` of what imported graphs say of their communities, word for word.
+    """A ``ReportWriter`` that repeats community reports of imported graphs word for word.
 
-    A finding cites what it speaks of, and rests on the evidence of that; the report is derived from
-    the community as it was given as well.
-    """
+    A finding cites its subjects and rests on their evidence; the report is also derived from
+    the imported community."""
 
     agent = Agent("method", "imported-reports", __version__)
     prompts: tuple[Prompt, ...] = ()
     overhead = 0
-    key = v.digest(agent.iri)
+    key = v.digest_parts(agent.iri)
 
     def __init__(self, store: Store, texts: Texts) -> None:
         self._store = store
@@ -124,35 +131,36 @@ class GivenReports:
             for hierarchy in hierarchies:
                 resolved = resolve_given(store, hierarchy, self._merges)
                 if resolved.key in standing:
-                    self._take(resolved.given, texts)
+                    self._read_reports(resolved.given, texts)
 
-    def _take(self, given: Mapping[str, GivenCommunity], texts: Texts) -> None:
-        for community, one in given.items():
-            text = texts.of_page(one.document, None)[one.start : one.end]
+    def _read_reports(self, given: Mapping[str, GivenCommunity], texts: Texts) -> None:
+        for community, source in given.items():
+            text = texts.of_page(source.document, None)[source.start : source.end]
             if report := read_report(text):
-                self._reports[community] = report, one
+                self._reports[community] = report, source
 
     def __contains__(self, community: str) -> bool:
         return community in self._reports
 
-    def _now(self, thing: str) -> str:
-        """The entity or edge of the texts under its canonical name."""
-        triple = value(self._store, thing, v.RDF_REIFIES)
+    def _canonical_iri(self, thing: str) -> str:
+        """Return the canonical IRI of an entity or edge named in texts."""
+        triple = source_value(self._store, thing, v.RDF_REIFIES)
         if not isinstance(triple, Triple):
             return self._merges.get(thing, thing)
-        one, other = map(text_of, (triple.subject, triple.object))
-        ends = (NamedNode(self._merges.get(end, end)) for end in (one, other))
+        subject_iri, object_iri = map(text_of, (triple.subject, triple.object))
+        ends = (NamedNode(self._merges.get(end, end)) for end in (subject_iri, object_iri))
         return v.edge_iri(next(ends), triple.predicate, next(ends))
 
     def write(self, context: ReportContext, sink: CallSink = no_sink) -> ReportDraft:
-        """As ``ReportWriter.write``, of a community that a report was given for. A finding that
-        speaks of nothing that is known cites the first member."""
-        report, given = self._reports[context.community.iri]
+        """Return a draft of the imported community report, as ``ReportWriter.write`` does.
+
+        A finding without known subjects cites the community's first member."""
+        report, source = self._reports[context.community.iri]
         ids = {iri: i for i, iri in context.ids().items()}
         first = [ids[entity.iri] for entity in context.entities[:1]]
         findings = []
-        for finding, refers in zip(report.findings, given.refers, strict=True):
-            cited = [ids[iri] for iri in map(self._now, refers) if iri in ids] or first
+        for finding, refers in zip(report.findings, source.refers, strict=True):
+            cited = [ids[iri] for iri in map(self._canonical_iri, refers) if iri in ids] or first
             findings.append(DraftFinding(finding.summary, finding.explanation, tuple(cited)))
         return ReportDraft(
             report.title,
@@ -160,5 +168,5 @@ class GivenReports:
             report.rating,
             report.rating_reason,
             tuple(findings),
-            origins=(given.iri,),
+            origins=(source.iri,),
         )

@@ -1,8 +1,7 @@
-"""Ontologies at work: what stands of them leads extraction, and knowledge is derived to fit it.
+"""Ontology use: standing ontologies guide extraction, and derived knowledge must fit them.
 
-Knowledge says by which ontologies it was derived (``tg:OntologyFit``). Where that is not what
-stands and is set by now, everything is derived anew from the evidence that is there.
-"""
+Knowledge records its ontologies (``tg:OntologyFit``). If the record differs from standing
+ontologies and current settings, everything is derived anew from existing evidence."""
 
 from __future__ import annotations
 
@@ -27,8 +26,10 @@ from tgraph.store.statements import Statements
 FIT = f"{v.URN}ontology-fit"
 
 
-def led(extractor: Extractor, store: Store, librarian: Librarian, settings: Settings) -> Extractor:
-    """The extractor, told the vocabulary of the ontologies that stand if it asks a model."""
+def guide_extractor(
+    extractor: Extractor, store: Store, librarian: Librarian, settings: Settings
+) -> Extractor:
+    """Return an extractor that knows the vocabulary of standing ontologies, if it uses a model."""
     recorded = standing_ontologies(store)
     if not recorded:
         return extractor
@@ -36,21 +37,22 @@ def led(extractor: Extractor, store: Store, librarian: Librarian, settings: Sett
 
     if not isinstance(extractor, ModelExtractor):
         return extractor
-    names = tuple(sorted(each.ontology for each in recorded))
+    names = tuple(sorted(record.ontology for record in recorded))
     ontology = read_standing(librarian, recorded)
     return extractor.led_by(ontology, names, settings.extract.ontology_limit)
 
 
 def update_fit(context: IndexContext, touched: Touched) -> OntologyFit | None:
-    """The fit of this run, on record; where it is another than that of the knowledge that stands,
-    everything is touched."""
+    """Record the ontology fit of this run and return it.
+
+    If it differs from the fit of standing knowledge, everything is marked as touched."""
     store = context.copy.store
     _keep_decision(context)
     fit = standing_fit(store, context.librarian, context.settings)
     if fit is None and context.settings.ontology.strict:
         context.message("No ontology stands, so `ontology.strict` keeps nothing out.")
     before = set(store.match(NamedNode(FIT), None, None, v.KNOWLEDGE_GRAPH))
-    after = _said(fit)
+    after = _fit_quads(fit)
     if before != set(after):
         context.copy.remove(list(before))
         context.copy.add(after)
@@ -58,7 +60,7 @@ def update_fit(context: IndexContext, touched: Touched) -> OntologyFit | None:
     return fit
 
 
-def _said(fit: OntologyFit | None) -> list[Quad]:
+def _fit_quads(fit: OntologyFit | None) -> list[Quad]:
     if fit is None:
         return []
     out = Statements(v.KNOWLEDGE_GRAPH)
@@ -72,18 +74,19 @@ def _said(fit: OntologyFit | None) -> list[Quad]:
 
 
 def _keep_decision(context: IndexContext) -> None:
-    """A strictness that is set, and not what was decided before, is a decision: the ontologies are
-    on record anew with it, so that later runs and audits that set nothing go by it."""
-    said, store = context.settings.ontology.strict, context.copy.store
-    for each in standing_ontologies(store) if said is not None else ():
-        if said is not None and each.strict != said:
+    """Record ontologies again if the strictness setting differs from the recorded decision.
+
+    Later runs and audits without a strictness setting follow the new record."""
+    strict, store = context.settings.ontology.strict, context.copy.store
+    for ontology in standing_ontologies(store) if strict is not None else ():
+        if strict is not None and ontology.strict != strict:
             quads = ontology_quads(
                 context.run,
-                each.name,
-                each.iris,
-                each.content,
+                ontology.name,
+                ontology.iris,
+                ontology.content,
                 context.clock(),
-                strict=said,
-                previous=(each.ontology,),
+                strict=strict,
+                previous=(ontology.ontology,),
             )
             context.copy.add(quads)

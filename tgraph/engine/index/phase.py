@@ -42,10 +42,11 @@ from tgraph.store.writer import WorkingCopy
 
 @dataclass(slots=True)
 class RunChanges:
-    """What a run changed, as far as that is known: the ``keys`` of what is derived, the ``network``
-    of entities, the ``communities`` that are new or gone and all that were ``divided`` with them,
-    those whose report was looked at, and the ``makers``. Where it isn't, all that is derived is
-    made anew."""
+    """Known changes of a run: derived ``keys``, entity ``network``, new or removed
+    ``communities``, all communities ``divided`` with them, communities with ``reported``
+    reports, and ``makers``.
+
+    Where changes are unknown, all derived content is made anew."""
 
     keys: ChangedKeys | None = None
     network: EntityNetwork | None = None
@@ -57,11 +58,11 @@ class RunChanges:
 
 @dataclass(frozen=True)
 class IndexContext(RunSetup):
-    """One run's place of work. ``run`` is the run's IRI, ``uuid`` what hangs on it is named by.
+    """The working environment of one run: ``run`` is its IRI, ``uuid`` names dependent
+    resources.
 
-    ``table`` is the evidence of the copy as the first who asks for it finds it: for phases that
-    come after all evidence is there. ``changes`` is what is known of the run by then.
-    """
+    ``table`` holds the copy's evidence at first use, for phases after all evidence is complete.
+    ``changes`` holds the changes known by then."""
 
     run: str
     copy: WorkingCopy
@@ -78,46 +79,46 @@ class IndexContext(RunSetup):
 
     @property
     def evidence(self) -> EvidenceReader:
-        """The evidence of the ``table``; who waits is told of what has to be left out."""
+        """Return an evidence reader for the ``table``, reporting omitted evidence as messages."""
         texts = Texts(self.copy.store, self.librarian)
         graph: GraphSource = StoredGraph(self.copy.store) if self.is_large else self.table()
         return EvidenceReader(graph.evidence, texts, lambda error: self.message(left_out(error)))
 
     @property
     def is_large(self) -> bool:
-        """Whether a large graph stands, of which no tables are made: they would hold all of it."""
+        """Tell whether a large graph stands. No tables are built for large graphs: tables would
+        hold the entire graph."""
         return not lexical_documents(self.copy.store).isdisjoint(
             standing_documents(self.copy.store)
         )
 
     @property
     def makers_before(self) -> Makers:
-        """Who made what was derived of the knowledge that the run began with."""
+        """Return makers of derived content in the generation before this run."""
         folder, pointer = self.ledger.folder, read_pointer(self.ledger.folder)
         return makers_of(folder.vectors, pointer.generation) if pointer else Makers()
 
     def note_changes(self, touched: Touched) -> None:
-        """From here on it is known what the run changed: the evidence of what is ``touched``, and
-        what followed from that."""
+        """Note changed keys of a run, from ``touched`` evidence and resulting quads."""
         quads = self.copy.changed_quads
         if quads is not None and not lexical_documents(self.copy.store):
             merges = standing_merges(self.copy.store)
             self.changes.keys = changed_keys(self.copy.store, quads, touched, merges)
 
     def cancel(self) -> None:
-        """End what is under way, by models and by others."""
+        """Cancel running work of models and worker processes."""
         self.parts.cancel()
         if self.workers:
             self.workers.cancel()
 
     def begin(self, label: str) -> datetime:
-        """The run has begun; when."""
+        """Record the start of a run and return its start time."""
         started = self.clock()
         self.record.begin(label, started)
         return started
 
     def show(self, stage: str, done: int, total: int, detail: str = "") -> None:
-        """Tell who waits how far a stage is, and what the run has cost."""
+        """Report stage progress and run costs to the observer."""
         self.record.observer.entered(stage)
         self.progress(Progress(stage, done, total, self.record.usage, detail))
 
@@ -130,7 +131,7 @@ GRACE = 10.0
 
 
 class Maker(Protocol):
-    """Who does the work of a phase: a model with its prompts, or a method that is built in."""
+    """An agent that performs phase work: a model with prompts, or a built-in method."""
 
     @property
     def agent(self) -> Agent: ...
@@ -146,7 +147,8 @@ M = TypeVar("M", bound=Maker)
 
 @dataclass(frozen=True, slots=True)
 class Made(Generic[Result, M]):
-    """What was made of an item and by whom; ``error`` where that is not who was asked."""
+    """An item's result with its maker; ``error`` explains why a fallback replaced the requested
+    maker."""
 
     result: Result
     by: M
@@ -154,8 +156,10 @@ class Made(Generic[Result, M]):
 
 
 class Phase(ABC, Generic[Item, Result, M]):
-    """The work of one stage. A reply that can't be used costs its item, not the run: what takes its
-    place is recorded, told, and counted as ``unusable``."""
+    """A processing stage with recorded results.
+
+    An unusable reply loses its item, not the run: the fallback result is recorded, reported,
+    and counted as ``unusable``."""
 
     stage: ClassVar[str]
     unusable: ClassVar[str]
@@ -172,75 +176,78 @@ class Phase(ABC, Generic[Item, Result, M]):
 
     @property
     def at_once(self) -> int:
-        """How many items are worked on at the same time."""
+        """Return the number of items processed concurrently."""
         if self.by_model:
             return self.context.settings.chat.concurrency
         return self.context.workers.slots if self.context.workers and self._is_helped else 1
 
     def run(self, items: Sequence[Item]) -> None:
-        """All of the stage: each item is worked on and put on record, in their order."""
+        """Process all items of a stage and record results in item order."""
         self.begin(len(items))
         self.go_on(items)
 
     def begin(self, total: int) -> None:
-        """A stage of so many items, of which none is done."""
+        """Begin a stage with ``total`` pending items."""
         self.done, self.total = 0, total
-        self._show()
+        self._show_progress()
 
     def go_on(self, items: Sequence[Item]) -> None:
-        """Some of the items."""
+        """Process and record some items of the stage."""
         context = self.context
-        with closing(self._each(items)) as each:
-            for item, made, began in each:
+        with closing(self._iterate_results(items)) as results:
+            for item, result, began in results:
                 context.record.write_calls(context.copy)
-                self.record(item, made, began)
-                context.record.dropped.update(self.dropped(made))
-                if made.error:
-                    context.message(self.complaint(item, made))
+                self.record(item, result, began)
+                context.record.dropped.update(self.dropped(result))
+                if result.error:
+                    context.message(self.complaint(item, result))
                 self.done += 1
-                self._show()
+                self._show_progress()
 
     @abstractmethod
     def make(self, item: Item, maker: M, sink: CallSink) -> Result:
-        """The result, from any thread. ``ModelError`` where a reply can't be used."""
+        """Return an item's result; callable from any thread.
+
+        Raise ``ModelError`` if a reply is unusable."""
 
     def fall_back(self, item: Item, error: str) -> Made[Result, M]:
-        """What takes the place of a reply that can't be used, from any thread."""
+        """Return a fallback result for an unusable reply; callable from any thread."""
         maker = self.stand_in()
         return Made(self.make(item, maker, self.context.record.call), maker, error)
 
     def stand_in(self) -> M:
-        """Who does it without a model."""
+        """Return a maker that works without a model."""
         raise NotImplementedError
 
     @abstractmethod
     def record(self, item: Item, made: Made[Result, M], began: datetime) -> None:
-        """Put the result on record and into knowledge."""
+        """Record a result and add it to knowledge."""
 
     def dropped(self, made: Made[Result, M]) -> Mapping[str, int]:
-        """What was left out of the result, by reason."""
+        """Return counts of content dropped from a result, by reason."""
         return {self.unusable: 1} if made.error else {}
 
     @abstractmethod
     def complaint(self, item: Item, made: Made[Result, M]) -> str:
-        """What is said of a reply that couldn't be used."""
+        """Return a message about an unusable reply."""
 
     def credit(self, maker: Maker) -> None:
-        """Put on record who makes something, and by which prompts."""
+        """Record a maker's agent and prompts."""
         copy = self.context.copy
         copy.add([*agent_quads([maker.agent]), *self.context.record.prompts(maker.prompts)])
 
     def authorship(self, made: Made[Result, M], began: datetime) -> Authorship:
-        """Who made it, until now."""
+        """Return the authorship of a result that ends now: agent, prompts, times and error."""
         context, by = self.context, made.by
         ended = context.clock()
         return Authorship(context.run, by.agent, by.prompts, began, ended, made.error)
 
-    def _show(self) -> None:
+    def _show_progress(self) -> None:
         self.context.show(self.stage, self.done, self.total)
 
     def attempt(self, item: Item) -> Made[Result, M]:
-        """What is made of an item, from any thread."""
+        """Return an item's result, or a fallback result after a model error; callable from any
+        thread."""
         try:
             return Made(self.make(item, self.maker, self.context.record.call), self.maker)
         except EndpointError:
@@ -248,15 +255,14 @@ class Phase(ABC, Generic[Item, Result, M]):
         except ModelError as error:
             return self.fall_back(item, str(error))
 
-    def _each(
+    def _iterate_results(
         self, items: Sequence[Item]
     ) -> Generator[tuple[Item, Made[Result, M], datetime], None, None]:
-        """What was made of each item and when that began.
+        """Yield each item with its result and start time.
 
-        Work that waits for a model or another process is done for several at the same time, as
-        many as ``at_once`` says; if it is interrupted or closed, calls under way end at once.
-        Where the endpoint fails, no more is begun, and what is under way may end.
-        """
+        Work that waits for a model or another process runs concurrently, up to ``at_once``
+        items; interruption or closing ends pending calls immediately. After an endpoint failure
+        no new work begins, and pending work may end."""
         context = self.context
         if not self.by_model and self.at_once == 1:
             for item in items:
@@ -269,8 +275,8 @@ class Phase(ABC, Generic[Item, Result, M]):
         try:
             began = context.clock()
             for item in items:
-                more = islice(ahead, AHEAD * self.at_once - len(futures))
-                futures.extend(pool.submit(self.attempt, each) for each in more)
+                next_items = islice(ahead, AHEAD * self.at_once - len(futures))
+                futures.extend(pool.submit(self.attempt, next_item) for next_item in next_items)
                 yield item, futures[0].result(), began
                 futures.popleft()
         except EndpointError:

@@ -1,8 +1,8 @@
-"""The tree of summaries: clusters of chunks, of their summaries, and so on up, as far as it goes.
+"""The summary tree: clusters of chunks, clusters of their summaries, and further levels as far
+as possible.
 
-A summary is known by its members and its writer, so that a cluster that stays as it is keeps its
-summary, and what comes back finds it.
-"""
+A summary is identified by members and writer, so that an unchanged cluster keeps its summary
+and a recurring cluster finds it again."""
 
 from __future__ import annotations
 
@@ -42,14 +42,14 @@ if TYPE_CHECKING:
 
 
 def wants_tree(context: IndexContext) -> bool:
-    """Whether there is to be a tree: by the settings, or because there is one."""
+    """Tell whether a summary tree is needed: enabled by settings, or already present."""
     return context.settings.raptor.enabled or bool(standing_tree(context.copy.store))
 
 
 def grow_tree(
     context: IndexContext, chunks: VectorIndex, previous: VectorIndex | None
 ) -> VectorIndex:
-    """Bring the tree up to date with the chunks; the vectors of its summaries."""
+    """Update the summary tree for the chunks and return summary vectors."""
     tree = _Tree(context, previous)
     nodes, vectors = list(chunks.keys), chunks
     for level in range(1, context.settings.raptor.levels + 1):
@@ -62,7 +62,7 @@ def grow_tree(
 
 
 class _Tree(Phase[tuple[str, ...], ClusterSummary, ClusterWriter]):
-    """The tree as it grows in a run; an item is the members of a cluster."""
+    """A summary tree growing during a run; each item holds the members of a cluster."""
 
     stage = "Summarising clusters"
     unusable = "summary of a cluster whose reply can't be used"
@@ -77,71 +77,74 @@ class _Tree(Phase[tuple[str, ...], ClusterSummary, ClusterWriter]):
         self._rows: dict[str, NDArray[float64]] = {}
         self._level = 0
         self._grown: list[str] = []
-        self.vectors = self._embedded()
+        self.vectors = self._embed_summaries()
 
-    def _embedded(self) -> VectorIndex:
-        """The vectors of the summaries so far; a text that was embedded is not embedded again."""
+    def _embed_summaries(self) -> VectorIndex:
+        """Return vectors of all summaries so far, without embedding the same text twice."""
         context = self.context
         items = [(iri, summary_text(self._store, iri)) for iri in self._tree]
-        shown = partial(context.show, "Embedding", detail="summaries")
-        known = self._previous
-        found = vector_store().build_vectors(
-            "summary", items, context.embedder, known, shown, context.record.call
+        progress = partial(context.show, "Embedding", detail="summaries")
+        previous = self._previous
+        vectors = vector_store().build_vectors(
+            "summary", items, context.embedder, previous, progress, context.record.call
         )
-        if len(found):
-            self._previous = found if known is None or len(found) >= len(known) else known
-        return found
+        if len(vectors):
+            self._previous = (
+                vectors if previous is None or len(vectors) >= len(previous) else previous
+            )
+        return vectors
 
     def add_level(
         self, level: int, nodes: Sequence[str], vectors: VectorIndex
     ) -> tuple[list[str], VectorIndex] | None:
-        """One more level above the nodes: what the next is made of; None where there is none."""
+        """Add a tree level above the nodes. Return its nodes and vectors, or None if no level
+        follows."""
         if len(nodes) < 2:
             return None
         self._level = level
-        self._rows.update(_means(vectors))
-        groups = self._groups(nodes)
+        self._rows.update(_mean_vectors(vectors))
+        groups = self._cluster_nodes(nodes)
         alone = {group[0] for group in groups if len(group) == 1}
         clusters = [group for group in groups if len(group) > 1]
-        taken = {node for group in clusters for node in group}
-        above = len(clusters) + len(alone - taken)
+        clustered = {node for group in clusters for node in group}
+        above = len(clusters) + len(alone - clustered)
         if not clusters or (level > 1 and above >= len(nodes)):
             return None
         self._grown = []
-        self._summarise(clusters)
-        self.vectors = self._embedded()
-        return [*self._grown, *sorted(alone - taken)], self.vectors
+        self._summarise_clusters(clusters)
+        self.vectors = self._embed_summaries()
+        return [*self._grown, *sorted(alone - clustered)], self.vectors
 
-    def _groups(self, nodes: Sequence[str]) -> list[tuple[str, ...]]:
+    def _cluster_nodes(self, nodes: Sequence[str]) -> list[tuple[str, ...]]:
         import numpy as np
 
         raptor = self.context.settings.raptor
         limits = Limits(raptor.dimensions, raptor.threshold, raptor.max_cluster_tokens)
         matrix = np.stack([self._rows[node] for node in nodes])
-        clusters = soft_clusters(matrix, [self._size(node) for node in nodes], limits)
+        clusters = soft_clusters(matrix, [self._count_node_tokens(node) for node in nodes], limits)
         return [tuple(sorted(nodes[at] for at in rows)) for rows in clusters]
 
-    def _size(self, node: str) -> int:
+    def _count_node_tokens(self, node: str) -> int:
         if is_chunk(node):
             return int(text_value(self._store, node, v.tg("tokenCount")) or 0)
         return count_tokens(summary_text(self._store, node))
 
-    def _summarise(self, clusters: Sequence[tuple[str, ...]]) -> None:
-        """Each cluster gets its summary; those that are on record come first."""
-        missing = [c for c in clusters if not summary_text(self._store, self._iri(c))]
+    def _summarise_clusters(self, clusters: Sequence[tuple[str, ...]]) -> None:
+        """Summarise each cluster, placing recorded summaries first."""
+        missing = [c for c in clusters if not summary_text(self._store, self._cluster_iri(c))]
         new = set(missing)
         for cluster in clusters:
             if cluster not in new:
-                self._place(TreeNode(self._iri(cluster), self._level, cluster))
+                self._place_node(TreeNode(self._cluster_iri(cluster), self._level, cluster))
         self.run(missing)
 
-    def _iri(self, members: Sequence[str]) -> str:
+    def _cluster_iri(self, members: Sequence[str]) -> str:
         return summary_iri(summary_key(members, self.maker.key))
 
     def make(self, item: tuple[str, ...], maker: ClusterWriter, sink: CallSink) -> ClusterSummary:
-        return maker.write([self._passage(member) for member in item], sink)
+        return maker.write([self._node_passage(member) for member in item], sink)
 
-    def _passage(self, node: str) -> ClusterPassage:
+    def _node_passage(self, node: str) -> ClusterPassage:
         if is_chunk(node):
             title = text_value(self._store, document_of_chunk(node), v.dcterms("title"))
             return ClusterPassage(title, self._texts.of_chunk(node))
@@ -169,10 +172,10 @@ class _Tree(Phase[tuple[str, ...], ClusterSummary, ClusterWriter]):
             how = self.authorship(made, began)
             context.copy.add(cluster_summary_quads(node, key, made.result, how))
             self.credit(by)
-        self._place(node)
+        self._place_node(node)
 
-    def _place(self, node: TreeNode) -> None:
-        """Put a summary that is on record into the tree."""
+    def _place_node(self, node: TreeNode) -> None:
+        """Place a recorded summary node into the tree."""
         before = self._standing.get(node.iri)
         if before is not None and before != node:
             self.context.copy.remove(tree_quads(before))
@@ -181,14 +184,14 @@ class _Tree(Phase[tuple[str, ...], ClusterSummary, ClusterWriter]):
         self._grown.append(node.iri)
 
     def clear(self) -> None:
-        """What is in the tree no more leaves knowledge; its record stays."""
+        """Remove obsolete tree nodes from knowledge; their records remain."""
         for iri, node in self._standing.items():
             if iri not in self._tree:
                 self.context.copy.remove(tree_quads(node))
 
 
-def _means(vectors: VectorIndex) -> dict[str, NDArray[float64]]:
-    """One unit vector for each IRI: the mean of its windows."""
+def _mean_vectors(vectors: VectorIndex) -> dict[str, NDArray[float64]]:
+    """Return one unit vector per IRI: the mean of its window vectors."""
     import numpy as np
 
     if not len(vectors):

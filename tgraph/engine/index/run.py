@@ -1,8 +1,8 @@
-"""Indexing: documents in, a published graph out; all of it, or, if it is interrupted, none of it.
+"""Indexing: input documents become a published graph, completely or, after interruption, not at
+all.
 
-The run works on a private copy of the store. Model replies and extractions are kept as they come,
-so that the next run continues where this one was stopped. Design, sections 3.4 to 3.6.
-"""
+A run works on a private copy of the store. Model replies and extractions are saved immediately,
+so that the next run continues an interrupted one. Design, sections 3.4 to 3.6."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from tgraph import vocabulary as v
 from tgraph.engine.garbage import seldom_collected
 from tgraph.engine.index.derivation import follow_up
 from tgraph.engine.index.document_ingest import IngestedFiles, ingest_files
-from tgraph.engine.index.embeddings import CACHE, remembering
-from tgraph.engine.index.extraction import Extracted, claim, extract
+from tgraph.engine.index.embeddings import CACHE, wrap_with_cache
+from tgraph.engine.index.extraction import Extracted, extract_claims, extract_documents
 from tgraph.engine.index.given_communities import BroughtCommunities
-from tgraph.engine.index.ontology_led import led
+from tgraph.engine.index.ontology_led import guide_extractor
 from tgraph.engine.index.phase import IndexContext, RunChanges
 from tgraph.engine.index.workers import Workers, open_workers
 from tgraph.engine.progress import RunSetup
@@ -37,9 +37,9 @@ from tgraph.record.ledger import batch_lines
 from tgraph.record.recorder import RunRecord
 from tgraph.record.sources import run_quads
 from tgraph.store.base import Store
-from tgraph.store.files import exclusive
+from tgraph.store.files import hold_lock
 from tgraph.store.snapshot import read_pointer
-from tgraph.store.writer import WorkingCopy, abandoned
+from tgraph.store.writer import WorkingCopy, abandoned_changes
 
 PATIENCE = 300.0
 """Seconds to wait for a writer, who should be done in one. A change that is committed by then is
@@ -50,17 +50,16 @@ BUSY = "An index run is at work on this collection; waiting for it to finish."
 
 @dataclass(frozen=True, slots=True)
 class IndexReport:
-    """What a run of ``index`` did.
+    """A report of one ``index`` run.
 
-    ``entities`` and ``relationships`` count what was read in each chunk, so that a name that many
-    chunks hold counts in each.
+    ``entities`` and ``relationships`` count extractions per chunk, so that a name counts once
+    in each chunk containing it.
 
-    ``retracted`` names files that stay out because their content was retracted, ``erased`` those
-    whose content was erased.
-    ``failed`` names each file that could not be taken in, with the reason. ``generation`` is that
-    of the published knowledge, ``communities`` counts all that it holds, and ``isolated`` the
-    entities that are in none. ``dropped`` counts what extractors left out, by reason.
-    """
+    ``retracted`` names files excluded for retracted content, ``erased`` files excluded for
+    erased content. ``failed`` names each file that could not be ingested, with the reason.
+    ``generation`` is the published generation, ``communities`` counts all communities in
+    knowledge, and ``isolated`` counts entities outside communities. ``dropped`` counts content
+    left out by extractors, by reason."""
 
     run: str
     indexed: tuple[str, ...]
@@ -83,10 +82,9 @@ class IndexReport:
 
 
 class Run:
-    """A change of the graph: prepared on a working copy, and committed whole or not at all.
+    """A graph change, prepared on a working copy and committed atomically.
 
-    The index lock is held from beginning to end.
-    """
+    The index lock is held from beginning to end."""
 
     kind = "run"
     label = "Index run"
@@ -100,11 +98,12 @@ class Run:
 
     @contextmanager
     def _workshop(self) -> Iterator[IndexContext]:
-        """A working copy and all that a phase needs; what is not committed at the end is gone."""
+        """Open a working copy with everything a phase needs; uncommitted work is discarded at
+        exit."""
         folder = self._ledger.folder
         waiting = partial(self._setup.message, self.busy)
-        with exclusive(folder.index_lock, timeout=None, waiting=waiting), seldom_collected():
-            for leftover in abandoned(folder):
+        with hold_lock(folder.index_lock, timeout=None, waiting=waiting), seldom_collected():
+            for leftover in abandoned_changes(folder):
                 shutil.rmtree(leftover, ignore_errors=True)
             with self._ledger.open(timeout=PATIENCE, waiting=self._say_waiting) as (store, _):
                 copy = WorkingCopy(folder, self._setup.uuid, store)
@@ -113,7 +112,7 @@ class Run:
                 record = RunRecord(self._ledger.librarian, self.iri, self._setup.uuid)
                 record.observer = self._setup.observe()
                 changes = RunChanges()
-                with self._tables(copy, changes) as table, record.under_way():
+                with self._open_table(copy, changes) as table, record.under_way():
                     yield IndexContext(
                         **vars(self._setup),
                         run=self.iri,
@@ -121,7 +120,7 @@ class Run:
                         table=table,
                         changes=changes,
                         record=record,
-                        extractor=self._led(copy.store),
+                        extractor=self._guided_extractor(copy.store),
                         embedder=self._embedder_of(workers),
                         workers=workers,
                     )
@@ -131,8 +130,10 @@ class Run:
                     workers.close()
 
     @contextmanager
-    def _tables(self, copy: WorkingCopy, changes: RunChanges) -> Iterator[LazyTable[LookupTable]]:
-        """The tables of the copy, made with the help of those that are published."""
+    def _open_table(
+        self, copy: WorkingCopy, changes: RunChanges
+    ) -> Iterator[LazyTable[LookupTable]]:
+        """Provide lookup tables of the copy, built with help from published tables."""
         folder, librarian = self._ledger.folder, self._ledger.librarian
         pointer = read_pointer(folder)
         generation = pointer.generation if pointer else 0
@@ -145,13 +146,13 @@ class Run:
             yield table
 
     def _embedder_of(self, workers: Workers | None) -> Embedder:
-        own = self._setup.parts.embedder
-        helped = workers.embedding(own) if workers else own
-        return remembering(helped, self._ledger.folder.cache)
+        embedder = self._setup.parts.embedder
+        helped = workers.embedding(embedder) if workers else embedder
+        return wrap_with_cache(helped, self._ledger.folder.cache)
 
-    def _led(self, store: Store) -> Extractor:
+    def _guided_extractor(self, store: Store) -> Extractor:
         """Who reads chunks, led by the ontologies that stand."""
-        return led(self._extractor, store, self._ledger.librarian, self._setup.settings)
+        return guide_extractor(self._extractor, store, self._ledger.librarian, self._setup.settings)
 
     def _conclude(
         self,
@@ -162,7 +163,7 @@ class Run:
         claims: int,
         brought: Iterable[BroughtCommunities] = (),
     ) -> IndexReport:
-        """Derive what follows from what was read, and publish it."""
+        """Derive consequences of new evidence, publish the graph and return a report."""
         followed = follow_up(context, intakes.touched, started, brought=brought)
         if context.copy.changed or followed.vectors:
             describe_run(context, started, self.label)
@@ -216,27 +217,29 @@ class Run:
 
 
 class IndexRun(Run):
-    """One run over some files."""
+    """An index run over files."""
 
     def run(self, files: Iterable[FoundFile], *, reinstate: bool = False) -> IndexReport:
-        """Take the files in and publish. Raises ``TgraphError`` where the run as a whole fails."""
+        """Index the files, publish the graph and return a report.
+
+        Raise ``TgraphError`` if the whole run fails."""
         with self._workshop() as context:
-            report = self._run(context, files, reinstate)
+            report = self._index_files(context, files, reinstate)
         shutil.rmtree(self._ledger.folder.cache / CACHE, ignore_errors=True)  # published by now
         return report
 
-    def _run(
+    def _index_files(
         self, context: IndexContext, files: Iterable[FoundFile], reinstate: bool
     ) -> IndexReport:
         started = context.begin(self.label)
         intakes = ingest_files(context, files, reinstate=reinstate)
-        extracted = extract(context, intakes.taken, intakes.touched)
-        claims = claim(context, intakes.touched)
+        extracted = extract_documents(context, intakes.taken, intakes.touched)
+        claims = extract_claims(context, intakes.touched)
         return self._conclude(context, started, intakes, extracted, claims)
 
 
 def describe_run(context: IndexContext, started: datetime, label: str) -> None:
-    """Put the run itself on record."""
+    """Record the run itself, with its agents, prompts and drop counts."""
     agents = [SOFTWARE, context.extractor.agent, context.embedder.agent]
     context.copy.add(agent_quads(agents))
     context.copy.add(context.record.prompts(context.extractor.prompts))

@@ -21,8 +21,8 @@ from tgraph.errors import TgraphError
 from tgraph.executors import DaskExecutor, ProcessExecutor
 from tgraph.model import Agent
 from tgraph.models.base import Call, CallSink, Embedder, no_sink
-from tgraph.models.concurrency import RunCancelledError, shared_by, together
-from tgraph.models.reply_cache import UnknownReplyError, knowing, only_known
+from tgraph.models.concurrency import RunCancelledError, run_parallel, shared_by
+from tgraph.models.reply_cache import UnknownReplyError, only_known, remember_entries
 from tgraph.settings import ExecutorSettings
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ _TEXTS = 64
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a task came to, the calls that it made, and the entries for the cache of ``replies``."""
+    """A task outcome: result, recorded model calls, error, and ``replies`` for the reply cache."""
 
     result: Any
     calls: tuple[Call, ...]
@@ -48,28 +48,31 @@ class Outcome:
     replies: Mapping[str, bytes] = field(default_factory=dict)
 
 
-def work(
+def run_task(
     maker: bytes, method: str, arguments: Sequence[Any], known: Mapping[str, bytes]
 ) -> Outcome:
-    """The task: one method of a pickled maker or embedder, of which each process makes one, with
-    the replies that are ``known`` of it."""
+    """Run a task: call a method of a pickled maker or embedder, with ``known`` cached replies.
+
+    Each process unpickles a maker once."""
     calls: list[Call] = []
-    with knowing(known) as had:
+    with remember_entries(known) as had:
         try:
-            result = getattr(_made(maker), method)(*arguments, calls.append)
+            result = getattr(_unpickle_maker(maker), method)(*arguments, calls.append)
         except TgraphError as error:
             return Outcome(None, tuple(calls), error, had)
     return Outcome(result, tuple(calls), None, had)
 
 
 @lru_cache(maxsize=16)
-def _made(maker: bytes) -> Any:
+def _unpickle_maker(maker: bytes) -> Any:
     return pickle.loads(maker)  # noqa: S301 - from whoever runs the index
 
 
 class Workers:
-    """Others who work for a run, from the first task on. A cluster asks models too, each of its
-    workers within its share of the rate limits; processes of this machine ask none."""
+    """Run helpers, started with a run's initial task.
+
+    A cluster calls models too, each worker within its share of the rate limits; local processes
+    call none."""
 
     def __init__(self, wanted: ExecutorSettings) -> None:
         self._wanted = wanted
@@ -83,36 +86,39 @@ class Workers:
 
     @property
     def slots(self) -> int:
-        """How many tasks they do at the same time."""
-        return self._cluster.slots if self.is_cluster else self._wanted.workers
+        """Return the number of concurrent tasks."""
+        return self._dask_cluster.slots if self.is_cluster else self._wanted.workers
 
     @cached_property
-    def _cluster(self) -> DaskExecutor:
+    def _dask_cluster(self) -> DaskExecutor:
         return DaskExecutor(self._wanted.address)
 
     @cached_property
-    def _executor(self) -> Executor:
-        return self._cluster if self.is_cluster else ProcessExecutor(self._wanted.workers)
+    def _task_executor(self) -> Executor:
+        return self._dask_cluster if self.is_cluster else ProcessExecutor(self._wanted.workers)
 
     def helping(self, maker: M) -> M:
-        """The maker, whose work the others do as far as they can."""
+        """Return a maker that delegates work to the workers where possible."""
         agent: Agent = maker.agent  # type: ignore[attr-defined]
         if agent.kind == "model" and not self.is_cluster:
             return maker
-        data = self._pickled(maker)
+        data = self._pickle_maker(maker)
         return maker if data is None else cast("M", _SentMaker(maker, data, self))
 
     def embedding(self, embedder: Embedder) -> Embedder:
-        """The same for an embedder, in a cluster; here its threads do it."""
-        data = self._pickled(embedder) if self.is_cluster else None
+        """Return an embedder that delegates work to a cluster; locally, the embedder itself
+        uses threads."""
+        data = self._pickle_maker(embedder) if self.is_cluster else None
         return embedder if data is None else cast("Embedder", _SentEmbedder(embedder, data, self))
 
-    def _pickled(self, maker: object) -> bytes | None:
-        """None for what can't be told to others, such as a model that a program made itself.
-        ``UsageError`` where the rate limits are too small to be shared, ``EndpointError`` where
-        there is no cluster."""
+    def _pickle_maker(self, maker: object) -> bytes | None:
+        """Return pickled bytes, or None if pickling fails, for instance with a program's own
+        model.
+
+        Raise ``UsageError`` if rate limits are too small for sharing, ``EndpointError`` if no
+        cluster exists."""
         try:
-            with shared_by(self._cluster.processes if self.is_cluster else 1):
+            with shared_by(self._dask_cluster.processes if self.is_cluster else 1):
                 return pickle.dumps(maker, pickle.HIGHEST_PROTOCOL)
         except TgraphError:
             raise
@@ -127,9 +133,10 @@ class Workers:
         here: Callable[[], Any],
         known: Mapping[str, bytes] | None = None,
     ) -> Outcome:
-        """The result of the task, by whoever can do it."""
+        """Return the task outcome, from a worker or, after executor shutdown, from local
+        execution."""
         try:
-            future = self._executor.submit(work, data, method, arguments, known or {})
+            future = self._task_executor.submit(run_task, data, method, arguments, known or {})
         except RuntimeError:  # it was shut down meanwhile
             return Outcome(here(), ())
         with self._lock:
@@ -147,7 +154,7 @@ class Workers:
                 self._waiting.discard(future)
 
     def cancel(self) -> None:
-        """Begin no more tasks, and wait for none."""
+        """Cancel pending tasks and start no new ones."""
         with self._lock:
             self._cancelled = True
             waiting = list(self._waiting)
@@ -156,11 +163,11 @@ class Workers:
 
     def close(self) -> None:
         if "_executor" in vars(self):
-            self._executor.shutdown(wait=not self._cancelled, cancel_futures=True)
+            self._task_executor.shutdown(wait=not self._cancelled, cancel_futures=True)
 
 
 class _SentMaker:
-    """A maker whose work others do; all that is said of it is said of the maker."""
+    """A proxy maker that delegates work to workers; all other attributes come from the maker."""
 
     def __init__(self, maker: Any, data: bytes, workers: Workers) -> None:
         self._maker = maker
@@ -168,34 +175,35 @@ class _SentMaker:
         self._workers = workers
 
     def __getattr__(self, name: str) -> Any:
-        found = getattr(self._maker, name)
-        return partial(self._do, name, found) if name in _METHODS else found
+        attribute = getattr(self._maker, name)
+        return partial(self._delegate, name, attribute) if name in _METHODS else attribute
 
-    def _do(self, name: str, here: Callable[..., Any], *arguments: Any) -> Any:
+    def _delegate(self, name: str, here: Callable[..., Any], *arguments: Any) -> Any:
         *plain, sink = arguments
         do = partial(self._workers.do, self._data, name, plain, partial(here, *plain, sink))
         if self._maker.agent.kind != "model":
-            return _received(do(), sink)
+            return _unwrap_outcome(do(), sink)
         calls: list[Call] = []
-        with only_known() as known:
+        with only_known() as known_replies:
             try:
                 outcome = Outcome(here(*plain, calls.append), tuple(calls))
             except UnknownReplyError as error:
                 cache = error.cache
             except TgraphError as error:
-                return _received(Outcome(None, tuple(calls), error), sink)
+                return _unwrap_outcome(Outcome(None, tuple(calls), error), sink)
             else:
-                return _received(outcome, sink)
-        outcome = do(known)
+                return _unwrap_outcome(outcome, sink)
+        outcome = do(known_replies)
         for key, entry in outcome.replies.items():
             if cache.get(key) != entry:
                 cache[key] = entry
-        return _received(outcome, sink)
+        return _unwrap_outcome(outcome, sink)
 
 
 class _SentEmbedder:
-    """An embedder of which others embed parts of many texts. A text has the same vector whatever
-    it is embedded with."""
+    """An embedder that distributes batches of texts among workers.
+
+    A text has the same vector regardless of its batch."""
 
     def __init__(self, embedder: Embedder, data: bytes, workers: Workers) -> None:
         self._embedder = embedder
@@ -215,16 +223,16 @@ class _SentEmbedder:
 
         def do(part: list[str]) -> NDArray[float32]:
             here = partial(self._embedder.embed, part, sink)
-            vectors: NDArray[float32] = _received(
+            vectors: NDArray[float32] = _unwrap_outcome(
                 self._workers.do(self._data, "embed", [part], here), sink
             )
             return vectors
 
-        return np.concatenate(together(parts, do, len(parts)))
+        return np.concatenate(run_parallel(parts, do, len(parts)))
 
 
-def _received(outcome: Outcome, sink: CallSink) -> Any:
-    """The result of a task whose calls are passed on. Raises what was raised in it."""
+def _unwrap_outcome(outcome: Outcome, sink: CallSink) -> Any:
+    """Pass on recorded calls of a task and return its result, or raise its error."""
     for call in outcome.calls:
         sink(call)
     if outcome.error is not None:
@@ -233,5 +241,5 @@ def _received(outcome: Outcome, sink: CallSink) -> Any:
 
 
 def open_workers(wanted: ExecutorSettings) -> Workers | None:
-    """Who works besides this process by the settings; None where nobody does."""
+    """Return workers according to executor settings, or None if local processing suffices."""
     return Workers(wanted) if wanted.address or wanted.workers > 1 else None

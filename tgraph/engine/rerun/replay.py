@@ -1,4 +1,4 @@
-"""Replay: a recorded session asked once more, with its recorded replies or with the model live."""
+"""Replay: repeat a recorded session, with recorded replies or a live model."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Self
 
-from tgraph.engine.ask.method_factory import chosen, in_steps, method_of, suggesting
+from tgraph.engine.ask.method_factory import choose_method, in_steps, method_of, suggestion_method
 from tgraph.engine.ask.methods import (
     Chosen,
     Method,
@@ -28,8 +28,8 @@ from tgraph.engine.ask.parameters import (
     WRITER,
     asked_of,
     filters_of,
-    recorded,
-    restored,
+    record_settings,
+    restore_settings,
     was_chosen,
 )
 from tgraph.engine.ask.question_run import QuestionRun
@@ -38,7 +38,12 @@ from tgraph.engine.rerun.recorded_retrieval import with_recorded_retrieval
 from tgraph.errors import TgraphError
 from tgraph.explain.as_of.store import as_of, erased_since, without_erased
 from tgraph.explain.as_of.vectors import LostVectorsError, PastVectors, VectorsOnRecord
-from tgraph.explain.trace.comparison import RecordDifference, differences, replay_form, replay_hash
+from tgraph.explain.trace.comparison import (
+    RecordDifference,
+    find_differences,
+    replay_form,
+    replay_hash,
+)
 from tgraph.explain.trace.reader import read_so_far
 from tgraph.explain.trace.recorded_session import RecordedSession, read_recorded
 from tgraph.librarian import Librarian
@@ -46,12 +51,12 @@ from tgraph.model import Agent
 from tgraph.models.client import Client
 from tgraph.models.recorded_calls import ReplayedChat, ReplayedEmbedder, UnrecordedError
 from tgraph.record.session import SessionDescription, SessionRecord
-from tgraph.rendering import brief
-from tgraph.resources import names
+from tgraph.rendering import brief_repr
+from tgraph.resources import list_names
 from tgraph.retrieve.base import Context, Question
 from tgraph.retrieve.filters import Filters
 from tgraph.retrieve.modes.suggest import SUGGEST
-from tgraph.retrieve.subset import is_empty, narrowed
+from tgraph.retrieve.subset import is_empty, narrow_context
 from tgraph.retrieve.text.word_vectors import by_words_if_foreign
 from tgraph.settings import NO_READER, Settings
 from tgraph.store.journal import read_journal
@@ -67,12 +72,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Replay:
-    """What came of a replay.
+    """A replay result.
 
-    ``same`` says whether the replay hashes are equal, ``differences`` where the records differ, in
-    the order of a session's stages, and ``problem`` what the replay failed on. ``notes`` say what
-    had to be done differently. ``trace`` is the new run, None where it did not get that far.
-    """
+    ``same`` tells whether replay hashes are equal, ``differences`` lists record differences in
+    the order of session stages, and ``problem`` explains a failed replay. ``notes`` describe
+    deviations from the recorded run. ``trace`` is the new run, None if the run failed before."""
 
     session: str
     recorded_hash: str
@@ -82,7 +86,7 @@ class Replay:
     notes: tuple[str, ...] = ()
     trace: Trace | None = None
 
-    __repr__ = brief
+    __repr__ = brief_repr
 
     @property
     def same(self) -> bool:
@@ -91,10 +95,10 @@ class Replay:
 
 @dataclass(slots=True)
 class SessionReplay:
-    """One replay. It writes to a folder of its own, which is deleted afterwards.
+    """A session replay that writes to a temporary folder, deleted afterwards.
 
-    ``context`` is the published knowledge, ``parts`` the graph's own, which only a live run calls.
-    """
+    ``context`` is published knowledge, ``parts`` are the graph's components, called only by a
+    live run."""
 
     session: RecordedSession
     context: Context
@@ -106,44 +110,50 @@ class SessionReplay:
 
     @classmethod
     def of(cls, opened: OpenCollection, session: SessionSummary) -> Self:
-        """That of a session on record. ``UsageError`` where it can't be read as it was."""
+        """Return a replay for a recorded session. Raise ``UsageError`` if the session record is
+        unreadable."""
         context = opened.own_context()
-        found = read_recorded(opened.read(), opened.librarian, session.bundle, session.explain_id)
-        kept = context.generation, opened.parts, opened.settings, opened.librarian
-        return cls(found, context, *kept)
+        recorded_session = read_recorded(
+            opened.read(), opened.librarian, session.bundle, session.explain_id
+        )
+        replay_arguments = context.generation, opened.parts, opened.settings, opened.librarian
+        return cls(recorded_session, context, *replay_arguments)
 
     def run(self, *, live: bool = False) -> Replay:
-        """Ask again and compare. Nothing of it enters the graph's record."""
+        """Ask the question again and compare records.
+
+        The graph's record stays unchanged."""
         with TemporaryDirectory(prefix="tgraph-replay-") as folder:
             place = Path(folder)
             problem = self._ask(place, live=live)
             journal = place / f"{self.session.uuid}.journal"
-            return self._compare(journal, problem)
+            return self._compare_records(journal, problem)
 
     def _ask(self, place: Path, *, live: bool) -> str:
-        """Why the run did not come as far as the recorded one; "" where it did."""
+        """Return a reason for incomplete replay, or an empty string."""
         if live:
-            return self._asked(place, self.context, live=True)
+            return self._run_question(place, self.context, live=True)
         with self._knowledge() as context:
             try:
-                return self._asked(place, context)
+                return self._run_question(place, context)
             except LostVectorsError as error:
                 (place / f"{self.session.uuid}.journal").unlink(missing_ok=True)
                 self.session.calls.start_again()
-                return self._asked(place, context, lost=error.message)
+                return self._run_question(place, context, lost=error.message)
 
     @contextmanager
     def _knowledge(self) -> Iterator[Context]:
-        """What the session read; it is put together from the record where it is not there now."""
+        """Provide knowledge as read by the session, rebuilt from the record if knowledge has
+        changed."""
         session, context = self.session, self.context
         if session.generation == self.generation:
-            yield self._over(context.store)
+            yield self._build_context(context.store)
             return
         if erased_since(context.store, session.said.one(session.iri, "startedAtTime")):
             self.notes.append(
                 "Text was erased since: the knowledge can't be had as it was, and is read as it is."
             )
-            yield self._over(context.store)
+            yield self._build_context(context.store)
             return
         assert isinstance(context.store, OxigraphStore)
         self.notes.append(
@@ -151,49 +161,63 @@ class SessionReplay:
             f" {self.generation}): it is read as it was, put together from the record."
         )
         with as_of(context.store, self.librarian, session.generation) as store:
-            yield self._over(store)
+            yield self._build_context(store)
 
-    def _over(self, store: Store) -> Context:
-        """The store with the vectors that it had; nobody far away is asked for any."""
-        context, own = self.context, self.parts.embedder
-        agent = self.session.embedder or own.agent
-        local = None if isinstance(own, Client) else own
-        embedder = VectorsOnRecord(agent, store, self.librarian, own, local)
+    def _build_context(self, store: Store) -> Context:
+        """Return a context over the store with its past vectors, without calls to remote
+        embedders."""
+        context, embedder_now = self.context, self.parts.embedder
+        agent = self.session.embedder or embedder_now.agent
+        local = None if isinstance(embedder_now, Client) else embedder_now
+        embedder = VectorsOnRecord(agent, store, self.librarian, embedder_now, local)
         past, vectors = store, context.vectors
         store, notes = without_erased(past) if past is not context.store else (past, ())
-        if store is not context.store or agent.iri != own.agent.iri:
+        if store is not context.store or agent.iri != embedder_now.agent.iri:
             vectors = PastVectors(store, self.librarian, vectors, embedder)
         texts = context.texts.over(store)
         return Context(store, texts, vectors, embedder, self.settings, notes=notes)
 
-    def _asked(self, place: Path, known: Context, *, live: bool = False, lost: str = "") -> str:
+    def _run_question(
+        self, place: Path, known: Context, *, live: bool = False, lost: str = ""
+    ) -> str:
         """As ``_ask``; with vectors ``lost`` the recorded candidates stand in for retrieval."""
         session = self.session
-        settings = restored(self.settings, session.mode, session.parameters)
+        settings = restore_settings(self.settings, session.mode, session.parameters)
         strict = settings.integrity.model_copy(update={"strict": True})
         changed = {"prompts": self._prompts(place), "integrity": strict}
         settings = settings.model_copy(update=changed)
-        parts = self._live(settings, place) if live else self._replayed(settings, place)
-        filters = filters_of(session.parameters)
-        left = self._narrowed(replace(known, settings=settings), filters)
-        context = Context(
-            left.store, left.texts, left.vectors, parts.embedder, settings, parts.reader
+        parts = (
+            self._live_components(settings, place)
+            if live
+            else self._replay_components(settings, place)
         )
-        context = self._reading(replace(context, filters=left.filters, notes=left.notes))
+        filters = filters_of(session.parameters)
+        filtered_context = self._narrowed(replace(known, settings=settings), filters)
+        context = Context(
+            filtered_context.store,
+            filtered_context.texts,
+            filtered_context.vectors,
+            parts.embedder,
+            settings,
+            parts.reader,
+        )
+        context = self._reading(
+            replace(context, filters=filtered_context.filters, notes=filtered_context.notes)
+        )
         question = asked_of(session.question, session.parameters)
         method = self._method(parts, question, context)
         if filters and is_empty(context):
             method = without_retrieval(method)
         elif not live:
-            found = self._retrieving(method, settings, context, lost)
-            if found is None:
+            replay_method = self._retrieving(method, settings, context, lost)
+            if replay_method is None:
                 return f"{lost} The mode {method.mode} can't retrieve without them."
-            method = found
+            method = replay_method
         if not lost:
             context = by_words_if_foreign(question.text, context)
         count = session.parameters.get(COUNT)
         values = {
-            **recorded(
+            **record_settings(
                 settings,
                 method.mode,
                 question.history,
@@ -203,8 +227,8 @@ class SessionReplay:
             **filters.parameters,
             **({STANDS_ALONE: True} if question.stands_alone else {}),
         }
-        named = {HISTORY, COUNT, *session.parameters}  # the others were not settings then
-        values = {name: value for name, value in values.items() if name in named}
+        recorded_names = {HISTORY, COUNT, *session.parameters}  # the others were not settings then
+        values = {name: value for name, value in values.items() if name in recorded_names}
         only = session.parameters.get(ONLY)
         if only:
             values[ONLY] = only
@@ -233,32 +257,32 @@ class SessionReplay:
         return ""
 
     def _narrowed(self, known: Context, filters: Filters) -> Context:
-        return narrowed(known, filters)
+        return narrow_context(known, filters)
 
     def _reading(self, context: Context) -> Context:
-        """The context that all of the question reads."""
+        """Return the context read during the question."""
         return context
 
     def _method(self, parts: Components, question: Question, context: Context) -> Method:
         if was_chosen(self.session.parameters):
-            return chosen(question, parts, context)
+            return choose_method(question, parts, context)
         return self._method_by_name(parts, question)
 
     def _method_by_name(self, parts: Components, question: Question) -> Method:
         count = self.session.parameters.get(COUNT)
         if self.session.mode == SUGGEST.name and count:
-            return suggesting(parts, int(count))
+            return suggestion_method(parts, int(count))
         return in_steps(method_of(self.session.mode, parts), question.text, parts)
 
     def _retrieving(
         self, method: Method, settings: Settings, context: Context, lost: str
     ) -> Method | None:
-        """The method as it retrieved; where vectors are lost, with the recorded candidates, or None
-        if it can't do with these."""
+        """Return the retrieval method as recorded. If vectors are lost, use recorded
+        candidates, or return None if the method can't use them."""
         if isinstance(method, Chosen):
             inner = self._retrieving(method.inner, settings, context, lost)
             return None if inner is None else replace(method, inner=inner)
-        method = self._reranking(method, settings)
+        method = self._restore_ranking(method, settings)
         if not lost:
             return method
         stood_in = with_recorded_retrieval(method, self.session, context, self.librarian)
@@ -268,41 +292,49 @@ class SessionReplay:
         self.notes += stood_in.notes
         return stood_in.method
 
-    def _reranking(self, method: Method, settings: Settings) -> Method:
-        """The method with the recorded ranking, where a server had ranked the texts anew."""
+    def _restore_ranking(self, method: Method, settings: Settings) -> Method:
+        """Return the method with recorded ranking, if a server reranked the texts."""
         recorded_calls = self.session.calls
         ranked = any(call.kind == "rerank" for call in recorded_calls.calls)
         if ranked and isinstance(method, MethodAround):
-            return replace(method, inner=self._reranking(method.inner, settings))
+            return replace(method, inner=self._restore_ranking(method.inner, settings))
         if not ranked or not isinstance(method, TwoStages):
             return method
         from tgraph.retrieve.search.contextual import ContextualRetriever
 
-        own, rerank = settings.contextual_search, settings.rerank
-        retriever = ContextualRetriever(own, recorded_calls.rank, rerank.pool, rerank.min_score)
+        search_settings, rerank = settings.contextual_search, settings.rerank
+        retriever = ContextualRetriever(
+            search_settings, recorded_calls.rank, rerank.pool, rerank.min_score
+        )
         return replace(method, retriever=retriever)
 
     def _prompts(self, place: Path) -> Path:
         """The recorded prompts, as a folder that replaces today's."""
         folder = place / "prompts"
         folder.mkdir(exist_ok=True)
-        known = set(names("prompts"))
+        prompt_names = set(list_names("prompts"))
         for name, text in self.session.prompts.items():
-            if f"{name}.md" in known:
+            if f"{name}.md" in prompt_names:
                 (folder / f"{name}.md").write_bytes(text.encode("utf-8", "surrogatepass"))
             else:
                 self.notes.append(f"The prompt {name} is no longer used.")
-        own = self.settings.prompts
-        for path in sorted(own.glob("*.md")) if own else ():
-            if path.name in known and not (folder / path.name).exists():
+        prompt_folder = self.settings.prompts
+        for path in sorted(prompt_folder.glob("*.md")) if prompt_folder else ():
+            if path.name in prompt_names and not (folder / path.name).exists():
                 (folder / path.name).write_bytes(path.read_bytes())
         return folder
 
-    def _live(self, settings: Settings, place: Path) -> Components:
-        own = self.parts
-        return Components(settings, place, chat=own.chat, embedder=own.embedder, reader=own.reader)
+    def _live_components(self, settings: Settings, place: Path) -> Components:
+        components = self.parts
+        return Components(
+            settings,
+            place,
+            chat=components.chat,
+            embedder=components.embedder,
+            reader=components.reader,
+        )
 
-    def _replayed(self, settings: Settings, place: Path) -> Components:
+    def _replay_components(self, settings: Settings, place: Path) -> Components:
         session = self.session
         writer = session.parameters.get(WRITER)  # who was called for nothing yet
         model = session.chat or (Agent("model", writer) if writer else None)
@@ -311,18 +343,18 @@ class SessionReplay:
         settings = settings if session.reader else _without_reader(settings)
         unranked = settings.rerank.model_copy(update={"base_url": None})
         settings = settings.model_copy(update={"rerank": unranked})
-        own = self.parts.embedder
+        embedder_now = self.parts.embedder
         embedder = ReplayedEmbedder(
-            session.embedder or own.agent,
+            session.embedder or embedder_now.agent,
             session.calls,
-            lexical=own.lexical,
-            max_tokens=own.max_tokens,
+            lexical=embedder_now.lexical,
+            max_tokens=embedder_now.max_tokens,
         )
         return Components(
             settings, place, chat=chat, embedder=embedder, reader=session.replayed_reader
         )
 
-    def _compare(self, journal: Path, problem: str) -> Replay:
+    def _compare_records(self, journal: Path, problem: str) -> Replay:
         session = self.session
         frames = read_journal(journal).frames if journal.exists() else ()
         quads = [quad for frame in frames for quad in read_trig(frame.get("quads", ""))]
@@ -332,7 +364,7 @@ class SessionReplay:
             session.iri,
             replay_hash(old),
             replay_hash(new),
-            tuple(differences(old, new)),
+            tuple(find_differences(old, new)),
             problem,
             tuple(dict.fromkeys(self.notes)),
             self._trace(journal),
@@ -356,5 +388,5 @@ def without_model(settings: Settings) -> Settings:
 
 
 def _without_reader(settings: Settings) -> Settings:
-    own = settings.reader.model_copy(update={"model": NO_READER})
-    return settings.model_copy(update={"reader": own})
+    reader_settings = settings.reader.model_copy(update={"model": NO_READER})
+    return settings.model_copy(update={"reader": reader_settings})

@@ -30,7 +30,7 @@ from tgraph.store.snapshot import read_pointer
 STAGE = "Verifying"
 
 
-def verify(
+def verify_session(
     opened: OpenCollection, session: SessionSummary, progress: OnProgress, *, lexical: bool
 ) -> Verification:
     """As ``KnowledgeGraph.verify``."""
@@ -42,7 +42,7 @@ def verify(
 
 @dataclass(frozen=True, slots=True)
 class VerificationRun:
-    """One verification under way."""
+    """A verification run for a recorded session."""
 
     opened: OpenCollection
     session: SessionSummary
@@ -51,9 +51,9 @@ class VerificationRun:
     progress: OnProgress
 
     def run(self, store: Store) -> Verification:
-        """The verdicts, on record, from what the session read. ``UsageError`` where it gave no
-        answer."""
-        trace = self._read(store)
+        """Return recorded verdicts, based on knowledge read by the session. Raise
+        ``UsageError`` if the session has no answer."""
+        trace = self._read_session(store)
         if not trace.sentences:
             raise UsageError("The session has no answer to verify.", "Name one that has.")
         pointer = read_pointer(self.opened.folder)
@@ -68,33 +68,33 @@ class VerificationRun:
             )
             with read_then(store, librarian, generations, trace.started) as then:
                 if then.is_past:
-                    trace = self._read(then.store)
-                return self._verify(trace, then)
+                    trace = self._read_session(then.store)
+                return self._verify_sentences(trace, then)
 
-    def _read(self, store: Store) -> Trace:
+    def _read_session(self, store: Store) -> Trace:
         opened = self.opened
         texts = Texts(store, opened.librarian)
         return read_trace(store, texts, self.session, opened.settings.explain_collection)
 
-    def _verify(self, trace: Trace, then: StoreAsOf) -> Verification:
+    def _verify_sentences(self, trace: Trace, then: StoreAsOf) -> Verification:
         origins = Derivations(then.store, self.opened.librarian, trace, changed=then.is_other)
         verifier = Verifier(trace, origins, self.judge, self.record.call)
-        judged = judge_all(verifier, trace.sentences, self._counting(len(trace.sentences)))
-        made = self._made(trace, judged, verifier, then)
-        self._put_on_record(made)
-        return made
+        judged = judge_all(verifier, trace.sentences, self._progress_counter(len(trace.sentences)))
+        verification = self._build_verification(trace, judged, verifier, then)
+        self._put_on_record(verification)
+        return verification
 
-    def _counting(self, total: int) -> Callable[[], None]:
-        done = [0]
+    def _progress_counter(self, total: int) -> Callable[[], None]:
+        counter = [0]
         self.progress(Progress(STAGE, 0, total))
 
         def one() -> None:
-            done[0] += 1
-            self.progress(Progress(STAGE, done[0], total, self.record.usage))
+            counter[0] += 1
+            self.progress(Progress(STAGE, counter[0], total, self.record.usage))
 
         return one
 
-    def _made(
+    def _build_verification(
         self, trace: Trace, judged: tuple[JudgedSentence, ...], verifier: Verifier, then: StoreAsOf
     ) -> Verification:
         return Verification(

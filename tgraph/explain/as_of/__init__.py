@@ -1,1 +1,1 @@
-"""What a session knew: the corpus, the store, the vectors and the names as they were."""
+"""Session knowledge at its time: corpus, store, vectors and names."""

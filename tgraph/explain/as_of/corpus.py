@@ -1,4 +1,4 @@
-"""The corpus as a session knew it: which documents stood and what had been extracted by then."""
+"""Session corpus: standing documents and evidence extracted before the session."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pyoxigraph import Literal, NamedNode
 from tgraph import vocabulary as v
 from tgraph.errors import ErasedTextError
 from tgraph.index.evidence import recorded_place
-from tgraph.index.sources import Texts, derived, document_of_chunk, page_of_chunk, text_value
+from tgraph.index.sources import Texts, derived_items, document_of_chunk, page_of_chunk, text_value
 from tgraph.ingest.sentences import sentences
 from tgraph.store.base import Store, text_of
 
@@ -29,7 +29,7 @@ _LONGEST = 400
 
 @dataclass(frozen=True, slots=True)
 class DocumentPlace:
-    """A place in a document: ``quote`` is ``text[start:end]`` of the page (or the document)."""
+    """A document position: ``quote`` equals ``text[start:end]`` of the page (or document)."""
 
     document: str
     title: str
@@ -46,12 +46,11 @@ class DocumentPlace:
 
 @dataclass(frozen=True, slots=True)
 class Accession:
-    """A document as it was taken in under a path.
+    """A document accession under a path.
 
-    ``state`` is what it was to the session: it stood, came later, or had been superseded or
-    retracted. ``ended`` is when it ceased to stand (empty while it does), ``ending`` how, and
-    ``why`` the reason that a retraction gave.
-    """
+    ``state`` is its state for the session: standing, added later, superseded or retracted.
+    ``ended`` is the end time (empty while standing), ``ending`` the kind of ending, and ``why``
+    the retraction reason."""
 
     document: str
     title: str
@@ -64,12 +63,12 @@ class Accession:
 
     @property
     def known(self) -> bool:
-        """Whether the session could know it."""
+        """Whether this document was available to the session."""
         return self.state == "stood"
 
 
 class CorpusAsOf:
-    """Reads a store as it was at a generation of knowledge; ``started`` is when the session was."""
+    """A corpus reader for a knowledge generation; ``started`` is the session start time."""
 
     def __init__(self, store: Store, texts: Texts, generation: int, started: str) -> None:
         self.store = store
@@ -79,14 +78,14 @@ class CorpusAsOf:
 
     @cached_property
     def runs(self) -> dict[str, int]:
-        """The generation that each index run made; a run that changed nothing made none."""
-        found: dict[str, int] = {}
+        """Return generations by index run; runs without changes have no generation."""
+        generations: dict[str, int] = {}
         for quad in self.store.match(None, v.tg("run"), None, None):
             for number in self.store.match(quad.subject, v.tg("generation"), None, quad.graph_name):
                 if isinstance(number.object, Literal) and isinstance(quad.object, NamedNode):
                     run = quad.object.value
-                    found[run] = min(int(number.object.value), found.get(run, 1 << 62))
-        return found
+                    generations[run] = min(int(number.object.value), generations.get(run, 1 << 62))
+        return generations
 
     @cached_property
     def current(self) -> int:
@@ -95,12 +94,12 @@ class CorpusAsOf:
 
     @cached_property
     def accessions(self) -> list[Accession]:
-        """Every document under every path, those that the session could know first."""
+        """Return all document accessions under all paths, sorted with known accessions first."""
         quads = self.store.match(None, v.RDF_TYPE, v.tg("Accession"), v.SOURCE_GRAPH)
-        found = (self._accession(text_of(quad.subject)) for quad in quads)
+        found = (self._read_accession(text_of(quad.subject)) for quad in quads)
         return sorted(found, key=lambda a: (not a.known, a.path, a.taken, a.document))
 
-    def _accession(self, iri: str) -> Accession:
+    def _read_accession(self, iri: str) -> Accession:
         document = text_value(self.store, iri, v.prov("specializationOf"))
         ended = text_value(self.store, iri, v.prov("invalidatedAtTime"))
         by = text_value(self.store, iri, v.prov("wasInvalidatedBy"))
@@ -120,7 +119,8 @@ class CorpusAsOf:
         )
 
     def _had_ended(self, by: str, ended: str) -> bool:
-        """Whether it had ceased to stand: what a run changes is there once it is published."""
+        """Tell whether an accession had ended before the session: run changes count from
+        publication."""
         if by in self.runs:
             return self.runs[by] <= self.generation
         return v.in_time(ended) <= v.in_time(self.started)
@@ -130,52 +130,54 @@ class CorpusAsOf:
 
     @cached_property
     def documents(self) -> dict[str, Accession]:
-        """The documents that stood, by IRI."""
+        """Standing documents by IRI."""
         return {a.document: a for a in reversed(self.accessions) if a.known}
 
     def knew(self, evidence: str) -> bool:
-        """Whether the evidence had been extracted, of a document that stood."""
-        made = text_value(self.store, evidence, v.prov("wasGeneratedBy"))
-        run = made.removeprefix(_EXTRACTION).partition(":")[0]
+        """Tell whether evidence was extracted before the session, from a standing document."""
+        extraction = text_value(self.store, evidence, v.prov("wasGeneratedBy"))
+        run = extraction.removeprefix(_EXTRACTION).partition(":")[0]
         stood = self.document_of(evidence) in self.documents
         return stood and self._by_then(f"{v.URN}run:{run}")
 
     def document_of(self, evidence: str) -> str:
-        """The document that the evidence is from."""
+        """Return the source document of the evidence."""
         return document_of_chunk(text_value(self.store, evidence, v.prov("wasDerivedFrom")))
 
     # --- texts ---
 
     def pages(self, document: str) -> list[int | None]:
-        """The numbers of the document's pages; ``[None]`` where it has none."""
+        """Return sorted page numbers of a document; ``[None]`` without pages."""
         numbers = sorted(
             int(text_value(self.store, page, v.tg("pageNumber")) or 0)
-            for page in derived(self.store, document, "Page")
+            for page in derived_items(self.store, document, "Page")
         )
         return list(numbers) or [None]
 
     def find(self, phrases: tuple[str, ...], *, known: bool = True) -> Iterator[DocumentPlace]:
         """The places where a document says one of the phrases, letter case, white space and
         punctuation aside; with ``known`` False in documents that the session could not know."""
-        pattern = _pattern(phrases)
-        seen = set(self.documents)
+        pattern = _compile_phrases(phrases)
+        documents_seen = set(self.documents)
         for accession in self.accessions:
-            if accession.known is known and (known or accession.document not in seen):
-                seen.add(accession.document)
-                yield from self._find(pattern, accession) if pattern else ()
+            if accession.known is known and (known or accession.document not in documents_seen):
+                documents_seen.add(accession.document)
+                yield from self._find_matches(pattern, accession) if pattern else ()
 
-    def _find(self, pattern: re.Pattern[str], accession: Accession) -> Iterator[DocumentPlace]:
+    def _find_matches(
+        self, pattern: re.Pattern[str], accession: Accession
+    ) -> Iterator[DocumentPlace]:
         for page in self.pages(accession.document):
             try:
                 text = self.texts.of_page(accession.document, page)
             except ErasedTextError:
                 continue
             for match in pattern.finditer(text):
-                told = accession.document, accession.title, accession.path
-                yield DocumentPlace(*told, page, *match.span(), match[0])
+                document_fields = accession.document, accession.title, accession.path
+                yield DocumentPlace(*document_fields, page, *match.span(), match[0])
 
     def around(self, place: DocumentPlace) -> DocumentPlace:
-        """The sentence that the place is in, for showing."""
+        """Return the sentence surrounding a document position, for display."""
         text = self.texts.of_page(place.document, place.page)
         low = max(0, place.start - _LONGEST)
         part = text[low : place.end + _LONGEST]
@@ -189,20 +191,20 @@ class CorpusAsOf:
 
 
 def span_of(evidence: str, store: Store) -> PlaceSpan:
-    """Where the evidence stands."""
+    """Return the document position of the evidence."""
     chunk, start, end, _ = recorded_place(store, evidence)
     return document_of_chunk(chunk), page_of_chunk(chunk), start, end
 
 
-def overlap(one: PlaceSpan, other: PlaceSpan) -> bool:
-    """Whether the spans have characters in common."""
+def spans_overlap(one: PlaceSpan, other: PlaceSpan) -> bool:
+    """Tell whether two spans share characters."""
     return one[:2] == other[:2] and one[2] < other[3] and other[2] < one[3]
 
 
 _WORD = re.compile(r"\w+")
 
 
-def _pattern(phrases: tuple[str, ...]) -> re.Pattern[str] | None:
+def _compile_phrases(phrases: tuple[str, ...]) -> re.Pattern[str] | None:
     ways = []
     for phrase in phrases:
         words = _WORD.findall(phrase)

@@ -1,5 +1,5 @@
-"""What an ontology made of things, in one state of a store: the property that an edge of the texts
-is in knowledge, and why something is outside."""
+"""Ontology effects in a store state: knowledge properties of document edges, and reasons for
+exclusion from an ontology."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from pyoxigraph import NamedNode
 from tgraph import vocabulary as v
 from tgraph.explain.as_of.names import values_of
 from tgraph.index.sources import text_value
-from tgraph.index.standing_knowledge import StandingEvidence, value
+from tgraph.index.standing_knowledge import StandingEvidence, term_value
 from tgraph.store.base import Store
 
 _FIT = v.tg("OntologyFit")
 
 
 class OntologyAsOf:
-    """Reads one state of a store; where no ontology led it there is nothing to tell."""
+    """An ontology reader over a store state; results are empty without a guiding ontology."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -24,45 +24,53 @@ class OntologyAsOf:
         self.is_led = next(fits, None) is not None
 
     def meaning(self, edge: str) -> str:
-        """The label of the property that an edge of the texts has in knowledge, where that is not
-        its own predicate; empty where it is."""
-        own = self._texts.triple(edge) if self.is_led else None
-        for known in self._became(edge) if own is not None else ():
-            triple = self._texts.triple(known)
-            if triple is not None and own is not None and triple.predicate != own.predicate:
-                labels = self._said(triple.predicate, v.RDFS_LABEL)
+        """Return the knowledge property label of a document edge if it differs from the edge's
+        predicate; otherwise an empty string."""
+        document_triple = self._texts.triple(edge) if self.is_led else None
+        for knowledge_edge in self._knowledge_edges(edge) if document_triple is not None else ():
+            triple = self._texts.triple(knowledge_edge)
+            if (
+                triple is not None
+                and document_triple is not None
+                and triple.predicate != document_triple.predicate
+            ):
+                labels = self._property_values(triple.predicate, v.RDFS_LABEL)
                 return labels[0] if labels else triple.predicate.value
         return ""
 
     def outside(self, subject: str) -> str:
-        """Why an edge of the texts, or an entity, is outside the ontology; empty where it is
-        not."""
+        """Return the reason for a document edge or entity outside the ontology; otherwise an
+        empty string."""
         if not self.is_led:
             return ""
-        found = [subject, *self._became(subject), *self._merged(subject)]
-        reasons = (self._said(NamedNode(one), v.tg("outsideOntology")) for one in found)
-        return next((reason for said in reasons for reason in said), "")
+        names = [subject, *self._knowledge_edges(subject), *self._merged_names(subject)]
+        reasons = (
+            self._property_values(NamedNode(name), v.tg("outsideOntology")) for name in names
+        )
+        return next((reason for reason_list in reasons for reason in reason_list), "")
 
     def is_left_out(self, subject: str) -> bool:
-        """Whether that is why knowledge does not have it."""
-        known = map(NamedNode, (subject, *self._became(subject)))
-        types = (self._store.match(node, v.RDF_TYPE, None, v.KNOWLEDGE_GRAPH) for node in known)
-        return bool(self.outside(subject)) and not any(next(found, None) for found in types)
+        """Tell whether ontology exclusion explains a subject's absence from knowledge."""
+        nodes = map(NamedNode, (subject, *self._knowledge_edges(subject)))
+        types = (self._store.match(node, v.RDF_TYPE, None, v.KNOWLEDGE_GRAPH) for node in nodes)
+        return bool(self.outside(subject)) and not any(
+            next(type_quads, None) for type_quads in types
+        )
 
-    def _became(self, edge: str) -> list[str]:
+    def _knowledge_edges(self, edge: str) -> list[str]:
         quads = self._store.match(None, v.tg("original"), NamedNode(edge), v.KNOWLEDGE_GRAPH)
-        return [value(quad.subject) for quad in quads]
+        return [term_value(quad.subject) for quad in quads]
 
-    def _merged(self, subject: str) -> list[str]:
-        """What it has been in knowledge under other names, now or once."""
+    def _merged_names(self, subject: str) -> list[str]:
+        """Return other names of the subject in knowledge, current or past."""
         node = NamedNode(subject)
         quads = list(self._store.match(None, v.tg("mergedFrom"), node, v.SOURCE_GRAPH))
-        found = [value(quad.subject) for quad in quads]
+        names = [term_value(quad.subject) for quad in quads]
         for quad in self._store.match(None, v.tg("absorbed"), node, v.SOURCE_GRAPH):
-            merge = value(quad.subject)
+            merge = term_value(quad.subject)
             if not text_value(self._store, merge, v.prov("invalidatedAtTime")):
-                found.append(text_value(self._store, merge, v.tg("canonical")))
-        return found
+                names.append(text_value(self._store, merge, v.tg("canonical")))
+        return names
 
-    def _said(self, subject: NamedNode, predicate: NamedNode) -> list[str]:
+    def _property_values(self, subject: NamedNode, predicate: NamedNode) -> list[str]:
         return sorted(values_of(self._store, subject.value, predicate, v.KNOWLEDGE_GRAPH))

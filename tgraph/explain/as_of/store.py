@@ -1,8 +1,7 @@
-"""Knowledge as it was at a generation, and all that a session read of it, without any call.
+"""Knowledge at a past generation, with session inputs read without model calls.
 
-Each change of knowledge is a batch of the chain, kept as the lines it added and removed; the
-newest changes are undone, one after the other, on a checkpoint that nobody else sees.
-"""
+Each knowledge change is a chain batch, stored as added and removed lines; newer changes are
+undone one by one on a private checkpoint."""
 
 from __future__ import annotations
 
@@ -34,8 +33,8 @@ from tgraph.store.oxigraph import BULK, OxigraphStore
 
 @dataclass(frozen=True, slots=True, order=True)
 class KnowledgeBatch:
-    """A batch of the chain that changed knowledge: the generation that it made, its IRI, the hash
-    that it was sealed with, when it was published (an xsd:dateTime), and what it was made by."""
+    """A chain batch that changed knowledge: resulting generation, IRI, sealed hash, publication
+    time (an xsd:dateTime), and creating run."""
 
     number: int
     iri: str
@@ -45,68 +44,75 @@ class KnowledgeBatch:
 
 
 def knowledge_batches(store: Store) -> list[KnowledgeBatch]:
-    """The changes of knowledge, the first generation's first."""
-    found = []
+    """Return knowledge changes, sorted by generation."""
+    batches = []
     for batch in store.match(None, v.RDF_TYPE, v.tg("Batch"), None):
         assert isinstance(batch.subject, NamedNode)
-        about = store.match(batch.subject, None, None, batch.graph_name)
-        said = {quad.predicate: text_of(quad.object) for quad in about}
-        if v.tg("generation") in said:
-            number = int(said[v.tg("generation")])
-            told = (v.tg("contentHash"), v.prov("generatedAtTime"), v.tg("run"))
-            texts = (said.get(name, "") for name in told)
-            found.append(KnowledgeBatch(number, batch.subject.value, *texts))
-    return sorted(found)
+        batch_quads = store.match(batch.subject, None, None, batch.graph_name)
+        values = {quad.predicate: text_of(quad.object) for quad in batch_quads}
+        if v.tg("generation") in values:
+            number = int(values[v.tg("generation")])
+            predicates = (v.tg("contentHash"), v.prov("generatedAtTime"), v.tg("run"))
+            texts = (values.get(name, "") for name in predicates)
+            batches.append(KnowledgeBatch(number, batch.subject.value, *texts))
+    return sorted(batches)
 
 
 @contextmanager
 def as_of(store: OxigraphStore, librarian: Librarian, generation: int) -> Iterator[OxigraphStore]:
-    """The store with the knowledge and sources of a generation; sessions and agents stay as now.
+    """Provide the store with knowledge and sources of a generation; sessions and agents stay
+    current.
 
-    It costs what has changed since. ``StoreError`` where the text of a change can't be read.
-    """
-    changes = [each for each in reversed(knowledge_batches(store)) if each.number > generation]
+    The cost depends on the amount of changes since. Raise ``StoreError`` if a change's text is
+    unreadable."""
+    changes = [batch for batch in reversed(knowledge_batches(store)) if batch.number > generation]
     sealed = SealedEntries(store, librarian)
     with TemporaryDirectory(prefix="tgraph-past-") as folder:
         store.backup(Path(folder) / "store")
         past = OxigraphStore.open(Path(folder) / "store")
         try:
             for change in changes:
-                _undo(past, librarian, sealed.content_hash(change.iri, change.key))
+                _undo_batch(past, librarian, sealed.content_hash(change.iri, change.key))
             yield past
         finally:
             past.close()
 
 
 def without_erased(store: Store) -> tuple[Store, tuple[str, ...]]:
-    """A store of earlier knowledge without the documents that stood then and whose text was erased
-    since; and a note on them, where there are any."""
+    """Return an earlier store minus documents erased since, with a note about removed
+    documents."""
     erased = {erasure.document for erasure in erasures_since(store, "")}
     stood = admitted_documents(NO_FILTERS, store)
     if not (gone := stood & erased):
         return store, ()
-    left = OxigraphStore.memory(Admitted(store, stood - gone, None).quads())
-    what = "a document that stood then was" if len(gone) == 1 else f"{len(gone)} documents that"
+    remaining = OxigraphStore.memory(Admitted(store, stood - gone, None).quads())
+    description = (
+        "a document that stood then was" if len(gone) == 1 else f"{len(gone)} documents that"
+    )
     many = "" if len(gone) == 1 else " stood then were"
-    return left, (f"The text of {what}{many} erased since; nothing of it is answered from.",)
+    return remaining, (
+        f"The text of {description}{many} erased since; nothing of it is answered from.",
+    )
 
 
 def erased_since(store: Store, time: str) -> bool:
-    """Whether text was erased after the time (an xsd:dateTime): what was known then can't be put
-    together again."""
+    """Tell whether text was erased after a time (an xsd:dateTime), so that past knowledge can't
+    be rebuilt."""
     return bool(erasures_since(store, time))
 
 
-def published(store: Store, generation: int) -> str:
-    """Since when there was knowledge of the generation (an xsd:dateTime); empty for none."""
+def publication_time(store: Store, generation: int) -> str:
+    """Return the publication time of a generation (an xsd:dateTime); empty if unknown."""
     return next((b.time for b in knowledge_batches(store) if b.number == generation), "")
 
 
 def changed_lines(
     store: Store, librarian: Librarian, first: int, last: int
 ) -> Iterator[tuple[KnowledgeBatch, set[bytes], set[bytes]]]:
-    """The changes after the generation ``first`` up to ``last``, in their order: each with the
-    N-Quads lines that it added and removed. ``StoreError`` where one can't be read."""
+    """Yield changes after generation ``first`` up to ``last``, sorted, each with added and
+    removed N-Quads lines.
+
+    Raise ``StoreError`` if a change is unreadable."""
     sealed = SealedEntries(store, librarian)
     for batch in knowledge_batches(store):
         if first < batch.number <= last:
@@ -116,23 +122,22 @@ def changed_lines(
             yield batch, added - removed, removed - added
 
 
-def _undo(store: OxigraphStore, librarian: Librarian, key: str) -> None:
-    """Take back a batch. What it removed and added again was there before it."""
+def _undo_batch(store: OxigraphStore, librarian: Librarian, key: str) -> None:
+    """Undo a batch. Lines both removed and added existed before the batch."""
     removed = set(batch_lines(librarian, key, REMOVED))
     added = (line for line in batch_lines(librarian, key, ADDED) if line not in removed)
     store.remove(quads_of_lines(added))
     quads = quads_of_lines(sorted(removed))
-    while some := list(islice(quads, BULK)):
-        store.fill(some)
+    while chunk := list(islice(quads, BULK)):
+        store.fill(chunk)
 
 
 @dataclass(frozen=True, slots=True)
 class StoreAsOf:
-    """A store with the knowledge and sources that a session read.
+    """A store with knowledge and sources read by a session.
 
-    Where these have changed since, ``is_past`` is whether it has them as they were; ``note`` then
-    says what it has, and is empty where nothing has changed.
-    """
+    If knowledge has changed since, ``is_past`` tells whether the past state was restored, and
+    ``note`` describes the content; ``note`` is empty if nothing changed."""
 
     store: Store
     is_past: bool = False
@@ -140,7 +145,7 @@ class StoreAsOf:
 
     @property
     def is_other(self) -> bool:
-        """Whether it has the knowledge of now, which is not that of the session."""
+        """Whether the store holds current knowledge different from the session's."""
         return bool(self.note) and not self.is_past
 
 
@@ -148,11 +153,13 @@ class StoreAsOf:
 def read_then(
     store: Store, librarian: Librarian, generations: tuple[int, int], started: str
 ) -> Iterator[StoreAsOf]:
-    """What a session read that ``started`` then (an xsd:dateTime); ``generations`` are its own and
-    the newest. After an erasure, or where the record of a change can't be read, it is what is there
-    now, which the note says."""
-    asked, now = generations
-    if asked >= now:
+    """Provide the store read by a session ``started`` at a time (an xsd:dateTime);
+    ``generations`` are session generation and newest generation.
+
+    After an erasure, or if a change record is unreadable, current content is provided with an
+    explanatory note."""
+    session_generation, now = generations
+    if session_generation >= now:
         yield StoreAsOf(store)
         return
     if erased_since(store, started):
@@ -160,10 +167,12 @@ def read_then(
         yield StoreAsOf(store, note=f"{why}, and is read as it is.")
         return
     assert isinstance(store, OxigraphStore)
-    changed = f"Knowledge has changed since the session (generation {asked}, now {now})"
+    changed = (
+        f"Knowledge has changed since the session (generation {session_generation}, now {now})"
+    )
     with ExitStack() as opened:
         try:
-            past: Store = opened.enter_context(as_of(store, librarian, asked))
+            past: Store = opened.enter_context(as_of(store, librarian, session_generation))
         except StoreError as error:
             then = StoreAsOf(store, note=f"{changed}, and is read as it is: {error.message}")
         else:

@@ -1,7 +1,6 @@
-"""Vectors of knowledge as it was: those of texts that are still there, and those on record.
+"""Vectors of past knowledge: from still existing texts, and from recorded calls.
 
-Every call of an embedder is kept whole, those of index runs included; so nobody is asked again.
-"""
+Every embedding call is recorded completely, index runs included, so that no new call is needed."""
 
 from __future__ import annotations
 
@@ -37,15 +36,14 @@ _READ = 16
 
 
 class LostVectorsError(UnrecordedError):
-    """A text has to be embedded whose vector is on no record."""
+    """A lost vector error: a text's vector is missing from all records."""
 
 
 class VectorsOnRecord:
-    """An ``Embedder`` whose vectors are those that index runs had from it.
+    """An ``Embedder`` with vectors recorded by index runs.
 
-    A text that is on no record is embedded by ``own`` where that is the same embedder; else it is a
-    ``LostVectorsError``.
-    """
+    Unrecorded text is embedded by ``own`` if that is the same embedder; otherwise raise
+    ``LostVectorsError``."""
 
     def __init__(
         self,
@@ -62,14 +60,14 @@ class VectorsOnRecord:
         self._own = own if own is not None and own.agent.iri == agent.iri else None
         self._store = store
         self._librarian = librarian
-        self._reply = lru_cache(_READ)(self._read)
+        self._reply = lru_cache(_READ)(self._decode_reply)
 
     @property
     def dimension(self) -> int:
-        """``LostVectorsError`` where no vector is on record."""
+        """Vector dimension. Raise ``LostVectorsError`` without recorded vectors."""
         if self._own is not None:
             return self._own.dimension
-        for key, _ in self._places.values():
+        for key, _ in self._recorded_places.values():
             return int(self._reply(key).shape[1])
         raise LostVectorsError(f"No vectors of {self.agent.name} are on record.")
 
@@ -79,51 +77,54 @@ class VectorsOnRecord:
     def embed(self, texts: Sequence[str], sink: CallSink = no_sink) -> NDArray[float32]:
         import numpy as np
 
-        found = [self._places.get(text) for text in texts]
-        missing = [text for text, place in zip(texts, found, strict=True) if place is None]
+        vector_places = [self._recorded_places.get(text) for text in texts]
+        missing = [text for text, place in zip(texts, vector_places, strict=True) if place is None]
         if missing and self._own is None:
             raise LostVectorsError(
                 f"The vectors of {len(missing)} texts are on no record: {missing[0][:80]!r}."
             )
         fresh = iter(self._own.embed(missing, sink) if missing and self._own else ())
         rows = [
-            next(fresh) if place is None else self._reply(place[0])[place[1]] for place in found
+            next(fresh) if place is None else self._reply(place[0])[place[1]]
+            for place in vector_places
         ]
         if not rows:
             return np.zeros((0, self.dimension), dtype=np.float32)
         return np.stack(rows).astype(np.float32)
 
     @cached_property
-    def _places(self) -> dict[str, tuple[str, int]]:
+    def _recorded_places(self) -> dict[str, tuple[str, int]]:
         """Where the vector of each text is: the hash of a call's text, and the row.
 
         Of a text that several calls have, the last call counts.
         """
         found: dict[str, tuple[str, int]] = {}
-        for key in self._keys():
+        for key in self._embedding_call_keys():
             with suppress(StoreError, KeyError, ValueError):
                 call = json.loads(self._librarian.get_text(key))
                 if call["agent"] == self.agent.iri and "vectors" in call["reply"]:
                     found.update((t, (key, row)) for row, t in enumerate(call["request"]["input"]))
         return found
 
-    def _keys(self) -> list[str]:
+    def _embedding_call_keys(self) -> list[str]:
         """The texts of the embedding calls of index runs, the latest call's last."""
         kind = Literal("embedding")
         calls = self._store.match(None, v.tg("callKind"), kind, v.SOURCE_GRAPH)
-        named = {quad.subject.value for quad in calls if isinstance(quad.subject, NamedNode)}
-        told = partial(values_of, self._store, graph=v.SOURCE_GRAPH)
+        call_iris = {quad.subject.value for quad in calls if isinstance(quad.subject, NamedNode)}
+        read_values = partial(values_of, self._store, graph=v.SOURCE_GRAPH)
         started = v.prov("startedAtTime")
-        begun = sorted((sorted(map(v.in_time, told(iri, started))), iri) for iri in named)
-        return [key for _, iri in begun for key in sorted(told(iri, v.tg("contentHash")))]
+        begun = sorted(
+            (sorted(map(v.in_time, read_values(iri, started))), iri) for iri in call_iris
+        )
+        return [key for _, iri in begun for key in sorted(read_values(iri, v.tg("contentHash")))]
 
-    def _read(self, key: str) -> NDArray[float32]:
+    def _decode_reply(self, key: str) -> NDArray[float32]:
         reply: Mapping[str, Any] = json.loads(self._librarian.get_text(key))["reply"]
         return decode_vectors(reply["vectors"], int(reply["dimension"]))
 
 
 class _VectorSets(Mapping[str, "VectorIndex"]):
-    """Vector sets by their kind, each had when it is first searched."""
+    """Vector sets by kind, loaded at first search."""
 
     def __init__(self) -> None:
         self._sets: dict[str, VectorIndex] = {}
@@ -167,8 +168,9 @@ class PastVectors(_VectorSets):
 
 
 class SavedVectors(_VectorSets):
-    """The vector sets of a folder as they were written; ``StoreError`` for one that is not whole,
-    or not of the ``generation``."""
+    """Saved vector sets in a folder.
+
+    Raise ``StoreError`` for an incomplete set, or a set of a different ``generation``."""
 
     def __init__(self, folder: Path, generation: int) -> None:
         super().__init__()

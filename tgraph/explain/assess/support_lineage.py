@@ -1,7 +1,7 @@
-"""Is each sentence of an answer entailed by what it cites, and if not, where was that lost?
+"""Support lineage: does cited evidence entail each answer sentence, and if not, at which step
+was support lost?
 
-The measures are ALCE's citation recall and precision (Gao and others, 2305.14627).
-"""
+The measures are ALCE's citation recall and precision (Gao and others, 2305.14627)."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ Judge = Callable[[Sequence[str]], Support]
 
 
 class SupportLineage:
-    """The way back of one statement; ``trail`` is what was judged on it."""
+    """A statement's lineage back to documents; ``trail`` lists judged steps."""
 
     def __init__(self, origins: Derivations, judge: Judge, statement: str) -> None:
         self.trail: list[TrailStep] = []
@@ -51,117 +51,127 @@ class SupportLineage:
         self._words = set(terms(statement))
 
     def back(self, sentence: str, chosen: Sequence[TraceItem], *, is_cited: bool) -> Lost:
-        """The first step, from the documents on, that says it while what that was made from does
-        not; ``chosen`` is what the sentence was written from."""
-        nodes = self._nearest(self._origins.of_item(item) for item in chosen)
+        """Return the earliest step, counted from documents, whose output supports the statement
+        while its inputs do not; ``chosen`` are the sentence's input items."""
+        nodes = self._nearest_nodes(self._origins.of_item(item) for item in chosen)
         if not nodes:
             return Lost("answer", sentence, _UNRECORDED)
-        found = self._judged("selection", nodes)
-        if not found.full:
-            return self._in_reasoning(chosen, nodes) or Lost("answer", sentence, found.reason)
+        support = self._judge_step("selection", nodes)
+        if not support.full:
+            return self._in_reasoning(chosen, nodes) or Lost("answer", sentence, support.reason)
         for _ in range(MOST_STEPS):
-            carriers, alone = self._carriers(nodes)
+            carriers, alone = self._find_carriers(nodes)
             # one of the texts alone, or nothing but texts together
             if (any if alone else all)(node.step == "chunk" for node in carriers):
-                return _cited(sentence, is_cited=is_cited)
+                return _citation_loss(sentence, is_cited=is_cited)
             following = self._all_back(carriers) if alone else self._one_by_one(carriers)
             if isinstance(following, Lost):
                 return following
             nodes = following
-        lowest = _lowest(nodes)
+        lowest = _lowest_node(nodes)
         return Lost(lowest.step, lowest.iri, f"it goes back more than {MOST_STEPS} steps")
 
     # --- a step ---
 
     def _all_back(self, carriers: Sequence[DerivationNode]) -> list[DerivationNode] | Lost:
-        """What those were made from that each carry it; lost where that doesn't say it."""
-        blamed = _lowest(carriers)
-        before = self._nearest(made for node in carriers for made in self._origins.before(node))
+        """Return joint inputs of several carriers, each carrying the statement, or a loss if
+        inputs lack support."""
+        blamed = _lowest_node(carriers)
+        before = self._nearest_nodes(
+            input_node for node in carriers for input_node in self._origins.before(node)
+        )
         if not before:
             return Lost(blamed.step, blamed.iri, _UNRECORDED)
-        found = self._judged(before[0].step, before)
-        return before if found.full else Lost(blamed.step, blamed.iri, found.reason)
+        support = self._judge_step(before[0].step, before)
+        return before if support.full else Lost(blamed.step, blamed.iri, support.reason)
 
     def _one_by_one(self, carriers: Sequence[DerivationNode]) -> list[DerivationNode] | Lost:
-        """What those were made from that carry it between them: the first without which what it
-        was made from doesn't do has lost it."""
+        """Return inputs of carriers that support the statement jointly.
+
+        Carriers are replaced by their inputs one at a time: the first replacement that breaks
+        support is returned as the loss."""
         current = list(carriers)
-        for node in sorted(carriers, key=_depth):
+        for node in sorted(carriers, key=_step_depth):
             if node.step == "chunk":
                 continue
-            others = [other for other in current if other.iri != node.iri]
-            before = self._nearest(self._origins.before(node))
-            current = _distinct([*others, *before])
-            found = self._judged(before[0].step if before else node.step, current)
-            if not found.full:
-                return Lost(node.step, node.iri, found.reason if before else _UNRECORDED)
+            other_carriers = [carrier for carrier in current if carrier.iri != node.iri]
+            before = self._nearest_nodes(self._origins.before(node))
+            current = _distinct_nodes([*other_carriers, *before])
+            support = self._judge_step(before[0].step if before else node.step, current)
+            if not support.full:
+                return Lost(node.step, node.iri, support.reason if before else _UNRECORDED)
         return current
 
-    def _judged(self, step: str, nodes: Sequence[DerivationNode]) -> Support:
-        found = self._judge([node.text for node in nodes])
-        self.trail.append(TrailStep(step, tuple(n.iri for n in nodes), found.verdict, found.reason))
-        return found
+    def _judge_step(self, step: str, nodes: Sequence[DerivationNode]) -> Support:
+        support = self._judge([node.text for node in nodes])
+        self.trail.append(
+            TrailStep(step, tuple(n.iri for n in nodes), support.verdict, support.reason)
+        )
+        return support
 
-    def _carriers(self, nodes: Sequence[DerivationNode]) -> tuple[list[DerivationNode], bool]:
-        """Those that support it alone; where none does, those that only do together."""
+    def _find_carriers(self, nodes: Sequence[DerivationNode]) -> tuple[list[DerivationNode], bool]:
+        """Return nodes supporting the statement alone, or, without any, a minimal joint group."""
         if len(nodes) == 1:
             return list(nodes), True
         alone = [node for node in nodes if self._judge([node.text]).full]
-        return (alone, True) if alone else (self._needed(nodes), False)
+        return (alone, True) if alone else (self._minimise_nodes(nodes), False)
 
-    def _needed(self, nodes: Sequence[DerivationNode]) -> list[DerivationNode]:
-        """As few as support it together, those with most of its words first."""
-        most = range(2, min(MOST_JOINT, len(nodes)) + 1)
+    def _minimise_nodes(self, nodes: Sequence[DerivationNode]) -> list[DerivationNode]:
+        """Return a minimal group of nodes with joint support, preferring nodes with most
+        statement words."""
+        group_sizes = range(2, min(MOST_JOINT, len(nodes)) + 1)
         texts = [node.text for node in nodes]
-        count = next((n for n in most if self._judge(texts[:n]).full), 0)
-        kept = list(nodes[:count])
-        for node in reversed(kept[:]):
-            rest = [other for other in kept if other is not node]
-            if rest and self._judge([other.text for other in rest]).full:
-                kept = rest
-        return kept or list(nodes)
+        count = next((n for n in group_sizes if self._judge(texts[:n]).full), 0)
+        needed_nodes = list(nodes[:count])
+        for node in reversed(needed_nodes[:]):
+            remaining = [candidate for candidate in needed_nodes if candidate is not node]
+            if remaining and self._judge([candidate.text for candidate in remaining]).full:
+                needed_nodes = remaining
+        return needed_nodes or list(nodes)
 
-    def _nearest(self, nodes: Iterable[DerivationNode]) -> list[DerivationNode]:
-        """Those with most words of the statement, best first."""
-        found = _distinct(nodes)
-        found.sort(key=lambda node: -len(self._words & set(terms(node.text))))
-        return found[:MOST_NODES]
+    def _nearest_nodes(self, nodes: Iterable[DerivationNode]) -> list[DerivationNode]:
+        """Return nodes sharing most words with the statement, best first."""
+        candidates = _distinct_nodes(nodes)
+        candidates.sort(key=lambda node: -len(self._words & set(terms(node.text))))
+        return candidates[:MOST_NODES]
 
     # --- the choice ---
 
     def _in_reasoning(
         self, chosen: Sequence[TraceItem], nodes: Sequence[DerivationNode]
     ) -> Lost | None:
-        """Where the reasons that an item was chosen for say what the items don't."""
+        """Return a selection loss if selection reasons support the statement while selected
+        items do not."""
         texts = [node.text for node in nodes]
         missing = self._words - set(terms("\n".join(texts)))
-        said = [item for item in chosen if missing.intersection(terms(item.reasoning))]
-        if not said:
+        reasoned_items = [item for item in chosen if missing.intersection(terms(item.reasoning))]
+        if not reasoned_items:
             return None
-        found = self._judge([*texts, *(item.reasoning for item in said)])
-        iris = tuple(item.iri for item in said)
-        self.trail.append(TrailStep("reasoning", iris, found.verdict, found.reason))
+        support = self._judge([*texts, *(item.reasoning for item in reasoned_items)])
+        iris = tuple(item.iri for item in reasoned_items)
+        self.trail.append(TrailStep("reasoning", iris, support.verdict, support.reason))
         cause = "the reason it was chosen for says it, what was chosen does not"
-        return Lost("selection", iris[0], cause) if found.full else None
+        return Lost("selection", iris[0], cause) if support.full else None
 
 
-def _cited(sentence: str, *, is_cited: bool) -> Lost:
-    """A document says it: only the citation is missing, or leads to other characters."""
+def _citation_loss(sentence: str, *, is_cited: bool) -> Lost:
+    """Return a citation loss: a document supports the sentence, but its citation is missing or
+    leads to other characters."""
     cause = "a document says it, but the sentence cites nothing"
     if is_cited:
         cause = "the chunk says it, but what is cited of it does not"
     return Lost("citation", sentence, cause)
 
 
-def _lowest(nodes: Sequence[DerivationNode]) -> DerivationNode:
-    return max(nodes, key=_depth)
+def _lowest_node(nodes: Sequence[DerivationNode]) -> DerivationNode:
+    return max(nodes, key=_step_depth)
 
 
-def _depth(node: DerivationNode) -> int:
+def _step_depth(node: DerivationNode) -> int:
     return _DEPTH.index(node.step) if node.step in _DEPTH else 0
 
 
-def _distinct(nodes: Iterable[DerivationNode]) -> list[DerivationNode]:
+def _distinct_nodes(nodes: Iterable[DerivationNode]) -> list[DerivationNode]:
     return list({node.iri: node for node in nodes}.values())
 
 
@@ -172,8 +182,10 @@ NOT_SAID = "it counts documents, which no document does"
 
 
 class Verifier:
-    """Judges the sentences of one trace. Equal judgements are asked for once; what was erased, or
-    cites what was, is undecided without being asked."""
+    """A sentence verifier for one trace.
+
+    Equal judgements are requested once; erased sentences or citations are undecided without a
+    request."""
 
     def __init__(
         self, trace: Trace, origins: Derivations, judge: SupportJudge, sink: CallSink
@@ -186,63 +198,68 @@ class Verifier:
         self._known: dict[tuple[str, tuple[str, ...]], Support] = {}
 
     def sentence(self, sentence: TraceSentence) -> JudgedSentence:
-        """The verdict on a sentence, with the way back where it lacks support."""
+        """Return a sentence verdict, including the lineage of unsupported sentences."""
         quotes = tuple(dict.fromkeys(c.quote for c in sentence.citations))
         if is_mark(sentence.text) or any(map(is_mark, quotes)):
             self.dropped[ERASED] += 1
-            places = self._citations(sentence, _GONE)
+            places = self._judge_citations(sentence, _GONE)
             return JudgedSentence(sentence.iri, sentence.text, "undecided", ERASED, places)
-        if self._counts(sentence):
-            places = self._citations(sentence, _GONE)
+        if self._rests_on_counts(sentence):
+            places = self._judge_citations(sentence, _GONE)
             return JudgedSentence(sentence.iri, sentence.text, "undecided", NOT_SAID, places)
-        support = self._support(sentence.text, quotes)
+        support = self._judge_support(sentence.text, quotes)
         verdict: SentenceVerdict = support.verdict if quotes else "uncited"
-        citations = self._citations(sentence, support)
+        citations = self._judge_citations(sentence, support)
         judged = sentence.iri, sentence.text, verdict, support.reason, citations
         if verdict in FINE:
             return JudgedSentence(*judged)
-        return JudgedSentence(*judged, *self._walk(sentence))
+        return JudgedSentence(*judged, *self._trace_loss(sentence))
 
-    def _counts(self, sentence: TraceSentence) -> bool:
-        """Whether it rests on nothing but points that count what was read."""
+    def _rests_on_counts(self, sentence: TraceSentence) -> bool:
+        """Tell whether a sentence rests entirely on count points."""
         items = {item.iri: item for item in self._trace.selected}
         chosen = [items[iri] for iri in sentence.edge_selections if iri in items]
         why = f"Chosen because {COUNTS}."
         return bool(chosen) and all(i.kind == "point" and i.reasoning == why for i in chosen)
 
-    def _support(self, statement: str, texts: Sequence[str]) -> Support:
+    def _judge_support(self, statement: str, texts: Sequence[str]) -> Support:
         key = statement, tuple(texts)
         if key not in self._known:
-            found = self._judge.judge(self._trace.question, statement, texts, self._sink)
-            self.dropped[UNDECIDED] += found.verdict == "undecided"
-            self._known[key] = found
+            support = self._judge.judge(self._trace.question, statement, texts, self._sink)
+            self.dropped[UNDECIDED] += support.verdict == "undecided"
+            self._known[key] = support
         return self._known[key]
 
     # --- citations ---
 
-    def _citations(self, sentence: TraceSentence, support: Support) -> tuple[CitedPlace, ...]:
-        """Each place that is cited; whether it is needed is asked where support is full."""
+    def _judge_citations(self, sentence: TraceSentence, support: Support) -> tuple[CitedPlace, ...]:
+        """Return judged citations of a sentence; necessity is judged only under full support."""
         by_place = {(c.document, c.page, c.start, c.end): c for c in sentence.citations}
         places = list(by_place.values())
-        found = []
+        judged_places = []
         for at, place in enumerate(places):
             alone = needed = None
             if support.full and len(places) > 1:
-                alone = self._support(sentence.text, (place.quote,)).full
+                alone = self._judge_support(sentence.text, (place.quote,)).full
                 if not alone:
-                    rest = [c.quote for n, c in enumerate(places) if n != at]
-                    needed = not self._support(sentence.text, tuple(dict.fromkeys(rest))).full
+                    other_quotes = [c.quote for n, c in enumerate(places) if n != at]
+                    needed = not self._judge_support(
+                        sentence.text, tuple(dict.fromkeys(other_quotes))
+                    ).full
             where = (place.document, place.chunk, place.path, place.page, place.start, place.end)
-            found.append(CitedPlace(*where, place.quote, alone, needed))
-        return tuple(found)
+            judged_places.append(CitedPlace(*where, place.quote, alone, needed))
+        return tuple(judged_places)
 
     # --- the way back ---
 
-    def _walk(self, sentence: TraceSentence) -> tuple[tuple[TrailStep, ...], Lost]:
-        """From the sentence back to the documents, as long as what it was made from supports it."""
+    def _trace_loss(self, sentence: TraceSentence) -> tuple[tuple[TrailStep, ...], Lost]:
+        """Return the lineage trail of a sentence towards documents, and the step where support
+        was lost."""
         cited = set(sentence.edge_selections)
         chosen = [item for item in self._trace.selected if item.iri in cited or not cited]
-        walk = SupportLineage(self._origins, partial(self._support, sentence.text), sentence.text)
+        walk = SupportLineage(
+            self._origins, partial(self._judge_support, sentence.text), sentence.text
+        )
         lost = walk.back(sentence.iri, chosen, is_cited=bool(sentence.citations))
         return tuple(walk.trail), lost
 
@@ -250,9 +267,9 @@ class Verifier:
 def judge_all(
     verifier: Verifier, sentences: Sequence[TraceSentence], done: Callable[[], None]
 ) -> tuple[JudgedSentence, ...]:
-    """Every sentence's verdict, in their order."""
-    found = []
+    """Return verdicts on all sentences in order."""
+    judgements = []
     for sentence in sentences:
-        found.append(verifier.sentence(sentence))
+        judgements.append(verifier.sentence(sentence))
         done()
-    return tuple(found)
+    return tuple(judgements)

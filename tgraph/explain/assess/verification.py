@@ -1,4 +1,4 @@
-"""The values of a verification: a verdict on each sentence of an answer, and the measures."""
+"""Verification values: sentence verdicts and citation measures."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Literal as Choice
 
 from tgraph.answer.support import PROVEN
-from tgraph.rendering import brief, render
+from tgraph.rendering import brief_repr, render_value
 
 SentenceVerdict = Choice["supported", "quoted", "partly", "unsupported", "uncited", "undecided"]
 
@@ -18,9 +18,11 @@ FINE: tuple[SentenceVerdict, ...] = ("supported", "quoted", "undecided")
 
 @dataclass(frozen=True, slots=True)
 class CitedPlace:
-    """A citation as it was judged. ``alone`` says whether it supports the sentence by itself,
-    ``needed`` whether the others do without it; both are None where that was not asked. It is
-    precise unless it neither supports alone nor is needed."""
+    """A judged citation.
+
+    ``alone`` tells whether the citation supports its sentence by itself, ``needed`` whether
+    other citations fail without it; both are None if not judged. A citation is precise unless
+    it neither supports alone nor is needed."""
 
     document: str
     chunk: str
@@ -39,8 +41,7 @@ class CitedPlace:
 
 @dataclass(frozen=True, slots=True)
 class TrailStep:
-    """A step on the way back from a sentence: what it made, by IRI, and whether that still says
-    what the sentence says."""
+    """A lineage step: output IRIs, plus a verdict whether outputs support the sentence."""
 
     step: str
     items: tuple[str, ...]
@@ -50,8 +51,8 @@ class TrailStep:
 
 @dataclass(frozen=True, slots=True)
 class Lost:
-    """The first step, from the documents on, whose result says it while what that was made from
-    does not: ``item`` is what it made."""
+    """A support loss: the earliest step, counted from documents, whose output supports the
+    sentence while its inputs do not; ``item`` is the output."""
 
     step: str
     item: str
@@ -60,7 +61,7 @@ class Lost:
 
 @dataclass(frozen=True, slots=True)
 class JudgedSentence:
-    """A sentence with its verdict; where support is missing, ``trail`` and ``lost`` say where."""
+    """A sentence with its verdict; for missing support, ``trail`` and ``lost`` locate the loss."""
 
     sentence: str
     text: str
@@ -73,13 +74,13 @@ class JudgedSentence:
 
 @dataclass(frozen=True, slots=True)
 class Verification:
-    """Whether each sentence of an answer is entailed by what it cites.
+    """A verification: do citations entail each answer sentence?
 
-    ``recall`` and ``precision`` (0 to 1) are ALCE's (Gao and others 2023, section 4): the share of
-    sentences that their citations support together, and the share of citations that are neither of
-    an unsupported sentence nor without support alone and of no use to the others. They are None
-    where there is nothing to judge. ``judge`` is who judged, ``verification`` the IRI on record.
-    """
+    ``recall`` and ``precision`` (0 to 1) are ALCE's (Gao and others 2023, section 4): the share
+    of sentences supported jointly by their citations, and the share of precise citations. A
+    citation is imprecise if its sentence lacks support, or if it neither supports alone nor
+    helps the others. Both are None without judged sentences. ``judge`` names the judge,
+    ``verification`` is the recorded IRI."""
 
     session: str
     question: str
@@ -95,28 +96,28 @@ class Verification:
 
     @property
     def passed(self) -> bool:
-        """Whether no sentence lacks support; what is undecided does not count as lacking it."""
+        """True if no sentence lacks support; undecided sentences count as supported."""
         return all(s.verdict in FINE for s in self.sentences)
 
     @property
     def counts(self) -> dict[str, int]:
-        """How many sentences have each verdict."""
+        """Sentence counts by verdict."""
         return dict(Counter(sentence.verdict for sentence in self.sentences))
 
-    __repr__ = brief
+    __repr__ = brief_repr
 
     def _repr_html_(self) -> str:
-        return render(self, "notebook")
+        return render_value(self, "notebook")
 
 
 def citation_recall(judged: Sequence[JudgedSentence]) -> float | None:
     """The share of sentences whose citations support them together; undecided ones don't count."""
-    known = [sentence.verdict for sentence in judged if sentence.verdict != "undecided"]
-    return sum(verdict in PROVEN for verdict in known) / len(known) if known else None
+    verdicts = [sentence.verdict for sentence in judged if sentence.verdict != "undecided"]
+    return sum(verdict in PROVEN for verdict in verdicts) / len(verdicts) if verdicts else None
 
 
 def citation_precision(judged: Sequence[JudgedSentence]) -> float | None:
-    """The share of citations that are precise; those of a sentence without support are not."""
-    known = [sentence for sentence in judged if sentence.verdict != "undecided"]
-    citations = [s.verdict in PROVEN and c.precise for s in known for c in s.citations]
+    """Return the share of precise citations; citations of unsupported sentences are imprecise."""
+    decided = [sentence for sentence in judged if sentence.verdict != "undecided"]
+    citations = [s.verdict in PROVEN and c.precise for s in decided for c in s.citations]
     return sum(citations) / len(citations) if citations else None

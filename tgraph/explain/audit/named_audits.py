@@ -1,10 +1,9 @@
-"""Named audits: queries in ``sparql/audit/`` whose headers say what they need and what they answer.
+"""Named audits: queries in ``sparql/audit/`` with headers describing parameters and purpose.
 
-A header line ``Parameter: NAME (KIND) = DEFAULT - TEXT`` declares a parameter; without a default it
-must be given. Kinds: ``session``, ``document``, ``edge`` (found by what a person types), ``text``
-and ``number``. ``Group`` is under which heading the audit is listed. ``Check: TEXT`` says that the
-audit is a check of TEXT, which any row violates.
-"""
+A header line ``Parameter: NAME (KIND) = DEFAULT - TEXT`` declares a parameter; without a
+default it is required. Kinds: ``session``, ``document``, ``edge`` (found by typed names),
+``text`` and ``number``. ``Group`` is the heading for listing the audit. ``Check: TEXT``
+declares a check of TEXT, violated by any row."""
 
 from __future__ import annotations
 
@@ -26,12 +25,12 @@ from tgraph.explain.trace.sessions import find_session
 from tgraph.index.evidence import documents_of
 from tgraph.index.sources import document_of_chunk
 from tgraph.index.standing_knowledge import StandingEvidence
-from tgraph.rendering import brief, render
-from tgraph.resources import names, read_text
-from tgraph.retrieve.contradictions.disputes import denials
+from tgraph.rendering import brief_repr, render_value
+from tgraph.resources import list_names, read_text
+from tgraph.retrieve.contradictions.disputes import find_denials
 from tgraph.retrieve.contradictions.single_values import Contradiction, SingleValues
-from tgraph.store.base import Solutions, Store, Term, load_query, select, text_of
-from tgraph.store.statements import literal
+from tgraph.store.base import Solutions, Store, Term, load_query, select_rows, text_of
+from tgraph.store.statements import canonical_literal
 
 FOLDER = "audit"
 _PARAMETER = re.compile(r"(\w+) \((\w+)\)(?: = (.*?))? - (.*)")
@@ -43,7 +42,7 @@ GROUPS = ("Answers", "Documents", "Facts", "Models, prompts and cost", RECORD)
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """What an audit may be told; ``default`` is None where it must be."""
+    """An audit parameter; ``default`` is None if required."""
 
     name: str
     kind: str
@@ -53,8 +52,8 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True)
 class Audit:
-    """A named audit: its title, the question it answers, its parameters and columns, the group that
-    it is listed in, and, where any row of it is a violation, what it checks."""
+    """A named audit: title, question, parameters, columns, listing group, and for audits whose
+    rows are violations, the checked property."""
 
     name: str
     title: str
@@ -67,40 +66,40 @@ class Audit:
 
 @dataclass(frozen=True, slots=True)
 class AuditResult:
-    """Rows of texts in the order of the columns. ``passed`` is None where the audit only tells,
-    and otherwise whether what it checks holds."""
+    """Audit result rows: texts in column order. ``passed`` tells whether the check succeeded,
+    None for audits without a check."""
 
     audit: Audit
     rows: tuple[tuple[str, ...], ...]
     passed: bool | None = None
 
-    __repr__ = brief
+    __repr__ = brief_repr
 
     def _repr_html_(self) -> str:
-        return render(self, "notebook")
+        return render_value(self, "notebook")
 
 
 def list_audits() -> list[Audit]:
-    """The audits that there are, group by group, by name."""
-    found = [n for n in names("sparql", FOLDER) if n.endswith(".rq")]
-    audits = [read_header(n.removeprefix(f"{FOLDER}/").removesuffix(".rq")) for n in found]
+    """Return all audits, sorted by group and name."""
+    query_files = [n for n in list_names("sparql", FOLDER) if n.endswith(".rq")]
+    audits = [read_header(n.removeprefix(f"{FOLDER}/").removesuffix(".rq")) for n in query_files]
     audits += [SHAPES, INTEGRITY, KNOWLEDGE, ONTOLOGY]
     return sorted(audits, key=lambda audit: (GROUPS.index(audit.group), audit.name))
 
 
 def find_audit(name: str) -> Audit:
-    """The audit of the name. ``UsageError`` where there is none."""
+    """Return the named audit. Raise ``UsageError`` for unknown names."""
     audits = {audit.name: audit for audit in list_audits()}
     if name in audits:
         return audits[name]
-    known = list(audits)
+    audit_names = list(audits)
     raise UnknownNameError(
-        f"There is no audit {name!r}.", nearest_names(name, known, most=len(known))
+        f"There is no audit {name!r}.", nearest_names(name, audit_names, most=len(audit_names))
     )
 
 
 def read_header(name: str) -> Audit:
-    """What the comments at the head of ``sparql/audit/NAME.rq`` say."""
+    """Return an audit parsed from header comments in ``sparql/audit/NAME.rq``."""
     text = read_text("sparql", f"{FOLDER}/{name}.rq").splitlines()
     lines = [line[1:].strip() for line in takewhile(lambda line: line.startswith("#"), text)]
     fields: dict[str, list[str]] = {}
@@ -111,14 +110,14 @@ def read_header(name: str) -> Audit:
         name,
         lines[0].rstrip("."),
         " ".join(fields["Answers"]),
-        tuple(_parameter(text) for text in fields.get("Parameter", ())),
+        tuple(_parse_parameter(text) for text in fields.get("Parameter", ())),
         tuple(column.strip() for column in " ".join(fields["Columns"]).split(",")),
         " ".join(fields["Group"]),
         " ".join(fields.get("Check", ())),
     )
 
 
-def _parameter(text: str) -> Parameter:
+def _parse_parameter(text: str) -> Parameter:
     match = _PARAMETER.fullmatch(text)
     if match is None:
         raise ValueError(f"not the header of a parameter: {text!r}")
@@ -177,8 +176,9 @@ ONTOLOGY = Audit(
 def run_audit(
     store: Store, catalogue: str, audit: Audit, arguments: Sequence[str] = ()
 ) -> AuditResult:
-    """Run an audit. ``UsageError`` for too many or too few arguments, or one that names nothing."""
-    values = _values(audit, arguments)
+    """Run an audit and return its result. Raise ``UsageError`` for too many or too few
+    arguments, or for unknown names in arguments."""
+    values = _parameter_values(audit, arguments)
     if audit.name == SHAPES.name:
         from tgraph.explain.audit.shacl import check_shapes
 
@@ -187,23 +187,23 @@ def run_audit(
     if audit.name == "contradictions":
         return AuditResult(audit, contradiction_rows(store, values["about"]))
     terms = {
-        parameter.name: [_term(store, catalogue, parameter.kind, values[parameter.name])]
+        parameter.name: [_resolve_term(store, catalogue, parameter.kind, values[parameter.name])]
         for parameter in audit.parameters
     }
     terms["catalogue"] = [NamedNode(catalogue)]
-    found = _select(store, load_query(f"{FOLDER}/{audit.name}", terms), audit, values)
-    labels = _edge_labels(store, found) if "fact" in audit.columns else {}
+    result_rows = _select_rows(store, load_query(f"{FOLDER}/{audit.name}", terms), audit, values)
+    labels = _edge_labels(store, result_rows) if "fact" in audit.columns else {}
     rows = tuple(
         tuple(
-            labels.get(row["edge"], "") if column == "fact" else _text(row[column])
+            labels.get(row["edge"], "") if column == "fact" else _term_text(row[column])
             for column in audit.columns
         )
-        for row in found
+        for row in result_rows
     )
     return AuditResult(audit, rows, not rows if audit.check else None)
 
 
-def _select(
+def _select_rows(
     store: Store, text: str, audit: Audit, values: dict[str, str]
 ) -> list[dict[str, Term | None]]:
     for parameter in audit.parameters:
@@ -215,7 +215,7 @@ def _select(
     return [{column: row[column] for column in columns} for row in results]
 
 
-def _values(audit: Audit, arguments: Sequence[str]) -> dict[str, str]:
+def _parameter_values(audit: Audit, arguments: Sequence[str]) -> dict[str, str]:
     if len(arguments) > len(audit.parameters):
         raise UsageError(
             f"The audit {audit.name} takes {len(audit.parameters)} arguments, not {len(arguments)}."
@@ -232,36 +232,38 @@ def _values(audit: Audit, arguments: Sequence[str]) -> dict[str, str]:
     return values
 
 
-def _term(store: Store, catalogue: str, kind: str, value: str) -> NamedNode | Literal:
+def _resolve_term(store: Store, catalogue: str, kind: str, value: str) -> NamedNode | Literal:
     if kind == "session":
         return NamedNode(find_session(store, catalogue, value).explain_id)
     if kind == "document":
         return NamedNode(find_document(store, value).document)
     if kind == "edge":
-        return _edge(store, value)
+        return _find_edge(store, value)
     if kind == "number":
         if not value.isdigit():
             raise UsageError(f"{value!r} is not a whole number.")
-        return literal(int(value))
-    return literal(value)
+        return canonical_literal(int(value))
+    return canonical_literal(value)
 
 
-def _edge(store: Store, name: str) -> NamedNode:
+def _find_edge(store: Store, name: str) -> NamedNode:
     prefix = f"{v.URN}edge:"
-    wanted = name if name.startswith(prefix) else prefix + name
+    edge_name = name if name.startswith(prefix) else prefix + name
     with suppress(ValueError):  # what a person types need not be an IRI
-        if next(store.match(edge := NamedNode(wanted), v.RDF_REIFIES, None, v.SOURCE_GRAPH), None):
+        if next(
+            store.match(edge := NamedNode(edge_name), v.RDF_REIFIES, None, v.SOURCE_GRAPH), None
+        ):
             return edge
     raise UsageError(f"There is no edge {name!r}.", "`tgraph trace` shows the edges of a session.")
 
 
 def _edge_labels(store: Store, rows: Sequence[dict[str, Term | None]]) -> dict[Term | None, str]:
-    found = {row["edge"] for row in rows if isinstance(row["edge"], NamedNode)}
-    edges = NamesAsOf(store).edges(sorted(edge.value for edge in found))
+    edge_terms = {row["edge"] for row in rows if isinstance(row["edge"], NamedNode)}
+    edges = NamesAsOf(store).edges(sorted(edge.value for edge in edge_terms))
     return {NamedNode(iri): " — ".join(edge.labels) for iri, edge in edges.items()}
 
 
-def _text(term: Term | None) -> str:
+def _term_text(term: Term | None) -> str:
     if isinstance(term, Literal | NamedNode | BlankNode):
         return term.value
     return "" if term is None else str(term)
@@ -271,18 +273,18 @@ Row = tuple[str, str, str, str, str, str]
 
 
 def find_contradictions(store: Store) -> list[Contradiction]:
-    """Every contradiction in knowledge, by subject."""
+    """Return all contradictions in knowledge, sorted by subject."""
     parts = ("kind", "subject", "first", "second")
-    found = [
+    contradictions = [
         Contradiction(*(text_of(row[part]) for part in parts))  # type: ignore[arg-type]
-        for row in select(store, "audit/contradictions")
+        for row in select_rows(store, "audit/contradictions")
     ]
-    found += [*denials(store), *SingleValues(store).all()]
-    return sorted(set(found), key=lambda c: (c.subject, c.first, c.second))
+    contradictions += [*find_denials(store), *SingleValues(store).all()]
+    return sorted(set(contradictions), key=lambda c: (c.subject, c.first, c.second))
 
 
 def contradiction_rows(store: Store, about: str = "") -> tuple[Row, ...]:
-    """Kind, subject, and for each of the two facts what it says and the paths of its documents."""
+    """Return contradiction rows: kind, subject, then text and document paths of both facts."""
     sides = Sides(store)
     rows = (
         (c.kind, sides.subject(c.subject), *sides.of(c.first), *sides.of(c.second))
@@ -292,7 +294,7 @@ def contradiction_rows(store: Store, about: str = "") -> tuple[Row, ...]:
 
 
 class Sides:
-    """What facts say, and where."""
+    """Fact texts with their document paths."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -304,7 +306,7 @@ class Sides:
         return self._names.recalled.entity(entity) or entity
 
     def of(self, fact: str) -> tuple[str, str]:
-        """The fact in words, and the paths of the standing documents that say it."""
+        """Return fact text, and paths of standing documents stating the fact."""
         return self._names.of(fact), ", ".join(self.paths(fact))
 
     def paths(self, fact: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""Knowledge against the ontologies that stand: what they rule out, with where documents say it."""
+"""Ontology audit: knowledge violating standing ontologies, with document positions."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tgraph import vocabulary as v
 from tgraph.errors import UsageError
 from tgraph.explain.as_of.names import NamesAsOf
 from tgraph.explain.audit.named_audits import ONTOLOGY, AuditResult
-from tgraph.explain.audit.shacl_worker import ShapeResult, validate
+from tgraph.explain.audit.shacl_worker import ShapeResult, validate_shapes
 from tgraph.extract.ontology import Ontology, OntologyProperty
 from tgraph.extract.ontology_reader import SHACL, read_ontology, triples_of
 from tgraph.index.evidence import EvidenceReader, stored_evidence
@@ -26,7 +26,7 @@ from tgraph.index.ontology_fit import (
     OntologyFit,
 )
 from tgraph.index.sources import Texts, document_of_chunk, standing_documents
-from tgraph.index.standing_knowledge import StandingEvidence, value
+from tgraph.index.standing_knowledge import StandingEvidence, term_value
 from tgraph.librarian import Librarian
 from tgraph.model import Evidence
 from tgraph.record.merges import standing_merges
@@ -49,7 +49,7 @@ Row = tuple[str, str, str, str, str, str]
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """Something that the ontology rules out: of which entity or edge, and what is wrong."""
+    """An ontology violation: problem, subject (entity or edge) and detail."""
 
     problem: str
     subject: str
@@ -64,8 +64,10 @@ def audit_ontology(
     of: str = "",
     *more: str,
 ) -> AuditResult:
-    """The audit of that name; without an ontology there is nothing to list, and ``message`` says
-    so. ``UsageError`` for a reason that there is not."""
+    """Return the ontology audit, limited to a reason if given.
+
+    Without an ontology the result is empty and ``message`` reports this. Raise ``UsageError``
+    for an unknown reason."""
     if more:
         raise UsageError(f"The audit {ONTOLOGY.name} takes one argument at most.")
     if of and of != ALL and of not in REASONS:
@@ -75,10 +77,10 @@ def audit_ontology(
         message("No ontology stands. `tgraph ontology add FILE` adds one.")
         return AuditResult(ONTOLOGY, (), True)
     audit = _OntologyAudit(store, librarian, fit)
-    found = list(audit.violations(of))
+    violations = list(audit.violations(of))
     if of in ("", ALL, SHAPE):
-        found += audit.of_shapes(message)
-    rows = tuple(row for each in found for row in audit.rows(each))
+        violations += audit.of_shapes(message)
+    rows = tuple(row for violation in violations for row in audit.rows(violation))
     return AuditResult(ONTOLOGY, rows, not rows)
 
 
@@ -97,20 +99,21 @@ class _OntologyAudit:
     # --- what the fit and knowledge tell ---
 
     def violations(self, of: str) -> Iterator[Violation]:
-        """Those of a reason; without one, all but what no term fits."""
+        """Yield sorted violations of a reason; without a reason, all except unknown types and
+        properties."""
         passing = {UNKNOWN_TYPE, UNKNOWN_PROPERTY} if not of else set()
-        found = [*self._outside(), *self._disjoint(), *self._several()]
-        for each in sorted(found, key=lambda one: (REASONS.index(one.problem), one.subject)):
-            if each.problem not in passing and of in ("", ALL, each.problem):
-                yield each
+        found = [*self._find_outside(), *self._find_disjoint(), *self._find_multiple_values()]
+        for violation in sorted(found, key=lambda one: (REASONS.index(one.problem), one.subject)):
+            if violation.problem not in passing and of in ("", ALL, violation.problem):
+                yield violation
 
-    def _outside(self) -> Iterator[Violation]:
+    def _find_outside(self) -> Iterator[Violation]:
         for quad in self._store.match(None, _OUTSIDE, None, v.KNOWLEDGE_GRAPH):
-            subject, reason = value(quad.subject), value(quad.object)
+            subject, reason = term_value(quad.subject), term_value(quad.object)
             if reason in REASONS:
-                yield Violation(reason, subject, self._detail(subject, reason))
+                yield Violation(reason, subject, self._violation_detail(subject, reason))
 
-    def _detail(self, subject: str, reason: str) -> str:
+    def _violation_detail(self, subject: str, reason: str) -> str:
         if not subject.startswith(f"{v.URN}edge:"):
             return "No class of the ontology means its types."
         triple = self._texts.triple(subject)
@@ -118,163 +121,179 @@ class _OntologyAudit:
             return "No property of the ontology means it."
         if reason == UNKNOWN_TYPE:
             return "What it joins is of no class of the ontology."
-        known = self._fit.meant(triple)
-        return self._expected(known, triple, reason) if known else ""
+        ontology_property = self._fit.meant(triple)
+        return (
+            self._describe_mismatch(ontology_property, triple, reason) if ontology_property else ""
+        )
 
-    def _expected(self, known: OntologyProperty, triple: Triple, reason: str) -> str:
+    def _describe_mismatch(self, known: OntologyProperty, triple: Triple, reason: str) -> str:
         domains, ranges = self._fit.ends_of(known)
         choices = domains if reason == DOMAIN else ranges
-        wanted = " and ".join(
+        expected = " and ".join(
             " or ".join(sorted(map(self._ontology.label, choice))) for choice in choices
         )
         if reason == RANGE and not choices:
-            wanted = " or ".join(sorted(map(self._ontology.label, known.datatypes))) or "an entity"
-        return f"{known.label}: the {reason} is {wanted}. {self._ends(triple)}"
+            expected = (
+                " or ".join(sorted(map(self._ontology.label, known.datatypes))) or "an entity"
+            )
+        return f"{known.label}: the {reason} is {expected}. {self._describe_ends(triple)}"
 
-    def _ends(self, triple: Triple) -> str:
-        said = []
+    def _describe_ends(self, triple: Triple) -> str:
+        end_texts = []
         for end in (triple.subject, triple.object):
             if isinstance(end, NamedNode):
-                kinds = self._kinds(end.value)
-                said.append(f"{self._names.entity(end.value)}: {', '.join(kinds) or 'no class'}")
+                kinds = self._class_labels(end.value)
+                end_texts.append(
+                    f"{self._names.entity(end.value)}: {', '.join(kinds) or 'no class'}"
+                )
             elif isinstance(end, Literal):
-                said.append(f"{end.value}: {self._ontology.label(end.datatype.value)}")
-        return "; ".join(said)
+                end_texts.append(f"{end.value}: {self._ontology.label(end.datatype.value)}")
+        return "; ".join(end_texts)
 
-    def _kinds(self, entity: str) -> list[str]:
+    def _class_labels(self, entity: str) -> list[str]:
         quads = self._store.match(NamedNode(entity), v.RDF_TYPE, None, v.KNOWLEDGE_GRAPH)
-        found = {value(q.object) for q in quads} & self._ontology.classes.keys()
-        return sorted(map(self._ontology.label, found))
+        class_iris = {term_value(q.object) for q in quads} & self._ontology.classes.keys()
+        return sorted(map(self._ontology.label, class_iris))
 
-    def _disjoint(self) -> Iterator[Violation]:
-        """Entities of which documents say two types that nothing can be both of."""
-        if not any(known.disjoint for known in self._ontology.classes.values()):
+    def _find_disjoint(self) -> Iterator[Violation]:
+        """Yield violations for entities with two disjoint types in documents."""
+        if not any(ontology_class.disjoint for ontology_class in self._ontology.classes.values()):
             return
         absorbed: defaultdict[str, list[str]] = defaultdict(list)
         for name, entity in self._merges.items():
             absorbed[entity].append(name)
         for quad in self._store.match(None, v.RDF_TYPE, v.tg("Entity"), v.KNOWLEDGE_GRAPH):
-            entity = value(quad.subject)
+            entity = term_value(quad.subject)
             members = sorted({entity, *absorbed[entity]})
             evidence = [item for name in members for item in self._texts.of_entity(name)]
-            found = sorted(self._fit.classes_of(evidence).items())
-            for place, (one, first) in enumerate(found):
-                for other, second in found[place + 1 :]:
-                    if self._ontology.are_disjoint(one, other):
-                        labels = self._ontology.label(one), self._ontology.label(other)
-                        said = f"It is said to be {first!r} ({labels[0]}) and {second!r}"
-                        yield Violation(DISJOINT, entity, f"{said} ({labels[1]}).")
+            classes = sorted(self._fit.classes_of(evidence).items())
+            for place, (first_class, first) in enumerate(classes):
+                for second_class, second in classes[place + 1 :]:
+                    if self._ontology.are_disjoint(first_class, second_class):
+                        labels = (
+                            self._ontology.label(first_class),
+                            self._ontology.label(second_class),
+                        )
+                        problem_text = f"It is said to be {first!r} ({labels[0]}) and {second!r}"
+                        yield Violation(DISJOINT, entity, f"{problem_text} ({labels[1]}).")
 
-    def _several(self) -> Iterator[Violation]:
-        """Properties of which there can be one value, with several."""
-        for known in self._ontology.properties.values():
-            for problem, wanted, end in (
-                (FUNCTIONAL, known.functional, 0),
-                (INVERSE, known.inverse_functional, 2),
+    def _find_multiple_values(self) -> Iterator[Violation]:
+        """Yield violations for single-valued properties with several values."""
+        for ontology_property in self._ontology.properties.values():
+            for problem, is_limited, end in (
+                (FUNCTIONAL, ontology_property.functional, 0),
+                (INVERSE, ontology_property.inverse_functional, 2),
             ):
-                if wanted:
-                    yield from self._values_of(known, problem, end)
+                if is_limited:
+                    yield from self._values_of(ontology_property, problem, end)
 
     def _values_of(self, known: OntologyProperty, problem: str, end: int) -> Iterator[Violation]:
         predicate = NamedNode(known.predicate)
-        found: defaultdict[object, list[Quad]] = defaultdict(list)
+        quads_by_end: defaultdict[object, list[Quad]] = defaultdict(list)
         for quad in self._store.match(None, predicate, None, v.KNOWLEDGE_GRAPH):
-            found[quad[end]].append(quad)
-        for quads in found.values():
-            others = [quad[2 - end] for quad in quads]
-            if len(quads) > 1 and _differ(others):
-                values = ", ".join(sorted(map(self._shown, others)))
+            quads_by_end[quad[end]].append(quad)
+        for quads in quads_by_end.values():
+            other_ends = [quad[2 - end] for quad in quads]
+            if len(quads) > 1 and _values_differ(other_ends):
+                values = ", ".join(sorted(map(self._term_label, other_ends)))
                 for quad in sorted(quads, key=str):
                     edge = v.edge_iri(*quad.triple)
                     yield Violation(problem, edge, f"{known.label} has several values: {values}.")
 
-    def _shown(self, term: object) -> str:
+    def _term_label(self, term: object) -> str:
         if isinstance(term, NamedNode):
             return self._names.entity(term.value) or term.value
-        return value(term)
+        return term_value(term)
 
     # --- what shapes tell ---
 
     def of_shapes(self, message: Callable[[str], None]) -> list[Violation]:
-        """What the shapes of the ontologies find in knowledge."""
+        """Return violations found in knowledge by ontology shapes."""
         shapes = []
-        for each in standing_ontologies(self._store):
-            content = self._librarian.get(each.content)
-            if read_ontology(content, each.name).has_shapes:
-                shapes.append(_triples(content, each.name))
+        for record in standing_ontologies(self._store):
+            content = self._librarian.get(record.content)
+            if read_ontology(content, record.name).has_shapes:
+                shapes.append(_parse_triples(content, record.name))
         if not shapes:
             return []
-        quads = list(islice(self._data("".join(shapes)), MOST_QUADS + 1))
+        quads = list(islice(self._validation_quads("".join(shapes)), MOST_QUADS + 1))
         if len(quads) > MOST_QUADS:
             message(f"Only {MOST_QUADS:,} statements were validated against the shapes.")
         data = to_bytes((quad.triple for quad in quads[:MOST_QUADS]), RdfFormat.N_TRIPLES)
-        return [self._of_shape(result) for result in validate(shapes, data.decode())]
+        return [self._of_shape(result) for result in validate_shapes(shapes, data.decode())]
 
-    def _data(self, shapes: str) -> Iterator[Quad]:
-        """The statements about what the shapes target, the classes of what these name, and which
-        class is below which."""
-        yield from _hierarchy(self._ontology)
-        seen: set[object] = set()
-        for entity in self._targets(shapes):
+    def _validation_quads(self, shapes: str) -> Iterator[Quad]:
+        """Yield quads for shape validation: statements about targeted entities, classes of
+        mentioned entities, class hierarchy."""
+        yield from _hierarchy_quads(self._ontology)
+        visited: set[object] = set()
+        for entity in self._target_entities(shapes):
             node = NamedNode(entity)
-            own = self._store.match(node, None, None, v.KNOWLEDGE_GRAPH)
+            outgoing = self._store.match(node, None, None, v.KNOWLEDGE_GRAPH)
             back = self._store.match(None, None, node, v.KNOWLEDGE_GRAPH)
-            said = [quad for quad in (*own, *back) if v.is_statement(quad.predicate)]
-            yield from said
-            for end in dict.fromkeys((node, *(e for q in said for e in (q.subject, q.object)))):
-                if isinstance(end, NamedNode) and end not in seen:
-                    seen.add(end)
-                    yield from self._described(end)
+            statement_quads = [
+                quad for quad in (*outgoing, *back) if v.is_statement(quad.predicate)
+            ]
+            yield from statement_quads
+            for end in dict.fromkeys(
+                (node, *(e for q in statement_quads for e in (q.subject, q.object)))
+            ):
+                if isinstance(end, NamedNode) and end not in visited:
+                    visited.add(end)
+                    yield from self._describe_node(end)
 
-    def _described(self, node: NamedNode) -> Iterator[Quad]:
+    def _describe_node(self, node: NamedNode) -> Iterator[Quad]:
         for predicate in (v.RDF_TYPE, v.RDFS_LABEL):
             yield from self._store.match(node, predicate, None, v.KNOWLEDGE_GRAPH)
 
-    def _targets(self, shapes: str) -> Iterable[str]:
-        """The entities of the classes that are targeted; all where it is not by class alone."""
-        found = parse(BytesIO(shapes.encode()), RdfFormat.N_TRIPLES)
+    def _target_entities(self, shapes: str) -> Iterable[str]:
+        """Yield entities of targeted classes, or all entities if shapes use other target kinds."""
+        shape_quads = parse(BytesIO(shapes.encode()), RdfFormat.N_TRIPLES)
         by: defaultdict[str, set[str]] = defaultdict(set)
-        for quad in found:
+        for quad in shape_quads:
             if quad.predicate.value.startswith(f"{SHACL}target"):
-                by[quad.predicate.value.removeprefix(SHACL)].add(value(quad.object))
-        wanted = by["targetClass"] if set(by) == {"targetClass"} else None
+                by[quad.predicate.value.removeprefix(SHACL)].add(term_value(quad.object))
+        target_classes = by["targetClass"] if set(by) == {"targetClass"} else None
         for quad in self._store.match(None, v.RDF_TYPE, v.tg("Entity"), v.KNOWLEDGE_GRAPH):
             assert isinstance(quad.subject, NamedNode)
             kinds = self._store.match(quad.subject, v.RDF_TYPE, None, v.KNOWLEDGE_GRAPH)
-            above = {iri for kind in kinds for iri in self._ontology.above(value(kind.object))}
-            if wanted is None or wanted & above:
+            above = {iri for kind in kinds for iri in self._ontology.above(term_value(kind.object))}
+            if target_classes is None or target_classes & above:
                 yield quad.subject.value
 
     def _of_shape(self, result: ShapeResult) -> Violation:
         label = self._ontology.label(result.path) if ":" in result.path else ""
-        said = f"{label}: {result.message}" if label else result.message
-        return Violation(SHAPE, self._edge_of(result) or result.focus, " ".join(said.split()))
+        message_text = f"{label}: {result.message}" if label else result.message
+        return Violation(
+            SHAPE, self._edge_of(result) or result.focus, " ".join(message_text.split())
+        )
 
     def _edge_of(self, result: ShapeResult) -> str:
-        """The edge that a result is about, where it names a value."""
+        """Return the edge IRI of a shape result with a value; empty without a match."""
         for node in (result.focus, result.path):
             if ":" not in node:
                 return ""
         subject, predicate = NamedNode(result.focus), NamedNode(result.path)
         for quad in self._store.match(subject, predicate, None, v.KNOWLEDGE_GRAPH):
-            if value(quad.object) == result.value:
+            if term_value(quad.object) == result.value:
                 return v.edge_iri(*quad.triple)
         return ""
 
     # --- with their evidence ---
 
     def rows(self, violation: Violation) -> Iterator[Row]:
-        """The violation at each of its first places; once without one where it has none."""
+        """Yield a violation row for each of its first evidence places, or a single row without
+        places."""
         subject = violation.subject
-        what = self._names.entity(subject)
+        subject_text = self._names.entity(subject)
         evidence: Sequence[Evidence]
         if subject.startswith(f"{v.URN}edge:"):
             edge = self._names.edges([subject]).get(subject)
-            what = " — ".join(edge.labels) if edge else subject
+            subject_text = " — ".join(edge.labels) if edge else subject
             evidence = self._of_edge(subject)
         else:
             evidence = [place for place, _ in self._of_entity(subject)]
-        head = violation.problem, what or subject, violation.detail
+        head = violation.problem, subject_text or subject, violation.detail
         for place in evidence[:_PLACES]:
             page = f"page {place.page}, " if place.page is not None else ""
             yield (*head, place.path, f"{page}{place.start}–{place.end}", place.quote)
@@ -282,33 +301,36 @@ class _OntologyAudit:
             yield (*head, "", "", "")
 
     def _of_edge(self, edge: str) -> Sequence[Evidence]:
-        found = self._places.of_edges([edge], _PLACES).get(edge, ())
-        others = self._texts.merged_into(edge) if not found else []
-        more = self._places.of_edges(others, _PLACES) if others else {}
-        return found or [place for places in more.values() for place in places]
+        edge_evidence = self._places.of_edges([edge], _PLACES).get(edge, ())
+        merged_edges = self._texts.merged_into(edge) if not edge_evidence else []
+        merged_evidence = self._places.of_edges(merged_edges, _PLACES) if merged_edges else {}
+        return edge_evidence or [place for places in merged_evidence.values() for place in places]
 
     def _of_entity(self, entity: str) -> list[tuple[Evidence, str]]:
-        found = self._places.of_entities([entity]).get(entity, [])
-        return sorted(found, key=lambda pair: (pair[0].path, pair[0].page or 0, pair[0].start))
+        evidence_pairs = self._places.of_entities([entity]).get(entity, [])
+        return sorted(
+            evidence_pairs, key=lambda pair: (pair[0].path, pair[0].page or 0, pair[0].start)
+        )
 
 
-def _triples(content: bytes, name: str) -> str:
+def _parse_triples(content: bytes, name: str) -> str:
     """The file's triples as N-Triples; triple terms, which SHACL has not, are left out."""
     quads = triples_of(content, name)
     triples = (quad.triple for quad in quads if not isinstance(quad.object, Triple))
     return to_bytes(triples, RdfFormat.N_TRIPLES).decode()
 
 
-def _hierarchy(ontology: Ontology) -> Iterator[Quad]:
-    for known in ontology.classes.values():
-        for above in sorted(known.parents):
-            node, predicate = NamedNode(known.iri), NamedNode(f"{v.RDFS}subClassOf")
+def _hierarchy_quads(ontology: Ontology) -> Iterator[Quad]:
+    for ontology_class in ontology.classes.values():
+        for above in sorted(ontology_class.parents):
+            node, predicate = NamedNode(ontology_class.iri), NamedNode(f"{v.RDFS}subClassOf")
             yield Quad(node, predicate, NamedNode(above), v.KNOWLEDGE_GRAPH)
 
 
-def _differ(terms: Sequence[object]) -> bool:
-    """Whether the values are not one value, said more and less exactly (a year and its day)."""
+def _values_differ(terms: Sequence[object]) -> bool:
+    """Tell whether values differ, treating values of different precision (a year and its day)
+    as equal."""
     if not all(isinstance(term, Literal) for term in terms):
         return len(set(terms)) > 1
-    longest = max(map(value, terms), key=len)
-    return not all(longest.startswith(value(term)) for term in terms)
+    longest = max(map(term_value, terms), key=len)
+    return not all(longest.startswith(term_value(term)) for term in terms)

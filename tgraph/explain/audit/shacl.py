@@ -1,5 +1,5 @@
-"""Validation of every bundle, of a session or of what was said of sessions later, against the SHACL
-shapes (W3C SHACL, 2017): what they say in SHACL by pyshacl, what in SPARQL by Oxigraph."""
+"""SHACL validation (W3C SHACL, 2017) of all bundles, of sessions and of later statements about
+sessions: SHACL constraints by pyshacl, SPARQL constraints by Oxigraph."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 from pyoxigraph import Literal, NamedNode, Quad
 
 from tgraph import vocabulary as v
-from tgraph.explain.trace.record_quads import classic, session_quads
+from tgraph.explain.trace.record_quads import replace_triple_terms, session_quads
 from tgraph.explain.trace.sessions import SessionSummary, find_session, list_sessions
 from tgraph.record.bundle import KINDS, SESSION
 from tgraph.resources import read_text
 from tgraph.store.base import Solutions, Store
 from tgraph.store.oxigraph import OxigraphStore
-from tgraph.store.statements import nquads
+from tgraph.store.statements import format_nquads
 
 if TYPE_CHECKING:
     from rdflib import Graph
@@ -30,8 +30,8 @@ Violation = tuple[str, str, str, str, str]
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A SPARQL constraint of the shapes (SHACL, section 5): each ``?value`` that the query finds
-    violates it. ``focus`` is the node that it is a constraint of."""
+    """A SPARQL constraint of the shapes (SHACL, section 5): each ``?value`` found by its query
+    is a violation. ``focus`` is the constrained node."""
 
     focus: str
     select: str
@@ -39,77 +39,81 @@ class Rule:
 
 
 def check_shapes(store: Store, catalogue: str, session: str = ALL) -> tuple[Violation, ...]:
-    """Each violation as (session, focus node, path, value, message); none where all is well.
+    """Return violations as (session, focus node, path, value, message); empty if all shapes
+    hold.
 
-    The session is empty where what is wrong belongs to the sources and not to a session.
-    """
+    The session is empty if the violation belongs to sources instead of a session."""
     chosen: Sequence[SessionSummary] = (
         list_sessions(store, catalogue)
         if session == ALL
         else [find_session(store, catalogue, session)]
     )
-    shapes, rules = _shapes()
-    found: list[Violation] = []
+    shapes, rules = _load_shapes()
+    violations: list[Violation] = []
     for start in range(0, len(chosen), TOGETHER):
-        some = chosen[start : start + TOGETHER]
-        found += _violations(store, {s.bundle: s.explain_id for s in some}, shapes, rules)
+        session_batch = chosen[start : start + TOGETHER]
+        violations += _find_violations(
+            store, {s.bundle: s.explain_id for s in session_batch}, shapes, rules
+        )
     if session == ALL:
         for statement in _later_statements(store, catalogue):
-            found += _violations(store, statement, shapes, rules)
-    return tuple(sorted(set(found)))
+            violations += _find_violations(store, statement, shapes, rules)
+    return tuple(sorted(set(violations)))
 
 
 def _later_statements(store: Store, catalogue: str) -> Iterator[dict[str, str]]:
-    """For each later statement, of whatever kind, its bundle and those of the sessions that it is
-    about, with whom each is about."""
+    """Yield, for each later statement of any kind, a mapping from its bundle and related
+    session bundles to their subjects."""
     graph = NamedNode(catalogue)
     for kind in KINDS.values():
         if kind is SESSION:
             continue
         for quad in store.match(None, kind.subject_property, None, graph):
-            bundle = _string(quad.subject)
-            yield {bundle: _string(quad.object), **_judged(store, bundle)}
+            bundle = _term_string(quad.subject)
+            yield {bundle: _term_string(quad.object), **_judged_sessions(store, bundle)}
 
 
-def _judged(store: Store, bundle: str) -> dict[str, str]:
-    """The bundles of the sessions whose answers or sentences the bundle speaks of."""
-    found = {}
+def _judged_sessions(store: Store, bundle: str) -> dict[str, str]:
+    """Return sessions by bundle whose answers or sentences this bundle mentions."""
+    sessions = {}
     for predicate in (v.prov("wasDerivedFrom"), v.prov("used")):
         for quad in store.match(None, predicate, None, NamedNode(bundle)):
-            answer = _string(quad.object)
+            answer = _term_string(quad.object)
             if answer.startswith(v.answer_iri("")):
                 uuid = answer.removeprefix(v.answer_iri(""))
-                found[v.bundle_iri(uuid)] = v.session_iri(uuid)
-    return found
+                sessions[v.bundle_iri(uuid)] = v.session_iri(uuid)
+    return sessions
 
 
-def _shapes() -> tuple[Graph, list[Rule]]:
-    """The shapes, and their rules apart from them: rdflib takes far longer for a query than
-    Oxigraph, and for most of that parses it."""
+def _load_shapes() -> tuple[Graph, list[Rule]]:
+    """Return SHACL shapes, and SPARQL rules separately: rdflib needs far longer than Oxigraph
+    for queries, mainly for parsing."""
     from rdflib import SH, Graph
 
     shapes = Graph().parse(data=read_text("ontology", "shapes.ttl"), format="turtle")
     rules = []
     for shape, rule in shapes.subject_objects(SH.sparql):
         select, message = shapes.value(rule, SH.select), shapes.value(rule, SH.message)
-        told = _string(select), _string(message)
-        rules += [Rule(_string(focus), *told) for focus in shapes.objects(shape, SH.targetNode)]
+        rule_texts = _term_string(select), _term_string(message)
+        rules += [
+            Rule(_term_string(focus), *rule_texts) for focus in shapes.objects(shape, SH.targetNode)
+        ]
     shapes.remove((None, SH.sparql, None))
     return shapes, rules
 
 
-def _violations(
+def _find_violations(
     store: Store, bundles: Mapping[str, str], shapes: Graph, rules: Iterable[Rule]
 ) -> Iterator[Violation]:
-    """What is wrong with the bundles, each with whom it is about."""
+    """Yield bundle violations with their subjects."""
     quads: dict[Quad, None] = {}
     owners: dict[str, str] = {}
     for bundle, subject in bundles.items():
         for quad in session_quads(store, bundle):
             quads[quad] = None
             if quad.graph_name == NamedNode(bundle):
-                owners[_string(quad.subject)] = subject
-    plain = list(classic(quads))
+                owners[_term_string(quad.subject)] = subject
+    plain = list(replace_triple_terms(quads))
     yield from _of_rules(plain, rules)
     for focus, path, value, message in _of_shapes(plain, shapes):
         yield (owners.get(focus, ""), focus, path, value, message)
@@ -122,7 +126,7 @@ def _of_rules(quads: Iterable[Quad], rules: Iterable[Rule]) -> Iterator[Violatio
         results = data.query(rule.select, union=False)
         assert isinstance(results, Solutions)
         for row in results:
-            yield ("", rule.focus, "", _string(row["value"]), rule.message)
+            yield ("", rule.focus, "", _term_string(row["value"]), rule.message)
 
 
 def _of_shapes(quads: Iterable[Quad], shapes: Graph) -> Iterator[tuple[str, str, str, str]]:
@@ -130,7 +134,7 @@ def _of_shapes(quads: Iterable[Quad], shapes: Graph) -> Iterator[tuple[str, str,
     from pyshacl import validate
     from rdflib import RDF, SH, Graph
 
-    data = Graph().parse(data=nquads(quads), format="nt")
+    data = Graph().parse(data=format_nquads(quads), format="nt")
     conforms, report, text = validate(data, shacl_graph=shapes, inference="none")
     if conforms:
         return
@@ -139,11 +143,11 @@ def _of_shapes(quads: Iterable[Quad], shapes: Graph) -> Iterator[tuple[str, str,
         return
     for result in report.subjects(RDF.type, SH.ValidationResult):
         parts = (SH.focusNode, SH.resultPath, SH.value, SH.resultMessage)
-        focus, path, value, message = (_string(report.value(result, part)) for part in parts)
+        focus, path, value, message = (_term_string(report.value(result, part)) for part in parts)
         yield focus, path, value, message
 
 
-def _string(term: Any) -> str:
+def _term_string(term: Any) -> str:
     if isinstance(term, NamedNode | Literal):
         return term.value
     return "" if term is None else str(term)

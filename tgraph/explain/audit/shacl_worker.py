@@ -1,8 +1,7 @@
-"""Validation against shapes that others wrote, where it can do no harm: a process of its own with
-bounded memory and time, without network, files or any new handle.
+"""Validation against foreign shapes, isolated in a separate process: bounded memory and time,
+no network, files or new handles.
 
-What comes back from it is JSON, as little trusted as the shapes.
-"""
+The returned JSON is trusted as little as the shapes."""
 
 from __future__ import annotations
 
@@ -22,7 +21,7 @@ from tgraph.isolation import (
     limit_memory,
     limit_time,
     no_more_handles,
-    start,
+    start_process,
 )
 
 SECONDS, MEMORY = 120.0, 2 << 30
@@ -32,7 +31,7 @@ _MOST = 10_000
 
 @dataclass(frozen=True, slots=True)
 class ShapeResult:
-    """What pyshacl says of a focus node; ``path`` and ``value`` are empty where it names none."""
+    """A pyshacl result for a focus node; ``path`` and ``value`` are empty if missing."""
 
     focus: str
     path: str
@@ -40,10 +39,10 @@ class ShapeResult:
     message: str
 
 
-def validate(shapes: Sequence[str], data: str) -> list[ShapeResult]:
-    """What the shapes (each N-Triples) find in the data (N-Triples). ``TgraphError`` where they
-    can't be used, or need too much."""
-    process = start("tgraph.explain.audit.shacl_worker", subprocess.PIPE)
+def validate_shapes(shapes: Sequence[str], data: str) -> list[ShapeResult]:
+    """Return validation results of shapes (each N-Triples) on data (N-Triples). Raise
+    ``TgraphError`` if shapes are unusable or exceed limits."""
+    process = start_process("tgraph.explain.audit.shacl_worker", subprocess.PIPE)
     timer = threading.Timer(SECONDS, process.kill)
     timer.daemon = True
     timer.start()
@@ -68,9 +67,9 @@ def main() -> None:
     job = json.loads(sys.stdin.buffer.read())
     forbid_sockets()
     forbid_writing()
-    _validate(_WARM_SHAPES, "")  # all that is imported on the way is imported
+    _validate_graph(_WARM_SHAPES, "")  # all that is imported on the way is imported
     no_more_handles()
-    rows = _validate("".join(job["shapes"]), job["data"])
+    rows = _validate_graph("".join(job["shapes"]), job["data"])
     sys.stdout.buffer.write(json.dumps(rows).encode())
     sys.stdout.buffer.flush()
 
@@ -88,18 +87,18 @@ _:p <{_SH}minCount> "1"^^<http://www.w3.org/2001/XMLSchema#integer> .
 """
 
 
-def _validate(shapes: str, data: str) -> list[list[str]]:
+def _validate_graph(shapes: str, data: str) -> list[list[str]]:
     from pyshacl import validate as validate_graph
     from rdflib import RDF, SH, Graph
 
     graph = Graph().parse(BytesIO(data.encode()), format="nt")
     shacl = Graph().parse(BytesIO(shapes.encode()), format="nt")
     _, report, _ = validate_graph(graph, shacl_graph=shacl, inference="none", advanced=False)
-    found: list[list[str]] = []
+    results: list[list[str]] = []
     for result in report.subjects(RDF.type, SH.ValidationResult):
         parts: list[Any] = [
             report.value(result, predicate)
             for predicate in (SH.focusNode, SH.resultPath, SH.value, SH.resultMessage)
         ]
-        found.append(["" if part is None else str(part) for part in parts])
-    return sorted(found)
+        results.append(["" if part is None else str(part) for part in parts])
+    return sorted(results)

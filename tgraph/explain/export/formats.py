@@ -13,9 +13,9 @@ from pyoxigraph import BlankNode, Literal, NamedNode, Quad, RdfFormat, Triple, s
 
 from tgraph import vocabulary as v
 from tgraph.errors import UsageError
-from tgraph.explain.trace.record_quads import classic
+from tgraph.explain.trace.record_quads import replace_triple_terms
 from tgraph.plugins import PICTURES
-from tgraph.rendering import Notation, inert
+from tgraph.rendering import Notation, escape_serialised
 from tgraph.store.statements import to_bytes
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ PROV_FORMATS = {"prov-n": "provn", "prov-json": "json", "prov-xml": "xml"}
 
 
 def to_prov(quads: Iterable[Quad], name: str) -> bytes:
-    """What ``prov_document`` makes of the quads, in a format; in XML with names that it has."""
+    """Return the PROV document of quads in a PROV format, with XML-compatible names for XML."""
     document = prov_document(quads)
     if name == "prov-xml":
         document = _with_xml_names(document)
@@ -44,12 +44,16 @@ def to_prov(quads: Iterable[Quad], name: str) -> bytes:
 
 
 def prov_document(quads: Iterable[Quad]) -> ProvDocument:
-    """The statements of PROV among the quads, with tgraph's own as attributes where the format can
-    hold them: what is no relation of PROV-DM (selectors, reified edges) stays in RDF alone."""
+    """Return a PROV document: PROV statements among the quads, with tgraph statements as
+    attributes where possible.
+
+    Content without a PROV-DM relation (selectors, reified edges) stays in RDF alone."""
     from prov.model import ProvDocument
 
-    triples = list(_readable(quad.triple for quad in classic(quads)))
-    head = "".join(f"@prefix {name}: <{uri}> .\n" for name, uri in _prefixes(triples).items())
+    triples = list(_readable_triples(quad.triple for quad in replace_triple_terms(quads)))
+    head = "".join(
+        f"@prefix {name}: <{uri}> .\n" for name, uri in _collect_prefixes(triples).items()
+    )
     lines = serialize(triples, format=RdfFormat.N_TRIPLES)  # rdflib can't read all short names
     assert lines is not None  # it is None only when writing to a file
     log = logging.getLogger("prov.serializers.provrdf")
@@ -64,20 +68,20 @@ def prov_document(quads: Iterable[Quad]) -> ProvDocument:
     finally:
         log.setLevel(level)
     assert isinstance(document, ProvDocument)
-    return _ordered(document)
+    return _order_document(document)
 
 
-def _prefixes(triples: Iterable[Triple]) -> dict[str, str]:
-    """Prefixes for all IRIs: the library can't name the end of a relation that has none."""
+def _collect_prefixes(triples: Iterable[Triple]) -> dict[str, str]:
+    """Return prefixes for all IRIs: the library can't name relation ends without a prefix."""
     terms = {term for triple in triples for term in (triple.subject, triple.object)}
-    found = [_SPACE.match(term.value) for term in terms if isinstance(term, NamedNode)]
-    spaces = {match.group(1) for match in found if match} - set(v.PREFIXES.values())
+    matches = [_SPACE.match(term.value) for term in terms if isinstance(term, NamedNode)]
+    spaces = {match.group(1) for match in matches if match} - set(v.PREFIXES.values())
     return {**v.PREFIXES, **{f"ns{number}": uri for number, uri in enumerate(sorted(spaces), 1)}}
 
 
-def _ordered(document: ProvDocument) -> ProvDocument:
-    """The same document with its records, attributes and prefixes in an order that depends on
-    nothing but these, and without the prefixes that it has no use for."""
+def _order_document(document: ProvDocument) -> ProvDocument:
+    """Return the document with records, attributes and prefixes in canonical order, without
+    unused prefixes."""
     from prov.model import Namespace, ProvDocument, QualifiedName
 
     names = [name for record in document.get_records() for name in _names_of(record)]
@@ -92,7 +96,7 @@ def _ordered(document: ProvDocument) -> ProvDocument:
     ordered = ProvDocument()
     for space in spaces.values():
         ordered.add_namespace(space)
-    for record in sorted(document.get_records(), key=_key):
+    for record in sorted(document.get_records(), key=_record_key):
         _add_renamed(ordered, record, renamed, renamed)
     return ordered
 
@@ -103,14 +107,14 @@ def _add_renamed(
     named: Callable[[QualifiedName], QualifiedName],
     as_value: Callable[[QualifiedName], Identifier],
 ) -> ProvRecord:
-    """Adds the record to the document, what it names under other names."""
+    """Add a record to the document under new names."""
     from prov.model import QualifiedName
 
     def term(value: Any, by: Callable[[QualifiedName], Identifier] = named) -> Any:
         return by(value) if isinstance(value, QualifiedName) else value
 
     formal = [(name, term(value)) for name, value in record.formal_attributes]
-    extra = [(n, term(x, as_value)) for n, x in sorted(record.extra_attributes, key=_said)]
+    extra = [(n, term(x, as_value)) for n, x in sorted(record.extra_attributes, key=_uri_pair)]
     return document.new_record(record.get_type(), term(record.identifier), formal, extra)
 
 
@@ -121,15 +125,19 @@ def _names_of(record: ProvRecord) -> Iterator[QualifiedName]:
     yield from (term for term in terms if isinstance(term, QualifiedName))
 
 
-def _key(record: ProvRecord) -> tuple[str, str, list[tuple[str, str]]]:
-    return str(record.get_type()), _uri(record.identifier), sorted(map(_said, record.attributes))
+def _record_key(record: ProvRecord) -> tuple[str, str, list[tuple[str, str]]]:
+    return (
+        str(record.get_type()),
+        _term_uri(record.identifier),
+        sorted(map(_uri_pair, record.attributes)),
+    )
 
 
-def _said(pair: tuple[object, object]) -> tuple[str, str]:
-    return _uri(pair[0]), _uri(pair[1])
+def _uri_pair(pair: tuple[object, object]) -> tuple[str, str]:
+    return _term_uri(pair[0]), _term_uri(pair[1])
 
 
-def _uri(term: object) -> str:
+def _term_uri(term: object) -> str:
     return str(getattr(term, "uri", term))
 
 
@@ -143,54 +151,55 @@ _DELIMITER = re.compile(r"[#/:]+(?=[^#/:])")
 
 
 def _with_xml_names(document: ProvDocument) -> ProvDocument:
-    """The same document with qualified names that XML has too: their local part is an NCName.
+    """Return the document with XML-compatible qualified names: local parts are NCNames.
 
-    A namespace ends where the longest NCName at the end of the IRI begins. Where an IRI ends with
-    none (with a number, say), its last part is escaped as attributes' names are in ``prov``, with
-    ``_xHHHH_`` for a character; the record of such a name says its IRI as ``dcterms:identifier``,
-    and where it is the value of an attribute that is the IRI.
-    """
+    A namespace ends where the longest NCName at the end of the IRI begins. If an IRI ends
+    without an NCName (for example with a number), its last part is escaped like attribute names
+    in ``prov``, with ``_xHHHH_`` for a character; the record of such a name has its IRI as
+    ``dcterms:identifier``, and as an attribute value the IRI itself is used."""
     from prov.model import Identifier, ProvDocument
 
     def as_value(name: QualifiedName) -> Identifier:
         new = _xml_name(name.uri)
         return new if new.uri == name.uri else Identifier(name.uri)
 
-    found = ProvDocument()
+    xml_document = ProvDocument()
     for record in document.get_records():
-        added = _add_renamed(found, record, lambda name: _xml_name(name.uri), as_value)
-        own = record.identifier
-        if own is not None and as_value(own).__class__ is Identifier:
-            added.add_attributes({_xml_name(v.dcterms("identifier").value): Identifier(own.uri)})
-    return _ordered(found)
+        added = _add_renamed(xml_document, record, lambda name: _xml_name(name.uri), as_value)
+        identifier = record.identifier
+        if identifier is not None and as_value(identifier).__class__ is Identifier:
+            added.add_attributes(
+                {_xml_name(v.dcterms("identifier").value): Identifier(identifier.uri)}
+            )
+    return _order_document(xml_document)
 
 
 def _xml_name(uri: str) -> QualifiedName:
     from prov.model import Namespace, QualifiedName
 
     space, local = _xml_parts(uri)
-    prefix = next((name for name, known in v.PREFIXES.items() if known == space), "ns0")
+    prefix = next((name for name, namespace in v.PREFIXES.items() if namespace == space), "ns0")
     return QualifiedName(Namespace(prefix, space), local)
 
 
 def _xml_parts(uri: str) -> tuple[str, str]:
-    """The IRI as a namespace and an NCName that together are it, or its escaped form."""
+    """Return namespace and NCName that together form the IRI, or its escaped form."""
     match = _SPACE_OF_XML.match(uri)
     room = match.end() if match else 0
     name = _NCNAME_END.search(uri)
     if name and 0 < name.start() <= room and not _LOOKS_ESCAPED.search(name.group()):
         return uri[: name.start()], name.group()
     cut = max(m.end() for m in _DELIMITER.finditer(uri) if m.end() <= room)
-    return uri[:cut], _escaped(uri[cut:])
+    return uri[:cut], _escape_name(uri[cut:])
 
 
-def _escaped(text: str) -> str:
+def _escape_name(text: str) -> str:
     looks = {match.start() for match in _LOOKS_ESCAPED.finditer(text)}
     fits = {match.start() for match in _NCNAME_CHARACTERS.finditer(text)} - looks
-    return "".join(c if at in fits else _code(ord(c)) for at, c in enumerate(text))
+    return "".join(c if at in fits else _escape_code(ord(c)) for at, c in enumerate(text))
 
 
-def _code(character: int) -> str:
+def _escape_code(character: int) -> str:
     return f"_x{character:04X}_" if character <= 0xFFFF else f"_x{character:08X}_"
 
 
@@ -200,49 +209,52 @@ _TIMES = (v.prov("startedAtTime"), v.prov("endedAtTime"), _MADE_AT)
 _TOLD = v.prov("qualifiedAssociation")
 
 
-def _readable(triples: Iterable[Triple]) -> Iterator[Triple]:
-    """The triples in the form in which the library reads the whole of them.
+def _readable_triples(triples: Iterable[Triple]) -> Iterator[Triple]:
+    """Yield triples in a form that the library reads completely.
 
-    It reads revisions and times of generation in PROV-O's qualified form only (the others would be
-    lost, or an attribute that PROV-DM does not have); of an activity with one qualified association
-    it confuses that with those that are not; and it takes no time that is a plain string, as
-    TrustGraph writes it.
-    """
-    known = [_with_time(triple) for triple in dict.fromkeys(triples)]
-    makers, agents = _makers(known), _agents(known)
-    for number, triple in enumerate(known):
-        made, said, value = triple
-        if said == _MADE_AT:
-            by = [(v.prov("activity"), makers[made])] if made in makers else []
-            yield from _qualified(made, "Generation", number, [(v.prov("atTime"), value), *by])
-        elif said == _REVISES:
-            yield from _qualified(made, "Revision", number, [(v.prov("entity"), value)])
-        elif said == _DONE_BY and value not in agents.get(made, [value]):
-            yield from _qualified(made, "Association", number, [(v.prov("agent"), value)])
-        elif said != _MADE_BY or made not in makers:
+    The library reads revisions and generation times only in PROV-O's qualified form (others
+    would be lost, or become an attribute unknown to PROV-DM); for an activity with a qualified
+    association it confuses that association with unqualified ones; and it rejects times in
+    plain strings, as TrustGraph writes them."""
+    dated_triples = [_with_time(triple) for triple in dict.fromkeys(triples)]
+    makers, agents = _generating_activities(dated_triples), _qualified_agents(dated_triples)
+    for number, triple in enumerate(dated_triples):
+        subject, predicate, value = triple
+        if predicate == _MADE_AT:
+            by = [(v.prov("activity"), makers[subject])] if subject in makers else []
+            yield from _qualified_relation(
+                subject, "Generation", number, [(v.prov("atTime"), value), *by]
+            )
+        elif predicate == _REVISES:
+            yield from _qualified_relation(subject, "Revision", number, [(v.prov("entity"), value)])
+        elif predicate == _DONE_BY and value not in agents.get(subject, [value]):
+            yield from _qualified_relation(
+                subject, "Association", number, [(v.prov("agent"), value)]
+            )
+        elif predicate != _MADE_BY or subject not in makers:
             yield triple
 
 
-def _makers(triples: Iterable[Triple]) -> dict[Subject, Term]:
-    """What made each thing whose time is known, where that is one activity."""
+def _generating_activities(triples: Iterable[Triple]) -> dict[Subject, Term]:
+    """Return generating activities of entities with known time, if unique."""
     times: set[Subject] = set()
     makers: dict[Subject, list[Term]] = {}
-    for made, said, value in triples:
-        if said == _MADE_AT:
-            times.add(made)
-        elif said == _MADE_BY:
-            makers.setdefault(made, []).append(value)
-    return {made: by[0] for made, by in makers.items() if made in times and len(by) == 1}
+    for subject, predicate, value in triples:
+        if predicate == _MADE_AT:
+            times.add(subject)
+        elif predicate == _MADE_BY:
+            makers.setdefault(subject, []).append(value)
+    return {subject: by[0] for subject, by in makers.items() if subject in times and len(by) == 1}
 
 
-def _agents(triples: Sequence[Triple]) -> dict[Subject, list[Term]]:
-    """For each activity with qualified associations the agents of these."""
-    agent_of = {node: value for node, said, value in triples if said == v.prov("agent")}
-    found: dict[Subject, list[Term]] = {}
-    for activity, said, node in triples:
-        if said == _TOLD and not isinstance(node, Literal) and node in agent_of:
-            found.setdefault(activity, []).append(agent_of[node])
-    return found
+def _qualified_agents(triples: Sequence[Triple]) -> dict[Subject, list[Term]]:
+    """Return agents of qualified associations by activity."""
+    agent_of = {node: value for node, predicate, value in triples if predicate == v.prov("agent")}
+    agents: dict[Subject, list[Term]] = {}
+    for activity, predicate, node in triples:
+        if predicate == _TOLD and not isinstance(node, Literal) and node in agent_of:
+            agents.setdefault(activity, []).append(agent_of[node])
+    return agents
 
 
 def _with_time(triple: Triple) -> Triple:
@@ -252,10 +264,10 @@ def _with_time(triple: Triple) -> Triple:
     return triple
 
 
-def _qualified(
+def _qualified_relation(
     subject: Subject, kind: str, number: int, said: Iterable[tuple[NamedNode, Term]]
 ) -> Iterator[Triple]:
-    """A relation of PROV with what is said of it."""
+    """Yield triples of a qualified PROV relation with its properties."""
     node = BlankNode(f"{kind.lower()}{number}")
     yield Triple(subject, v.prov(f"qualified{kind}"), node)
     yield Triple(node, v.RDF_TYPE, v.prov(kind))
@@ -273,34 +285,33 @@ FORMATS = {
 }
 
 
-def serialise(quads: Iterable[Quad], name: str, *, without_terms: bool = False) -> bytes:
-    """The quads in a format; one that has no graphs gets their triples once each.
+def serialise_quads(quads: Iterable[Quad], name: str, *, without_terms: bool = False) -> bytes:
+    """Return quads in a format; formats without graphs get each triple once.
 
-    ``without_terms`` writes the classic view, which formats that know no triple terms get in any
-    case. A character that the format can't hold (XML has none of most control characters) is
-    U+FFFD there; what could command a terminal is an escape of the format, or part of the text
-    where it has none. ``UsageError`` for a format that there is not.
-    """
-    written = _serialise(quads, name, without_terms).decode()
-    return inert(written, _NOTATIONS.get(name, "u")).encode()
+    ``without_terms`` writes the classic view, always used for formats without triple terms. A
+    character impossible in the format (most control characters in XML) becomes U+FFFD; terminal
+    control characters become escapes of the format, or remain text if the format has no
+    escapes. Raise ``UsageError`` for unknown formats."""
+    written = _serialise_format(quads, name, without_terms).decode()
+    return escape_serialised(written, _NOTATIONS.get(name, "u")).encode()
 
 
-def _serialise(quads: Iterable[Quad], name: str, without_terms: bool) -> bytes:
+def _serialise_format(quads: Iterable[Quad], name: str, without_terms: bool) -> bytes:
     draw = draw_picture(name)
-    known = list(map(for_xml, quads)) if draw or name in _WITHOUT_CONTROLS else list(quads)
+    output_quads = list(map(for_xml, quads)) if draw or name in _WITHOUT_CONTROLS else list(quads)
     if name in PROV_FORMATS:
-        return to_prov(known, name)
+        return to_prov(output_quads, name)
     if draw:
-        return draw(known, None)
+        return draw(output_quads, None)
     if name not in FORMATS:
         every = ", ".join([*FORMATS, *PROV_FORMATS, *PICTURES.names()])
         raise UsageError(f"There is no format {name!r}.", f"There are: {every}.")
     chosen = FORMATS[name]
     if without_terms or name in _WITHOUT_TERMS:
-        known = list(classic(known))
+        output_quads = list(replace_triple_terms(output_quads))
     if chosen.supports_datasets:
-        return to_bytes(known, chosen)
-    return to_bytes(dict.fromkeys(quad.triple for quad in known), chosen)
+        return to_bytes(output_quads, chosen)
+    return to_bytes(dict.fromkeys(quad.triple for quad in output_quads), chosen)
 
 
 Names = Callable[[str], str]

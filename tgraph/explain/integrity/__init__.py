@@ -1,1 +1,1 @@
-"""Whether the record is as it was sealed: entries, signatures, erasures, the check."""
+"""Record integrity: entries, signatures, erasures and their verification."""

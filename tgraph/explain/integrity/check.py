@@ -1,10 +1,9 @@
-"""Whether the record is as it was sealed (design, section 3.7).
+"""Integrity verification of the sealed record (design, section 3.7).
 
-Every bundle's RDFC-1.0 hash is computed again, every entry of the chain, what all batches add up
-to, every text of the librarian, and from the texts what the record says of them. A chain that was
-cut at its end can only be told by a head that was saved before, one that was computed again as a
-whole by that or by a signature.
-"""
+RDFC-1.0 hashes of bundles, chain entries, the sum of all batches and librarian texts are
+recomputed, and the record's statements about texts are compared with those texts. A truncated
+chain is detected only by an earlier saved head, a completely recomputed chain by a saved head
+or a signature."""
 
 from __future__ import annotations
 
@@ -30,13 +29,13 @@ from tgraph.explain.integrity.entries import (
     term_text,
 )
 from tgraph.explain.integrity.erasures import Erasure, Rewritings
-from tgraph.explain.integrity.quads import BatchReplay, StoredQuads, differences
+from tgraph.explain.integrity.quads import BatchReplay, StoredQuads, find_differences
 from tgraph.explain.integrity.texts import SourceCheck
 from tgraph.librarian import Librarian
 from tgraph.record.chain import GENESIS, NO_GRAPH, GraphHash, Head, hash_of_graph
 from tgraph.record.signing import KIND, PublicKey
-from tgraph.rendering import render
-from tgraph.store.base import Graph, Store, select
+from tgraph.rendering import render_value
+from tgraph.store.base import Graph, Store, select_rows
 from tgraph.store.oxigraph import OxigraphStore
 
 _HASH = re.compile(r"[0-9a-f]{64}")
@@ -46,11 +45,13 @@ _KEPT = (v.tg("contentHash"), v.tg("textHash"))
 
 @dataclass(frozen=True, slots=True)
 class Integrity:
-    """What the check found. ``ok`` is whether nothing is wrong; ``head`` and ``sequence`` are the
-    end of the chain, to be saved somewhere else; ``saved_at`` is the entry that a saved head is of.
-    ``unreferenced`` are texts that are what they should be and that nothing on record needs, as
-    an index run leaves them that was interrupted. ``erased`` lists what was rewritten by erasures,
-    and is as it was sealed by them. ``signatures`` are those of a key, where one was given."""
+    """An integrity check result.
+
+    ``ok`` tells whether no problem was found; ``head`` and ``sequence`` are the chain end, to
+    be saved elsewhere; ``saved_at`` is the entry number of a saved head. ``unreferenced`` lists
+    intact texts needed by no record, left for example by an interrupted index run. ``erased``
+    lists content rewritten by erasures and matching their seals. ``signatures`` belong to a
+    given key."""
 
     ok: bool
     catalogue: str
@@ -67,7 +68,7 @@ class Integrity:
     signatures: Signatures | None = None
 
     def _repr_html_(self) -> str:
-        return render(self, "notebook")
+        return render_value(self, "notebook")
 
 
 def check_integrity(
@@ -80,15 +81,15 @@ def check_integrity(
     written: OxigraphStore | None = None,
     key: PublicKey | None = None,
 ) -> Integrity:
-    """Compute everything again. ``published`` is the head that the pointer to the store names,
-    ``saved`` one that was noted earlier. With the store that it was published from, ``written``,
-    each quad in which that differs is a problem; with a ``key`` its signatures are verified.
+    """Recompute and verify the sealed record.
 
-    ``UsageError`` for a saved head that is not 64 hexadecimal digits.
-    """
+    ``published`` is the head named by the store pointer, ``saved`` an earlier noted head. With
+    ``written``, the store before publication, each differing quad is a problem; with a ``key``,
+    its signatures are verified. Raise ``UsageError`` for a saved head without exactly 64
+    hexadecimal digits."""
     if saved is not None and not _HASH.fullmatch(saved):
         raise UsageError(f"{saved!r} is not the head of a chain.", "It has 64 hexadecimal digits.")
-    graphs = _graphs(store)
+    graphs = _named_graphs(store)
     catalogues = sorted({name for name in graphs if name.startswith(_CATALOGUE)} | {catalogue})
     chains = {name: read_entries(store, name) for name in catalogues}
     entries = [entry for name in catalogues for entry in chains[name]]
@@ -100,22 +101,22 @@ def check_integrity(
     rewritings = Rewritings(store, entries)
     problems += rewritings.problems(entries)
     entries = [replace(e, hash=rewritings.hash_of(e.subject, e.hash)) for e in entries]
-    bundles = {name: hash_of_graph(store, term) for name, term in _bundles(graphs).items()}
+    bundles = {name: hash_of_graph(store, term) for name, term in _bundle_graphs(graphs).items()}
     problems += [*lost, *_wrong_bundles(entries, bundles)]
     with ExitStack() as stack:
-        replayed = stack.enter_context(closing(_replay(librarian, entries, rewritings)))
-        stored = stack.enter_context(closing(StoredQuads(store, _unsealed(graphs))))
+        replayed = stack.enter_context(closing(_replay_batches(librarian, entries, rewritings)))
+        stored = stack.enter_context(closing(StoredQuads(store, _unsealed_graphs(graphs))))
         problems += replayed.compare(stored)
         if written is not None:
-            problems += _unpublished(store, graphs, stored, bundles, written)
-    needed = _needed(store, replayed, entries, rewritings)
+            problems += _find_unpublished(store, graphs, stored, bundles, written)
+    needed = _needed_texts(store, replayed, entries, rewritings)
     texts, damaged, strays = _check_texts(librarian, needed, replayed.read)
     signed = check_signatures(chains[catalogue], catalogue, key) if key else None
     problems += [*damaged, *(signed.problems if signed else ())]
     problems += SourceCheck(store, librarian).problems()
     head = last_head(chains[catalogue])
     batches = sum(entry.kind == "batch" for entry in entries)
-    quads = len(stored) + sum(found.quads for found in bundles.values())
+    quads = len(stored) + sum(bundle_hash.quads for bundle_hash in bundles.values())
     return Integrity(
         not problems,
         catalogue,
@@ -133,48 +134,54 @@ def check_integrity(
     )
 
 
-def _graphs(store: Store) -> dict[str, NamedNode | BlankNode]:
+def _named_graphs(store: Store) -> dict[str, NamedNode | BlankNode]:
     """The named graphs by their names; tgraph gives none a blank node, but somebody may."""
-    terms = (row["graph"] for row in select(store, "trace/graphs", union=False))
+    terms = (row["graph"] for row in select_rows(store, "trace/graphs", union=False))
     return {term_text(term): term for term in terms if isinstance(term, NamedNode | BlankNode)}
 
 
-def _bundles(graphs: Mapping[str, NamedNode | BlankNode]) -> dict[str, NamedNode]:
-    named = {name: term for name, term in sorted(graphs.items()) if isinstance(term, NamedNode)}
-    return {name: term for name, term in named.items() if name.startswith(_BUNDLE)}
+def _bundle_graphs(graphs: Mapping[str, NamedNode | BlankNode]) -> dict[str, NamedNode]:
+    named_graphs = {
+        name: term for name, term in sorted(graphs.items()) if isinstance(term, NamedNode)
+    }
+    return {name: term for name, term in named_graphs.items() if name.startswith(_BUNDLE)}
 
 
-def _unsealed(graphs: Mapping[str, NamedNode | BlankNode]) -> list[Graph]:
-    """What is neither a bundle nor a catalogue."""
+def _unsealed_graphs(graphs: Mapping[str, NamedNode | BlankNode]) -> list[Graph]:
+    """Return graphs that are neither bundles nor catalogues."""
     names = sorted(name for name in graphs if not name.startswith((_CATALOGUE, _BUNDLE)))
     return [DefaultGraph(), *(graphs[name] for name in names)]
 
 
-def _unpublished(
+def _find_unpublished(
     store: OxigraphStore,
     graphs: Mapping[str, NamedNode | BlankNode],
     stored: StoredQuads,
     bundles: Mapping[str, GraphHash],
     written: OxigraphStore,
 ) -> Iterator[Problem]:
-    """Each quad in which the other store differs. Bundles are small, and compared by their hashes
-    first."""
-    there = _graphs(written)
-    with closing(StoredQuads(written, _unsealed(there))) as others:
-        yield from differences(stored, others)
+    """Yield problems for quads that differ between published store and written store.
+
+    Bundles are small, and compared by hash first."""
+    there = _named_graphs(written)
+    with closing(StoredQuads(written, _unsealed_graphs(there))) as written_quads:
+        yield from find_differences(stored, written_quads)
     either = {**graphs, **there}
     apart: list[Graph] = [either[name] for name in sorted(either) if name.startswith(_CATALOGUE)]
-    for name, term in _bundles(either).items():
+    for name, term in _bundle_graphs(either).items():
         if hash_of_graph(written, term) != bundles.get(name, NO_GRAPH):
             apart.append(term)
-    with closing(StoredQuads(store, apart)) as seen, closing(StoredQuads(written, apart)) as others:
-        yield from differences(seen, others)
+    with (
+        closing(StoredQuads(store, apart)) as published_quads,
+        closing(StoredQuads(written, apart)) as written_quads,
+    ):
+        yield from find_differences(published_quads, written_quads)
 
 
 def _find_head(
     entries: Sequence[ChainEntry], saved: str | None
 ) -> tuple[int | None, tuple[Problem, ...]]:
-    """The number of the entry that the saved head is of, or that there is none."""
+    """Return the entry number of the saved head, or a problem if the chain lacks it."""
     if saved is None:
         return None, ()
     if saved == GENESIS:
@@ -189,24 +196,24 @@ def _find_head(
 def _wrong_bundles(
     entries: Sequence[ChainEntry], bundles: Mapping[str, GraphHash]
 ) -> Iterator[Problem]:
-    """Those that are not as they were sealed."""
+    """Yield problems for bundles differing from their seals."""
     sealed = {e.subject: e.hash for e in entries if e.kind not in ("batch", KIND)}
     for bundle in sorted(bundles.keys() | sealed):
-        found, quads = bundles.get(bundle, NO_GRAPH)
+        bundle_hash, quads = bundles.get(bundle, NO_GRAPH)
         if bundle not in sealed:
             detail = f"It is not in the chain and has {quads} quads."
             yield Problem("added", "bundle", bundle, detail)
         elif not quads:
             yield Problem("missing", "bundle", bundle, "It was sealed and is not there.")
-        elif found != sealed[bundle]:
+        elif bundle_hash != sealed[bundle]:
             detail = f"Its quads were changed; it was sealed as {sealed[bundle]}."
             yield Problem("altered", "bundle", bundle, detail)
 
 
-def _replay(
+def _replay_batches(
     librarian: Librarian, entries: Sequence[ChainEntry], rewritings: Rewritings
 ) -> BatchReplay:
-    """All batches, played by number within a catalogue, by time between them."""
+    """Replay all batches: sorted by number within a catalogue, by time between catalogues."""
     replayed = BatchReplay(librarian, rewritings.is_gone)
     chains: dict[object, list[ChainEntry]] = {}
     for entry in entries:
@@ -217,10 +224,10 @@ def _replay(
     return replayed
 
 
-def _needed(
+def _needed_texts(
     store: Store, replayed: BatchReplay, entries: Sequence[ChainEntry], rewritings: Rewritings
 ) -> dict[str, str]:
-    """The hashes of the texts that must be there, each with what needs it."""
+    """Return hashes of required texts, each with a resource requiring it."""
     needed = dict(replayed.texts)
     for predicate in _KEPT:
         for quad in store.match(None, predicate, None, None):
@@ -233,19 +240,23 @@ def _needed(
 def _check_texts(
     librarian: Librarian, needed: Mapping[str, str], intact: Collection[str]
 ) -> tuple[int, list[Problem], list[str]]:
-    """How many texts there are, which are damaged or missing, and which nobody needs; those that
-    are known to be ``intact`` are not read again."""
-    kept = list(dict.fromkeys(librarian.keys()))
+    """Return text count, problems of damaged or missing texts, and unreferenced texts; texts
+    known as ``intact`` are not read again."""
+    text_keys = list(dict.fromkeys(librarian.keys()))
     problems = []
-    for key in kept:
+    for key in text_keys:
         if _HASH.fullmatch(key) is None:
             problems.append(Problem("added", "text", key, "Its name is not a hash."))
         elif key not in intact and not _is_intact(librarian, key):
-            about = f"It belongs to {needed[key]}." if key in needed else "Nothing needs it."
-            problems.append(Problem("altered", "text", key, about))
-    for key in sorted(needed.keys() - set(kept)):
+            owner_text = f"It belongs to {needed[key]}." if key in needed else "Nothing needs it."
+            problems.append(Problem("altered", "text", key, owner_text))
+    for key in sorted(needed.keys() - set(text_keys)):
         problems.append(Problem("missing", "text", key, f"It belongs to {needed[key]}."))
-    return len(kept), problems, sorted(k for k in kept if k not in needed and _HASH.fullmatch(k))
+    return (
+        len(text_keys),
+        problems,
+        sorted(k for k in text_keys if k not in needed and _HASH.fullmatch(k)),
+    )
 
 
 def _is_intact(librarian: Librarian, key: str) -> bool:

@@ -1,4 +1,4 @@
-"""The entries of a catalogue: whether each follows the one before, and which were signed."""
+"""Catalogue entries: chain links and signatures."""
 
 from __future__ import annotations
 
@@ -19,8 +19,7 @@ ProblemKind = OneOf["altered", "added", "missing", "reordered"]
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """Something that is not as it was sealed: what happened to it, what sort of thing it is, its
-    IRI or hash, and the rest in words."""
+    """An integrity problem: kind of change, kind of object, IRI or hash, and a description."""
 
     kind: ProblemKind
     what: str
@@ -30,8 +29,10 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class ChainEntry:
-    """One entry of a catalogue; ``sequence`` is 0 where it has no number. ``previous`` and
-    ``chain`` are the heads before and after it, as it says itself."""
+    """A catalogue entry; ``sequence`` is 0 without a number.
+
+    ``previous`` and ``chain`` are heads before and after the entry, as stated by the entry
+    itself."""
 
     subject: str
     sequence: int
@@ -45,24 +46,24 @@ class ChainEntry:
 
 
 def read_entries(store: Store, catalogue: str) -> list[ChainEntry]:
-    """All that the catalogue speaks of, in the order of the sequence numbers."""
+    """Return all catalogue entries, sorted by sequence number."""
     quads: defaultdict[str, list[Quad]] = defaultdict(list)
     for quad in store.match(None, None, None, NamedNode(catalogue)):
         quads[term_text(quad.subject)].append(quad)
-    entries = [entry_from_quads(subject, stated) for subject, stated in quads.items()]
+    entries = [entry_from_quads(subject, subject_quads) for subject, subject_quads in quads.items()]
     return sorted(entries, key=lambda entry: (entry.sequence, entry.subject))
 
 
 def entries_after(store: Store, catalogue: str, sequence: int) -> list[ChainEntry]:
-    """The entries that follow that number one after the other; the others are not read."""
-    graph, found = NamedNode(catalogue), list[ChainEntry]()
-    while subject := entry_at(store, graph, sequence + len(found) + 1):
-        found.append(entry_of(store, subject, catalogue))
-    return found
+    """Return consecutive entries after a sequence number, without reading other entries."""
+    graph, entries = NamedNode(catalogue), list[ChainEntry]()
+    while subject := entry_at(store, graph, sequence + len(entries) + 1):
+        entries.append(entry_of(store, subject, catalogue))
+    return entries
 
 
 def entry_of(store: Store, subject: NamedNode, catalogue: str) -> ChainEntry:
-    """The entry of the catalogue for the subject."""
+    """Return the catalogue entry of a subject."""
     return entry_from_quads(
         subject.value, list(store.match(subject, None, None, NamedNode(catalogue)))
     )
@@ -70,7 +71,7 @@ def entry_of(store: Store, subject: NamedNode, catalogue: str) -> ChainEntry:
 
 def entry_from_quads(subject: str, quads: Sequence[Quad]) -> ChainEntry:
     """Return the entry that the quads of a catalogue state of the subject."""
-    said = stated(quads)
+    said = values_by_property(quads)
     number = said.get(v.tg("sequence"), "")
     return ChainEntry(
         subject,
@@ -86,8 +87,8 @@ def entry_from_quads(subject: str, quads: Sequence[Quad]) -> ChainEntry:
 
 
 def broken_links(entries: Sequence[ChainEntry]) -> Iterator[Problem]:
-    """What is wrong with the chain itself: entries that were changed, that are missing between
-    others, or that stand in another place than they were sealed for."""
+    """Yield chain problems: altered entries, missing entries, and entries at a different place
+    than sealed."""
     head = Head(0, GENESIS)
     for entry in entries:
         if not entry.sequence:
@@ -95,36 +96,40 @@ def broken_links(entries: Sequence[ChainEntry]) -> Iterator[Problem]:
             yield Problem("added", "entry", entry.subject, detail)
             continue
         if chain_hash(entry.quads) != entry.chain:
-            yield Problem("altered", "entry", entry.subject, _place(entry) + "says something else.")
-        yield from _gap(head, entry)
+            yield Problem(
+                "altered", "entry", entry.subject, _entry_prefix(entry) + "says something else."
+            )
+        yield from _find_gap(head, entry)
         head = Head(entry.sequence, entry.chain)
 
 
-def _gap(head: Head, entry: ChainEntry) -> Iterator[Problem]:
+def _find_gap(head: Head, entry: ChainEntry) -> Iterator[Problem]:
     if entry.sequence > head.sequence + 1:
         first, last = head.sequence + 1, entry.sequence - 1
-        which = f"Entry {first}" if first == last else f"Entries {first} to {last}"
-        detail = f"{which} of the chain, before this one, can't be found."
+        entry_range = f"Entry {first}" if first == last else f"Entries {first} to {last}"
+        detail = f"{entry_range} of the chain, before this one, can't be found."
         yield Problem("missing", "entry", entry.subject, detail)
     elif entry.sequence <= head.sequence:
-        yield Problem("added", "entry", entry.subject, _place(entry) + "has its number twice.")
+        yield Problem(
+            "added", "entry", entry.subject, _entry_prefix(entry) + "has its number twice."
+        )
     elif entry.previous != head.hash:
-        detail = _place(entry) + "does not follow the entry before it."
+        detail = _entry_prefix(entry) + "does not follow the entry before it."
         yield Problem("reordered", "entry", entry.subject, detail)
 
 
 def last_head(entries: Iterable[ChainEntry]) -> Head:
-    """The end of the chain, as its last entry has it."""
+    """Return the chain head from its last numbered entry."""
     numbered = [Head(entry.sequence, entry.chain) for entry in entries if entry.sequence]
     return numbered[-1] if numbered else Head(0, GENESIS)
 
 
-def _place(entry: ChainEntry) -> str:
+def _entry_prefix(entry: ChainEntry) -> str:
     return f"Entry {entry.sequence} of the chain "
 
 
-def stated(quads: Iterable[Quad]) -> dict[NamedNode, str]:
-    """What quads of one subject say, as texts by their properties."""
+def values_by_property(quads: Iterable[Quad]) -> dict[NamedNode, str]:
+    """Return quad objects as texts, by property, for a single subject."""
     return {quad.predicate: term_text(quad.object) for quad in quads}
 
 
@@ -135,8 +140,10 @@ def term_text(term: object) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """Entries of the chain, by number, that one signature was the first to cover; ``signature`` is
-    its IRI and ``time`` when it was made. Both are empty where none covers them."""
+    """A range of chain entries covered first by the same signature: ``signature`` is its IRI,
+    ``time`` its creation time.
+
+    Both are empty for entries without a signature."""
 
     first: int
     last: int
@@ -146,9 +153,11 @@ class Stretch:
 
 @dataclass(frozen=True, slots=True)
 class Signatures:
-    """What a key has signed of a chain: ``covered`` is the number of entries that a valid signature
-    covers, from the first on, ``valid`` how many there are, ``others`` those of other keys, and
-    ``stretches`` tell who was covered when. ``key`` is the key's id."""
+    """Signature coverage of a chain by a single key.
+
+    ``covered`` is the number of entries, from the first on, covered by a valid signature,
+    ``valid`` the number of valid signatures, ``others`` the number of signatures by other keys;
+    ``stretches`` list covered ranges with times. ``key`` is the key ID."""
 
     key: str
     covered: int
@@ -159,34 +168,47 @@ class Signatures:
 
 
 def check_signatures(entries: Sequence[ChainEntry], catalogue: str, key: PublicKey) -> Signatures:
-    """Verify each signature of the key against the chain as it is. A signature that does not hold,
-    or that there is none at all, is a problem: the chain was computed again, or another key signed.
-    A signature covers what stands before it only as far as no link of the chain is broken.
-    """
-    made = [entry for entry in entries if entry.kind == KIND]
-    own = [e for e in made if stated(e.quads).get(v.prov("wasAttributedTo")) == key.agent]
-    whole = _whole(entries)
-    valid = [e for e in own if e.sequence <= whole and _holds(e, catalogue, key)]
-    problems = tuple(_wrong(own, valid, entries, key))
+    """Verify all signatures of a key against the current chain.
+
+    An invalid signature, or the absence of any signature, is a problem: the chain was
+    recomputed, or another key signed it. A signature covers preceding entries only up to the
+    first broken chain link."""
+    signature_entries = [entry for entry in entries if entry.kind == KIND]
+    key_entries = [
+        e
+        for e in signature_entries
+        if values_by_property(e.quads).get(v.prov("wasAttributedTo")) == key.agent
+    ]
+    intact_count = _count_intact(entries)
+    valid = [
+        e for e in key_entries if e.sequence <= intact_count and _signature_holds(e, catalogue, key)
+    ]
+    problems = tuple(_find_wrong_signatures(key_entries, valid, entries, key))
     covered = max((entry.sequence - 1 for entry in valid), default=0)
-    stretches = tuple(_stretches(valid, max((entry.sequence for entry in entries), default=0)))
-    return Signatures(key.id, covered, len(valid), len(made) - len(own), stretches, problems)
+    stretches = tuple(
+        _signed_stretches(valid, max((entry.sequence for entry in entries), default=0))
+    )
+    return Signatures(
+        key.id, covered, len(valid), len(signature_entries) - len(key_entries), stretches, problems
+    )
 
 
-def _whole(entries: Sequence[ChainEntry]) -> int:
-    """How many entries there are before the first that was changed, or does not follow."""
+def _count_intact(entries: Sequence[ChainEntry]) -> int:
+    """Return the number of entries before the first broken chain link."""
     broken = next(broken_links(entries), None)
     if broken is None:
         return len(entries)
     return next(n for n, entry in enumerate(entries) if entry.subject == broken.subject)
 
 
-def _holds(entry: ChainEntry, catalogue: str, key: PublicKey) -> bool:
+def _signature_holds(entry: ChainEntry, catalogue: str, key: PublicKey) -> bool:
     head = Head(entry.sequence - 1, entry.previous)
-    return key.signed(statement_of(catalogue, head), stated(entry.quads).get(v.tg("signature"), ""))
+    return key.signed(
+        statement_of(catalogue, head), values_by_property(entry.quads).get(v.tg("signature"), "")
+    )
 
 
-def _wrong(
+def _find_wrong_signatures(
     own: Sequence[ChainEntry],
     valid: Sequence[ChainEntry],
     entries: Sequence[ChainEntry],
@@ -204,9 +226,9 @@ def _wrong(
         yield Problem("missing", "signature", key.agent, detail)
 
 
-def _stretches(valid: Sequence[ChainEntry], last: int) -> Iterator[Stretch]:
-    """What each signature was the first to cover, and the rest; a signature is covered by the next
-    one."""
+def _signed_stretches(valid: Sequence[ChainEntry], last: int) -> Iterator[Stretch]:
+    """Yield entry ranges covered first by each signature, then the uncovered rest; a signature
+    entry is covered by the next signature."""
     first = 1
     for entry in valid:
         yield Stretch(first, entry.sequence - 1, entry.subject, entry.time)

@@ -1,8 +1,7 @@
-"""What erasures have left: which bundles and batches they rewrote, and which texts are gone.
+"""Erasure records: rewritten bundles and batches, removed texts.
 
-An erasure is a bundle of the chain that names the old and the new hash of everything that it
-rewrote, so that the seal of what was rewritten can still be checked. Design, section 3.7.
-"""
+An erasure is a chain bundle that lists old and new hashes of rewritten content, so that seals
+of rewritten content remain verifiable. Design, section 3.7."""
 
 from __future__ import annotations
 
@@ -14,7 +13,7 @@ from pyoxigraph import NamedNode
 
 from tgraph import vocabulary as v
 from tgraph.errors import ErasedTextError, UsageError
-from tgraph.explain.integrity.entries import ChainEntry, Problem, stated, term_text
+from tgraph.explain.integrity.entries import ChainEntry, Problem, term_text, values_by_property
 from tgraph.index.sources import Texts
 from tgraph.record.bundle import ERASURE
 from tgraph.store.base import Store
@@ -25,8 +24,8 @@ _NEVER = datetime.min.replace(tzinfo=UTC)
 
 @dataclass(frozen=True, slots=True)
 class Erasure:
-    """One erasure: of which document, why, when (an xsd:dateTime text), and how many bundles,
-    batches and texts of the librarian it rewrote or removed."""
+    """An erasure: document, reason, time (an xsd:dateTime text), and numbers of bundles,
+    batches and librarian texts rewritten or removed."""
 
     erasure: str
     document: str
@@ -37,15 +36,15 @@ class Erasure:
     texts: int
 
 
-def counted(bundles: int, batches: int, texts: int) -> str:
-    """How much was erased, in words."""
+def format_counts(bundles: int, batches: int, texts: int) -> str:
+    """Return erasure counts in words."""
     counts = ((bundles, "bundle", "s"), (batches, "batch", "es"), (texts, "text", "s"))
-    return ", ".join(f"{n:,} {what}{many if n != 1 else ''}" for n, what, many in counts)
+    return ", ".join(f"{n:,} {noun}{many if n != 1 else ''}" for n, noun, many in counts)
 
 
 @dataclass(frozen=True, slots=True)
 class Rewritten:
-    """What an erasure did: the hashes before and after by what was rewritten, and the texts."""
+    """Effects of an erasure: hashes before and after by rewritten resource, and removed texts."""
 
     what: Erasure
     hashes: Mapping[str, tuple[str, str]]
@@ -53,96 +52,108 @@ class Rewritten:
 
 
 class Rewritings:
-    """The erasures of a chain, in their order: what is sealed under another hash than at first."""
+    """Erasures of a chain in order, with current hashes of rewritten content."""
 
     def __init__(self, store: Store, entries: Iterable[ChainEntry]) -> None:
-        kept = [e for e in entries if e.kind == ERASURE.name]
-        kept.sort(key=lambda entry: _moment(entry.time))
-        self.all = [read_erasure(store, entry.subject) for entry in kept]
-        self._gone = {key: _moment(done.what.time) for done in self.all for key in done.texts}
+        erasure_entries = [e for e in entries if e.kind == ERASURE.name]
+        erasure_entries.sort(key=lambda entry: _parse_time(entry.time))
+        self.all = [read_erasure(store, entry.subject) for entry in erasure_entries]
+        self._gone = {
+            key: _parse_time(rewriting.what.time)
+            for rewriting in self.all
+            for key in rewriting.texts
+        }
 
     @property
     def erasures(self) -> tuple[Erasure, ...]:
-        return tuple(done.what for done in self.all)
+        return tuple(rewriting.what for rewriting in self.all)
 
     def hash_of(self, subject: str, sealed: str) -> str:
-        """The hash that the subject must have now; ``sealed`` is what it was sealed with."""
-        for done in self.all:
-            old, new = done.hashes.get(subject, ("", ""))
+        """Return the current required hash of a subject; ``sealed`` is its original sealed
+        hash."""
+        for rewriting in self.all:
+            old, new = rewriting.hashes.get(subject, ("", ""))
             if old == sealed:
                 sealed = new
         return sealed
 
     def is_gone(self, key: str, time: str) -> bool:
-        """Whether a text that was needed at that time has been removed since."""
-        return key in self._gone and self._gone[key] >= _moment(time)
+        """Tell whether an erasure removed a text since its time of need."""
+        return key in self._gone and self._gone[key] >= _parse_time(time)
 
     def was_removed(self, key: str) -> bool:
-        """Whether an erasure removed the text at any time."""
+        """Tell whether any erasure removed the text."""
         return key in self._gone
 
     def problems(self, entries: Sequence[ChainEntry]) -> Iterator[Problem]:
-        """Rewritings that do not begin with the hash that what they rewrote had."""
+        """Yield problems for rewritings whose previous hash differs from the sealed hash."""
         sealed = {entry.subject: entry.hash for entry in entries}
-        for done in self.all:
-            for subject, (old, new) in sorted(done.hashes.items()):
+        for rewriting in self.all:
+            for subject, (old, new) in sorted(rewriting.hashes.items()):
                 if sealed.get(subject) != old:
-                    detail = f"{done.what.erasure} says that its hash was {old}, which it was not."
+                    detail = (
+                        f"{rewriting.what.erasure} says that its hash was {old}, which it was not."
+                    )
                     yield Problem("altered", "erasure", subject, detail)
                 sealed[subject] = new
 
 
 def read_erasure(store: Store, bundle: str) -> Rewritten:
-    """The erasure that a bundle of the kind ``erasure`` records."""
+    """Return the erasure recorded in an ``erasure`` bundle."""
     graph = NamedNode(bundle)
     subject = v.erasure_iri(bundle.removeprefix(v.bundle_iri("")))
     quads = list(store.match(NamedNode(subject), None, None, graph))
-    said = stated(quads)
+    properties = values_by_property(quads)
     texts = {term_text(quad.object) for quad in quads if quad.predicate == v.tg("removedText")}
     hashes: dict[str, tuple[str, str]] = {}
     for quad in store.match(None, v.tg("rewrote"), None, graph):
-        told = stated(store.match(quad.subject, None, None, graph))
-        pair = told.get(v.tg("previousHash"), ""), told.get(v.tg("hash"), "")
+        rewrite_properties = values_by_property(store.match(quad.subject, None, None, graph))
+        pair = (
+            rewrite_properties.get(v.tg("previousHash"), ""),
+            rewrite_properties.get(v.tg("hash"), ""),
+        )
         hashes[term_text(quad.object)] = pair
     batches = sum(name.startswith(_BATCH) for name in hashes)
     contents = {old for name, (old, _) in hashes.items() if name.startswith(_BATCH)}
-    what = Erasure(
+    erasure = Erasure(
         subject,
-        said.get(v.prov("used"), ""),
-        said.get(v.tg("reason"), ""),
-        said.get(v.prov("endedAtTime"), ""),
+        properties.get(v.prov("used"), ""),
+        properties.get(v.tg("reason"), ""),
+        properties.get(v.prov("endedAtTime"), ""),
         len(hashes) - batches,
         batches,
         len(texts - contents),
     )
-    return Rewritten(what, hashes, frozenset(texts))
+    return Rewritten(erasure, hashes, frozenset(texts))
 
 
-def _time(erasure: Erasure) -> str:
+def _erasure_time(erasure: Erasure) -> str:
     return v.in_time(erasure.time)
 
 
 def erasure_of_document(store: Store, document: str) -> Erasure | None:
-    """The last erasure of a document, None where there has been none."""
+    """Return a document's latest erasure, or None without erasures."""
     prefix = v.erasure_iri("")
-    found = [
+    erasures = [
         read_erasure(store, term_text(quad.graph_name)).what
         for quad in store.match(None, v.prov("used"), NamedNode(document), None)
         if term_text(quad.subject).startswith(prefix)
     ]
-    return max(found, key=_time, default=None)
+    return max(erasures, key=_erasure_time, default=None)
 
 
 def last_erasure(store: Store) -> Erasure | None:
     """The newest erasure on record."""
-    return max(erasures_since(store, ""), key=_time, default=None)
+    return max(erasures_since(store, ""), key=_erasure_time, default=None)
 
 
 def erasures_since(store: Store, time: str) -> list[Erasure]:
-    """The erasures after a time (an xsd:dateTime text), in their order."""
+    """Return erasures after a time (an xsd:dateTime text), sorted by time."""
     graphs = {quad.graph_name for quad in store.match(None, v.RDF_TYPE, v.tg("Erasure"), None)}
-    found = (read_erasure(store, term_text(graph)).what for graph in graphs)
-    return sorted((e for e in found if _moment(e.time) > _moment(time)), key=_time)
+    erasures = (read_erasure(store, term_text(graph)).what for graph in graphs)
+    return sorted(
+        (e for e in erasures if _parse_time(e.time) > _parse_time(time)), key=_erasure_time
+    )
 
 
 _ORDERS = v.session_part_iri("orders", "")
@@ -151,17 +162,17 @@ _ORDERS = v.session_part_iri("orders", "")
 def erasure_of_bundle(store: Store, bundle: str) -> Erasure | None:
     """The last erasure that rewrote a bundle, or removed a text that it refers to; what limits cut
     off in a session, which no answer rests on, is no such text."""
-    done = list(store.match(None, v.tg("rewrote"), NamedNode(bundle), None))
+    erasure_quads = list(store.match(None, v.tg("rewrote"), NamedNode(bundle), None))
     for quad in store.match(None, v.tg("contentHash"), None, NamedNode(bundle)):
         if not term_text(quad.subject).startswith(_ORDERS):
-            done += store.match(None, v.tg("removedText"), quad.object, None)
-    found = (read_erasure(store, term_text(quad.graph_name)).what for quad in done)
-    return max(found, key=_time, default=None)
+            erasure_quads += store.match(None, v.tg("removedText"), quad.object, None)
+    erasures = (read_erasure(store, term_text(quad.graph_name)).what for quad in erasure_quads)
+    return max(erasures, key=_erasure_time, default=None)
 
 
 def check_whole(store: Store, bundle: str, session: str, what: str = "replayed") -> None:
-    """``UsageError`` where parts of a session have been erased, so that it can't be asked again:
-    ``what`` can't be done with it."""
+    """Raise ``UsageError`` if parts of a session were erased, which prevents the action
+    ``what``."""
     erasure = erasure_of_bundle(store, bundle)
     if erasure is not None:
         raise UsageError(
@@ -172,7 +183,7 @@ def check_whole(store: Store, bundle: str, session: str, what: str = "replayed")
 
 
 def page_text(texts: Texts) -> Callable[[str, int | None], str]:
-    """The stored text of a page, empty where it was erased."""
+    """Return a page text reader; erased pages yield an empty string."""
 
     def read(document: str, page: int | None) -> str:
         try:
@@ -183,7 +194,7 @@ def page_text(texts: Texts) -> Callable[[str, int | None], str]:
     return read
 
 
-def _moment(text: str) -> datetime:
+def _parse_time(text: str) -> datetime:
     try:
         return datetime.fromisoformat(text)
     except ValueError:  # an entry that was tampered with

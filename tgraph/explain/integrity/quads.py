@@ -1,8 +1,7 @@
-"""What a store holds against what its batches have left, and against another store.
+"""Quad comparison: store against batches, store against store.
 
-Quads are compared by digests of their N-Quads lines. Those lie in files, in parts by how they
-begin, of which one is in memory at a time: a 256th of the store, and what in it is wrong.
-"""
+Quads are compared by digests of their N-Quads lines. Digests are stored in files, partitioned
+by prefix, with one partition in memory at a time: a 256th of the store, plus its differences."""
 
 from __future__ import annotations
 
@@ -33,7 +32,7 @@ _SEEN = "the snapshot that readers see"
 _UNREADABLE = "Its text can't be read, so that the quads outside the bundles were not compared."
 
 
-def shown(line: bytes) -> str:
+def decode_line(line: bytes) -> str:
     return line.decode("utf-8", "replace").strip()
 
 
@@ -42,23 +41,24 @@ def digest_of(line: bytes) -> bytes:
 
 
 class InParts(Protocol):
-    """A set of digests, which is looked at in parts."""
+    """A digest set divided into partitions."""
 
     def part(self, number: int) -> Collection[bytes]: ...
 
 
-def differing(left: InParts, right: InParts) -> tuple[set[bytes], set[bytes]]:
-    """What only the one has, and what only the other has."""
+def compare_digests(left: InParts, right: InParts) -> tuple[set[bytes], set[bytes]]:
+    """Return digests only in the left set, and digests only in the right set."""
     only_left, only_right = set[bytes](), set[bytes]()
     for number in range(PARTS):
-        one, other = set(left.part(number)), set(right.part(number))
-        only_left |= one - other
-        only_right |= other - one
+        left_part, right_part = set(left.part(number)), set(right.part(number))
+        only_left |= left_part - right_part
+        only_right |= right_part - left_part
     return only_left, only_right
 
 
 class DigestFile:
-    """Digests of lines, each with the same number of bytes behind it. ``close`` it."""
+    """A file of line digests, each followed by a fixed number of bytes; call ``close`` after
+    use."""
 
     def __init__(self, behind: int = 0) -> None:
         self.count = 0
@@ -76,9 +76,9 @@ class DigestFile:
         self.count += len(lines)
         self._waiting += len(lines) * self._size
         if self._waiting > _IN_MEMORY:
-            self._write()
+            self._write_records()
 
-    def _write(self) -> None:
+    def _write_records(self) -> None:
         with disk_errors():
             for number, records in enumerate(self._last):
                 self._written[number].append((self._file.tell(), len(records)))
@@ -87,11 +87,11 @@ class DigestFile:
         self._waiting = 0
 
     def part(self, number: int) -> list[bytes]:
-        """The digests of a part with what is behind them, in the order in which they came."""
-        records = b"".join([*self._read(number), self._last[number]])
+        """Return digest records of a partition, in insertion order."""
+        records = b"".join([*self._read_records(number), self._last[number]])
         return [records[at : at + self._size] for at in range(0, len(records), self._size)]
 
-    def _read(self, number: int) -> Iterator[bytes]:
+    def _read_records(self, number: int) -> Iterator[bytes]:
         with disk_errors():
             for start, length in self._written[number]:
                 self._file.seek(start)
@@ -103,13 +103,13 @@ class DigestFile:
 
 
 class StoredQuads:
-    """The quads of graphs of a store, which nobody writes to meanwhile. ``close`` it."""
+    """Quads of store graphs without concurrent writers; call ``close`` after use."""
 
     def __init__(self, store: OxigraphStore, graphs: Sequence[Graph]) -> None:
         self._store = store
         self._graphs = graphs
         self._digests = DigestFile()
-        self._each(self._digests.add)
+        self._dump_graphs(self._digests.add)
 
     def __len__(self) -> int:
         return self._digests.count
@@ -118,13 +118,15 @@ class StoredQuads:
         return self._digests.part(number)
 
     def lines(self, digests: Collection[bytes]) -> list[str]:
-        """The quads that have the digests, as N-Quads."""
-        found: list[bytes] = []
+        """Return quads with these digests, as sorted N-Quads lines."""
+        matching_lines: list[bytes] = []
         if digests:
-            self._each(lambda lines: found.extend(ln for ln in lines if digest_of(ln) in digests))
-        return sorted(map(shown, found))
+            self._dump_graphs(
+                lambda lines: matching_lines.extend(ln for ln in lines if digest_of(ln) in digests)
+            )
+        return sorted(map(decode_line, matching_lines))
 
-    def _each(self, take: Callable[[list[bytes]], None]) -> None:
+    def _dump_graphs(self, take: Callable[[list[bytes]], None]) -> None:
         for graph in self._graphs:
             self._store.dump(graph, take)
 
@@ -132,9 +134,9 @@ class StoredQuads:
         self._digests.close()
 
 
-def differences(published: StoredQuads, written: StoredQuads) -> Iterator[Problem]:
-    """Each quad in which what readers see differs from what it was published from."""
-    missing, added = differing(published, written)
+def find_differences(published: StoredQuads, written: StoredQuads) -> Iterator[Problem]:
+    """Yield problems for quads that differ between published store and written store."""
+    missing, added = compare_digests(published, written)
     for line in written.lines(added):
         yield Problem("added", "quad", line, f"It is in the store and not in {_SEEN}.")
     for line in published.lines(missing):
@@ -142,9 +144,10 @@ def differences(published: StoredQuads, written: StoredQuads) -> Iterator[Proble
 
 
 class BatchReplay:
-    """The quads that batches have left, played in their order, and the hashes of the texts that
-    came with them. Each batch is a text of N-Quads lines removed and added. ``is_gone`` tells of a
-    text that was needed at a time whether it has been erased since. ``close`` it."""
+    """A replay of batches in order, giving remaining quads and hashes of accompanying texts.
+
+    A batch is a text of added and removed N-Quads lines. ``is_gone`` tells whether a text
+    needed at a time was erased since. Call ``close`` after use."""
 
     def __init__(
         self,
@@ -161,12 +164,12 @@ class BatchReplay:
         self._digests = DigestFile(_ORDER)
 
     def play(self, batch: ChainEntry) -> None:
-        """Apply the batch; one whose text is lost or damaged is noted as unreadable."""
+        """Apply a batch; note batches with lost or damaged text as unreadable."""
         self._batches.append(batch)
-        added, removed = self._orders()
+        added, removed = self._order_marks()
         try:
-            rest = self._librarian.lines(batch.hash)
-            while lines := list(islice(rest, _AT_ONCE)):
+            remaining_lines = self._librarian.lines(batch.hash)
+            while lines := list(islice(remaining_lines, _AT_ONCE)):
                 self._digests.add([ln[1:] for ln in lines if ln.startswith(b"+")], added)
                 self._digests.add([ln[1:] for ln in lines if ln.startswith(b"-")], removed)
                 for line in lines:
@@ -178,9 +181,9 @@ class BatchReplay:
         except StoreError:
             self.unreadable.append(batch.subject)
 
-    def _orders(self) -> tuple[bytes, bytes]:
-        """What is behind the digests of lines that the last batch added and removed: the greater
-        holds. What a batch both removes and adds is there after it."""
+    def _order_marks(self) -> tuple[bytes, bytes]:
+        """Return order marks for lines added and removed by the last batch: the greater mark
+        wins, so that a line both removed and added exists afterwards."""
         number = 2 * len(self._batches)
         return (number + 1).to_bytes(_ORDER, "big"), number.to_bytes(_ORDER, "big")
 
@@ -193,15 +196,15 @@ class BatchReplay:
         return {digest for digest, order in last.items() if order[-1] & 1}
 
     def compare(self, stored: StoredQuads) -> list[Problem]:
-        """Each quad that is there or missing against the batches."""
+        """Return problems for quads added or missing compared with the batches."""
         if self.unreadable:
             return [Problem("missing", "batch", batch, _UNREADABLE) for batch in self.unreadable]
-        left, added = differing(self, stored)
-        more = (Problem("added", "quad", line, _BY_NONE) for line in stored.lines(added))
-        return [*more, *self._missing(left)]
+        missing_digests, added = compare_digests(self, stored)
+        added_problems = (Problem("added", "quad", line, _BY_NONE) for line in stored.lines(added))
+        return [*added_problems, *self._find_missing(missing_digests)]
 
-    def _missing(self, digests: set[bytes]) -> Iterator[Problem]:
-        """The lines of the digests, found again in the batches, the newest first."""
+    def _find_missing(self, digests: set[bytes]) -> Iterator[Problem]:
+        """Yield problems for missing quads, whose lines are searched in batches, newest first."""
         for batch in reversed(self._batches):
             if not digests:
                 return
@@ -209,7 +212,7 @@ class BatchReplay:
                 if line.startswith(b"+") and digest_of(line[1:]) in digests:
                     digests.discard(digest_of(line[1:]))
                     detail = f"{batch.subject} added it."
-                    yield Problem("missing", "quad", shown(line[1:]), detail)
+                    yield Problem("missing", "quad", decode_line(line[1:]), detail)
 
     def close(self) -> None:
         self._digests.close()

@@ -1,6 +1,7 @@
-"""Whether what the record says of documents is what their stored texts say: each page, chunk,
-quote, offset and hash, computed again. So what was stated by a change that the chain accounts for,
-and is wrong all the same, is found too."""
+"""Source verification: recorded pages, chunks, quotes, offsets and hashes are recomputed from
+stored texts.
+
+This also finds wrong statements made by changes that the chain accounts for."""
 
 from __future__ import annotations
 
@@ -14,11 +15,11 @@ from tgraph import vocabulary as v
 from tgraph.errors import ErasedTextError, EvidenceError, StoreError
 from tgraph.explain.integrity.entries import Problem, term_text
 from tgraph.explain.integrity.erasures import erasures_since
-from tgraph.explain.integrity.quads import DigestFile, differing, digest_of
+from tgraph.explain.integrity.quads import DigestFile, compare_digests, digest_of
 from tgraph.index.evidence import recorded_place
 from tgraph.index.sources import (
     Texts,
-    derived,
+    derived_items,
     document_of_chunk,
     is_mark,
     page_of_chunk,
@@ -52,17 +53,17 @@ class SourceCheck:
         self._readable: dict[tuple[str, int | None], bool] = {}
         self._erasures = erasures_since(store, "")
         self._checks: Mapping[str, Callable[[str, Said], Iterator[str]]] = {
-            "Document": self._document,
-            "Page": self._page,
-            "Chunk": self._chunk,
-            "Evidence": self._evidence,
-            "Accession": self._accession,
+            "Document": self._check_document,
+            "Page": self._check_page,
+            "Chunk": self._check_chunk,
+            "Evidence": self._check_evidence,
+            "Accession": self._check_accession,
         }
 
     def problems(self) -> Iterator[Problem]:
-        """Each thing that is not what the texts say, and what of it."""
-        for kind, subject in self._subjects():
-            for detail in self._wrong(kind, subject):
+        """Yield problems for recorded statements that differ from stored texts."""
+        for kind, subject in self._checked_subjects():
+            for detail in self._find_errors(kind, subject):
                 yield Problem("altered", kind.casefold(), subject, detail)
         for quad in self._store.match(None, _EXACT, None, None):
             if term_text(quad.graph_name).startswith(_BUNDLE):
@@ -72,8 +73,8 @@ class SourceCheck:
                     citation = term_text(quad.subject).removesuffix(_QUOTE)
                     yield Problem("altered", "citation", citation, error.message)
 
-    def _subjects(self) -> Iterator[tuple[str, str]]:
-        others: list[str] = []
+    def _checked_subjects(self) -> Iterator[tuple[str, str]]:
+        unclassed_subjects: list[str] = []
         with closing(DigestFile()) as classed, closing(DigestFile()) as marked:
             for kind in _KINDS:
                 for quad in self._store.match(None, v.RDF_TYPE, v.tg(kind), v.SOURCE_GRAPH):
@@ -82,32 +83,33 @@ class SourceCheck:
                         classed.add([subject.encode()])
                         yield kind, subject
                     elif _kind_of(subject):
-                        others.append(subject)
-            for subject in chain(others, self._marked()):
+                        unclassed_subjects.append(subject)
+            for subject in chain(unclassed_subjects, self._marked_subjects()):
                 marked.add([subject.encode()])
-            lacking, _ = differing(marked, classed)
-        for subject in chain(others, self._marked()) if lacking else ():
+            lacking, _ = compare_digests(marked, classed)
+        for subject in chain(unclassed_subjects, self._marked_subjects()) if lacking else ():
             digest = digest_of(subject.encode())
             if digest in lacking:
                 lacking.discard(digest)
                 yield _kind_of(subject), subject
 
-    def _marked(self) -> Iterator[str]:
-        """What has a mark of what is checked, and the name of one; most several times."""
+    def _marked_subjects(self) -> Iterator[str]:
+        """Yield subjects with a property and a name typical for checked resources, usually
+        several times."""
         marks = (self._store.match(None, mark, None, v.SOURCE_GRAPH) for mark in _MARKS)
         for quad in chain.from_iterable(marks):
             subject = term_text(quad.subject)
             if _kind_of(subject):
                 yield subject
 
-    def _wrong(self, kind: str, subject: str) -> Iterator[str]:
-        said: dict[NamedNode, list[str]] = {}
+    def _find_errors(self, kind: str, subject: str) -> Iterator[str]:
+        values: dict[NamedNode, list[str]] = {}
         for quad in self._store.match(NamedNode(subject), None, None, v.SOURCE_GRAPH):
-            said.setdefault(quad.predicate, []).append(term_text(quad.object))
-        if v.tg(kind).value not in said.get(v.RDF_TYPE, ()):
+            values.setdefault(quad.predicate, []).append(term_text(quad.object))
+        if v.tg(kind).value not in values.get(v.RDF_TYPE, ()):
             yield f"It has lost its class tg:{kind}."
         try:
-            yield from self._checks[kind](subject, said)
+            yield from self._checks[kind](subject, values)
         except ValueError:
             yield "Its name is not one that tgraph gives."
         except ErasedTextError:
@@ -117,137 +119,148 @@ class SourceCheck:
 
     # --- each kind; a name says what the thing must be ---
 
-    def _text(self, document: str, page: int | None) -> str:
-        """The text of a page. ``ErasedTextError`` where an erasure left a mark in place of it."""
+    def _page_text(self, document: str, page: int | None) -> str:
+        """Return page text. Raise ``ErasedTextError`` if an erasure mark replaced the text."""
         text = self._texts.of_page(document, page)
         if self._erasures and is_mark(text):
             raise ErasedTextError(f"The text of {self._texts.place(document, page)} was erased.")
         return text
 
-    def _document(self, subject: str, said: Said) -> Iterator[str]:
+    def _check_document(self, subject: str, said: Said) -> Iterator[str]:
         digest = subject.removeprefix(v.document_iri(""))
-        pages = self._pages(subject)
+        pages = self._page_numbers(subject)
         numbers: Sequence[int | None] = pages or [None]
         if pages:
-            yield from _differing(said, "textHash", [])
-        elif len(_values(said, "textHash")) != 1:
+            yield from _compare_values(said, "textHash", [])
+        elif len(_property_values(said, "textHash")) != 1:
             yield "It must have one textHash."
-        yield from _differing(said, "pageCount", [str(len(pages))] if pages else [])
-        length = sum(len(self._text(subject, number)) for number in numbers)
-        yield from _differing(said, "contentHash", [digest])
-        yield from _differing(said, "charLength", [str(length)])
+        yield from _compare_values(said, "pageCount", [str(len(pages))] if pages else [])
+        length = sum(len(self._page_text(subject, number)) for number in numbers)
+        yield from _compare_values(said, "contentHash", [digest])
+        yield from _compare_values(said, "charLength", [str(length)])
 
-    def _page(self, subject: str, said: Said) -> Iterator[str]:
+    def _check_page(self, subject: str, said: Said) -> Iterator[str]:
         document, number = parts_of_page(subject)
         assert number is not None
-        yield from _differing(said, "pageNumber", [str(number)])
-        yield from _differing(said, "wasDerivedFrom", [document])
-        if len(_values(said, "textHash")) != 1:
+        yield from _compare_values(said, "pageNumber", [str(number)])
+        yield from _compare_values(said, "wasDerivedFrom", [document])
+        if len(_property_values(said, "textHash")) != 1:
             yield "It must have one textHash."
-        length = len(self._text(document, number))
-        yield from _differing(said, "charLength", [str(length)])
-        yield from _differing(said, "charOffset", [str(self._offsets(document).get(number))])
+        length = len(self._page_text(document, number))
+        yield from _compare_values(said, "charLength", [str(length)])
+        yield from _compare_values(
+            said, "charOffset", [str(self._page_offsets(document).get(number))]
+        )
 
-    def _pages(self, document: str) -> list[int]:
-        """The numbers of the pages by their names, in order."""
-        pages = derived(self._store, document, "Page")
+    def _page_numbers(self, document: str) -> list[int]:
+        """Return sorted page numbers, taken from page IRIs."""
+        pages = derived_items(self._store, document, "Page")
         return sorted(int(page.rpartition(":")[2]) for page in pages)
 
-    def _offsets(self, document: str) -> Mapping[int, int]:
-        """Where each page begins in the concatenation of all."""
+    def _page_offsets(self, document: str) -> Mapping[int, int]:
+        """Return start offsets of pages within the concatenated document text, by page number."""
         if document not in self._starts:
-            numbers = self._pages(document)
-            lengths = [len(self._text(document, number)) for number in numbers]
+            numbers = self._page_numbers(document)
+            lengths = [len(self._page_text(document, number)) for number in numbers]
             starts = accumulate(lengths, initial=0)
             self._starts[document] = dict(zip(numbers, starts, strict=False))
         return self._starts[document]
 
     def _is_readable(self, document: str, page: int | None) -> bool:
-        """Whether the page has its text; one that has not is named itself."""
+        """Tell whether page text is available; an unavailable page is reported by itself."""
         if (document, page) not in self._readable:
             try:
-                self._text(document, page)
+                self._page_text(document, page)
             except StoreError:
                 self._readable[document, page] = False
             else:
                 self._readable[document, page] = True
         return self._readable[document, page]
 
-    def _has(self, subject: str, predicate: NamedNode, term: NamedNode | None = None) -> bool:
+    def _has_statement(
+        self, subject: str, predicate: NamedNode, term: NamedNode | None = None
+    ) -> bool:
         quads = self._store.match(NamedNode(subject), predicate, term, v.SOURCE_GRAPH)
         return next(quads, None) is not None
 
-    def _chunk(self, subject: str, said: Said) -> Iterator[str]:
+    def _check_chunk(self, subject: str, said: Said) -> Iterator[str]:
         document, page = document_of_chunk(subject), page_of_chunk(subject)
         start, end = range_of_chunk(subject)
-        yield from _differing(said, "wasDerivedFrom", [v.page_of(document, page)])
-        yield from _differing(said, "charOffset", [str(start)])
-        yield from _differing(said, "charLength", [str(end - start)])
-        if not self._has(v.page_of(document, page), v.tg("textHash")):
+        yield from _compare_values(said, "wasDerivedFrom", [v.page_of(document, page)])
+        yield from _compare_values(said, "charOffset", [str(start)])
+        yield from _compare_values(said, "charLength", [str(end - start)])
+        if not self._has_statement(v.page_of(document, page), v.tg("textHash")):
             yield "Its page is not on record."
         elif not self._is_readable(document, page):
             return
         elif not 0 <= start < end <= len(self._texts.of_page(document, page)):
             yield f"It is no stretch of {self._texts.place(document, page)}."
 
-    def _evidence(self, subject: str, said: Said) -> Iterator[str]:
+    def _check_evidence(self, subject: str, said: Said) -> Iterator[str]:
         for name in ("wasDerivedFrom", "charOffset", "charLength"):
-            if len(_values(said, name)) != 1:
+            if len(_property_values(said, name)) != 1:
                 yield f"It must have one {name}."
-        if len(_values(said, "quote")) > 1:
+        if len(_property_values(said, "quote")) > 1:
             yield "It has several quotes."
-        stated = [term for name in ("edge", "entity", "claim") for term in _values(said, name)]
-        if len(stated) != 1:
+        statements = [
+            term for name in ("edge", "entity", "claim") for term in _property_values(said, name)
+        ]
+        if len(statements) != 1:
             yield "It must be of one edge, entity or claim."
         place = recorded_place(self._store, subject)
-        if not self._has(place.chunk, v.RDF_TYPE, v.tg("Chunk")):
+        if not self._has_statement(place.chunk, v.RDF_TYPE, v.tg("Chunk")):
             yield "Its chunk is not on record."
         elif is_mark(place.quote or "") and not self._erasures:
             yield "Its quote is marked as erased, and no erasure is on record."
         elif self._is_readable(document_of_chunk(place.chunk), page_of_chunk(place.chunk)):
             self._texts.quote(*place)
 
-    def _accession(self, subject: str, said: Said) -> Iterator[str]:
-        paths = _values(said, "path")
+    def _check_accession(self, subject: str, said: Said) -> Iterator[str]:
+        paths = _property_values(said, "path")
         if any(map(is_mark, paths)):
             return
-        documents, before = _values(said, "specializationOf"), _values(said, "wasRevisionOf")
+        documents, before = (
+            _property_values(said, "specializationOf"),
+            _property_values(said, "wasRevisionOf"),
+        )
         digests = [document.removeprefix(v.document_iri("")) for document in documents]
         earlier: Sequence[str | None] = before or [None]
-        named = [v.accession_iri(p, d, b) for p in paths for d in digests for b in earlier]
-        if named != [subject]:
+        expected_names = [v.accession_iri(p, d, b) for p in paths for d in digests for b in earlier]
+        if expected_names != [subject]:
             yield "Its path, its document or what it followed is another than its name says."
 
 
 def _kind_of(subject: str) -> str:
-    """What the subject is by its name, empty for none of the kinds."""
+    """Return a subject's kind according to its IRI prefix; empty for other prefixes."""
     return _PREFIXES.get(subject[: subject.find(":", len(v.URN)) + 1], "")
 
 
-def _values(said: Said, name: str) -> Sequence[str]:
+def _property_values(said: Said, name: str) -> Sequence[str]:
     terms = (v.tg(name), v.prov(name))
     return [text for term in terms for text in said.get(term, ())]
 
 
-def _differing(said: Said, name: str, wanted: Sequence[str]) -> Iterator[str]:
-    found = _values(said, name)
-    if list(found) != list(wanted):
-        is_, must_be = ", ".join(found) or "missing", ", ".join(wanted) or "missing"
+def _compare_values(said: Said, name: str, wanted: Sequence[str]) -> Iterator[str]:
+    recorded_values = _property_values(said, name)
+    if list(recorded_values) != list(wanted):
+        is_, must_be = ", ".join(recorded_values) or "missing", ", ".join(wanted) or "missing"
         yield f"{name} is {is_} and must be {must_be}."
 
 
 def check_citation(store: Store, texts: Texts, exact: Quad) -> None:
-    """``EvidenceError`` where what a citation quotes, stated by ``exact``, is not what stands at
-    its place in the stored text. That an erased text can't be compared is no error."""
+    """Raise ``EvidenceError`` if a citation's quote, stated by ``exact``, differs from stored
+    text at its position.
+
+    Erased text can't be compared, which is no error."""
     citation = term_text(exact.subject).removesuffix(_QUOTE)
     try:
-        said = {
+        properties = {
             quad.predicate: term_text(quad.object)
             for part in ("position", "target")
             for quad in store.match(NamedNode(f"{citation}:{part}"), None, None, exact.graph_name)
         }
-        page = parts_of_page(NamedNode(said[v.oa("hasSource")]).value)
-        start, end = (int(said[v.oa(name)]) for name in ("start", "end"))
+        page = parts_of_page(NamedNode(properties[v.oa("hasSource")]).value)
+        start, end = (int(properties[v.oa(name)]) for name in ("start", "end"))
     except (KeyError, ValueError) as error:
         raise EvidenceError(f"{citation} has no place in a page.") from error
     with suppress(ErasedTextError):
@@ -255,14 +268,14 @@ def check_citation(store: Store, texts: Texts, exact: Quad) -> None:
 
 
 def check_quotes(store: Store, quads: Iterable[Quad], texts: Texts) -> None:
-    """``EvidenceError`` where evidence or a citation among the quads is not what the stored text
-    says."""
-    seen: set[str] = set()
+    """Raise ``EvidenceError`` if evidence or a citation among the quads differs from stored
+    text."""
+    checked_subjects: set[str] = set()
     for quad in quads:
         subject = term_text(quad.subject)
         if quad.predicate == _EXACT:
             check_citation(store, texts, quad)
-        elif subject.startswith(_EVIDENCE) and subject not in seen:
-            seen.add(subject)
+        elif subject.startswith(_EVIDENCE) and subject not in checked_subjects:
+            checked_subjects.add(subject)
             with suppress(ErasedTextError):
                 texts.quote(*recorded_place(store, subject))

@@ -1,1 +1,1 @@
-"""A user's SPARQL, in its sandbox: the guard, the process, the barriers around it."""
+"""User SPARQL in a sandbox: guard, process, bounds."""

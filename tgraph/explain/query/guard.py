@@ -1,8 +1,7 @@
-"""What a user's SPARQL may not do: reach the network or a file, or write where it was to read.
+"""User SPARQL guard: no network access, no file access, no writing in read queries.
 
 A tokenizer that knows strings, IRIs, comments and codepoint escapes (SPARQL 1.2, section 19)
-decides; nothing is guessed from substrings.
-"""
+decides; nothing is guessed from substrings."""
 
 from __future__ import annotations
 
@@ -55,16 +54,15 @@ def words(text: str) -> Iterator[str]:
             yield token[0].upper()
 
 
-def check(text: str, *, update: bool = False) -> None:
-    """Raise ``QueryError`` for a query (with ``update``: for an update) that may not run.
+def check_query(text: str, *, update: bool = False) -> None:
+    """Raise ``QueryError`` for a forbidden query or, with ``update``, a forbidden update.
 
-    The text is judged as it stands and with its codepoint escapes resolved, since engines differ in
-    when they do that.
-    """
-    for spelling in {text, _ESCAPE.sub(_character, text)}:
-        found = list(words(spelling))
+    The text is checked both unchanged and with codepoint escapes resolved, because engines
+    resolve escapes at different times."""
+    for spelling in {text, _ESCAPE.sub(_decode_escape, text)}:
+        query_words = list(words(spelling))
         for word, problem in _REACHING.items():
-            if word in found:
+            if word in query_words:
                 raise QueryError(problem, "Bring the data into the graph with `tgraph index`.")
     form = next((w for w in words(text) if w in (*QUERY_FORMS, *UPDATE_FORMS)), "")
     if form in UPDATE_FORMS and not update:
@@ -77,11 +75,11 @@ def check(text: str, *, update: bool = False) -> None:
 
 
 def gives_triples(text: str) -> bool:
-    """Whether the query is a CONSTRUCT or a DESCRIBE."""
+    """Tell whether a query returns triples (CONSTRUCT or DESCRIBE)."""
     form = next((w for w in words(text) if w in QUERY_FORMS), "")
     return form in ("CONSTRUCT", "DESCRIBE")
 
 
-def _character(match: re.Match[str]) -> str:
+def _decode_escape(match: re.Match[str]) -> str:
     code = int(match[1] or match[2], 16)
     return chr(code) if code < 0x110000 and not 0xD800 <= code < 0xE000 else "\ufffd"

@@ -1,4 +1,4 @@
-"""A user's SPARQL, run where it can do no harm: a process of its own that can be stopped."""
+"""User SPARQL execution in a separate, stoppable process."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from typing import IO, Any
 
 from tgraph import vocabulary as v
 from tgraph.errors import DamagedStoreError, QueryError, TgraphError
-from tgraph.explain.query.guard import QUERY_FORMS, UPDATE_FORMS, check, words
+from tgraph.explain.query.guard import QUERY_FORMS, UPDATE_FORMS, check_query, words
 from tgraph.explain.query.worker import QUERY_FAULT
-from tgraph.isolation import start
+from tgraph.isolation import start_process
 from tgraph.rendering import one_line
 from tgraph.store.files import store_error
 from tgraph.store.sums import check_files
@@ -28,13 +28,13 @@ _BLOCK = 1 << 16
 
 
 class StoppedQueryError(QueryError):
-    """A query that reached a bound."""
+    """A stopped query error: the query exceeded a bound."""
 
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """How a query is run: seconds and bytes of memory that it may use, rows that are wanted (None:
-    all), and what its relative IRIs are relative to (nothing: there may be none)."""
+    """Query bounds: seconds, bytes of memory, maximum number of rows (None: all), and base IRI
+    for relative IRIs (None: no relative IRIs allowed)."""
 
     timeout: float = TIMEOUT
     memory: int = MEMORY
@@ -44,7 +44,7 @@ class Bounds:
 
 @dataclass(frozen=True, slots=True)
 class Dataset:
-    """The graphs that a query reads, by IRI, in the place of those that it names itself (SPARQL 1.1
+    """Graph IRIs read by a query, replacing graphs named in the query text (SPARQL 1.1
     Protocol, 2.1.4)."""
 
     default: tuple[str, ...] = ()
@@ -58,19 +58,18 @@ def stream_query(
     bounds: Bounds = Bounds(),
     dataset: Dataset | None = None,
 ) -> Generator[bytes, None, None]:
-    """The result of a query over the union of all graphs (``GRAPH`` narrows it), or over the
-    ``dataset``, piece by piece.
+    """Yield a query result piece by piece, over the union of all graphs (narrowed by ``GRAPH``)
+    or over the ``dataset``.
 
-    ``store`` is the folder of a pinned snapshot; tgraph's prefixes are known. ``format`` is one of
-    ``FORMATS``: ``lines`` is a JSON array of N-Triples terms a line, the names first. The result is
-    never held in memory here. Raises ``QueryError``, possibly after some pieces, where the query is
-    wrong, refused, or was stopped because it reached a bound; ``DamagedStoreError`` where a damaged
-    file of the store is why.
-    """
-    check(text)
+    ``store`` is the folder of a pinned snapshot; tgraph prefixes are predefined. ``format`` is
+    one of ``FORMATS``: ``lines`` writes a JSON array of N-Triples terms per line, names first.
+    Complete results are never held in memory here. Raise ``QueryError``, possibly after some
+    pieces, for a wrong or refused query, or one stopped at a bound; ``DamagedStoreError`` if a
+    damaged store file is the cause."""
+    check_query(text)
     try:
-        job = _job(store, text, format, bounds, update=False)
-        yield from _run({**job, "dataset": asdict(dataset) if dataset else None}, bounds)
+        job = _build_job(store, text, format, bounds, update=False)
+        yield from _run_worker({**job, "dataset": asdict(dataset) if dataset else None}, bounds)
     except StoppedQueryError:
         check_files(store)  # over a damaged block a query may never end
         raise
@@ -78,12 +77,14 @@ def stream_query(
 
 def run_update(store: Path, text: str, bounds: Bounds = Bounds()) -> None:
     """Apply an update to a private copy of a store. Raises as ``stream_query`` does."""
-    check(text, update=True)
-    for _ in _run(_job(store, text, "", bounds, update=True), bounds):
+    check_query(text, update=True)
+    for _ in _run_worker(_build_job(store, text, "", bounds, update=True), bounds):
         pass
 
 
-def _job(store: Path, text: str, format: str, bounds: Bounds, *, update: bool) -> dict[str, Any]:
+def _build_job(
+    store: Path, text: str, format: str, bounds: Bounds, *, update: bool
+) -> dict[str, Any]:
     return {
         "store": str(store.absolute()),
         "text": text,
@@ -97,20 +98,20 @@ def _job(store: Path, text: str, format: str, bounds: Bounds, *, update: bool) -
     }
 
 
-def _run(job: Mapping[str, Any], bounds: Bounds) -> Generator[bytes, None, None]:
-    process = start("tgraph.explain.query.worker", subprocess.PIPE)
+def _run_worker(job: Mapping[str, Any], bounds: Bounds) -> Generator[bytes, None, None]:
+    process = start_process("tgraph.explain.query.worker", subprocess.PIPE)
     assert process.stdin is not None
     assert process.stdout is not None
     assert process.stderr is not None
     stopped = threading.Event()
-    timer = threading.Timer(bounds.timeout, _stop, (process, stopped))
+    timer = threading.Timer(bounds.timeout, _stop_worker, (process, stopped))
     timer.daemon = True
     timer.start()
     complaint: list[bytes] = []
     listener = threading.Thread(target=complaint.extend, args=(process.stderr,), daemon=True)
     listener.start()
     try:
-        _feed(process.stdin, json.dumps(job).encode())
+        _feed_worker(process.stdin, json.dumps(job).encode())
         while block := process.stdout.read1(_BLOCK):  # type: ignore[attr-defined]
             yield block
         code = process.wait()
@@ -128,11 +129,11 @@ def _run(job: Mapping[str, Any], bounds: Bounds) -> Generator[bytes, None, None]
             "Narrow it, or allow a longer `timeout`.",
         )
     if code:
-        said = b"".join(complaint).decode("utf-8", "replace")
-        raise _failure(code, said, str(job["text"]), bounds)
+        complaint_text = b"".join(complaint).decode("utf-8", "replace")
+        raise _worker_error(code, complaint_text, str(job["text"]), bounds)
 
 
-def _feed(stream: IO[bytes], job: bytes) -> None:
+def _feed_worker(stream: IO[bytes], job: bytes) -> None:
     try:
         stream.write(job)
         stream.close()
@@ -140,17 +141,17 @@ def _feed(stream: IO[bytes], job: bytes) -> None:
         pass  # the worker has died; its exit code says why
 
 
-def _stop(process: subprocess.Popen[bytes], stopped: threading.Event) -> None:
+def _stop_worker(process: subprocess.Popen[bytes], stopped: threading.Event) -> None:
     stopped.set()
     process.kill()
 
 
-def _failure(code: int, complaint: str, text: str, bounds: Bounds) -> TgraphError:
+def _worker_error(code: int, complaint: str, text: str, bounds: Bounds) -> TgraphError:
     line = complaint.strip().rpartition("\n")[2]
     if isinstance(damage := store_error(RuntimeError(line)), DamagedStoreError):
         return damage
     if code == QUERY_FAULT:
-        return _fault(line, text)
+        return _syntax_error(line, text)
     starved = "memory" in complaint.lower() or "bad_alloc" in complaint
     if code == -signal.SIGSEGV and not starved:
         return StoppedQueryError(
@@ -171,9 +172,10 @@ _BESIDE = 60
 """Characters of the query that are shown before a mistake."""
 
 
-def _fault(complaint: str, text: str) -> QueryError:
-    """What is wrong with the text of a query, and near which place: the engine knows how far it
-    could read, which may be beyond the mistake."""
+def _syntax_error(complaint: str, text: str) -> QueryError:
+    """Return an error describing a query mistake with its approximate place.
+
+    The place is where the engine stopped reading, possibly beyond the mistake."""
     place = _PLACE.match(complaint)
     if place is None:
         return QueryError(f"The SPARQL is wrong: {complaint.rstrip('.')[:300]}.")
@@ -189,5 +191,5 @@ def _fault(complaint: str, text: str) -> QueryError:
             f"The SPARQL is wrong {where}: the prefix {name[1]} is not declared.",
             f"Begin with PREFIX {name[1]}: <...>; known are {', '.join(v.PREFIXES)}.",
         )
-    shown = before if len(before) <= _BESIDE else f"…{before[1 - _BESIDE :]}"
-    return QueryError(f"The SPARQL is wrong {where}, after “{shown}”.")
+    excerpt = before if len(before) <= _BESIDE else f"…{before[1 - _BESIDE :]}"
+    return QueryError(f"The SPARQL is wrong {where}, after “{excerpt}”.")

@@ -1,9 +1,8 @@
-"""The process in which a user's SPARQL runs: no sockets, no more memory than it is given.
+"""SPARQL worker process: no sockets, bounded memory.
 
-These are barriers of the operating system, behind the tokenizer's. Where sockets can't be
-forbidden no new file handles are allowed; a large store may want to open more of its files, and its
-query then fails with an error.
-"""
+These operating system barriers stand behind the tokenizer's guard. If sockets can't be
+forbidden, new file handles are not allowed; a large store may need to open more files, and its
+query then fails with an error."""
 
 from __future__ import annotations
 
@@ -35,7 +34,7 @@ def main() -> None:
             store.update(job["text"], prefixes=job["prefixes"], base_iri=job["base"])
             store.flush()
         else:
-            _answer(store, job, sys.stdout.buffer)
+            _answer_query(store, job, sys.stdout.buffer)
     except BrokenPipeError:
         sys.stderr.close()
     except MemoryError:
@@ -47,11 +46,11 @@ def main() -> None:
         sys.exit(" ".join(str(error).split()))
 
 
-def _answer(store: Any, job: dict[str, Any], out: BinaryIO) -> None:
+def _answer_query(store: Any, job: dict[str, Any], out: BinaryIO) -> None:
     from pyoxigraph import QueryTriples
 
-    named = {"prefixes": job["prefixes"], "base_iri": job["base"]}
-    results = store.query(job["text"], **named, **_dataset(job["dataset"]))
+    query_options = {"prefixes": job["prefixes"], "base_iri": job["base"]}
+    results = store.query(job["text"], **query_options, **_dataset_options(job["dataset"]))
     if isinstance(results, QueryTriples):
         _write_triples(results, job, out)
     else:
@@ -59,8 +58,8 @@ def _answer(store: Any, job: dict[str, Any], out: BinaryIO) -> None:
     out.flush()
 
 
-def _dataset(named: dict[str, list[str]] | None) -> dict[str, Any]:
-    """What the query reads: the union of all graphs, or the graphs that were named."""
+def _dataset_options(named: dict[str, list[str]] | None) -> dict[str, Any]:
+    """Return query dataset options: the union of all graphs, or explicitly chosen graphs."""
     from pyoxigraph import NamedNode
 
     if named is None:
@@ -79,7 +78,7 @@ def _write_triples(triples: Any, job: dict[str, Any], out: BinaryIO) -> None:
     if name == "lines":
         out.write(b'["subject", "predicate", "object"]\n')
         for triple in islice(triples, job["limit"]):
-            _line(out, [str(triple.subject), str(triple.predicate), str(triple.object)])
+            _write_line(out, [str(triple.subject), str(triple.predicate), str(triple.object)])
         return
     if name not in formats:
         raise ValueError(f"CONSTRUCT and DESCRIBE give RDF, which can't be written as {name}")
@@ -101,29 +100,30 @@ def _write_rows(results: Any, job: dict[str, Any], out: BinaryIO) -> None:
         out.write(b"true\n" if results else b"false\n")
         return
     if job["limit"] is not None and not isinstance(results, QueryBoolean):
-        document = json.dumps(_limited(results, job["limit"])).encode()
+        document = json.dumps(_limit_results(results, job["limit"])).encode()
         results = parse_query_results(document, format=QueryResultsFormat.JSON)
     results.serialize(_XmlOutput(out) if name == "xml" else out, format=formats[name])
 
 
 def _write_lines(results: Any, limit: int | None, out: BinaryIO) -> None:
-    """A row a line, each a JSON array of terms in N-Triples form; the first line has the names."""
+    """Write result rows as JSON arrays of N-Triples terms, one per line; the first line holds
+    variable names."""
     from pyoxigraph import QueryBoolean
 
     if isinstance(results, QueryBoolean):
-        _line(out, ["result"])
-        _line(out, ["true" if results else "false"])
+        _write_line(out, ["result"])
+        _write_line(out, ["true" if results else "false"])
         return
-    _line(out, [variable.value for variable in results.variables])
+    _write_line(out, [variable.value for variable in results.variables])
     for row in islice(results, limit):
-        _line(out, [None if term is None else str(term) for term in row])
+        _write_line(out, [None if term is None else str(term) for term in row])
 
 
-def _line(out: BinaryIO, values: list[Any]) -> None:
+def _write_line(out: BinaryIO, values: list[Any]) -> None:
     out.write(json.dumps(values).encode() + b"\n")
 
 
-def _limited(results: Any, limit: int) -> dict[str, Any]:
+def _limit_results(results: Any, limit: int) -> dict[str, Any]:
     """The first rows as a SPARQL 1.2 JSON results document."""
     names = [variable.value for variable in results.variables]
     rows = (zip(names, row, strict=True) for row in islice(results, limit))
@@ -156,7 +156,7 @@ _UNFIT = re.compile(b"[\x00-\x08\x0b\x0c\x0e-\x1f]|\xef\xbf[\xbe\xbf]")
 
 
 class _XmlOutput:
-    """A binary stream that lets through only what XML can hold."""
+    """A binary stream that replaces characters invalid in XML."""
 
     def __init__(self, out: BinaryIO) -> None:
         self._out = out

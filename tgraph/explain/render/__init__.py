@@ -1,1 +1,1 @@
-"""Draws values: as text, as HTML, as pictures, and in a notebook."""
+"""Rendering of values: text, HTML, pictures, notebooks."""

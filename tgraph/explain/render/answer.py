@@ -1,5 +1,4 @@
-"""An answer as a person reads it in a terminal: what answers first, then the quotes that bear it
-out, by document."""
+"""Answers for terminal readers: the answer first, then supporting quotes, by document."""
 
 from __future__ import annotations
 
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 from tgraph.explain.render.markup import ReadQuote, terminal_quote
 from tgraph.model import Answer, Citation, Note, Sentence
-from tgraph.rendering import one_line, safe
+from tgraph.rendering import escape_controls, one_line
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
@@ -23,14 +22,14 @@ _NUMBER = 5
 
 
 class QuotedWords(ReadQuote, Protocol):
-    """A quotation, of an answer or of its record."""
+    """A quotation in an answer or answer record."""
 
     @property
     def title(self) -> str: ...
 
 
 class SaidSentence(Protocol):
-    """A sentence of an answer, or of its record."""
+    """A sentence with citations, in answers or answer records."""
 
     @property
     def text(self) -> str: ...
@@ -43,37 +42,45 @@ Document = tuple[str, str]
 SaidT = TypeVar("SaidT", bound=SaidSentence)
 
 
-def quoted(sentence: SaidSentence) -> QuotedWords | None:
-    """The citation that has the sentence word for word; None where it is in nobody's words."""
-    return next((c for c in sentence.citations if _flat(c.quote) == _flat(sentence.text)), None)
+def find_verbatim_quote(sentence: SaidSentence) -> QuotedWords | None:
+    """Return a citation identical to the sentence text, or None without a verbatim quote."""
+    return next(
+        (c for c in sentence.citations if _flatten_text(c.quote) == _flatten_text(sentence.text)),
+        None,
+    )
 
 
 def is_extractive(sentences: Sequence[SaidSentence]) -> bool:
-    """Whether most of an answer is quoted."""
-    return sum(quoted(sentence) is not None for sentence in sentences) * 2 > len(sentences)
+    """Tell whether quotes make up most of an answer's sentences."""
+    return sum(find_verbatim_quote(sentence) is not None for sentence in sentences) * 2 > len(
+        sentences
+    )
 
 
 def by_document(
     sentences: Sequence[SaidT],
 ) -> Iterator[tuple[Document | None, list[tuple[int, SaidT]]]]:
-    """Quotes with their numbers by document, in the order in which each comes first; what nobody
-    said word for word stands by itself, and what follows it is grouped anew."""
+    """Yield numbered quotes grouped by document, ordered by first appearance.
+
+    A sentence that is no quote stands alone, and grouping starts anew after it."""
     numbered = list(enumerate(sentences, 1))
-    for is_quote, between in groupby(numbered, key=lambda each: quoted(each[1]) is not None):
+    for is_quote, between in groupby(
+        numbered, key=lambda each: find_verbatim_quote(each[1]) is not None
+    ):
         if not is_quote:
-            yield from ((None, [each]) for each in between)
+            yield from ((None, [numbered_sentence]) for numbered_sentence in between)
             continue
-        found: dict[Document, list[tuple[int, SaidT]]] = {}
+        groups: dict[Document, list[tuple[int, SaidT]]] = {}
         for number, sentence in between:
-            if (cited := quoted(sentence)) is not None:
-                found.setdefault((cited.title, cited.path), []).append((number, sentence))
-        yield from found.items()
+            if (cited := find_verbatim_quote(sentence)) is not None:
+                groups.setdefault((cited.title, cited.path), []).append((number, sentence))
+        yield from groups.items()
 
 
 @dataclass(frozen=True, slots=True)
 class QuoteGroup(Generic[SaidT]):
-    """Quotes with their numbers under their document, or under what is ``said`` in nobody's words;
-    ``heads`` says whether that is the heading of the quotes."""
+    """Numbered quotes under their document, or under an unquoted sentence ``said``; ``heads``
+    tells whether that sentence is a heading of the quotes."""
 
     document: Document | None
     said: str
@@ -82,39 +89,47 @@ class QuoteGroup(Generic[SaidT]):
 
 
 def quote_groups(sentences: Sequence[SaidT]) -> Iterator[QuoteGroup[SaidT]]:
-    """An answer that quotes, as it is laid out: by document where all of it is quoted, else in its
-    order. The numbers count the quotes as they are shown."""
+    """Yield quote groups in layout order: by document for a completely quoted answer, otherwise
+    in sentence order.
+
+    Numbers count quotes in display order."""
     number = 0
-    for document, own, heads, quotes in _grouped(sentences):
-        cited = ((sentence, words) for sentence in quotes if (words := quoted(sentence)))
+    for document, heading, heads, quotes in _group_quotes(sentences):
+        cited = (
+            (sentence, words) for sentence in quotes if (words := find_verbatim_quote(sentence))
+        )
         numbered = tuple((n, *pair) for n, pair in enumerate(cited, number + 1))
         number += len(numbered)
-        yield QuoteGroup(document, "" if own is None else _flat(own.text), numbered, heads)
+        yield QuoteGroup(
+            document, "" if heading is None else _flatten_text(heading.text), numbered, heads
+        )
 
 
-def _grouped(
+def _group_quotes(
     sentences: Sequence[SaidT],
 ) -> Iterator[tuple[Document | None, SaidT | None, bool, list[SaidT]]]:
-    if all(quoted(sentence) for sentence in sentences):
+    if all(find_verbatim_quote(sentence) for sentence in sentences):
         for document, group in by_document(sentences):
             yield document, None, False, [sentence for _, sentence in group]
         return
-    found: list[tuple[SaidT | None, list[SaidT]]] = []
+    groups: list[tuple[SaidT | None, list[SaidT]]] = []
     for sentence in sentences:
-        own = quoted(sentence) is None
-        if own or not found:
-            found.append((sentence if own else None, []))
-        if not own:
-            found[-1][1].append(sentence)
-    for place, (said, quotes) in enumerate(found):
-        yield None, said, place > 0 and bool(quotes), quotes
+        is_unquoted = find_verbatim_quote(sentence) is None
+        if is_unquoted or not groups:
+            groups.append((sentence if is_unquoted else None, []))
+        if not is_unquoted:
+            groups[-1][1].append(sentence)
+    for place, (heading, quotes) in enumerate(groups):
+        yield None, heading, place > 0 and bool(quotes), quotes
 
 
 def answer_block(answer: Answer) -> Iterator[RenderableType]:
-    """The lines and grids of an answer that quotes: the answer in a few words where there is one,
-    each document with its quotes under their numbers, and what else a reader must know."""
+    """Yield lines and grids of a quoting answer: short answer if available, documents with
+    numbered quotes, and further notes for readers."""
     if answer.short:
-        yield _line((_flat(answer.short), "bold"), (_sure(answer), _FAINT))
+        yield _styled_line(
+            (_flatten_text(answer.short), "bold"), (_format_confidence(answer), _FAINT)
+        )
         yield ""
     for place, group in enumerate(quote_groups(answer.sentences)):
         if place:
@@ -122,20 +137,20 @@ def answer_block(answer: Answer) -> Iterator[RenderableType]:
         if group.document is not None:
             yield _DocumentHeading(*group.document)
         elif group.said:
-            yield _line((group.said, "bold" if group.heads else ""))
+            yield _styled_line((group.said, "bold" if group.heads else ""))
         for number, sentence, _ in group.quotes:
-            yield _quote(number, sentence, named=group.document is None)
+            yield _render_quote(number, sentence, named=group.document is None)
     for note in answer.notes:
         yield ""
-        yield _line((_note(note), "yellow"))
+        yield _styled_line((_format_note(note), "yellow"))
     if not answer.short and answer.confidence is not None:
         yield ""
-        yield _line((_sure(answer).strip(), _FAINT))
+        yield _styled_line((_format_confidence(answer).strip(), _FAINT))
 
 
 @dataclass(frozen=True, slots=True)
 class _DocumentHeading:
-    """A document by its title, and where it is: beside it where there is room, else below."""
+    """A document title plus path: beside the title if space allows, otherwise below."""
 
     title: str
     path: str
@@ -143,28 +158,28 @@ class _DocumentHeading:
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         from rich.text import Text
 
-        title, path = one_line(self.title), one_line(_near(self.path))
+        title, path = one_line(self.title), one_line(_shorten_path(self.path))
         fits = Text(f"{title}  {path}").cell_len <= options.max_width
-        yield _line((title, "cyan"), (f"  {path}" if fits else "", _FAINT))
+        yield _styled_line((title, "cyan"), (f"  {path}" if fits else "", _FAINT))
         if path and not fits:
             yield Text(f"{' ' * _NUMBER}{path}", _FAINT, overflow="fold")
 
 
-def _near(path: str) -> str:
-    """The path from the folder that the reader is in, where that leads down to it."""
+def _shorten_path(path: str) -> str:
+    """Return the path relative to the current folder, if inside it."""
     here = Path.cwd()
     return str(Path(path).relative_to(here)) if Path(path).is_relative_to(here) else path
 
 
-def _quote(number: int, sentence: Sentence, *, named: bool = False) -> RenderableType:
-    """A quote beside its number, with its place below, by name where no document stands above."""
+def _render_quote(number: int, sentence: Sentence, *, named: bool = False) -> RenderableType:
+    """Return a numbered quote with its place below, including the document title if ``named``."""
     from rich.table import Table
     from rich.text import Text
 
-    cited = next(c for c in sentence.citations if c is quoted(sentence))
+    cited = next(c for c in sentence.citations if c is find_verbatim_quote(sentence))
     words = terminal_quote(cited)
-    where = f"{one_line(cited.title)}, {_place(cited)}" if named else _place(cited)
-    words.append(f"\n{where}{_others(sentence, cited)}", _FAINT)
+    where = f"{one_line(cited.title)}, {_format_place(cited)}" if named else _format_place(cited)
+    words.append(f"\n{where}{_other_sources(sentence, cited)}", _FAINT)
     grid = Table.grid(padding=0)
     grid.add_column(width=_NUMBER, no_wrap=True)
     grid.add_column(overflow="fold")
@@ -172,37 +187,37 @@ def _quote(number: int, sentence: Sentence, *, named: bool = False) -> Renderabl
     return grid
 
 
-def _place(cited: Citation) -> str:
+def _format_place(cited: Citation) -> str:
     page = f"page {cited.page}, " if cited.page is not None else ""
     return f"{page}characters {cited.start}–{cited.end}"
 
 
-def _others(sentence: Sentence, cited: Citation) -> str:
-    """Where else a sentence is proven."""
+def _other_sources(sentence: Sentence, cited: Citation) -> str:
+    """Return a phrase listing further documents that prove the sentence."""
     here = (cited.document, cited.page, cited.start, cited.end)
-    rest = {
+    other_citations = {
         (c.document, c.page, c.start, c.end): c.title
         for c in sentence.citations
         if (c.document, c.page, c.start, c.end) != here
     }
-    named = ", ".join(dict.fromkeys(one_line(title) for title in rest.values()))
-    return f"; also in {named}" if rest else ""
+    titles = ", ".join(dict.fromkeys(one_line(title) for title in other_citations.values()))
+    return f"; also in {titles}" if other_citations else ""
 
 
-def _note(note: Note) -> str:
-    """A note about facts is told as one; what is said of the question speaks for itself."""
-    return _flat(f"Note: {note.text}" if note.facts else note.text)
+def _format_note(note: Note) -> str:
+    """Return note text, prefixed with "Note:" for notes about facts."""
+    return _flatten_text(f"Note: {note.text}" if note.facts else note.text)
 
 
-def _sure(answer: Answer) -> str:
+def _format_confidence(answer: Answer) -> str:
     return "" if answer.confidence is None else f"   confidence {answer.confidence:.2f}"
 
 
-def _line(*parts: tuple[str, str]) -> Text:
+def _styled_line(*parts: tuple[str, str]) -> Text:
     from rich.text import Text
 
-    return Text.assemble(*((safe(said), style) for said, style in parts))
+    return Text.assemble(*((escape_controls(text), style) for text, style in parts))
 
 
-def _flat(text: str) -> str:
+def _flatten_text(text: str) -> str:
     return " ".join(text.split())

@@ -1,10 +1,9 @@
-"""A quote as a reader sees it: runs of text with what is said of each.
+"""Quote markup for readers: text runs with their styles.
 
-What is quoted stays exact wherever it is data; this is for people. The kind of the segment that a
-quote stands in says how it is read: code is shown as it stands, a row as its cells, and of anything
-else in Markdown the mark-up inside a block is read as ingestion reads it: links are their words,
-tags of HTML that only style words are not shown. Nothing is loaded, and other tags are text.
-"""
+Quotes stay exact as data; this is for display. The kind of the quote's segment determines its
+reading: code is shown unchanged, a row as cells, and other Markdown has its inline markup read
+as during ingestion: links become their words, HTML tags used only for styling are hidden.
+Nothing is loaded, and other tags are text."""
 
 from __future__ import annotations
 
@@ -16,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from typing import Literal as Choice
 
 from tgraph.model import SegmentKind
-from tgraph.rendering import flat, safe
+from tgraph.rendering import collapse_whitespace, escape_controls
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
@@ -54,15 +53,15 @@ class TextRun:
 
     @property
     def shown(self) -> str:
-        """The text without the line breaks and the indentation of its file; a run of a break alone
-        is one that is meant, and so are those of code."""
+        """Return display text without source line breaks and indentation; deliberate break runs
+        and code stay unchanged."""
         if self.text == "\n" or not self.styles.isdisjoint(("code", "block")):
             return self.text
         return _BREAK.sub(" ", self.text)
 
 
 class ReadQuote(Protocol):
-    """Characters of a document, and what they stand in."""
+    """A document quote with its path and segment kind."""
 
     @property
     def quote(self) -> str: ...
@@ -73,76 +72,81 @@ class ReadQuote(Protocol):
 
 
 def terminal_quote(words: ReadQuote, style: str = "") -> Text:
-    """A quote as a terminal shows it, harmless: between quotation marks, a block of code without.
-    ``style`` is rich's, beside the quote's own."""
+    """Return a quote safe for terminal display, in quotation marks unless it is a code block.
+
+    ``style`` is a rich style added to the quote's own styles."""
     from rich.text import Text
 
-    said = terminal_text(words, style)
-    return said if is_code(words) else Text.assemble(("“", style), said, ("”", style))
+    quote_text = terminal_text(words, style)
+    return quote_text if is_code(words) else Text.assemble(("“", style), quote_text, ("”", style))
 
 
 def terminal_text(words: ReadQuote, style: str = "") -> Text:
     """As ``terminal_quote``, without quotation marks."""
     from rich.text import Text
 
-    found = Text(style=style)
+    styled_text = Text(style=style)
     for run in runs_of(words):
-        found.append(safe(run.shown), " ".join(_TERMINAL[name] for name in sorted(run.styles)))
-    return found
+        styled_text.append(
+            escape_controls(run.shown), " ".join(_TERMINAL[name] for name in sorted(run.styles))
+        )
+    return styled_text
 
 
 def plain_text(words: ReadQuote) -> str:
-    """A quote on one line, its mark-up read and not shown."""
-    return flat("".join(run.shown for run in runs_of(words)))
+    """Return a quote on one line, without markup."""
+    return collapse_whitespace("".join(run.shown for run in runs_of(words)))
 
 
 def is_code(words: ReadQuote) -> bool:
-    """Whether a quote is a block of code, and nothing else."""
+    """Tell whether a quote is exactly a code block."""
     return words.segment_kind == "code"
 
 
 def runs_of(words: ReadQuote) -> list[TextRun]:
-    """A quote as runs."""
-    return runs(words.quote, words.path, words.segment_kind)
+    """Return text runs of a quote."""
+    return parse_runs(words.quote, words.path, words.segment_kind)
 
 
-def runs(text: str, path: str, kind: SegmentKind | None = None) -> list[TextRun]:
-    """A quote of the document at the path, out of a segment of that kind, None where it reaches
-    beyond one. Of a document that is no Markdown it is one run, as it stands. Its lines are kept
-    where they mean something: items of lists, rows of tables, code."""
+def parse_runs(text: str, path: str, kind: SegmentKind | None = None) -> list[TextRun]:
+    """Return text runs of a quote from the document at the path; ``kind`` is its segment kind,
+    None for quotes across segments.
+
+    A quote outside Markdown is a single unchanged run. Meaningful line breaks are kept: list
+    items, table rows, code."""
     if kind == "code":
         return [TextRun(text, frozenset(("block",)))]
     if not path.lower().endswith(_SUFFIXES) or len(text) > LONGEST:
         return [TextRun(text)]
     if kind is not None:
         lines = text.strip().replace("\r\n", "\n")
-        within = _INDENT.sub("", _IN_A_QUOTE.sub(r"\1", lines))
-        found = _row(within) if kind == "row" else list(_inline(within))
-        return found or [TextRun(text)]
+        block_text = _INDENT.sub("", _IN_A_QUOTE.sub(r"\1", lines))
+        text_runs = _row_runs(block_text) if kind == "row" else list(_inline_runs(block_text))
+        return text_runs or [TextRun(text)]
     return _of_blocks(text)
 
 
 def _of_blocks(text: str) -> list[TextRun]:
-    found: list[TextRun] = []
-    for block in _blocks(text):
-        if found:
-            found.append(TextRun("\n"))
-        found += block
-    return found or [TextRun(text)]
+    text_runs: list[TextRun] = []
+    for block in _split_blocks(text):
+        if text_runs:
+            text_runs.append(TextRun("\n"))
+        text_runs += block
+    return text_runs or [TextRun(text)]
 
 
-def _blocks(text: str) -> Iterator[list[TextRun]]:
-    """The rows of tables one by one, and the blocks of what stands between them."""
+def _split_blocks(text: str) -> Iterator[list[TextRun]]:
+    """Yield text runs: table rows separately, prose between tables by block."""
     between: list[str] = []
     for line in text.split("\n"):
         if _is_row(line):
-            yield from _prose("\n".join(between))
+            yield from _prose_blocks("\n".join(between))
             between = []
             if not _RULE.fullmatch(line):
-                yield _row(line)
+                yield _row_runs(line)
         else:
             between.append(line)
-    yield from _prose("\n".join(between))
+    yield from _prose_blocks("\n".join(between))
 
 
 def _is_row(line: str) -> bool:
@@ -150,47 +154,51 @@ def _is_row(line: str) -> bool:
     return len(bare) > 2 and bare.startswith("|") and bare.endswith("|")
 
 
-def _row(line: str) -> list[TextRun]:
-    """The cells of a row, apart; the bars or tags around it may not be quoted."""
-    found: list[TextRun] = []
-    for cell in _cells(_BETWEEN_CELLS.sub("|", line).strip().removeprefix("|").removesuffix("|")):
-        if found:
-            found.append(TextRun(CELLS))
-        found += _inline(cell.strip())
-    return found
+def _row_runs(line: str) -> list[TextRun]:
+    """Return runs of row cells with separators; outer bars or tags may be missing from the
+    quote."""
+    cell_runs: list[TextRun] = []
+    for cell in _split_cells(
+        _BETWEEN_CELLS.sub("|", line).strip().removeprefix("|").removesuffix("|")
+    ):
+        if cell_runs:
+            cell_runs.append(TextRun(CELLS))
+        cell_runs += _inline_runs(cell.strip())
+    return cell_runs
 
 
-def _cells(inner: str) -> list[str]:
-    """What stands between the bars; one behind a backslash is part of a cell."""
+def _split_cells(inner: str) -> list[str]:
+    """Return cell texts between bars; an escaped bar belongs to its cell."""
     return [cell.replace("\0", "|") for cell in inner.replace("\\|", "\0").split("|")]
 
 
-def _prose(text: str) -> Iterator[list[TextRun]]:
+def _prose_blocks(text: str) -> Iterator[list[TextRun]]:
     """Its paragraphs, headings, items and code, a list of runs each."""
     marker = ""
-    for token in _reader().parse(_without_quote_marks(text)):
+    for token in _markdown_parser().parse(_without_quote_marks(text)):
         if token.type == "list_item_open":
             marker = f"{token.info}{token.markup} " if token.info else BULLET
         elif token.type in ("fence", "code_block"):
             yield [TextRun(token.content.rstrip("\n"), frozenset(("block",)))]
         elif token.type == "inline":
-            yield [*([TextRun(marker)] if marker else []), *_inline(token.content)]
+            yield [*([TextRun(marker)] if marker else []), *_inline_runs(token.content)]
             marker = ""
 
 
 def _without_quote_marks(text: str) -> str:
-    """A text that begins inside a block quote has marks at its other lines only."""
+    """Return text without block quote marks at line starts; a quote's first line may lack the
+    mark."""
     return text if "```" in text or "~~~" in text else _IN_A_QUOTE.sub(r"\1", text)
 
 
-def _inline(text: str) -> Iterator[TextRun]:
-    """The runs of a line; white space that only broke it is a space."""
+def _inline_runs(text: str) -> Iterator[TextRun]:
+    """Yield inline runs; line breaks inside become spaces."""
     from tgraph.ingest.markdown_html import INLINE_TAGS
-    from tgraph.ingest.markdown_inline import pieces
+    from tgraph.ingest.markdown_inline import inline_pieces
     from tgraph.ingest.reading_text import TAG
 
     open_: list[Style] = []
-    for piece in pieces(text, _links(text)):
+    for piece in inline_pieces(text, _link_references(text)):
         if style := _OPENED.get(piece.kind):
             open_.append(style)
         elif piece.kind in _CLOSED:
@@ -198,22 +206,25 @@ def _inline(text: str) -> Iterator[TextRun]:
         elif piece.text:
             link: tuple[Style, ...] = ("link",) if piece.link else ()
             code: tuple[Style, ...] = ("code",) if piece.kind == "code" else ()
-            said = piece.text.replace("\n", " ")
-            yield TextRun(said, frozenset((*open_, *link, *code)))
+            piece_text = piece.text.replace("\n", " ")
+            yield TextRun(piece_text, frozenset((*open_, *link, *code)))
         elif (tag := TAG.match(piece.kind)) and (name := tag[2].lower()) not in INLINE_TAGS:
             yield TextRun(" " if name == "br" else piece.kind, frozenset(open_))
 
 
-def _links(text: str) -> dict[str, Any]:
-    """What its links refer to; that is defined elsewhere on the page, and never shown."""
+def _link_references(text: str) -> dict[str, Any]:
+    """Return placeholder targets for reference links, which are defined elsewhere on the page
+    and never shown."""
     from markdown_it.common.utils import normalizeReference
 
     labels = (match[2] or match[1] for match in _REFERENCE.finditer(text))
-    return {"references": {normalizeReference(each): {"href": "", "title": ""} for each in labels}}
+    return {
+        "references": {normalizeReference(label): {"href": "", "title": ""} for label in labels}
+    }
 
 
 @cache
-def _reader() -> MarkdownIt:
+def _markdown_parser() -> MarkdownIt:
     from markdown_it import MarkdownIt
 
     return MarkdownIt("commonmark").disable(["reference", "html_block", "inline"])

@@ -1,4 +1,4 @@
-"""A quote in its page: the cited characters between those that stand around them."""
+"""Page quotes: cited characters with surrounding text."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from tgraph.errors import EvidenceError
 from tgraph.model import Quotation
-from tgraph.rendering import one_line, safe
+from tgraph.rendering import escape_controls, one_line
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -19,8 +19,8 @@ _MORE = "…"
 
 @dataclass(frozen=True, slots=True)
 class PageQuote:
-    """The characters of a page that are cited, with what stands ``before`` and ``after`` them, cut
-    between words; ``begins`` and ``ends`` say whether that reaches to where the page does."""
+    """A page quote with text ``before`` and ``after``, cut between words; ``begins`` and
+    ``ends`` tell whether the surrounding text reaches the page's beginning and end."""
 
     before: str
     quote: str
@@ -30,10 +30,10 @@ class PageQuote:
 
 
 def page_quote(text: str, cited: Quotation, around: int = AROUND) -> PageQuote:
-    """The quote in the stored text of its page, with so many characters around it at most.
-    ``EvidenceError`` where the text says something else there."""
-    found = text[cited.start : cited.end]
-    if found != cited.quote:
+    """Return a quote within stored page text, surrounded by at most ``around`` characters on
+    both sides. Raise ``EvidenceError`` if the stored text differs."""
+    quote = text[cited.start : cited.end]
+    if quote != cited.quote:
         place = f"{one_line(cited.path)}, characters {cited.start}–{cited.end}"
         raise EvidenceError(
             f"{place}: the stored text is not what was quoted.", "Run `tgraph audit integrity`."
@@ -43,7 +43,7 @@ def page_quote(text: str, cited: Quotation, around: int = AROUND) -> PageQuote:
     begins, ends = first == 0, last == len(text)
     return PageQuote(
         before if begins else before[_word_break(before) :].lstrip(),
-        found,
+        quote,
         after if ends else after[: len(after) - _word_break(after[::-1])].rstrip(),
         begins,
         ends,
@@ -51,19 +51,19 @@ def page_quote(text: str, cited: Quotation, around: int = AROUND) -> PageQuote:
 
 
 def _word_break(text: str) -> int:
-    """How many characters of a word that was cut in two stand at the beginning; none of a text that
-    is all one word, such as one in a script without spaces."""
-    return next((place for place, each in enumerate(text) if each.isspace()), 0)
+    """Return the length of a truncated word at the text's beginning; 0 for text without spaces,
+    such as scripts without word breaks."""
+    return next((place for place, character in enumerate(text) if character.isspace()), 0)
 
 
 def page_quote_text(found: PageQuote) -> Text:
-    """The same for a terminal, harmless: the quote stands out, and is between ⟦ and ⟧."""
+    """Return a page quote as safe terminal text, emphasised between ⟦ and ⟧."""
     from rich.text import Text
 
     lead = "" if found.begins else f"{_MORE} "
-    rest = "" if found.ends else f" {_MORE}"
+    ellipsis = "" if found.ends else f" {_MORE}"
     return Text.assemble(
-        safe(f"{lead}{found.before}"),
-        (safe(f"⟦{found.quote}⟧"), "bold"),
-        safe(f"{found.after}{rest}").rstrip(),
+        escape_controls(f"{lead}{found.before}"),
+        (escape_controls(f"⟦{found.quote}⟧"), "bold"),
+        escape_controls(f"{found.after}{ellipsis}").rstrip(),
     )

@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from tgraph.answer.support import PROVEN
-from tgraph.explain.render.answer import Document, by_document, is_extractive, quoted
+from tgraph.explain.render.answer import Document, by_document, find_verbatim_quote, is_extractive
 from tgraph.explain.render.markup import TextRun, runs_of
 from tgraph.explain.trace.values import (
     Trace,
@@ -50,8 +50,9 @@ Request = Callable[[TraceCall], tuple[str, str]]
 
 @dataclass(frozen=True, slots=True)
 class ShownPlace:
-    """A cited place with what stands around it and the items that lead to it; ``number`` counts
-    through the report. The middle of a long quote is ``folded``, and ``ends`` what follows it."""
+    """A cited place with surrounding text and its items; ``number`` counts through the report.
+
+    The middle of a long quote is ``folded``, followed by ``ends``."""
 
     number: int
     cited: TraceQuotation
@@ -65,8 +66,7 @@ class ShownPlace:
 
 @dataclass(frozen=True, slots=True)
 class ShownWeight:
-    """What an answer or a sentence depends on, and by how much; ``share`` is the same in per cent
-    of the heaviest."""
+    """An influential item with its weight; ``share`` is the weight in per cent of the heaviest."""
 
     item: TraceItem
     weight: float
@@ -76,11 +76,10 @@ class ShownWeight:
 
 @dataclass(frozen=True, slots=True)
 class ShownSentence:
-    """A sentence of the answer with the places that prove it, each once.
+    """An answer sentence with its supporting places, without duplicates.
 
-    ``depends_on`` is what influence analysis found, None where there was none. ``runs`` is the
-    sentence with its mark-up read, where it is ``quoted``.
-    """
+    ``depends_on`` holds influence analysis results, None without analysis. ``runs`` is the
+    sentence with parsed markup if ``quoted``."""
 
     said: TraceSentence
     places: tuple[ShownPlace, ...]
@@ -91,8 +90,8 @@ class ShownSentence:
 
 @dataclass(frozen=True, slots=True)
 class Glance:
-    """A figure for a reader in a hurry: ``good`` is None where it is neither good nor bad, ``to``
-    the section that has more."""
+    """A summary figure for quick reading: ``good`` is None for neutral figures, ``to`` names
+    the section with details."""
 
     name: str
     value: str
@@ -103,8 +102,8 @@ class Glance:
 
 @dataclass(frozen=True, slots=True)
 class ShownText:
-    """A text, or its beginning and end with ``left_out`` characters between them; ``gone`` says why
-    there is none, and is empty where there is one."""
+    """A text, or its beginning and end with ``left_out`` characters between; ``gone`` explains
+    missing text, otherwise empty."""
 
     before: str
     left_out: int = 0
@@ -114,7 +113,7 @@ class ShownText:
 
 @dataclass(frozen=True, slots=True)
 class ShownCall:
-    """A call with what it was asked, None where that is no text."""
+    """A call with its request text, None for requests without text."""
 
     call: TraceCall
     asked: ShownText | None
@@ -134,33 +133,36 @@ class ShownPrompt:
 def quoted_groups(
     sentences: Sequence[ShownSentence],
 ) -> list[tuple[Document | None, list[Numbered]]]:
-    """Of an answer that quotes its sentences by document; empty for one in its own words."""
-    said = [sentence.said for sentence in sentences]
-    if not is_extractive(said):
+    """Return numbered sentences grouped by document for a quoting answer; empty for answers in
+    own words."""
+    trace_sentences = [sentence.said for sentence in sentences]
+    if not is_extractive(trace_sentences):
         return []
     return [
         (document, [(number, sentences[number - 1]) for number, _ in group])
-        for document, group in by_document(said)
+        for document, group in by_document(trace_sentences)
     ]
 
 
 def shown_sentences(trace: Trace, page_text: PageText) -> list[ShownSentence]:
     items = {item.iri: item for item in trace.selected}
-    found: list[ShownSentence] = []
+    report_sentences: list[ShownSentence] = []
     number = 0
     for sentence in trace.sentences:
         by_place: dict[tuple[str, int | None, int, int], list[TraceQuotation]] = {}
         for citation in sentence.citations:
             place = citation.document, citation.page, citation.start, citation.end
             by_place.setdefault(place, []).append(citation)
-        shown = enumerate(by_place.values(), number + 1)
-        places = tuple(_place(n, cited, items, page_text) for n, cited in shown)
+        numbered_places = enumerate(by_place.values(), number + 1)
+        places = tuple(_place(n, cited, items, page_text) for n, cited in numbered_places)
         number += len(places)
-        cited = quoted(sentence)
+        cited = find_verbatim_quote(sentence)
         read = tuple(runs_of(cited)) if cited else ()
         depends_on = _depends_on(trace, sentence)
-        found.append(ShownSentence(sentence, places, depends_on, cited is not None, read))
-    return found
+        report_sentences.append(
+            ShownSentence(sentence, places, depends_on, cited is not None, read)
+        )
+    return report_sentences
 
 
 def _place(
@@ -187,8 +189,8 @@ def _place(
 
 
 def _around(text: str, start: int, end: int) -> tuple[int, int]:
-    """How far the context of a quote reaches: from a word's beginning to a word's end, where words
-    are told apart and are not longer than any."""
+    """Return the context range around a quote, extended to word boundaries unless words exceed
+    the length limit."""
     begun, done = max(0, start - CONTEXT), min(len(text), end + CONTEXT)
     if begun:
         spaces = (at for at in range(begun, min(begun + WORD, start)) if text[at].isspace())
@@ -200,8 +202,8 @@ def _around(text: str, start: int, end: int) -> tuple[int, int]:
 
 
 def _ends(text: str, most: int, head: int) -> tuple[str, str, str]:
-    """So much of the beginning of a text, what is between, and the end, so that both ends are
-    ``most`` together; a text that is no longer is all beginning."""
+    """Return beginning, middle and end of a text, with beginning and end ``most`` characters
+    together; a shorter text is all beginning."""
     if len(text) <= most:
         return text, "", ""
     tail = len(text) - (most - head)
@@ -212,18 +214,18 @@ def _ends(text: str, most: int, head: int) -> tuple[str, str, str]:
 
 
 def at_a_glance(trace: Trace, sentences: Sequence[ShownSentence]) -> Iterator[Glance]:
-    """The answer's proof in a few figures."""
+    """Yield summary figures of the answer's proof."""
     yield _share("Cited", sum(bool(s.places) for s in sentences), len(sentences), "sentences")
     if judged := [s.verdict for s in trace.sentences if s.verdict]:
-        yield _verified(judged)
+        yield _verification_glance(judged)
     if trace.influence:
         count = len(trace.influence.above)
         detail = f"of {len(trace.selected)} items have influence of their own"
         yield Glance("Depends on", str(count), detail, to="influence")
     if trace.selected:
-        seen = len(trace.selected) + len(trace.rejected)
+        candidate_count = len(trace.selected) + len(trace.rejected)
         to = "rejected" if trace.rejected else "selected"
-        yield Glance("Selected", str(len(trace.selected)), f"of {seen} seen", to=to)
+        yield Glance("Selected", str(len(trace.selected)), f"of {candidate_count} seen", to=to)
     documents = {c.document for s in trace.sentences for c in s.citations}
     if documents:
         yield Glance("Sources", str(len(documents)), "cited documents")
@@ -233,8 +235,9 @@ def _share(name: str, some: int, of: int, detail: str) -> Glance:
     return Glance(name, f"{some} of {of}", detail, some == of, "evidence")
 
 
-def _verified(verdicts: Sequence[str]) -> Glance:
-    """How many sentences are proven; where none was judged by more than its words, that is said."""
+def _verification_glance(verdicts: Sequence[str]) -> Glance:
+    """Return the share of proven sentences, labelled as quoted if no sentence was judged beyond
+    word comparison."""
     proven = sum(verdict in PROVEN for verdict in verdicts)
     if "quoted" in verdicts and "supported" not in verdicts:
         return _share("Quoted", proven, len(verdicts), "sentences, word for word")
@@ -242,35 +245,38 @@ def _verified(verdicts: Sequence[str]) -> Glance:
 
 
 def uses_of(trace: Trace) -> dict[str, list[int]]:
-    """The numbers of the sentences that cite a selection, by its IRI."""
-    found: dict[str, list[int]] = {}
+    """Return sentence numbers by cited selection IRI."""
+    numbers: dict[str, list[int]] = {}
     for number, sentence in enumerate(trace.sentences, 1):
         for selection in sentence.edge_selections:
-            found.setdefault(selection, []).append(number)
-    return found
+            numbers.setdefault(selection, []).append(number)
+    return numbers
 
 
 def idle_items(trace: Trace) -> list[TraceItem]:
-    """What is cited, and has no influence of its own."""
-    found, cited = trace.influence, uses_of(trace)
+    """Return cited items without influence."""
+    influence, cited = trace.influence, uses_of(trace)
     return [
         item
         for item in trace.selected
-        if found and item.iri in cited and item.iri in found.weights and item.iri not in found.above
+        if influence
+        and item.iri in cited
+        and item.iri in influence.weights
+        and item.iri not in influence.above
     ]
 
 
 def influential_items(trace: Trace) -> tuple[ShownWeight, ...]:
-    """What the answer as a whole depends on, the heaviest first."""
-    if (found := trace.influence) is None:
+    """Return items influencing the answer, heaviest first."""
+    if (influence := trace.influence) is None:
         return ()
-    return _weights(trace, {iri: found.weights[iri] for iri in found.above}, uses_of(trace))
+    return _weights(trace, {iri: influence.weights[iri] for iri in influence.above}, uses_of(trace))
 
 
 def _depends_on(trace: Trace, sentence: TraceSentence) -> tuple[ShownWeight, ...] | None:
-    if (found := trace.influence) is None:
+    if (influence := trace.influence) is None:
         return None
-    return _weights(trace, found.sentences.get(sentence.iri, {}), sentence.edge_selections)
+    return _weights(trace, influence.sentences.get(sentence.iri, {}), sentence.edge_selections)
 
 
 def _weights(
@@ -290,21 +296,21 @@ def _weights(
 
 
 def shown_prompts(trace: Trace) -> list[ShownPrompt]:
-    """The prompts of the session by name."""
+    """Return session prompts with shortened texts, sorted by name."""
     return [ShownPrompt(p, _shown(p.text, p.state, MOST_OF_PROMPT)) for p in trace.prompts]
 
 
 def shown_calls(trace: Trace, request: Request) -> list[ShownCall]:
-    """The calls in their order; those for which there is no room any more show nothing."""
-    room, found = MOST_OF_ALL, []
+    """Return calls in order; calls beyond the space limit show no text."""
+    room, report_calls = MOST_OF_ALL, []
     for call in trace.calls:
-        asked = None
+        request_text = None
         if call.prompt:
             text, state = request(call)
-            asked = _shown(text, state, min(MOST_ASKED, room))
-            room -= len(asked.before) + len(asked.after)
-        found.append(ShownCall(call, asked))
-    return found
+            request_text = _shown(text, state, min(MOST_ASKED, room))
+            room -= len(request_text.before) + len(request_text.after)
+        report_calls.append(ShownCall(call, request_text))
+    return report_calls
 
 
 def _shown(text: str, state: str, most: int) -> ShownText:

@@ -13,8 +13,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
 
-from tgraph.rendering import flat
-from tgraph.rendering import safe as visible
+from tgraph.rendering import collapse_whitespace
+from tgraph.rendering import escape_controls as visible
 
 STYLE = {
     "entity": ("#fffc87", "#808080"),
@@ -30,8 +30,8 @@ HEIGHT = 50
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """What a figure is drawn for: its width, how many nodes may stand side by side, how wide each
-    is, and the widths of the three lanes with the margin to their left; all in pixels."""
+    """A drawing frame: figure width, number of side-by-side nodes, node width, widths of three
+    lanes, and left margin; all in pixels."""
 
     name: str
     width: int
@@ -43,7 +43,7 @@ class Frame:
 
     @property
     def gap(self) -> float:
-        """Pixels between two nodes side by side."""
+        """Pixels between neighbouring nodes."""
         return (self.width - 4 - self.columns * self.node) / (self.columns - 1)
 
 
@@ -55,8 +55,10 @@ NARROW = Frame("narrow", 336, 2, 160, (108, 92, 78), 18, titled=False)
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """What is drawn in one place: ``count`` resources of a kind. ``lines`` are listed below one
-    another; ``iris`` and the whole ``text`` are shown where a pointer rests on it."""
+    """A shape for ``count`` resources of a kind.
+
+    ``lines`` are listed below one another; ``iris`` and full ``text`` are shown at pointer
+    contact."""
 
     kind: str
     title: str
@@ -67,7 +69,7 @@ class Shape:
 
     @property
     def height(self) -> float:
-        """Pixels from the top to the bottom."""
+        """Shape height in pixels."""
         return HEIGHT if not self.listed else LINE * (len(self.lines) + 2) + 6
 
 
@@ -76,20 +78,20 @@ def safe(said: str) -> str:
     return escape(visible(said)).translate({0xFFFE: "�", 0xFFFF: "�"})
 
 
-def drawn(shape: Shape, x: float, y: float, width: float, *, titled: bool = True) -> str:
-    """The shape with its middle at the place."""
+def draw_shape(shape: Shape, x: float, y: float, width: float, *, titled: bool = True) -> str:
+    """Return the shape as SVG, centred at a position."""
     fill, line = STYLE[shape.kind]
     tall = shape.height
-    outlines = [_outline(shape, x, y, width, tall)]
+    outlines = [_draw_outline(shape, x, y, width, tall)]
     if shape.count > 1:
-        outlines.insert(0, _outline(shape, x, y + 4, width, tall))
+        outlines.insert(0, _draw_outline(shape, x, y + 4, width, tall))
     body = f'<g fill="{fill}" stroke="{line}">{"".join(outlines)}</g>'
     title = f"<title>{safe(shape.text)}</title>" if titled and shape.text else ""
     return f"<g>{title}{body}{_words(shape, x, y, width)}</g>"
 
 
-def _outline(shape: Shape, x: float, y: float, width: float, tall: float) -> str:
-    left, top = x - width / 2, y - tall / 2
+def _draw_outline(shape: Shape, x: float, y: float, width: float, tall: float) -> str:
+    left_edge, top = x - width / 2, y - tall / 2
     if shape.kind == "agent":
         half, low, eaves = width / 2, tall / 2, -tall / 4
         points = [(-half, low), (half, low), (half, eaves), (0.0, -low), (-half, eaves)]
@@ -97,20 +99,20 @@ def _outline(shape: Shape, x: float, y: float, width: float, tall: float) -> str
     if shape.kind == "entity" and not shape.listed:
         return f'<ellipse cx="{x:.0f}" cy="{y:.0f}" rx="{width / 2:.0f}" ry="{tall / 2:.0f}"/>'
     corner = f' rx="{HEIGHT / 2:.0f}"' if shape.kind == "entity" else ""
-    box = f'x="{left:.0f}" y="{top:.0f}" width="{width:.0f}" height="{tall:.0f}"'
+    box = f'x="{left_edge:.0f}" y="{top:.0f}" width="{width:.0f}" height="{tall:.0f}"'
     return f"<rect {box}{corner}/>"
 
 
 def _words(shape: Shape, x: float, y: float, width: float) -> str:
-    """The title and, below it, what it is about, in the lines that there is room for."""
+    """Return title and content lines of a shape, limited to available lines."""
     room = width - (26 if shape.kind == "entity" else 10)
-    titles = fitted(shape.title, (room * 0.93, room * 0.93))
+    titles = fit_text(shape.title, (room * 0.93, room * 0.93))
     left = 3 - len(titles)
     if shape.listed or len(shape.lines) > 1:
         listed = shape.lines if shape.listed else shape.lines[:left]
-        lines = [line for said in listed for line in fitted(said, (room,))]
+        lines = [line for said in listed for line in fit_text(said, (room,))]
     else:
-        lines = fitted("".join(shape.lines), [room + 4, room * 0.86][:left])
+        lines = fit_text("".join(shape.lines), [room + 4, room * 0.86][:left])
     count = len(titles) + len(lines)
     first = y - LINE * (count - 1) / 2 + FONT * 0.35 + (3 if shape.kind == "agent" else 0)
     spans = [
@@ -122,8 +124,9 @@ def _words(shape: Shape, x: float, y: float, width: float) -> str:
     return "".join(spans)
 
 
-def side(kind: str, width: float, off: float) -> float:
-    """How far from the middle of a shape its side is, so many pixels above or below the middle."""
+def side_distance(kind: str, width: float, off: float) -> float:
+    """Return the horizontal distance between a shape's centre and side, at ``off`` pixels above
+    or below the centre."""
     half = width / 2
     return half * math.sqrt(1 - (2 * off / HEIGHT) ** 2) if kind == "entity" else half
 
@@ -133,8 +136,8 @@ def side(kind: str, width: float, off: float) -> float:
 _SLIM, _BROAD = frozenset("iIjlt.,;:'’|!()[]/ fr-·"), frozenset("mMwW@%—…")
 
 
-def _pixels(character: str) -> float:
-    """About what a character takes in Helvetica."""
+def _character_width(character: str) -> float:
+    """Return the approximate character width in Helvetica."""
     if unicodedata.east_asian_width(character) in "WF":
         return FONT
     if unicodedata.combining(character):
@@ -144,20 +147,20 @@ def _pixels(character: str) -> float:
     return FONT * (0.86 if character in _BROAD else 0.7 if character.isupper() else 0.56)
 
 
-def pixels(text: str) -> float:
-    """About what a text takes in a figure."""
-    return sum(map(_pixels, text))
+def text_width(text: str) -> float:
+    """Return the approximate text width in a figure."""
+    return sum(map(_character_width, text))
 
 
-def fitted(text: str, widths: Sequence[float]) -> list[str]:
-    """The text in lines of at most these widths, cut with an ellipsis where it is longer."""
-    words, lines = _PIECE.findall(flat(text)), []
+def fit_text(text: str, widths: Sequence[float]) -> list[str]:
+    """Return text lines within these widths, cut with an ellipsis if too long."""
+    words, lines = _PIECE.findall(collapse_whitespace(text)), []
     for number, width in enumerate(widths, 1):
-        rest = "".join(words).rstrip()
-        if number == len(widths) and pixels(rest) > width:
-            words = [_head(rest, width - pixels("…")).rstrip() + "…"]
+        remaining_text = "".join(words).rstrip()
+        if number == len(widths) and text_width(remaining_text) > width:
+            words = [_head(remaining_text, width - text_width("…")).rstrip() + "…"]
         line = ""
-        while words and pixels((line + words[0]).rstrip()) <= width:
+        while words and text_width((line + words[0]).rstrip()) <= width:
             line += words.pop(0)
         if words and not line:  # a word that is longer than a line
             line = _head(words[0], width)
@@ -171,7 +174,7 @@ _PIECE = re.compile(r"[\u3040-\u9fff]|[^\s\u3040-\u9fff]+\s*")
 
 
 def _head(text: str, width: float) -> str:
-    while len(text) > 1 and pixels(text) > width:
+    while len(text) > 1 and text_width(text) > width:
         text = text[:-1]
     return text
 
@@ -181,8 +184,8 @@ def _head(text: str, width: float) -> str:
 _DASHES = {"used": "5 3", "wasInformedBy": "2 3", "wasAssociatedWith": "1 2"}
 
 
-def arrow(path: str, name: str, frame: Frame) -> str:
-    """An arrow along a path of SVG; what it says is shown where a pointer rests on it."""
+def draw_arrow(path: str, name: str, frame: Frame) -> str:
+    """Return an arrow along an SVG path; its name is shown at pointer contact."""
     dashes = f' stroke-dasharray="{_DASHES[name]}"' if name in _DASHES else ""
     start = f'<path d="{path}" marker-end="url(#tip-{frame.name})"{dashes}'
     return f"{start}><title>{name}</title></path>" if frame.titled else f"{start}/>"
@@ -190,7 +193,7 @@ def arrow(path: str, name: str, frame: Frame) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A part of a picture: a caption, and SVG from the top left corner in a width and height."""
+    """A picture figure: caption, SVG body from the top left corner, width and height."""
 
     caption: str
     body: str
@@ -198,9 +201,8 @@ class Figure:
     height: int
 
 
-def svg(figures: Iterable[Figure], frame: Frame) -> bytes:
-    """The figures one below the other, each under its caption, as one image of the frame's
-    width."""
+def render_svg(figures: Iterable[Figure], frame: Frame) -> bytes:
+    """Return a single SVG image in frame width, with captioned figures below one another."""
     parts, top = [], 0
     for figure in figures:
         caption = safe(figure.caption)
@@ -224,5 +226,5 @@ def svg(figures: Iterable[Figure], frame: Frame) -> bytes:
 
 
 def lines_of(paths: Iterable[str]) -> str:
-    """Arrows, which go below the shapes."""
+    """Return an SVG group of arrows, placed below shapes."""
     return f'<g fill="none" stroke="#555">{"".join(paths)}</g>'

@@ -1,7 +1,6 @@
-"""HTML from templates, in which everything is foreign text until it was escaped.
+"""HTML templates, in which all text is foreign until escaped.
 
-``notebook.html`` has a macro for each type of value that a notebook shows, which bears its name.
-"""
+``notebook.html`` has a macro for each notebook value type, named after the type."""
 
 from __future__ import annotations
 
@@ -11,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from tgraph.explain.render.answer import is_extractive, quote_groups
 from tgraph.explain.render.markup import Style, TextRun, is_code, runs_of
-from tgraph.explain.render.wording import clock
-from tgraph.rendering import many, safe, shortened
-from tgraph.resources import data
+from tgraph.explain.render.wording import format_clock
+from tgraph.rendering import escape_controls, format_count, shorten_text
+from tgraph.resources import data_file
 
 if TYPE_CHECKING:
     from jinja2 import Environment, Template
@@ -26,41 +25,43 @@ LONGEST = 400
 
 
 @cache
-def _environment() -> Environment:
+def _template_environment() -> Environment:
     from jinja2 import Environment, FunctionLoader, StrictUndefined
 
     environment = Environment(
         autoescape=True,
         undefined=StrictUndefined,
-        finalize=_visible,
+        finalize=_show_controls,
         trim_blocks=True,
         lstrip_blocks=True,
         extensions=["jinja2.ext.do"],
-        loader=FunctionLoader(lambda name: data(name).read_text("utf-8")),
+        loader=FunctionLoader(lambda name: data_file(name).read_text("utf-8")),
         auto_reload=False,
     )
-    environment.filters |= {"clock": clock, "many": many, "shortened": shortened}
-    environment.globals |= {"ROWS": ROWS, "LONGEST": LONGEST, "numbered": numbered}
+    environment.filters |= {"clock": format_clock, "many": format_count, "shortened": shorten_text}
+    environment.globals |= {"ROWS": ROWS, "LONGEST": LONGEST, "numbered": number_citations}
     environment.globals |= {"is_extractive": is_extractive, "quote_groups": quote_groups}
-    environment.globals |= {"runs": runs_of, "is_code": is_code, "styled": styled}
+    environment.globals |= {"runs": runs_of, "is_code": is_code, "styled": style_run}
     return environment
 
 
 @cache
-def template(name: str) -> Template:
-    """A template: what it prints is escaped, and its control and bidirectional characters are
-    shown as escapes. What it is not told is an error."""
-    return _environment().get_template(name)
+def load_template(name: str) -> Template:
+    """Return a template: output is escaped, with control and bidirectional characters shown as
+    escapes. Undefined names raise errors."""
+    return _template_environment().get_template(name)
 
 
-def _visible(said: object) -> object:
+def _show_controls(said: object) -> object:
     """What a template prints, with control characters shown; markup is safe by now."""
-    return safe(said) if isinstance(said, str) and not hasattr(said, "__html__") else said
+    return (
+        escape_controls(said) if isinstance(said, str) and not hasattr(said, "__html__") else said
+    )
 
 
-def notebook(value: object) -> str:
-    """How a notebook shows the value; ``TypeError`` where it has no macro for such."""
-    macros = template("notebook.html").module
+def render_notebook(value: object) -> str:
+    """Return notebook HTML of a value. Raise ``TypeError`` for types without a macro."""
+    macros = load_template("notebook.html").module
     for kind in type(value).__mro__:
         if macro := getattr(macros, kind.__name__, None):
             return str(macro(value)).strip()
@@ -74,33 +75,35 @@ _TAGS: dict[Style, str] = {
 }  # fmt: skip
 
 
-def styled(run: TextRun, block: str = _TAGS["block"]) -> Markup:
-    """A run in the elements that mean its styles; none of them does anything. ``block`` is the
-    element of a block of code with its attributes, for pages that allow no style within."""
+def style_run(run: TextRun, block: str = _TAGS["block"]) -> Markup:
+    """Return a text run as HTML elements that express its styles and have no effects.
+
+    ``block`` is the code block element with its attributes, for pages that forbid inline
+    styles."""
     from markupsafe import Markup
 
     if run.text == "\n":
         return Markup("<br>")
-    said = Markup("{}").format(safe(run.shown))
+    markup = Markup("{}").format(escape_controls(run.shown))
     for name in sorted(run.styles):
         tag = block if name == "block" else _TAGS[name]
-        said = Markup(f"<{tag}>{{}}</{tag.partition(' ')[0]}>").format(said)  # noqa: S704
-    return said
+        markup = Markup(f"<{tag}>{{}}</{tag.partition(' ')[0]}>").format(markup)  # noqa: S704
+    return markup
 
 
 Numbered = tuple[list[tuple[Any, list[int]]], list[tuple[int, Any]]]
 
 
-def numbered(sentences: Sequence[Any], *, once: bool) -> Numbered:
-    """Each sentence with the numbers of its citations, and these by number; those of one place
-    share their number where each place is to stand ``once``."""
+def number_citations(sentences: Sequence[Any], *, once: bool) -> Numbered:
+    """Return sentences with citation numbers, and citations by number; with ``once``, citations
+    of the same place share a number."""
     quotes: dict[object, tuple[int, Any]] = {}
-    found = []
+    numbered_sentences = []
     for sentence in sentences:
         numbers = []
         for cited in sentence.citations:
             place = (cited.document, cited.page, cited.start, cited.end)
             number, _ = quotes.setdefault(place if once else len(quotes), (len(quotes) + 1, cited))
             numbers.append(number)
-        found.append((sentence, numbers))
-    return found, list(quotes.values())
+        numbered_sentences.append((sentence, numbers))
+    return numbered_sentences, list(quotes.values())

@@ -6,14 +6,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from tgraph.explain.render.answer import quoted
+from tgraph.explain.render.answer import find_verbatim_quote
 from tgraph.explain.render.markup import is_code, terminal_quote, terminal_text
 from tgraph.explain.render.wording import (
     actions_text,
     agents_text,
     batch_text,
     bridge_text,
-    clock,
+    elapsed_seconds,
+    format_clock,
     item_text,
     kinds_text,
     knowledge_text,
@@ -25,7 +26,6 @@ from tgraph.explain.render.wording import (
     rating_text,
     rejection_text,
     retrieved_text,
-    seconds,
     standing_text,
     verdict_text,
     way_text,
@@ -39,7 +39,7 @@ from tgraph.explain.trace.values import (
     TraceSentence,
 )
 from tgraph.model import SegmentKind
-from tgraph.rendering import many, one_line, safe
+from tgraph.rendering import escape_controls, format_count, one_line
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -69,31 +69,31 @@ def trace_tree(trace: Trace, *, everything: bool = False, most: int | None = Non
     """The session as a tree; ``everything`` lists rejected candidates, ``most`` cuts the answer."""
     from rich.tree import Tree
 
-    tree = Tree(_text((trace.question, _LABEL)), guide_style=_FAINT)
-    for line in _about(trace):
+    tree = Tree(_styled_text((trace.question, _LABEL)), guide_style=_FAINT)
+    for line in _session_lines(trace):
         tree.add(line)
-    _answer(tree, trace, most, everything)
+    _add_answer(tree, trace, most, everything)
     for note in trace.notes:
-        branch = tree.add(_text(("Note  ", _LABEL), (one_line(note.text), "yellow")))
+        branch = tree.add(_styled_text(("Note  ", _LABEL), (one_line(note.text), "yellow")))
         for place in note.places:
-            branch.add(terminal_quote(place, _QUOTE)).add(_text(place_text(place)))
-    _uncited(tree, trace, everything)
-    _influence(tree, trace)
-    _map(tree, trace, everything)
-    _rejected(tree, trace, everything)
+            branch.add(terminal_quote(place, _QUOTE)).add(_styled_text(place_text(place)))
+    _add_uncited(tree, trace, everything)
+    _add_influence(tree, trace)
+    _add_map(tree, trace, everything)
+    _add_rejected(tree, trace, everything)
     if trace.actions is not None:
-        head = _text(("Actions", _LABEL), f"  {actions_text(trace.actions)}")
-        _action(tree.add(head), trace.actions, everything)
-    _steps(tree, trace, everything)
+        head = _styled_text(("Actions", _LABEL), f"  {actions_text(trace.actions)}")
+        _add_action(tree.add(head), trace.actions, everything)
+    _add_steps(tree, trace, everything)
     if trace.dropped:
-        branch = tree.add(_text(("Left out on the way", _LABEL)))
+        branch = tree.add(_styled_text(("Left out on the way", _LABEL)))
         for reason, count in trace.dropped.items():
-            branch.add(_text(f"{count} × {reason}"))
+            branch.add(_styled_text(f"{count} × {reason}"))
     return tree
 
 
 def trace_text(trace: Trace) -> str:
-    """The same as plain text: nothing cut, nothing that commands a terminal."""
+    """Return a trace as plain text, complete and without terminal control characters."""
     from io import StringIO
 
     from rich.console import Console
@@ -101,40 +101,43 @@ def trace_text(trace: Trace) -> str:
     plain = Console(file=StringIO(), width=_WIDEST, markup=False, highlight=False, emoji=False)
     with plain.capture() as capture:
         plain.print(trace_tree(trace))
-    return safe("\n".join(line.rstrip() for line in capture.get().split("\n")))
+    return escape_controls("\n".join(line.rstrip() for line in capture.get().split("\n")))
 
 
 _WIDEST = 100_000
 
 
-def _text(*parts: str | tuple[str, str]) -> Text:
-    """Texts with their styles, made harmless; each has its own style alone."""
+def _styled_text(*parts: str | tuple[str, str]) -> Text:
+    """Return safe text assembled from parts, each with its own style."""
     from rich.text import Text
 
     styled = ((part, "") if isinstance(part, str) else part for part in parts)
-    return Text.assemble(*((safe(said), style) for said, style in styled))
+    return Text.assemble(*((escape_controls(text), style) for text, style in styled))
 
 
-def _fields(fields: Mapping[str, str | None], width: int) -> Iterator[Text]:
-    """The fields that there are, below one another."""
+def _field_lines(fields: Mapping[str, str | None], width: int) -> Iterator[Text]:
+    """Yield a line for every available field."""
     for name, value in fields.items():
         if value is not None:
-            yield _text(f"{name:{width}}{value}")
+            yield _styled_text(f"{name:{width}}{value}")
 
 
-def _about(trace: Trace) -> Iterator[Text]:
-    yield _text(f"Session    {trace.explain_id}")
+def _session_lines(trace: Trace) -> Iterator[Text]:
+    yield _styled_text(f"Session    {trace.explain_id}")
     error = f": {one_line(trace.error)}" if trace.error else ""
     status = (trace.status or "open", _STATUS.get(trace.status, "red"))
-    yield _text("Status     ", status, error)
+    yield _styled_text("Status     ", status, error)
     if trace.questioned:
-        yield _text((f"Standing   called into question: {one_line(trace.questioned)}", "red"))
+        yield _styled_text(
+            (f"Standing   called into question: {one_line(trace.questioned)}", "red")
+        )
     usage = trace.usage
     thought = " ({reasoning_tokens:,} of them thinking)" if usage.get("reasoning_tokens") else ""
     spent = f"{{input_tokens:,}} tokens in, {{output_tokens:,}} out{thought}, {{calls}} calls"
-    yield from _fields(
+    yield from _field_lines(
         {
-            "Time": f"{clock(trace.started)} UTC{_took(trace.started, trace.ended)}",
+            "Time": f"{format_clock(trace.started)} UTC"
+            f"{_duration_suffix(trace.started, trace.ended)}",
             "Mode": one_line(f"{trace.mode}, {knowledge_text(trace)}"),
             "Chosen": trace.choice_text or None,
             **{f"Step {step.number}": one_line(step.words) for step in trace.step_answers},
@@ -149,215 +152,229 @@ def _about(trace: Trace) -> Iterator[Text]:
     )
 
 
-def _took(started: str, ended: str) -> str:
-    took = seconds(started, ended)
+def _duration_suffix(started: str, ended: str) -> str:
+    took = elapsed_seconds(started, ended)
     return f", {took} s" if took else ""
 
 
 # --- the answer and what it rests on ---
 
 
-def _answer(tree: Tree, trace: Trace, most: int | None, everything: bool) -> None:
+def _add_answer(tree: Tree, trace: Trace, most: int | None, everything: bool) -> None:
     if not trace.sentences:
-        said = one_line(trace.answer, most) if trace.answer else "none"
-        tree.add(_text(("Answer", _LABEL), f"  {said}"))
+        answer_text = one_line(trace.answer, most) if trace.answer else "none"
+        tree.add(_styled_text(("Answer", _LABEL), f"  {answer_text}"))
         return
-    branch = tree.add(_text(("Answer", _LABEL)))
+    branch = tree.add(_styled_text(("Answer", _LABEL)))
     items = {item.iri: item for item in trace.selected}
-    left = most
+    remaining = most
     for number, sentence in enumerate(trace.sentences, 1):
-        if left is not None and left <= 0:
-            branch.add(_text((f"… {len(trace.sentences) - number + 1} more sentences", _FAINT)))
+        if remaining is not None and remaining <= 0:
+            branch.add(
+                _styled_text((f"… {len(trace.sentences) - number + 1} more sentences", _FAINT))
+            )
             break
         uncited = ("" if sentence.citations else " [no citation]", "red")
         verdict = f" [{verdict_text(sentence)}]" if sentence.verdict else ""
         judged = (verdict, _VERDICT.get(sentence.verdict, "red"))
-        line = _text(f"{number}. ").append(_sentence(sentence, left))
-        leaf = branch.add(line.append(_text(uncited, judged)))
-        left = None if left is None else left - len(sentence.text)
-        _grounds(leaf, sentence, items, everything)
+        line = _styled_text(f"{number}. ").append(_sentence_text(sentence, remaining))
+        leaf = branch.add(line.append(_styled_text(uncited, judged)))
+        remaining = None if remaining is None else remaining - len(sentence.text)
+        _add_grounds(leaf, sentence, items, everything)
 
 
-def _sentence(sentence: TraceSentence, most: int | None) -> Text:
-    """What the sentence says, its mark-up read where it is a quote, cut where it is longer."""
-    if (cited := quoted(sentence)) is None:
-        return _text(one_line(sentence.text, most))
-    said = terminal_text(cited)
+def _sentence_text(sentence: TraceSentence, most: int | None) -> Text:
+    """Return sentence text, with markup of quotes parsed, truncated beyond ``most`` characters."""
+    if (cited := find_verbatim_quote(sentence)) is None:
+        return _styled_text(one_line(sentence.text, most))
+    sentence_text = terminal_text(cited)
     if is_code(cited):
-        said = _text("\n").append(said)
+        sentence_text = _styled_text("\n").append(sentence_text)
     if most is not None:
-        said.truncate(most, overflow="ellipsis")
-    return said
+        sentence_text.truncate(most, overflow="ellipsis")
+    return sentence_text
 
 
-def _grounds(
+def _add_grounds(
     tree: Tree, sentence: TraceSentence, items: Mapping[str, TraceItem], everything: bool
 ) -> None:
-    """What the sentence rests on; an item that leads to the same places only is named."""
-    shown: set[tuple[str, int | None, int, int]] = set()
+    """Add items supporting a sentence; items leading only to places already shown are just
+    named."""
+    shown_places: set[tuple[str, int | None, int, int]] = set()
     for selection in sentence.edge_selections:
         item = items[selection]
         cited = [c for c in sentence.citations if c.edge_selection == selection]
         places = {(c.document, c.page, c.start, c.end) for c in cited}
-        if item.kind != "edge" and places <= shown and not everything:
-            tree.add(_text((f"also in {item_text(item)}", _FAINT)))
+        if item.kind != "edge" and places <= shown_places and not everything:
+            tree.add(_styled_text((f"also in {item_text(item)}", _FAINT)))
         else:
-            _item(tree, item, cited, everything)
-        shown |= places
+            _add_item(tree, item, cited, everything)
+        shown_places |= places
 
 
-def _uncited(tree: Tree, trace: Trace, everything: bool) -> None:
+def _add_uncited(tree: Tree, trace: Trace, everything: bool) -> None:
     used = {s for sentence in trace.sentences for s in sentence.edge_selections}
-    rest = [item for item in trace.selected if item.iri not in used]
-    if not rest:
+    uncited_items = [item for item in trace.selected if item.iri not in used]
+    if not uncited_items:
         return
-    branch = tree.add(_text((f"Selected, but in no sentence ({len(rest)})", _LABEL)))
-    if len(rest) > _LISTED and not everything:
-        branch.add(_text(f"{kinds_text(rest)}{_HINT}"))
+    branch = tree.add(
+        _styled_text((f"Selected, but in no sentence ({len(uncited_items)})", _LABEL))
+    )
+    if len(uncited_items) > _LISTED and not everything:
+        branch.add(_styled_text(f"{kinds_text(uncited_items)}{_HINT}"))
     else:
-        for item in rest:
-            _item(branch, item, item.evidence if everything else (), everything)
+        for item in uncited_items:
+            _add_item(branch, item, item.evidence if everything else (), everything)
 
 
-def _item(
+def _add_item(
     tree: Tree, item: TraceItem, places: Sequence[TraceQuotation], whole: bool = False
 ) -> None:
-    branch = tree.add(_text((item_text(item), _ITEM), (f"   {_measured(item)}", _FAINT)))
+    branch = tree.add(
+        _styled_text((item_text(item), _ITEM), (f"   {_score_summary(item)}", _FAINT))
+    )
     if item.reasoning:
-        branch.add(_text(f"because: {one_line(item.reasoning)}"))
+        branch.add(_styled_text(f"because: {one_line(item.reasoning)}"))
     for place in places:
         leaf = branch.add(terminal_quote(place, _QUOTE))
         if place.way:
-            leaf.add(_text(f"by way of {way_text(place)}"))
-        leaf.add(_text(place_text(place)))
+            leaf.add(_styled_text(f"by way of {way_text(place)}"))
+        leaf.add(_styled_text(place_text(place)))
         if origin := origin_text(place):
-            leaf.add(_text((origin, _FAINT)))
+            leaf.add(_styled_text((origin, _FAINT)))
         if whole:
-            leaf.add(_text((place.chunk, _FAINT)))
+            leaf.add(_styled_text((place.chunk, _FAINT)))
     if item.bridge is not None:
-        branch.add(_text(bridge_text(item.bridge)))
+        branch.add(_styled_text(bridge_text(item.bridge)))
 
 
-def _measured(item: TraceItem) -> str:
+def _score_summary(item: TraceItem) -> str:
     standing = standing_text(item)
     return f"score {item.score:.2f}{f', {standing}' if standing else ''}"
 
 
-def _influence(tree: Tree, trace: Trace) -> None:
-    """What the answer depends on, the heaviest first, where that was measured."""
-    if (found := trace.influence) is None:
+def _add_influence(tree: Tree, trace: Trace) -> None:
+    """Add influential items, heaviest first, if influence was measured."""
+    if (influence := trace.influence) is None:
         return
-    measures = (f", {name.replace('-', ' ')} {value:.2f}" for name, value in found.measures.items())
-    told = f"  {found.method}, {found.runs} runs{''.join(measures)}"
-    branch = tree.add(_text(("Influence", _LABEL), told))
+    measures = (
+        f", {name.replace('-', ' ')} {value:.2f}" for name, value in influence.measures.items()
+    )
+    summary = f"  {influence.method}, {influence.runs} runs{''.join(measures)}"
+    branch = tree.add(_styled_text(("Influence", _LABEL), summary))
     items = {item.iri: item for item in trace.selected}
     cited = {s for sentence in trace.sentences for s in sentence.edge_selections}
     numbers = {sentence.iri: n for n, sentence in enumerate(trace.sentences, 1)}
-    for iri in filter(items.__contains__, found.above):
-        where = [n for s, n in numbers.items() if iri in found.sentences.get(s, {})]
+    for iri in filter(items.__contains__, influence.above):
+        where = [n for s, n in numbers.items() if iri in influence.sentences.get(s, {})]
         label = (one_line(items[iri].words), _ITEM)
-        standing = (f"   {_standing(iri in cited, where)}", _FAINT)
-        branch.add(_text(f"{found.weights[iri]:5.2f}  ", label, standing))
-    if not found.above:
-        branch.add(_text("no single item has influence above the noise"))
-    idle = sum(iri in cited and iri not in found.above for iri in found.weights)
+        standing = (f"   {_describe_citation(iri in cited, where)}", _FAINT)
+        branch.add(_styled_text(f"{influence.weights[iri]:5.2f}  ", label, standing))
+    if not influence.above:
+        branch.add(_styled_text("no single item has influence above the noise"))
+    idle = sum(iri in cited and iri not in influence.above for iri in influence.weights)
     if idle:
-        branch.add(_text((f"{idle} cited without influence of their own", _FAINT)))
+        branch.add(_styled_text((f"{idle} cited without influence of their own", _FAINT)))
 
 
-def _standing(cited: bool, sentences: list[int]) -> str:
-    said = "cited" if cited else "not cited"
+def _describe_citation(cited: bool, sentences: list[int]) -> str:
+    description = "cited" if cited else "not cited"
     if not sentences:
-        return said
-    what = "sentences" if len(sentences) > 1 else "sentence"
-    return f"{said}; {what} {', '.join(map(str, sentences))}"
+        return description
+    noun = "sentences" if len(sentences) > 1 else "sentence"
+    return f"{description}; {noun} {', '.join(map(str, sentences))}"
 
 
 # --- how it came about ---
 
 
-def _map(tree: Tree, trace: Trace, everything: bool) -> None:
-    """The ratings and the batches of reports with their points, best first."""
+def _add_map(tree: Tree, trace: Trace, everything: bool) -> None:
+    """Add ratings, and report batches with their points, best first."""
     if trace.ratings:
-        branch = tree.add(_text(("Ratings", _LABEL)))
-        _some(branch, [rating_text(r) for r in trace.ratings], everything)
+        branch = tree.add(_styled_text(("Ratings", _LABEL)))
+        _add_lines(branch, [rating_text(r) for r in trace.ratings], everything)
     if not trace.batches:
         return
-    points = many(sum(len(batch.points) for batch in trace.batches), "point")
-    batches = many(len(trace.batches), "batch", "batches")
-    branch = tree.add(_text(("Map", _LABEL), f"  {batches}, {points}"))
+    points = format_count(sum(len(batch.points) for batch in trace.batches), "point")
+    batches = format_count(len(trace.batches), "batch", "batches")
+    branch = tree.add(_styled_text(("Map", _LABEL), f"  {batches}, {points}"))
     read = {item.label: label_text(item) for item in trace.selected}
     for number, batch in enumerate(trace.batches, 1):
-        leaf = branch.add(_text(batch_text(batch, number)))
+        leaf = branch.add(_styled_text(batch_text(batch, number)))
         if batch.error:
-            leaf.add(_text((one_line(batch.error), "red")))
+            leaf.add(_styled_text((one_line(batch.error), "red")))
         best = sorted(batch.points, key=lambda point: -point.score)
-        lines = [point_text(replace(each, text=read.get(each.text, each.text))) for each in best]
-        _some(leaf, lines, everything)
+        lines = [
+            point_text(replace(best_point, text=read.get(best_point.text, best_point.text)))
+            for best_point in best
+        ]
+        _add_lines(leaf, lines, everything)
 
 
-def _some(tree: Tree, lines: list[str], everything: bool) -> None:
-    shown = lines if everything else lines[:_LISTED_POINTS]
-    for line in shown:
-        tree.add(_text(line))
-    if len(lines) > len(shown):
-        tree.add(_text((f"… {len(lines) - len(shown)} more{_HINT}", _FAINT)))
+def _add_lines(tree: Tree, lines: list[str], everything: bool) -> None:
+    visible_lines = lines if everything else lines[:_LISTED_POINTS]
+    for line in visible_lines:
+        tree.add(_styled_text(line))
+    if len(lines) > len(visible_lines):
+        tree.add(_styled_text((f"… {len(lines) - len(visible_lines)} more{_HINT}", _FAINT)))
 
 
-def _rejected(tree: Tree, trace: Trace, everything: bool) -> None:
-    points, others = _apart(trace.selected)
-    left_points, left = _apart(trace.rejected)
-    drawn = "the others are behind points" if points else f"{len(others)} selected"
-    told = f"  {retrieved_text(trace)} retrieved, {drawn}"
-    branch = tree.add(_text(("Candidates", _LABEL), told))
+def _add_rejected(tree: Tree, trace: Trace, everything: bool) -> None:
+    points, retrieved_items = _split_points(trace.selected)
+    left_points, rejected_items = _split_points(trace.rejected)
+    drawn = "the others are behind points" if points else f"{len(retrieved_items)} selected"
+    summary = f"  {retrieved_text(trace)} retrieved, {drawn}"
+    branch = tree.add(_styled_text(("Candidates", _LABEL), summary))
     hint = "" if everything else _HINT
-    if left:
-        branch.add(_text(f"not selected: {rejection_text(left)}{hint}"))
+    if rejected_items:
+        branch.add(_styled_text(f"not selected: {rejection_text(rejected_items)}{hint}"))
     if points or left_points:
-        made = f"{len(points) + len(left_points)} points drawn, {len(points)} selected"
+        point_summary = f"{len(points) + len(left_points)} points drawn, {len(points)} selected"
         why = f"; not selected: {rejection_text(left_points)}{hint}" if left_points else ""
-        branch.add(_text(f"{made}{why}"))
+        branch.add(_styled_text(f"{point_summary}{why}"))
     for item in trace.rejected if everything else ():
-        why = f"   {_measured(item)}: {item.reasoning}"
-        branch.add(_text(f"{item.rank}. {item_text(item)}", (why, _FAINT)))
+        why = f"   {_score_summary(item)}: {item.reasoning}"
+        branch.add(_styled_text(f"{item.rank}. {item_text(item)}", (why, _FAINT)))
 
 
-def _apart(items: Sequence[TraceItem]) -> tuple[list[TraceItem], list[TraceItem]]:
-    """The points among them, and what was retrieved."""
+def _split_points(items: Sequence[TraceItem]) -> tuple[list[TraceItem], list[TraceItem]]:
+    """Return points and retrieved items separately."""
     points = [item for item in items if item.kind == "point"]
     return points, [item for item in items if item.kind != "point"]
 
 
-def _action(branch: Tree, action: TraceAction, everything: bool) -> None:
-    """A question of a DRIFT search, with those that its answer led to below it; ``everything``
-    shows each point as well."""
-    node = branch.add(_asked(action))
+def _add_action(branch: Tree, action: TraceAction, everything: bool) -> None:
+    """Add a DRIFT search question, with follow-up questions below; ``everything`` also shows
+    points."""
+    node = branch.add(_action_line(action))
     if everything and action.reasoning:
-        node.add(_text((f"promise {_score(action.promise)}: {action.reasoning}", _FAINT)))
+        node.add(
+            _styled_text((f"promise {_format_score(action.promise)}: {action.reasoning}", _FAINT))
+        )
     for point in action.points if everything else ():
         why = f"  not used: {one_line(point.rejected)}" if point.rejected else ""
-        said = f"{_score(point.score)}  {one_line(point.text)}"
-        node.add(_text((said, _QUOTE), (why, _FAINT)))
+        point_line = f"{_format_score(point.score)}  {one_line(point.text)}"
+        node.add(_styled_text((point_line, _QUOTE), (why, _FAINT)))
     for child in action.children:
-        _action(node, child, everything)
+        _add_action(node, child, everything)
 
 
-def _asked(action: TraceAction) -> Text:
+def _action_line(action: TraceAction) -> Text:
     if action.status == "pruned":
-        why = f"   promise {_score(action.promise)}: {action.reason}"
-        return _text((one_line(action.query), _FAINT), (why, _FAINT))
+        why = f"   promise {_format_score(action.promise)}: {action.reason}"
+        return _styled_text((one_line(action.query), _FAINT), (why, _FAINT))
     names = {"question": "The question itself", "fold": f"Reports, fold {action.number}"}
     name = (names.get(action.kind) or one_line(action.query), _ITEM)
     status = (action.status, _ACTION.get(action.status, "red"))
-    facts = ("".join(f", {fact}" for fact in _facts(action)), _FAINT)
-    return _text(name, "   ", status, facts)
+    facts = ("".join(f", {fact}" for fact in _action_facts(action)), _FAINT)
+    return _styled_text(name, "   ", status, facts)
 
 
-def _facts(action: TraceAction) -> Iterator[str]:
+def _action_facts(action: TraceAction) -> Iterator[str]:
     if action.promise is not None:
-        yield f"promise {_score(action.promise)}"
+        yield f"promise {_format_score(action.promise)}"
     if action.score is not None:
-        yield f"score {_score(action.score)}"
+        yield f"score {_format_score(action.score)}"
     yield f"{action.retrieved} retrieved, {action.shown} read, {len(action.points)} points"
     if action.proposed_again:
         yield f"proposed {action.proposed_again + 1} times"
@@ -365,107 +382,110 @@ def _facts(action: TraceAction) -> Iterator[str]:
         yield one_line(action.reason)
 
 
-def _score(score: float | None) -> str:
+def _format_score(score: float | None) -> str:
     return "–" if score is None else f"{score:.2f}"
 
 
-def _steps(tree: Tree, trace: Trace, everything: bool) -> None:
-    branch = tree.add(_text(("Steps", _LABEL)))
+def _add_steps(tree: Tree, trace: Trace, everything: bool) -> None:
+    branch = tree.add(_styled_text(("Steps", _LABEL)))
     for step in trace.steps:
-        took = _took(step.started, step.ended)
-        branch.add(_text(f"{step.label} by {', '.join(step.agents)}{took}"))
+        took = _duration_suffix(step.started, step.ended)
+        branch.add(_styled_text(f"{step.label} by {', '.join(step.agents)}{took}"))
     if trace.calls:
-        calls = branch.add(_text(f"Calls ({len(trace.calls)})"))
-        for alike in _calls(trace.calls, everything):
-            calls.add(_call(alike))
+        calls = branch.add(_styled_text(f"Calls ({len(trace.calls)})"))
+        for alike in _group_calls(trace.calls, everything):
+            calls.add(_call_line(alike))
 
 
-def _calls(calls: Sequence[TraceCall], everything: bool) -> list[list[TraceCall]]:
-    """The calls one by one; where they are many, those of one kind that went well together."""
+def _group_calls(calls: Sequence[TraceCall], everything: bool) -> list[list[TraceCall]]:
+    """Return calls in groups: single calls, or, for many calls, successful calls grouped by
+    kind."""
     if everything or len(calls) <= _LISTED_CALLS:
         return [[call] for call in calls]
-    found: dict[tuple[str, ...], list[TraceCall]] = {}
+    groups: dict[tuple[str, ...], list[TraceCall]] = {}
     for call in calls:
         key = (call.iri,) if call.error else (call.label, call.agent)
-        found.setdefault(key, []).append(call)
-    return list(found.values())
+        groups.setdefault(key, []).append(call)
+    return list(groups.values())
 
 
-def _call(alike: Sequence[TraceCall]) -> Text:
+def _call_line(alike: Sequence[TraceCall]) -> Text:
     first, times = alike[0], f"{len(alike)} × " if len(alike) > 1 else ""
     sent, got = sum(c.input_tokens for c in alike), sum(c.output_tokens for c in alike)
     took = sum(c.milliseconds for c in alike)
-    said = f"{times}{first.label} by {first.agent}: {sent:,} in, {got:,} out, {took:,} ms"
-    return _text(said, (f"  {one_line(first.error)}" if first.error else "", "red"))
+    call_text = f"{times}{first.label} by {first.agent}: {sent:,} in, {got:,} out, {took:,} ms"
+    return _styled_text(call_text, (f"  {one_line(first.error)}" if first.error else "", "red"))
 
 
 # --- sources ---
 
 
 def source_tree(source: SourceTree, *, content: int | None = None) -> Tree:
-    """A document as a tree; ``content`` shows so many characters of each chunk's text."""
+    """Return a document tree; ``content`` limits displayed characters per chunk text."""
     from rich.tree import Tree
 
     document = source.document
-    tree = Tree(_text((document.title, _LABEL)), guide_style=_FAINT)
+    tree = Tree(_styled_text((document.title, _LABEL)), guide_style=_FAINT)
     standing = "" if document.standing else "  (no longer stands)"
     fields: dict[str, str | None] = {
         "Path": f"{document.path}{standing}",
         "Document": document.document,
         "Type": f"{document.media_type}, {source.characters:,} characters",
-        "Taken in": f"{clock(document.taken)} UTC",
+        "Taken in": f"{format_clock(document.taken)} UTC",
     }
-    for line in _fields(fields, width=12):
+    for line in _field_lines(fields, width=12):
         tree.add(line)
     for page in source.pages:
         branch = tree
         if page.number is not None:
-            branch = tree.add(_text((f"Page {page.number}", _LABEL)))
-        _chunks(branch, page, document.path, content)
+            branch = tree.add(_styled_text((f"Page {page.number}", _LABEL)))
+        _add_chunks(branch, page, document.path, content)
     return tree
 
 
-def _chunks(tree: Tree, page: SourcePage, path: str, content: int | None) -> None:
+def _add_chunks(tree: Tree, page: SourcePage, path: str, content: int | None) -> None:
     for chunk in page.chunks:
         where = f"  characters {chunk.start}–{chunk.end}, {chunk.tokens} tokens"
         heading = f", {one_line(chunk.heading)}" if chunk.heading else ""
-        branch = tree.add(_text((chunk.label, _LABEL), where, (heading, _FAINT)))
-        branch.add(_text((chunk.chunk, _FAINT)))
+        branch = tree.add(_styled_text((chunk.label, _LABEL), where, (heading, _FAINT)))
+        branch.add(_styled_text((chunk.chunk, _FAINT)))
         if content is not None:
-            branch.add(_text((one_line(chunk.text, content), _QUOTE)))
-        _statements(branch, chunk, path)
+            branch.add(_styled_text((one_line(chunk.text, content), _QUOTE)))
+        _add_statements(branch, chunk, path)
 
 
-def _statements(tree: Tree, chunk: SourceChunk, path: str) -> None:
+def _add_statements(tree: Tree, chunk: SourceChunk, path: str) -> None:
     if chunk.entities:
-        tree.add(_text(f"Entities ({len(chunk.entities)}): {', '.join(chunk.entities)}"))
-    branch = tree.add(_text(f"Edges ({len(chunk.edges)})"))
+        tree.add(_styled_text(f"Entities ({len(chunk.entities)}): {', '.join(chunk.entities)}"))
+    branch = tree.add(_styled_text(f"Edges ({len(chunk.edges)})"))
     by_place: dict[tuple[int, int], dict[str, str]] = {}
     quotes: dict[tuple[int, int], Text] = {}
     for edge in chunk.edges:
         labels = (edge.subject_label, edge.predicate_label, edge.object_label)
         place = (edge.start, edge.end)
-        line = " — ".join(map(one_line, labels)) + _led(edge)
+        line = " — ".join(map(one_line, labels)) + _ontology_note(edge)
         by_place.setdefault(place, {}).setdefault(line, origin_text(edge))
-        quotes[place] = _extracted(edge, path)
+        quotes[place] = _quote_line(edge, path)
     for (start, end), edges in by_place.items():
         leaf = branch.add(quotes[start, end])
         for line, origin in edges.items():
-            item = leaf.add(_text((line, _ITEM)))
+            item = leaf.add(_styled_text((line, _ITEM)))
             if origin:
-                item.add(_text((origin, _FAINT)))
+                item.add(_styled_text((origin, _FAINT)))
     if chunk.claims:
-        branch = tree.add(_text(f"Claims ({len(chunk.claims)})"))
+        branch = tree.add(_styled_text(f"Claims ({len(chunk.claims)})"))
     for claim in chunk.claims:
-        leaf = branch.add(_extracted(claim, path))
-        said = f"{claim.type} ({claim.status}): {one_line(claim.description)}"
-        leaf.add(_text((said, _ITEM)))
+        leaf = branch.add(_quote_line(claim, path))
+        claim_text = f"{claim.type} ({claim.status}): {one_line(claim.description)}"
+        leaf.add(_styled_text((claim_text, _ITEM)))
 
 
-def _led(edge: ExtractedEdge) -> str:
-    """What the ontology makes of the edge."""
-    meant = f"  as “{one_line(edge.property)}”" if edge.property else ""
-    return meant + (f"  (outside the ontology: {one_line(edge.outside)})" if edge.outside else "")
+def _ontology_note(edge: ExtractedEdge) -> str:
+    """Return a note on the edge's ontology property, or why the edge lies outside the ontology."""
+    property_note = f"  as “{one_line(edge.property)}”" if edge.property else ""
+    return property_note + (
+        f"  (outside the ontology: {one_line(edge.outside)})" if edge.outside else ""
+    )
 
 
 class _QuoteWords(NamedTuple):
@@ -474,7 +494,7 @@ class _QuoteWords(NamedTuple):
     segment_kind: SegmentKind | None
 
 
-def _extracted(found: ExtractedEdge | SourceClaim, path: str) -> Text:
-    """The quote that something was extracted from, and where it stands."""
+def _quote_line(found: ExtractedEdge | SourceClaim, path: str) -> Text:
+    """Return an extraction's quote plus character range."""
     quote = terminal_quote(_QuoteWords(found.quote, path, found.segment_kind), _QUOTE)
-    return quote.append(_text((f"  {found.start}–{found.end}", _FAINT)))
+    return quote.append(_styled_text((f"  {found.start}–{found.end}", _FAINT)))

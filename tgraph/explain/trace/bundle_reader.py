@@ -1,4 +1,4 @@
-"""What a bundle says of each thing, by the last part of the property's name."""
+"""Bundle statements by subject, keyed by local property names."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SELECTIONS = (v.edge_selection_iri("", 0)[:-2], v.session_part_iri("item", ""))
 
 
 class BundleReader:
-    """The statements of a bundle, for reading."""
+    """A bundle's statements, for reading."""
 
     def __init__(self, quads: Iterable[Quad]) -> None:
         self._said: dict[str, dict[str, list[Term]]] = {}
@@ -24,12 +24,12 @@ class BundleReader:
             properties.setdefault(local_name(quad.predicate), []).append(quad.object)
 
     def __iter__(self) -> Iterator[str]:
-        """Everything that something is said of."""
+        """Iterate over all bundle subjects."""
         return iter(self._said)
 
     def beginning(self, prefix: str) -> list[str]:
-        """That of which the IRI begins with this, in the order of the numbers in it."""
-        return sorted((s for s in self._said if s.startswith(prefix)), key=numbers)
+        """Return subjects with IRIs beginning with a prefix, sorted by IRI numbers."""
+        return sorted((s for s in self._said if s.startswith(prefix)), key=iri_numbers)
 
     def all(self, subject: str, name: str) -> list[str]:
         """The values of a property, IRIs and literals alike, as texts."""
@@ -37,12 +37,14 @@ class BundleReader:
         return [t.value for t in terms if isinstance(t, Literal | NamedNode)]
 
     def terms(self, subject: str) -> Iterator[str]:
-        """The IRIs that are said of something."""
+        """Yield IRIs stated as values of a subject."""
         for terms in self._said.get(subject, {}).values():
             yield from (term.value for term in terms if isinstance(term, NamedNode))
 
     def one(self, subject: str, name: str) -> str:
-        """The first value; empty where there is none."""
+        """Return the first value.
+
+        The text is blank if no value exists."""
         return next(iter(self.all(subject, name)), "")
 
     def number(self, subject: str, name: str) -> int:
@@ -52,25 +54,25 @@ class BundleReader:
         return float(self.one(subject, name) or 0.0)
 
     def score(self, subject: str) -> float | None:
-        """The score, None where there is none."""
+        """Return a score, or None without score."""
         return self.real(subject, "score") if self.all(subject, "score") else None
 
     def nodes(self, subject: str, name: str) -> list[NamedNode]:
-        """Those of the values that are resources."""
+        """Return values that are resources."""
         terms = self._said.get(subject, {}).get(name, [])
         return [t for t in terms if isinstance(t, NamedNode)]
 
     def numbered(self, subject: str, name: str) -> list[str]:
-        """The values in the order of the numbers in their IRIs."""
-        return sorted(self.all(subject, name), key=numbers)
+        """Return values sorted by IRI numbers."""
+        return sorted(self.all(subject, name), key=iri_numbers)
 
     def parameters(self, subject: str) -> dict[str, str]:
-        """The parameters of an activity by their names."""
-        found = sorted(self.all(subject, "parameter"))
-        return {self.one(item, "label"): self.one(item, "value") for item in found}
+        """Return activity parameters by name."""
+        parameter_iris = sorted(self.all(subject, "parameter"))
+        return {self.one(item, "label"): self.one(item, "value") for item in parameter_iris}
 
     def dropped(self, subject: str) -> dict[str, int]:
-        """What was left out on the way to the subject, by reason."""
+        """Return counts of items dropped before reaching a subject, by reason."""
         items = sorted(self.all(subject, "dropped"))
         return {self.one(item, "reason"): self.number(item, "count") for item in items}
 
@@ -80,18 +82,18 @@ def kind_of(iri: str) -> str:
     return iri.removeprefix(v.URN).removeprefix("prov:").partition(":")[0]
 
 
-def numbers(iri: str) -> tuple[int, ...]:
-    """The numbers that an IRI holds between colons, by which such things are in order."""
+def iri_numbers(iri: str) -> tuple[int, ...]:
+    """Return numbers between colons of an IRI, as a sort key."""
     return tuple(int(part) for part in iri.split(":") if part.isdigit())
 
 
 def local_name(term: NamedNode) -> str:
-    """The last part of a term's name."""
+    """Return the local name: the last part of a term's IRI."""
     return term.value.rpartition("#")[2].rpartition("/")[2]
 
 
 def keywords_of(said: BundleReader, uuid: str) -> dict[str, tuple[str, ...]]:
-    """The keywords of a session's question by their level, ``low`` or ``high``."""
+    """Return question keywords of a session by level, ``low`` or ``high``."""
     concepts = v.session_part_iri("concepts", uuid)
     levels = {level: tuple(said.all(concepts, f"{level}LevelKeyword")) for level in ("low", "high")}
-    return {level: found for level, found in levels.items() if found}
+    return {level: keywords for level, keywords in levels.items() if keywords}

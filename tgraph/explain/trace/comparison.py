@@ -1,4 +1,4 @@
-"""Two sessions side by side, and the form of one in which two runs of it are compared."""
+"""Session comparison, plus a normalised session form for comparing runs."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from hashlib import sha256
 from pyoxigraph import Literal, NamedNode, Quad
 
 from tgraph import vocabulary as v
-from tgraph.explain.trace.bundle_reader import kind_of, local_name, numbers
+from tgraph.explain.trace.bundle_reader import iri_numbers, kind_of, local_name
 from tgraph.explain.trace.values import Trace, TraceItem
-from tgraph.rendering import brief
+from tgraph.rendering import brief_repr
 
 
 @dataclass(frozen=True, slots=True)
 class Changed:
-    """A value that both sessions have and that is not the same."""
+    """A value different between sessions."""
 
     name: str
     before: str
@@ -26,7 +26,7 @@ class Changed:
 
 @dataclass(frozen=True, slots=True)
 class OneSided:
-    """Something that one session has alone: its IRI, what it is called, rank and score."""
+    """An item present in only one session: IRI, label, rank, score."""
 
     item: str
     label: str
@@ -37,7 +37,7 @@ class OneSided:
 
 @dataclass(frozen=True, slots=True)
 class Moved:
-    """A candidate of both sessions whose rank or score is not the same."""
+    """A shared candidate with a changed rank or score."""
 
     item: str
     label: str
@@ -49,7 +49,7 @@ class Moved:
 
 @dataclass(frozen=True, slots=True)
 class OneSidedPlace:
-    """Characters of a document that only one of the sessions cites."""
+    """Document characters cited by only one session."""
 
     document: str
     path: str
@@ -61,11 +61,10 @@ class OneSidedPlace:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Session ``before`` beside session ``after``, by IRI.
+    """Comparison between session ``before`` and session ``after``, by IRI.
 
-    ``asked`` compares question, mode, status, generation and parameters; ``answer`` is a unified
-    diff of the sentences, line by line, empty where they are the same.
-    """
+    ``asked`` compares question, mode, status, generation and parameters; ``answer`` is a
+    unified diff of sentences, line by line, blank if both answers are equal."""
 
     before: str
     after: str
@@ -79,11 +78,11 @@ class Comparison:
     citations_removed: tuple[OneSidedPlace, ...]
     citations_added: tuple[OneSidedPlace, ...]
 
-    __repr__ = brief
+    __repr__ = brief_repr
 
     @property
     def same(self) -> bool:
-        """Whether nothing that is compared differs."""
+        """Tell whether no compared value differs."""
         compared = (f.name for f in fields(self) if f.name not in ("before", "after"))
         return not any(getattr(self, name) for name in compared)
 
@@ -91,28 +90,30 @@ class Comparison:
 Items = Mapping[str, TraceItem]
 
 
-def compare(before: Trace, after: Trace, *, names: tuple[str, str] = ("", "")) -> Comparison:
-    """What differs between two sessions. ``names`` are shown above the answers."""
+def compare_sessions(
+    before: Trace, after: Trace, *, names: tuple[str, str] = ("", "")
+) -> Comparison:
+    """Return differences between two sessions. ``names`` are shown above the answers."""
     sessions = (before, after)
     chosen = [_by_item(trace.selected) for trace in sessions]
-    known = [_by_item((*trace.selected, *trace.rejected)) for trace in sessions]
-    cited = [_cited(trace) for trace in sessions]
+    candidates = [_by_item((*trace.selected, *trace.rejected)) for trace in sessions]
+    cited = [_list_cited_places(trace) for trace in sessions]
     return Comparison(
         before=before.explain_id,
         after=after.explain_id,
-        asked=tuple(_asked(before, after)),
-        candidates_removed=_only(*known),
-        candidates_added=_only(*reversed(known)),
-        candidates_moved=tuple(_moved(*known)),
-        selected_removed=_only(*chosen),
-        selected_added=_only(*reversed(chosen)),
-        answer=tuple(_answers(before, after, names)),
+        asked=tuple(_compare_requests(before, after)),
+        candidates_removed=_find_one_sided(*candidates),
+        candidates_added=_find_one_sided(*reversed(candidates)),
+        candidates_moved=tuple(_find_moved_candidates(*candidates)),
+        selected_removed=_find_one_sided(*chosen),
+        selected_added=_find_one_sided(*reversed(chosen)),
+        answer=tuple(_diff_answers(before, after, names)),
         citations_removed=tuple(place for place in cited[0] if place not in cited[1]),
         citations_added=tuple(place for place in cited[1] if place not in cited[0]),
     )
 
 
-def _asked(before: Trace, after: Trace) -> list[Changed]:
+def _compare_requests(before: Trace, after: Trace) -> list[Changed]:
     sides = [
         {
             "question": trace.question,
@@ -131,34 +132,38 @@ def _asked(before: Trace, after: Trace) -> list[Changed]:
 
 
 def _by_item(items: Sequence[TraceItem]) -> Items:
-    """The items by IRI; points, which are a session's own, by what they say."""
+    """Return items by IRI; points, which belong to a single session, are keyed by their text."""
     return {f"point {i.label}" if i.kind == "point" else i.item: i for i in items}
 
 
-def _only(here: Items, there: Items) -> tuple[OneSided, ...]:
+def _find_one_sided(here: Items, there: Items) -> tuple[OneSided, ...]:
     alone = [item for key, item in here.items() if key not in there]
     alone.sort(key=lambda item: (item.rank, item.item))
     return tuple(OneSided(i.item, i.label, i.rank, i.score, i.reasoning) for i in alone)
 
 
-def _moved(before: Items, after: Items) -> list[Moved]:
-    both = [(before[key], after[key]) for key in before if key in after]
-    found = [
-        Moved(one.item, one.label, one.rank, other.rank, one.score, other.score)
-        for one, other in both
-        if one.rank != other.rank or round(one.score, 6) != round(other.score, 6)
+def _find_moved_candidates(before: Items, after: Items) -> list[Moved]:
+    pairs = [(before[key], after[key]) for key in before if key in after]
+    moves = [
+        Moved(earlier.item, earlier.label, earlier.rank, later.rank, earlier.score, later.score)
+        for earlier, later in pairs
+        if earlier.rank != later.rank or round(earlier.score, 6) != round(later.score, 6)
     ]
-    return sorted(found, key=lambda moved: (moved.rank_after, moved.item))
+    return sorted(moves, key=lambda moved: (moved.rank_after, moved.item))
 
 
-def _answers(before: Trace, after: Trace, names: tuple[str, str]) -> list[str]:
-    one, other = ([s.text for s in t.sentences] or [t.answer] for t in (before, after))
+def _diff_answers(before: Trace, after: Trace, names: tuple[str, str]) -> list[str]:
+    before_lines, after_lines = (
+        [s.text for s in t.sentences] or [t.answer] for t in (before, after)
+    )
     titles = names[0] or before.explain_id, names[1] or after.explain_id
-    whole = max(len(one), len(other))
-    return list(unified_diff(one, other, titles[0], titles[1], n=whole, lineterm=""))
+    context_lines = max(len(before_lines), len(after_lines))
+    return list(
+        unified_diff(before_lines, after_lines, titles[0], titles[1], n=context_lines, lineterm="")
+    )
 
 
-def _cited(trace: Trace) -> list[OneSidedPlace]:
+def _list_cited_places(trace: Trace) -> list[OneSidedPlace]:
     places = (
         OneSidedPlace(c.document, c.path, c.page, c.start, c.end, " ".join(c.quote.split()))
         for sentence in trace.sentences
@@ -185,7 +190,7 @@ Statement = tuple[str, str, str]
 
 @dataclass(frozen=True, slots=True)
 class RecordDifference:
-    """Where two records differ: of what, in which property, and the values on either side."""
+    """A record difference: subject, property, recorded and replayed values."""
 
     subject: str
     property: str
@@ -200,32 +205,38 @@ def replay_form(quads: Iterable[Quad], uuid: str) -> frozenset[Statement]:
     and the selection are called, which was once something else, is not compared. Nor are the orders
     that limits cut off, which earlier sessions have not on record. What is named by a digest of
     names with the UUID in them is named by what is said of it."""
-    named = NamedNode(v.retrieval_iri(uuid)), NamedNode(v.selection_iri(uuid))
+    label_subjects = NamedNode(v.retrieval_iri(uuid)), NamedNode(v.selection_iri(uuid))
     orders = NamedNode(v.session_part_iri("orders", uuid))
-    said = [
-        (_fixed(quad.subject, uuid), quad.predicate.value, _fixed(quad.object, uuid))
+    statements = [
+        (
+            _normalise_term(quad.subject, uuid),
+            quad.predicate.value,
+            _normalise_term(quad.object, uuid),
+        )
         for quad in quads
         if quad.predicate not in _DROPPED
         and quad.subject != orders
-        and not (quad.predicate == v.RDFS_LABEL and quad.subject in named)
+        and not (quad.predicate == v.RDFS_LABEL and quad.subject in label_subjects)
     ]
-    names = _names_by_content(said)
-    return frozenset((names.get(s, s), p, names.get(o, o)) for s, p, o in said)
+    names = _names_by_content(statements)
+    return frozenset((names.get(s, s), p, names.get(o, o)) for s, p, o in statements)
 
 
 _BY_DIGEST = tuple(f"{v.URN}prov:{kind}:" for kind in ("dropped", "association"))
 
 
 def _names_by_content(said: Iterable[Statement]) -> dict[str, str]:
-    """Names of what is named by a digest of the session's names: whose it is and what is said."""
-    about: dict[str, list[str]] = {}
+    """Return content-based names for resources named by digests of session names: owner and
+    statements."""
+    descriptions: dict[str, list[str]] = {}
     for subject, predicate, value in said:
         if subject.startswith(_BY_DIGEST):
-            about.setdefault(subject, []).append(f"{predicate} {value}")
+            descriptions.setdefault(subject, []).append(f"{predicate} {value}")
         elif value.startswith(_BY_DIGEST):
-            about.setdefault(value, []).append(f"{subject} {predicate}")
+            descriptions.setdefault(value, []).append(f"{subject} {predicate}")
     return {
-        name: f"{name.rpartition(':')[0]}:{v.digest(*sorted(told))}" for name, told in about.items()
+        name: f"{name.rpartition(':')[0]}:{v.digest_parts(*sorted(statements))}"
+        for name, statements in descriptions.items()
     }
 
 
@@ -235,28 +246,35 @@ def replay_hash(form: Iterable[Statement]) -> str:
     return sha256("\n".join(lines).encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def differences(
+def find_differences(
     recorded: frozenset[Statement], replayed: frozenset[Statement]
 ) -> list[RecordDifference]:
-    """Where the two differ, in the order of the stages of a session."""
+    """Return record differences, ordered by session stage."""
     sides: dict[tuple[str, str], tuple[list[str], list[str]]] = {}
     for index, only in enumerate((recorded - replayed, replayed - recorded)):
         for subject, predicate, value in sorted(only):
             sides.setdefault((subject, predicate), ([], []))[index].append(value)
     return [
-        RecordDifference(subject, local_name(NamedNode(predicate)), tuple(one), tuple(other))
-        for (subject, predicate), (one, other) in sorted(sides.items(), key=_stage_order)
+        RecordDifference(
+            subject,
+            local_name(NamedNode(predicate)),
+            tuple(recorded_values),
+            tuple(replayed_values),
+        )
+        for (subject, predicate), (recorded_values, replayed_values) in sorted(
+            sides.items(), key=_stage_order
+        )
     ]
 
 
 def _stage_order(item: tuple[tuple[str, str], object]) -> tuple[int, tuple[int, ...], str, str]:
     (subject, predicate), _ = item
     kind = kind_of(subject)
-    known = _ORDER.index(kind) if kind in _ORDER else len(_ORDER)
-    return known, numbers(subject), subject, predicate
+    stage_index = _ORDER.index(kind) if kind in _ORDER else len(_ORDER)
+    return stage_index, iri_numbers(subject), subject, predicate
 
 
-def _fixed(term: object, uuid: str) -> str:
+def _normalise_term(term: object, uuid: str) -> str:
     if isinstance(term, Literal) and term.datatype in _NUMBERS:
         return f"{float(term.value):.6f}"
     value = term.value if isinstance(term, NamedNode | Literal) else str(term)

@@ -1,4 +1,5 @@
-"""All that people decided about a graph: what, who, when, why, and whether it still stands."""
+"""All human decisions about a graph: subject, person, time, reason, and whether the decision
+still stands."""
 
 from __future__ import annotations
 
@@ -31,7 +32,7 @@ _OTHERWISE = {
 
 @dataclass(frozen=True, slots=True)
 class CurationResult:
-    """What a decision made: of which kind, about what, and when it was ended, or empty."""
+    """A decision's result: kind, subject, and end time (blank if still standing)."""
 
     kind: str
     iri: str
@@ -41,9 +42,11 @@ class CurationResult:
 
 @dataclass(frozen=True, slots=True)
 class Curation:
-    """A decision. ``standing`` is whether anything of it holds; ``undoes`` the decision that it
-    took back, ``undone_by`` the one that took it back, or empty. ``document`` is the note in which
-    it is put down, or the document that was retracted."""
+    """A human decision.
+
+    ``standing`` tells whether any part of the decision holds; ``undoes`` names the decision
+    taken back, ``undone_by`` the decision taking back, or empty. ``document`` is the note
+    recording the decision, or the retracted document."""
 
     curation: str
     label: str
@@ -64,46 +67,53 @@ class Curation:
 
     @property
     def why_not(self) -> str:
-        """Why `tgraph curations undo` doesn't take it back."""
+        """Return why `tgraph curations undo` refuses to take the decision back."""
         if self.undone_by:
             return f"was taken back already, by {self.undone_by}."
         return _OTHERWISE.get(self.label, "took a decision back; decide again instead.")
 
 
 def read_curations(store: Store) -> list[Curation]:
-    """All decisions, the last first."""
+    """Return all decisions, newest first."""
     names = NamesAsOf(store)
     quads = store.match(None, v.RDF_TYPE, v.tg("Curation"), v.SOURCE_GRAPH)
-    found = [_curation(store, names, quad.subject.value) for quad in quads]  # type: ignore[union-attr]
-    return sorted(found, key=lambda c: (v.in_time(c.decided), c.curation), reverse=True)
+    curations = [_read_curation(store, names, quad.subject.value) for quad in quads]  # type: ignore[union-attr]
+    return sorted(curations, key=lambda c: (v.in_time(c.decided), c.curation), reverse=True)
 
 
 def find_curation(curations: Sequence[Curation], name: str) -> Curation:
-    """The decision of an IRI, a UUID, the beginning of one, or the IRI of what it made; ``last`` is
-    the last. ``UsageError`` for none or several."""
+    """Return a decision matching an IRI, a UUID, a leading part, or a result IRI; ``last``
+    means the newest.
+
+    Raise ``UsageError`` if none or several match."""
     if name == "last" and curations:
         return curations[0]
     start = f"{v.URN}curation:{name.removeprefix(f'{v.URN}curation:').lower()}"
     long = len(start) >= len(f"{v.URN}curation:") + _SHORTEST
-    found = [
-        each
-        for each in curations
-        if (long and each.curation.startswith(start)) or name in (r.iri for r in each.results)
+    matches = [
+        curation
+        for curation in curations
+        if (long and curation.curation.startswith(start))
+        or name in (r.iri for r in curation.results)
     ]
-    if len(found) == 1:
-        return found[0]
-    what = f"{name!r} may be any of {len(found)} decisions." if found else f"No decision {name!r}."
-    raise UnknownNameError(what, "`tgraph curations list` lists them with their ids.")
+    if len(matches) == 1:
+        return matches[0]
+    problem = (
+        f"{name!r} may be any of {len(matches)} decisions." if matches else f"No decision {name!r}."
+    )
+    raise UnknownNameError(problem, "`tgraph curations list` lists them with their ids.")
 
 
 def note_of(store: Store, document: str) -> Curation | None:
-    """The decision in which the document, a note, was put down last; None of other documents."""
-    made = [c for c in read_curations(store) if c.document == document and c.label != "Retraction"]
-    return made[0] if made else None
+    """Return the newest decision recorded in a note document; None for other documents."""
+    note_curations = [
+        c for c in read_curations(store) if c.document == document and c.label != "Retraction"
+    ]
+    return note_curations[0] if note_curations else None
 
 
-def _curation(store: Store, names: NamesAsOf, curation: str) -> Curation:
-    results = tuple(_results(store, names, curation))
+def _read_curation(store: Store, names: NamesAsOf, curation: str) -> Curation:
+    results = tuple(_read_results(store, names, curation))
     undone = {text_value(store, r.iri, v.prov("wasInvalidatedBy")) for r in results} - {""}
     label = text_value(store, curation, v.RDFS_LABEL)
     used = text_value(store, curation, v.prov("used"))
@@ -111,16 +121,16 @@ def _curation(store: Store, names: NamesAsOf, curation: str) -> Curation:
     undoes = text_value(store, curation, v.prov("wasInformedBy"))
     agents = values_of(store, curation, v.prov("wasAssociatedWith"), v.SOURCE_GRAPH, NamedNode)
     people = [text_value(store, a, v.RDFS_LABEL) for a in agents if a.startswith(_PERSON)]
-    held = is_retracted(store, used) if used else any(not r.ended for r in results)
-    what = "; ".join(r.what for r in results) or (names.document(used)[1] if used else "")
+    standing = is_retracted(store, used) if used else any(not r.ended for r in results)
+    subject = "; ".join(r.what for r in results) or (names.document(used)[1] if used else "")
     return Curation(
         curation,
         label,
-        what or _undone(store, names, curation),
+        subject or _describe_ended(store, names, curation),
         ", ".join(sorted(people)),
         text_value(store, curation, v.prov("endedAtTime")),
         text_value(store, curation, v.tg("reason")),
-        held or (not results and not used),
+        standing or (not results and not used),
         min(undone, default=""),
         undoes,
         used or min(notes, default=""),
@@ -128,49 +138,49 @@ def _curation(store: Store, names: NamesAsOf, curation: str) -> Curation:
     )
 
 
-def _results(store: Store, names: NamesAsOf, curation: str) -> Iterator[CurationResult]:
-    """What the decision made, denials first."""
+def _read_results(store: Store, names: NamesAsOf, curation: str) -> Iterator[CurationResult]:
+    """Yield results of a decision, denials first."""
     for kind, result in sorted(results_of(store, curation), key=lambda r: (r[0] == "Accession", r)):
         ended = text_value(store, result, v.prov("invalidatedAtTime"))
-        yield CurationResult(kind, result, _words(store, names, kind, result), ended)
+        yield CurationResult(kind, result, _describe_result(store, names, kind, result), ended)
 
 
 def results_of(store: Store, curation: str) -> Iterator[tuple[str, str]]:
-    """The kind and IRI of each thing that the decision made."""
-    made = store.match(None, v.prov("wasGeneratedBy"), NamedNode(curation), v.SOURCE_GRAPH)
-    for quad in made:
+    """Yield kind and IRI of every result a decision made."""
+    generated = store.match(None, v.prov("wasGeneratedBy"), NamedNode(curation), v.SOURCE_GRAPH)
+    for quad in generated:
         assert isinstance(quad.subject, NamedNode)
         kinds = values_of(store, quad.subject.value, v.RDF_TYPE, v.SOURCE_GRAPH, NamedNode)
         for kind in sorted(kind.removeprefix(v.TG) for kind in kinds if kind.startswith(v.TG)):
             yield kind, quad.subject.value
 
 
-def _undone(store: Store, names: NamesAsOf, curation: str) -> str:
-    """What a decision that made nothing ended."""
-    about = v.prov("wasInvalidatedBy"), NamedNode(curation), v.SOURCE_GRAPH
-    ended = sorted(quad.subject.value for quad in store.match(None, *about))  # type: ignore[union-attr]
-    said = []
-    for one in ended:
-        kinds = values_of(store, one, v.RDF_TYPE, v.SOURCE_GRAPH, NamedNode)
+def _describe_ended(store: Store, names: NamesAsOf, curation: str) -> str:
+    """Return text describing everything ended by a decision without results."""
+    pattern = v.prov("wasInvalidatedBy"), NamedNode(curation), v.SOURCE_GRAPH
+    ended = sorted(quad.subject.value for quad in store.match(None, *pattern))  # type: ignore[union-attr]
+    descriptions = []
+    for ended_iri in ended:
+        kinds = values_of(store, ended_iri, v.RDF_TYPE, v.SOURCE_GRAPH, NamedNode)
         kind = max((k.removeprefix(v.TG) for k in kinds if k.startswith(v.TG)), default="")
         if kind not in ("", "Merge"):
-            said.append(_words(store, names, kind, one))
-    return "; ".join(said)
+            descriptions.append(_describe_result(store, names, kind, ended_iri))
+    return "; ".join(descriptions)
 
 
-def _words(store: Store, names: NamesAsOf, kind: str, result: str) -> str:
+def _describe_result(store: Store, names: NamesAsOf, kind: str, result: str) -> str:
     def entities(predicate: str) -> list[str]:
-        found = values_of(store, result, v.tg(predicate), v.SOURCE_GRAPH, NamedNode)
-        return sorted(names.entity(entity) or local_name(entity) for entity in found)
+        entity_iris = values_of(store, result, v.tg(predicate), v.SOURCE_GRAPH, NamedNode)
+        return sorted(names.entity(entity) or local_name(entity) for entity in entity_iris)
 
     if kind == "Accession":
         document = document_of_accession(store, result)
-        stated = sorted(evidence_of_document(store, document))
-        return text_value(store, stated[0], v.tg("quote")) if stated else ""
+        evidence = sorted(evidence_of_document(store, document))
+        return text_value(store, evidence[0], v.tg("quote")) if evidence else ""
     if kind == "Denial":
         edges = values_of(store, result, v.tg("deniedEdge"), v.SOURCE_GRAPH, NamedNode)
-        said = sorted(" — ".join(edge.labels) for edge in names.edges(edges).values())
-        return "; ".join(dict.fromkeys((*said, *entities("deniedEntity"))))
+        edge_texts = sorted(" — ".join(edge.labels) for edge in names.edges(edges).values())
+        return "; ".join(dict.fromkeys((*edge_texts, *entities("deniedEntity"))))
     if kind == "Weighting":
         return text_value(store, result, v.tg("pathPattern"))
     joint = " and " if kind == "Join" else " apart from "

@@ -1,4 +1,4 @@
-"""What a record rests on, step by step back to the documents, and what each step says in words."""
+"""Record derivations, traced step by step back to source documents, with step texts."""
 
 from __future__ import annotations
 
@@ -28,7 +28,8 @@ _STATEMENTS = (v.tg("edge"), v.tg("entity"), v.tg("claim"))
 
 
 class DisplayNames:
-    """Labels of what a record speaks of; those of superseded reports come from the librarian."""
+    """Labels for everything mentioned in a record; labels of superseded reports come from the
+    librarian."""
 
     def __init__(self, store: Store, texts: Callable[[str], str]) -> None:
         self._store = store
@@ -36,7 +37,7 @@ class DisplayNames:
         self.recalled = NamesAsOf(store)
 
     def of(self, iri: str) -> str:
-        """The label or description, whatever graph has it; the IRI where none has."""
+        """Return a label or description from any graph, otherwise the IRI."""
         kind = kind_of(iri)
         if kind == "chunk":
             return self._of_chunk(iri)
@@ -45,27 +46,27 @@ class DisplayNames:
             return " — ".join(edge.labels) if edge else iri
         for predicate in _LABELS:
             for graph in (v.KNOWLEDGE_GRAPH, v.SOURCE_GRAPH, None):
-                if found := values_of(self._store, iri, predicate, graph):
-                    return found[0]
+                if labels := values_of(self._store, iri, predicate, graph):
+                    return labels[0]
         former = {"entity": self.recalled.entity, "claim": self.recalled.claim}
         return former.get(kind, self._of_former)(iri) or iri
 
     def known(self, iri: str) -> str:
-        """The same, and empty where nothing has a name for it."""
-        found = self.of(iri)
-        return "" if found == iri else found
+        """Return the label or description, or blank text without either."""
+        label = self.of(iri)
+        return "" if label == iri else label
 
     def way(self, via: Iterable[str], evidence: str) -> tuple[str, ...]:
-        """What leads down to the evidence, in order: reports or summaries, the most general first,
-        each report with its finding, and at last what the evidence is for."""
-        known = [iri for iri in via if kind_of(iri) not in ("edge", "entity", "claim")]
-        if not known:
+        """Return subjects leading down to evidence: reports or summaries, most general first,
+        reports with findings, finally the evidence's subject."""
+        path = [iri for iri in via if kind_of(iri) not in ("edge", "entity", "claim")]
+        if not path:
             return tuple(via)
-        known.sort(key=lambda iri: (*self._height(iri), iri))
-        stated = [text_value(self._store, evidence, predicate) for predicate in _STATEMENTS]
-        return (*known, *filter(None, stated))
+        path.sort(key=lambda iri: (*self._height_key(iri), iri))
+        subjects = [text_value(self._store, evidence, predicate) for predicate in _STATEMENTS]
+        return (*path, *filter(None, subjects))
 
-    def _height(self, iri: str) -> tuple[int, int]:
+    def _height_key(self, iri: str) -> tuple[int, int]:
         is_finding = kind_of(iri) == "finding"
         report = text_value(self._store, iri, v.dcterms("isPartOf")) if is_finding else iri
         for level in map(int, values_of(self._store, report, v.tg("level"), v.KNOWLEDGE_GRAPH)):
@@ -79,21 +80,22 @@ class DisplayNames:
         return f"{title}{where}, characters {start}–{end}"
 
     def _of_former(self, iri: str) -> str:
-        """The title of a report, or the summary of a finding, that knowledge holds no more."""
+        """Return the title of a report or the summary of a finding absent from current
+        knowledge."""
         if kind_of(iri) == "report":
             return str(self.former(iri).get("title", ""))
         if kind_of(iri) != "finding":
             return ""
         report = self.former(text_value(self._store, iri, v.dcterms("isPartOf")))
-        found = [f["summary"] for f in report.get("findings", ()) if f["iri"] == iri]
-        return str(found[0]) if found else ""
+        summaries = [f["summary"] for f in report.get("findings", ()) if f["iri"] == iri]
+        return str(summaries[0]) if summaries else ""
 
     def former(self, report: str) -> Mapping[str, Any]:
-        """The report as the librarian keeps it; nothing where it can't be read."""
+        """Return a report kept by the librarian; if unreadable, return an empty mapping."""
         key = text_value(self._store, report, v.tg("contentHash")) if report else ""
         with suppress(KeyError, StoreError, ValueError):
-            found = json.loads(self._texts(key))["report"] if key else {}
-            return found if isinstance(found, dict) else {}
+            content = json.loads(self._texts(key))["report"] if key else {}
+            return content if isinstance(content, dict) else {}
         return {}
 
 
@@ -113,10 +115,9 @@ _STEPS = {
 
 @dataclass(frozen=True, slots=True)
 class DerivationNode:
-    """A thing on the way from a document to an answer: the step that made it and what it says.
+    """A derivation step between document and answer: production method and text.
 
-    ``below`` is how many reports stand above it.
-    """
+    ``below`` counts reports above the node."""
 
     iri: str
     step: str
@@ -125,8 +126,10 @@ class DerivationNode:
 
 
 class Derivations:
-    """Reads what the things of one trace were made from; ``changed`` is whether knowledge is not
-    what it was then, so that what it said must be looked for in the evidence."""
+    """Derivation source reader for items of one trace.
+
+    ``changed`` tells whether knowledge has changed since the session, so that earlier text must
+    be looked up in the evidence."""
 
     def __init__(
         self, store: Store, librarian: Librarian, trace: Trace, *, changed: bool = False
@@ -135,67 +138,78 @@ class Derivations:
         self._store = store
         self._names = DisplayNames(store, librarian.get_text)
         self._texts = Texts(store, librarian)
-        self._stated = stated = StandingEvidence(store, lambda _: True)
-        self._roles = {"edge": stated.of_edge, "entity": stated.of_entity, "claim": stated.of_claim}
+        self._stated = evidence = StandingEvidence(store, lambda _: True)
+        self._roles = {
+            "edge": evidence.of_edge,
+            "entity": evidence.of_entity,
+            "claim": evidence.of_claim,
+        }
         self._points = {point.iri: point for point in points_of(trace)}
 
     def of_item(self, item: TraceItem) -> DerivationNode:
-        """A selected edge or item with what knowledge says of it, an edge with the quotes that the
-        writer of the answer was shown."""
-        node = self._node(item.item, label=item.label)
+        """Return the node of a selected edge or item with its text in knowledge; an edge
+        includes the quotes shown to the answer writer."""
+        node = self._create_node(item.item, label=item.label)
         quotes = [place.quote for place in item.evidence] if item.kind == "edge" else []
         return replace(node, text="\n".join(filter(None, (node.text, *quotes))))
 
     def before(self, node: DerivationNode) -> list[DerivationNode]:
-        """What it was made from; nothing for a chunk, which is the document's own text."""
+        """Return source nodes of a derivation node; chunks, being document text, have none."""
         kind = kind_of(node.iri)
         if kind == "point" and node.iri in self._points:
-            return self._nodes(map(self._candidate, self._points[node.iri].cites), node)
+            return self._create_nodes(
+                map(self._resolve_candidate, self._points[node.iri].cites), node
+            )
         if kind in ("edge", "entity", "claim"):
             return self._of_description(node)
         if kind == "chunk":
             return []
-        return self._nodes(self._derived(node.iri), node)
+        return self._create_nodes(self._derivation_sources(node.iri), node)
 
-    def _candidate(self, iri: str) -> str:
-        """What a candidate of the session is; anything else as it is."""
+    def _resolve_candidate(self, iri: str) -> str:
+        """Return the item of a session candidate; return any other IRI unchanged."""
         if kind_of(iri) != "candidate":
             return iri
-        found = [values_of(self._store, iri, v.tg(n), None, NamedNode) for n in ("item", "edge")]
-        return next(chain.from_iterable(found), iri)
+        item_iris = [
+            values_of(self._store, iri, v.tg(n), None, NamedNode) for n in ("item", "edge")
+        ]
+        return next(chain.from_iterable(item_iris), iri)
 
     def _of_description(self, node: DerivationNode) -> list[DerivationNode]:
-        """The summary that its description is, else what the texts say of it."""
+        """Return the summary serving as description, otherwise evidence found in texts."""
         for iri in values_of(self._store, node.iri, v.tg("summary"), v.KNOWLEDGE_GRAPH, NamedNode):
-            return [self._node(iri)]
+            return [self._create_node(iri)]
         find = self._roles[kind_of(node.iri)]
         subjects = [node.iri, *self._stated.merged_into(node.iri)]
-        found = [item["evidence"][0].value for subject in subjects for item in find(subject)]
-        return self._nodes(found, node)
+        evidence_iris = [
+            item["evidence"][0].value for subject in subjects for item in find(subject)
+        ]
+        return self._create_nodes(evidence_iris, node)
 
-    def _derived(self, iri: str) -> list[str]:
-        """By ``prov:wasDerivedFrom``; of what is made of sentences, from those."""
+    def _derivation_sources(self, iri: str) -> list[str]:
+        """Return ``prov:wasDerivedFrom`` sources; for a resource made of sentences, include the
+        sentences' sources."""
         sources = partial(values_of, self._store, graph=v.SOURCE_GRAPH, kind=NamedNode)
         parts = {iri, *sources(iri, v.tg("sentence"))}
         return sorted(
             {o for part in parts for o in sources(part, v.prov("wasDerivedFrom"))} - parts
         )
 
-    def _nodes(self, iris: Iterable[str], above: DerivationNode) -> list[DerivationNode]:
+    def _create_nodes(self, iris: Iterable[str], above: DerivationNode) -> list[DerivationNode]:
         below = above.below + (kind_of(above.iri) in ("report", "finding"))
-        made = (self._node(iri, below=below) for iri in dict.fromkeys(iris))
-        return [node for node in made if node.text]
+        nodes = (self._create_node(iri, below=below) for iri in dict.fromkeys(iris))
+        return [node for node in nodes if node.text]
 
-    def _node(self, iri: str, *, label: str = "", below: int = 0) -> DerivationNode:
+    def _create_node(self, iri: str, *, label: str = "", below: int = 0) -> DerivationNode:
         kind = kind_of(iri)
         made_by = _STEPS.get(kind, kind)
         if made_by == "report" and below:
             made_by = "sub-report"
-        return DerivationNode(iri, made_by, self._text(iri, label), below)
+        return DerivationNode(iri, made_by, self._read_node_text(iri, label), below)
 
     # --- words ---
 
-    def _text(self, iri: str, label: str) -> str:
+    def _read_node_text(self, iri: str, label: str) -> str:
         kind = kind_of(iri)
         try:
             if kind == "chunk":
@@ -206,53 +220,58 @@ class Derivations:
             return ""
         if iri in self._points:
             return self._points[iri].text
-        said = self._said(iri)
-        if self._changed or not said:
-            said += self._once_said(iri)
-        return "\n".join(dict.fromkeys(filter(None, (label or self._names.of(iri), *said))))
+        statements = self._read_statements(iri)
+        if self._changed or not statements:
+            statements += self._once_said(iri)
+        return "\n".join(dict.fromkeys(filter(None, (label or self._names.of(iri), *statements))))
 
     def _of_evidence(self, iri: str) -> str:
-        """What an extraction says: the bare statement, the description that it wrote, its quote."""
-        stated = text_value(self._store, iri, v.tg("edge"))
+        """Return the text of an extraction: bare statement, written description and quote."""
+        edge = text_value(self._store, iri, v.tg("edge"))
         described = text_value(self._store, iri, v.tg("description"))
         place = recorded_place(self._store, iri)
         with suppress(ErasedTextError):
             self._texts.quote(*place)
-        said = (self._names.of(stated) if stated else "", described, place.quote)
-        return "\n".join(filter(None, said))
+        parts = (self._names.of(edge) if edge else "", described, place.quote)
+        return "\n".join(filter(None, parts))
 
     def _once_said(self, iri: str) -> list[str]:
-        """What it said that is no part of knowledge any more."""
+        """Return an item's earlier text, no longer part of knowledge."""
         if kind_of(iri) == "report":
-            found = self._names.former(iri)
+            report = self._names.former(iri)
             with suppress(KeyError):
-                told = [f[part] for f in found["findings"] for part in ("summary", "explanation")]
-                return [found["summary"], *told]
+                finding_texts = [
+                    f[part] for f in report["findings"] for part in ("summary", "explanation")
+                ]
+                return [report["summary"], *finding_texts]
         find = self._roles.get(kind_of(iri))
         items = find(iri) if find else ()
         return [term.value for item in items for term in item.get("description", ())]
 
-    def _said(self, iri: str) -> list[str]:
-        """Descriptions, summaries and findings, of knowledge or of the sources."""
-        found: list[str] = []
+    def _read_statements(self, iri: str) -> list[str]:
+        """Return descriptions, summaries and findings from knowledge or from sources."""
+        statements: list[str] = []
         for graph in (v.KNOWLEDGE_GRAPH, v.SOURCE_GRAPH):
             for name in (*_SAYS, "finding"):
                 for quad in self._store.match(NamedNode(iri), v.tg(name), None, graph):
                     if isinstance(quad.object, Literal):
-                        found.append(quad.object.value)
+                        statements.append(quad.object.value)
                     elif isinstance(quad.object, NamedNode):
-                        found += [self._names.of(quad.object.value), *self._said(quad.object.value)]
-        return found
+                        statements += [
+                            self._names.of(quad.object.value),
+                            *self._read_statements(quad.object.value),
+                        ]
+        return statements
 
 
 def points_of(trace: Trace) -> list[TracePoint]:
-    """The points of every batch of reports, or of every answer of the tree."""
-    told: list[TraceBatch | TraceAction] = [*trace.batches, *actions_of(trace)]
-    return [point for one in told for point in one.points]
+    """Return points from report batches and action tree answers."""
+    sources: list[TraceBatch | TraceAction] = [*trace.batches, *actions_of(trace)]
+    return [point for source in sources for point in source.points]
 
 
 def actions_of(trace: Trace) -> Iterator[TraceAction]:
-    """The questions of DRIFT's tree, from the top."""
+    """Yield the questions of DRIFT's action tree, top down."""
     actions = [trace.actions] if trace.actions else []
     for action in actions:
         yield action

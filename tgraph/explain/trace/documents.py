@@ -1,4 +1,4 @@
-"""The documents of a graph: listing them, finding one, and what was extracted from it."""
+"""Graph documents: listing documents, finding documents, and reading extractions."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from tgraph.explain.as_of.ontology import OntologyAsOf
 from tgraph.explain.integrity.erasures import Erasure, erasure_of_document
 from tgraph.index.authority import FULL, read_authorities
 from tgraph.index.evidence import recorded_origin, recorded_place
-from tgraph.index.sources import Texts, derived, is_mark, range_of_chunk, text_value
+from tgraph.index.sources import Texts, derived_items, is_mark, range_of_chunk, text_value
 from tgraph.librarian import Librarian
 from tgraph.model import SegmentKind
-from tgraph.rendering import brief, one_line
-from tgraph.store.base import Store, select, text_of
+from tgraph.rendering import brief_repr, one_line
+from tgraph.store.base import Store, select_rows, text_of
 
 _SHORTEST = 4
 _SHOWN = 5
@@ -32,8 +32,10 @@ _COLUMNS = ("document", "title", "path", "type", "taken")
 
 @dataclass(frozen=True, slots=True)
 class DocumentSummary:
-    """A document under one of its paths. ``standing`` is False once it was superseded
-    there, or retracted; ``authority`` is what it was weighed by, 1 where nobody did."""
+    """A document listed under a single path.
+
+    ``standing`` is False after supersession at the path or retraction; ``authority`` is the
+    document's assigned weight, 1 by default."""
 
     document: str
     title: str
@@ -45,52 +47,65 @@ class DocumentSummary:
 
 
 def list_documents(store: Store) -> list[DocumentSummary]:
-    """Every document under every path it was taken in by, those that stand first."""
+    """Return every document under every ingested path, standing documents first."""
     authorities = read_authorities(store)
-    found = [
+    summaries = [
         DocumentSummary(
-            document, title, path, media_type, taken, row["ended"] is None, authorities.of(path)
+            document,
+            title,
+            path,
+            media_type,
+            ingest_time,
+            row["ended"] is None,
+            authorities.of(path),
         )
-        for row in select(store, "trace/documents")
-        for document, title, path, media_type, taken in [[text_of(row[n]) for n in _COLUMNS]]
+        for row in select_rows(store, "trace/documents")
+        for document, title, path, media_type, ingest_time in [[text_of(row[n]) for n in _COLUMNS]]
     ]
-    return sorted(found, key=lambda d: (not d.standing, d.path, d.taken, d.document))
+    return sorted(summaries, key=lambda d: (not d.standing, d.path, d.taken, d.document))
 
 
 def find_document(store: Store, name: str) -> DocumentSummary:
-    """The document of an IRI, a content hash, a path, a title, or an unambiguous beginning or end
-    of one. What stands goes before what was superseded. ``UsageError`` for none or several."""
+    """Return a document by IRI, content hash, path, title, or an unambiguous beginning or end.
+
+    Standing documents precede superseded documents. Raise ``UsageError`` if none or several
+    match."""
     documents = list_documents(store)
-    for matches in _ways(name):
-        for wanted in (True, False):
-            found = _distinct(d for d in documents if d.standing is wanted and matches(d))
-            if len(found) == 1:
-                return found[0]
-            if found:
-                shown = ", ".join(d.path for d in found[:_SHOWN])
-                more = ", ..." if len(found) > _SHOWN else ""
+    for matches in _document_matchers(name):
+        for is_standing in (True, False):
+            candidates = _distinct_documents(
+                d for d in documents if d.standing is is_standing and matches(d)
+            )
+            if len(candidates) == 1:
+                return candidates[0]
+            if candidates:
+                path_list = ", ".join(d.path for d in candidates[:_SHOWN])
+                ellipsis = ", ..." if len(candidates) > _SHOWN else ""
                 raise UsageError(
-                    f"{name!r} could be any of {len(found)} documents ({shown}{more}).",
+                    f"{name!r} could be any of {len(candidates)} documents"
+                    f" ({path_list}{ellipsis}).",
                     "Say more of the path.",
                 )
-    raise _unknown(store, name, documents)
+    raise _unknown_document_error(store, name, documents)
 
 
-def _unknown(store: Store, name: str, documents: list[DocumentSummary]) -> UsageError:
-    """What to say of a name that no document has: an erasure may have taken name and text."""
+def _unknown_document_error(
+    store: Store, name: str, documents: list[DocumentSummary]
+) -> UsageError:
+    """Return an error for unknown document names; an erasure may have removed document text."""
     erasure = _erasure_of_file(store, name)
     if erasure is not None:
-        return UsageError(f"{name!r} {_erased(erasure)}.", f"It is {erasure.document}.")
-    known = list(dict.fromkeys(d.path for d in documents if not is_mark(d.path)))
-    ends = [path.rpartition("/")[2] for path in known]
+        return UsageError(f"{name!r} {_erasure_text(erasure)}.", f"It is {erasure.document}.")
+    paths = list(dict.fromkeys(d.path for d in documents if not is_mark(d.path)))
+    ends = [path.rpartition("/")[2] for path in paths]
     names = [
         path if "/" in name or ends.count(end) > 1 else end
-        for path, end in zip(known, ends, strict=True)
+        for path, end in zip(paths, ends, strict=True)
     ]
     remedies = [nearest_names(name, names, most=_SHOWN)]
     for document in dict.fromkeys(d.document for d in documents if is_mark(d.path)):
         if (erasure := erasure_of_document(store, document)) is not None:
-            remedies.append(f"{document} {_erased(erasure)}, with its name.")
+            remedies.append(f"{document} {_erasure_text(erasure)}, with its name.")
     remedy = " ".join(filter(None, remedies[: 1 + _SHOWN]))
     return UnknownNameError(
         f"There is no document {name!r}.", remedy or "Nothing has been indexed yet."
@@ -98,7 +113,7 @@ def _unknown(store: Store, name: str, documents: list[DocumentSummary]) -> Usage
 
 
 def _erasure_of_file(store: Store, name: str) -> Erasure | None:
-    """The erasure of what a file holds that still is on the disk."""
+    """Return the erasure record of an existing file's content."""
     try:
         with Path(name).open("rb") as file:
             digest = file_digest(file, "sha256").hexdigest()
@@ -107,12 +122,12 @@ def _erasure_of_file(store: Store, name: str) -> Erasure | None:
     return erasure_of_document(store, v.document_iri(digest))
 
 
-def _erased(erasure: Erasure) -> str:
+def _erasure_text(erasure: Erasure) -> str:
     return f"was erased on {erasure.time[:10]} ({one_line(erasure.reason)})"
 
 
-def _ways(name: str) -> list[Callable[[DocumentSummary], bool]]:
-    """How a name may name a document, the strictest way first."""
+def _document_matchers(name: str) -> list[Callable[[DocumentSummary], bool]]:
+    """Return predicates matching a name against documents, strictest first."""
     path = os.path.normpath(name)
     digest = name.removeprefix(v.document_iri("")).lower()
     folded = name.casefold()
@@ -131,7 +146,7 @@ def _ways(name: str) -> list[Callable[[DocumentSummary], bool]]:
     return ways
 
 
-def _distinct(found: Iterable[DocumentSummary]) -> list[DocumentSummary]:
+def _distinct_documents(found: Iterable[DocumentSummary]) -> list[DocumentSummary]:
     by_content: dict[str, DocumentSummary] = {}
     for document in found:
         by_content.setdefault(document.document, document)
@@ -140,9 +155,10 @@ def _distinct(found: Iterable[DocumentSummary]) -> list[DocumentSummary]:
 
 @dataclass(frozen=True, slots=True)
 class ExtractedEdge:
-    """A statement that a chunk makes; ``quote`` is ``text[start:end]`` of the page. ``property`` is
-    the label of that of an ontology which it is in knowledge, ``outside`` why it fits none.
-    ``graph`` and ``sources`` are where an imported graph has it from, by its own word."""
+    """A statement in a chunk; ``quote`` is ``text[start:end]`` of the page.
+
+    ``property`` is the label of the ontology property used in knowledge, ``outside`` the reason
+    for fitting none. ``graph`` and ``sources`` are the origin stated by an imported graph."""
 
     edge: str
     subject: str
@@ -185,7 +201,7 @@ class SourceClaim:
 
 @dataclass(frozen=True, slots=True)
 class SourceChunk:
-    """A chunk with what was found in it."""
+    """A chunk and its extracted content."""
 
     chunk: str
     label: str
@@ -201,7 +217,7 @@ class SourceChunk:
 
 @dataclass(frozen=True, slots=True)
 class SourcePage:
-    """A page; ``number`` is None for the one text of a document without pages."""
+    """A document page; ``number`` is None for unpaged text."""
 
     page: str
     number: int | None
@@ -211,41 +227,43 @@ class SourcePage:
 
 @dataclass(frozen=True, slots=True)
 class SourceTree:
-    """A document with everything that was extracted from it."""
+    """A document with extracted contents."""
 
     document: DocumentSummary
     characters: int
     pages: tuple[SourcePage, ...]
 
-    __repr__ = brief
+    __repr__ = brief_repr
 
 
 def read_source(store: Store, librarian: Librarian, name: str) -> SourceTree:
-    """The tree of the document that the name means; raises as ``find_document`` does."""
+    """Return the source tree of a named document; raise the same errors as ``find_document``."""
     document = find_document(store, name)
     texts, names = Texts(store, librarian), NamesAsOf(store)
     pages = [
         SourcePage(
             page=page,
             number=number,
-            characters=_number(store, page, "charLength"),
+            characters=_read_number(store, page, "charLength"),
             chunks=tuple(
-                _chunk(store, texts, names, document.document, number, chunk)
-                for chunk in sorted(derived(store, page, "Chunk"), key=range_of_chunk)
+                _read_chunk(store, texts, names, document.document, number, chunk)
+                for chunk in sorted(derived_items(store, page, "Chunk"), key=range_of_chunk)
             ),
         )
-        for number, page in _pages(store, document.document)
+        for number, page in _list_pages(store, document.document)
     ]
-    length = _number(store, document.document, "charLength")
+    length = _read_number(store, document.document, "charLength")
     return SourceTree(document, length, tuple(pages))
 
 
 def source_text(store: Store, librarian: Librarian, name: str, page: int | None = None) -> str:
-    """The stored text of a page, or of the whole document (its pages joined without anything
-    between them). ``UsageError`` for a page that there is not."""
+    """Return the stored text of a page, or of the whole document (pages joined without
+    separator).
+
+    Raise ``UsageError`` if the page does not exist."""
     document = find_document(store, name).document
     texts = Texts(store, librarian)
-    numbers = [number for number, _ in _pages(store, document)]
+    numbers = [number for number, _ in _list_pages(store, document)]
     if page is None:
         return "".join(texts.of_page(document, number) for number in numbers)
     if page not in numbers:
@@ -254,22 +272,24 @@ def source_text(store: Store, librarian: Librarian, name: str, page: int | None 
     return texts.of_page(document, page)
 
 
-def _pages(store: Store, document: str) -> list[tuple[int | None, str]]:
-    found = derived(store, document, "Page")
-    pages = sorted((_number(store, page, "pageNumber"), page) for page in found)
+def _list_pages(store: Store, document: str) -> list[tuple[int | None, str]]:
+    page_iris = derived_items(store, document, "Page")
+    pages = sorted((_read_number(store, page, "pageNumber"), page) for page in page_iris)
     return [*pages] or [(None, document)]
 
 
-def _chunk(
+def _read_chunk(
     store: Store, texts: Texts, names: NamesAsOf, document: str, page: int | None, chunk: str
 ) -> SourceChunk:
     start, end = range_of_chunk(chunk)
     text = texts.of_page(document, page)
-    evidence = [_properties(store, item) for item in derived(store, chunk, "Evidence")]
+    evidence = [
+        _evidence_properties(store, item) for item in derived_items(store, chunk, "Evidence")
+    ]
     edges = names.edges(sorted(item["edge"] for item in evidence if "edge" in item))
-    quoted = partial(_quoted, texts, store, chunk)
+    quoted = partial(_read_quote, texts, store, chunk)
     ontology = OntologyAsOf(store)
-    found = [
+    extracted_edges = [
         ExtractedEdge(
             edge=item["edge"],
             property=ontology.meaning(item["edge"]),
@@ -285,21 +305,21 @@ def _chunk(
         label=text_value(store, chunk, v.RDFS_LABEL),
         start=start,
         end=end,
-        tokens=_number(store, chunk, "tokenCount"),
+        tokens=_read_number(store, chunk, "tokenCount"),
         heading=text_value(store, chunk, v.tg("heading")),
         text=text[start:end],
         entities=tuple(sorted({item["name"] for item in evidence if "entity" in item})),
-        edges=tuple(sorted(found, key=lambda e: (e.start, e.end, e.edge))),
+        edges=tuple(sorted(extracted_edges, key=lambda e: (e.start, e.end, e.edge))),
         claims=tuple(
             sorted(
-                (_claimed(item, quoted(item)) for item in evidence if "claim" in item),
+                (_create_claim(item, quoted(item)) for item in evidence if "claim" in item),
                 key=lambda c: (c.start, c.end, c.claim),
             )
         ),
     )
 
 
-def _claimed(item: Mapping[str, str], quoted: Mapping[str, Any]) -> SourceClaim:
+def _create_claim(item: Mapping[str, str], quoted: Mapping[str, Any]) -> SourceClaim:
     return SourceClaim(
         claim=item["claim"],
         subject=item["subject"],
@@ -311,25 +331,25 @@ def _claimed(item: Mapping[str, str], quoted: Mapping[str, Any]) -> SourceClaim:
     )
 
 
-def _quoted(texts: Texts, store: Store, chunk: str, item: Mapping[str, str]) -> dict[str, Any]:
-    """The evidence, where it stands and in what."""
-    _, start, end, said = recorded_place(store, item["evidence"])
+def _read_quote(texts: Texts, store: Store, chunk: str, item: Mapping[str, str]) -> dict[str, Any]:
+    """Return evidence with its quote, position and segment kind."""
+    _, start, end, recorded_quote = recorded_place(store, item["evidence"])
     return {
         "evidence": item["evidence"],
         "start": start,
         "end": end,
-        "quote": texts.quote(chunk, start, end, said),
+        "quote": texts.quote(chunk, start, end, recorded_quote),
         "segment_kind": texts.segment_kind(chunk, start, end),
     }
 
 
-def _properties(store: Store, evidence: str) -> dict[str, str]:
-    found = {"evidence": evidence}
+def _evidence_properties(store: Store, evidence: str) -> dict[str, str]:
+    properties = {"evidence": evidence}
     for quad in store.match(NamedNode(evidence), None, None, v.SOURCE_GRAPH):
         if isinstance(quad.object, Literal | NamedNode):
-            found.setdefault(quad.predicate.value.removeprefix(v.TG), quad.object.value)
-    return found
+            properties.setdefault(quad.predicate.value.removeprefix(v.TG), quad.object.value)
+    return properties
 
 
-def _number(store: Store, subject: str, name: str) -> int:
+def _read_number(store: Store, subject: str, name: str) -> int:
     return int(text_value(store, subject, v.tg(name)) or 0)

@@ -1,4 +1,4 @@
-"""Which names are one entity, why, and which were split by hand."""
+"""Entity names: merges with grounds, and splits made by hand."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tgraph.explain.as_of.names import NamesAsOf
 from tgraph.extract.resolution import name_key
 from tgraph.index.evidence import documents_of
 from tgraph.index.sources import document_of_chunk, standing_documents, text_value
-from tgraph.index.standing_knowledge import StandingEvidence, commonest
+from tgraph.index.standing_knowledge import StandingEvidence, commonest_value
 from tgraph.record.merges import standing_merges, standing_pairs, standing_splits
 from tgraph.retrieve.labels import local_name
 from tgraph.store.base import Store
@@ -22,11 +22,10 @@ from tgraph.store.base import Store
 
 @dataclass(frozen=True, slots=True)
 class Ground:
-    """Why a name is taken for another: the names are the ``same``, ``name`` is ``alias`` too, a
-    graph has ``stated`` that they are one, or somebody made them one by ``hand``.
+    """A ground for merging two names: ``same`` names, ``name`` also called ``alias``,
+    ``stated`` by a graph, or merged by ``hand``.
 
-    ``evidence`` are the places that say so, ``paths`` the documents that they are in.
-    """
+    ``evidence`` lists supporting places, ``paths`` their documents."""
 
     kind: Choice["same", "alias", "stated", "hand"]
     name: str
@@ -40,14 +39,14 @@ class Ground:
             return f"{self.name!r} and {self.alias!r} are the same name"
         if self.kind == "hand":
             return f"{self.name!r} and {self.alias!r} were made one by hand"
-        more = f" and {len(self.paths) - 1} more" if self.paths[1:] else ""
-        said = "is stated to be" if self.kind == "stated" else "is also called"
-        return f"{self.name!r} {said} {self.alias!r} ({self.paths[0]}{more})"
+        remainder = f" and {len(self.paths) - 1} more" if self.paths[1:] else ""
+        relation = "is stated to be" if self.kind == "stated" else "is also called"
+        return f"{self.name!r} {relation} {self.alias!r} ({self.paths[0]}{remainder})"
 
 
 @dataclass(frozen=True, slots=True)
 class Merge:
-    """A name of the texts that stands for another entity, since when and on which grounds."""
+    """A merged name: absorbed entity, canonical entity, merge time and grounds."""
 
     merge: str
     absorbed: str
@@ -60,7 +59,7 @@ class Merge:
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """Two entities that a user has told apart. ``person`` is empty where none was configured."""
+    """Two entities split by a user. ``person`` is blank if unconfigured."""
 
     split: str
     entities: tuple[str, str]
@@ -71,7 +70,7 @@ class Split:
 
 
 class EntityMerges:
-    """Reads merges and splits of one state of a store."""
+    """Reader for merges and splits in one store state."""
 
     def __init__(self, store: Store) -> None:
         standing = standing_documents(store)
@@ -82,9 +81,9 @@ class EntityMerges:
         self._joins = set(standing_pairs(store, "Join", "together").values())
 
     def merges(self) -> list[Merge]:
-        """The merges that stand, by the names of the canonical and the absorbed entity."""
+        """Return standing merges, sorted by canonical and absorbed entity names."""
         found = [
-            self._merge(quad.subject.value)
+            self._read_merge(quad.subject.value)
             for quad in self._store.match(None, v.RDF_TYPE, v.tg("Merge"), v.SOURCE_GRAPH)
             if isinstance(quad.subject, NamedNode)
             and not text_value(self._store, quad.subject.value, v.prov("invalidatedAtTime"))
@@ -92,13 +91,15 @@ class EntityMerges:
         return sorted(found, key=lambda m: (m.canonical_name, m.absorbed_name, m.absorbed))
 
     def splits(self) -> list[Split]:
-        """The splits that stand, by names."""
-        found = [self._split(*item) for item in standing_splits(self._store).items()]
+        """Return standing splits, sorted by entity names."""
+        found = [self._read_split(*item) for item in standing_splits(self._store).items()]
         return sorted(found, key=lambda s: (s.names, s.split))
 
     def find(self, name: str) -> str:
-        """The entity of the texts that a name or IRI means. ``UsageError`` where there is none, or
-        where several names are alike and none is just this one."""
+        """Return the text entity matching a name or IRI.
+
+        Raise ``UsageError`` if no entity matches, or if several similar names match and none is
+        equal."""
         for iri in filter(v.is_iri, (name, v.entity_iri(name))):
             if self._texts.keys_of(iri):
                 return iri
@@ -114,15 +115,17 @@ class EntityMerges:
         )
 
     def name(self, entity: str) -> str:
-        """What the texts call the entity most often."""
-        return commonest(self._texts.of_entity(entity), "name") or local_name(entity)
+        """Return an entity's most frequent name in texts."""
+        return commonest_value(self._texts.of_entity(entity), "name") or local_name(entity)
 
     def canonical(self, entity: str) -> str:
-        """The entity that the name stands for."""
+        """Return the canonical entity for a merged name."""
         return self._merges.get(entity, entity)
 
     def split_of(self, first: str, second: str) -> str:
-        """The standing split of the two; ``UsageError`` where there is none."""
+        """Return the standing split between two entities.
+
+        Raise ``UsageError`` if no split exists."""
         for split, pair in standing_splits(self._store).items():
             if set(pair) == {first, second}:
                 return split
@@ -133,7 +136,7 @@ class EntityMerges:
 
     # --- one of them ---
 
-    def _merge(self, merge: str) -> Merge:
+    def _read_merge(self, merge: str) -> Merge:
         absorbed = text_value(self._store, merge, v.tg("absorbed"))
         canonical = text_value(self._store, merge, v.tg("canonical"))
         return Merge(
@@ -143,15 +146,16 @@ class EntityMerges:
             canonical=canonical,
             canonical_name=self.name(canonical),
             merged=text_value(self._store, merge, v.prov("generatedAtTime")),
-            grounds=tuple(self._grounds(absorbed, canonical)),
+            grounds=tuple(self._find_grounds(absorbed, canonical)),
         )
 
-    def _once(self, entity: str) -> str:
-        """Its name, be it one that only documents have that no longer stand."""
-        said = commonest(self._texts.of_entity(entity), "name")
-        return said or self._recalled.entity(entity) or local_name(entity)
+    def _recall_name(self, entity: str) -> str:
+        """Return the entity's recorded name, including names found only in superseded or
+        retracted documents."""
+        name = commonest_value(self._texts.of_entity(entity), "name")
+        return name or self._recalled.entity(entity) or local_name(entity)
 
-    def _split(self, split: str, pair: tuple[str, str]) -> Split:
+    def _read_split(self, split: str, pair: tuple[str, str]) -> Split:
         activity = text_value(self._store, split, v.prov("wasGeneratedBy"))
         agents = self._store.match(
             NamedNode(activity), v.prov("wasAssociatedWith"), None, v.SOURCE_GRAPH
@@ -161,7 +165,7 @@ class EntityMerges:
         return Split(
             split=split,
             entities=pair,
-            names=(self._once(pair[0]), self._once(pair[1])),
+            names=(self._recall_name(pair[0]), self._recall_name(pair[1])),
             reason=text_value(self._store, activity, v.tg("reason")),
             person=", ".join(text_value(self._store, p, v.RDFS_LABEL) for p in sorted(people)),
             decided=text_value(self._store, split, v.prov("generatedAtTime")),
@@ -169,28 +173,28 @@ class EntityMerges:
 
     # --- grounds ---
 
-    def _grounds(self, absorbed: str, canonical: str) -> Iterable[Ground]:
-        """What joins the absorbed name to any other name of its entity."""
-        others = [canonical, *(a for a, c in self._merges.items() if c == canonical)]
-        for other in sorted(set(others) - {absorbed}):
-            if tuple(sorted((other, absorbed))) in self._joins:
-                yield Ground("hand", self.name(other), self.name(absorbed), (), ())
-            if name_key(self.name(other)) == name_key(self.name(absorbed)):
-                yield Ground("same", self.name(other), self.name(absorbed), (), ())
+    def _find_grounds(self, absorbed: str, canonical: str) -> Iterable[Ground]:
+        """Yield grounds joining an absorbed name to other names sharing its entity."""
+        members = [canonical, *(a for a, c in self._merges.items() if c == canonical)]
+        for member in sorted(set(members) - {absorbed}):
+            if tuple(sorted((member, absorbed))) in self._joins:
+                yield Ground("hand", self.name(member), self.name(absorbed), (), ())
+            if name_key(self.name(member)) == name_key(self.name(absorbed)):
+                yield Ground("same", self.name(member), self.name(absorbed), (), ())
             else:
-                yield from self._claims(other, absorbed)
-                yield from self._claims(absorbed, other)
+                yield from self._alias_grounds(member, absorbed)
+                yield from self._alias_grounds(absorbed, member)
 
-    def _claims(self, claimant: str, other: str) -> Iterable[Ground]:
-        """The evidence of one entity in which the other's name is an alias."""
+    def _alias_grounds(self, claimant: str, other: str) -> Iterable[Ground]:
+        """Yield grounds from one entity's evidence naming the other entity as an alias."""
         key = name_key(self.name(other))
-        yield from self._stating("alias", claimant, other, "aliasKey", key)
-        yield from self._stating("stated", claimant, other, "same", other)
+        yield from self._stated_grounds("alias", claimant, other, "aliasKey", key)
+        yield from self._stated_grounds("stated", claimant, other, "same", other)
 
-    def _stating(
+    def _stated_grounds(
         self, kind: Choice["alias", "stated"], claimant: str, other: str, name: str, wanted: str
     ) -> Iterable[Ground]:
-        """The evidence of one entity that has the wanted value."""
+        """Yield a ground if claimant evidence contains the wanted value."""
         claims = [
             item
             for item in self._texts.of_entity(claimant)

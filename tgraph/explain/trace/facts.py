@@ -1,4 +1,5 @@
-"""Facts of knowledge as a person names them: those about an entity, and the one that is meant."""
+"""Facts of knowledge by human-readable names: facts about an entity, and lookup of a single
+fact."""
 
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ from tgraph.errors import UnknownNameError, UsageError
 from tgraph.explain.trace.entities import EntityMerges
 from tgraph.extract.resolution import name_key
 from tgraph.index.sources import document_of_chunk, is_note, standing_documents
-from tgraph.index.standing_knowledge import StandingEvidence, value
+from tgraph.index.standing_knowledge import StandingEvidence, term_value
 from tgraph.index.stored_graph import StoredGraph
 from tgraph.retrieve.labels import labels_of, object_label
 from tgraph.store.base import Store, text_of
@@ -25,8 +26,10 @@ _SHOWN = 5
 
 @dataclass(frozen=True, slots=True)
 class KnownFact:
-    """An edge of knowledge. ``object`` is an IRI, or a literal as N-Triples has it; ``documents``
-    counts those that state it, ``by_hand`` tells whether a person does."""
+    """An edge of knowledge.
+
+    ``object`` is an IRI, or a literal in N-Triples form; ``documents`` counts supporting
+    documents, ``by_hand`` tells whether a person states the fact."""
 
     edge: str
     subject: str
@@ -46,7 +49,7 @@ class KnownFact:
 
 
 class Facts:
-    """Reads the facts of one state of a store."""
+    """Reader for facts in one store state."""
 
     def __init__(self, store: Store) -> None:
         self.entities = EntityMerges(store)
@@ -59,7 +62,7 @@ class Facts:
     # --- entities ---
 
     def entity(self, name: str) -> str:
-        """The entity of knowledge that a name or IRI means. ``UsageError`` where there is none."""
+        """Return the knowledge entity for a name or IRI. Raise ``UsageError`` if none exists."""
         entity = self.known(name)
         if entity is None:
             entity = self.entities.find(name)  # which says what may be meant
@@ -70,56 +73,58 @@ class Facts:
         return entity
 
     def known(self, name: str) -> str | None:
-        """As ``entity``; None where there is none. ``UsageError`` where there may be several."""
-        labelled = [e for e in self._subjects(v.RDFS_LABEL, name) if self._is_entity(e)]
+        """Return an entity like ``entity`` does, but None if missing.
+
+        Raise ``UsageError`` if several entities are possible."""
+        labelled = [e for e in self._find_subjects(v.RDFS_LABEL, name) if self._is_entity(e)]
         if len(labelled) == 1:
             return labelled[0]
         if name != v.entity_iri("") and self._is_entity(name):
             return name
         try:
-            found = self.entities.canonical(self.entities.find(name))
+            canonical = self.entities.canonical(self.entities.find(name))
         except UsageError as error:
             if "may be any of" in error.message:
                 raise
             return None
-        return found if self._is_entity(found) else None
+        return canonical if self._is_entity(canonical) else None
 
     def members(self, entity: str) -> list[str]:
-        """The entity, and then the names of the texts that it has absorbed."""
+        """Return the entity plus its absorbed text names."""
         absorbed = (m.absorbed for m in self.entities.merges() if m.canonical == entity)
         return [entity, *sorted(absorbed)]
 
     def claims_alias(self, entity: str, name: str) -> bool:
-        """Whether a standing document says that the entity is also called so."""
+        """Tell whether a standing document calls the entity by this alias."""
         key = name_key(name)
         evidence = (e for member in self.members(entity) for e in self._texts.of_entity(member))
         return any(term.value == key for item in evidence for term in item.get("aliasKey", ()))
 
     def label(self, entity: str) -> str:
-        """What knowledge calls it, else what the texts do."""
+        """Return an entity's knowledge label, otherwise its text name."""
         node = NamedNode(entity)
         for quad in self._store.match(node, v.RDFS_LABEL, None, v.KNOWLEDGE_GRAPH):
             return text_of(quad.object)
         return self.entities.name(entity)
 
-    def _subjects(self, predicate: NamedNode, text: str) -> list[str]:
+    def _find_subjects(self, predicate: NamedNode, text: str) -> list[str]:
         quads = self._store.match(None, predicate, Literal(text), v.KNOWLEDGE_GRAPH)
         return sorted(text_of(quad.subject) for quad in quads)
 
     def _is_entity(self, iri: str) -> bool:
         try:
-            about = NamedNode(iri), v.RDF_TYPE, v.tg("Entity"), v.KNOWLEDGE_GRAPH
+            pattern = NamedNode(iri), v.RDF_TYPE, v.tg("Entity"), v.KNOWLEDGE_GRAPH
         except ValueError:
             return False
-        return next(self._store.match(*about), None) is not None
+        return next(self._store.match(*pattern), None) is not None
 
     # --- relations ---
 
     def relation(self, name: str) -> NamedNode:
-        """The relation of a label or IRI; of a name that is new, the one it will have."""
+        """Return the relation matching a label or IRI; new names receive their future IRI."""
         labelled = [
             relation
-            for relation in self._subjects(v.RDFS_LABEL, name)
+            for relation in self._find_subjects(v.RDFS_LABEL, name)
             if next(
                 self._store.match(
                     NamedNode(relation), v.RDF_TYPE, v.tg("Relation"), v.KNOWLEDGE_GRAPH
@@ -134,7 +139,7 @@ class Facts:
     # --- facts ---
 
     def about(self, entity: str) -> list[KnownFact]:
-        """The facts with the entity at an end, by their words."""
+        """Return facts with the entity as subject or object, sorted by text."""
         node = NamedNode(entity)
         ends = ((node, None), (None, node))
         triples = {
@@ -143,85 +148,90 @@ class Facts:
             for quad in self._store.match(subject, None, obj, v.KNOWLEDGE_GRAPH)
             if v.is_statement(quad.predicate) and self._is_edge(quad.triple)
         }
-        found = self._facts(triples)
-        return sorted(found, key=lambda fact: (fact.text, fact.edge))
+        facts = self._create_facts(triples)
+        return sorted(facts, key=lambda fact: (fact.text, fact.edge))
 
     def find(self, names: Sequence[str]) -> KnownFact:
-        """The fact that is named: by its edge's IRI or the beginning of one, or by subject,
-        predicate and object. ``UsageError`` for none or several."""
-        found = self._by_names(*names) if len(names) == 3 else self._by_iri(" ".join(names))
-        if len(found) == 1:
-            return next(iter(self._facts(found)))
-        said = " — ".join(names)
-        if not found:
-            near = self._between(*names) if len(names) == 3 else []
-            known = "; ".join(f"{fact.text} ({fact.edge})" for fact in near[:_SHOWN])
+        """Return a fact by edge IRI or its beginning, or by subject, predicate and object.
+
+        Raise ``UsageError`` if none or several match."""
+        triples = self._by_names(*names) if len(names) == 3 else self._by_iri(" ".join(names))
+        if len(triples) == 1:
+            return next(iter(self._create_facts(triples)))
+        fact_name = " — ".join(names)
+        if not triples:
+            near = self._facts_between(*names) if len(names) == 3 else []
+            nearby_facts = "; ".join(f"{fact.text} ({fact.edge})" for fact in near[:_SHOWN])
             raise UnknownNameError(
-                f"There is no fact {said!r} in the graph.",
-                f"There is: {known}."
+                f"There is no fact {fact_name!r} in the graph.",
+                f"There is: {nearby_facts}."
                 if near
                 else "`tgraph facts list ENTITY` lists those about an entity, with their ids.",
             )
-        facts = self._facts(found)
-        shown = "; ".join(f"{fact.text} ({fact.edge})" for fact in facts[:_SHOWN])
-        raise UsageError(f"{said!r} may be any of {len(facts)} facts: {shown}.", "Give its id.")
+        facts = self._create_facts(triples)
+        fact_list = "; ".join(f"{fact.text} ({fact.edge})" for fact in facts[:_SHOWN])
+        raise UsageError(
+            f"{fact_name!r} may be any of {len(facts)} facts: {fact_list}.", "Give its id."
+        )
 
     def _by_names(self, subject: str, predicate: str, obj: str) -> set[Triple]:
-        one, other = self.entity(subject), self.known(obj)
+        subject_iri, object_iri = self.entity(subject), self.known(obj)
         relation = self.relation(predicate)
         return {
             quad.triple
-            for quad in self._store.match(NamedNode(one), relation, None, v.KNOWLEDGE_GRAPH)
-            if value(quad.object) in (obj, other) and self._is_edge(quad.triple)
+            for quad in self._store.match(NamedNode(subject_iri), relation, None, v.KNOWLEDGE_GRAPH)
+            if term_value(quad.object) in (obj, object_iri) and self._is_edge(quad.triple)
         }
 
-    def _between(self, subject: str, predicate: str, obj: str) -> list[KnownFact]:
-        """What else is stated of the two."""
+    def _facts_between(self, subject: str, predicate: str, obj: str) -> list[KnownFact]:
+        """Return stated facts linking two entities."""
         ends = {self.known(subject), self.known(obj)} - {None}
-        about = self.about(self.entity(subject))
-        return [fact for fact in about if {fact.subject, fact.object} == ends]
+        entity_facts = self.about(self.entity(subject))
+        return [fact for fact in entity_facts if {fact.subject, fact.object} == ends]
 
     def _by_iri(self, name: str) -> set[Triple]:
         digest = name.removeprefix(_EDGE).lower()
         if len(digest) < _SHORTEST:
             raise UsageError(f"{name!r} is too short for the beginning of an id.")
         beginning = f"{_EDGE}{digest}"
-        whole = next(iter(self._edges([beginning])), None)
-        if whole is not None:
-            return {whole}
+        exact_edge = next(iter(self._known_triples([beginning])), None)
+        if exact_edge is not None:
+            return {exact_edge}
         quads = self._store.match(None, v.RDF_TYPE, v.tg("Edge"), v.KNOWLEDGE_GRAPH)
-        return self._edges(e for q in quads if (e := text_of(q.subject)).startswith(beginning))
+        return self._known_triples(
+            e for q in quads if (e := text_of(q.subject)).startswith(beginning)
+        )
 
-    def _edges(self, edges: Iterable[str]) -> set[Triple]:
+    def _known_triples(self, edges: Iterable[str]) -> set[Triple]:
         triples = (self._texts.triple(edge) for edge in edges)
         return {triple for triple in triples if triple is not None and self._is_edge(triple)}
 
     def _is_edge(self, triple: Triple) -> bool:
-        about = NamedNode(edge_of(triple)), v.RDF_TYPE, v.tg("Edge"), v.KNOWLEDGE_GRAPH
-        return next(self._store.match(*about), None) is not None
+        pattern = NamedNode(edge_of(triple)), v.RDF_TYPE, v.tg("Edge"), v.KNOWLEDGE_GRAPH
+        return next(self._store.match(*pattern), None) is not None
 
-    def _facts(self, triples: Iterable[Triple]) -> list[KnownFact]:
-        known = sorted(triples, key=str)
-        nodes = {term for triple in known for term in triple if isinstance(term, NamedNode)}
+    def _create_facts(self, triples: Iterable[Triple]) -> list[KnownFact]:
+        ordered = sorted(triples, key=str)
+        nodes = {term for triple in ordered for term in triple if isinstance(term, NamedNode)}
         labels = labels_of(StoredGraph(self._store), nodes)
-        return [self._fact(triple, labels) for triple in known]
+        return [self._create_fact(triple, labels) for triple in ordered]
 
-    def _fact(self, triple: Triple, labels: dict[NamedNode, str]) -> KnownFact:
+    def _create_fact(self, triple: Triple, labels: dict[NamedNode, str]) -> KnownFact:
         subject, predicate, obj = triple
         assert isinstance(subject, NamedNode)
         assert isinstance(obj, NamedNode | Literal)
         edge = edge_of(triple)
-        documents = self._documents(edge)
+        documents = self._source_documents(edge)
         return KnownFact(
             edge,
             subject.value,
             labels[subject],
             predicate.value,
             labels[predicate],
-            value(obj) if isinstance(obj, NamedNode) else str(obj),
+            term_value(obj) if isinstance(obj, NamedNode) else str(obj),
             object_label(obj, labels),
-            float(self._said(edge, "weight") or 0),
-            self._said(edge, "description"),
+            float(self._read_values(edge, "weight") or 0),
+            self._read_values(edge, "description"),
             sum(not is_note(self._store, document) for document in documents),
             any(is_note(self._store, document) for document in documents),
         )
@@ -233,20 +243,22 @@ class Facts:
         return found
 
     def originals(self, fact: KnownFact) -> dict[str, Triple]:
-        """The fact's edge, and those of the texts that it is under other names."""
-        edges = [fact.edge, *self._originals(fact.edge)]
+        """Return the fact's edge, and its original edges in texts under other names."""
+        edges = [fact.edge, *self._original_edges(fact.edge)]
         triples = ((edge, self._texts.triple(edge)) for edge in edges)
         return {edge: triple for edge, triple in triples if triple is not None}
 
-    def _originals(self, edge: str) -> Iterator[str]:
+    def _original_edges(self, edge: str) -> Iterator[str]:
         node = NamedNode(edge)
         for quad in self._store.match(node, v.tg("original"), None, v.KNOWLEDGE_GRAPH):
-            yield value(quad.object)
+            yield term_value(quad.object)
 
-    def _documents(self, edge: str) -> set[str]:
-        evidence = (e for text in (edge, *self._originals(edge)) for e in self._texts.of_edge(text))
+    def _source_documents(self, edge: str) -> set[str]:
+        evidence = (
+            e for text in (edge, *self._original_edges(edge)) for e in self._texts.of_edge(text)
+        )
         return {document_of_chunk(item["wasDerivedFrom"][0].value) for item in evidence}
 
-    def _said(self, edge: str, name: str) -> str:
+    def _read_values(self, edge: str, name: str) -> str:
         quads = self._store.match(NamedNode(edge), v.tg(name), None, v.KNOWLEDGE_GRAPH)
-        return " ".join(sorted(value(quad.object) for quad in quads))
+        return " ".join(sorted(term_value(quad.object) for quad in quads))

@@ -1,5 +1,5 @@
-"""The generations of knowledge: when each was published and what made it, and finding one by what a
-person types: a time, a number, a session."""
+"""Knowledge generations: publication time and cause, and lookup by time, number or session as
+typed by a person."""
 
 from __future__ import annotations
 
@@ -27,10 +27,11 @@ _MOMENT = re.compile(r"\d{4}-\d\d-\d\d[T ].*")
 
 @dataclass(frozen=True, slots=True)
 class Generation:
-    """One state of knowledge. ``published`` is since when there was it (xsd:dateTime); ``what``
-    says what made it, as ``Index run`` or ``Retraction``, with the ``reason`` and the ``person``
-    of a decision. ``taken`` are the paths of documents that were taken in then, ``ended`` of those
-    that ceased to stand."""
+    """A state of knowledge.
+
+    ``published`` is its start time (xsd:dateTime); ``what`` names its cause, such as ``Index
+    run`` or ``Retraction``, with ``reason`` and ``person`` of a decision. ``taken`` lists paths
+    of documents ingested in the generation, ``ended`` paths of documents that ceased to stand."""
 
     number: int
     published: str
@@ -44,8 +45,8 @@ class Generation:
 
 @dataclass(frozen=True, slots=True)
 class PointInTime:
-    """A generation of knowledge, and as of what it was asked for: a time as it was given, the
-    number, or a session's IRI."""
+    """A generation of knowledge, and the requested point: a time as given, a number, or a
+    session IRI."""
 
     generation: int
     published: str
@@ -53,14 +54,14 @@ class PointInTime:
 
 
 def list_generations(store: Store) -> list[Generation]:
-    """The generations of knowledge, the newest first."""
-    taken = _accessions(store, v.prov("wasGeneratedBy"))
-    ended = _accessions(store, v.prov("wasInvalidatedBy"))
+    """Return knowledge generations, newest first."""
+    ingested = _accession_paths(store, v.prov("wasGeneratedBy"))
+    ended = _accession_paths(store, v.prov("wasInvalidatedBy"))
     batches = reversed(knowledge_batches(store))
-    return [_generation(store, batch, taken, ended) for batch in batches]
+    return [_create_generation(store, batch, ingested, ended) for batch in batches]
 
 
-def _generation(
+def _create_generation(
     store: Store,
     batch: KnowledgeBatch,
     taken: Mapping[str, list[str]],
@@ -72,26 +73,26 @@ def _generation(
         batch.run,
         text_value(store, batch.run, v.RDFS_LABEL) or "Change",
         text_value(store, batch.run, v.tg("reason")),
-        _person(store, batch.run),
+        _find_person(store, batch.run),
         tuple(sorted(taken.get(batch.run, ()))),
         tuple(sorted(ended.get(batch.run, ()))),
     )
 
 
-def _accessions(store: Store, by: NamedNode) -> dict[str, list[str]]:
-    """The paths of the accessions by the activity that made or ended them."""
-    found: defaultdict[str, list[str]] = defaultdict(list)
+def _accession_paths(store: Store, by: NamedNode) -> dict[str, list[str]]:
+    """Return accession paths by the activity that made or ended the accessions."""
+    paths: defaultdict[str, list[str]] = defaultdict(list)
     for quad in store.match(None, v.RDF_TYPE, v.tg("Accession"), v.SOURCE_GRAPH):
         accession = text_of(quad.subject)
         if activity := text_value(store, accession, by):
-            found[activity].append(text_value(store, accession, v.tg("path")))
-    return found
+            paths[activity].append(text_value(store, accession, v.tg("path")))
+    return paths
 
 
-def _person(store: Store, activity: str) -> str:
+def _find_person(store: Store, activity: str) -> str:
     for quad in store.match(NamedNode(activity), v.prov("wasAssociatedWith"), None, v.SOURCE_GRAPH):
-        about = v.RDF_TYPE, v.prov("Person"), v.SOURCE_GRAPH
-        if isinstance(quad.object, NamedNode) and next(store.match(quad.object, *about), None):
+        pattern = v.RDF_TYPE, v.prov("Person"), v.SOURCE_GRAPH
+        if isinstance(quad.object, NamedNode) and next(store.match(quad.object, *pattern), None):
             return text_value(store, quad.object.value, v.RDFS_LABEL)
     return ""
 
@@ -99,31 +100,31 @@ def _person(store: Store, activity: str) -> str:
 def find_point(
     store: Store, record: Callable[[], Store], catalogue: str, name: str, now: datetime
 ) -> PointInTime:
-    """The generation that the name means: ``now``, a number (0 for before the first), an ISO
-    8601 date (the end of that day) or date and time (UTC unless it says otherwise), or a session,
-    named as for ``find_session`` (what it knew). ``record`` gives the store with all sessions.
+    """Return the generation meant by a point in time: ``now``, a number (0 precedes the first
+    generation), an ISO 8601 date (end of day) or date and time (UTC by default), or a session
+    named like ``find_session`` arguments (knowledge used by the session).
 
-    ``UsageError`` for a name that means none of these, for a time before the first generation or
-    to come; ``StoreError`` where nothing has been indexed.
-    """
-    batches, wanted = knowledge_batches(store), name.strip()
+    ``record`` provides the store with all sessions. Raise ``UsageError`` for a name of no such
+    kind, or for a time before the first generation or in the future; ``StoreError`` if nothing
+    has been indexed."""
+    batches, point_name = knowledge_batches(store), name.strip()
     if not batches:
         raise NothingIndexedError(
             "Nothing has been indexed yet.", "Run `tgraph index PATH...` first."
         )
-    if wanted == NOW:
-        return _point(batches[-1], NOW)
-    if wanted == "0":
-        return PointInTime(0, "", wanted)
+    if point_name == NOW:
+        return _create_point(batches[-1], NOW)
+    if point_name == "0":
+        return PointInTime(0, "", point_name)
     for batch in batches:
-        if wanted == str(batch.number):
-            return _point(batch, wanted)
-    if _DAY.fullmatch(wanted) or _MOMENT.fullmatch(wanted):
-        return _point(_at(batches, wanted, now), wanted)
-    return _of_session(record, catalogue, batches, wanted)
+        if point_name == str(batch.number):
+            return _create_point(batch, point_name)
+    if _DAY.fullmatch(point_name) or _MOMENT.fullmatch(point_name):
+        return _create_point(_find_batch_at(batches, point_name, now), point_name)
+    return _of_session(record, catalogue, batches, point_name)
 
 
-def _point(batch: KnowledgeBatch, name: str) -> PointInTime:
+def _create_point(batch: KnowledgeBatch, name: str) -> PointInTime:
     return PointInTime(batch.number, batch.time, name)
 
 
@@ -132,25 +133,27 @@ def _of_session(
 ) -> PointInTime:
     uuid = name.removeprefix(v.session_iri(""))
     if name != LAST and not re.fullmatch("[0-9a-fA-F-]+", uuid):
-        raise _unknown(name)
+        raise _unknown_point_error(name)
     if name.isdecimal() and len(name) < 8:  # the beginning of a UUID has eight characters
         raise UnknownNameError(f"There is no generation {name}.", _LIST)
     store = record()
-    found = find_session(store, catalogue, name)
-    asked = store.match(
-        NamedNode(found.explain_id), v.tg("generation"), None, NamedNode(found.bundle)
+    session = find_session(store, catalogue, name)
+    generation_quads = store.match(
+        NamedNode(session.explain_id), v.tg("generation"), None, NamedNode(session.bundle)
     )
-    number = next((int(q.object.value) for q in asked if isinstance(q.object, Literal)), 0)
+    number = next(
+        (int(q.object.value) for q in generation_quads if isinstance(q.object, Literal)), 0
+    )
     for batch in batches:
         if batch.number == number:
-            return _point(batch, found.explain_id)
-    raise UsageError(f"The session {found.explain_id} was asked of no knowledge.", _LIST)
+            return _create_point(batch, session.explain_id)
+    raise UsageError(f"The session {session.explain_id} was asked of no knowledge.", _LIST)
 
 
 _LIST = "`tgraph history` lists the generations."
 
 
-def _unknown(name: str) -> UsageError:
+def _unknown_point_error(name: str) -> UsageError:
     return UsageError(
         f"{name!r} is no point in time.",
         "Give a date (2026-03-01), a time (2026-03-01T12:00), a generation or a session; "
@@ -158,29 +161,29 @@ def _unknown(name: str) -> UsageError:
     )
 
 
-def _at(batches: Iterable[KnowledgeBatch], text: str, now: datetime) -> KnowledgeBatch:
-    """The batch that was the newest at a time."""
-    first, last = _times(text)
+def _find_batch_at(batches: Iterable[KnowledgeBatch], text: str, now: datetime) -> KnowledgeBatch:
+    """Return the newest batch at a given time."""
+    first, last = _parse_time_range(text)
     if first > now:
         raise UsageError(f"{text!r} is still to come.", "Leave it out to ask what is known now.")
-    known = sorted((datetime.fromisoformat(b.time), b) for b in batches)
-    before = [batch for published, batch in known if published <= last]
+    dated_batches = sorted((datetime.fromisoformat(b.time), b) for b in batches)
+    before = [batch for published, batch in dated_batches if published <= last]
     if not before:
-        began = known[0][1].time[:19].replace("T", " ")
+        began = dated_batches[0][1].time[:19].replace("T", " ")
         raise UsageError(f"Nothing was known at {text!r} yet.", f"Knowledge begins at {began} UTC.")
     return before[-1]
 
 
-def _times(text: str) -> tuple[datetime, datetime]:
-    """The first and the last moment that the text means."""
+def _parse_time_range(text: str) -> tuple[datetime, datetime]:
+    """Return the earliest and latest moment meant by a date or time text."""
     try:
         if day := _DAY.fullmatch(text):
             offset = datetime.fromisoformat(f"{day[1]}T00:00:00{day[2] or 'Z'}").tzinfo
             date = datetime.fromisoformat(day[1]).date()
             begin, end = (datetime.combine(date, t, offset) for t in (time.min, time.max))
             return begin, end
-        found = datetime.fromisoformat(text)
+        parsed = datetime.fromisoformat(text)
     except ValueError as error:
-        raise _unknown(text) from error
-    moment = found if found.tzinfo else found.replace(tzinfo=UTC)
+        raise _unknown_point_error(text) from error
+    moment = parsed if parsed.tzinfo else parsed.replace(tzinfo=UTC)
     return moment, moment if "." in text else moment + timedelta(microseconds=999_999)

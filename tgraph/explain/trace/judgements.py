@@ -14,8 +14,10 @@ from tgraph.store.base import Graph, Store, text_of
 
 @dataclass(frozen=True, slots=True)
 class RecordedVerdict:
-    """A verdict on a sentence: of which verification, when that began, and where support was lost
-    (empty where it was not)."""
+    """A sentence verdict: verification, start time, verdict, reason, and where support was
+    lost.
+
+    ``lost_at`` is blank if support was not lost."""
 
     verification: str
     started: str
@@ -26,34 +28,36 @@ class RecordedVerdict:
 
 
 def verdicts_on(store: Store, sentence: str) -> list[RecordedVerdict]:
-    """The verdicts on a sentence of an answer, in the order in which they were made."""
-    found = [
-        _verdict(store, verdict, quad.graph_name)
+    """Return verdicts on an answer sentence, in order of creation."""
+    verdicts = [
+        _read_verdict(store, verdict, quad.graph_name)
         for quad in store.match(None, v.prov("wasDerivedFrom"), NamedNode(sentence), None)
         if kind_of(verdict := text_of(quad.subject)) == "verdict"
     ]
-    return sorted(found, key=lambda verdict: (v.in_time(verdict.started), verdict.verification))
+    return sorted(verdicts, key=lambda verdict: (v.in_time(verdict.started), verdict.verification))
 
 
-def _verdict(store: Store, verdict: str, graph: Graph) -> RecordedVerdict:
-    said = BundleReader(store.match(NamedNode(verdict), None, None, graph))
-    verification = said.one(verdict, "wasGeneratedBy")
+def _read_verdict(store: Store, verdict: str, graph: Graph) -> RecordedVerdict:
+    bundle_reader = BundleReader(store.match(NamedNode(verdict), None, None, graph))
+    verification = bundle_reader.one(verdict, "wasGeneratedBy")
     of_it = BundleReader(store.match(NamedNode(verification), v.prov("startedAtTime"), None, graph))
     return RecordedVerdict(
         verification,
         of_it.one(verification, "startedAtTime"),
-        *(said.one(verdict, name) for name in ("verdict", "reasoning", "lostAt", "lostIn")),
+        *(
+            bundle_reader.one(verdict, name)
+            for name in ("verdict", "reasoning", "lostAt", "lostIn")
+        ),
     )
 
 
 @dataclass(frozen=True, slots=True)
 class RecordedInfluence:
-    """The last analysis of an answer that came to a result.
+    """The latest completed influence analysis of an answer.
 
-    ``weights`` has the weight of each selection that was measured, for the whole answer; ``above``
-    the selections whose influence is more than noise, the heaviest first; ``sentences`` for each
-    sentence the weights above noise, the heaviest first. ``measures`` are the figures by name.
-    """
+    ``weights`` holds the weight of each measured selection for the whole answer; ``above``
+    lists selections with influence above noise, heaviest first; ``sentences`` holds weights
+    above noise for each sentence, heaviest first. ``measures`` are figures by name."""
 
     analysis: str
     started: str
@@ -67,20 +71,24 @@ class RecordedInfluence:
 
 
 def influence_on(store: Store, answer: str) -> RecordedInfluence | None:
-    """The last finished analysis of an answer; None where there is none."""
-    found = []
+    """Return an answer's latest completed influence analysis, or None without analysis."""
+    analyses = []
     for quad in store.match(None, v.prov("used"), NamedNode(answer), None):
         if kind_of(analysis := text_of(quad.subject)) == "influence":
-            said = BundleReader(store.match(None, None, None, quad.graph_name))
-            if said.one(analysis, "status") == "completed":
-                found.append((said.one(analysis, "startedAtTime"), analysis, said))
-    if not found:
+            bundle_reader = BundleReader(store.match(None, None, None, quad.graph_name))
+            if bundle_reader.one(analysis, "status") == "completed":
+                analyses.append(
+                    (bundle_reader.one(analysis, "startedAtTime"), analysis, bundle_reader)
+                )
+    if not analyses:
         return None
-    started, analysis, said = max(found, key=lambda each: (v.in_time(each[0]), each[1]))
-    return _read(said, analysis, started, answer)
+    started, analysis, bundle_reader = max(analyses, key=lambda each: (v.in_time(each[0]), each[1]))
+    return _read_influence(bundle_reader, analysis, started, answer)
 
 
-def _read(said: BundleReader, analysis: str, started: str, answer: str) -> RecordedInfluence:
+def _read_influence(
+    said: BundleReader, analysis: str, started: str, answer: str
+) -> RecordedInfluence:
     uuid = analysis.rpartition(":")[2]
     weights: dict[str, dict[str, float]] = {}
     above: dict[str, float] = {}
@@ -97,9 +105,12 @@ def _read(said: BundleReader, analysis: str, started: str, answer: str) -> Recor
         started=started,
         method=said.parameters(analysis).get("method", ""),
         runs=len(said.beginning(v.session_part_iri("ablation", uuid, ""))),
-        weights=_heaviest(weights.pop(answer, {})),
-        above=tuple(_heaviest(above)),
-        sentences={sentence: _heaviest(own) for sentence, own in sorted(weights.items())},
+        weights=_sort_by_weight(weights.pop(answer, {})),
+        above=tuple(_sort_by_weight(above)),
+        sentences={
+            sentence: _sort_by_weight(selection_weights)
+            for sentence, selection_weights in sorted(weights.items())
+        },
         measures={
             said.one(m, "label"): said.real(m, "value") for m in sorted(said.all(result, "metric"))
         },
@@ -107,5 +118,5 @@ def _read(said: BundleReader, analysis: str, started: str, answer: str) -> Recor
     )
 
 
-def _heaviest(weights: Mapping[str, float]) -> dict[str, float]:
+def _sort_by_weight(weights: Mapping[str, float]) -> dict[str, float]:
     return dict(sorted(weights.items(), key=lambda each: (-each[1], each[0])))

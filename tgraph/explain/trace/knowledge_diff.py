@@ -1,7 +1,6 @@
-"""What came, went and changed in knowledge between two generations, and because of what.
+"""Knowledge differences between two generations: additions, removals, changes and causes.
 
-It is read from the batches between them alone: the lines that they added and removed.
-"""
+Differences are read only from the batches in between: the lines added and removed."""
 
 from __future__ import annotations
 
@@ -25,7 +24,7 @@ from tgraph.index.sources import document_of_chunk, text_value
 from tgraph.index.standing_knowledge import Properties, StandingEvidence
 from tgraph.librarian import Librarian
 from tgraph.record.activities import names_of
-from tgraph.rendering import brief
+from tgraph.rendering import brief_repr
 from tgraph.retrieve.labels import local_name as name_in
 from tgraph.store.base import Store, text_of
 
@@ -34,7 +33,7 @@ Change = Choice["came", "went", "changed"]
 
 @dataclass(frozen=True, slots=True)
 class ChangedDocument:
-    """A document that was taken in (``came``) or ceased to stand (``went``) under a path."""
+    """A document ingested (``came``) or no longer standing (``went``) under a path."""
 
     change: Change
     document: str
@@ -43,12 +42,12 @@ class ChangedDocument:
 
 @dataclass(frozen=True, slots=True)
 class ItemChange:
-    """An entity, a fact or a claim that came, went or changed: its IRI and what it is in words.
+    """A changed entity, fact or claim, added, removed or modified: IRI and label.
 
-    ``values`` are what changed of it, values of one property separated by ``; ``. ``generations``
-    are those that changed it, ``documents`` those of the documents taken in or ended then that
-    speak of it: of what came those taken in, of what went those ended, where there are any.
-    """
+    ``values`` lists changed properties, with values of one property separated by ``; ``.
+    ``generations`` are the generations making the changes; ``documents`` are documents ingested
+    or ended in these generations that mention the item: for an added item the ingested
+    documents, for a removed item the ended documents, if any."""
 
     change: Change
     item: str
@@ -60,7 +59,7 @@ class ItemChange:
 
 @dataclass(frozen=True, slots=True)
 class MergedNames:
-    """Two names that became one entity, or ceased to be one: ``name`` stands for ``entity``."""
+    """Two entities merged or separated again: ``name`` stands for ``entity``."""
 
     name: str
     entity: str
@@ -70,11 +69,10 @@ class MergedNames:
 
 @dataclass(frozen=True, slots=True)
 class KnowledgeDiff:
-    """Knowledge of the generation ``before`` beside that of ``after``.
+    """Knowledge differences from generation ``before`` to generation ``after``.
 
-    ``generations`` are those that lie between, the oldest first: what was done. ``others`` counts
-    what else came and went, such as communities and reports, by kind.
-    """
+    ``generations`` lists the generations in between with their causes, oldest first. ``others``
+    counts other additions and removals by kind, such as communities and reports."""
 
     before: PointInTime
     after: PointInTime
@@ -86,11 +84,11 @@ class KnowledgeDiff:
     unmerged: tuple[MergedNames, ...]
     others: Annotated[Mapping[str, tuple[int, int]], "how many came and how many went"]
 
-    __repr__ = brief
+    __repr__ = brief_repr
 
     @property
     def same(self) -> bool:
-        """Whether nothing differs."""
+        """Tell whether both generations are equal."""
         compared = (f.name for f in fields(self) if f.name not in _POINTS)
         return not any(getattr(self, name) for name in compared)
 
@@ -101,10 +99,9 @@ _POINTS = ("before", "after", "generations")
 def knowledge_diff(
     store: Store, librarian: Librarian, before: PointInTime, after: PointInTime
 ) -> KnowledgeDiff:
-    """What came, went and changed from ``before`` to ``after``, which may be the earlier.
+    """Return knowledge differences from ``before`` to ``after``, regardless of chronology.
 
-    ``StoreError`` where the record of a change can't be read.
-    """
+    Raise ``StoreError`` if a change record is unreadable."""
     first, last = sorted((before.generation, after.generation))
     changes = _NetChanges()
     for batch, added, removed in changed_lines(store, librarian, first, last):
@@ -146,8 +143,8 @@ _PARTS = frozenset({v.tg("summary"), v.tg("original")})
 
 
 class _NetChanges:
-    """The lines that are there after some changes and were not before, and the other way round,
-    each with the generation that changed it last."""
+    """Lines added or removed on balance by a sequence of changes, each with its latest
+    generation."""
 
     def __init__(self) -> None:
         self._lines: dict[bytes, tuple[bool, bool, int]] = {}
@@ -155,19 +152,19 @@ class _NetChanges:
     def play(self, generation: int, added: Iterable[bytes], removed: Iterable[bytes]) -> None:
         for lines, there in ((removed, False), (added, True)):
             for line in lines:
-                if _tells(line):
+                if _is_relevant_line(line):
                     before = self._lines[line][0] if line in self._lines else not there
                     self._lines[line] = before, there, generation
 
     def quads(self) -> Iterator[tuple[Quad, bool, int]]:
-        """Each such statement, whether it came, and the generation."""
-        net = [(line, *said) for line, said in self._lines.items() if said[0] != said[1]]
+        """Yield changed statements, each with an addition flag and generation."""
+        net = [(line, *states) for line, states in self._lines.items() if states[0] != states[1]]
         quads = parse(b"".join(line for line, *_ in net), RdfFormat.N_QUADS)
         for quad, (_, _, there, generation) in zip(quads, net, strict=True):
             yield quad, there, generation
 
 
-def _tells(line: bytes) -> bool:
+def _is_relevant_line(line: bytes) -> bool:
     return not line.endswith(_IN_SOURCES) or line.startswith(_MERGE)
 
 
@@ -175,7 +172,7 @@ def _tells(line: bytes) -> bool:
 
 
 class _DiffReader:
-    """Reads the changes of single statements as those of things; with ``back`` the other way."""
+    """Reader turning statement changes into item changes; ``back`` reverses the direction."""
 
     def __init__(self, store: Store, changes: _NetChanges, *, back: bool) -> None:
         self._store = store
@@ -193,40 +190,45 @@ class _DiffReader:
                 self._canonical[entity].add(text_of(quad.object))
 
     def changes(self, kind: str) -> list[ItemChange]:
-        """Those of one kind: what came, what went, what changed, each by its label."""
+        """Return item changes of one kind: additions, removals, modifications, each group
+        sorted by label."""
         subjects = [s for s in self._quads if kind_of(s) == kind]
-        labels = self._labels(kind, subjects)
-        found = (self._change(s, kind, labels.get(s) or name_in(s)) for s in subjects)
+        labels = self._read_labels(kind, subjects)
+        found = (self._create_item_change(s, kind, labels.get(s) or name_in(s)) for s in subjects)
         order: list[Change] = ["came", "went", "changed"]
         return sorted(
             (change for change in found if change is not None),
             key=lambda c: (order.index(c.change), c.label, c.item),
         )
 
-    def _change(self, subject: str, kind: str, label: str) -> ItemChange | None:
+    def _create_item_change(self, subject: str, kind: str, label: str) -> ItemChange | None:
         quads = self._quads[subject]
         change: Change = "changed"
         for quad, there in quads:
             if quad.predicate == v.RDF_TYPE and _KINDS.get(quad.object) == kind:
                 change = "came" if there else "went"
-        values = tuple(self._values(quads)) if change == "changed" else ()
+        values = tuple(self._list_value_changes(quads)) if change == "changed" else ()
         if change == "changed" and not values:
             return None
         generations = tuple(sorted(self._generations[subject]))
-        causes = self._causes(subject, kind, generations)
+        causes = self._find_causes(subject, kind, generations)
         alike = tuple(cause for cause in causes if cause.change == change)
         return ItemChange(change, subject, label, values, generations, alike or causes)
 
-    def _values(self, quads: Iterable[tuple[Quad, bool]]) -> Iterator[Changed]:
-        """What changed of a thing, property by property."""
-        told: defaultdict[str, tuple[list[str], list[str]]] = defaultdict(lambda: ([], []))
+    def _list_value_changes(self, quads: Iterable[tuple[Quad, bool]]) -> Iterator[Changed]:
+        """Yield value changes of an item by property."""
+        changed_values: defaultdict[str, tuple[list[str], list[str]]] = defaultdict(
+            lambda: ([], [])
+        )
         for quad, there in quads:
             if quad.predicate not in _PARTS and not v.is_statement(quad.predicate):
-                told[local_name(quad.predicate)][there].append(self._text(quad.object))
-        for name, (before, after) in sorted(told.items()):
+                changed_values[local_name(quad.predicate)][there].append(
+                    self._format_term(quad.object)
+                )
+        for name, (before, after) in sorted(changed_values.items()):
             yield Changed(name, "; ".join(sorted(before)), "; ".join(sorted(after)))
 
-    def _text(self, term: object) -> str:
+    def _format_term(self, term: object) -> str:
         if isinstance(term, Literal):
             return term.value
         iri = text_of(term)
@@ -234,37 +236,43 @@ class _DiffReader:
 
     # --- names ---
 
-    def _labels(self, kind: str, subjects: list[str]) -> dict[str, str]:
+    def _read_labels(self, kind: str, subjects: list[str]) -> dict[str, str]:
         if kind == "edge":
             edges = self._names.edges(subjects)
             return {iri: " — ".join(edge.labels) for iri, edge in edges.items()}
-        named = v.RDFS_LABEL if kind == "entity" else v.tg("description")
-        return {s: self._said(s, named) or self._named(s, kind) for s in subjects}
+        label_predicate = v.RDFS_LABEL if kind == "entity" else v.tg("description")
+        return {
+            s: self._latest_value(s, label_predicate) or self._recall_label(s, kind)
+            for s in subjects
+        }
 
-    def _said(self, subject: str, predicate: NamedNode) -> str:
-        """What it is called after the changes; of what went, before them."""
-        found = [(there, q.object) for q, there in self._quads[subject] if q.predicate == predicate]
-        return max(((there, text_of(term)) for there, term in found), default=(False, ""))[1]
+    def _latest_value(self, subject: str, predicate: NamedNode) -> str:
+        """Return the label after the changes; for removed items, the label before."""
+        values = [
+            (there, q.object) for q, there in self._quads[subject] if q.predicate == predicate
+        ]
+        return max(((there, text_of(term)) for there, term in values), default=(False, ""))[1]
 
-    def _named(self, subject: str, kind: str) -> str:
+    def _recall_label(self, subject: str, kind: str) -> str:
         return self._names.entity(subject) if kind == "entity" else self._names.claim(subject)
 
     # --- causes ---
 
-    def _causes(
+    def _find_causes(
         self, subject: str, kind: str, generations: tuple[int, ...]
     ) -> tuple[ChangedDocument, ...]:
-        """The documents taken in or ended in the generations that speak of the subject."""
-        moved = {d for number in generations for d in self._documents.get(number, ())}
+        """Return documents mentioning a subject, ingested or ended in the given generations."""
+        moved = {d for number in generations for d in self._documents_by_generation.get(number, ())}
         if not moved:
             return ()
-        own = self._documents_of(subject, kind)
+        subject_documents = self._documents_of(subject, kind)
         causes = sorted(
-            (d for d in moved if d.document in own), key=lambda d: (d.path, d.change, d.document)
+            (d for d in moved if d.document in subject_documents),
+            key=lambda d: (d.path, d.change, d.document),
         )
-        return tuple(self._turned(cause) for cause in causes)
+        return tuple(self._reverse_cause(cause) for cause in causes)
 
-    def _turned(self, cause: ChangedDocument) -> ChangedDocument:
+    def _reverse_cause(self, cause: ChangedDocument) -> ChangedDocument:
         if not self._back:
             return cause
         return replace(cause, change="went" if cause.change == "came" else "came")
@@ -272,25 +280,25 @@ class _DiffReader:
     def _documents_of(self, subject: str, kind: str) -> set[str]:
         return {
             document_of_chunk(item["wasDerivedFrom"][0].value)
-            for item in self._evidence(subject, kind)
+            for item in self._find_evidence(subject, kind)
         }
 
-    def _evidence(self, subject: str, kind: str) -> Iterator[Properties]:
-        stated = self._stated
+    def _find_evidence(self, subject: str, kind: str) -> Iterator[Properties]:
+        evidence_index = self._stated
         if kind == "claim":
-            yield from stated.of_claim(subject)
+            yield from evidence_index.of_claim(subject)
         elif kind == "edge":
-            names = (subject, *stated.merged_into(subject))
-            yield from chain.from_iterable(map(stated.of_edge, names))
+            names = (subject, *evidence_index.merged_into(subject))
+            yield from chain.from_iterable(map(evidence_index.of_edge, names))
         else:
             names = (subject, *sorted(self._canonical[subject]))
-            yield from chain.from_iterable(map(stated.of_entity, names))
+            yield from chain.from_iterable(map(evidence_index.of_entity, names))
 
     @cached_property
-    def _documents(self) -> dict[int, list[ChangedDocument]]:
-        """The documents that came and went, by generation."""
+    def _documents_by_generation(self) -> dict[int, list[ChangedDocument]]:
+        """Documents ingested and documents ended, by generation."""
         numbers = {g.activity: g.number for g in list_generations(self._store)}
-        found: defaultdict[int, list[ChangedDocument]] = defaultdict(list)
+        documents: defaultdict[int, list[ChangedDocument]] = defaultdict(list)
         sides: tuple[tuple[Change, str], ...] = (
             ("came", "wasGeneratedBy"),
             ("went", "wasInvalidatedBy"),
@@ -301,13 +309,13 @@ class _DiffReader:
             path = text_value(self._store, accession, v.tg("path"))
             for change, name in sides:
                 if number := numbers.get(text_value(self._store, accession, v.prov(name))):
-                    found[number].append(ChangedDocument(change, document, path))
-        return found
+                    documents[number].append(ChangedDocument(change, document, path))
+        return documents
 
     # --- the rest ---
 
     def merges(self) -> tuple[tuple[MergedNames, ...], tuple[MergedNames, ...]]:
-        """The names that became one entity, and those that ceased to be one."""
+        """Return names merged into one entity, and names separated again."""
         pairs: Counter[tuple[str, str]] = Counter()
         for merge, quads in self._quads.items():
             if kind_of(merge) == "merge":
@@ -315,17 +323,17 @@ class _DiffReader:
                     names_of(self._store, NamedNode(merge), p) for p in ("absorbed", "canonical")
                 )
                 for pair in zip(*sides, strict=True):
-                    pairs[pair] += sum(_counts(quad, there) for quad, there in quads)
-        names = [self._merged(pair) for pair, count in pairs.items() if count > 0]
-        apart = [self._merged(pair) for pair, count in pairs.items() if count < 0]
+                    pairs[pair] += sum(_merge_change(quad, there) for quad, there in quads)
+        names = [self._create_merged_names(pair) for pair, count in pairs.items() if count > 0]
+        apart = [self._create_merged_names(pair) for pair, count in pairs.items() if count < 0]
         return tuple(sorted(names, key=_by_name)), tuple(sorted(apart, key=_by_name))
 
-    def _merged(self, pair: tuple[str, str]) -> MergedNames:
+    def _create_merged_names(self, pair: tuple[str, str]) -> MergedNames:
         name, entity = (self._names.entity(iri) or name_in(iri) for iri in pair)
         return MergedNames(name, entity, *pair)
 
     def others(self) -> dict[str, tuple[int, int]]:
-        """How many of each other kind came and went."""
+        """Return added and removed item counts for every other kind."""
         counts: defaultdict[str, list[int]] = defaultdict(lambda: [0, 0])
         for quads in self._quads.values():
             for quad, there in quads:
@@ -334,8 +342,8 @@ class _DiffReader:
         return {kind: (came, went) for kind, (came, went) in sorted(counts.items())}
 
 
-def _counts(quad: Quad, there: bool) -> int:
-    """What a statement about a merge says of its standing: it began (1), it ended (-1)."""
+def _merge_change(quad: Quad, there: bool) -> int:
+    """Return a statement's effect on a merge: beginning (1), ending (-1), otherwise 0."""
     sign = 1 if there else -1
     if quad.predicate == v.tg("absorbed"):
         return sign

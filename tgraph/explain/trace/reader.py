@@ -13,13 +13,13 @@ from pyoxigraph import NamedNode, Quad
 
 from tgraph import vocabulary as v
 from tgraph.errors import ErasedTextError
-from tgraph.explain.as_of.store import published
+from tgraph.explain.as_of.store import publication_time
 from tgraph.explain.trace.bundle_reader import (
     SELECTIONS,
     BundleReader,
+    iri_numbers,
     keywords_of,
     kind_of,
-    numbers,
 )
 from tgraph.explain.trace.derivation import DisplayNames
 from tgraph.explain.trace.judgements import influence_on, verdicts_on
@@ -56,7 +56,7 @@ __all__ = ["Trace", "TraceReader", "read_so_far", "read_trace"]
 
 
 def points_in(said: BundleReader, subject: str) -> tuple[TracePoint, ...]:
-    """The points of a batch or of an answer, in the order in which they were made."""
+    """Return points of a batch or an answer, in order of creation."""
     return tuple(
         TracePoint(
             iri=iri,
@@ -72,7 +72,7 @@ def points_in(said: BundleReader, subject: str) -> tuple[TracePoint, ...]:
 def ratings_of(
     said: BundleReader, uuid: str, label: Callable[[str], str]
 ) -> tuple[TraceRating, ...]:
-    """The ratings in the order in which they were made; ``label`` gives a report's title."""
+    """Return report ratings in order of creation; ``label`` provides report titles."""
     return tuple(
         TraceRating(
             report=said.one(r, "item"),
@@ -87,11 +87,11 @@ def ratings_of(
 
 
 def batches_of(said: BundleReader, uuid: str) -> tuple[TraceBatch, ...]:
-    """The batches in their order, each with its points in the order in which they were made."""
-    found: list[TraceBatch] = []
-    while said.all(batch := v.session_part_iri("batch", uuid, len(found)), "type"):
+    """Return batches in order, each with points in order of creation."""
+    batches: list[TraceBatch] = []
+    while said.all(batch := v.session_part_iri("batch", uuid, len(batches)), "type"):
         members = said.numbered(batch, "hadMember")
-        found.append(
+        batches.append(
             TraceBatch(
                 iri=batch,
                 reports=tuple(said.one(member, "item") for member in members),
@@ -101,23 +101,23 @@ def batches_of(said: BundleReader, uuid: str) -> tuple[TraceBatch, ...]:
                 dropped=said.dropped(batch),
             )
         )
-    return tuple(found)
+    return tuple(batches)
 
 
 class _ActionTreeReader:
-    """Reads the tree of questions of a session."""
+    """Reader for a session's question tree."""
 
     def __init__(self, said: BundleReader, uuid: str, question: str) -> None:
         self._said = said
         self._question = question
-        self._answers = self._numbered(v.session_part_iri("intermediate", uuid, ""))
-        self._follow_ups = self._numbered(v.session_part_iri("follow-up", uuid, ""))
-        steps = self._numbered(v.session_part_iri("step", uuid, "")).values()
+        self._answers = self._resources_by_number(v.session_part_iri("intermediate", uuid, ""))
+        self._follow_ups = self._resources_by_number(v.session_part_iri("follow-up", uuid, ""))
+        steps = self._resources_by_number(v.session_part_iri("step", uuid, "")).values()
         self._steps = {said.number(s, "index"): s for s in steps if said.all(s, "index")}
         self._below: defaultdict[int, list[int]] = defaultdict(list)
 
     def read(self) -> TraceAction | None:
-        """The question with everything below it; None where the session has no such tree."""
+        """Return the root question with all follow-ups, or None without question tree."""
         if not self._steps:
             return None
         numbers = {step: number for number, step in self._steps.items()}
@@ -126,35 +126,37 @@ class _ActionTreeReader:
                 self._below[0].append(number)
         for number, iri in sorted(self._follow_ups.items()):
             self._below[numbers[self._said.one(iri, "wasGeneratedBy")]].append(number)
-        return self._action(0)
+        return self._read_action(0)
 
-    def _action(self, number: int) -> TraceAction:
-        said = self._said
+    def _read_action(self, number: int) -> TraceAction:
+        bundle_reader = self._said
         step, answer = self._steps.get(number, ""), self._answers.get(number, "")
         follow_up = self._follow_ups.get(number, "")
         return TraceAction(
             number,
             "follow-up" if follow_up else "fold" if number else "question",
             follow_up or step,
-            said.one(follow_up, "query") or self._question,
-            said.number(follow_up, "depth"),
-            said.one(follow_up or answer, "status") or "failed",
-            said.one(follow_up, "rejectionReason")
+            bundle_reader.one(follow_up, "query") or self._question,
+            bundle_reader.number(follow_up, "depth"),
+            bundle_reader.one(follow_up or answer, "status") or "failed",
+            bundle_reader.one(follow_up, "rejectionReason")
             or (
-                said.one(answer, "error") if answer else "the session ended before it was answered"
+                bundle_reader.one(answer, "error")
+                if answer
+                else "the session ended before it was answered"
             ),
-            said.score(follow_up),
-            said.one(follow_up, "reasoning"),
-            said.score(answer),
-            len(said.all(step, "candidate")),
-            sum(iri.startswith(_CANDIDATE) for iri in said.all(step, "used")),
-            len(said.all(follow_up, "proposedAgainBy")),
-            points_in(said, answer),
-            tuple(map(self._action, self._below[number])),
+            bundle_reader.score(follow_up),
+            bundle_reader.one(follow_up, "reasoning"),
+            bundle_reader.score(answer),
+            len(bundle_reader.all(step, "candidate")),
+            sum(iri.startswith(_CANDIDATE) for iri in bundle_reader.all(step, "used")),
+            len(bundle_reader.all(follow_up, "proposedAgainBy")),
+            points_in(bundle_reader, answer),
+            tuple(map(self._read_action, self._below[number])),
         )
 
-    def _numbered(self, prefix: str) -> dict[int, str]:
-        return {numbers(iri)[-1]: iri for iri in self._said.beginning(prefix)}
+    def _resources_by_number(self, prefix: str) -> dict[int, str]:
+        return {iri_numbers(iri)[-1]: iri for iri in self._said.beginning(prefix)}
 
 
 _CANDIDATE = v.session_part_iri("candidate", "")
@@ -183,13 +185,13 @@ class TraceReader:
         self._read_ahead(ahead)
 
     def _read_ahead(self, store: ReadAhead) -> None:
-        """Read what the bundle speaks of, and the documents that it rests on."""
-        said = self._said
-        store.read(term for subject in said for term in said.terms(subject))
+        """Read resources mentioned in the bundle, and documents supporting the bundle."""
+        bundle_reader = self._said
+        store.read(term for subject in bundle_reader for term in bundle_reader.terms(subject))
         chunks = {
             chunk
-            for subject in said
-            for term in said.terms(subject)
+            for subject in bundle_reader
+            for term in bundle_reader.terms(subject)
             if term.startswith(_PLACES)
             for chunk in (term, text_value(store, term, v.prov("wasDerivedFrom")))
             if chunk.startswith(_CHUNK)
@@ -200,15 +202,15 @@ class TraceReader:
 
     def read(self) -> Trace:
         session, question = self._session, self._said.one(self._session, "query")
-        asked = CallReader(self._store, self._read_text, self._said, session)
+        call_reader = CallReader(self._store, self._read_text, self._said, session)
         candidates = self._said.all(v.retrieval_iri(self._uuid), "candidate")
         selections = self._said.numbered(v.selection_iri(self._uuid), "hadMember")
         edges = self._names.recalled.edges(
             self._said.one(i, "edge") for i in (*selections, *candidates)
         )
-        places = self._places(selections)
+        places = self._selection_places(selections)
         chosen = {self._said.one(s, "candidate") for s in selections} | self._drawn_on(selections)
-        chosen |= self._cited()
+        chosen |= self._cited_candidates()
         return Trace(
             explain_id=session,
             explain_collection=self._collection,
@@ -220,7 +222,7 @@ class TraceReader:
             ended=self._said.one(session, "endedAtTime"),
             generation=self._said.number(session, "generation"),
             as_of=self._said.one(session, "asOf"),
-            published=published(self._store, self._said.number(session, "generation")),
+            published=publication_time(self._store, self._said.number(session, "generation")),
             parameters=self._said.parameters(session),
             usage={
                 "input_tokens": self._said.number(session, "inToken"),
@@ -229,45 +231,47 @@ class TraceReader:
                 "reasoning_tokens": self._said.number(session, "reasoningToken"),
             },
             concepts=tuple(self._said.all(v.session_part_iri("concepts", self._uuid), "concept")),
-            matches=self._matches(),
+            matches=self._read_matches(),
             edge_count=self._said.number(v.retrieval_iri(self._uuid), "edgeCount"),
             item_count=self._said.number(v.retrieval_iri(self._uuid), "itemCount"),
             answer=self._answer_text(),
-            sentences=self._sentences(),
-            selected=tuple(self._item(s, edges, places) for s in selections),
+            sentences=self._read_sentences(),
+            selected=tuple(self._read_item(s, edges, places) for s in selections),
             rejected=tuple(
-                self._item(c, edges, {}) for c in sorted(candidates, key=numbers) if c not in chosen
+                self._read_item(c, edges, {})
+                for c in sorted(candidates, key=iri_numbers)
+                if c not in chosen
             ),
-            steps=asked.steps(),
-            calls=asked.calls,
-            prompts=asked.prompts(),
-            dropped=self._dropped(),
-            notes=self._notes(),
+            steps=call_reader.steps(),
+            calls=call_reader.calls,
+            prompts=call_reader.prompts(),
+            dropped=self._count_dropped(),
+            notes=self._read_notes(),
             ratings=ratings_of(self._said, self._uuid, self._item_label),
             batches=batches_of(self._said, self._uuid),
             actions=_ActionTreeReader(self._said, self._uuid, question).read(),
             keywords=keywords_of(self._said, self._uuid),
             influence=influence_on(self._store, v.answer_iri(self._uuid)),
             short=self._said.one(v.answer_iri(self._uuid), "shortAnswer"),
-            confidence=self._confidence(),
+            confidence=self._read_confidence(),
             choice=self._said.one(v.session_part_iri("mode-choice", self._uuid), "reasoning"),
             step_answers=self._step_answers(),
         )
 
     # --- the parts ---
 
-    def _confidence(self) -> float | None:
+    def _read_confidence(self) -> float | None:
         answer = v.answer_iri(self._uuid)
-        known = self._said.one(answer, "confidence")
-        return self._said.real(answer, "confidence") if known else None
+        recorded = self._said.one(answer, "confidence")
+        return self._said.real(answer, "confidence") if recorded else None
 
     def _step_answers(self) -> tuple[TraceStepAnswer, ...]:
-        """The parts of the question that were asked by themselves, in their order."""
-        found = []
+        """Return separately answered question steps, in order."""
+        step_answers = []
         for answer in self._said.beginning(v.session_part_iri("step-answer", self._uuid, "")):
             origins = sorted(self._said.all(answer, "wasDerivedFrom"))
-            places = [self._evidence(o) for o in origins if o.startswith(_PLACES)]
-            found.append(
+            places = [self._read_quotation(o) for o in origins if o.startswith(_PLACES)]
+            step_answers.append(
                 TraceStepAnswer(
                     self._said.number(answer, "index"),
                     self._said.one(answer, "query"),
@@ -275,21 +279,21 @@ class TraceReader:
                     next(iter(places), None),
                 )
             )
-        return tuple(found)
+        return tuple(step_answers)
 
     def _drawn_on(self, selections: Sequence[str]) -> set[str]:
-        """The candidates that selected points were drawn from."""
+        """Return candidates that were sources of selected points."""
         items = {self._said.one(s, "item") for s in selections}
         origins = {o for item in items for o in self._said.all(item, "wasDerivedFrom")}
         candidates = self._said.all(v.retrieval_iri(self._uuid), "candidate")
         return {c for c in candidates if self._said.one(c, "item") in origins}
 
-    def _cited(self) -> set[str]:
-        """The candidates that points were drawn from."""
+    def _cited_candidates(self) -> set[str]:
+        """Return candidates that were sources of points."""
         points = self._said.beginning(v.session_part_iri("point", self._uuid, ""))
         return {cited for point in points for cited in self._said.all(point, "wasDerivedFrom")}
 
-    def _matches(self) -> tuple[EntityMatch, ...]:
+    def _read_matches(self) -> tuple[EntityMatch, ...]:
         members = self._said.numbered(v.session_part_iri("matches", self._uuid), "hadMember")
         return tuple(
             EntityMatch(
@@ -306,59 +310,63 @@ class TraceReader:
         key = self._said.one(v.answer_text_iri(self._uuid), "contentHash")
         return self._read_text(key) if key else ""
 
-    def _sentences(self) -> tuple[TraceSentence, ...]:
+    def _read_sentences(self) -> tuple[TraceSentence, ...]:
         return tuple(
             TraceSentence(
                 iri=s,
                 text=self._said.one(s, "text"),
-                edge_selections=tuple(sorted(self._said.all(s, "wasDerivedFrom"), key=numbers)),
-                citations=tuple(self._citation(c) for c in self._said.numbered(s, "citation")),
-                **self._verdict(s),
+                edge_selections=tuple(sorted(self._said.all(s, "wasDerivedFrom"), key=iri_numbers)),
+                citations=tuple(self._read_citation(c) for c in self._said.numbered(s, "citation")),
+                **self._latest_verdict(s),
             )
             for s in self._said.numbered(v.answer_iri(self._uuid), "sentence")
         )
 
-    def _notes(self) -> tuple[TraceNote, ...]:
+    def _read_notes(self) -> tuple[TraceNote, ...]:
         return tuple(
             TraceNote(
                 iri=n,
                 text=self._said.one(n, "text"),
-                places=tuple(map(self._evidence, sorted(self._said.all(n, "wasDerivedFrom")))),
+                places=tuple(
+                    map(self._read_quotation, sorted(self._said.all(n, "wasDerivedFrom")))
+                ),
             )
             for n in self._said.numbered(v.answer_iri(self._uuid), "note")
         )
 
-    def _verdict(self, sentence: str) -> dict[str, str]:
-        """What the last verification said of the sentence."""
-        found = verdicts_on(self._store, sentence)
-        return {"verdict": found[-1].verdict, "lost_at": found[-1].lost_at} if found else {}
+    def _latest_verdict(self, sentence: str) -> dict[str, str]:
+        """Return the latest verification verdict on a sentence."""
+        verdicts = verdicts_on(self._store, sentence)
+        return (
+            {"verdict": verdicts[-1].verdict, "lost_at": verdicts[-1].lost_at} if verdicts else {}
+        )
 
-    def _citation(self, citation: str) -> TraceQuotation:
+    def _read_citation(self, citation: str) -> TraceQuotation:
         origins = self._said.all(citation, "wasDerivedFrom")
         chosen = next(o for o in origins if o.startswith(SELECTIONS))
-        evidence = max((o for o in origins if o != chosen), key=_depth)
-        place = self._evidence(
+        evidence = max((o for o in origins if o != chosen), key=_path_depth)
+        place = self._read_quotation(
             evidence,
             self._said.number(f"{citation}:position", "start"),
             self._said.number(f"{citation}:position", "end"),
             self._said.one(f"{citation}:quote", "exact"),
         )
-        via = [o for o in sorted(origins, key=_depth) if o not in (chosen, evidence)]
+        via = [o for o in sorted(origins, key=_path_depth) if o not in (chosen, evidence)]
         way = self._names.way(via, evidence)
         labels = tuple(map(self._names.of, way))
         return replace(place, edge_selection=chosen, via=way, way=labels)
 
-    def _places(self, selections: Sequence[str]) -> dict[str, tuple[TraceQuotation, ...]]:
+    def _selection_places(self, selections: Sequence[str]) -> dict[str, tuple[TraceQuotation, ...]]:
         return {
             s: tuple(
-                self._evidence(e)
+                self._read_quotation(e)
                 for e in sorted(self._said.all(s, "wasDerivedFrom"))
                 if e.startswith(_PLACES)
             )
             for s in selections
         }
 
-    def _evidence(
+    def _read_quotation(
         self, evidence: str, start: int = -1, end: int = -1, quote: str = ""
     ) -> TraceQuotation:
         if evidence.startswith(_CHUNK):
@@ -375,12 +383,12 @@ class TraceReader:
             with suppress(ErasedTextError):
                 self._pages.check(document, page, start, end, quote)
         title, path = self._names.recalled.document(document)
-        found = TraceQuotation(evidence, chunk, document, title, path, page, start, end, quote)
+        quotation = TraceQuotation(evidence, chunk, document, title, path, page, start, end, quote)
         kind = self._pages.segment_kind(chunk, start, end)
         origin = recorded_origin(self._store, evidence)
-        return replace(found, segment_kind=kind, **origin._asdict())
+        return replace(quotation, segment_kind=kind, **origin._asdict())
 
-    def _item(
+    def _read_item(
         self,
         subject: str,
         edges: Mapping[str, Edge],
@@ -402,27 +410,30 @@ class TraceReader:
             hop=self._said.number(candidate, "hop"),
             tokens=self._said.number(candidate, "tokenCount"),
             evidence=places.get(subject, ()),
-            bridge=self._evidence(bridge) if bridge else None,
+            bridge=self._read_quotation(bridge) if bridge else None,
             authority=float(self._said.one(candidate, "authority") or 1),
             **terms,
         )
 
     def _item_label(self, iri: str) -> str:
-        """A point's own text; else what the thing is called."""
+        """Return a point's text, otherwise the item label."""
         return self._said.one(iri, "text") or self._names.of(iri)
 
-    def _dropped(self) -> dict[str, int]:
-        found: dict[str, int] = {}
+    def _count_dropped(self) -> dict[str, int]:
+        dropped_counts: dict[str, int] = {}
         for subject in sorted(self._said):
             for item in self._said.all(subject, "dropped"):
                 reason = self._said.one(item, "reason")
-                found[reason] = found.get(reason, 0) + self._said.number(item, "count")
-        return found
+                dropped_counts[reason] = dropped_counts.get(reason, 0) + self._said.number(
+                    item, "count"
+                )
+        return dropped_counts
 
 
 def read_trace(store: Store, pages: Texts, summary: SessionSummary, collection: str) -> Trace:
-    """The trace of a recorded session. ``EvidenceError`` where a quote in it is not what the stored
-    text says, unless that was erased."""
+    """Return the trace of a recorded session.
+
+    Raise ``EvidenceError`` if a quote differs from stored text, unless the text was erased."""
     quads = store.match(None, None, None, NamedNode(summary.bundle))
     read_text = pages.librarian.get_text
     reader = TraceReader(store, read_text, summary.explain_id, quads, collection, pages)
@@ -432,8 +443,10 @@ def read_trace(store: Store, pages: Texts, summary: SessionSummary, collection: 
 def read_so_far(
     store: Store, pages: Texts, journal: Path, session: str, collection: str
 ) -> Trace | None:
-    """What has been recorded so far of a session that is not folded into the store yet; None
-    where there is no such journal (any more). Raises as ``read_trace``."""
+    """Return a partial trace for a session not folded into the store yet.
+
+    Return None if the journal does not exist (any more). Raise the same errors as
+    ``read_trace``."""
     try:
         frames = read_journal(journal).frames
     except FileNotFoundError:
@@ -451,7 +464,7 @@ _PLACES = (_CHUNK, f"{v.URN}evidence:")
 _DEPTH = ("point", "report", "finding", "summary", "entity", "claim", "edge", "chunk", "evidence")
 
 
-def _depth(iri: str) -> int:
-    """How far down a thing lies on the way from an answer to its characters."""
+def _path_depth(iri: str) -> int:
+    """Return an item's depth between an answer and the cited characters."""
     kind = kind_of(iri)
     return _DEPTH.index(kind) if kind in _DEPTH else 0

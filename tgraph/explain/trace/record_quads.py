@@ -1,4 +1,4 @@
-"""A session's record as RDF: with all that it refers to, or as much as a report carries."""
+"""Session records as RDF: complete with all references, or reduced for reports."""
 
 from __future__ import annotations
 
@@ -25,50 +25,56 @@ def session_quads(store: Store, bundle: str) -> list[Quad]:
     """The quads of a bundle and, from the source graph, of all that they refer to: agents, plans,
     reifiers, evidence, chunks, pages, documents, extractions."""
     graph = NamedNode(bundle)
-    own = list(store.match(None, None, None, graph))
-    described = {quad.subject for quad in own}
-    queue = [term for quad in own for term in (quad.object,) if isinstance(term, NamedNode)]
-    found: list[Quad] = []
-    seen: set[NamedNode] = set()
+    bundle_quads = list(store.match(None, None, None, graph))
+    described = {quad.subject for quad in bundle_quads}
+    queue = [
+        term for quad in bundle_quads for term in (quad.object,) if isinstance(term, NamedNode)
+    ]
+    referenced_quads: list[Quad] = []
+    visited: set[NamedNode] = set()
     while queue:
         node = queue.pop()
-        if node in seen or node in described:
+        if node in visited or node in described:
             continue
-        seen.add(node)
+        visited.add(node)
         for quad in store.match(node, None, None, v.SOURCE_GRAPH):
             if quad.predicate == v.tg("call"):
                 continue  # the thousands of an index run, none of which is described here
-            found.append(quad)
+            referenced_quads.append(quad)
             if quad.predicate in _FOLLOWED and isinstance(quad.object, NamedNode):
                 queue.append(quad.object)
-    return sorted(own, key=str) + sorted(found, key=str)
+    return sorted(bundle_quads, key=str) + sorted(referenced_quads, key=str)
 
 
 def catalogue_quads(store: Store, bundle: str, catalogue: str) -> list[Quad]:
-    """What the catalogue says of the bundle."""
+    """Return catalogue statements about a bundle."""
     return sorted(store.match(NamedNode(bundle), None, None, NamedNode(catalogue)), key=str)
 
 
 def bundle_of(store: Store, catalogue: str, name: str) -> str | None:
-    """The bundle of the verification, influence analysis or other record that has the IRI and is
-    no session; None where there is none."""
+    """Return the bundle IRI for a record other than sessions: verification, influence analysis
+    or similar.
+
+    Return None if no record has the IRI."""
     for kind in _RECORDS:
         if name.startswith(kind.subject_iri("")):
             with suppress(ValueError):  # what a person types need not be an IRI
-                named = NamedNode(name)
-                for quad in store.match(None, kind.subject_property, named, NamedNode(catalogue)):
+                subject_node = NamedNode(name)
+                for quad in store.match(
+                    None, kind.subject_property, subject_node, NamedNode(catalogue)
+                ):
                     assert isinstance(quad.subject, NamedNode)
                     return quad.subject.value
     return None
 
 
-def classic(quads: Iterable[Quad]) -> Iterator[Quad]:
-    """The same quads without triple terms, for engines and libraries that have none.
+def replace_triple_terms(quads: Iterable[Quad]) -> Iterator[Quad]:
+    """Yield equivalent quads without triple terms, for RDF engines and libraries lacking
+    support.
 
-    ``edge rdf:reifies <<( s p o )>>`` becomes ``edge a rdf:Statement`` with subject, predicate and
-    object; where a triple term is the object of anything else, the IRI of its edge stands for it.
-    Everything is in the default graph.
-    """
+    ``edge rdf:reifies <<( s p o )>>`` becomes ``edge a rdf:Statement`` with subject, predicate
+    and object; a triple term as object of any other predicate is replaced by its edge IRI. All
+    quads belong to the default graph."""
     for quad in dict.fromkeys(quads):
         term = quad.object
         if not isinstance(term, Triple):
@@ -108,61 +114,70 @@ NOTE = (
 
 
 def report_quads(store: Store, bundle: str, session: str) -> list[Quad]:
-    """The quads of a session's bundle whole; from the source graph those of everything that leads
-    from the answer, by what it cites and by what was selected, to documents; of the agents and
-    prompts; and of whatever else the bundle refers to the type, the label and the like.
+    """Return a session's report quads: the complete bundle, plus supporting source quads.
 
-    A report or summary is derived here only from what is here too.
-    """
-    own: dict[NamedNode, list[Quad]] = {}
+    From the source graph come all quads leading from the answer, by citations and selections,
+    to documents; quads of agents and prompts; and type, label and similar properties of
+    everything else the bundle mentions. Reports and summaries derive only from resources
+    included in the result."""
+    bundle_quads: dict[NamedNode, list[Quad]] = {}
     for quad in store.match(None, None, None, NamedNode(bundle)):
         if isinstance(quad.subject, NamedNode):
-            own.setdefault(quad.subject, []).append(quad)
+            bundle_quads.setdefault(quad.subject, []).append(quad)
     answer = NamedNode(v.answer_iri(session.removeprefix(v.session_iri(""))))
-    every = [quad for quads in own.values() for quad in quads]
-    who = [q.object for q in every if q.predicate in _WHO and isinstance(q.object, NamedNode)]
-    said = _behind([answer, *who], own, store)
-    told = [q for node, quads in said.items() if node not in own for q in _kept(quads, said)]
-    named = dict.fromkeys(quad.object for quad in every)
-    seen = [node for node in named if isinstance(node, NamedNode) and node not in {*own, *said}]
-    told += [
+    every = [quad for quads in bundle_quads.values() for quad in quads]
+    agents = [q.object for q in every if q.predicate in _WHO and isinstance(q.object, NamedNode)]
+    quads_by_node = _collect_reachable([answer, *agents], bundle_quads, store)
+    source_quads = [
+        q
+        for node, quads in quads_by_node.items()
+        if node not in bundle_quads
+        for q in _filter_quads(quads, quads_by_node)
+    ]
+    objects = dict.fromkeys(quad.object for quad in every)
+    mentioned_nodes = [
+        node
+        for node in objects
+        if isinstance(node, NamedNode) and node not in {*bundle_quads, *quads_by_node}
+    ]
+    source_quads += [
         quad
-        for node in seen
+        for node in mentioned_nodes
         for quad in store.match(node, None, None, v.SOURCE_GRAPH)
         if quad.predicate in _WHAT
     ]
-    return sorted(every, key=str) + sorted(told, key=str)
+    return sorted(every, key=str) + sorted(source_quads, key=str)
 
 
-def _behind(
+def _collect_reachable(
     starts: Iterable[NamedNode], own: dict[NamedNode, list[Quad]], store: Store
 ) -> dict[NamedNode, list[Quad]]:
-    """What the starts lead to, with the quads of each."""
-    found: dict[NamedNode, list[Quad]] = {}
+    """Return nodes reachable from starting nodes, with their quads."""
+    reachable: dict[NamedNode, list[Quad]] = {}
     queue = list(starts)
     while queue:
         node = queue.pop()
-        if node in found:
+        if node in reachable:
             continue
         quads = own.get(node) or list(store.match(node, None, None, v.SOURCE_GRAPH))
-        found[node] = quads
+        reachable[node] = quads
         leads = _LEADS - _SPREADS if is_wide(quads) else _LEADS
         ends = [quad.object for quad in quads if quad.predicate in leads]
         queue += [end for end in ends if isinstance(end, NamedNode)]
-    return found
+    return reachable
 
 
 _SPREADS = frozenset((v.prov("wasDerivedFrom"), v.tg("sentence")))
 
 
 def is_wide(quads: Iterable[Quad]) -> bool:
-    """Whether the thing that the quads describe rests on more than is cited of it."""
+    """Tell whether quads describe a wide resource, supported by more sources than cited."""
     return any(q.predicate == v.RDF_TYPE and q.object in WIDE for q in quads)
 
 
-def _kept(quads: list[Quad], said: dict[NamedNode, list[Quad]]) -> Iterator[Quad]:
-    """What is said of a thing, without the calls of a whole index run and without links of a wide
-    thing to what is left out."""
+def _filter_quads(quads: list[Quad], said: dict[NamedNode, list[Quad]]) -> Iterator[Quad]:
+    """Yield a resource's quads, except index run calls and links from wide resources to omitted
+    resources."""
     spread = _SPREADS if is_wide(quads) else ()
     for quad in quads:
         lost = quad.predicate in spread and quad.object not in said
@@ -176,30 +191,33 @@ _BESIDE = frozenset((v.prov("used"), v.tg("candidate")))
 
 
 def core_quads(store: Store, bundle: str, session: str) -> list[Quad]:
-    """The stages of a session as the specification has them, what leads from its answer to
-    documents, and who did what when, few enough for a program that checks PROV-CONSTRAINTS:
-    ``report_quads`` without calls, ratings and matches, and without what was seen and not used.
-    All that these quads derive from, are generated by or use is among them."""
-    said: dict[object, list[Quad]] = {}
+    """Return core session quads for PROV-CONSTRAINTS checkers: stages according to the
+    specification, paths from answer to documents, and agents with times.
+
+    The result is ``report_quads`` without calls, ratings, matches and unused candidates. Every
+    resource that these quads derive from, use or are generated by is included."""
+    quads_by_subject: dict[object, list[Quad]] = {}
     for quad in report_quads(store, bundle, session):
-        said.setdefault(quad.subject, []).append(quad)
-    told = {node: quads for node, quads in said.items() if not any(map(_is_aside, quads))}
+        quads_by_subject.setdefault(quad.subject, []).append(quad)
+    relevant_quads = {
+        node: quads for node, quads in quads_by_subject.items() if not any(map(_is_aside, quads))
+    }
     answer = NamedNode(v.answer_iri(session.removeprefix(v.session_iri(""))))
-    queue = [node for node, quads in told.items() if _is_begun(quads, bundle)]
-    queue += [answer] if answer in told else told
+    queue = [node for node, quads in relevant_quads.items() if _is_begun(quads, bundle)]
+    queue += [answer] if answer in relevant_quads else relevant_quads
     reached: set[object] = set()
     while queue:
         node = queue.pop()
-        if node in told and node not in reached:
+        if node in relevant_quads and node not in reached:
             reached.add(node)
-            queue += [quad.object for quad in told[node] if quad.predicate not in _BESIDE]
+            queue += [quad.object for quad in relevant_quads[node] if quad.predicate not in _BESIDE]
     return [
         quad
-        for node in told
+        for node in relevant_quads
         if node in reached
-        for quad in told[node]
-        if (quad.object in reached or quad.object not in said)
-        and not (quad.predicate == v.prov("used") and _is_seen(told[quad.object], bundle))
+        for quad in relevant_quads[node]
+        if (quad.object in reached or quad.object not in quads_by_subject)
+        and not (quad.predicate == v.prov("used") and _is_seen(relevant_quads[quad.object], bundle))
     ]
 
 
@@ -208,7 +226,7 @@ def _is_own(quads: Sequence[Quad], bundle: str) -> bool:
 
 
 def _is_seen(quads: Sequence[Quad], bundle: str) -> bool:
-    """Whether the quads are about something that a step was shown, not about another's result."""
+    """Tell whether quads describe input shown to a step, rather than another step's result."""
     return not _is_own(quads, bundle) or any(quad.object == v.tg("Candidate") for quad in quads)
 
 
@@ -218,15 +236,16 @@ def _is_aside(quad: Quad) -> bool:
 
 
 def _is_begun(quads: Sequence[Quad], bundle: str) -> bool:
-    """Whether the quads are about an activity of the record itself."""
+    """Tell whether quads describe an activity of the record itself."""
     return _is_own(quads, bundle) and any(
         quad.predicate == v.prov("startedAtTime") for quad in quads
     )
 
 
 def report_trig(quads: Iterable[Quad], session: str) -> bytes:
-    """The quads as TriG with short names for what belongs to the session and for what is named by
-    a hash, and a note that says what they are."""
+    """Return quads as TriG with an explanatory note.
+
+    Short prefixes stand for session resources and for resources identified by hash."""
     uuid = session.removeprefix(v.session_iri(""))
     short = {f"{name}-of": f"{v.URN}prov:{name}:{uuid}:" for name in _OWN_NAMES}
     prefixes = v.PREFIXES | {name: f"{v.URN}{name}:" for name in _NAMES} | short

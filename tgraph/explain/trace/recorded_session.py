@@ -1,4 +1,4 @@
-"""What a session has on record: its parameters, agents, calls, and the prompts that are kept."""
+"""Recorded session contents: parameters, agents, calls, and kept prompts."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ State = Choice["kept", "erased", "missing"]
 
 
 class CallReader:
-    """Reads what one session asked. ``texts`` gives the text of a hash, as the librarian does."""
+    """Reader for a session's calls. ``texts`` returns text by hash, like the librarian."""
 
     def __init__(self, store: Store, texts: ReadText, said: BundleReader, session: str) -> None:
         self._store = store
@@ -36,14 +36,14 @@ class CallReader:
         self._session = session
         calls = said.all(session, "call")
         calls.sort(key=lambda c: (v.in_time(said.one(c, "startedAtTime")), c))
-        self.calls = tuple(map(self._call, calls))
+        self.calls = tuple(map(self._read_call, calls))
 
     def steps(self) -> tuple[TraceStep, ...]:
-        """The steps in their order, each with what its calls came to."""
+        """Return steps in order, each with call totals."""
         prefix = v.session_part_iri("step", self._session.removeprefix(v.session_iri("")), "")
-        return tuple(map(self._step, self._said.beginning(prefix)))
+        return tuple(map(self._read_step, self._said.beginning(prefix)))
 
-    def _step(self, step: str) -> TraceStep:
+    def _read_step(self, step: str) -> TraceStep:
         calls = [call for call in self.calls if call.step == step]
         kinds = (local_name(term) for term in self._said.nodes(step, "type"))
         return TraceStep(
@@ -52,51 +52,55 @@ class CallReader:
             label=self._said.one(step, "label"),
             started=self._said.one(step, "startedAtTime"),
             ended=self._said.one(step, "endedAtTime"),
-            agents=tuple(self._agents(step)),
+            agents=tuple(self._agent_labels(step)),
             prompts=tuple(dict.fromkeys(call.prompt for call in calls if call.prompt)),
             input_tokens=sum(call.input_tokens for call in calls),
             output_tokens=sum(call.output_tokens for call in calls),
         )
 
-    def _call(self, call: str) -> TraceCall:
+    def _read_call(self, call: str) -> TraceCall:
         steps = [s for s in self._said.all(call, "isPartOf") if s != self._session]
         return TraceCall(
             iri=call,
             label=self._said.one(call, "label"),
-            agent=", ".join(self._agents(call)),
+            agent=", ".join(self._agent_labels(call)),
             input_tokens=self._said.number(call, "inToken"),
             output_tokens=self._said.number(call, "outToken"),
             milliseconds=self._said.number(call, "llmDurationMs"),
             error=self._said.one(call, "error"),
             step=next(iter(steps), ""),
-            prompt=next((self._name(plan) for plan in self._plans(call)), ""),
+            prompt=next((self._read_label(plan) for plan in self._prompt_plans(call)), ""),
             content=self._said.one(call, "contentHash"),
         )
 
     def prompts(self) -> tuple[TracePrompt, ...]:
-        """The prompts of the session and its calls by name, each with its text if it is kept."""
+        """Return prompts of the session and its calls, sorted by name, with kept prompt texts."""
         activities = (self._session, *(call.iri for call in self.calls))
-        plans = {plan for activity in activities for plan in self._plans(activity)}
-        return tuple(sorted(map(self._prompt, plans), key=lambda p: (p.name, p.hash)))
+        plans = {plan for activity in activities for plan in self._prompt_plans(activity)}
+        return tuple(sorted(map(self._read_prompt, plans), key=lambda p: (p.name, p.hash)))
 
-    def _prompt(self, plan: str) -> TracePrompt:
+    def _read_prompt(self, plan: str) -> TracePrompt:
         key = text_value(self._store, plan, v.tg("contentHash"))
         text, state = read_kept(self._store, self._texts, key)
-        return TracePrompt(plan, self._name(plan), key, text, state)
+        return TracePrompt(plan, self._read_label(plan), key, text, state)
 
-    def _name(self, iri: str) -> str:
+    def _read_label(self, iri: str) -> str:
         return text_value(self._store, iri, v.RDFS_LABEL) or iri
 
-    def _plans(self, activity: str) -> list[str]:
-        told = self._said.all(activity, "qualifiedAssociation")
-        return [plan for association in told for plan in self._said.all(association, "hadPlan")]
+    def _prompt_plans(self, activity: str) -> list[str]:
+        associations = self._said.all(activity, "qualifiedAssociation")
+        return [
+            plan for association in associations for plan in self._said.all(association, "hadPlan")
+        ]
 
-    def _agents(self, activity: str) -> list[str]:
-        return list(map(self._name, sorted(self._said.all(activity, "wasAssociatedWith"))))
+    def _agent_labels(self, activity: str) -> list[str]:
+        return list(map(self._read_label, sorted(self._said.all(activity, "wasAssociatedWith"))))
 
 
 def read_kept(store: Store, texts: ReadText, key: str) -> tuple[str, State]:
-    """The text of a hash, empty where it was erased or is not kept, and which of these it is."""
+    """Return a text by hash with its state: kept, erased or missing.
+
+    Erased and missing texts are blank."""
     try:
         return texts(key), "kept"
     except (StoreError, KeyError):
@@ -105,24 +109,27 @@ def read_kept(store: Store, texts: ReadText, key: str) -> tuple[str, State]:
 
 
 def read_request(store: Store, texts: ReadText, call: TraceCall) -> tuple[str, State]:
-    """What a language model was sent with its prompt filled in, as far as it is kept: the messages
-    except the system's, which is the prompt's own part. Empty for a call of anything else."""
+    """Return the kept request of a language model call, prompt filled in: all messages except
+    the system message, which belongs to the prompt.
+
+    The text is blank for any other kind of call."""
     text, state = read_kept(store, texts, call.content)
     if state != "kept":
         return "", state
     try:
         messages = json.loads(text)["request"].get("messages", [])
-        said = [str(m["content"]) for m in messages if m["role"] != "system"]
+        messages_text = [str(m["content"]) for m in messages if m["role"] != "system"]
     except (ValueError, KeyError, TypeError, AttributeError):
         return "", "missing"
-    return "\n\n".join(said), "kept"
+    return "\n\n".join(messages_text), "kept"
 
 
 @dataclass(frozen=True, slots=True)
 class RecordedSession:
-    """A session as it was asked: ``chat``, ``embedder`` and ``reader`` are who was called, None for
-    nobody; ``prompts`` the texts of the prompts used, by name; ``person`` who asked, where the
-    record names somebody."""
+    """A recorded session.
+
+    ``chat``, ``embedder`` and ``reader`` are the called agents, or None; ``prompts`` holds
+    prompt texts by name; ``person`` is the questioner, if recorded."""
 
     iri: str
     uuid: str
@@ -145,44 +152,47 @@ class RecordedSession:
 
     @property
     def replayed_reader(self) -> ReplayedReader | None:
-        """The reader with what it read; None where nothing was read."""
+        """Return a reader replaying recorded readings, or None without readings."""
         return ReplayedReader(self.reader, self.calls) if self.reader else None
 
 
 def read_recorded(store: Store, librarian: Librarian, bundle: str, session: str) -> RecordedSession:
-    """The session of a bundle.
+    """Return a bundle's recorded session.
 
-    ``UsageError`` where it has no end to compare with, or its calls have been erased.
-    """
+    Raise ``UsageError`` if the session has no end to compare with, or its calls have been
+    erased."""
     quads = frozenset(store.match(None, None, None, NamedNode(bundle)))
-    said = BundleReader(quads)
-    if (status := said.one(session, "status")) in ("interrupted", "aborted"):
+    bundle_reader = BundleReader(quads)
+    if (status := bundle_reader.one(session, "status")) in ("interrupted", "aborted"):
         raise UsageError(
             f"The session {session} was {status}: its record is not whole.", "Ask again."
         )
-    calls = [_call(store, librarian, said, iri) for iri in sorted(said.all(session, "call"))]
+    calls = [
+        _read_recorded_call(store, librarian, bundle_reader, iri)
+        for iri in sorted(bundle_reader.all(session, "call"))
+    ]
     return RecordedSession(
         iri=session,
         uuid=session.removeprefix(v.session_iri("")),
-        question=said.one(session, "query"),
-        mode=said.one(session, "mode"),
-        generation=said.number(session, "generation"),
-        collection=said.one(session, "collection"),
-        parameters=said.parameters(session),
+        question=bundle_reader.one(session, "query"),
+        mode=bundle_reader.one(session, "mode"),
+        generation=bundle_reader.number(session, "generation"),
+        collection=bundle_reader.one(session, "collection"),
+        parameters=bundle_reader.parameters(session),
         quads=quads,
-        calls=RecordedCalls(calls, said.one(session, "error")),
-        chat=_chat(store, said, calls),
+        calls=RecordedCalls(calls, bundle_reader.one(session, "error")),
+        chat=_find_chat_agent(store, bundle_reader, calls),
         embedder=next((call.agent for call in calls if call.kind == "embedding"), None),
         reader=next((call.agent for call in calls if call.kind == "reading"), None),
         prompts={call.prompt.name: call.prompt.text for call in calls if call.prompt},
-        person=_person(store, said, session),
+        person=_find_person(store, bundle_reader, session),
     )
 
 
-def _call(store: Store, librarian: Librarian, said: BundleReader, iri: str) -> Call:
+def _read_recorded_call(store: Store, librarian: Librarian, said: BundleReader, iri: str) -> Call:
     try:
         content = json.loads(librarian.get_text(said.one(iri, "contentHash")))
-        prompt = _prompt(store, librarian, content["prompt"]) if content["prompt"] else None
+        prompt = _load_prompt(store, librarian, content["prompt"]) if content["prompt"] else None
     except StoreError as error:
         raise UsageError(
             f"The session can't be replayed: a call of it can't be read. {error.message}",
@@ -198,18 +208,18 @@ def _call(store: Store, librarian: Librarian, said: BundleReader, iri: str) -> C
     return replace(call, prompt=prompt, repaired=said.one(iri, "repaired") == "true")
 
 
-def _prompt(store: Store, librarian: Librarian, iri: str) -> Prompt:
+def _load_prompt(store: Store, librarian: Librarian, iri: str) -> Prompt:
     sha256 = text_value(store, iri, v.tg("contentHash"))
     return Prompt(text_value(store, iri, v.RDFS_LABEL), librarian.get_text(sha256), sha256)
 
 
-def _person(store: Store, said: BundleReader, session: str) -> str | None:
+def _find_person(store: Store, said: BundleReader, session: str) -> str | None:
     agents = (agent_on_record(store, iri) for iri in said.all(session, "wasAssociatedWith"))
     return next((agent.name for agent in agents if agent.kind == "person"), None)
 
 
-def _chat(store: Store, said: BundleReader, calls: Iterable[Call]) -> Agent | None:
-    """The language model, which also may have been there without being asked anything."""
+def _find_chat_agent(store: Store, said: BundleReader, calls: Iterable[Call]) -> Agent | None:
+    """Return the language model, even a model present without calls."""
     for call in calls:
         if call.kind == "chat":
             return call.agent
@@ -226,7 +236,7 @@ _KINDS = {"Software": "software", "EmbeddedMethod": "method", "LanguageModel": "
 
 
 def agent_on_record(store: Store, iri: str) -> Agent:
-    """The agent as the record names it."""
+    """Return an agent as recorded."""
     node = NamedNode(iri)
     types = [q.object for q in store.match(node, v.RDF_TYPE, None, v.SOURCE_GRAPH)]
     names = [local_name(t) for t in types if isinstance(t, NamedNode)]

@@ -1,4 +1,4 @@
-"""The recorded sessions: listing them, and finding one by what a person types."""
+"""Recorded sessions: listing sessions, and finding sessions by typed names."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from pyoxigraph import NamedNode
 
 from tgraph import vocabulary as v
 from tgraph.errors import UnknownNameError, UsageError
-from tgraph.record.assessments import questioned
-from tgraph.rendering import render
-from tgraph.store.base import Store, select, text_of
+from tgraph.record.assessments import find_questioned_sessions
+from tgraph.rendering import render_value
+from tgraph.store.base import Store, select_rows, text_of
 
 LAST = "last"
 _TOLD = ("question", "mode", "started", "ended", "status")
@@ -36,25 +36,26 @@ class SessionSummary:
 
 
 class SessionList(list[SessionSummary]):
-    """Sessions as a list that shows itself as a table in a notebook; so does a slice of it."""
+    """A session list displayed as a table in notebooks, slices included."""
 
     @overload
     def __getitem__(self, place: SupportsIndex) -> SessionSummary: ...
     @overload
     def __getitem__(self, place: slice) -> SessionList: ...
     def __getitem__(self, place: SupportsIndex | slice) -> SessionSummary | SessionList:
-        found = super().__getitem__(place)
-        return SessionList(found) if isinstance(found, list) else found
+        selected = super().__getitem__(place)
+        return SessionList(selected) if isinstance(selected, list) else selected
 
     def _repr_html_(self) -> str:
-        return render(self, "notebook")
+        return render_value(self, "notebook")
 
 
 def list_sessions(store: Store, catalogue: str, limit: int | None = None) -> SessionList:
-    """The sessions of an explainability collection, those sealed last first."""
-    rows = select(store, "trace/sessions", {"catalogue": [NamedNode(catalogue)]})
-    doubts = {session: doubt.time for session, doubt in questioned(store).items()}
-    found = [
+    """Return sessions of an explainability collection, most recently sealed sessions before
+    older sessions."""
+    rows = select_rows(store, "trace/sessions", {"catalogue": [NamedNode(catalogue)]})
+    doubts = {session: doubt.time for session, doubt in find_questioned_sessions(store).items()}
+    summaries = [
         SessionSummary(
             explain_id=text_of(row["session"]),
             **{name: text_of(row[name]) for name in _TOLD},
@@ -64,39 +65,41 @@ def list_sessions(store: Store, catalogue: str, limit: int | None = None) -> Ses
         )
         for row in rows
     ]
-    return SessionList(found[:limit])
+    return SessionList(summaries[:limit])
 
 
 def find_session(store: Store, catalogue: str, name: str) -> SessionSummary:
-    """The session named by its IRI, its UUID, an unambiguous beginning of it, or ``last``.
+    """Return a session by IRI, UUID, unambiguous UUID prefix, or ``last``.
 
-    ``UsageError`` where there is none, or more than one.
-    """
+    Raise ``UsageError`` if none or several match."""
     graph = NamedNode(catalogue)
     if name == LAST:
-        return _last(store, graph)
-    wanted = name.removeprefix(v.session_iri("")).strip().lower()
-    if not wanted:
+        return _newest_session(store, graph)
+    uuid_prefix = name.removeprefix(v.session_iri("")).strip().lower()
+    if not uuid_prefix:
         raise UsageError("The id of the session is empty.", "`tgraph sessions` lists them.")
-    found = _bundles(store, graph, wanted)
-    if len(found) == 1:
-        return _summary(store, graph, found[0])
-    problem = "More than one session begins with" if found else "There is no session"
+    bundles = _find_bundles(store, graph, uuid_prefix)
+    if len(bundles) == 1:
+        return _read_summary(store, graph, bundles[0])
+    problem = "More than one session begins with" if bundles else "There is no session"
     raise UnknownNameError(f"{problem} {name!r}.", "`tgraph sessions` lists them.")
 
 
-def _bundles(store: Store, catalogue: NamedNode, uuid: str) -> list[str]:
-    """The bundles of the session of the UUID or, if there is none, of those that begin with it."""
+def _find_bundles(store: Store, catalogue: NamedNode, uuid: str) -> list[str]:
+    """Return bundles of the session with the exact UUID, otherwise bundles of sessions with the
+    UUID prefix."""
     start = v.session_iri(uuid)
     with suppress(ValueError):  # what a person types need not be an IRI
-        if found := list(store.match(None, v.tg("session"), NamedNode(start), catalogue)):
-            return [text_of(quad.subject) for quad in found]
-    known = store.match(None, v.tg("session"), None, catalogue)
-    return [text_of(quad.subject) for quad in known if text_of(quad.object).startswith(start)]
+        if exact_quads := list(store.match(None, v.tg("session"), NamedNode(start), catalogue)):
+            return [text_of(quad.subject) for quad in exact_quads]
+    session_quads = store.match(None, v.tg("session"), None, catalogue)
+    return [
+        text_of(quad.subject) for quad in session_quads if text_of(quad.object).startswith(start)
+    ]
 
 
-def _last(store: Store, catalogue: NamedNode) -> SessionSummary:
-    """The session at the end of the chain: its order is no clock's."""
+def _newest_session(store: Store, catalogue: NamedNode) -> SessionSummary:
+    """Return the session at the chain's end; chain order is independent of clocks."""
     sessions = {quad.subject for quad in store.match(None, v.tg("session"), None, catalogue)}
     entries = store.match(None, v.tg("sequence"), None, catalogue)
     numbered = [
@@ -104,26 +107,26 @@ def _last(store: Store, catalogue: NamedNode) -> SessionSummary:
     ]
     if not numbered:
         raise UnknownNameError("No session has been recorded yet.", "Ask something first.")
-    return _summary(store, catalogue, max(numbered)[1])
+    return _read_summary(store, catalogue, max(numbered)[1])
 
 
-def _summary(store: Store, catalogue: NamedNode, bundle: str) -> SessionSummary:
-    """The session of a bundle, without reading what is said of any other."""
+def _read_summary(store: Store, catalogue: NamedNode, bundle: str) -> SessionSummary:
+    """Return a bundle's session summary without reading other sessions' statements."""
 
     def said(subject: str, predicate: NamedNode, graph: NamedNode) -> str:
-        found = store.match(NamedNode(subject), predicate, None, graph)
-        return next((text_of(quad.object) for quad in found), "")
+        quads = store.match(NamedNode(subject), predicate, None, graph)
+        return next((text_of(quad.object) for quad in quads), "")
 
     session = said(bundle, v.tg("session"), catalogue)
-    own = NamedNode(bundle)
-    doubt = questioned(store).get(session)
+    bundle_node = NamedNode(bundle)
+    doubt = find_questioned_sessions(store).get(session)
     return SessionSummary(
         explain_id=session,
-        question=said(session, v.tg("query"), own),
-        mode=said(session, v.tg("mode"), own),
-        started=said(session, v.prov("startedAtTime"), own),
-        ended=said(session, v.prov("endedAtTime"), own),
-        status=said(session, v.tg("status"), own),
+        question=said(session, v.tg("query"), bundle_node),
+        mode=said(session, v.tg("mode"), bundle_node),
+        started=said(session, v.prov("startedAtTime"), bundle_node),
+        ended=said(session, v.prov("endedAtTime"), bundle_node),
+        status=said(session, v.tg("status"), bundle_node),
         bundle=bundle,
         sequence=int(said(bundle, v.tg("sequence"), catalogue)),
         questioned=doubt.time if doubt else "",

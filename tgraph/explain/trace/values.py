@@ -1,4 +1,4 @@
-"""The values of a trace: a session's record as a tree."""
+"""Trace values: a session record as a tree."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from typing import Any
 from tgraph.errors import UsageError
 from tgraph.explain.trace.judgements import RecordedInfluence
 from tgraph.model import EntityMatch, Quotation
-from tgraph.rendering import brief, render
+from tgraph.rendering import brief_repr, render_value
 from tgraph.store.files import write_private
 
 
 @dataclass(frozen=True, slots=True)
 class TraceQuotation(Quotation):
-    """A place in a document: ``quote`` is ``text[start:end]`` of the page (or the document).
+    """A document place: ``quote`` is ``text[start:end]`` of the page (or document).
 
-    ``edge_selection`` is what a citation rests on; it is empty for the evidence of an edge. ``via``
-    leads from what was selected, such as a report, down to the place; ``way`` is the same in words.
-    ``graph`` and ``sources`` are where an imported graph has the statement from, by its own word.
-    """
+    ``edge_selection`` is the selection supporting a citation, blank for evidence of an edge.
+    ``via`` leads from the selected item, such as a report, down to the place; ``way`` describes
+    the same path by labels. ``graph`` and ``sources`` are the statement's origin according to
+    an imported graph."""
 
     edge_selection: str = ""
     via: tuple[str, ...] = ()
@@ -33,12 +33,12 @@ class TraceQuotation(Quotation):
 
 @dataclass(frozen=True, slots=True)
 class TraceItem:
-    """An edge or another item: selected, with the reasoning, or a candidate with why it was not.
+    """An edge or other item: selected with reasoning, or an unselected candidate with rejection
+    reason.
 
-    ``label`` is the item in words; of an edge there are its three terms as well. ``bridge`` is the
-    place, in another document, that leads to it: the two answer together. ``authority`` is what
-    its sources were weighed by.
-    """
+    ``label`` is the item as text; edges also have three term labels. ``bridge`` is a place in
+    another document leading to the item: both answer the question together. ``authority`` is
+    the weight of the item's sources."""
 
     iri: str
     kind: str
@@ -61,12 +61,12 @@ class TraceItem:
 
     @property
     def edge(self) -> str | None:
-        """The IRI of the edge, None where the item is none."""
+        """Edge IRI; None for non-edge items."""
         return self.item if self.kind == "edge" else None
 
     @property
     def words(self) -> str:
-        """An edge by its labels; anything else by its own."""
+        """Edge labels joined by dashes; for other items, the item label."""
         if self.kind != "edge":
             return self.label
         labels = (self.subject_label, self.predicate_label, self.object_label)
@@ -75,7 +75,7 @@ class TraceItem:
 
 @dataclass(frozen=True, slots=True)
 class TraceNote:
-    """What was noted beside the answer, such as that documents disagree, with the places."""
+    """A note beside the answer, such as documents disagreeing, with supporting places."""
 
     iri: str
     text: str
@@ -84,11 +84,10 @@ class TraceNote:
 
 @dataclass(frozen=True, slots=True)
 class TraceSentence:
-    """A sentence of the answer with the selections it rests on, and its citations.
+    """An answer sentence with supporting selections and citations.
 
-    ``verdict`` is that of the last verification, ``lost_at`` the step where support was lost; both
-    are empty where there is none.
-    """
+    ``verdict`` belongs to the latest verification, ``lost_at`` is the step where support was
+    lost; both are blank if absent."""
 
     iri: str
     text: str
@@ -100,8 +99,9 @@ class TraceSentence:
 
 @dataclass(frozen=True, slots=True)
 class TraceStepAnswer:
-    """A part of the question that was asked by itself, its answer (empty where it has none, or is
-    the whole sentence) and the place that says so, None where none does."""
+    """A separately answered question step: question, answer, and supporting place or None.
+
+    The answer is blank if missing, or if the answer is the whole sentence."""
 
     number: int
     question: str
@@ -110,16 +110,17 @@ class TraceStepAnswer:
 
     @property
     def words(self) -> str:
-        """The step in a line."""
-        said = self.answer or (f"“{self.place.quote}”" if self.place else "no answer")
+        """One text line describing the step."""
+        answer_text = self.answer or (f"“{self.place.quote}”" if self.place else "no answer")
         where = f" ({self.place.title})" if self.place else ""
-        return f"{self.question} → {' '.join(said.split())}{where}"
+        return f"{self.question} → {' '.join(answer_text.split())}{where}"
 
 
 @dataclass(frozen=True, slots=True)
 class TraceStep:
-    """A step of the session and who did it. ``prompts`` are the names of those that its calls
-    were made with, and the tokens what these calls took together."""
+    """A session step with its agents.
+
+    ``prompts`` are prompt names used in the step's calls, token fields are call totals."""
 
     iri: str
     kind: str
@@ -134,11 +135,10 @@ class TraceStep:
 
 @dataclass(frozen=True, slots=True)
 class TracePrompt:
-    """A prompt of the session, as it was before anything was filled in.
+    """A session prompt, before placeholders are filled.
 
-    ``hash`` is the SHA-256 of its ``text``, which is empty where ``state`` says that it was erased
-    or is missing, and not kept.
-    """
+    ``hash`` is the SHA-256 of ``text``, which is blank if ``state`` says that the text was
+    erased or is missing instead of kept."""
 
     iri: str
     name: str
@@ -149,9 +149,10 @@ class TracePrompt:
 
 @dataclass(frozen=True, slots=True)
 class TraceCall:
-    """A call of a model or an embedder: ``step`` is the IRI of the step that it was part of,
-    ``prompt`` the name of its prompt, ``content`` the hash by which the librarian keeps what was
-    asked and replied; each is empty where there is none."""
+    """A recorded call to a language model or embedder.
+
+    ``step`` is the IRI of the step containing the call, ``prompt`` the prompt name, ``content``
+    the librarian's hash of request and reply; each is blank if absent."""
 
     iri: str
     label: str
@@ -167,7 +168,8 @@ class TraceCall:
 
 @dataclass(frozen=True, slots=True)
 class TraceRating:
-    """A report that was rated on the way down: ``score`` 0 to 1, None where no rating came."""
+    """A report rating made while descending levels: ``score`` ranges from 0 to 1, None if
+    unrated."""
 
     report: str
     label: str
@@ -179,8 +181,9 @@ class TraceRating:
 
 @dataclass(frozen=True, slots=True)
 class TracePoint:
-    """A statement on the way to the answer. ``cites`` are what it was drawn from, by IRI;
-    ``rejected`` says why it is not used, and is empty where it is."""
+    """An intermediate statement toward the answer.
+
+    ``cites`` lists source IRIs; ``rejected`` is the rejection reason, blank for used points."""
 
     iri: str
     text: str
@@ -191,8 +194,9 @@ class TracePoint:
 
 @dataclass(frozen=True, slots=True)
 class TraceBatch:
-    """Reports that were read together, by IRI, and the points that they gave. ``error`` says why
-    nothing could be read of the reply."""
+    """A batch of reports read at once, by IRI, with resulting points.
+
+    ``error`` explains an unreadable reply."""
 
     iri: str
     reports: tuple[str, ...]
@@ -204,14 +208,13 @@ class TraceBatch:
 
 @dataclass(frozen=True, slots=True)
 class TraceAction:
-    """A question of the tree: ``kind`` is question (the one that was asked), fold (of the primer)
+    """A question in the action tree: ``kind`` is question (the original), fold (of the primer)
     or follow-up.
 
-    ``promise`` decided whether a follow-up was asked, ``reasoning`` says what it is made of;
-    ``score`` is the answer's own judgement. ``status`` is answered, unanswered, failed or pruned,
-    and ``reason`` says by what limit, or what failed. ``retrieved`` and ``shown`` count candidates.
-    ``proposed_again`` counts the other answers that proposed the same question.
-    """
+    ``promise`` decided whether a follow-up was asked, ``reasoning`` explains the promise;
+    ``score`` is the answer's self-assessment. ``status`` is answered, unanswered, failed or
+    pruned, and ``reason`` names the limit or failure. ``retrieved`` and ``shown`` count
+    candidates. ``proposed_again`` counts other answers proposing the same question."""
 
     number: int
     kind: str
@@ -232,13 +235,14 @@ class TraceAction:
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """Everything that was recorded of one session. ``actions`` is the tree of a DRIFT search.
-    ``questioned`` says since when and why the answer does not stand; empty while it does.
-    ``influence`` is the last influence analysis, None where there is none. ``short`` is the answer
-    in a few words, ``confidence`` how likely the documents answer (0 to 1), where they are on
-    record. ``as_of`` is the time, generation or session as of which the question was asked; empty
-    where it was asked of the newest knowledge. ``published`` is since when there was the
-    knowledge that was asked (xsd:dateTime)."""
+    """Complete record of one session.
+
+    ``actions`` is the tree of a DRIFT search. ``questioned`` states since when and why the
+    answer no longer stands; blank while it stands. ``influence`` is the latest influence
+    analysis, or None. ``short`` is a short answer, ``confidence`` the probability that the
+    documents answer the question (0 to 1), if recorded. ``as_of`` is the requested time,
+    generation or session, blank for newest knowledge. ``published`` is the start time of the
+    queried knowledge (xsd:dateTime)."""
 
     explain_id: str
     explain_collection: str
@@ -280,49 +284,51 @@ class Trace:
 
     @property
     def choice_text(self) -> str:
-        """Which mode was chosen, and why; empty where the user chose."""
+        """The automatically chosen mode and its reason; blank if chosen by the user."""
         return f"auto chose {self.mode} because {self.choice}" if self.choice else ""
 
     @property
     def confidence_text(self) -> str:
-        """How likely the documents answer, and the answer in a few words; empty where nobody
-        judged that."""
+        """Confidence that documents answer the question, with the short answer; blank without
+        judgement."""
         if self.confidence is None:
             return ""
         return f"{self.confidence:.2f}" + (f" for “{self.short}”" if self.short else "")
 
     @property
     def filters_text(self) -> str:
-        """What the question might be answered from; empty where that was everything."""
-        said = {n.removeprefix("filter-"): x for n, x in self.parameters.items() if "filter-" in n}
-        return "; ".join(f"{name} {_listed(text)}" for name, text in said.items())
+        """Question filters as text; blank without filters."""
+        filter_values = {
+            n.removeprefix("filter-"): x for n, x in self.parameters.items() if "filter-" in n
+        }
+        return "; ".join(f"{name} {_format_list(text)}" for name, text in filter_values.items())
 
     @property
     def concepts_text(self) -> str:
-        """The concepts; where they have levels, level by level."""
+        """Question concepts as text, grouped by level if levels exist."""
         if not self.keywords:
             return ", ".join(self.concepts)
         levels = ((level, ", ".join(words)) for level, words in self.keywords.items())
         return "; ".join(f"{level} level: {words}" for level, words in levels)
 
     def to_html(self, path: str | Path) -> None:
-        """Write the report of the session, one file that needs nothing else and is its owner's."""
+        """Write the session report: a self-contained HTML file readable only by its owner."""
         if self.report is None:
             raise UsageError("This trace was not read from a graph.", "Use `kg.trace(ID)`.")
         write_private(Path(path), self.report().encode())
 
-    __repr__ = brief
+    __repr__ = brief_repr
 
     def _repr_html_(self) -> str:
-        return render(self, "notebook")
+        return render_value(self, "notebook")
 
     def as_dict(self) -> dict[str, Any]:
-        """Everything as plain values, for JSON."""
+        """Return all values as plain data for JSON."""
         values = asdict(replace(self, report=None))
         del values["report"]
         return values
 
 
-def _listed(text: str) -> str:
-    """A list on record in words; anything else as it is."""
+def _format_list(text: str) -> str:
+    """Return a recorded list as text, or any other value unchanged."""
     return ", ".join(json.loads(text)) if text.startswith("[") else text

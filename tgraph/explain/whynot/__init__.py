@@ -1,1 +1,1 @@
-"""Why something is not in an answer, from the record and the store alone."""
+"""Reasons for missing answer content, determined from record and store alone."""

@@ -1,8 +1,8 @@
-"""Why something is not in an answer, from a session's record and the store alone, without a model.
+"""Reasons for missing answer content, determined from session record and store alone, without a
+model.
 
-The stages are those at which a thing can be lost on its way from a document into an answer; after
-the why-not provenance of databases (Chapman and Jagadish 2009). Exactly one of them is the cause.
-"""
+Causes are stages where content can be lost between document and answer; after the why-not
+provenance of databases (Chapman and Jagadish 2009). Exactly one stage is the cause."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from tgraph.explain.whynot.expected import Expected, ExpectedFinder
 from tgraph.explain.whynot.pipeline import PipelinePosition, PipelinePositions, PipelineSearch
 from tgraph.index.sources import Texts
 from tgraph.librarian import Librarian
-from tgraph.rendering import brief, one_line, place_text, render
+from tgraph.rendering import brief_repr, one_line, place_text, render_value
 from tgraph.retrieve.orders import CutOff
 from tgraph.retrieve.text.lexical import terms
 from tgraph.store.base import Store
@@ -46,24 +46,33 @@ _EXTRACTED = "It has been extracted since; a new session can find it."
 
 
 def why_absent(earlier: CorpusAsOf, expected: Expected) -> tuple[str, list[str]]:
-    """Why no document that stood says it, in a sentence or two, and what has come since."""
+    """Return why no standing document contains the expected content, in a sentence or two, plus
+    notes on later changes."""
     gone, came = [], []
-    for document in _documents(earlier, expected):
+    for document in _absent_documents(earlier, expected):
         alike = [a for a in earlier.accessions if a.document == document]
-        gone += [max(before, key=_end)] if (before := [a for a in alike if _was_gone(a)]) else []
-        came += [max(since, key=_end)] if (since := [a for a in alike if not _was_gone(a)]) else []
-    return _reason(gone, expected), _notes(earlier, expected, came)
+        gone += (
+            [max(before, key=_ending_key)] if (before := [a for a in alike if _was_gone(a)]) else []
+        )
+        came += (
+            [max(since, key=_ending_key)]
+            if (since := [a for a in alike if not _was_gone(a)])
+            else []
+        )
+    return _absence_reason(gone, expected), _change_notes(earlier, expected, came)
 
 
 def extracted_since(earlier: CorpusAsOf, expected: Expected) -> list[str]:
-    """A note where more was extracted of it after the session, of documents that stand now."""
+    """Return a note if standing documents yielded further extractions after the session."""
     now = {a.document for a in earlier.accessions if not a.ended}
     return [_EXTRACTED] if any(earlier.document_of(e) in now for e in expected.later) else []
 
 
 def check_decidable(earlier: CorpusAsOf, expected: Expected, wanted: str) -> None:
-    """``UsageError`` where a document that the session could know was erased since, so that nobody
-    can tell what it said. Documents themselves stay on record."""
+    """Raise ``UsageError`` if a document known to the session was erased later, making its text
+    undecidable.
+
+    Expected documents themselves stay on record."""
     if expected.is_place:
         return
     erasures = erasures_since(earlier.store, earlier.started)
@@ -76,22 +85,25 @@ def check_decidable(earlier: CorpusAsOf, expected: Expected, wanted: str) -> Non
             )
 
 
-def _documents(earlier: CorpusAsOf, expected: Expected) -> list[str]:
-    """The documents that say it and did not stand."""
+def _absent_documents(earlier: CorpusAsOf, expected: Expected) -> list[str]:
+    """Return documents with the expected content that did not stand."""
     if expected.is_place:
-        found = sorted(expected.documents)
+        documents = sorted(expected.documents)
     else:
-        found = sorted({earlier.document_of(item) for item in expected.later})
-        found += [place.document for place in islice(_saying(earlier, expected), _MOST_PLACES)]
-    return [d for d in dict.fromkeys(found) if d not in earlier.documents]
+        documents = sorted({earlier.document_of(item) for item in expected.later})
+        documents += [
+            place.document
+            for place in islice(_find_statement_places(earlier, expected), _MOST_PLACES)
+        ]
+    return [d for d in dict.fromkeys(documents) if d not in earlier.documents]
 
 
-def _saying(earlier: CorpusAsOf, expected: Expected) -> Iterator[DocumentPlace]:
-    """Where they say it; of a fact, sentences that name both its ends."""
-    first, *others = expected.names or ((expected.label,),)
+def _find_statement_places(earlier: CorpusAsOf, expected: Expected) -> Iterator[DocumentPlace]:
+    """Yield places stating the expected content; for facts, sentences naming both ends."""
+    first, *further_groups = expected.names or ((expected.label,),)
     for place in earlier.find(first, known=False):
-        words = set(terms(earlier.around(place).quote)) if others else set()
-        if all(any(set(terms(name)) <= words for name in group) for group in others):
+        words = set(terms(earlier.around(place).quote)) if further_groups else set()
+        if all(any(set(terms(name)) <= words for name in group) for group in further_groups):
             yield place
 
 
@@ -99,36 +111,37 @@ def _was_gone(accession: Accession) -> bool:
     return accession.state in ("superseded", "retracted")
 
 
-def _end(accession: Accession) -> tuple[bool, str]:
-    """The last to end; what stands goes after all that ended."""
+def _ending_key(accession: Accession) -> tuple[bool, str]:
+    """Return a sort key ordering accessions by ending time, standing accessions after ended
+    accessions."""
     return not accession.ended, accession.ended.removesuffix("Z")
 
 
-def _reason(gone: list[Accession], expected: Expected) -> str:
+def _absence_reason(gone: list[Accession], expected: Expected) -> str:
     if not gone:
         return "No document that stood when the question was asked says it."
     says = "" if expected.is_place else "says it, but "
-    first, *others = gone
-    reason = f"{first.path} {says}had been {_ending(first)} when the question was asked."
-    if others:
-        paths = ", ".join(dict.fromkeys(a.path for a in others[:SHOWN]))
-        more = ", ..." if len(others) > SHOWN else ""
-        reason += f" Others that say it did not stand either: {paths}{more}."
+    first, *further_accessions = gone
+    reason = f"{first.path} {says}had been {_describe_ending(first)} when the question was asked."
+    if further_accessions:
+        paths = ", ".join(dict.fromkeys(a.path for a in further_accessions[:SHOWN]))
+        ellipsis = ", ..." if len(further_accessions) > SHOWN else ""
+        reason += f" Others that say it did not stand either: {paths}{ellipsis}."
     return reason
 
 
-def _notes(earlier: CorpusAsOf, expected: Expected, came: list[Accession]) -> list[str]:
+def _change_notes(earlier: CorpusAsOf, expected: Expected, came: list[Accession]) -> list[str]:
     notes = extracted_since(earlier, expected)
     standing = list(dict.fromkeys(a.path for a in came if not a.ended))[:SHOWN]
     if standing:
         notes.append(f"It is in a document that was taken in since: {', '.join(standing)}.")
     for lost in [a for a in came if a.ended][:SHOWN]:
-        notes.append(f"{lost.path} was taken in since, and was {_ending(lost)}.")
+        notes.append(f"{lost.path} was taken in since, and was {_describe_ending(lost)}.")
     return notes
 
 
-def _ending(accession: Accession) -> str:
-    """How it ceased to stand, and when."""
+def _describe_ending(accession: Accession) -> str:
+    """Return text explaining an accession's ending, with date."""
     day = accession.ended[:10]
     if accession.ending == "superseded":
         return f"replaced by a new version (on {day})"
@@ -150,13 +163,14 @@ Cause = Choice[
 
 @dataclass(frozen=True, slots=True)
 class WhyNot:
-    """Why ``expected`` is not in the answer of a session, or that it is.
+    """A why-not result: reasons why ``expected`` is missing from a session's answer, or proof
+    of presence.
 
-    ``cause`` is the one stage at which it was lost, ``reason`` says it in a sentence. ``limit``,
-    ``cutoff`` and ``rank`` are of the cause ``beyond-limit`` (``rank`` also of ``not-selected``).
-    ``sentences`` are the numbers, from 1, of those that use it, ``items`` what carried it as far as
-    it came, best first, ``places`` where documents say it. ``notes`` tell what is different now.
-    """
+    ``cause`` is the stage of loss, ``reason`` explains it in a sentence. ``limit``, ``cutoff``
+    and ``rank`` belong to the cause ``beyond-limit`` (``rank`` also to ``not-selected``).
+    ``sentences`` are numbers, from 1, of sentences using the expected content, ``items`` its
+    carriers at the furthest stage, best first, ``places`` the document places stating it.
+    ``notes`` describe later changes."""
 
     session: str
     question: str
@@ -174,18 +188,18 @@ class WhyNot:
     places: tuple[DocumentPlace, ...] = ()
     notes: tuple[str, ...] = ()
 
-    __repr__ = brief
+    __repr__ = brief_repr
 
     def _repr_html_(self) -> str:
-        return render(self, "notebook")
+        return render_value(self, "notebook")
 
     def lines(self) -> Iterator[str]:
-        """The cause with what it rests on, as text."""
+        """Yield text lines: cause with supporting items, places and notes."""
         yield from (f"{self.kind}: {self.label}", f"cause: {_CAUSES[self.cause]}", self.reason)
         for item in self.items:
             rank = f"rank {item.rank}, " if item.rank else ""
-            said = f"{item.kind}: {one_line(item.label, _LONGEST)}"
-            yield f"  {said}  ({rank}score {item.score:.2f})"
+            item_text = f"{item.kind}: {one_line(item.label, _LONGEST)}"
+            yield f"  {item_text}  ({rank}score {item.score:.2f})"
             if item.reason:
                 yield f"    {one_line(item.reason, _LONGEST)}"
         for place in self.places:
@@ -211,8 +225,8 @@ _CAUSES = {
 
 @dataclass(frozen=True, slots=True)
 class _Case:
-    """One question about one session, looked at in what that read ``then``; ``earlier`` reads what
-    is there now."""
+    """A why-not question about one session, examined in store state ``then`` (read during the
+    session); ``earlier`` reads present data."""
 
     wanted: str
     trace: Trace
@@ -260,22 +274,29 @@ def why_not(
     earlier = CorpusAsOf(store, texts, trace.generation, trace.started)
     generations = trace.generation, earlier.current
     with read_then(store, librarian, generations, trace.started) as then:
-        case = _case(wanted, trace, earlier, then, librarian, summary)
-        for way in (_used, _unused, _unselected, _absent, _unextracted, _outside):
-            if (found := way(case)) is not None:
-                if found.cause in ("not-in-corpus", "not-extracted"):
+        case = _create_case(wanted, trace, earlier, then, librarian, summary)
+        for way in (
+            _check_used,
+            _check_unused,
+            _check_unselected,
+            _check_absent,
+            _check_unextracted,
+            _check_ontology,
+        ):
+            if (result := way(case)) is not None:
+                if result.cause in ("not-in-corpus", "not-extracted"):
                     check_decidable(earlier, case.expected, wanted)
-                return found
+                return result
         parameters = read_parameters(trace)
         bundle = SessionBundle(then.store, librarian, summary)
-        whole = context_of(then, librarian, parameters)
-        limit = cut_off(case.trace, case.expected, whole, parameters.filters, bundle)
+        context = context_of(then, librarian, parameters)
+        limit = cut_off(case.trace, case.expected, context, parameters.filters, bundle)
         if limit is not None:
-            return _beyond(case, limit)
-        return _unlinked(case) if bundle.orders is not None else _unrecorded(case)
+            return _explain_limit(case, limit)
+        return _explain_unlinked(case) if bundle.orders is not None else _unrecorded(case)
 
 
-def _case(
+def _create_case(
     wanted: str,
     trace: Trace,
     earlier: CorpusAsOf,
@@ -283,15 +304,15 @@ def _case(
     librarian: Librarian,
     summary: SessionSummary,
 ) -> _Case:
-    """What is expected, as it was known to the session; what was not known then, as it is now."""
+    """Return a case describing expected content as the session knew it, otherwise as known now."""
     expected = ExpectedFinder(earlier).find(wanted)
     if then.is_past:
         texts = Texts(then.store, librarian)
         trace = read_trace(then.store, texts, summary, "")
         corpus = CorpusAsOf(then.store, texts, trace.generation, trace.started)
-        known = ExpectedFinder(corpus).find(wanted)
-        if known.is_known:
-            expected = replace(known, later=expected.later)
+        past_expected = ExpectedFinder(corpus).find(wanted)
+        if past_expected.is_known:
+            expected = replace(past_expected, later=expected.later)
     reached = PipelineSearch(then.store, trace, expected).reached()
     return _Case(wanted, trace, earlier, then, expected, reached)
 
@@ -299,48 +320,50 @@ def _case(
 # --- the causes, the furthest stage first ---
 
 
-def _used(case: _Case) -> WhyNot | None:
+def _check_used(case: _Case) -> WhyNot | None:
     if not (numbers := case.reached.sentences):
         return None
-    which = f"sentence{'s' if len(numbers) > 1 else ''} {', '.join(map(str, numbers))}"
+    sentence_list = f"sentence{'s' if len(numbers) > 1 else ''} {', '.join(map(str, numbers))}"
     return case.because(
         "used",
-        f"It is in the answer after all: {which}.",
+        f"It is in the answer after all: {sentence_list}.",
         sentences=numbers,
         items=case.reached.selected[:SHOWN],
     )
 
 
-def _unused(case: _Case) -> WhyNot | None:
-    if not (found := case.reached.selected):
+def _check_unused(case: _Case) -> WhyNot | None:
+    if not (positions := case.reached.selected):
         return None
-    best = found[0]
-    said = "the answer says nothing" if not case.trace.sentences else "no sentence rests on it"
+    best = positions[0]
+    usage_text = (
+        "the answer says nothing" if not case.trace.sentences else "no sentence rests on it"
+    )
     return case.because(
         "not-used",
-        f"It was selected ({_named(best)}), but {said}.",
+        f"It was selected ({_position_text(best)}), but {usage_text}.",
         rank=best.rank or None,
-        items=found[:SHOWN],
+        items=positions[:SHOWN],
     )
 
 
-def _unselected(case: _Case) -> WhyNot | None:
-    if not (found := case.reached.rejected):
+def _check_unselected(case: _Case) -> WhyNot | None:
+    if not (positions := case.reached.rejected):
         return None
-    best = found[0]
+    best = positions[0]
     rank = f" with rank {best.rank}" if best.rank else ""
     why = best.reason or "no reason is on record, for the session ended before it selected"
-    why += _tokens(case.trace, best)
+    why += _token_cost(case.trace, best)
     return case.because(
         "not-selected",
-        f"It was retrieved ({_named(best)}{rank}), but not selected: {one_line(why)}.",
+        f"It was retrieved ({_position_text(best)}{rank}), but not selected: {one_line(why)}.",
         rank=best.rank or None,
-        items=found[:SHOWN],
+        items=positions[:SHOWN],
     )
 
 
-def _tokens(trace: Trace, carrier: PipelinePosition) -> str:
-    """What it costs, and what was taken, where a budget of tokens was in the way."""
+def _token_cost(trace: Trace, carrier: PipelinePosition) -> str:
+    """Return an item's token cost and tokens already taken, if a token budget was exceeded."""
     cost = next((item.tokens for item in trace.rejected if item.iri == carrier.iri), 0)
     if "token budget" not in carrier.reason or not cost:
         return ""
@@ -348,28 +371,28 @@ def _tokens(trace: Trace, carrier: PipelinePosition) -> str:
     if "of its kind" in carrier.reason:
         group = GROUPS.get(carrier.kind, carrier.kind)
         alike = tuple(item for item in alike if GROUPS.get(item.kind, item.kind) == group)
-    taken = sum(item.tokens for item in alike)
-    return f"; it costs {cost:,} tokens, and {taken:,} were taken by {len(alike)} others"
+    token_total = sum(item.tokens for item in alike)
+    return f"; it costs {cost:,} tokens, and {token_total:,} were taken by {len(alike)} others"
 
 
-def _absent(case: _Case) -> WhyNot | None:
+def _check_absent(case: _Case) -> WhyNot | None:
     expected = case.expected
     if expected.is_place:
-        known = bool(expected.documents & case.earlier.documents.keys())
+        is_present = bool(expected.documents & case.earlier.documents.keys())
     else:
-        known = bool(expected.evidence or expected.iris or _places(case))
-    if known:
+        is_present = bool(expected.evidence or expected.iris or _find_places(case))
+    if is_present:
         return None
     reason, notes = why_absent(case.earlier, expected)
     return case.because("not-in-corpus", reason, *notes)
 
 
-def _unextracted(case: _Case) -> WhyNot | None:
+def _check_unextracted(case: _Case) -> WhyNot | None:
     expected = case.expected
     by_text = reads_text(case.trace.mode) and expected.chunks
     if expected.evidence or expected.iris or by_text:
         return None
-    places = _places(case)
+    places = _find_places(case)
     where = f", as in {places[0].path}" if places else ""
     return case.because(
         "not-extracted",
@@ -379,30 +402,30 @@ def _unextracted(case: _Case) -> WhyNot | None:
     )
 
 
-def _outside(case: _Case) -> WhyNot | None:
-    """The ontology, which was strict, kept all of it out of knowledge."""
+def _check_ontology(case: _Case) -> WhyNot | None:
+    """Return a result if a strict ontology kept all expected content outside knowledge."""
     expected, ontology = case.expected, OntologyAsOf(case.then.store)
-    about = {"entity": expected.entities, "fact": expected.edges}.get(expected.kind, frozenset())
-    reasons = sorted({reason for iri in about if (reason := ontology.outside(iri))})
-    named = [iri for iri in about if ontology.outside(iri)]
-    if not reasons or not all(map(ontology.is_left_out, named)) or _is_known(case, about):
+    iris = {"entity": expected.entities, "fact": expected.edges}.get(expected.kind, frozenset())
+    reasons = sorted({reason for iri in iris if (reason := ontology.outside(iri))})
+    rejected_iris = [iri for iri in iris if ontology.outside(iri)]
+    if not reasons or not all(map(ontology.is_left_out, rejected_iris)) or _is_known(case, iris):
         return None
     return case.because(
         "outside-ontology",
         f"It was extracted, but the ontology keeps it out of knowledge: {', '.join(reasons)}.",
-        places=_places(case),
+        places=_find_places(case),
     )
 
 
 def _is_known(case: _Case, about: frozenset[str]) -> bool:
-    """Whether knowledge has some of it."""
+    """Tell whether knowledge contains any of the IRIs."""
     match = case.then.store.match
     return any(
         next(match(NamedNode(iri), v.RDF_TYPE, None, v.KNOWLEDGE_GRAPH), None) for iri in about
     )
 
 
-def _beyond(case: _Case, limit: CutOff) -> WhyNot:
+def _explain_limit(case: _Case, limit: CutOff) -> WhyNot:
     reason = f"It is linked to the question, but beyond a limit: {limit.reason}."
     if limit.limit.startswith("filter-"):
         reason = f"I{limit.reason[1:]}."
@@ -412,17 +435,19 @@ def _beyond(case: _Case, limit: CutOff) -> WhyNot:
         limit=limit.limit,
         cutoff=limit.cutoff,
         rank=limit.rank,
-        places=_places(case),
+        places=_find_places(case),
     )
 
 
-def _unlinked(case: _Case) -> WhyNot:
+def _explain_unlinked(case: _Case) -> WhyNot:
     trace = case.trace
     considered = len(trace.selected) + len(trace.rejected)
-    said = f"it is in none of the {considered} candidates of the question"
+    explanation = f"it is in none of the {considered} candidates of the question"
     if matched := len(trace.matches):
-        said = f"none of the {matched} entities that the question led to leads to it"
-    return case.because("not-linked", f"It was extracted, but {said}.", places=_places(case))
+        explanation = f"none of the {matched} entities that the question led to leads to it"
+    return case.because(
+        "not-linked", f"It was extracted, but {explanation}.", places=_find_places(case)
+    )
 
 
 def _unrecorded(case: _Case) -> WhyNot:
@@ -432,23 +457,23 @@ def _unrecorded(case: _Case) -> WhyNot:
         "It was extracted, and is not among the candidates. Where it was cut can't be told: the"
         " session was recorded by an earlier version, which did not keep the orders in which it"
         " ranked, or they were erased with a document. Ask the question again to learn it.",
-        places=_places(case),
+        places=_find_places(case),
     )
 
 
 # --- what they rest on ---
 
 
-def _places(case: _Case) -> tuple[DocumentPlace, ...]:
-    """Where documents say it, each place with its sentence."""
+def _find_places(case: _Case) -> tuple[DocumentPlace, ...]:
+    """Return document places with the expected content, widened to sentences."""
     expected = case.expected
-    found = iter(expected.places)
+    places = iter(expected.places)
     if not expected.places and expected.kind in ("entity", "fact"):
         group = expected.names[0] if expected.names else (expected.label,)
-        found = case.earlier.find(group) if expected.kind == "entity" else iter(())
-    wide = (case.earlier.around(place) for place in islice(found, 4 * SHOWN))
+        places = case.earlier.find(group) if expected.kind == "entity" else iter(())
+    wide = (case.earlier.around(place) for place in islice(places, 4 * SHOWN))
     return tuple(dict.fromkeys(wide))[:SHOWN]
 
 
-def _named(carrier: PipelinePosition) -> str:
+def _position_text(carrier: PipelinePosition) -> str:
     return one_line(f"{carrier.kind} “{carrier.label}”", 120)

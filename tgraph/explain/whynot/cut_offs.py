@@ -1,4 +1,4 @@
-"""Which limit or filter kept something from the candidates of a session."""
+"""Limits and filters excluding content from session candidates."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ from tgraph.models.base import Embedder
 from tgraph.rendering import one_line
 from tgraph.retrieve.base import Context
 from tgraph.retrieve.filters import Filters
-from tgraph.retrieve.labels import labels_of, reified
-from tgraph.retrieve.modes.base import load
+from tgraph.retrieve.labels import labels_of, read_reified_edges
+from tgraph.retrieve.modes.base import load_entry
 from tgraph.retrieve.modes.registry import mode_named
 from tgraph.retrieve.orders import (
     AskedAction,
@@ -37,13 +37,13 @@ from tgraph.retrieve.orders import (
     OrderReader,
     RatedReport,
     RecordedSearch,
-    flat,
+    collapse_whitespace,
+    format_ordinal,
     no_cut_offs,
-    nth,
     orders_from_json,
 )
 from tgraph.retrieve.search.summary_tree import nodes_above
-from tgraph.retrieve.subset import narrowed
+from tgraph.retrieve.subset import narrow_context
 from tgraph.settings import Settings
 from tgraph.store.base import Store, text_of
 
@@ -60,26 +60,28 @@ class SessionParameters:
 
 @dataclass(frozen=True)
 class SessionBundle:
-    """The bundle of one session in a store."""
+    """A session's bundle in a store."""
 
     store: Store
     librarian: Librarian
     summary: SessionSummary
 
     def complete_list(self) -> list[str]:
-        """All that was retrieved, best first, by IRI, where some of it was no candidate; nothing
-        where all of it was, or the list was erased."""
-        text = self._content(v.retrieval_iri(self._uuid))
+        """Return all retrieved IRIs, best rank before lower ranks, if some retrieved items were
+        no candidates.
+
+        Return an empty list if all items were candidates, or if the list was erased."""
+        text = self._content(v.retrieval_iri(self._session_uuid))
         return text.split("\n") if text else []
 
     @cached_property
     def orders(self) -> tuple[RankedOrder, ...] | None:
         """The orders that limits cut off; None where they were erased, or not recorded."""
-        text = self._content(v.session_part_iri("orders", self._uuid))
+        text = self._content(v.session_part_iri("orders", self._session_uuid))
         return orders_from_json(text) if text else None
 
     @property
-    def _uuid(self) -> str:
+    def _session_uuid(self) -> str:
         return self.summary.explain_id.removeprefix(v.session_iri(""))
 
     def _content(self, subject: str) -> str:
@@ -94,9 +96,9 @@ class SessionBundle:
 
 
 def reads_text(mode: str) -> bool:
-    """Whether a mode retrieves chunks as they stand, whatever was extracted from them."""
-    found = mode_named(mode)
-    return found is not None and found.reads_text
+    """Tell whether a mode retrieves chunks directly, independent of extractions."""
+    mode_entry = mode_named(mode)
+    return mode_entry is not None and mode_entry.reads_text
 
 
 def context_of(then: StoreAsOf, librarian: Librarian, parameters: SessionParameters) -> Context:
@@ -117,56 +119,63 @@ def cut_off(
     ``whole`` is what the session read, filters aside."""
     mode = mode_named(trace.mode)
     reports = mode.reports if mode else None
-    cut_offs: ModeCutOffs = load(mode.cut_offs) if mode and mode.cut_offs else no_cut_offs
-    left = narrowed(whole, filters)
-    own = partial(_has_it, expected=expected, by_text=reads_text(trace.mode))
-    told = partial(_has_report, expected=expected, trace=trace)
+    cut_offs: ModeCutOffs = load_entry(mode.cut_offs) if mode and mode.cut_offs else no_cut_offs
+    filtered_context = narrow_context(whole, filters)
+    has_content = partial(_has_it, expected=expected, by_text=reads_text(trace.mode))
+    has_report = partial(_has_report, expected=expected, trace=trace)
 
     def ways() -> Iterator[CutOff | None]:
-        yield _kept_out(whole, filters, own, "it was kept out by")
+        yield _kept_out(whole, filters, has_content, "it was kept out by")
         if reports == "only":
-            yield _kept_out(whole, filters, told, _WITH_FINDINGS)
-        yield _listed(bundle.complete_list(), trace, expected, left)
-        missing, search = _missing(trace, expected, left), _recorded(trace, bundle)
-        for found in cut_offs(missing, search, left):
-            yield replace(found, reason=one_line(found.reason))
-        found_by_rank = MissingInOrders(missing, left, trace).first_cut(search.orders)
+            yield _kept_out(whole, filters, has_report, _WITH_FINDINGS)
+        yield _find_list_cut(bundle.complete_list(), trace, expected, filtered_context)
+        missing, search = (
+            _describe_missing(trace, expected, filtered_context),
+            _create_recorded_search(trace, bundle),
+        )
+        for cut in cut_offs(missing, search, filtered_context):
+            yield replace(cut, reason=one_line(cut.reason))
+        found_by_rank = MissingInOrders(missing, filtered_context, trace).first_cut(search.orders)
         if found_by_rank is not None:
             yield replace(found_by_rank, reason=one_line(found_by_rank.reason))
         if reports == "beside":
-            yield _kept_out(whole, filters, told, _WITH_FINDINGS)
+            yield _kept_out(whole, filters, has_report, _WITH_FINDINGS)
 
     return next(filter(None, ways()), None)
 
 
-def _listed(every: list[str], trace: Trace, expected: Expected, context: Context) -> CutOff | None:
-    """It is on the complete list of what was retrieved, after the candidates."""
+def _find_list_cut(
+    every: list[str], trace: Trace, expected: Expected, context: Context
+) -> CutOff | None:
+    """Return the cut-off if the expected content appears on the complete retrieval list, after
+    the candidates."""
     rank = next((n for n, iri in enumerate(every, 1) if iri in expected.in_items), 0)
     if not rank:
         return None
     name, cutoff = "max-subgraph-size", context.limits.max_subgraph_size
     if rank <= cutoff:  # the mode counts otherwise
-        cutoff = len(_candidates(trace).intersection(every))
+        cutoff = len(_candidate_iris(trace).intersection(every))
         name = "edge-score-limit" if cutoff == context.limits.edge_score_limit else name
-    why = f"it came {nth(rank)} of {len(every)} that were retrieved, and the first {cutoff} became"
+    place = f"{format_ordinal(rank)} of {len(every)}"
+    why = f"it came {place} that were retrieved, and the first {cutoff} became"
     return CutOff(name, cutoff, rank, f"{why} candidates ({name})")
 
 
 _ASKED = [each.name for each in fields(AskedAction)]
 
 
-def _missing(trace: Trace, e: Expected, context: Context) -> Missing:
+def _describe_missing(trace: Trace, e: Expected, context: Context) -> Missing:
     search = PipelineSearch(context.store, trace, e)
     return Missing(
         e.kind, e.entities, e.edges, e.chunks, e.evidence, tells=search.told, names=search.names
     )
 
 
-def _recorded(trace: Trace, bundle: SessionBundle) -> RecordedSearch:
+def _create_recorded_search(trace: Trace, bundle: SessionBundle) -> RecordedSearch:
     return RecordedSearch(
         trace.mode,
         trace.matches,
-        _candidates(trace),
+        _candidate_iris(trace),
         trace.dropped,
         {r.report: RatedReport(r.label, r.score, r.relevant) for r in trace.ratings},
         [AskedAction(**{n: getattr(a, n) for n in _ASKED}) for a in actions_of(trace)],
@@ -174,7 +183,7 @@ def _recorded(trace: Trace, bundle: SessionBundle) -> RecordedSearch:
     )
 
 
-def _candidates(trace: Trace) -> frozenset[str]:
+def _candidate_iris(trace: Trace) -> frozenset[str]:
     return frozenset(item.item for item in (*trace.selected, *trace.rejected))
 
 
@@ -292,7 +301,7 @@ class MissingInOrders:
 
     def _label(self, entity: str) -> str:
         [label] = labels_of(self.context.graph, [NamedNode(entity)]).values()
-        return flat(label)
+        return collapse_whitespace(label)
 
 
 # --- filters ---
@@ -305,20 +314,31 @@ _WITH_FINDINGS = (
 def _kept_out(
     whole: Context, filters: Filters, left: Callable[[Store], bool], what: str
 ) -> CutOff | None:
-    """The filter in the way; all of them, where only together they are. None where something is
-    left of what the whole state has. ``what`` says how a filter kept it out."""
-    if not filters or left(narrowed(whole, filters).store) or not left(whole.store):
+    """Return the excluding filter, or all filters if only their combination excludes.
+
+    Return None if any content of the whole state is left. ``what`` describes how a filter
+    excludes."""
+    if not filters or left(narrow_context(whole, filters).store) or not left(whole.store):
         return None
-    values = {each.name: getattr(filters, each.name) for each in fields(Filters)}
-    each = [Filters(**{name: value}) for name, value in values.items() if value]
-    found = [one for one in each if not left(narrowed(whole, one).store)][:1] or each
-    said = " and ".join(_said(one) for one in found)
-    names = ", ".join(name for one in found for name in one.parameters)
-    many = "filters" if len(found) > 1 else "filter"
-    return CutOff(names, None, None, f"{what} the {many} {said}")
+    values = {
+        single_filters.name: getattr(filters, single_filters.name)
+        for single_filters in fields(Filters)
+    }
+    single_filters = [Filters(**{name: value}) for name, value in values.items() if value]
+    excluding_filters = [
+        filter_choice
+        for filter_choice in single_filters
+        if not left(narrow_context(whole, filter_choice).store)
+    ][:1] or single_filters
+    filter_texts = " and ".join(_filter_text(filter_choice) for filter_choice in excluding_filters)
+    names = ", ".join(
+        name for filter_choice in excluding_filters for name in filter_choice.parameters
+    )
+    many = "filters" if len(excluding_filters) > 1 else "filter"
+    return CutOff(names, None, None, f"{what} the {many} {filter_texts}")
 
 
-def _said(filters: Filters) -> str:
+def _filter_text(filters: Filters) -> str:
     [(name, _)] = filters.parameters.items()
     date = filters.since or filters.until or filters.valid_at or ""
     values = filters.documents or filters.types or filters.languages or (date,)
@@ -326,12 +346,12 @@ def _said(filters: Filters) -> str:
 
 
 def _has_it(store: Store, expected: Expected, by_text: bool) -> bool:
-    """Whether a store has something that carries the expected; with ``by_text`` a chunk that says
-    it is enough."""
+    """Tell whether a store contains a carrier of the expected content; with ``by_text``, a
+    chunk stating it suffices."""
     bare = not (expected.edges or expected.entities or expected.claims)
     kinds = {"Entity": expected.entities, "Claim": expected.claims}
     kinds |= {"Chunk": expected.chunks} if by_text or bare else {}
-    return bool(reified(StoredGraph(store), sorted(expected.edges))) or any(
+    return bool(read_reified_edges(StoredGraph(store), sorted(expected.edges))) or any(
         next(store.match(NamedNode(iri), v.RDF_TYPE, v.tg(kind), None), None) is not None
         for kind, iris in kinds.items()
         for iri in sorted(iris)
@@ -339,7 +359,7 @@ def _has_it(store: Store, expected: Expected, by_text: bool) -> bool:
 
 
 def _has_report(store: Store, expected: Expected, trace: Trace) -> bool:
-    """Whether a store has a report that speaks of the expected."""
+    """Tell whether a store contains a report mentioning the expected content."""
     search = PipelineSearch(store, trace, expected)
     reports = store.match(None, v.RDF_TYPE, v.tg("CommunityReport"), v.KNOWLEDGE_GRAPH)
     return any(search.told(text_of(quad.subject)) for quad in reports)

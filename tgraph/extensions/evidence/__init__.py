@@ -63,16 +63,16 @@ def _write_crate(sessions: SessionReader, session: str, texts: bool) -> WrittenS
 
 
 def _draw_dot(quads: Sequence[Quad], names: Names | None) -> bytes:
-    from tgraph.extensions.evidence.picture import picture, to_dot
+    from tgraph.extensions.evidence.picture import build_picture, to_dot
 
-    return to_dot(picture(quads, names) if names else picture(quads))
+    return to_dot(build_picture(quads, names) if names else build_picture(quads))
 
 
 def _draw_svg(quads: Sequence[Quad], names: Names | None) -> bytes:
     from tgraph.extensions.evidence.layout import to_svg
-    from tgraph.extensions.evidence.picture import picture
+    from tgraph.extensions.evidence.picture import build_picture
 
-    return to_svg(picture(quads, names) if names else picture(quads))
+    return to_svg(build_picture(quads, names) if names else build_picture(quads))
 
 
 EXTENSION = Extension(

@@ -29,11 +29,11 @@ from tgraph.explain.render.svg import (
     Figure,
     Frame,
     Shape,
-    arrow,
-    drawn,
+    draw_arrow,
+    draw_shape,
     lines_of,
-    side,
-    svg,
+    render_svg,
+    side_distance,
 )
 from tgraph.extensions.evidence.picture import (
     ASSOCIATED,
@@ -49,18 +49,19 @@ MOST_LETTERS = 240
 """Letters of a label that a pointer shows."""
 
 
-def figures(picture: Picture, frame: Frame = WIDE) -> list[Figure]:
-    """The whole by kind, and then what each sentence cites; nothing is wider than the frame."""
-    return [lanes(picture, frame), *panels(picture, frame)] if picture.nodes else []
+def layout_figures(picture: Picture, frame: Frame = WIDE) -> list[Figure]:
+    """Return figures within the frame's width: the picture by kind, then panels of sentence
+    citations."""
+    return [layout_lanes(picture, frame), *layout_panels(picture, frame)] if picture.nodes else []
 
 
 def to_svg(picture: Picture) -> bytes:
-    """The picture as one image, 720 pixels wide and as high as it has to be."""
-    return svg(figures(picture), WIDE)
+    """Return the picture as an SVG image, 720 pixels wide, height as needed."""
+    return render_svg(layout_figures(picture), WIDE)
 
 
-def acyclic(graph: DiGraph) -> DiGraph:
-    """The graph without arrows that close a circle."""
+def remove_cycles(graph: DiGraph) -> DiGraph:
+    """Return the graph without arrows that close a cycle."""
     open_ended = graph.copy()
     try:
         while True:
@@ -69,14 +70,16 @@ def acyclic(graph: DiGraph) -> DiGraph:
         return open_ended
 
 
-def reduced(graph: DiGraph) -> DiGraph:
-    """The graph without arrows that a longer way says as well, or that close a circle."""
-    return nx.transitive_reduction(acyclic(graph))
+def reduce_graph(graph: DiGraph) -> DiGraph:
+    """Return the graph without cycle-closing arrows and without arrows implied by longer paths."""
+    return nx.transitive_reduction(remove_cycles(graph))
 
 
-def words(kind: str) -> str:
-    """``EdgeSelection`` as words: ``Edge selection``. An embedder is on record as a language model;
-    what it is here is a model."""
+def format_kind(kind: str) -> str:
+    """Return a kind in words: ``EdgeSelection`` becomes ``Edge selection``.
+
+    A recorded ``LanguageModel`` becomes ``Model``, because embedders are recorded as language
+    models."""
     if kind == "LanguageModel":
         return "Model"
     spaced = "".join(f" {c.lower()}" if c.isupper() else c for c in kind).strip()
@@ -97,8 +100,9 @@ End = tuple[str, int]
 
 @dataclass(slots=True)
 class _Lanes:
-    """Which kinds there are, the arrows between them, and the row of each; an agent stands in the
-    row of every activity that it is associated with, which is the last of its three."""
+    """Lane layout: shapes by kind, arrows between kinds, rows of kinds.
+
+    An agent stands in the row of every associated activity, which is the last of its three."""
 
     shapes: dict[Key, Shape]
     arrows: dict[tuple[Key, Key], str]
@@ -107,96 +111,100 @@ class _Lanes:
     count: int = 0
 
 
-def lanes(picture: Picture, frame: Frame) -> Figure:
-    """The figure; it is as high as there are kinds."""
-    found = _kinds(picture)
-    _rows(found)
-    paths = _lane_paths(found, frame)
+def layout_lanes(picture: Picture, frame: Frame) -> Figure:
+    """Return the lane figure; its height depends on the number of kinds."""
+    lane_layout = _collect_kinds(picture)
+    _assign_rows(lane_layout)
+    paths = _lane_paths(lane_layout, frame)
     bodies = [
-        drawn(
-            found.shapes[key],
-            *_place(key[0], row, frame),
+        draw_shape(
+            lane_layout.shapes[key],
+            *_cell_centre(key[0], row, frame),
             frame.lanes[_LANE[key[0]]],
             titled=frame.titled,
         )
-        for key, row in [*found.rows.items(), *((key, row) for row, key, _ in found.agents)]
+        for key, row in [
+            *lane_layout.rows.items(),
+            *((key, row) for row, key, _ in lane_layout.agents),
+        ]
     ]
-    height = _LANES_ABOVE + found.count * _STEP
+    height = _LANES_ABOVE + lane_layout.count * _STEP
     return Figure("All of it, by kind", lines_of(paths) + "".join(bodies), frame.width, height)
 
 
-def _kinds(picture: Picture) -> _Lanes:
+def _collect_kinds(picture: Picture) -> _Lanes:
     keys: list[Key] = [(n.shape, n.iri if n.shape == "agent" else n.kind) for n in picture.nodes]
-    together: dict[Key, list[int]] = {}
+    positions_by_key: dict[Key, list[int]] = {}
     for place, key in enumerate(keys):
-        together.setdefault(key, []).append(place)
-    shapes = {key: _kind_shape(picture, key, places) for key, places in together.items()}
+        positions_by_key.setdefault(key, []).append(place)
+    shapes = {key: _kind_shape(picture, key, places) for key, places in positions_by_key.items()}
     arrows = {
         (keys[source], keys[target]): name
         for source, target, name in picture.arrows
         if keys[source] != keys[target]
     }
     between = sorted(pair for pair in arrows if pair[0][0] == pair[1][0] == "entity")
-    implied = set(between).difference(reduced(DiGraph(between)).edges)
+    implied = set(between).difference(reduce_graph(DiGraph(between)).edges)
     return _Lanes(shapes, {pair: name for pair, name in arrows.items() if pair not in implied})
 
 
 def _kind_shape(picture: Picture, key: Key, places: Sequence[int]) -> Shape:
     nodes = [picture.nodes[place] for place in places]
     labels = list(dict.fromkeys(node.label[:MOST_LETTERS] for node in nodes if node.label))
-    title, count = words(nodes[0].kind), len(nodes)
+    title, count = format_kind(nodes[0].kind), len(nodes)
     if labels and labels[0].lower() == title.lower():
         labels = labels[1:]
-    more = [f"and {count - 1} more"] if len(labels) > 1 else []
+    remainder_label = [f"and {count - 1} more"] if len(labels) > 1 else []
     text = "\n".join([*labels[:1], nodes[0].iri]) if count == 1 else ""
     name = f"{count} × {title}" if count > 1 else title
-    return Shape(key[0], name, (*labels[:1], *more), text, count)
+    return Shape(key[0], name, (*labels[:1], *remainder_label), text, count)
 
 
-def _rows(found: _Lanes) -> None:
-    """Give each kind a row: an activity that of the first thing that it generated, or its own."""
-    for key in _ordered(found):
+def _assign_rows(found: _Lanes) -> None:
+    """Assign a row to each kind: an activity shares its earliest generated entity's row if
+    free, otherwise gets a new row."""
+    for key in _order_kinds(found):
         generated = [
             found.rows[s]
             for (s, t), name in found.arrows.items()
             if t == key and name == GENERATED and s in found.rows
         ]
-        taken = {row for other, row in found.rows.items() if other[0] == key[0]}
-        free = [row for row in sorted(generated) if row not in taken]
+        occupied_rows = {row for neighbour, row in found.rows.items() if neighbour[0] == key[0]}
+        free = [row for row in sorted(generated) if row not in occupied_rows]
         found.rows[key] = free[0] if free else found.count
         found.count = max(found.count, found.rows[key] + 1)
     for (source, target), name in found.arrows.items():
         if name == ASSOCIATED and source in found.rows:
-            _beside(found, found.rows[source], target, source)
+            _place_agent(found, found.rows[source], target, source)
     met = {key for _, key, _ in found.agents}
     for key in found.shapes:
         if key[0] == "agent" and key not in met:
-            _beside(found, found.count, key, None)
+            _place_agent(found, found.count, key, None)
 
 
-def _beside(found: _Lanes, row: int, agent: Key, activity: Key | None) -> None:
-    """Put the agent into the row, or into a new one below all where another agent stands there."""
-    if row in {taken for taken, _, _ in found.agents}:
+def _place_agent(found: _Lanes, row: int, agent: Key, activity: Key | None) -> None:
+    """Place an agent in this row, or below all rows if another agent occupies it."""
+    if row in {occupied_row for occupied_row, _, _ in found.agents}:
         row = found.count
     found.agents.append((row, agent, activity))
     found.count = max(found.count, row + 1)
 
 
-def _ordered(found: _Lanes) -> list[Key]:
-    """The entities and activities so that arrows lead on, where there is no circle, and chains stay
-    together; what belongs to an answer's sentences before what was selected as a whole."""
+def _order_kinds(found: _Lanes) -> list[Key]:
+    """Return entity and activity kinds in arrow order (ignoring cycles), with chains kept
+    together; kinds of answer sentences precede kinds of the whole selection."""
     graph = DiGraph()
     graph.add_nodes_from(sorted(key for key in found.shapes if key[0] == "entity"))
     graph.add_nodes_from(sorted(key for key in found.shapes if key[0] == "activity"))
     graph.add_edges_from(sorted(p for p in found.arrows if p[0] in graph and p[1] in graph))
-    return list(nx.dfs_postorder_nodes(acyclic(graph)))[::-1]
+    return list(nx.dfs_postorder_nodes(remove_cycles(graph)))[::-1]
 
 
 # --- the whole: its arrows ---
 
 
-def _place(kind: str, row: int, frame: Frame) -> tuple[float, float]:
-    """The middle of what stands in a lane and row."""
+def _cell_centre(kind: str, row: int, frame: Frame) -> tuple[float, float]:
+    """Return centre coordinates of a lane cell in a row."""
     first, second, third = frame.lanes
     between = (frame.width - frame.margin - first - second - third - 4) / 2
     lefts = (frame.margin, frame.margin + first + between, frame.width - third - 4)
@@ -206,73 +214,80 @@ def _place(kind: str, row: int, frame: Frame) -> tuple[float, float]:
 
 def _lane_paths(found: _Lanes, frame: Frame) -> list[str]:
     beside = [(row, activity) for row, _, activity in found.agents if activity is not None]
-    paths = [_across(found.rows[activity], row, frame) for row, activity in beside]
+    paths = [_agent_arrow(found.rows[activity], row, frame) for row, activity in beside]
     for name in (DERIVED, INFORMED, USED, GENERATED):
         links = sorted(
             ((s[0], found.rows[s]), (t[0], found.rows[t]))
-            for (s, t), said in found.arrows.items()
-            if s in found.rows and t in found.rows and _drawn_as(s, t, said) == name
+            for (s, t), arrow_name in found.arrows.items()
+            if s in found.rows and t in found.rows and _drawn_as(s, t, arrow_name) == name
         )
         links.sort(key=lambda link: (link[0][1], link[1][1]))
-        tracks = _tracks([(source[1], target[1]) for source, target in links])
+        tracks = _assign_tracks([(source[1], target[1]) for source, target in links])
         many = max(tracks, default=0) + 2
         for (source, target), track in zip(links, tracks, strict=True):
-            paths.append(_routed(name, source, target, (track + 1) / many, frame))
+            paths.append(_route_arrow(name, source, target, (track + 1) / many, frame))
     return paths
 
 
 def _drawn_as(source: Key, target: Key, name: str) -> str:
-    """Arrows between entities are drawn alike, and so are those between activities."""
+    """Return the drawn arrow name; arrows between entities share a name, as do arrows between
+    activities."""
     if source[0] == target[0]:
         return DERIVED if source[0] == "entity" else INFORMED
     return name
 
 
-def _tracks(links: Iterable[tuple[int, int]]) -> list[int]:
-    """A track for each link so that none that run side by side share one."""
-    found: list[tuple[int, int, int]] = []
+def _assign_tracks(links: Iterable[tuple[int, int]]) -> list[int]:
+    """Return a track number per link; overlapping links get different tracks."""
+    placed_links: list[tuple[int, int, int]] = []
     for low, high in map(sorted, links):
-        beside = {track for start, end, track in found if start < high and low < end}
-        found.append((low, high, min(set(range(len(found) + 1)) - beside)))
-    return [track for _, _, track in found]
+        beside = {track for start, end, track in placed_links if start < high and low < end}
+        placed_links.append((low, high, min(set(range(len(placed_links) + 1)) - beside)))
+    return [track for _, _, track in placed_links]
 
 
-def _across(row: int, agent_row: int, frame: Frame) -> str:
-    """From an activity to its agent."""
-    x, y = _place("activity", row, frame)
-    to_x, to_y = _place("agent", agent_row, frame)
+def _agent_arrow(row: int, agent_row: int, frame: Frame) -> str:
+    """Return an arrow connecting an activity with its agent."""
+    x, y = _cell_centre("activity", row, frame)
+    to_x, to_y = _cell_centre("agent", agent_row, frame)
     start, end = x + frame.lanes[1] / 2, to_x - frame.lanes[2] / 2
     middle = start + (end - start) * 0.3
     bend = "" if row == agent_row else f" H{middle:.0f} V{to_y + 8:.0f}"
     height = y if row == agent_row else to_y + 8
-    return arrow(f"M{start:.0f} {y:.0f}{bend} L{end:.0f} {height:.0f}", ASSOCIATED, frame)
+    return draw_arrow(f"M{start:.0f} {y:.0f}{bend} L{end:.0f} {height:.0f}", ASSOCIATED, frame)
 
 
-def _routed(name: str, source: End, target: End, track: float, frame: Frame) -> str:
-    """An arrow down its lane, or around what stands between; ``track`` is where beside the lane,
-    0 to 1."""
-    (x, y), (to_x, to_y) = _place(*source, frame), _place(*target, frame)
+def _route_arrow(name: str, source: End, target: End, track: float, frame: Frame) -> str:
+    """Return an arrow inside its lane or around intermediate shapes; ``track`` gives a relative
+    position (0 to 1) beside the lane."""
+    (x, y), (to_x, to_y) = _cell_centre(*source, frame), _cell_centre(*target, frame)
     half, to_half = frame.lanes[_LANE[source[0]]] / 2, frame.lanes[_LANE[target[0]]] / 2
     if source[0] == target[0]:
         if target[1] == source[1] + 1:
             path = f"M{x:.0f} {y + HEIGHT / 2:.0f} V{to_y - HEIGHT / 2:.0f}"
         elif source[0] == "entity":
             beside = frame.margin * (1 - track)
-            path = _around(x - side("entity", 2 * half, 7), y + 7, beside, to_y - 7)
+            path = _detour_path(x - side_distance("entity", 2 * half, 7), y + 7, beside, to_y - 7)
         else:
-            gutter = _place("agent", 0, frame)[0] - frame.lanes[2] / 2 - (x + half)
-            path = _around(x + half, y + 9, x + half + gutter * (0.35 + 0.5 * track), to_y - 9)
+            gutter = _cell_centre("agent", 0, frame)[0] - frame.lanes[2] / 2 - (x + half)
+            path = _detour_path(x + half, y + 9, x + half + gutter * (0.35 + 0.5 * track), to_y - 9)
     elif name == GENERATED and source[1] == target[1]:
         path = f"M{x + half:.0f} {y:.0f} H{to_x - to_half:.0f}"
     else:
-        half, to_half = side(source[0], 2 * half, 12), side(target[0], 2 * to_half, 4)
+        half, to_half = (
+            side_distance(source[0], 2 * half, 12),
+            side_distance(target[0], 2 * to_half, 4),
+        )
         start, end = (x - half, to_x + to_half) if x > to_x else (x + half, to_x - to_half)
-        path = _around(start, y + 12, start + (end - start) * (0.15 + 0.7 * track), to_y - 4, end)
-    return arrow(path, name, frame)
+        path = _detour_path(
+            start, y + 12, start + (end - start) * (0.15 + 0.7 * track), to_y - 4, end
+        )
+    return draw_arrow(path, name, frame)
 
 
-def _around(x: float, y: float, beside: float, to_y: float, to_x: float | None = None) -> str:
-    """Beside something, and back to where it began or to ``to_x``."""
+def _detour_path(x: float, y: float, beside: float, to_y: float, to_x: float | None = None) -> str:
+    """Return a detour path: sideways to ``beside``, vertically to ``to_y``, then back to ``x``
+    or ``to_x``."""
     return f"M{x:.0f} {y:.0f} H{beside:.0f} V{to_y:.0f} H{x if to_x is None else to_x:.0f}"
 
 
@@ -294,7 +309,7 @@ _Row = tuple[float, float, list[float]]
 
 @dataclass(frozen=True, slots=True)
 class _Panel:
-    """Chains, the graph of their groups, and these in layers from the top down."""
+    """A citation panel: chains, group graph, and layers from top to bottom."""
 
     chains: Sequence[Group]
     groups: DiGraph
@@ -302,31 +317,34 @@ class _Panel:
 
     @classmethod
     def of(cls, picture: Picture, leads: DiGraph, chains: Sequence[Group]) -> _Panel:
-        """The panel of these chains."""
-        groups = reduced(_grouped(picture, leads, chains))
-        return cls(chains, groups, _layers(picture, groups))
+        """Return a panel for these chains."""
+        groups = reduce_graph(_group_nodes(picture, leads, chains))
+        return cls(chains, groups, _build_layers(picture, groups))
 
     def column(self, group: Group) -> float:
-        """Where the group would stand, 0 to 1: in the middle of the chains that share it."""
-        own = [n for n, chain in enumerate(self.chains) if not set(chain).isdisjoint(group)]
-        return (sum(own) / len(own) + 0.5) / len(self.chains)
+        """Return the preferred horizontal position of a group (0 to 1): the centre of chains
+        sharing it."""
+        chain_numbers = [
+            n for n, chain in enumerate(self.chains) if not set(chain).isdisjoint(group)
+        ]
+        return (sum(chain_numbers) / len(chain_numbers) + 0.5) / len(self.chains)
 
     def fits(self, frame: Frame) -> bool:
-        """Whether each layer has room in a row, and each group in a shape."""
-        most = max(len(layer) for layer in self.layers)
-        return most <= frame.columns and max(map(len, self.groups)) <= MOST_LISTED
+        """Tell whether all layers fit in rows, and all groups in shapes."""
+        widest = max(len(layer) for layer in self.layers)
+        return widest <= frame.columns and max(map(len, self.groups)) <= MOST_LISTED
 
 
-def panels(picture: Picture, frame: Frame) -> Iterator[Figure]:
-    """The panels, from the first sentence to the last."""
+def layout_panels(picture: Picture, frame: Frame) -> Iterator[Figure]:
+    """Yield panel figures from first to last sentence."""
     sentences = list(dict.fromkeys(chain[0] for chain in picture.chains))
     numbers = {place: number for number, place in enumerate(sentences, 1)}
-    for panel in _packed(picture, frame):
-        yield _figure(picture, panel, numbers, frame)
+    for panel in _pack_panels(picture, frame):
+        yield _panel_figure(picture, panel, numbers, frame)
 
 
-def _packed(picture: Picture, frame: Frame) -> Iterator[_Panel]:
-    """The citations in their order, as many together as fit."""
+def _pack_panels(picture: Picture, frame: Frame) -> Iterator[_Panel]:
+    """Yield citation panels, each filled with consecutive citations until the frame is full."""
     leads = DiGraph()
     leads.add_nodes_from(range(len(picture.nodes)))
     leads.add_edges_from(
@@ -334,29 +352,29 @@ def _packed(picture: Picture, frame: Frame) -> Iterator[_Panel]:
     )
     packed: _Panel | None = None
     for chain in picture.chains:
-        more = _Panel.of(picture, leads, [*(packed.chains if packed else ()), chain])
-        if packed and not more.fits(frame):
+        extended = _Panel.of(picture, leads, [*(packed.chains if packed else ()), chain])
+        if packed and not extended.fits(frame):
             yield packed
-            more = _Panel.of(picture, leads, [chain])
-        packed = more
+            extended = _Panel.of(picture, leads, [chain])
+        packed = extended
     if packed:
         yield packed
 
 
-def _grouped(picture: Picture, leads: DiGraph, chains: Sequence[Group]) -> DiGraph:
-    """What leads to what; nodes of a kind that have the same before and after them are one group.
+def _group_nodes(picture: Picture, leads: DiGraph, chains: Sequence[Group]) -> DiGraph:
+    """Return a graph of node groups: nodes of a kind with equal predecessors and successors
+    share a group.
 
-    Sentences, selections and whatever leads to another of its kind stand for themselves.
-    """
+    Sentences, selections and nodes leading to their own kind stay single."""
     nodes = dict.fromkeys(node for chain in chains for node in sorted(chain))
     part = leads.subgraph(nodes)
-    together: dict[object, list[int]] = {}
+    nodes_by_key: dict[object, list[int]] = {}
     for node in nodes:
         kind = picture.nodes[node].kind
         alone = kind == "Sentence" or kind in _CHOSEN
-        around = kind, frozenset(part.predecessors(node)), frozenset(part.successors(node))
-        together.setdefault(node if alone else around, []).append(node)
-    group_of = {node: tuple(group) for group in together.values() for node in group}
+        neighbourhood = kind, frozenset(part.predecessors(node)), frozenset(part.successors(node))
+        nodes_by_key.setdefault(node if alone else neighbourhood, []).append(node)
+    group_of = {node: tuple(group) for group in nodes_by_key.values() for node in group}
     groups = DiGraph()
     groups.add_nodes_from(sorted(set(group_of.values())))
     groups.add_edges_from(
@@ -365,8 +383,9 @@ def _grouped(picture: Picture, leads: DiGraph, chains: Sequence[Group]) -> DiGra
     return groups
 
 
-def _layers(picture: Picture, groups: DiGraph) -> list[list[Group]]:
-    """Sentences at the top, what was selected below them, and the rest from the documents up."""
+def _build_layers(picture: Picture, groups: DiGraph) -> list[list[Group]]:
+    """Return layers from top to bottom: sentences, selections, then remaining groups by height
+    above documents."""
     tops = {"Sentence": 0} | dict.fromkeys(_CHOSEN, 1)
     above: list[list[Group]] = [[], []]
     below: list[list[Group]] = []
@@ -381,17 +400,19 @@ def _layers(picture: Picture, groups: DiGraph) -> list[list[Group]]:
 # --- panels: drawing ---
 
 
-def _figure(picture: Picture, panel: _Panel, numbers: Mapping[int, int], frame: Frame) -> Figure:
+def _panel_figure(
+    picture: Picture, panel: _Panel, numbers: Mapping[int, int], frame: Frame
+) -> Figure:
     shapes = {group: _group_shape(picture, group, numbers) for group in panel.groups}
     at: dict[Group, tuple[float, float]] = {}
     rows: list[_Row] = []
     top = float(_ABOVE)
     for layer in panel.layers:
-        wanted = sorted((panel.column(group), group) for group in layer)
-        for start in range(0, len(wanted), frame.columns):
-            row = wanted[start : start + frame.columns]
+        preferred_positions = sorted((panel.column(group), group) for group in layer)
+        for start in range(0, len(preferred_positions), frame.columns):
+            row = preferred_positions[start : start + frame.columns]
             bottom = top + max(shapes[group].height for _, group in row)
-            xs = _apart([column * frame.width for column, _ in row], frame)
+            xs = _spread_nodes([column * frame.width for column, _ in row], frame)
             at |= {group: (x, (top + bottom) / 2) for x, (_, group) in zip(xs, row, strict=True)}
             rows.append((top, bottom, xs))
             top = bottom + _BETWEEN
@@ -400,19 +421,23 @@ def _figure(picture: Picture, panel: _Panel, numbers: Mapping[int, int], frame: 
         x, y = at[source]
         to_x, to_y = at[target]
         ends = y + shapes[source].height / 2, to_y - shapes[target].height / 2
-        paths.append(arrow(_path((x, to_x), ends, rows, frame), DERIVED, frame))
+        paths.append(draw_arrow(_connect_shapes((x, to_x), ends, rows, frame), DERIVED, frame))
     bodies = [
-        drawn(shapes[group], *at[group], frame.node, titled=frame.titled)
+        draw_shape(shapes[group], *at[group], frame.node, titled=frame.titled)
         for group in sorted(shapes)
     ]
-    own = sorted({numbers[chain[0]] for chain in panel.chains})
-    caption = f"Sentence {own[0]}" if len(own) == 1 else f"Sentences {own[0]} to {own[-1]}"
+    sentence_numbers = sorted({numbers[chain[0]] for chain in panel.chains})
+    caption = (
+        f"Sentence {sentence_numbers[0]}"
+        if len(sentence_numbers) == 1
+        else f"Sentences {sentence_numbers[0]} to {sentence_numbers[-1]}"
+    )
     body = lines_of(paths) + "".join(bodies)
     return Figure(caption, body, frame.width, round(top - _BETWEEN + _ABOVE))
 
 
-def _apart(wanted: Sequence[float], frame: Frame) -> list[float]:
-    """The middles of nodes side by side, as near to where they would stand as there is room."""
+def _spread_nodes(wanted: Sequence[float], frame: Frame) -> list[float]:
+    """Return centres of side-by-side nodes, as near as possible to preferred positions."""
     step = frame.node + frame.gap
     first, last = frame.node / 2 + 1, frame.width - frame.node / 2 - 3
     xs: list[float] = []
@@ -422,30 +447,30 @@ def _apart(wanted: Sequence[float], frame: Frame) -> list[float]:
     return xs
 
 
-def _path(xs: Span, ys: Span, rows: Iterable[_Row], frame: Frame) -> str:
-    """From the bottom of one shape to the top of another, past the rows between."""
+def _connect_shapes(xs: Span, ys: Span, rows: Iterable[_Row], frame: Frame) -> str:
+    """Return a path connecting two shapes, bottom to top, avoiding intermediate rows."""
     (x, to_x), (y, to_y) = xs, ys
     path = [f"M{x:.0f} {y:.0f}"]
     for top, bottom, middles in rows:
         if top > y and bottom < to_y:
-            beside = _past(x + (to_x - x) * (top - y) / (to_y - y), middles, frame)
-            path.append(f"{_curve(x, y, beside, top)} V{bottom:.0f}")
+            beside = _gap_position(x + (to_x - x) * (top - y) / (to_y - y), middles, frame)
+            path.append(f"{_curve_path(x, y, beside, top)} V{bottom:.0f}")
             x, y = beside, bottom
-    return " ".join([*path, _curve(x, y, to_x, to_y)])
+    return " ".join([*path, _curve_path(x, y, to_x, to_y)])
 
 
-def _past(x: float, middles: Iterable[float], frame: Frame) -> float:
-    """The nearest place where a line passes a row without crossing a shape of it."""
+def _gap_position(x: float, middles: Iterable[float], frame: Frame) -> float:
+    """Return the nearest x position where a line passes a row without crossing shapes."""
     half = (frame.node + frame.gap) / 2
     for middle in middles:
         if abs(x - middle) < half:
             right = middle + half if middle + half < frame.width else middle - half
-            left = middle - half if middle > half else middle + half
-            return right if x >= middle else left
+            left_gap = middle - half if middle > half else middle + half
+            return right if x >= middle else left_gap
     return x
 
 
-def _curve(x: float, y: float, to_x: float, to_y: float) -> str:
+def _curve_path(x: float, y: float, to_x: float, to_y: float) -> str:
     if abs(x - to_x) < 1:
         return f"V{to_y:.0f}"
     middle = (y + to_y) / 2
@@ -455,7 +480,7 @@ def _curve(x: float, y: float, to_x: float, to_y: float) -> str:
 def _group_shape(picture: Picture, group: Group, numbers: Mapping[int, int]) -> Shape:
     nodes = [picture.nodes[place] for place in group]
     kind = nodes[0].kind
-    title = f"{words(kind)} {numbers[group[0]]}" if kind == "Sentence" else words(kind)
+    title = f"{format_kind(kind)} {numbers[group[0]]}" if kind == "Sentence" else format_kind(kind)
     several = len(nodes) > 1
     return Shape(
         nodes[0].shape,

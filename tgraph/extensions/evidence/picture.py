@@ -1,8 +1,7 @@
-"""What a picture of an answer shows: what its sentences cite, and how that came about.
+"""Answer pictures: nodes cited by answer sentences, with their derivation.
 
-What was seen and not selected, or selected and not cited, is left out, for a picture of everything
-shows nothing. Nothing that is cited is left out.
-"""
+Nodes not selected, or selected and not cited, are left out, because a picture of everything
+shows nothing. Nothing cited is left out."""
 
 from __future__ import annotations
 
@@ -13,8 +12,8 @@ from pyoxigraph import Literal, NamedNode, Quad
 
 from tgraph import vocabulary as v
 from tgraph.explain.render.svg import STYLE
-from tgraph.explain.trace.bundle_reader import SELECTIONS, kind_of, numbers
-from tgraph.rendering import flat, safe, shortened
+from tgraph.explain.trace.bundle_reader import SELECTIONS, iri_numbers, kind_of
+from tgraph.rendering import collapse_whitespace, escape_controls, shorten_text
 
 DERIVED, GENERATED, USED = "wasDerivedFrom", "wasGeneratedBy", "used"
 ASSOCIATED, INFORMED, CITED = "wasAssociatedWith", "wasInformedBy", "citation"
@@ -57,53 +56,59 @@ Arrow = tuple[int, int, str]
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """Nodes, and arrows between them by position with the name of the relation.
+    """A picture of nodes, and of named arrows between node positions.
 
-    ``chains`` has for each citation, sentence by sentence, the positions of the entities that lead
-    from the sentence, which is the first, to the document; a sentence without one has its own.
-    """
+    ``chains`` lists, for each citation in sentence order, positions of entities leading from
+    the sentence (first position) to the document; a sentence without citations has its own
+    chain."""
 
     nodes: tuple[PictureNode, ...]
     arrows: tuple[Arrow, ...]
     chains: tuple[tuple[int, ...], ...] = ()
 
 
-def picture(quads: Iterable[Quad], name: Name = lambda iri: "") -> Picture:
-    """What a session's record shows of how its answer came about; all of it where there is no
-    answer. ``name`` tells what a thing is called of which the record does not say it, such as a
-    community report."""
-    said: dict[str, dict[NamedNode, list[object]]] = {}
+def build_picture(quads: Iterable[Quad], name: Name = lambda iri: "") -> Picture:
+    """Return a picture of a session's answer derivation, or of its complete record without an
+    answer.
+
+    ``name`` provides labels missing from the record, such as community report titles."""
+    statements: dict[str, dict[NamedNode, list[object]]] = {}
     for quad in quads:
         if isinstance(quad.subject, NamedNode):
-            values = said.setdefault(quad.subject.value, {})
+            values = statements.setdefault(quad.subject.value, {})
             values.setdefault(quad.predicate, []).append(quad.object)
-    answers = [iri for iri, about in said.items() if v.tg("Answer") in about.get(v.RDF_TYPE, ())]
-    shown = sorted(
-        _reached(said, answers, _next) if answers else said, key=lambda i: (numbers(i), i)
+    answers = [
+        iri
+        for iri, properties in statements.items()
+        if v.tg("Answer") in properties.get(v.RDF_TYPE, ())
+    ]
+    shown_iris = sorted(
+        _reachable_nodes(statements, answers, _next_nodes) if answers else statements,
+        key=lambda i: (iri_numbers(i), i),
     )
-    nodes = [node for iri in shown if (node := _node(iri, said, name)) is not None]
+    nodes = [node for iri in shown_iris if (node := _make_node(iri, statements, name)) is not None]
     places = {node.iri: place for place, node in enumerate(nodes)}
-    chains = [chain for answer in answers for chain in _chains(said, answer, places)]
+    chains = [chain for answer in answers for chain in _citation_chains(statements, answer, places)]
     arrows = {
         (places[iri], places[target], relation): None
         for iri in places
         for property, relation in _RELATIONS.items()
-        for target in _nodes(said, iri, property)
+        for target in _linked_nodes(statements, iri, property)
         if target in places
     }
     for chain in chains:
-        arrows |= dict.fromkeys(_loose(chain, arrows))
+        arrows |= dict.fromkeys(_direct_citations(chain, arrows))
     return Picture(tuple(nodes), tuple(sorted(arrows)), tuple(chains))
 
 
-def _nodes(said: Said, iri: str, property: NamedNode) -> list[str]:
+def _linked_nodes(said: Said, iri: str, property: NamedNode) -> list[str]:
     return [t.value for t in said[iri].get(property, ()) if isinstance(t, NamedNode)]
 
 
-def _reached(
+def _reachable_nodes(
     said: Said, starts: Iterable[str], onward: Callable[[Said, str], Iterable[str]]
 ) -> set[str]:
-    """The starts, and what lies onward of them."""
+    """Return start nodes and all nodes reachable from them."""
     reached: set[str] = set()
     queue = list(starts)
     while queue:
@@ -114,39 +119,41 @@ def _reached(
     return reached
 
 
-def _next(said: Said, iri: str) -> Iterator[str]:
-    """Where to go on from a node: not from a collection to all that it holds."""
+def _next_nodes(said: Said, iri: str) -> Iterator[str]:
+    """Yield neighbours to visit from a node, excluding members of collections."""
     types = set(said[iri].get(v.RDF_TYPE, ()))
     for relation in _FOLLOWED:
         if relation != v.tg("sentence") or v.tg("Answer") in types:
-            yield from _nodes(said, iri, relation)
+            yield from _linked_nodes(said, iri, relation)
     if v.tg("Selection") in types:
-        origins = _nodes(said, iri, v.prov(DERIVED))
+        origins = _linked_nodes(said, iri, v.prov(DERIVED))
         yield from (origin for origin in origins if origin.startswith(v.retrieval_iri("")))
-    yield from _origins(said, iri)
+    yield from _origin_nodes(said, iri)
 
 
-def _origins(said: Said, iri: str) -> Iterator[str]:
-    """What a node came from, unless that is far more than is cited of it; and its point."""
+def _origin_nodes(said: Said, iri: str) -> Iterator[str]:
+    """Yield origins of a node, unless they exceed its cited content by far, and its point."""
     if kind_of(iri) != "finding" and _WIDE.isdisjoint(said[iri].get(v.RDF_TYPE, ())):
-        yield from _nodes(said, iri, v.prov(DERIVED))
-    yield from (item for item in _nodes(said, iri, v.tg("item")) if kind_of(item) == "point")
+        yield from _linked_nodes(said, iri, v.prov(DERIVED))
+    yield from (item for item in _linked_nodes(said, iri, v.tg("item")) if kind_of(item) == "point")
 
 
-def _chains(said: Said, answer: str, places: Mapping[str, int]) -> Iterator[tuple[int, ...]]:
-    """The entities of each citation of the answer's sentences, sentence by sentence."""
-    for sentence in sorted(_nodes(said, answer, v.tg("sentence")), key=numbers):
+def _citation_chains(
+    said: Said, answer: str, places: Mapping[str, int]
+) -> Iterator[tuple[int, ...]]:
+    """Yield entity positions for each citation, in sentence order."""
+    for sentence in sorted(_linked_nodes(said, answer, v.tg("sentence")), key=iri_numbers):
         if sentence not in places:
             continue
-        citations = sorted(_nodes(said, sentence, v.tg("citation")), key=numbers)
-        starts = [_nodes(said, c, v.prov(DERIVED)) for c in citations if c in said]
-        for start in starts or [_nodes(said, sentence, v.prov(DERIVED))]:
-            found = _reached(said, start, _origins)
-            yield (places[sentence], *sorted(places[i] for i in found if i in places))
+        citations = sorted(_linked_nodes(said, sentence, v.tg("citation")), key=iri_numbers)
+        starts = [_linked_nodes(said, c, v.prov(DERIVED)) for c in citations if c in said]
+        for start in starts or [_linked_nodes(said, sentence, v.prov(DERIVED))]:
+            reachable = _reachable_nodes(said, start, _origin_nodes)
+            yield (places[sentence], *sorted(places[i] for i in reachable if i in places))
 
 
-def _loose(chain: Sequence[int], arrows: Iterable[Arrow]) -> Iterator[Arrow]:
-    """What a sentence cites, and nothing else of the chain leads to."""
+def _direct_citations(chain: Sequence[int], arrows: Iterable[Arrow]) -> Iterator[Arrow]:
+    """Yield citation arrows from a sentence to chain nodes without other incoming arrows."""
     inside = set(chain)
     met = {
         target
@@ -156,31 +163,38 @@ def _loose(chain: Sequence[int], arrows: Iterable[Arrow]) -> Iterator[Arrow]:
     yield from ((chain[0], place, CITED) for place in chain[1:] if place not in met)
 
 
-def _node(iri: str, said: Said, name: Name) -> PictureNode | None:
+def _make_node(iri: str, said: Said, name: Name) -> PictureNode | None:
     types = [t for t in said[iri].get(v.RDF_TYPE, ()) if isinstance(t, NamedNode)]
     shape = next((_SHAPES[t] for t in types if t in _SHAPES), "")
     if not shape or _LEFT_OUT.intersection(types):
         return None
-    own = sorted(t.value.removeprefix(v.TG) for t in types if t.value.startswith(v.TG))
-    if not own and kind_of(iri) != "finding":
+    type_names = sorted(t.value.removeprefix(v.TG) for t in types if t.value.startswith(v.TG))
+    if not type_names and kind_of(iri) != "finding":
         return None
-    return PictureNode(iri, shape, own[0] if own else "Finding", flat(_label(iri, said, name)))
+    return PictureNode(
+        iri,
+        shape,
+        type_names[0] if type_names else "Finding",
+        collapse_whitespace(_node_label(iri, said, name)),
+    )
 
 
-def _label(iri: str, said: Said, name: Name) -> str:
-    """What the thing says or is called; a selection is called by what was selected."""
+def _node_label(iri: str, said: Said, name: Name) -> str:
+    """Return a node's label or text; a selection is labelled by its selected item."""
     for relation in (v.tg("edge"), v.tg("item")):
-        for about in _nodes(said, iri, relation):
-            if iri.startswith(SELECTIONS) and (known := _text(said, about) or name(about)):
-                return known
+        for item_iri in _linked_nodes(said, iri, relation):
+            if iri.startswith(SELECTIONS) and (
+                label := _node_text(said, item_iri) or name(item_iri)
+            ):
+                return label
     if kind_of(iri) == "chunk":
-        return name(iri) or _text(said, iri)
-    return _text(said, iri) or name(iri)
+        return name(iri) or _node_text(said, iri)
+    return _node_text(said, iri) or name(iri)
 
 
-def _text(said: Said, iri: str) -> str:
-    about = said.get(iri, {})
-    texts = (t.value for p in _LABELS for t in about.get(p, ()) if isinstance(t, Literal))
+def _node_text(said: Said, iri: str) -> str:
+    properties = said.get(iri, {})
+    texts = (t.value for p in _LABELS for t in properties.get(p, ()) if isinstance(t, Literal))
     return next(texts, "")
 
 
@@ -190,22 +204,22 @@ _LETTERS = 40
 
 
 def to_dot(drawn: Picture) -> bytes:
-    """The picture for Graphviz, each resource once, from left to right, so that it grows downwards
-    and not sideways; its nodes link to their IRIs."""
+    """Return the picture in Graphviz DOT, with unique nodes linking to their IRIs, drawn from
+    left to right so that large pictures grow downwards."""
     shapes = {"entity": "ellipse", "activity": "box", "agent": "house"}
     lines = ["digraph record {", "  rankdir=LR;", "  node [style=filled, fontname=Helvetica];"]
     for place, node in enumerate(drawn.nodes):
         fill, line = STYLE[node.shape]
-        label = _quoted(f"{node.kind}\n{shortened(node.label, _LETTERS)}".strip())
+        label = _quote_dot(f"{node.kind}\n{shorten_text(node.label, _LETTERS)}".strip())
         lines.append(
-            f"  n{place} [shape={shapes[node.shape]}, fillcolor={_quoted(fill)},"
-            f" color={_quoted(line)}, label={label}, URL={_quoted(node.iri)}];"
+            f"  n{place} [shape={shapes[node.shape]}, fillcolor={_quote_dot(fill)},"
+            f" color={_quote_dot(line)}, label={label}, URL={_quote_dot(node.iri)}];"
         )
     for source, target, name in drawn.arrows:
-        lines.append(f"  n{source} -> n{target} [label={_quoted(name)}, fontsize=8];")
+        lines.append(f"  n{source} -> n{target} [label={_quote_dot(name)}, fontsize=8];")
     return ("\n".join([*lines, "}"]) + "\n").encode()
 
 
-def _quoted(text: str) -> str:
-    escaped = safe(text).replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+def _quote_dot(text: str) -> str:
+    escaped = escape_controls(text).replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
     return f'"{escaped}"'

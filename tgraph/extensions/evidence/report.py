@@ -7,6 +7,8 @@ anything.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from tgraph.answer.support import PROVEN
 from tgraph.explain.render.shown_session import (
     PageText,
@@ -20,35 +22,39 @@ from tgraph.explain.render.shown_session import (
     shown_sentences,
     uses_of,
 )
-from tgraph.explain.render.svg import NARROW, WIDE, svg
-from tgraph.explain.render.templates import template
+from tgraph.explain.render.svg import NARROW, WIDE, Frame, render_svg
+from tgraph.explain.render.templates import load_template
 from tgraph.explain.render.wording import (
     agents_text,
+    elapsed_seconds,
     item_text,
     knowledge_text,
     origin_text,
-    seconds,
     verdict_text,
     way_lines,
 )
 from tgraph.explain.trace.values import Trace
-from tgraph.extensions.evidence.layout import figures
+from tgraph.extensions.evidence.layout import layout_figures
 from tgraph.extensions.evidence.picture import Picture
-from tgraph.rendering import inert
+from tgraph.rendering import escape_serialised
 from tgraph.version import __version__
+
+if TYPE_CHECKING:
+    from markupsafe import Markup
 
 
 def to_html(
     trace: Trace, record: bytes, picture: Picture, page_text: PageText, request: Request
 ) -> str:
-    """The report. ``record`` is the session as TriG, ``picture`` how its answer came about;
-    ``page_text`` gives the stored text of a page of a document, ``request`` what a call was
-    asked."""
+    """Return an HTML session report.
+
+    ``record`` is the session as TriG, ``picture`` the answer's derivation; ``page_text``
+    returns stored page text, ``request`` a call's request."""
     from markupsafe import Markup
 
     sentences = shown_sentences(trace, page_text)
-    shown = [place.cited for sentence in sentences for place in sentence.places]
-    return template("report.html").render(
+    citations = [place.cited for sentence in sentences for place in sentence.places]
+    return load_template("report.html").render(
         trace=trace,
         knowledge=knowledge_text(trace),
         sentences=sentences,
@@ -60,21 +66,28 @@ def to_html(
         uses=uses_of(trace),
         prompts=shown_prompts(trace),
         calls=shown_calls(trace, request),
-        sources=list(dict.fromkeys((cited.title, cited.path) for cited in shown)),
+        sources=list(dict.fromkeys((cited.title, cited.path) for cited in citations)),
         agents=agents_text(trace),
         words=item_text,
         label=lambda item: item_text(item) if item.kind == "edge" else item.label,
         origin=origin_text,
         verdict=verdict_text,
-        seconds=seconds,
+        seconds=elapsed_seconds,
         proven=PROVEN,
         pictures=[  # tgraph's own, with all words of others escaped
-            (frame.name, [Markup(svg([one], frame).decode()) for one in figures(picture, frame)])  # noqa: S704
-            for frame in (WIDE, NARROW)
+            (frame.name, _draw_panels(picture, frame)) for frame in (WIDE, NARROW)
         ],
         record=Markup(in_script(record.decode())),  # noqa: S704
         version=__version__,
     )
+
+
+def _draw_panels(picture: Picture, frame: Frame) -> list[Markup]:
+    """Return the panels of a picture as SVG; every word of others is escaped."""
+    from markupsafe import Markup
+
+    panels = layout_figures(picture, frame)
+    return [Markup(render_svg([panel], frame).decode()) for panel in panels]  # noqa: S704
 
 
 def in_script(trig: str) -> str:
@@ -83,4 +96,4 @@ def in_script(trig: str) -> str:
     ``</``, ``<!`` and control characters stand in literals only, where an escape means the same
     character.
     """
-    return inert(trig, "u").replace("</", "\\u003C/").replace("<!", "\\u003C!")
+    return escape_serialised(trig, "u").replace("</", "\\u003C/").replace("<!", "\\u003C!")

@@ -13,7 +13,7 @@ from tgraph.explain.trace.derivation import DisplayNames
 from tgraph.explain.trace.reader import Trace
 from tgraph.explain.trace.record_quads import catalogue_quads, report_quads, report_trig
 from tgraph.explain.trace.recorded_session import read_request
-from tgraph.extensions.evidence.picture import picture
+from tgraph.extensions.evidence.picture import build_picture
 from tgraph.extensions.evidence.report import to_html
 from tgraph.store.base import Store
 
@@ -42,6 +42,6 @@ def report_of(
 ) -> str:
     """The report of a trace, which carries its record; ``read`` gives the librarian's texts."""
     quads = report_quads(store, bundle, trace.explain_id)
-    drawn = picture(quads, DisplayNames(store, read).known)
+    drawn = build_picture(quads, DisplayNames(store, read).known)
     quads += catalogue_quads(store, bundle, catalogue)
     return to_html(trace, report_trig(quads, trace.explain_id), drawn, page, request)

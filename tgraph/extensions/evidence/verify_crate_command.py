@@ -10,7 +10,7 @@ import click
 
 from tgraph.cli.options import common
 from tgraph.cli.running import command
-from tgraph.cli.terminal import many, one_line, print_json, print_lines, say
+from tgraph.cli.terminal import format_count, one_line, print_json, print_lines, print_message
 from tgraph.errors import VerificationError
 
 if TYPE_CHECKING:
@@ -52,20 +52,22 @@ def verify_crate(file: Path, public_key: Path | None, as_json: bool) -> None:
 
 
 def print_verification(found: PackageVerification, *, as_json: bool) -> None:
-    """Each check with what came of it. ``VerificationError`` where one failed."""
+    """Print package checks with results.
+
+    Raises ``VerificationError`` if a check failed."""
     if as_json:
         print_json(found)
     else:
-        print_lines(_lines(found))
+        print_lines(_verification_lines(found))
     if not found.ok:
-        problems = many(len(found.problems), "problem")
+        problems = format_count(len(found.problems), "problem")
         raise VerificationError(f"The package is not as it was made: {problems}.")
     unchecked = [check.name for check in found.checks if check.state == "not checked"]
     if unchecked:
-        say(f"Not checked: {', '.join(unchecked)}.")
+        print_message(f"Not checked: {', '.join(unchecked)}.")
 
 
-def _lines(found: PackageVerification) -> Iterator[str]:
+def _verification_lines(found: PackageVerification) -> Iterator[str]:
     if found.session:
         yield f"Session   {found.session}"
         yield f"Question  {one_line(found.question)}"

@@ -1,7 +1,7 @@
-"""What every framework's retriever, query engine and tool asks of a graph, and what it gets.
+"""Shared question interface of framework retrievers, query engines and tools.
 
-The engine answers, and records each question as any other; here is only what of it is passed on.
-"""
+The engine answers and records each question as usual; this module only selects results to pass
+on."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ Asked = Generator[GraphRagResponse, None, R]
 
 
 class MissingExtraError(TgraphError, ImportError):
-    """What a framework's module needs is not installed; the message has the command."""
+    """An error for a missing framework package; the message contains the install command."""
 
     def __init__(self, framework: str, extra: str) -> None:
         super().__init__(
@@ -52,7 +52,7 @@ class MissingExtraError(TgraphError, ImportError):
 
 
 class How(TypedDict, total=False):
-    """How questions are asked; see ``Asker``."""
+    """Question options; see ``Asker``."""
 
     collection: str | None
     mode: Mode
@@ -63,9 +63,10 @@ class How(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True)
 class Asker:
-    """A graph, and what holds for every question to it: mode, filters, ``as_of`` and overrides of
-    settings, as ``KnowledgeGraph.ask`` and ``view`` take them. May be used by many at the same
-    time; no question knows those before it. ``owned`` is whether it opened the graph."""
+    """A graph with fixed question options: mode, filters, ``as_of`` and setting overrides.
+
+    Options are as in ``KnowledgeGraph.ask`` and ``view``. Concurrent use is possible; questions
+    are independent of earlier questions. ``owned`` states whether the asker opened the graph."""
 
     graph: KnowledgeGraph
     owned: bool = False
@@ -78,8 +79,10 @@ class Asker:
     def of(
         cls, graph: KnowledgeGraph | str | Path, collection: str | None = None, **how: Any
     ) -> Asker:
-        """For a graph that is open, or the folder of one, which is then opened and stays so until
-        ``close``. ``UsageError`` where an open graph is not of the collection."""
+        """Create an asker for an open graph or a graph folder.
+
+        A folder is opened and stays open until ``close``. Raises ``UsageError`` if an open
+        graph belongs to another collection."""
         if not isinstance(graph, KnowledgeGraph):
             return cls(open_graph(graph, collection=collection), True, **how)
         if collection not in (None, graph.collection):
@@ -90,28 +93,32 @@ class Asker:
         return cls(graph, False, **how)
 
     def close(self) -> None:
-        """Let go of the graph, if it was opened here."""
+        """Close the graph, if opened by the asker."""
         if self.owned:
             self.graph.close()
 
     def passages(
         self, question: str, content: Content = "quote", most: int | None = None
     ) -> Asked[list[CitedPassage]]:
-        """The messages of ``KnowledgeGraph.stream_context``; returns the first ``most`` places of
-        what was selected, each once. The whole is on record, as a session without an answer."""
-        with self.graph.view(self.settings) as seen:
-            shown = yield from seen.stream_context(question, self.mode, **self._known())
-            found = _shown(shown)
+        """Yield messages of ``KnowledgeGraph.stream_context``; return the first ``most``
+        distinct selected places.
+
+        The complete selection is recorded, as a session without an answer."""
+        with self.graph.view(self.settings) as view:
+            shown_context = yield from view.stream_context(
+                question, self.mode, **self._question_options()
+            )
+            found = _shown_passages(shown_context)
             if content == "chunk":
-                found = _in_chunks(found, seen.context(shown.mode).texts)
+                found = _in_chunks(found, view.context(shown_context.mode).texts)
             return list(islice(found, most))
 
     def answer(self, question: str) -> Asked[Answer]:
         """The messages of ``KnowledgeGraph.stream``; returns the answer."""
-        with self.graph.view(self.settings) as seen:
-            return (yield from seen.stream(question, self.mode, **self._known()))
+        with self.graph.view(self.settings) as view:
+            return (yield from view.stream(question, self.mode, **self._question_options()))
 
-    def _known(self) -> dict[str, Any]:
+    def _question_options(self) -> dict[str, Any]:
         return {"history": (), "filters": self.filters, "as_of": self.as_of}
 
 
@@ -120,8 +127,8 @@ class Asker:
 
 @dataclass(frozen=True, slots=True)
 class CitedPassage:
-    """Exact characters of a document, or the chunk around them, and what is known of them: the
-    citation, and the score and the reason of what was selected."""
+    """Exact document characters, or the surrounding chunk, with citation, score and selection
+    reason."""
 
     citation: Citation
     session: str
@@ -131,7 +138,7 @@ class CitedPassage:
 
     @property
     def id(self) -> str:
-        """The IRI of what ``text`` is: the chunk, or the evidence that has the quote."""
+        """IRI of the chunk or quoting evidence containing ``text``."""
         return self.citation.chunk if self.chunk_text else self.citation.evidence
 
     @property
@@ -140,16 +147,16 @@ class CitedPassage:
 
     @property
     def span(self) -> tuple[int, int]:
-        """Where ``text`` stands in the stored text of the page."""
+        """Position of ``text`` in the stored page text."""
         cited = self.citation
         return range_of_chunk(cited.chunk) if self.chunk_text else (cited.start, cited.end)
 
     @property
     def metadata(self) -> dict[str, Any]:
-        """What is known of it, as JSON has it; a new one each time."""
+        """Passage metadata as JSON values, newly created on each access."""
         cited = {name: getattr(self.citation, name) for name in _CITED}
-        told = {"via": list(self.citation.via), "score": self.score, "reason": self.reason}
-        return {**cited, **told, "session": self.session}
+        details = {"via": list(self.citation.via), "score": self.score, "reason": self.reason}
+        return {**cited, **details, "session": self.session}
 
 
 _CITED = ("document", "path", "title", "page", "start", "end", "quote", "kind", "item", "chunk")
@@ -158,51 +165,51 @@ SHOWN = ("path", "title", "page")
 
 
 def cited_passages(answer: Answer) -> list[CitedPassage]:
-    """The places that an answer cites, each once, in the order of its sentences."""
-    uuid = _uuid(answer.session)
+    """Return distinct places cited by an answer, in sentence order."""
+    uuid = _session_uuid(answer.session)
     by_iri = {selected_iri(uuid, s.item.kind, s.index): s for s in answer.selection}
-    found = ((c, by_iri.get(c.edge_selection)) for c in answer.citations)
-    return list(_each_once(found, answer.session))
+    pairs = ((c, by_iri.get(c.edge_selection)) for c in answer.citations)
+    return list(_each_once(pairs, answer.session))
 
 
-def _shown(shown: ShownContext) -> Iterator[CitedPassage]:
-    """The places that what was selected rests on, best first."""
-    uuid = _uuid(shown.session)
-    found = (
+def _shown_passages(shown: ShownContext) -> Iterator[CitedPassage]:
+    """Yield places supporting the selection, best first."""
+    uuid = _session_uuid(shown.session)
+    pairs = (
         (citation_of(row.selected, place, uuid), row.selected)
         for row in shown.rows
         for place in row.places
     )
-    return _each_once(found, shown.session)
+    return _each_once(pairs, shown.session)
 
 
-def _uuid(session: str) -> str:
+def _session_uuid(session: str) -> str:
     return session.removeprefix(session_iri(""))
 
 
 def _each_once(
     cited: Iterable[tuple[Citation, Selected | None]], session: str
 ) -> Iterator[CitedPassage]:
-    """A passage for each place; the best of what rests on it says why."""
-    seen = set()
+    """Yield a passage for each distinct place, with the reason of the best selected item."""
+    previous_places = set()
     for citation, selected in cited:
-        if _place(citation) not in seen:
-            seen.add(_place(citation))
+        if _citation_place(citation) not in previous_places:
+            previous_places.add(_citation_place(citation))
             score, reason = (selected.score, selected.reasoning) if selected else (None, "")
             yield CitedPassage(citation, session, score, reason)
 
 
-def _place(citation: Citation) -> tuple[str, int | None, int, int]:
+def _citation_place(citation: Citation) -> tuple[str, int | None, int, int]:
     return citation.document, citation.page, citation.start, citation.end
 
 
 def _in_chunks(passages: Iterable[CitedPassage], texts: Texts) -> Iterator[CitedPassage]:
-    """The first passage of each chunk, with the text of the chunk."""
-    seen = set()
+    """Yield the first passage of each chunk, including chunk text."""
+    previous_chunks = set()
     for passage in passages:
         cited = passage.citation
-        if cited.chunk not in seen:
-            seen.add(cited.chunk)
+        if cited.chunk not in previous_chunks:
+            previous_chunks.add(cited.chunk)
             start, end = range_of_chunk(cited.chunk)
             text = texts.of_page(cited.document, cited.page)[start:end]
             yield replace(passage, chunk_text=text)
@@ -246,34 +253,36 @@ _NOT_GIVEN = (None, "", (), AUTO)
 
 
 def tool_arguments(asker: Asker, parameters: Sequence[ToolParameter]) -> type[BaseModel]:
-    """The arguments of an agent's tool: the question and of the ``parameters`` those that the
-    ``asker`` doesn't fix, so that an agent can't reach beyond what it was given."""
-    fixed = {name for name in PARAMETERS if _fixed(asker, name) not in _NOT_GIVEN}
+    """Return argument model of an agent tool: the question, plus ``parameters`` not fixed by
+    the ``asker``.
+
+    An agent therefore can't reach beyond the given data."""
+    fixed = {name for name in PARAMETERS if _fixed_value(asker, name) not in _NOT_GIVEN}
     question = (str, Field(min_length=1, max_length=20_000, description="the question, in full"))
     offered = {name: _OFFERED[name] for name in parameters if name not in fixed}
     config = ConfigDict(extra="forbid")
     return create_model("AskArguments", __config__=config, question=question, **offered)
 
 
-def _fixed(asker: Asker, name: str) -> Any:
+def _fixed_value(asker: Asker, name: str) -> Any:
     return getattr(asker.filters if name in _FILTERS else asker, name)
 
 
 def asked_with(asker: Asker, arguments: Mapping[str, Any]) -> Asker:
-    """As the agent wants it, with arguments that have been validated; not the question."""
-    given = {n: v for n, v in arguments.items() if n != "question" and v not in (*_NOT_GIVEN, [])}
-    filters = {n: _tuple(v) for n, v in given.items() if n in _FILTERS}
-    others = {n: v for n, v in given.items() if n not in _FILTERS}
-    return replace(asker, filters=replace(asker.filters, **filters), **others)
+    """Return the asker with validated agent arguments applied, leaving out the question."""
+    values = {n: v for n, v in arguments.items() if n != "question" and v not in (*_NOT_GIVEN, [])}
+    filters = {n: _list_to_tuple(v) for n, v in values.items() if n in _FILTERS}
+    options = {n: v for n, v in values.items() if n not in _FILTERS}
+    return replace(asker, filters=replace(asker.filters, **filters), **options)
 
 
-def _tuple(value: Any) -> Any:
+def _list_to_tuple(value: Any) -> Any:
     return tuple(value) if isinstance(value, list) else value
 
 
-def refusal(error: ValidationError) -> str:
-    """What is wrong with the arguments of a tool, for the agent that gave them."""
-    wrong = (f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors())
+def argument_refusal(error: ValidationError) -> str:
+    """Return an explanation of invalid tool arguments for the calling agent."""
+    wrong = (f"{'.'.join(map(str, detail['loc']))}: {detail['msg']}" for detail in error.errors())
     return f"The arguments can't be used. {'; '.join(wrong)}."
 
 
@@ -287,27 +296,32 @@ TOOL_DESCRIPTION = (
 
 
 def tool_text(answer: Answer) -> str:
-    """The answer as an agent's model reads it: JSON, since quotes may say anything."""
+    """Return the answer as JSON text for an agent's model, since quotes may contain anything."""
     places = [passage.citation for passage in cited_passages(answer)]
-    numbers = {_place(each): number for number, each in enumerate(places, 1)}
-    told = {
+    numbers = {_citation_place(item): number for number, item in enumerate(places, 1)}
+    reply = {
         "answer": answer.text,
         "no_evidence": answer.no_evidence,
         "sentences": [
             {
-                "text": each.text,
-                "citations": list(dict.fromkeys(numbers[_place(c)] for c in each.citations)),
+                "text": item.text,
+                "citations": list(
+                    dict.fromkeys(numbers[_citation_place(c)] for c in item.citations)
+                ),
             }
-            for each in answer.sentences
+            for item in answer.sentences
         ],
         "citations": [
-            {"number": numbers[_place(each)], **{name: getattr(each, name) for name in _QUOTED}}
-            for each in places
+            {
+                "number": numbers[_citation_place(item)],
+                **{name: getattr(item, name) for name in _QUOTED},
+            }
+            for item in places
         ],
         "notes": [note.text for note in answer.notes],
         "session": answer.session,
     }
-    return json.dumps(told, ensure_ascii=False)
+    return json.dumps(reply, ensure_ascii=False)
 
 
 _QUOTED = ("path", "title", "page", "start", "end", "quote")

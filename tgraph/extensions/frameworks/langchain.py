@@ -66,7 +66,7 @@ class AskingFields(BaseModel):
         self._asker = Asker.of(self.graph, self.collection, **how, settings=self.settings)
 
     def close(self) -> None:
-        """Let go of the graph, if it was given by its folder."""
+        """Close the graph, if given as a folder."""
         self._asker.close()
 
     def __enter__(self) -> Self:
@@ -95,8 +95,8 @@ class TgraphRetriever(AskingFields, BaseRetriever):
         run_manager: CallbackManagerForRetrieverRun,
         k: int | None = None,
     ) -> list[Document]:
-        found = self._asker.passages(query, self.content, k or self.k)
-        return [_document(passage) for passage in _told(found, run_manager)]
+        passage_stream = self._asker.passages(query, self.content, k or self.k)
+        return [_build_document(passage) for passage in _stream_result(passage_stream, run_manager)]
 
     async def _aget_relevant_documents(
         self,
@@ -105,8 +105,10 @@ class TgraphRetriever(AskingFields, BaseRetriever):
         run_manager: AsyncCallbackManagerForRetrieverRun,
         k: int | None = None,
     ) -> list[Document]:
-        found = self._asker.passages(query, self.content, k or self.k)
-        return [_document(passage) for passage in await _atold(found, run_manager)]
+        passage_stream = self._asker.passages(query, self.content, k or self.k)
+        return [
+            _build_document(passage) for passage in await _stream_async(passage_stream, run_manager)
+        ]
 
 
 class TgraphTool(AskingFields, BaseTool):
@@ -121,7 +123,7 @@ class TgraphTool(AskingFields, BaseTool):
     description: str = asking.TOOL_DESCRIPTION
     response_format: Literal["content", "content_and_artifact"] = "content_and_artifact"
     handle_tool_error: Any = True
-    handle_validation_error: Any = asking.refusal
+    handle_validation_error: Any = asking.argument_refusal
     parameters: tuple[ToolParameter, ...] = asking.PARAMETERS
     args_schema: Any = None
 
@@ -135,7 +137,7 @@ class TgraphTool(AskingFields, BaseTool):
     ) -> tuple[str, dict[str, Any]]:
         try:
             asker = asking.asked_with(self._asker, arguments)
-            return _result(_told(asker.answer(question), run_manager))
+            return _tool_result(_stream_result(asker.answer(question), run_manager))
         except UsageError as error:
             raise ToolException(str(error)) from error
 
@@ -147,20 +149,20 @@ class TgraphTool(AskingFields, BaseTool):
     ) -> tuple[str, dict[str, Any]]:
         try:
             asker = asking.asked_with(self._asker, arguments)
-            return _result(await _atold(asker.answer(question), run_manager))
+            return _tool_result(await _stream_async(asker.answer(question), run_manager))
         except UsageError as error:
             raise ToolException(str(error)) from error
 
 
-def _document(passage: CitedPassage) -> Document:
+def _build_document(passage: CitedPassage) -> Document:
     return Document(page_content=passage.text, metadata=passage.metadata, id=passage.id)
 
 
-def _result(answer: Answer) -> tuple[str, dict[str, Any]]:
+def _tool_result(answer: Answer) -> tuple[str, dict[str, Any]]:
     return asking.tool_text(answer), answer_json(answer)
 
 
-def _told(stream: asking.Asked[asking.R], run: ParentRunManager | None) -> asking.R:
+def _stream_result(stream: asking.Asked[asking.R], run: ParentRunManager | None) -> asking.R:
     """What the stream returns; callbacks hear its messages."""
     with closing(stream):
         while True:
@@ -171,18 +173,20 @@ def _told(stream: asking.Asked[asking.R], run: ParentRunManager | None) -> askin
                 return result
             if run is not None and run.handlers:
                 config: RunnableConfig = {"callbacks": run.get_child()}
-                dispatch_custom_event(EVENT, _event(message), config=config)
+                dispatch_custom_event(EVENT, _message_event(message), config=config)
 
 
-async def _atold(stream: asking.Asked[asking.R], run: AsyncParentRunManager | None) -> asking.R:
-    told = ThreadStream(stream)
-    async with aclosing(told.messages()) as messages:
+async def _stream_async(
+    stream: asking.Asked[asking.R], run: AsyncParentRunManager | None
+) -> asking.R:
+    thread_stream = ThreadStream(stream)
+    async with aclosing(thread_stream.messages()) as messages:
         async for message in messages:
             if run is not None and run.handlers:
                 config: RunnableConfig = {"callbacks": run.get_child()}
-                await adispatch_custom_event(EVENT, _event(message), config=config)
-    return told.result
+                await adispatch_custom_event(EVENT, _message_event(message), config=config)
+    return thread_stream.result
 
 
-def _event(message: GraphRagResponse) -> dict[str, Any]:
+def _message_event(message: GraphRagResponse) -> dict[str, Any]:
     return event_json(message, getattr(message, "sentence", None))

@@ -72,26 +72,29 @@ class TgraphNodeRetriever(BaseRetriever):
         self._content, self._most = content, k
 
     def close(self) -> None:
-        """Let go of the graph, if it was given by its folder."""
+        """Close the graph, if given as a folder."""
         self._asker.close()
 
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        return [_node(each) for each in result_of(self._passages(query_bundle))]
+        return [_build_node(passage) for passage in result_of(self._find_passages(query_bundle))]
 
     async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        return [_node(each) for each in await ThreadStream(self._passages(query_bundle)).ended()]
+        return [
+            _build_node(passage)
+            for passage in await ThreadStream(self._find_passages(query_bundle)).ended()
+        ]
 
-    def _passages(self, query_bundle: QueryBundle) -> asking.Asked[list[CitedPassage]]:
+    def _find_passages(self, query_bundle: QueryBundle) -> asking.Asked[list[CitedPassage]]:
         return self._asker.passages(query_bundle.query_str, self._content, self._most)
 
 
 class TgraphQueryEngine(BaseQueryEngine):
-    """Answers questions. The source nodes of a response are the places that it cites, as
-    ``TgraphNodeRetriever`` has them, its metadata the whole answer as ``tgraph ask --json`` has it.
+    """A query engine answering questions with cited source nodes.
 
-    With ``streaming`` sentences come as they are written; source nodes and metadata are there when
-    the last has been read. A response that is left before is recorded as interrupted.
-    """
+    Source nodes of a response are the cited places, in the form of ``TgraphNodeRetriever``;
+    response metadata contains the whole answer, in the form of ``tgraph ask --json``. With
+    ``streaming``, sentences arrive as written; source nodes and metadata exist once the last
+    sentence has been read. A response abandoned earlier is recorded as interrupted."""
 
     def __init__(
         self,
@@ -106,40 +109,45 @@ class TgraphQueryEngine(BaseQueryEngine):
         self._streaming = streaming
 
     def close(self) -> None:
-        """Let go of the graph, if it was given by its folder."""
+        """Close the graph, if given as a folder."""
         self._asker.close()
 
     def _get_prompt_modules(self) -> dict[str, Any]:
         return {}
 
     def _query(self, query_bundle: QueryBundle) -> RESPONSE_TYPE:
-        with self._event(query_bundle) as event:
-            asked = self._asker.answer(query_bundle.query_str)
-            response = _streamed(asked) if self._streaming else _response(result_of(asked))
-            event.on_end(payload={EventPayload.RESPONSE: response})
-        return response
-
-    async def _aquery(self, query_bundle: QueryBundle) -> RESPONSE_TYPE:
-        with self._event(query_bundle) as event:
-            asked = ThreadStream(self._asker.answer(query_bundle.query_str))
+        with self._query_event(query_bundle) as event:
+            answer_stream = self._asker.answer(query_bundle.query_str)
             response = (
-                await _astreamed(asked) if self._streaming else _response(await asked.ended())
+                _stream_response(answer_stream)
+                if self._streaming
+                else _build_response(result_of(answer_stream))
             )
             event.on_end(payload={EventPayload.RESPONSE: response})
         return response
 
-    def _event(self, query_bundle: QueryBundle) -> Any:
+    async def _aquery(self, query_bundle: QueryBundle) -> RESPONSE_TYPE:
+        with self._query_event(query_bundle) as event:
+            answer_stream = ThreadStream(self._asker.answer(query_bundle.query_str))
+            response = (
+                await _stream_response_async(answer_stream)
+                if self._streaming
+                else _build_response(await answer_stream.ended())
+            )
+            event.on_end(payload={EventPayload.RESPONSE: response})
+        return response
+
+    def _query_event(self, query_bundle: QueryBundle) -> Any:
         payload: dict[str, Any] = {EventPayload.QUERY_STR: query_bundle.query_str}
         return self.callback_manager.event(CBEventType.QUERY, payload=payload)
 
 
 class TgraphQueryTool(AsyncBaseTool):
-    """Answers a question for an agent. The content of the result is JSON with the answer, its
-    citations and its session; the raw output is the whole answer as ``tgraph ask --json`` has it.
+    """An agent tool answering questions.
 
-    The agent may set what of ``parameters`` is not set here. What is wrong with its arguments it is
-    told; any other error is raised.
-    """
+    The result content is JSON with the answer, citations and session; the raw output is the
+    whole answer, in the form of ``tgraph ask --json``. The agent may set those ``parameters``
+    not set here. Invalid arguments are reported to the agent; all other errors are raised."""
 
     def __init__(
         self,
@@ -160,28 +168,30 @@ class TgraphQueryTool(AsyncBaseTool):
         return self._metadata
 
     def close(self) -> None:
-        """Let go of the graph, if it was given by its folder."""
+        """Close the graph, if given as a folder."""
         self._asker.close()
 
     def call(self, *args: Any, **kwargs: Any) -> ToolOutput:
-        given = _given(args, kwargs)
+        arguments = _named_arguments(args, kwargs)
         try:
-            return self._output(given, result_of(self._asked(given)))
+            return self._tool_output(arguments, result_of(self._ask_question(arguments)))
         except (UsageError, ValidationError) as error:
-            return self._refused(given, error)
+            return self._refusal_output(arguments, error)
 
     async def acall(self, *args: Any, **kwargs: Any) -> ToolOutput:
-        given = _given(args, kwargs)
+        arguments = _named_arguments(args, kwargs)
         try:
-            return self._output(given, await ThreadStream(self._asked(given)).ended())
+            return self._tool_output(
+                arguments, await ThreadStream(self._ask_question(arguments)).ended()
+            )
         except (UsageError, ValidationError) as error:
-            return self._refused(given, error)
+            return self._refusal_output(arguments, error)
 
-    def _asked(self, given: dict[str, Any]) -> asking.Asked[Answer]:
+    def _ask_question(self, given: dict[str, Any]) -> asking.Asked[Answer]:
         arguments = self._arguments.model_validate(given).model_dump()
         return asking.asked_with(self._asker, arguments).answer(arguments["question"])
 
-    def _output(self, given: dict[str, Any], answer: Answer) -> ToolOutput:
+    def _tool_output(self, given: dict[str, Any], answer: Answer) -> ToolOutput:
         return ToolOutput(
             tool_name=self._metadata.get_name(),
             content=asking.tool_text(answer),
@@ -189,18 +199,22 @@ class TgraphQueryTool(AsyncBaseTool):
             raw_output=answer_json(answer),
         )
 
-    def _refused(self, given: dict[str, Any], error: UsageError | ValidationError) -> ToolOutput:
-        told = asking.refusal(error) if isinstance(error, ValidationError) else str(error)
+    def _refusal_output(
+        self, given: dict[str, Any], error: UsageError | ValidationError
+    ) -> ToolOutput:
+        message = (
+            asking.argument_refusal(error) if isinstance(error, ValidationError) else str(error)
+        )
         name = self._metadata.get_name()
-        return ToolOutput(name, told, raw_input=given, is_error=True, exception=error)
+        return ToolOutput(name, message, raw_input=given, is_error=True, exception=error)
 
 
-def _given(args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
-    """The arguments by name; one without a name is the question."""
+def _named_arguments(args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+    """Return arguments by name; an unnamed argument is the question."""
     return {"question": args[0], **kwargs} if args else kwargs
 
 
-def _node(passage: CitedPassage) -> NodeWithScore:
+def _build_node(passage: CitedPassage) -> NodeWithScore:
     start, end = passage.span
     metadata = passage.metadata
     node = TextNode(
@@ -216,33 +230,34 @@ def _node(passage: CitedPassage) -> NodeWithScore:
     return NodeWithScore(node=node, score=passage.score)
 
 
-def _nodes(answer: Answer) -> list[NodeWithScore]:
-    return [_node(each) for each in asking.cited_passages(answer)]
+def _answer_nodes(answer: Answer) -> list[NodeWithScore]:
+    return [_build_node(passage) for passage in asking.cited_passages(answer)]
 
 
-def _response(answer: Answer) -> Response:
-    return Response(answer.text, _nodes(answer), answer_json(answer))
+def _build_response(answer: Answer) -> Response:
+    return Response(answer.text, _answer_nodes(answer), answer_json(answer))
 
 
 class _Text:
-    """The text of an answer on its way, with what a response tells beside it."""
+    """Text of a running answer, with response nodes and metadata."""
 
     def __init__(self) -> None:
         self.nodes = list[NodeWithScore]()
         self.metadata = dict[str, Any]()
 
     def piece(self, message: GraphRagResponse) -> str:
-        """The text in a message; the first has the session."""
+        """Return a message's text; the first message determines the session."""
         self.metadata.setdefault("explain_id", message.explain_id)
         return message.response
 
     def end(self, answer: Answer) -> None:
-        self.nodes += _nodes(answer)
+        self.nodes += _answer_nodes(answer)
         self.metadata.update(answer_json(answer))
 
 
-def _streamed(asked: asking.Asked[Answer]) -> StreamingResponse:
-    """The response, once the engine begins to write: what fails before is raised here."""
+def _stream_response(asked: asking.Asked[Answer]) -> StreamingResponse:
+    """Return a response once the engine starts writing; earlier failures are raised
+    immediately."""
     text = _Text()
     first = next(piece for message in asked if (piece := text.piece(message)))
 
@@ -260,7 +275,9 @@ def _streamed(asked: asking.Asked[Answer]) -> StreamingResponse:
     return StreamingResponse(pieces(), text.nodes, text.metadata)
 
 
-async def _astreamed(asked: ThreadStream[GraphRagResponse, Answer]) -> AsyncStreamingResponse:
+async def _stream_response_async(
+    asked: ThreadStream[GraphRagResponse, Answer],
+) -> AsyncStreamingResponse:
     text, messages = _Text(), asked.messages()
     first = await anext(text.piece(message) async for message in messages if message.response)
 

@@ -41,11 +41,11 @@ def import_graph(
     ``base`` is what relative IRIs are read against. A line that can't be read is in the report and
     does not stop the others. Raise ``UsageError`` for a format that there is not.
     """
-    from tgraph.engine.progress import silent
+    from tgraph.engine.progress import ignore_progress
     from tgraph.extensions.interchange.graph_import import GraphImport, ImportRun
 
     wanted = GraphImport(tuple(map(str, paths)), format, tuple(languages), base, reinstate)
-    return ImportRun(kg.opened.setup(progress or silent, message)).run(wanted)
+    return ImportRun(kg.opened.setup(progress or ignore_progress, message)).run(wanted)
 
 
 def export_knowledge(
@@ -94,11 +94,11 @@ def publish_graph(
     deletes first. Raise ``UsageError`` where the endpoint has something else, ``EndpointError``
     where the endpoint can't be reached.
     """
-    from tgraph.engine.progress import silent
+    from tgraph.engine.progress import ignore_progress
     from tgraph.extensions.interchange.publishing import publish_collection
 
     return publish_collection(
-        kg.opened, to, without_terms=classic, anew=anew, progress=progress or silent
+        kg.opened, to, without_terms=classic, anew=anew, progress=progress or ignore_progress
     )
 
 

@@ -1,4 +1,4 @@
-"""``tgraph export``: the record of a session, or what the graph knows, for others."""
+"""``tgraph export``: session records or graph knowledge in exchange formats."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import click
 
 from tgraph.cli import completion
 from tgraph.cli.options import ExtensibleChoice, common
-from tgraph.cli.running import command, opened
-from tgraph.cli.terminal import many, say, write_result
+from tgraph.cli.running import command, open_call_graph
+from tgraph.cli.terminal import format_count, print_message, write_result
 from tgraph.cli.trace import CRATE, KNOWN_FORMATS, RECORD_FORMATS
 from tgraph.errors import UsageError
 from tgraph.plugins import SESSION_FORMATS
@@ -22,7 +22,9 @@ _EVERY = tuple(dict.fromkeys((*RECORD_FORMATS, *KNOWLEDGE_FORMATS, CRATE)))
 
 
 @command("export")
-@click.argument("session", metavar="[ID]", required=False, shell_complete=completion.sessions)
+@click.argument(
+    "session", metavar="[ID]", required=False, shell_complete=completion.complete_sessions
+)
 @click.option(
     "--format",
     type=ExtensibleChoice(_EVERY, SESSION_FORMATS, KNOWN_FORMATS),
@@ -101,7 +103,7 @@ def export(
         return
     if with_sources or hash_only or format in KNOWLEDGE_ONLY:
         raise UsageError("This is there for knowledge, not for a session.", "Add --knowledge.")
-    with opened() as graph:
+    with open_call_graph() as graph:
         written = graph.export(
             session or "last", format, vocabulary=vocabulary, classic=classic, core=core
         )
@@ -113,12 +115,12 @@ def _export_package(session: str, output: Path | None, *, texts: bool) -> None:
 
     if output is None:
         raise UsageError("An evidence package is a zip file.", "Name it with -o FILE.zip.")
-    with opened() as graph:
+    with open_call_graph() as graph:
         written = SessionReader(graph.opened).write(session, CRATE, texts=texts)
     write_result(written.data, output)
-    say(f"Wrote {output}: {written.summary}.")
+    print_message(f"Wrote {output}: {written.summary}.")
     for note in written.notes:
-        say(note)
+        print_message(note)
 
 
 def _export_knowledge(format: str, output: Path | None, *, sources: bool, hash_only: bool) -> None:
@@ -128,18 +130,19 @@ def _export_knowledge(format: str, output: Path | None, *, sources: bool, hash_o
     from tgraph.extensions.interchange.knowledge.formats import write_knowledge
     from tgraph.extensions.interchange.knowledge.statements import Knowledge, knowledge_source
 
-    with opened() as graph:
+    with open_call_graph() as graph:
         source = partial(knowledge_source, graph.opened)
         if hash_only:
-            found = Knowledge(graph.read()).hash()
-            click.echo(found.hash)
-            entities = many(found.entities, "entity", "entities")
-            counted = f"{entities}, {many(found.edges, 'edge')}, {many(found.claims, 'claim')}"
-            say(f"{counted}: {many(found.quads, 'statement')}")
+            knowledge = Knowledge(graph.read()).hash()
+            click.echo(knowledge.hash)
+            entities = format_count(knowledge.entities, "entity", "entities")
+            edges = format_count(knowledge.edges, "edge")
+            parts = f"{entities}, {edges}, {format_count(knowledge.claims, 'claim')}"
+            print_message(f"{parts}: {format_count(knowledge.quads, 'statement')}")
         elif output is None:
             sys.stdout.flush()
             write_knowledge(source(), format, sys.stdout.buffer, sources=sources)
             sys.stdout.buffer.flush()
         else:
             write_knowledge(source(), format, output, sources=sources)
-            say(f"Wrote {output}")
+            print_message(f"Wrote {output}")

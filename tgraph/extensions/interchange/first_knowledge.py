@@ -1,10 +1,9 @@
-"""Knowledge of a large graph that is the first of its collection, derived as it is read.
+"""Knowledge of a large graph, derived while reading, if the graph opens its collection.
 
-It is what ``Derivation`` would derive of the same evidence, for all that follows from the graph's
-own statements one by one: ``audit knowledge`` says so, and tests. What does not (a statement that
-is made twice, names that may be one, several descriptions) is ``touched``, and derived from the
-record as anything.
-"""
+``Derivation`` would derive the same knowledge from the same evidence, wherever knowledge
+follows from single statements of the graph: ``audit knowledge`` and tests check the equality.
+Other cases (a statement made twice, names of possibly one entity, several descriptions) are
+``touched``, and derived from the record as usual."""
 
 from __future__ import annotations
 
@@ -22,12 +21,12 @@ from tgraph.index.standing_knowledge import Properties
 from tgraph.index.touched import Touched
 from tgraph.model import ExtractedEntity, Extraction
 from tgraph.store.base import text_of
-from tgraph.store.statements import Statements, reifier, to_bytes
+from tgraph.store.statements import Statements, reifier_quad, to_bytes
 
 
 @dataclass(frozen=True, slots=True)
 class _PlainEntity:
-    """What all evidence of an entity says, as long as it is one name, type and description."""
+    """Combined evidence of an entity, while all evidence agrees on name, type and description."""
 
     name: str
     type: str
@@ -36,7 +35,7 @@ class _PlainEntity:
     classes: tuple[str, ...] = ()
 
     def and_(self, told: ExtractedEntity) -> _PlainEntity | None:
-        """With what another evidence says; None where it says otherwise."""
+        """Combine the entity with further evidence; return None if the evidence contradicts."""
         described = {self.description, told.description} - {""}
         if (self.name, self.type) != (told.name, told.type) or len(described) > 1:
             return None
@@ -62,11 +61,11 @@ def _together(one: tuple[str, ...], other: tuple[str, ...]) -> tuple[str, ...]:
 
 
 class FirstKnowledge:
-    """Takes what the graph states, stretch by stretch, and says what knowledge is of it.
+    """A collector of graph statements, taken in stretches, that derives knowledge from the
+    statements.
 
-    What it says stays so: a run doesn't remove what it added. So the edges wait in a file until all
-    is taken. ``close`` it.
-    """
+    Derived knowledge is final: a run doesn't remove its own additions. Edges therefore wait in
+    a file until all stretches are taken. Call ``close`` afterwards."""
 
     def __init__(self) -> None:
         self.touched = Touched()
@@ -83,19 +82,20 @@ class FirstKnowledge:
         self._edges.close()
 
     def is_new(self, edge: str) -> bool:
-        """Whether the edge has not been taken before."""
+        """Return whether the edge is new to the collector."""
         return _number(edge) not in self._counts
 
     def take(
         self, extraction: Extraction, edges: Mapping[str, Triple], stated: Iterable[str]
     ) -> None:
-        """Take a stretch in, with its edges; ``stated`` are those of each piece of evidence."""
+        """Collect a stretch and its edges; ``stated`` contains the stated edge of each
+        evidence."""
         for entity in extraction.entities:
             self._take_entity(entity)
-        for told in extraction.relationships:
-            assert isinstance(told.predicate, NamedNode)
-            self._relations[told.predicate.value] = told.label
-        new = (reifier(edge, triple) for edge, triple in edges.items() if self.is_new(edge))
+        for relationship in extraction.relationships:
+            assert isinstance(relationship.predicate, NamedNode)
+            self._relations[relationship.predicate.value] = relationship.label
+        new = (reifier_quad(edge, triple) for edge, triple in edges.items() if self.is_new(edge))
         self._edges.write(to_bytes(new))
         for edge in filter(None, stated):
             self._counts[_number(edge)] = self._counts.get(_number(edge), 0) + 1
@@ -128,12 +128,12 @@ class FirstKnowledge:
     def _of_entities(self) -> Iterator[Quad]:
         shared: dict[Quad, None] = {}
         terms = KnownTerms(self._entities.__contains__)
-        for entity, known in self._entities.items():
-            if known is None or entity in self._same:
+        for entity, plain_entity in self._entities.items():
+            if plain_entity is None or entity in self._same:
                 self.touched.entities.add(entity)
                 continue
-            described = [(v.tg("description"), known.description or None)]
-            evidence = [known.properties(entity)]
+            described = [(v.tg("description"), plain_entity.description or None)]
+            evidence = [plain_entity.properties(entity)]
             for quad in entity_quads(entity, evidence, described, terms):
                 if quad.subject.value == entity and quad.object != v.tg("EntityType"):  # type: ignore[union-attr]
                     yield quad
@@ -146,10 +146,10 @@ class FirstKnowledge:
         if told.same:
             self._same.update((entity, *told.same))
         if entity not in self._entities:
-            said = told.description, told.aliases, told.classes
-            self._entities[entity] = _PlainEntity(told.name, told.type, *said)
-        elif (known := self._entities[entity]) is not None:
-            self._entities[entity] = known.and_(told)
+            attributes = told.description, told.aliases, told.classes
+            self._entities[entity] = _PlainEntity(told.name, told.type, *attributes)
+        elif (plain_entity := self._entities[entity]) is not None:
+            self._entities[entity] = plain_entity.and_(told)
 
 
 def _number(edge: str) -> int:

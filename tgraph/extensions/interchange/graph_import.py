@@ -1,7 +1,7 @@
-"""Graphs of others, taken in: each file a document, what it states evidence with its place.
+"""Graph import: each file becomes a document, its statements become evidence with text
+positions.
 
-Knowledge, communities, vectors and what is published follow as from an index run.
-"""
+Knowledge, communities, vectors and publication follow as in an index run."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from itertools import islice
 from pyoxigraph import NamedNode
 
 from tgraph import vocabulary as v
-from tgraph.engine.index.document_ingest import IngestedFiles, file_limits, take
+from tgraph.engine.index.document_ingest import IngestedFiles, file_limits, take_content
 from tgraph.engine.index.extraction import Extracted, record_reading
 from tgraph.engine.index.given_communities import BroughtCommunities
 from tgraph.engine.index.phase import IndexContext
@@ -24,13 +24,13 @@ from tgraph.extensions.interchange.first_knowledge import FirstKnowledge
 from tgraph.extensions.interchange.graphs.base import GraphReader, ImportedDocument, SkippedRow
 from tgraph.extensions.interchange.graphs.registry import graph_readers, graphs_at, reader_named
 from tgraph.extract.base import with_endpoints
-from tgraph.index.sources import chunks_of_document, derived, text_value, value
+from tgraph.index.sources import chunks_of_document, derived_items, source_value, text_value
 from tgraph.model import Chunk, Document
 from tgraph.record.activities import SOFTWARE, Authorship
 from tgraph.record.ontologies import standing_ontologies
 from tgraph.record.sources import ExtractionRecord, chunk_quads
 from tgraph.store.base import Store, text_of
-from tgraph.store.statements import stated
+from tgraph.store.statements import build_statements
 
 IMPORT = "Import"
 SKIPPED = "line or row of a graph that can't be read"
@@ -55,20 +55,22 @@ class GraphImport:
 
 @dataclass(frozen=True, slots=True)
 class ImportReport(IndexReport):
-    """What a run of ``import`` did: as of ``index``, and the first ``MOST_TOLD`` of what had to be
-    ``skipped``, of which there were ``skipped_count``."""
+    """An import report: index report fields, plus the first ``MOST_TOLD`` ``skipped`` rows and
+    ``skipped_count``, their total."""
 
     skipped: tuple[SkippedRow, ...] = ()
     skipped_count: int = 0
 
 
 class ImportRun(Run):
-    """One run over some graphs."""
+    """An import run over graph files."""
 
     label = "Import"
 
     def run(self, wanted: GraphImport) -> ImportReport:
-        """Take the graphs in and publish. Raises ``TgraphError`` where the run as a whole fails."""
+        """Import graphs, publish the result and return a report.
+
+        Raise ``TgraphError`` if the whole run fails."""
         with self._workshop() as context:
             taking = _Taking(context, wanted)
             started = context.begin(self.label)
@@ -76,14 +78,17 @@ class ImportRun(Run):
             report = self._conclude(
                 context, started, taking.intakes, taking.counts, 0, taking.brought
             )
-        known = {each.name: getattr(report, each.name) for each in fields(IndexReport)}
+        report_values = {
+            report_field.name: getattr(report, report_field.name)
+            for report_field in fields(IndexReport)
+        }
         read = {"indexed": tuple(taking.read)} if taking.read else {}
         skipped = {"skipped": tuple(taking.skipped), "skipped_count": taking.skipped_count}
-        return ImportReport(**{**known, **read, **skipped})
+        return ImportReport(**{**report_values, **read, **skipped})
 
 
 class _Taking:
-    """Takes graphs in, one after the other."""
+    """A graph importer, processing input graphs sequentially."""
 
     def __init__(self, context: IndexContext, wanted: GraphImport) -> None:
         self.intakes = IngestedFiles()
@@ -98,11 +103,11 @@ class _Taking:
         self._readers = graph_readers(wanted.languages, wanted.base, limits, encoding)
 
     def take_all(self) -> None:
-        for path, reader in self._found():
+        for path, reader in self._find_graphs():
             try:
-                graph, documents = reader.read(path, self._skip), []
+                graph, documents = reader.read(path, self._skip_row), []
                 for imported in graph.documents:
-                    self._take(imported)
+                    self._ingest_document(imported)
                     documents.append(imported.document.iri)
                 if graph.communities:
                     self.brought.append(BroughtCommunities(graph.communities, documents))
@@ -111,26 +116,26 @@ class _Taking:
         if self.skipped_count:
             self._context.record.dropped.update({SKIPPED: self.skipped_count})
 
-    def _found(self) -> Iterator[tuple[str, GraphReader]]:
+    def _find_graphs(self) -> Iterator[tuple[str, GraphReader]]:
         readers, name = self._readers, self._wanted.format
-        wanted = [reader_named(readers, name)] if name else list(readers.values())
+        reader_choices = [reader_named(readers, name)] if name else list(readers.values())
         for path in dict.fromkeys(self._wanted.paths):
             try:
-                yield from [(path, wanted[0])] if name else graphs_at(path, wanted)
+                yield from [(path, reader_choices[0])] if name else graphs_at(path, reader_choices)
             except IngestError as error:
                 self.intakes.failed.append(error)
 
-    def _skip(self, row: SkippedRow) -> None:
+    def _skip_row(self, row: SkippedRow) -> None:
         self.skipped_count += 1
         if len(self.skipped) < MOST_TOLD:
             self.skipped.append(row)
 
-    def _take(self, imported: ImportedDocument) -> None:
+    def _ingest_document(self, imported: ImportedDocument) -> None:
         store, document = self._context.copy.store, imported.document
-        known = _is_imported(store, document.iri) or _says_nothing(store, imported)
-        if not known:
+        is_recorded = _is_imported(store, document.iri) or _says_nothing(store, imported)
+        if not is_recorded:
             _check_text(store, imported.path, document)
-        intake = take(
+        intake = take_content(
             self._context,
             self.intakes,
             imported.path,
@@ -139,30 +144,32 @@ class _Taking:
             reinstate=self._wanted.reinstate,
         )
         indexed = imported.path in self.intakes.unchanged
-        if not known and (intake is not None or indexed):
+        if not is_recorded and (intake is not None or indexed):
             if indexed:
                 self.intakes.unchanged.remove(imported.path)
-            self._record(imported)
+            self._record_document(imported)
         elif intake is None:
             return
         self.read.append(imported.path)
 
-    def _record(self, imported: ImportedDocument) -> None:
+    def _record_document(self, imported: ImportedDocument) -> None:
         context, before = self._context, self.counts.relationships
         with FirstKnowledge() if self._is_first(imported.document) else nullcontext() as first:
-            for chunk, record in self._records(imported):
+            for chunk, record in self._iterate_records(imported):
                 if first is None:
                     record_reading(context, chunk, record, self.intakes.touched, self.counts)
                 else:
-                    self._note(chunk, record, first)
+                    self._record_first_reading(chunk, record, first)
                 context.record.dropped.update(record.extraction.dropped)
                 self.counts.chunks += 1
             if first is not None:
-                self._know(first)
+                self._store_knowledge(first)
         if self.counts.relationships - before > context.settings.graphs.embedded:
             self._find_by_words(imported)
 
-    def _records(self, imported: ImportedDocument) -> Iterator[tuple[Chunk, ExtractionRecord]]:
+    def _iterate_records(
+        self, imported: ImportedDocument
+    ) -> Iterator[tuple[Chunk, ExtractionRecord]]:
         context = self._context
         total = max(sum(len(page.text) for page in imported.document.pages), 1)
         began = context.clock()
@@ -174,8 +181,9 @@ class _Taking:
             began = context.clock()
 
     def _is_first(self, document: Document) -> bool:
-        """Whether it is a large document of IRIs of its own, before which nothing was read: no
-        knowledge but its own can change."""
+        """Tell whether a large document uses only its own IRIs and no evidence precedes it.
+
+        No knowledge except its own can change then."""
         store, text = self._context.copy.store, document.pages[0].text
         if len(text) < LARGE or document.media_type not in v.GRAPH_MEDIA_TYPES or v.URN in text:
             return False
@@ -184,8 +192,11 @@ class _Taking:
         evidence = store.match(None, v.RDF_TYPE, v.tg("Evidence"), v.SOURCE_GRAPH)
         return next(evidence, None) is None
 
-    def _note(self, chunk: Chunk, record: ExtractionRecord, first: FirstKnowledge) -> None:
-        """As ``record_reading``, for a third of the time and none of the memory."""
+    def _record_first_reading(
+        self, chunk: Chunk, record: ExtractionRecord, first: FirstKnowledge
+    ) -> None:
+        """Record an extraction like ``record_reading``, in a third of the time and without
+        memory use."""
         shared, new = record.state()
         unseen = [
             quad
@@ -197,7 +208,7 @@ class _Taking:
         self.counts.entities += len(record.entities)
         self.counts.relationships += len(record.edges)
 
-    def _know(self, first: FirstKnowledge) -> None:
+    def _store_knowledge(self, first: FirstKnowledge) -> None:
         quads, touched = first.quads(), self.intakes.touched
         while batch := list(islice(quads, 10_000)):
             self._context.copy.note(batch)
@@ -207,20 +218,20 @@ class _Taking:
 
     def _find_by_words(self, imported: ImportedDocument) -> None:
         """What a large graph states gets no vectors; that is on record, counted and told."""
-        context, most = self._context, self._context.settings.graphs.embedded
+        context, limit = self._context, self._context.settings.graphs.embedded
         iri = imported.document.iri
-        context.copy.add(stated(v.SOURCE_GRAPH, iri, (v.tg("lexical"), True)))
+        context.copy.add(build_statements(v.SOURCE_GRAPH, iri, (v.tg("lexical"), True)))
         context.record.dropped[LEXICAL] += 1
         context.message(
-            f"{imported.path} has more than {most:,} statements (graphs.embedded): they are found "
+            f"{imported.path} has more than {limit:,} statements (graphs.embedded): they are found "
             "by names and words, not by vectors."
         )
 
 
 def _is_imported(store: Store, document: str) -> bool:
-    """Whether what the document states is on record."""
+    """Tell whether statements of an imported document are on record."""
     for chunk in chunks_of_document(store, document):
-        for subgraph in derived(store, chunk, "Subgraph"):
+        for subgraph in derived_items(store, chunk, "Subgraph"):
             activity = text_value(store, subgraph, v.prov("wasGeneratedBy"))
             kinds = store.match(NamedNode(activity), v.RDF_TYPE, v.tg("Import"), v.SOURCE_GRAPH)
             if next(kinds, None) is not None:
@@ -229,13 +240,15 @@ def _is_imported(store: Store, document: str) -> bool:
 
 
 def _says_nothing(store: Store, imported: ImportedDocument) -> bool:
-    """Whether it is on record, and states nothing."""
-    return imported.readings == () and value(store, imported.document.iri, _CONTENT) is not None
+    """Tell whether a recorded document contains no statements."""
+    return (
+        imported.readings == () and source_value(store, imported.document.iri, _CONTENT) is not None
+    )
 
 
 def _check_text(store: Store, path: str, document: Document) -> None:
-    """``IngestError`` where the same bytes were taken in as another text."""
-    stored = value(store, document.iri, v.tg("textHash"))
+    """Raise ``IngestError`` if identical bytes were ingested earlier with different text."""
+    stored = source_value(store, document.iri, v.tg("textHash"))
     text = document.pages[0].text.encode("utf-8", "surrogatepass")
     if stored is not None and text_of(stored) != sha256(text).hexdigest():
         raise IngestError(

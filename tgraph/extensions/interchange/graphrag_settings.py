@@ -1,8 +1,7 @@
-"""Settings of Microsoft GraphRAG, of every generation, in the terms of tgraph.
+"""Settings of Microsoft GraphRAG, of every generation, converted to tgraph settings.
 
-What has a place in ``tgraph.toml`` is moved there, the rest is named with the reason. Keys are
-never read: whoever sets them is told which variable of the environment takes their place.
-"""
+Settings with an equivalent in ``tgraph.toml`` are moved there, other settings are listed with a
+reason. Keys are never read: users are told the environment variable to set instead."""
 
 from __future__ import annotations
 
@@ -34,7 +33,7 @@ _VARIABLE = re.compile(r"\$\{?(\w+)\}?")
 
 @dataclass(frozen=True, slots=True)
 class MovedSetting:
-    """A setting of GraphRAG's by its dotted name, tgraph's by its own, and the value there."""
+    """A moved setting: GraphRAG's dotted name, tgraph's name, and the value."""
 
     source: str
     setting: str
@@ -42,13 +41,13 @@ class MovedSetting:
 
     @property
     def shown(self) -> Any:
-        """The value, an address without what must stay secret."""
+        """The value, with secrets removed from addresses."""
         return without_secrets(self.value) if self.setting.endswith("base_url") else self.value
 
 
 @dataclass(frozen=True, slots=True)
 class LeftSetting:
-    """A setting of GraphRAG's that has no place in tgraph's, as it was shown, and why."""
+    """A GraphRAG setting without equivalent in tgraph: displayed value and reason."""
 
     source: str
     value: str
@@ -57,7 +56,8 @@ class LeftSetting:
 
 @dataclass(frozen=True, slots=True)
 class NeededKey:
-    """A key that GraphRAG's settings give or name, and the variable that tgraph reads it from."""
+    """A key given or named in GraphRAG's settings, and tgraph's environment variable for the
+    key."""
 
     source: str
     named: str
@@ -66,7 +66,7 @@ class NeededKey:
 
 @dataclass(frozen=True, slots=True)
 class ImportedSettings:
-    """What became of each of GraphRAG's settings."""
+    """The results of a GraphRAG settings import."""
 
     file: Path
     moved: tuple[MovedSetting, ...]
@@ -75,13 +75,13 @@ class ImportedSettings:
 
     @property
     def values(self) -> dict[str, Any]:
-        """What to set, by tgraph's names."""
-        return {each.setting: each.value for each in self.moved}
+        """Imported values by tgraph setting name."""
+        return {setting.setting: setting.value for setting in self.moved}
 
 
 @dataclass(frozen=True, slots=True)
 class _Given:
-    """A value of GraphRAG's: where it stands, and under which name it is looked up."""
+    """A GraphRAG value, with its position and lookup name."""
 
     source: str
     name: str
@@ -95,51 +95,56 @@ _NEEDS_NOTHING = "nothing to set: tgraph finds it out, or does so anyway"
 
 
 def import_graphrag_settings(path: str | Path) -> ImportedSettings:
-    """What GraphRAG's settings come to in tgraph's; ``path`` is the file or the folder it is in.
+    """Convert GraphRAG's settings to tgraph's; ``path`` is the settings file or its folder.
 
-    References to variables are filled in from the environment and from ``.env`` beside the file,
-    but for keys. Raises ``UsageError`` for a file that can't be read as such settings.
-    """
-    file = _file(Path(path))
-    tree = _read(file)
-    leaves = list(_leaves(tree, "", 0))
-    renamed = _renamed(leaves, tree)
-    variables = {**_variables(file.with_name(".env")), **os.environ}
+    Variable references are filled in from the environment and from ``.env`` beside the file,
+    except in keys. Raises ``UsageError`` for a file that can't be read as GraphRAG settings."""
+    file = _find_file(Path(path))
+    tree = _read_mapping(file)
+    leaves = list(_list_leaves(tree, "", 0))
+    renamed = _rename_leaves(leaves, tree)
+    variables = {**_read_variables(file.with_name(".env")), **os.environ}
     moved: dict[str, MovedSetting] = {}
-    left: list[LeftSetting] = []
+    left_settings: list[LeftSetting] = []
     keys: list[NeededKey] = []
-    for given in renamed:
-        if _SECRET.search(given.name):
-            keys += _needed(given)
-            left += _kept_secret(given)
+    for source_value in renamed:
+        if _SECRET.search(source_value.name):
+            keys += _needed_keys(source_value)
+            left_settings += _kept_secret(source_value)
             continue
         try:
-            given = _filled_in(given, variables)
+            source_value = _filled_in(source_value, variables)
         except KeyError as error:
-            left.append(_left(given, f"the variable {error.args[0]} is not set"))
+            left_settings.append(
+                _left_setting(source_value, f"the variable {error.args[0]} is not set")
+            )
             continue
-        outcome = _outcome(given, tree)
+        outcome = _convert_setting(source_value, tree)
         if isinstance(outcome, str):
-            left.append(_left(given, outcome or _NEEDS_NOTHING))
+            left_settings.append(_left_setting(source_value, outcome or _NEEDS_NOTHING))
             continue
         for setting, value in outcome.items():
-            value, problem = _checked(setting, value)
+            value, problem = _check_value(setting, value)
             if problem:
-                left.append(_left(given, problem))
+                left_settings.append(_left_setting(source_value, problem))
             else:
-                moved.setdefault(setting, MovedSetting(given.source, setting, value))
-    return ImportedSettings(file, tuple(moved.values()), tuple(left), tuple(_distinct(keys)))
+                moved.setdefault(setting, MovedSetting(source_value.source, setting, value))
+    return ImportedSettings(
+        file, tuple(moved.values()), tuple(left_settings), tuple(_distinct_keys(keys))
+    )
 
 
-def _file(path: Path) -> Path:
-    found = [path / name for name in NAMES if (path / name).is_file()] if path.is_dir() else [path]
-    if not found or not found[0].is_file():
+def _find_file(path: Path) -> Path:
+    candidates = (
+        [path / name for name in NAMES if (path / name).is_file()] if path.is_dir() else [path]
+    )
+    if not candidates or not candidates[0].is_file():
         raise UsageError(f"There is no {' or '.join(NAMES)} at {path}.")
-    return found[0]
+    return candidates[0]
 
 
-def _read(file: Path) -> Mapping[str, Any]:
-    """The file's mapping, with its variables as they are written."""
+def _read_mapping(file: Path) -> Mapping[str, Any]:
+    """Return the file's mapping, leaving variable references unresolved."""
     import yaml
 
     if file.stat().st_size > _LARGEST:
@@ -159,13 +164,13 @@ def _read(file: Path) -> Mapping[str, Any]:
     return tree
 
 
-def _leaves(value: object, name: str, depth: int) -> Iterator[_Given]:
-    """Every value that is no mapping, by its dotted name."""
+def _list_leaves(value: object, name: str, depth: int) -> Iterator[_Given]:
+    """Yield every non-mapping value with its dotted name."""
     if depth > _DEEPEST:
         raise UsageError(f"{name} is nested too deep for a setting.")
     if isinstance(value, Mapping):
         for key, inner in value.items():
-            yield from _leaves(inner, f"{name}.{key}" if name else str(key), depth + 1)
+            yield from _list_leaves(inner, f"{name}.{key}" if name else str(key), depth + 1)
     elif isinstance(value, str):
         yield _Given(name, name, value.replace(_OPEN, "${").replace(_CLOSE, "}"))
     elif value is not None:
@@ -184,42 +189,42 @@ _SECTIONS = {
 """Sections that changed their names."""
 
 
-def _renamed(leaves: Sequence[_Given], tree: Mapping[str, Any]) -> Iterator[_Given]:
-    """The values under one name in every generation; models that nothing uses keep their own."""
-    places = {place: kind for kind, place in _models(tree).items() if place}
+def _rename_leaves(leaves: Sequence[_Given], tree: Mapping[str, Any]) -> Iterator[_Given]:
+    """Yield values under names shared by all generations; unused models keep their names."""
+    places = {place: kind for kind, place in _model_places(tree).items() if place}
     for leaf in leaves:
         for place, kind in places.items():
             if leaf.source.startswith(f"{place}."):
                 yield replace(leaf, name=f"{kind}{leaf.source.removeprefix(place)}")
                 break
         else:
-            section, dot, rest = leaf.source.partition(".")
-            yield replace(leaf, name=f"{_SECTIONS.get(section, section)}{dot}{rest}")
+            section, dot, suffix = leaf.source.partition(".")
+            yield replace(leaf, name=f"{_SECTIONS.get(section, section)}{dot}{suffix}")
 
 
-def _models(tree: Mapping[str, Any]) -> dict[str, str]:
-    """Where the model for chat stands, and that for embeddings."""
+def _model_places(tree: Mapping[str, Any]) -> dict[str, str]:
+    """Return the places of chat model and embedding model in the settings."""
     if "completion_models" in tree or "embedding_models" in tree:  # 3
         return {
-            "chat": _model(tree, "completion_models", "completion_model_id"),
-            "embedding": _model(tree, "embedding_models", "embedding_model_id"),
+            "chat": _model_place(tree, "completion_models", "completion_model_id"),
+            "embedding": _model_place(tree, "embedding_models", "embedding_model_id"),
         }
     if isinstance(models := tree.get("models"), Mapping):  # 2
-        embedders = {name for name, model in models.items() if "embedding" in _type(model)}
-        others = [name for name in models if name not in embedders]
+        embedders = {name for name, model in models.items() if "embedding" in _model_type(model)}
+        chat_models = [name for name in models if name not in embedders]
         return {
-            "chat": _first("models", others, "default_chat_model"),
-            "embedding": _first("models", sorted(embedders), "default_embedding_model"),
+            "chat": _choose_place("models", chat_models, "default_chat_model"),
+            "embedding": _choose_place("models", sorted(embedders), "default_embedding_model"),
         }
     return {"chat": "llm", "embedding": "embeddings.llm"}  # 0 and 1
 
 
-def _type(model: object) -> str:
+def _model_type(model: object) -> str:
     return str(model.get("type", "")) if isinstance(model, Mapping) else ""
 
 
-def _model(tree: Mapping[str, Any], section: str, reference: str) -> str:
-    """The model that the extraction uses, else the first."""
+def _model_place(tree: Mapping[str, Any], section: str, reference: str) -> str:
+    """Return the place of the model used for extraction, else the first model."""
     models = tree.get(section)
     if not isinstance(models, Mapping):
         return ""
@@ -228,31 +233,33 @@ def _model(tree: Mapping[str, Any], section: str, reference: str) -> str:
         for name in ("extract_graph", "local_search", "embed_text")
         if isinstance(inner := tree.get(name), Mapping) and reference in inner
     ]
-    return _first(section, [name for name in models if isinstance(name, str)], *used[:1])
+    return _choose_place(section, [name for name in models if isinstance(name, str)], *used[:1])
 
 
-def _first(section: str, names: Sequence[str], *wanted: str) -> str:
-    found = [name for name in wanted if name in names] or list(names[:1])
-    return f"{section}.{found[0]}" if found else ""
+def _choose_place(section: str, names: Sequence[str], *wanted: str) -> str:
+    matches = [name for name in wanted if name in names] or list(names[:1])
+    return f"{section}.{matches[0]}" if matches else ""
 
 
 # --- variables and keys -------------------------------------------------------------------------
 
 
-def _variables(file: Path) -> dict[str, str]:
+def _read_variables(file: Path) -> dict[str, str]:
     """What the file of variables sets, line by line."""
     if not file.is_file():
         return {}
-    found = {}
+    values = {}
     for line in file.read_text("utf-8-sig", errors="replace").splitlines():
         name, equals, value = line.strip().removeprefix("export ").partition("=")
         if equals and not name.startswith("#"):
-            found[name.strip()] = value.strip().strip("\"'")
-    return found
+            values[name.strip()] = value.strip().strip("\"'")
+    return values
 
 
 def _filled_in(given: _Given, variables: Mapping[str, str]) -> _Given:
-    """The value with its variables filled in. ``KeyError`` for one that isn't set."""
+    """Return the value with variables filled in.
+
+    Raises ``KeyError`` for a variable that isn't set."""
     if not isinstance(given.value, str) or "$" not in given.value:
         return given
     import yaml
@@ -268,15 +275,15 @@ def _filled_in(given: _Given, variables: Mapping[str, str]) -> _Given:
     return replace(given, value=text if isinstance(value, list | dict) else value)
 
 
-def _needed(given: _Given) -> Iterator[NeededKey]:
+def _needed_keys(given: _Given) -> Iterator[NeededKey]:
     variable = _KEY_VARIABLES.get(given.name)
     if variable:
-        found = _VARIABLE.fullmatch(str(given.value).strip())
-        yield NeededKey(given.source, found[1] if found else "", variable)
+        match = _VARIABLE.fullmatch(str(given.value).strip())
+        yield NeededKey(given.source, match[1] if match else "", variable)
 
 
-def _distinct(keys: Sequence[NeededKey]) -> Iterator[NeededKey]:
-    """The keys without that of embeddings where chat has the same, which serves for both."""
+def _distinct_keys(keys: Sequence[NeededKey]) -> Iterator[NeededKey]:
+    """Yield keys, omitting an embeddings key equal to the chat key, which serves both."""
     chat = {key.named for key in keys if key.variable == _KEY_VARIABLES["chat.api_key"]} - {""}
     for key in keys:
         if key.variable == _KEY_VARIABLES["chat.api_key"] or key.named not in chat:
@@ -294,7 +301,7 @@ def _kept_secret(given: _Given) -> Iterator[LeftSetting]:
         yield LeftSetting(given.source, MASK, "a secret is not copied")
 
 
-def _left(given: _Given, reason: str) -> LeftSetting:
+def _left_setting(given: _Given, reason: str) -> LeftSetting:
     text = " ".join(str(given.value).split())
     return LeftSetting(given.source, without_secrets(text) if "://" in text else text, reason)
 
@@ -302,10 +309,10 @@ def _left(given: _Given, reason: str) -> LeftSetting:
 # --- what becomes of each -----------------------------------------------------------------------
 
 
-def _outcome(given: _Given, tree: Mapping[str, Any]) -> Outcome:
+def _convert_setting(given: _Given, tree: Mapping[str, Any]) -> Outcome:
     if given.name in _TO:
         target, convert = _TO[given.name]
-        return _converted(target, convert, given.value)
+        return _convert_value(target, convert, given.value)
     if given.name.startswith(("chat.", "embedding.")):
         return _of_model(given, tree)
     for pattern, reason in _WHY:
@@ -314,31 +321,32 @@ def _outcome(given: _Given, tree: Mapping[str, Any]) -> Outcome:
     return "tgraph has no such setting"
 
 
-def _converted(target: str, convert: Callable[[Any], Any], value: object) -> Outcome:
+def _convert_value(target: str, convert: Callable[[Any], Any], value: object) -> Outcome:
     try:
-        made = convert(value)
+        result = convert(value)
     except (TypeError, ValueError, ArithmeticError, LookupError):
         return f"it is not a value of {target}"
-    return {target: made} if made is not None else ""
+    return {target: result} if result is not None else ""
 
 
-def _checked(setting: str, value: object) -> tuple[Any, str]:
-    """The value as tgraph's setting has it, and why it can't have it; empty where it can."""
+def _check_value(setting: str, value: object) -> tuple[Any, str]:
+    """Return the value validated by tgraph's setting, and an error text; empty for valid
+    values."""
     section, _, key = setting.partition(".")
     model: type[BaseModel] = type(getattr(Settings.model_construct(), section))
     try:
-        made = getattr(model.model_validate({key: value}), key)
+        checked_value = getattr(model.model_validate({key: value}), key)
     except ValidationError as error:
         return None, f"{setting}: {error.errors()[0]['msg']}"
-    return list(made) if isinstance(made, tuple) else made, ""
+    return list(checked_value) if isinstance(checked_value, tuple) else checked_value, ""
 
 
-def _same(value: object) -> object:
+def _identity(value: object) -> object:
     return value
 
 
-def _number(value: object) -> int | None:
-    """A limit; 0 and "auto" mean that there is none."""
+def _parse_limit(value: object) -> int | None:
+    """Parse a limit; 0 and "auto" mean no limit."""
     if isinstance(value, str) and value.strip().lower() in ("auto", "none", ""):
         return None
     number = float(str(value))
@@ -347,99 +355,102 @@ def _number(value: object) -> int | None:
     return int(number) or None
 
 
-def _texts(value: object) -> list[str]:
-    """A list of texts, also as one text with commas."""
+def _split_texts(value: object) -> list[str]:
+    """Return a list of texts, splitting a single text at commas."""
     parts = value.split(",") if isinstance(value, str) else value
     if not isinstance(parts, list):
         raise TypeError(value)
     return [str(part).strip() for part in parts]
 
 
-def _fields(value: object) -> list[str] | None:
+def _parse_fields(value: object) -> list[str] | None:
     """The fields that stand before chunks; true means all, false none."""
     if isinstance(value, bool):
         return ["title", "author", "date", "tags"] if value else None
-    return _texts(value)
+    return _split_texts(value)
 
 
 _CUT = {"tokens": "tokens", "sentence": "sentences", "sentences": "sentences"}
 
 _TO: Mapping[str, tuple[str, Callable[[Any], Any]]] = {
-    "encoding_model": ("chunk.encoding", _same),
-    "concurrent_requests": ("chat.concurrency", _number),
-    "parallelization.num_threads": ("chat.concurrency", _number),
-    "chunks.size": ("chunk.size", _same),
-    "chunks.overlap": ("chunk.overlap", _same),
-    "chunks.prepend_metadata": ("chunk.prepend_metadata", _fields),
-    "chunks.chunk_size_includes_metadata": ("chunk.size_includes_metadata", _same),
-    "chunks.encoding_model": ("chunk.encoding", _same),
+    "encoding_model": ("chunk.encoding", _identity),
+    "concurrent_requests": ("chat.concurrency", _parse_limit),
+    "parallelization.num_threads": ("chat.concurrency", _parse_limit),
+    "chunks.size": ("chunk.size", _identity),
+    "chunks.overlap": ("chunk.overlap", _identity),
+    "chunks.prepend_metadata": ("chunk.prepend_metadata", _parse_fields),
+    "chunks.chunk_size_includes_metadata": ("chunk.size_includes_metadata", _identity),
+    "chunks.encoding_model": ("chunk.encoding", _identity),
     "chunks.strategy": ("chunk.by", lambda value: _CUT[str(value)]),
     "chunks.type": ("chunk.by", lambda value: _CUT[str(value)]),
-    "embeddings.batch_size": ("embedding.batch_size", _same),
-    "extract_graph.entity_types": ("extract.entity_types", _texts),
-    "extract_graph.max_gleanings": ("extract.gleanings", _same),
-    "extract_graph_nlp.text_analyzer.max_word_length": ("fast.max_word_length", _same),
-    "prune_graph.min_node_freq": ("fast.min_node_freq", _same),
-    "prune_graph.max_node_freq_std": ("fast.max_node_freq_std", _same),
-    "prune_graph.min_node_degree": ("fast.min_node_degree", _same),
-    "prune_graph.max_node_degree_std": ("fast.max_node_degree_std", _same),
-    "prune_graph.min_edge_weight_pct": ("fast.min_edge_weight_pct", _same),
-    "prune_graph.remove_ego_nodes": ("fast.remove_ego_nodes", _same),
-    "summarize_descriptions.max_length": ("summaries.max_words", _same),
-    "summarize_descriptions.max_input_tokens": ("summaries.max_input_tokens", _same),
-    "extract_claims.enabled": ("claims.enabled", _same),
-    "extract_claims.description": ("claims.description", _same),
-    "extract_claims.entity_specs": ("claims.entity_specs", _texts),
-    "extract_claims.max_gleanings": ("claims.gleanings", _same),
-    "cluster_graph.max_cluster_size": ("communities.max_size", _same),
-    "cluster_graph.use_lcc": ("communities.use_lcc", _same),
-    "cluster_graph.seed": ("communities.seed", _same),
-    "community_reports.max_length": ("reports.max_output_tokens", _same),
-    "community_reports.max_input_length": ("reports.max_input_tokens", _same),
-    "local_search.text_unit_prop": ("local_search.chunk_share", _same),
-    "local_search.community_prop": ("local_search.report_share", _same),
-    "local_search.conversation_history_max_turns": ("graph.history_turns", _same),
-    "local_search.top_k_entities": ("local_search.top_k_entities", _same),
-    "local_search.top_k_mapped_entities": ("local_search.top_k_entities", _same),
-    "local_search.top_k_relationships": ("local_search.top_k_relationships", _same),
-    "local_search.max_tokens": ("local_search.max_context_tokens", _same),
-    "local_search.max_context_tokens": ("local_search.max_context_tokens", _same),
-    "local_search.max_data_tokens": ("local_search.max_context_tokens", _same),
-    "global_search.max_tokens": ("global_search.map_context_tokens", _same),
-    "global_search.max_context_tokens": ("global_search.map_context_tokens", _same),
-    "global_search.data_max_tokens": ("global_search.reduce_context_tokens", _same),
-    "global_search.map_max_length": ("global_search.map_max_length", _same),
-    "global_search.reduce_max_length": ("global_search.reduce_max_length", _same),
-    "global_search.dynamic_search_threshold": ("global_search.dynamic_threshold", _same),
-    "global_search.dynamic_search_keep_parent": ("global_search.dynamic_keep_parent", _same),
-    "global_search.dynamic_search_num_repeats": ("global_search.dynamic_num_repeats", _same),
-    "global_search.dynamic_search_max_level": ("global_search.dynamic_max_level", _same),
-    "drift_search.drift_k_followups": ("drift_search.k", _same),
-    "drift_search.primer_folds": ("drift_search.folds", _same),
-    "drift_search.n_depth": ("drift_search.depth", _same),
-    "drift_search.primer_llm_max_tokens": ("drift_search.primer_context_tokens", _same),
-    "drift_search.data_max_tokens": ("drift_search.reduce_context_tokens", _same),
-    "drift_search.max_tokens": ("drift_search.reduce_context_tokens", _same),
-    "drift_search.local_search_text_unit_prop": ("drift_search.chunk_share", _same),
-    "drift_search.local_search_community_prop": ("drift_search.report_share", _same),
-    "drift_search.local_search_top_k_mapped_entities": ("drift_search.top_k_entities", _same),
-    "drift_search.local_search_top_k_relationships": ("drift_search.top_k_relationships", _same),
-    "drift_search.local_search_max_data_tokens": ("drift_search.max_context_tokens", _same),
-    "basic_search.k": ("basic_search.k", _same),
-    "basic_search.text_unit_count": ("basic_search.k", _same),
-    "basic_search.max_tokens": ("basic_search.max_context_tokens", _same),
-    "basic_search.max_context_tokens": ("basic_search.max_context_tokens", _same),
-    "chat.max_tokens": ("chat.max_tokens", _number),
-    "chat.max_completion_tokens": ("chat.max_tokens", _number),
-    "chat.call_args.max_tokens": ("chat.max_tokens", _number),
-    "chat.call_args.temperature": ("chat.temperature", _same),
-    "chat.request_timeout": ("chat.timeout", _same),
-    "chat.temperature": ("chat.temperature", _same),
-    "chat.tokens_per_minute": ("chat.tokens_per_minute", _number),
-    "chat.requests_per_minute": ("chat.requests_per_minute", _number),
-    "chat.max_retries": ("chat.retries", _same),
-    "chat.retry.max_retries": ("chat.retries", _same),
-    "chat.concurrent_requests": ("chat.concurrency", _number),
+    "embeddings.batch_size": ("embedding.batch_size", _identity),
+    "extract_graph.entity_types": ("extract.entity_types", _split_texts),
+    "extract_graph.max_gleanings": ("extract.gleanings", _identity),
+    "extract_graph_nlp.text_analyzer.max_word_length": ("fast.max_word_length", _identity),
+    "prune_graph.min_node_freq": ("fast.min_node_freq", _identity),
+    "prune_graph.max_node_freq_std": ("fast.max_node_freq_std", _identity),
+    "prune_graph.min_node_degree": ("fast.min_node_degree", _identity),
+    "prune_graph.max_node_degree_std": ("fast.max_node_degree_std", _identity),
+    "prune_graph.min_edge_weight_pct": ("fast.min_edge_weight_pct", _identity),
+    "prune_graph.remove_ego_nodes": ("fast.remove_ego_nodes", _identity),
+    "summarize_descriptions.max_length": ("summaries.max_words", _identity),
+    "summarize_descriptions.max_input_tokens": ("summaries.max_input_tokens", _identity),
+    "extract_claims.enabled": ("claims.enabled", _identity),
+    "extract_claims.description": ("claims.description", _identity),
+    "extract_claims.entity_specs": ("claims.entity_specs", _split_texts),
+    "extract_claims.max_gleanings": ("claims.gleanings", _identity),
+    "cluster_graph.max_cluster_size": ("communities.max_size", _identity),
+    "cluster_graph.use_lcc": ("communities.use_lcc", _identity),
+    "cluster_graph.seed": ("communities.seed", _identity),
+    "community_reports.max_length": ("reports.max_output_tokens", _identity),
+    "community_reports.max_input_length": ("reports.max_input_tokens", _identity),
+    "local_search.text_unit_prop": ("local_search.chunk_share", _identity),
+    "local_search.community_prop": ("local_search.report_share", _identity),
+    "local_search.conversation_history_max_turns": ("graph.history_turns", _identity),
+    "local_search.top_k_entities": ("local_search.top_k_entities", _identity),
+    "local_search.top_k_mapped_entities": ("local_search.top_k_entities", _identity),
+    "local_search.top_k_relationships": ("local_search.top_k_relationships", _identity),
+    "local_search.max_tokens": ("local_search.max_context_tokens", _identity),
+    "local_search.max_context_tokens": ("local_search.max_context_tokens", _identity),
+    "local_search.max_data_tokens": ("local_search.max_context_tokens", _identity),
+    "global_search.max_tokens": ("global_search.map_context_tokens", _identity),
+    "global_search.max_context_tokens": ("global_search.map_context_tokens", _identity),
+    "global_search.data_max_tokens": ("global_search.reduce_context_tokens", _identity),
+    "global_search.map_max_length": ("global_search.map_max_length", _identity),
+    "global_search.reduce_max_length": ("global_search.reduce_max_length", _identity),
+    "global_search.dynamic_search_threshold": ("global_search.dynamic_threshold", _identity),
+    "global_search.dynamic_search_keep_parent": ("global_search.dynamic_keep_parent", _identity),
+    "global_search.dynamic_search_num_repeats": ("global_search.dynamic_num_repeats", _identity),
+    "global_search.dynamic_search_max_level": ("global_search.dynamic_max_level", _identity),
+    "drift_search.drift_k_followups": ("drift_search.k", _identity),
+    "drift_search.primer_folds": ("drift_search.folds", _identity),
+    "drift_search.n_depth": ("drift_search.depth", _identity),
+    "drift_search.primer_llm_max_tokens": ("drift_search.primer_context_tokens", _identity),
+    "drift_search.data_max_tokens": ("drift_search.reduce_context_tokens", _identity),
+    "drift_search.max_tokens": ("drift_search.reduce_context_tokens", _identity),
+    "drift_search.local_search_text_unit_prop": ("drift_search.chunk_share", _identity),
+    "drift_search.local_search_community_prop": ("drift_search.report_share", _identity),
+    "drift_search.local_search_top_k_mapped_entities": ("drift_search.top_k_entities", _identity),
+    "drift_search.local_search_top_k_relationships": (
+        "drift_search.top_k_relationships",
+        _identity,
+    ),
+    "drift_search.local_search_max_data_tokens": ("drift_search.max_context_tokens", _identity),
+    "basic_search.k": ("basic_search.k", _identity),
+    "basic_search.text_unit_count": ("basic_search.k", _identity),
+    "basic_search.max_tokens": ("basic_search.max_context_tokens", _identity),
+    "basic_search.max_context_tokens": ("basic_search.max_context_tokens", _identity),
+    "chat.max_tokens": ("chat.max_tokens", _parse_limit),
+    "chat.max_completion_tokens": ("chat.max_tokens", _parse_limit),
+    "chat.call_args.max_tokens": ("chat.max_tokens", _parse_limit),
+    "chat.call_args.temperature": ("chat.temperature", _identity),
+    "chat.request_timeout": ("chat.timeout", _identity),
+    "chat.temperature": ("chat.temperature", _identity),
+    "chat.tokens_per_minute": ("chat.tokens_per_minute", _parse_limit),
+    "chat.requests_per_minute": ("chat.requests_per_minute", _parse_limit),
+    "chat.max_retries": ("chat.retries", _identity),
+    "chat.retry.max_retries": ("chat.retries", _identity),
+    "chat.concurrent_requests": ("chat.concurrency", _parse_limit),
 }
 """tgraph's setting for each of GraphRAG's, and what the value comes to."""
 
@@ -448,12 +459,12 @@ _AZURE_PATH = "/openai/v1"
 
 
 def _of_model(given: _Given, tree: Mapping[str, Any]) -> Outcome:
-    """What becomes of a model's setting that means something else with another provider."""
+    """Convert a model setting whose meaning depends on the provider."""
     kind, _, key = given.name.partition(".")
     model = _settings_at(tree, given.source.removesuffix(f".{key}"))
     if key in ("type", "model_provider"):
-        known = str(given.value).startswith(_OPENAI)
-        return "" if known else _OTHER_PROVIDER
+        is_openai = str(given.value).startswith(_OPENAI)
+        return "" if is_openai else _OTHER_PROVIDER
     if key in ("model", "deployment_name", "azure_deployment_name"):
         deployed = model.get("deployment_name") or model.get("azure_deployment_name")
         if key == "model" and deployed:
@@ -461,30 +472,30 @@ def _of_model(given: _Given, tree: Mapping[str, Any]) -> Outcome:
         chosen = {f"{kind}.model": given.value}
         return chosen if kind == "chat" else {**chosen, "embedding.provider": "openai"}
     if key == "api_base":
-        return {f"{kind}.base_url": _address(str(given.value), model)}
+        return {f"{kind}.base_url": _openai_address(str(given.value), model)}
     if key.startswith("rate_limit."):
-        return _rate(kind, key, given.value, model)
+        return _rate_limit(kind, key, given.value, model)
     if kind == "embedding":
         return "" if key in _NEEDLESS else "tgraph sets it for chat, and embeds by the same limits"
     return "" if key in _NEEDLESS else _OF_MODELS.get(key, "tgraph doesn't send it")
 
 
 def _settings_at(tree: Mapping[str, Any], place: str) -> Mapping[str, Any]:
-    found: Any = tree
+    node: Any = tree
     for name in place.split("."):
-        found = found.get(name) if isinstance(found, Mapping) else None
-    return found if isinstance(found, Mapping) else {}
+        node = node.get(name) if isinstance(node, Mapping) else None
+    return node if isinstance(node, Mapping) else {}
 
 
-def _address(base: str, model: Mapping[str, Any]) -> str:
-    """The address that speaks OpenAI's protocol: Azure's has a path of its own for that."""
+def _openai_address(base: str, model: Mapping[str, Any]) -> str:
+    """Return the address speaking OpenAI's protocol, adding Azure's path where needed."""
     provider = str(model.get("type") or model.get("model_provider") or "")
     if provider.startswith("azure") and _AZURE_PATH not in base:
         return base.rstrip("/").removesuffix("/openai") + _AZURE_PATH
     return base
 
 
-def _rate(kind: str, key: str, value: object, model: Mapping[str, Any]) -> Outcome:
+def _rate_limit(kind: str, key: str, value: object, model: Mapping[str, Any]) -> Outcome:
     name = {"requests_per_period": "requests", "tokens_per_period": "tokens"}.get(
         key.removeprefix("rate_limit.")
     )
@@ -492,7 +503,9 @@ def _rate(kind: str, key: str, value: object, model: Mapping[str, Any]) -> Outco
         return "" if name is None else "tgraph's limits are those of chat"
     limit = model.get("rate_limit")
     period = limit.get("period_in_seconds", 60) if isinstance(limit, Mapping) else 60
-    return _converted(f"chat.{name}_per_minute", lambda given: _number(given * 60 // period), value)
+    return _convert_value(
+        f"chat.{name}_per_minute", lambda given: _parse_limit(given * 60 // period), value
+    )
 
 
 _NEEDLESS = frozenset(

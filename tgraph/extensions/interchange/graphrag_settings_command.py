@@ -54,16 +54,16 @@ def import_(file: Path, dry_run: bool, as_json: bool) -> None:
         terminal.print_json(told)
         return
     _tell_imported(found)
-    terminal.say(f"Wrote {target}." if target else "Nothing was written.")
+    terminal.print_message(f"Wrote {target}." if target else "Nothing was written.")
 
 
 def _tell_imported(found: ImportedSettings) -> None:
     moved = ((m.source, m.setting, terminal.one_line(str(m.shown))) for m in found.moved)
-    terminal.show(terminal.table(("GraphRAG", "tgraph", "Value"), moved))
+    terminal.print_renderable(terminal.build_table(("GraphRAG", "tgraph", "Value"), moved))
     if found.left:
         click.echo("\nLeft out:")
-        left = ((x.source, terminal.one_line(x.value), x.reason) for x in found.left)
-        terminal.show(terminal.table(("GraphRAG", "Value", "Why"), left))
+        skipped_rows = ((x.source, terminal.one_line(x.value), x.reason) for x in found.left)
+        terminal.print_renderable(terminal.build_table(("GraphRAG", "Value", "Why"), skipped_rows))
     for key in found.keys:
-        named = f" (there: {key.named})" if key.named else ""
-        terminal.say(f"Key: {key.source}{named} is not copied; set {key.variable}.")
+        source_name = f" (there: {key.named})" if key.named else ""
+        terminal.print_message(f"Key: {key.source}{source_name} is not copied; set {key.variable}.")

@@ -1,4 +1,4 @@
-"""``tgraph import``: graphs of others, in."""
+"""``tgraph import``: import of foreign graphs."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tgraph.cli.index import describe, say_failures
+from tgraph.cli.index import describe_run, say_failures
 from tgraph.cli.options import common
-from tgraph.cli.running import Command, command, opened
-from tgraph.cli.terminal import many, print_json, say
+from tgraph.cli.running import Command, command, open_call_graph
+from tgraph.cli.terminal import format_count, print_json, print_message
 
 if TYPE_CHECKING:
     from tgraph.extensions.interchange.graph_import import ImportReport
@@ -63,28 +63,28 @@ def import_(
     from tgraph.extensions.interchange.graph_import import GraphImport, ImportRun
 
     order = tuple(filter(None, (code.strip() for code in languages.split(","))))
-    with opened(create=True) as graph, show_progress(quiet) as (progress, message):
+    with open_call_graph(create=True) as graph, show_progress(quiet) as (progress, message):
         wanted = GraphImport(paths, format_, order, base, reinstate)
         report = ImportRun(graph.opened.setup(progress, message)).run(wanted)
         root = str(graph.root)
     _say_skipped(report)
     say_failures(report)
     if as_json:
-        print_json(_facts(report, root))
+        print_json(_report_facts(report, root))
     elif not quiet:
-        say(describe(report, root, "imported"))
+        print_message(describe_run(report, root, "imported"))
     if report.failed or report.skipped_count:
         click.get_current_context().exit(1)
 
 
 def _say_skipped(report: ImportReport) -> None:
     for row in report.skipped[:_SHOWN]:
-        say(f"Skipped: {row.file}:{row.row}: {row.reason}")
-    if (more := report.skipped_count - _SHOWN) > 0:
-        say(f"Skipped: {many(more, 'more line')}, which --json lists.")
+        print_message(f"Skipped: {row.file}:{row.row}: {row.reason}")
+    if (overflow := report.skipped_count - _SHOWN) > 0:
+        print_message(f"Skipped: {format_count(overflow, 'more line')}, which --json lists.")
 
 
-def _facts(report: ImportReport, root: str) -> dict[str, Any]:
+def _report_facts(report: ImportReport, root: str) -> dict[str, Any]:
     from tgraph.engine.json_index_runs import index_json
 
     skipped = [{"file": r.file, "row": r.row, "reason": r.reason} for r in report.skipped]

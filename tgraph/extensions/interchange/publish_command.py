@@ -1,12 +1,12 @@
-"""``tgraph publish``: what the graph knows and its record, in a triple store of others."""
+"""``tgraph publish``: graph knowledge and provenance record in an external triple store."""
 
 from __future__ import annotations
 
 import click
 
 from tgraph.cli.options import common, settings_of
-from tgraph.cli.running import ResumableCommand, command, opened
-from tgraph.cli.terminal import many, print_json, say
+from tgraph.cli.running import ResumableCommand, command, open_call_graph
+from tgraph.cli.terminal import format_count, print_json, print_message
 
 
 @command("publish", cls=ResumableCommand)
@@ -48,12 +48,14 @@ def publish(
     from tgraph.extensions.interchange.publishing import publish_collection
 
     given = {"to": to, "query_url": query_url, "user": user}
-    with opened(settings_of(given)) as graph, show_progress(quiet) as (progress, _):
+    with open_call_graph(settings_of(given)) as graph, show_progress(quiet) as (progress, _):
         done = publish_collection(graph.opened, without_terms=classic, anew=anew, progress=progress)
     if as_json:
         print_json(done)
         return
     view = " in the classic view" if done.classic else ""
-    new = many(done.after - done.before, "entry", "entries")
+    new = format_count(done.after - done.before, "entry", "entries")
     anew_ = " Everything was published anew." if done.anew else ""
-    say(f"Published {new} of the chain to {done.endpoint}{view}: {done.quads:,} quads.{anew_}")
+    print_message(
+        f"Published {new} of the chain to {done.endpoint}{view}: {done.quads:,} quads.{anew_}"
+    )

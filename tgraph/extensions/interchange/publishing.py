@@ -1,9 +1,8 @@
-"""A graph published to a triple store of others: what it knows, its sources and its record.
+"""Graph publication to a foreign triple store: knowledge, sources and record.
 
-The chain is followed entry by entry, each carried out by updates that may be repeated, and a cursor
-in the store itself says how far it is. So a publication that was interrupted goes on where it was,
-one that is repeated changes nothing, and two of them do no harm to each other.
-"""
+Chain entries are applied in order by repeatable updates, and a cursor in the store itself marks
+progress. An interrupted publication therefore continues, a repeated publication changes
+nothing, and two concurrent publications do no harm to each other."""
 
 from __future__ import annotations
 
@@ -16,14 +15,14 @@ from pyoxigraph import DefaultGraph, Literal, NamedNode, Quad
 
 from tgraph import vocabulary as v
 from tgraph.engine.open_collection import OpenCollection
-from tgraph.engine.progress import OnProgress, count_progress, silent
+from tgraph.engine.progress import OnProgress, count_progress, ignore_progress
 from tgraph.errors import EndpointError, UsageError
 from tgraph.explain.integrity.entries import ChainEntry
 from tgraph.explain.integrity.sealed_entries import SealedEntries, catalogue_of
-from tgraph.explain.trace.record_quads import classic
+from tgraph.explain.trace.record_quads import replace_triple_terms
 from tgraph.librarian import Librarian
 from tgraph.record.bundle import ERASURE
-from tgraph.store.base import Store, select, text_of
+from tgraph.store.base import Store, select_rows, text_of
 from tgraph.store.sparql_endpoint import KNOWLEDGE, SparqlEndpoint, SparqlStore
 
 CURSOR = NamedNode("urn:graph:publication")
@@ -39,8 +38,8 @@ Progress = Callable[[int, int], None]
 
 @dataclass(frozen=True, slots=True)
 class Publication:
-    """What was published: how many entries of the chain were there ``before`` and are now, how many
-    quads were sent, whether in the ``classic`` view, and whether all was published ``anew``."""
+    """A publication result: chain entry counts ``before`` and ``after``, sent quads,
+    ``classic`` view flag, and ``anew`` flag for complete republication."""
 
     endpoint: str
     before: int
@@ -52,7 +51,7 @@ class Publication:
 
 @dataclass(frozen=True, slots=True)
 class Cursor:
-    """How far a chain is published: the number of an entry, the head after it, and the view."""
+    """A publication cursor: last published entry number, chain head after that entry, and view."""
 
     sequence: int
     head: str
@@ -68,14 +67,13 @@ def publish(
     anew: bool = False,
     progress: Progress = lambda done, total: None,
 ) -> Publication:
-    """Bring the endpoint up to date with the record.
+    """Update the endpoint from the record.
 
-    ``without_terms`` writes the classic view, without triple terms; None is the view that was
-    published, and where nothing was, asks the endpoint. Where an erasure is among what is new, or
-    ``anew`` says so, all that was published is deleted first and published again. ``UsageError``
-    where the endpoint has something else under a cursor, or the other view; ``EndpointError`` also
-    where it takes updates without carrying them out.
-    """
+    ``without_terms`` writes the classic view, without triple terms; None keeps the published
+    view or, before any publication, asks the endpoint. If new entries include an erasure, or
+    with ``anew``, all published content is deleted first and published again. Raise
+    ``UsageError`` if the endpoint has different content under a cursor, or a different view;
+    ``EndpointError`` also if it accepts updates without applying them."""
     sealed = SealedEntries(store, librarian)
     cursors = {name: read_cursor(endpoint, name) for name in sealed.catalogues}
     published_view = "" if anew else next((c.view for c in cursors.values() if c.view), "")
@@ -85,7 +83,7 @@ def publish(
         plain = without_terms
     if not anew:
         for name, cursor in cursors.items():
-            _check(endpoint, cursor, sealed.head_at(name, cursor.sequence))
+            _check_cursor(endpoint, cursor, sealed.head_at(name, cursor.sequence))
         if published_view and _is_classic(published_view) != plain:
             raise UsageError(
                 f"{endpoint.update_url} has the {published_view} view.",
@@ -99,9 +97,9 @@ def publish(
         writer.clear(sealed.catalogues)
         new, published = sealed.after({}), 0
     total = sum(sealed.quad_count(entry) + len(entry.quads) for entry in new)
-    for done, entry in enumerate(new):
+    for index, entry in enumerate(new):
         writer.write(entry, lambda sent: progress(sent, total))
-        if done in (0, len(new) - 1):
+        if index in (0, len(new) - 1):
             _check_arrived(endpoint, entry)
     progress(total, total)
     return Publication(
@@ -115,7 +113,7 @@ def publish_collection(
     *,
     without_terms: bool | None = None,
     anew: bool = False,
-    progress: OnProgress = silent,
+    progress: OnProgress = ignore_progress,
 ) -> Publication:
     """Bring an endpoint up to date with an open collection, as
     ``tgraph.extensions.interchange.publish_graph``."""
@@ -132,7 +130,7 @@ def publish_collection(
         )
 
 
-def _check(endpoint: SparqlEndpoint, cursor: Cursor, head: str | None) -> None:
+def _check_cursor(endpoint: SparqlEndpoint, cursor: Cursor, head: str | None) -> None:
     if head != cursor.head:
         raise UsageError(
             f"At {endpoint.update_url} something else was published up to entry {cursor.sequence}.",
@@ -145,7 +143,8 @@ def _is_classic(view: str) -> bool:
 
 
 def _check_arrived(endpoint: SparqlEndpoint, entry: ChainEntry) -> None:
-    """Whoever answers an update may be somebody else, or carry it out elsewhere."""
+    """Raise ``EndpointError`` if an update is not visible to queries: update and query URLs may
+    belong to different stores."""
     if read_cursor(endpoint, catalogue_of(entry)).head != entry.chain:
         raise EndpointError(
             f"What {endpoint.update_url} was sent can't be read at {endpoint.query_url}.",
@@ -154,7 +153,7 @@ def _check_arrived(endpoint: SparqlEndpoint, entry: ChainEntry) -> None:
 
 
 class _Publisher:
-    """Carries out entries of a chain at an endpoint."""
+    """A publisher that applies chain entries at an endpoint."""
 
     def __init__(self, sealed: SealedEntries, endpoint: SparqlEndpoint, plain: bool) -> None:
         self._sealed = sealed
@@ -163,66 +162,72 @@ class _Publisher:
         self.sent = 0
 
     def write(self, entry: ChainEntry, sent: Callable[[int], None]) -> None:
-        """What the entry seals, then the entry itself together with the cursor; ``sent`` is told
-        how many quads were, of all entries."""
+        """Write an entry's sealed content, then entry quads together with the cursor; ``sent``
+        receives the number of quads sent so far."""
         catalogue = catalogue_of(entry)
         if entry.kind == "batch":
-            self._endpoint.update(_unfinished(catalogue))
-        self._send("DELETE", self._sealed.removed(entry), sent)
-        self._send("INSERT", self._sealed.added(entry), sent)
-        inserted = data_update("INSERT", self._seen(entry.quads))
-        cursor = _cursor(catalogue, entry, _CLASSIC if self._plain else _TERMS)
-        self._endpoint.update(f"{inserted};\n{_forget(catalogue)};\n{cursor}")
+            self._endpoint.update(_mark_unfinished(catalogue))
+        self._send_quads("DELETE", self._sealed.removed(entry), sent)
+        self._send_quads("INSERT", self._sealed.added(entry), sent)
+        inserted = data_update("INSERT", self._endpoint_quads(entry.quads))
+        cursor = _cursor_update(catalogue, entry, _CLASSIC if self._plain else _TERMS)
+        self._endpoint.update(f"{inserted};\n{_delete_cursor(catalogue)};\n{cursor}")
         self.sent += len(entry.quads)
 
     def clear(self, catalogues: Iterable[str]) -> None:
-        """Delete all that was published; the cursors go first, so that nobody goes on from them."""
-        own = {KNOWLEDGE.value, v.SOURCE_GRAPH.value, *catalogues}
+        """Delete all published content, cursors first, so that no later run continues from
+        them."""
+        own_graphs = {KNOWLEDGE.value, v.SOURCE_GRAPH.value, *catalogues}
         for catalogue in catalogues:
-            self._endpoint.update(f"{_forget(catalogue)};\n{_unfinished(catalogue)}")
-        for row in select(SparqlStore(self._endpoint), "trace/filled-graphs"):
+            self._endpoint.update(f"{_delete_cursor(catalogue)};\n{_mark_unfinished(catalogue)}")
+        for row in select_rows(SparqlStore(self._endpoint), "trace/filled-graphs"):
             graph = text_of(row["graph"])
-            if graph in own or graph.startswith(v.bundle_iri("")):
+            if graph in own_graphs or graph.startswith(v.bundle_iri("")):
                 self._endpoint.update(f"CLEAR GRAPH <{graph}>")
 
-    def _send(self, what: str, quads: Iterable[Quad], sent: Callable[[int], None]) -> None:
-        rest = iter(quads)
-        while block := list(islice(rest, AT_ONCE)):
+    def _send_quads(self, what: str, quads: Iterable[Quad], sent: Callable[[int], None]) -> None:
+        remaining = iter(quads)
+        while block := list(islice(remaining, AT_ONCE)):
             sent(self.sent)
-            self._endpoint.update(data_update(what, self._seen(block)))
+            self._endpoint.update(data_update(what, self._endpoint_quads(block)))
             self.sent += len(block)
 
-    def _seen(self, quads: Sequence[Quad]) -> Sequence[Quad]:
-        """The quads as the endpoint gets them."""
+    def _endpoint_quads(self, quads: Sequence[Quad]) -> Sequence[Quad]:
+        """Return quads in the endpoint's view."""
         if not self._plain:
-            return [placed(quad, quad.graph_name) for quad in quads]
-        return [placed(told, quad.graph_name) for quad in quads for told in classic([quad])]
+            return [move_to_graph(quad, quad.graph_name) for quad in quads]
+        return [
+            move_to_graph(view_quad, quad.graph_name)
+            for quad in quads
+            for view_quad in replace_triple_terms([quad])
+        ]
 
 
-def _forget(catalogue: str) -> str:
+def _delete_cursor(catalogue: str) -> str:
     cursor = f"GRAPH {CURSOR} {{ <{catalogue}> ?p ?o }}"
     return f"DELETE {{ {cursor} }} WHERE {{ {cursor} }}"
 
 
-def _unfinished(catalogue: str) -> str:
-    """Says of a catalogue that what it seals is being changed, so that nobody asks it half-way."""
+def _mark_unfinished(catalogue: str) -> str:
+    """Return an update marking a catalogue as unfinished, so that readers avoid half-changed
+    content."""
     mark = Quad(NamedNode(catalogue), _STATUS, Literal("unfinished"), CURSOR)
     return data_update("INSERT", [mark])
 
 
-def _cursor(catalogue: str, entry: ChainEntry, view: str) -> str:
+def _cursor_update(catalogue: str, entry: ChainEntry, view: str) -> str:
     number = Literal(str(entry.sequence), datatype=v.xsd("integer"))
-    stated = ((_NUMBER, number), (_HEAD, Literal(entry.chain)), (_VIEW, Literal(view)))
-    return data_update("INSERT", [Quad(NamedNode(catalogue), *pair, CURSOR) for pair in stated])
+    properties = ((_NUMBER, number), (_HEAD, Literal(entry.chain)), (_VIEW, Literal(view)))
+    return data_update("INSERT", [Quad(NamedNode(catalogue), *pair, CURSOR) for pair in properties])
 
 
-def placed(quad: Quad, graph: object) -> Quad:
-    kept = KNOWLEDGE if isinstance(graph, DefaultGraph) else graph
-    return Quad(quad.subject, quad.predicate, quad.object, kept)  # type: ignore[arg-type]
+def move_to_graph(quad: Quad, graph: object) -> Quad:
+    target_graph = KNOWLEDGE if isinstance(graph, DefaultGraph) else graph
+    return Quad(quad.subject, quad.predicate, quad.object, target_graph)  # type: ignore[arg-type]
 
 
 def data_update(what: str, quads: Iterable[Quad]) -> str:
-    """An update that inserts or deletes the quads."""
+    """Return an update that inserts or deletes quads."""
     graphs: dict[str, list[str]] = {}
     for quad in quads:
         graphs.setdefault(str(quad.graph_name), []).append(f"{quad.triple} .")
@@ -231,10 +236,10 @@ def data_update(what: str, quads: Iterable[Quad]) -> str:
 
 
 def read_cursor(endpoint: SparqlEndpoint, catalogue: str) -> Cursor:
-    """That of a catalogue; 0 where nothing is published."""
-    rows = select(SparqlStore(endpoint), "trace/cursor", {"catalogue": [NamedNode(catalogue)]})
-    known = [
+    """Return the catalogue's cursor; sequence 0 before any publication."""
+    rows = select_rows(SparqlStore(endpoint), "trace/cursor", {"catalogue": [NamedNode(catalogue)]})
+    cursors = [
         Cursor(int(text_of(row["sequence"])), text_of(row["head"]), text_of(row["view"]))
         for row in rows
     ]
-    return max(known, key=lambda cursor: cursor.sequence, default=Cursor(0, ""))
+    return max(cursors, key=lambda cursor: cursor.sequence, default=Cursor(0, ""))

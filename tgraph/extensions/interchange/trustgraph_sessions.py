@@ -22,26 +22,28 @@ _Value = str | NamedNode | Triple
 
 
 def trustgraph_quads(trace: Trace, store: Store) -> list[Quad]:
-    """The five stages, each derived from the one before, with the selections of the focus, the
-    tokens and models; the labels of what they name; and for each chunk that an edge comes from, or
-    that was retrieved, the way to its document. A session that selected chunks and no edge has the
-    form of TrustGraph's document retrieval."""
+    """Return session quads in TrustGraph form: five stages, each derived from its predecessor,
+    with selected items, token counts and models; labels of named resources; and document
+    provenance of source or retrieved chunks.
+
+    A session with selected chunks but without edges has the form of TrustGraph's document
+    retrieval."""
     out = _TrustGraphWriter()
-    selections = list(_selections(trace))
+    selections = list(_iterate_selections(trace))
     chunks = [item.item for item in (*trace.selected, *trace.rejected) if item.kind == "chunk"]
-    _stages(out, trace, selections, chunks)
-    _labels(out, trace, selections)
+    _write_stages(out, trace, selections, chunks)
+    _write_labels(out, trace, selections)
     places = (place.chunk for _, item in selections for place in item.evidence)
-    _sources(out, store, dict.fromkeys([*chunks, *places]))
+    _write_sources(out, store, dict.fromkeys([*chunks, *places]))
     for _, edge in selections:
         if edge.kind == "edge":
-            _subgraphs(out, store, edge)
+            _write_subgraphs(out, store, edge)
     return out.quads
 
 
 @dataclass(frozen=True, slots=True)
 class _Form:
-    """How TrustGraph names the stages of a retrieval."""
+    """TrustGraph stage names of a retrieval."""
 
     question: NamedNode
     label: str
@@ -65,24 +67,24 @@ _WAYS = ("edge", "chunk")
 """The kinds of selections that its vocabulary has."""
 
 
-def _selections(trace: Trace) -> Iterator[tuple[str, TraceItem]]:
-    uuid = _uuid(trace)
+def _iterate_selections(trace: Trace) -> Iterator[tuple[str, TraceItem]]:
+    uuid = _session_uuid(trace)
     for item in trace.selected:
         if item.kind in _WAYS:
             yield v.session_part_iri(item.kind, uuid, int(item.iri.rpartition(":")[2])), item
 
 
-def _uuid(trace: Trace) -> str:
+def _session_uuid(trace: Trace) -> str:
     return trace.explain_id.removeprefix(v.session_iri(""))
 
 
-def _stages(
+def _write_stages(
     out: _TrustGraphWriter,
     trace: Trace,
     selections: list[tuple[str, TraceItem]],
     chunks: list[str],
 ) -> None:
-    uuid = _uuid(trace)
+    uuid = _session_uuid(trace)
     kinds = {item.kind for _, item in selections}
     form = _CHUNKS if kinds == {"chunk"} else _EDGES
     question = f"{v.URN}{form.first}:{uuid}"
@@ -114,53 +116,59 @@ def _stages(
         out.usage(stage, trace, kind)
 
 
-def _labels(out: _TrustGraphWriter, trace: Trace, selections: list[tuple[str, TraceItem]]) -> None:
-    """Of the entities and relations that the session names."""
-    known = {match.entity: match.label for match in trace.matches}
+def _write_labels(
+    out: _TrustGraphWriter, trace: Trace, selections: list[tuple[str, TraceItem]]
+) -> None:
+    """Write labels of entities and relations named in the session."""
+    labels = {match.entity: match.label for match in trace.matches}
     for _, item in selections:
         if item.kind == "edge":
-            known |= {item.subject: item.subject_label, item.predicate: item.predicate_label}
-            known |= (
-                {item.object: item.object_label} if isinstance(_object(item), NamedNode) else {}
+            labels |= {item.subject: item.subject_label, item.predicate: item.predicate_label}
+            labels |= (
+                {item.object: item.object_label}
+                if isinstance(_object_term(item), NamedNode)
+                else {}
             )
-    for iri, label in known.items():
+    for iri, label in labels.items():
         out.say(iri, v.RDFS_LABEL, label, graph=v.KNOWLEDGE_GRAPH)
 
 
-def _subgraphs(out: _TrustGraphWriter, store: Store, edge: TraceItem) -> None:
-    """What contains the edge, of the chunks whose evidence was shown."""
-    shown = {NamedNode(place.chunk) for place in edge.evidence}
+def _write_subgraphs(out: _TrustGraphWriter, store: Store, edge: TraceItem) -> None:
+    """Write subgraphs that contain the edge, limited to chunks whose evidence was shown."""
+    evidence_chunks = {NamedNode(place.chunk) for place in edge.evidence}
     for quad in store.match(None, v.tg("contains"), NamedNode(edge.item), v.SOURCE_GRAPH):
         assert isinstance(quad.subject, NamedNode)
         origins = [
-            each.object
-            for each in store.match(quad.subject, v.prov("wasDerivedFrom"), None, v.SOURCE_GRAPH)
-            if each.object in shown
+            derivation.object
+            for derivation in store.match(
+                quad.subject, v.prov("wasDerivedFrom"), None, v.SOURCE_GRAPH
+            )
+            if derivation.object in evidence_chunks
         ]
         for origin in origins:
             assert isinstance(origin, NamedNode)
             kinds = [v.tg("Subgraph")]
             subgraph = quad.subject.value
             out.stage(subgraph, kinds, "Subgraph", origin.value, graph=v.SOURCE_GRAPH)
-            out.say(subgraph, v.tg("contains"), _triple(edge), graph=v.SOURCE_GRAPH)
+            out.say(subgraph, v.tg("contains"), _edge_triple(edge), graph=v.SOURCE_GRAPH)
 
 
 _COPIED = ("pageNumber", "charOffset", "charLength", "pageCount", "mimeType")
 _DUBLIN = ("title", "creator", "date")
 
 
-def _sources(out: _TrustGraphWriter, store: Store, chunks: Iterable[str]) -> None:
-    """The chunks, and what they derive from, as far as the documents."""
-    queue, seen = list(chunks), set[str]()
+def _write_sources(out: _TrustGraphWriter, store: Store, chunks: Iterable[str]) -> None:
+    """Write chunks and their provenance chain up to documents."""
+    queue, visited = list(chunks), set[str]()
     while queue:
         node = queue.pop(0)
-        if node in seen:
+        if node in visited:
             continue
-        seen.add(node)
-        known = [(q.predicate, q.object) for q in _said_of(store, node)]
-        is_document = (v.RDF_TYPE, v.tg("Document")) in known
+        visited.add(node)
+        statements = [(q.predicate, q.object) for q in _said_of(store, node)]
+        is_document = (v.RDF_TYPE, v.tg("Document")) in statements
         graph = v.KNOWLEDGE_GRAPH if is_document else v.SOURCE_GRAPH
-        for predicate, value in known:
+        for predicate, value in statements:
             if predicate == v.prov("wasDerivedFrom") and isinstance(value, NamedNode):
                 queue.append(value.value)
             if isinstance(value, NamedNode) and predicate in (v.RDF_TYPE, v.prov("wasDerivedFrom")):
@@ -175,7 +183,8 @@ def _said_of(store: Store, node: str) -> list[Quad]:
 
 
 def _as_theirs(predicate: NamedNode, value: Literal) -> Iterator[tuple[NamedNode, str]]:
-    """Their names for what is said of a document, page or chunk; they count chunks from 1."""
+    """Yield TrustGraph names and values for document, page or chunk properties; TrustGraph
+    counts chunks from 1."""
     if predicate in (v.RDFS_LABEL, *map(v.tg, _COPIED)):
         yield predicate, value.value
     elif predicate == v.tg("chunkIndex"):
@@ -218,7 +227,7 @@ class _TrustGraphWriter:
         if selected.kind == "edge":
             self.say(focus, v.tg("selectedEdge"), NamedNode(subject))
             self.say(subject, v.RDF_TYPE, v.tg("EdgeSelection"))
-            self.say(subject, v.tg("edge"), _triple(selected))
+            self.say(subject, v.tg("edge"), _edge_triple(selected))
         else:
             self.say(focus, v.tg("selectedChunk"), NamedNode(subject))
             self.say(subject, v.RDF_TYPE, v.tg("ChunkSelection"))
@@ -228,7 +237,7 @@ class _TrustGraphWriter:
             self.say(subject, v.tg("reasoning"), selected.reasoning)
 
     def usage(self, subject: str, trace: Trace, kind: str) -> None:
-        """The tokens of the steps of a kind, and the models that were asked in them."""
+        """Write token counts and called models of steps of a kind."""
         steps = {step.iri: step for step in trace.steps if step.kind == kind}
         received = sum(step.input_tokens for step in steps.values())
         if received:
@@ -239,11 +248,11 @@ class _TrustGraphWriter:
             self.say(subject, v.tg("llmModel"), *dict.fromkeys(models))
 
 
-def _triple(edge: TraceItem) -> Triple:
-    return Triple(NamedNode(edge.subject), NamedNode(edge.predicate), _object(edge))
+def _edge_triple(edge: TraceItem) -> Triple:
+    return Triple(NamedNode(edge.subject), NamedNode(edge.predicate), _object_term(edge))
 
 
-def _object(edge: TraceItem) -> NamedNode | Literal:
+def _object_term(edge: TraceItem) -> NamedNode | Literal:
     if not edge.object.startswith('"'):
         return NamedNode(edge.object)
     (quad,) = parse(f"<urn:s> <urn:p> {edge.object} .", RdfFormat.N_TRIPLES)

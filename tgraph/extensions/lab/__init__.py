@@ -40,10 +40,10 @@ def evaluate(
     recorded in a bundle of its own. Raise ``UsageError`` for a file that can't be used,
     ``EndpointError`` where the model fails again and again.
     """
-    from tgraph.engine.progress import silent
+    from tgraph.engine.progress import ignore_progress
     from tgraph.extensions.lab.evaluation.run import GraphEvaluation
 
-    return GraphEvaluation(kg.opened).run(questions, mode, progress or silent, metrics)
+    return GraphEvaluation(kg.opened).run(questions, mode, progress or ignore_progress, metrics)
 
 
 def measure_influence(
@@ -64,7 +64,7 @@ def measure_influence(
     selected for it, the selection can't be had as it was, parts of the session were erased, or the
     budget is too small.
     """
-    from tgraph.engine.progress import silent
+    from tgraph.engine.progress import ignore_progress
     from tgraph.extensions.lab.influence.run import analyse_influence
 
     return analyse_influence(
@@ -73,7 +73,7 @@ def measure_influence(
         budget=budget,
         repeats=repeats,
         samples=samples,
-        progress=progress or silent,
+        progress=progress or ignore_progress,
     )
 
 
@@ -109,7 +109,7 @@ def tune_prompts(
     ``dry_run`` writes and records nothing. Raise ``UsageError`` where nothing is indexed, or a file
     is there already and ``force`` is false.
     """
-    from tgraph.engine.progress import silent
+    from tgraph.engine.progress import ignore_progress
     from tgraph.extensions.lab.prompt_tuning import tune_prompts
 
     return tune_prompts(
@@ -119,7 +119,7 @@ def tune_prompts(
         limit=limit,
         dry_run=dry_run,
         force=force,
-        progress=progress or silent,
+        progress=progress or ignore_progress,
     )
 
 

@@ -10,7 +10,14 @@ import click
 
 from tgraph.cli.options import common
 from tgraph.cli.running import command, common_option, find_root
-from tgraph.cli.terminal import many, one_line, print_json, print_lines, show, table
+from tgraph.cli.terminal import (
+    build_table,
+    format_count,
+    one_line,
+    print_json,
+    print_lines,
+    print_renderable,
+)
 from tgraph.errors import UsageError
 
 if TYPE_CHECKING:
@@ -63,13 +70,13 @@ def compare(first: str, second: str, document: str, limit: int | None, as_json: 
     assert root is not None
     found = compare_collections(root, first, second, document=document)
     if as_json:
-        print_json(_plain(found, limit))
+        print_json(_plain_comparison(found, limit))
     else:
-        _print(found, _LIMIT if limit is None else limit, whole=bool(document))
+        _print_comparison(found, _LIMIT if limit is None else limit, whole=bool(document))
 
 
-def _plain(found: ExtractionComparison, limit: int | None) -> dict[str, Any]:
-    """As for JSON, with no more items of a sort than the limit."""
+def _plain_comparison(found: ExtractionComparison, limit: int | None) -> dict[str, Any]:
+    """Return plain data for JSON, limited to ``limit`` items per sort."""
     plain = asdict(found)
     for document in plain["documents"]:
         for sort in ("entities", "facts", "claims"):
@@ -77,50 +84,64 @@ def _plain(found: ExtractionComparison, limit: int | None) -> dict[str, Any]:
     return plain
 
 
-def _print(found: ExtractionComparison, most: int, *, whole: bool) -> None:
-    print_lines(_head(found))
+def _print_comparison(found: ExtractionComparison, most: int, *, whole: bool) -> None:
+    print_lines(_head_lines(found))
     if not found.documents:
         return
-    one, other = found.names
-    columns = "", one, other, f"only {one}", f"only {other}", "both", "Jaccard"
-    show(table(columns, [_row(*each) for each in found.agreement.items()]))
+    first_name, second_name = found.names
+    columns = (
+        "",
+        first_name,
+        second_name,
+        f"only {first_name}",
+        f"only {second_name}",
+        "both",
+        "Jaccard",
+    )
+    print_renderable(
+        build_table(columns, [_agreement_row(*entry) for entry in found.agreement.items()])
+    )
     if whole:
-        print_lines(_details(found.documents[0], found.names, most))
+        print_lines(_detail_lines(found.documents[0], found.names, most))
         return
     click.echo()
     columns = "Document", "Entities", "both", "Facts", "both", "Claims", "both"
-    show(table(columns, map(_of_document, found.documents[: most or None])))
+    print_renderable(build_table(columns, map(_of_document, found.documents[: most or None])))
     if most and len(found.documents) > most:
-        click.echo(f"and {many(len(found.documents) - most, 'document')} more (--limit)")
+        click.echo(f"and {format_count(len(found.documents) - most, 'document')} more (--limit)")
 
 
-def _head(found: ExtractionComparison) -> Iterator[str]:
-    one, other = found.names
-    yield f"{many(len(found.documents), 'document')} in both {one} and {other}"
+def _head_lines(found: ExtractionComparison) -> Iterator[str]:
+    first_name, second_name = found.names
+    yield f"{format_count(len(found.documents), 'document')} in both {first_name} and {second_name}"
     for name, only in zip(found.names, found.only, strict=True):
         if only:
-            shown = ", ".join(map(one_line, only[:_LIMIT]))
-            more = f" and {len(only) - _LIMIT} more" if len(only) > _LIMIT else ""
-            yield f"Only in {name}: {shown}{more}"
+            document_list = ", ".join(map(one_line, only[:_LIMIT]))
+            overflow = f" and {len(only) - _LIMIT} more" if len(only) > _LIMIT else ""
+            yield f"Only in {name}: {document_list}{overflow}"
     for name, readings in zip(found.names, found.readings, strict=True):
         if readings:
-            yield f"{name} was read by {'; '.join(map(_reading, readings))}"
+            yield f"{name} was read by {'; '.join(map(_describe_reading, readings))}"
     yield ""
 
 
-def _reading(reading: ExtractionAgent) -> str:
+def _describe_reading(reading: ExtractionAgent) -> str:
     prompts = f", prompts {', '.join(reading.prompts)}" if reading.prompts else ""
-    return f"{one_line(reading.agent)} ({many(reading.passages, 'passage')}{prompts})"
+    return f"{one_line(reading.agent)} ({format_count(reading.passages, 'passage')}{prompts})"
 
 
-def _row(kind: str, agreement: Agreement) -> Sequence[str]:
-    first, second, both = agreement.first, agreement.second, agreement.both
-    counts = (first, second, first - both, second - both, both)
+def _agreement_row(kind: str, agreement: Agreement) -> Sequence[str]:
+    first, second, common = agreement.first, agreement.second, agreement.both
+    counts = (first, second, first - common, second - common, common)
     names = {"pairs": "Linked pairs"}
-    return names.get(kind, kind.capitalize()), *(f"{n:,}" for n in counts), _share(agreement)
+    return (
+        names.get(kind, kind.capitalize()),
+        *(f"{n:,}" for n in counts),
+        _format_jaccard(agreement),
+    )
 
 
-def _share(agreement: Agreement) -> str:
+def _format_jaccard(agreement: Agreement) -> str:
     return "" if agreement.jaccard is None else f"{agreement.jaccard:.2f}"
 
 
@@ -128,72 +149,75 @@ def _of_document(document: ComparedDocument) -> Sequence[str]:
     cells = [
         cell
         for kind in ("entities", "facts", "claims")
-        for each in [document.agreement[kind]]
-        for cell in (f"{each.first:,} | {each.second:,}", f"{each.both:,}")
+        for agreement in [document.agreement[kind]]
+        for cell in (f"{agreement.first:,} | {agreement.second:,}", f"{agreement.both:,}")
     ]
     return one_line(document.paths[0]), *cells
 
 
-def _details(document: ComparedDocument, names: tuple[str, str], most: int) -> Iterator[str]:
+def _detail_lines(document: ComparedDocument, names: tuple[str, str], most: int) -> Iterator[str]:
     for title, items in (
         ("Entities", document.entities),
         ("Facts", document.facts),
         ("Claims", document.claims),
     ):
-        one = [item for item in items if item.second is None]
-        other = [item for item in items if item.first is None]
+        first_items = [item for item in items if item.second is None]
+        second_items = [item for item in items if item.first is None]
         differ = [item for item in items if item.differs]
-        for name, alone in zip(names, (one, other), strict=True):
+        for name, alone in zip(names, (first_items, second_items), strict=True):
             if alone:
                 yield ""
                 yield f"{title} only in {name}: {len(alone):,}"
-                yield from _listed([_alone(item) for item in alone], most)
+                yield from _limit_items([_format_one_sided(item) for item in alone], most)
         if differ:
             yield ""
             yield f"{title} in both that differ: {len(differ):,}"
-            yield from _listed([list(_both(item, names)) for item in differ], most)
+            yield from _limit_items([list(_format_shared(item, names)) for item in differ], most)
 
 
-def _listed(items: Sequence[Sequence[str]], most: int) -> Iterator[str]:
+def _limit_items(items: Sequence[Sequence[str]], most: int) -> Iterator[str]:
     for lines in items[:most]:
         yield from lines
     if len(items) > most:
         yield f"  and {len(items) - most:,} more (--limit)"
 
 
-def _alone(item: ComparedItem) -> list[str]:
-    found = item.first or item.second
-    return [f"  {_name(item)}", *(_places(found) if found else ())]
+def _format_one_sided(item: ComparedItem) -> list[str]:
+    found_item = item.first or item.second
+    return [f"  {_item_name(item)}", *(_place_lines(found_item) if found_item else ())]
 
 
-def _name(item: ComparedItem) -> str:
+def _item_name(item: ComparedItem) -> str:
     return one_line(item.label, _LONGEST) or item.item
 
 
-def _both(item: ComparedItem, names: tuple[str, str]) -> Iterator[str]:
-    yield f"  {_name(item)}"
+def _format_shared(item: ComparedItem, names: tuple[str, str]) -> Iterator[str]:
+    yield f"  {_item_name(item)}"
     assert item.first is not None
     assert item.second is not None
-    for what in item.differs:
-        if what == "places":
-            for name, found in zip(names, (item.first, item.second), strict=True):
-                yield f"    {name}: {many(len(found.places), 'place')}"
-                yield from (f"  {line}" for line in _places(found))
+    for attribute in item.differs:
+        if attribute == "places":
+            for name, found_item in zip(names, (item.first, item.second), strict=True):
+                yield f"    {name}: {format_count(len(found_item.places), 'place')}"
+                yield from (f"  {line}" for line in _place_lines(found_item))
         else:
-            sides = (_said(getattr(found, what)) for found in (item.first, item.second))
-            yield f"    {what}: {' | '.join(sides)}"
+            sides = (
+                _format_value(getattr(found_item, attribute))
+                for found_item in (item.first, item.second)
+            )
+            yield f"    {attribute}: {' | '.join(sides)}"
 
 
-def _said(value: float | Sequence[str]) -> str:
+def _format_value(value: float | Sequence[str]) -> str:
     if isinstance(value, float):
         return f"{value:g}"
     return one_line("; ".join(value), _LONGEST) or "nothing"
 
 
-def _places(found: FoundItem) -> Iterator[str]:
+def _place_lines(found: FoundItem) -> Iterator[str]:
     for place in found.places[:_PLACES]:
         page = f"page {place.page}, " if place.page is not None else ""
         quote = f": “{one_line(place.quote, _LONGEST)}”" if place.quote else ""
         yield f"    {page}characters {place.start}–{place.end}{quote}"
     if len(found.places) > _PLACES:
-        yield f"    and {many(len(found.places) - _PLACES, 'place')} more"
+        yield f"    and {format_count(len(found.places) - _PLACES, 'place')} more"

@@ -8,8 +8,15 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tgraph.cli.options import chat_options, common, mode_option, settings_of
-from tgraph.cli.running import command, find_root, opened
-from tgraph.cli.terminal import json_text, print_json, say, show, table, write_result
+from tgraph.cli.running import command, find_root, open_call_graph
+from tgraph.cli.terminal import (
+    build_table,
+    json_text,
+    print_json,
+    print_message,
+    print_renderable,
+    write_result,
+)
 from tgraph.errors import NotAGraphError
 
 if TYPE_CHECKING:
@@ -55,11 +62,11 @@ def evaluate(file: Path, **options: Any) -> None:
       tgraph evaluate judged.json --markdown
       tgraph evaluate questions.toml --metrics retriever,faithfulness
     """
-    _run(file, options)
+    _run_evaluation(file, options)
 
 
-def _run(file: Path, options: dict[str, Any]) -> None:
-    """Evaluate and print; exit code 1 where a question could not be judged."""
+def _run_evaluation(file: Path, options: dict[str, Any]) -> None:
+    """Evaluate and print results; exit code 1 if a question could not be judged."""
     mode, quiet = options.pop("mode"), options.pop("quiet")
     as_json, markdown = options.pop("as_json"), options.pop("markdown")
     output = options.pop("output")
@@ -69,9 +76,9 @@ def _run(file: Path, options: dict[str, Any]) -> None:
     from tgraph.cli.progress import show_progress
 
     with show_progress(quiet) as (progress, _):
-        evaluation = _evaluate(file, mode, metrics, settings_of(options), progress)
+        evaluation = _evaluate_file(file, mode, metrics, settings_of(options), progress)
     if output is not None:
-        _write(evaluation, output)
+        _write_evaluation(evaluation, output)
     if as_json:
         from tgraph.extensions.lab.evaluation.output import evaluation_json
 
@@ -79,19 +86,19 @@ def _run(file: Path, options: dict[str, Any]) -> None:
     elif markdown:
         click.echo(evaluation.to_markdown(), nl=False)
     else:
-        _print(evaluation)
+        _print_evaluation(evaluation)
     if evaluation.failed:
         click.get_current_context().exit(1)
 
 
-def _evaluate(
+def _evaluate_file(
     file: Path, mode: str, metrics: list[str], settings: dict[str, Any], progress: OnProgress
 ) -> Evaluation:
     try:
         find_root()
     except NotAGraphError:
         return _without_graph(file, metrics, settings, progress)
-    with opened(settings) as graph:
+    with open_call_graph(settings) as graph:
         from tgraph.extensions.lab.evaluation.run import GraphEvaluation
 
         return GraphEvaluation(graph.opened).run(file, mode, progress, metrics)
@@ -100,7 +107,7 @@ def _evaluate(
 def _without_graph(
     file: Path, metrics: list[str], settings: dict[str, Any], progress: OnProgress
 ) -> Evaluation:
-    """A file that brings its answers needs no graph; nothing is recorded then."""
+    """Evaluate a file containing answers, without a graph; nothing is recorded."""
     import tempfile
 
     from tgraph.engine.components import Components
@@ -117,28 +124,28 @@ def _without_graph(
             evaluation = evaluation_run(parts, progress, chosen).run(items, None)
         finally:
             parts.close()
-    say("There is no graph here, so the evaluation is not recorded.")
+    print_message("There is no graph here, so the evaluation is not recorded.")
     return evaluation
 
 
-def _write(evaluation: Evaluation, target: Path) -> None:
+def _write_evaluation(evaluation: Evaluation, target: Path) -> None:
     if target.suffix == ".md":
         write_result(evaluation.to_markdown().encode(), target)
     else:
         write_result((json_text(evaluation.to_ragchecker()) + "\n").encode(), target)
 
 
-def _print(evaluation: Evaluation) -> None:
+def _print_evaluation(evaluation: Evaluation) -> None:
     from tgraph.extensions.lab.evaluation.assessments import (
         QUESTION_COLUMNS,
-        questions,
-        remarks,
-        rows,
+        evaluation_remarks,
+        metric_rows,
+        question_rows,
     )
 
-    for title, found in rows(evaluation):
-        show(table((title, "%", "meaning"), found))
+    for title, table_rows in metric_rows(evaluation):
+        print_renderable(build_table((title, "%", "meaning"), table_rows))
         click.echo()
-    show(table(QUESTION_COLUMNS, questions(evaluation)))
-    for remark in remarks(evaluation):
-        say(remark)
+    print_renderable(build_table(QUESTION_COLUMNS, question_rows(evaluation)))
+    for remark in evaluation_remarks(evaluation):
+        print_message(remark)

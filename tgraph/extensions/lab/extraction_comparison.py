@@ -1,9 +1,8 @@
-"""Two extractions of the same texts side by side: what only one of them found, and what both found
-but at other places, in other words, as another type or with another weight.
+"""Comparison of two extractions from the same texts: items found by only one extraction, and
+items found by both with different places, wording, types or weights.
 
-Documents are the same where their bytes are. What is compared is what was read from a text, under
-the names that the text has, before names were merged.
-"""
+Documents are equal if their bytes are equal. Compared is everything read from a text, under
+names used in the text, before name merges."""
 
 from __future__ import annotations
 
@@ -25,14 +24,19 @@ from tgraph.explain.trace.documents import DocumentSummary, find_document, list_
 from tgraph.index.sources import (
     Texts,
     chunks_of_document,
-    derived,
+    derived_items,
     document_of_chunk,
     page_of_chunk,
     text_value,
 )
-from tgraph.index.standing_knowledge import Properties, commonest, distinct, properties_of
+from tgraph.index.standing_knowledge import (
+    Properties,
+    commonest_value,
+    distinct_values,
+    properties_of,
+)
 from tgraph.librarian import Librarian
-from tgraph.rendering import brief
+from tgraph.rendering import brief_repr
 from tgraph.store.base import Store, text_of
 from tgraph.store.folder import CollectionFolder, GraphFolder
 from tgraph.store.snapshot import Snapshot
@@ -42,8 +46,9 @@ Difference = Choice["places", "names", "types", "descriptions", "weight", "statu
 
 @dataclass(frozen=True, slots=True, order=True)
 class QuotedPlace:
-    """Characters of a page (of the document where it has none); those of a whole passage, where
-    nothing says where in it, without the quote."""
+    """Page characters (or document characters without pages).
+
+    Without a recorded position: a whole passage, without quote."""
 
     page: int | None
     start: int
@@ -53,8 +58,9 @@ class QuotedPlace:
 
 @dataclass(frozen=True, slots=True)
 class FoundItem:
-    """What one extraction says of an entity, a fact or a claim. ``weight`` is the sum of the
-    strengths of a fact's places; ``status`` and ``dates`` are those of claims."""
+    """An extraction's view of an entity, fact or claim.
+
+    ``weight`` sums the strengths of a fact's places; ``status`` and ``dates`` belong to claims."""
 
     places: tuple[QuotedPlace, ...]
     names: tuple[str, ...]
@@ -67,9 +73,8 @@ class FoundItem:
 
 @dataclass(frozen=True, slots=True)
 class ComparedItem:
-    """An entity, a fact or a claim of a document: the IRI (of a claim the first one's), what it is
-    in words, what each extraction says of it (None where it did not find it), and in what these
-    differ."""
+    """A compared entity, fact or claim: IRI (for claims the first extraction's), label,
+    contents found by each extraction (None if not found), and differences."""
 
     item: str
     label: str
@@ -80,8 +85,9 @@ class ComparedItem:
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """How many each extraction found, and how many both did; ``jaccard`` is the share of what
-    either found that both found, None where there is nothing."""
+    """Item counts found by each extraction and by both.
+
+    ``jaccard`` is the shared fraction of all items found, None if nothing was found."""
 
     first: int
     second: int
@@ -95,8 +101,10 @@ class Agreement:
 
 @dataclass(frozen=True, slots=True)
 class ComparedDocument:
-    """A document of both collections, with its path in each. In the agreement ``pairs`` are those
-    that some fact links, whatever it says of them and in whichever direction."""
+    """A document present in both collections, with both paths.
+
+    In the agreement, ``pairs`` are entity pairs linked by any fact, regardless of relation and
+    direction."""
 
     document: str
     title: str
@@ -109,8 +117,8 @@ class ComparedDocument:
 
 @dataclass(frozen=True, slots=True)
 class ExtractionAgent:
-    """Who read how many passages, by which prompts: their names with the first digits of the hash
-    of their text."""
+    """An extraction agent, with its passage count and prompts: prompt names plus leading digits
+    of their text hashes."""
 
     agent: str
     prompts: tuple[str, ...]
@@ -119,8 +127,10 @@ class ExtractionAgent:
 
 @dataclass(frozen=True, slots=True)
 class ExtractionComparison:
-    """Two extractions, of the collections ``names``. ``only`` are the paths of documents that stand
-    in one of them alone. ``agreement`` adds up what the documents have, each counted by itself."""
+    """Comparison between extractions from the collections ``names``.
+
+    ``only`` lists paths of documents standing in a single collection. ``agreement`` sums the
+    agreements of documents, each counted separately."""
 
     names: tuple[str, str]
     readings: tuple[tuple[ExtractionAgent, ...], tuple[ExtractionAgent, ...]]
@@ -128,7 +138,7 @@ class ExtractionComparison:
     only: tuple[tuple[str, ...], tuple[str, ...]]
     agreement: Annotated[Mapping[str, Agreement], "entities, pairs, facts and claims"]
 
-    __repr__ = brief
+    __repr__ = brief_repr
 
 
 KINDS = ("entities", "pairs", "facts", "claims")
@@ -140,92 +150,97 @@ def compare_extractions(
     librarians: tuple[Librarian, Librarian],
     document: str = "",
 ) -> ExtractionComparison:
-    """The extractions in two stores compared; of a ``document`` (named as for ``find_document``)
-    alone where it is given.
+    """Return a comparison of extractions in two stores, restricted to ``document`` (named as
+    for ``find_document``) if given.
 
-    ``UsageError`` where the document is not in both, ``EvidenceError`` where a quote is not what
-    the stored text says.
-    """
-    known = [_standing(store) for store in stores]
-    both = known[0].keys() & known[1].keys()
-    wanted = _wanted(document, stores, names, both) if document else both
-    common = sorted(wanted, key=lambda iri: (known[0][iri].path, iri))
-    sides = [_Side(*each) for each in zip(stores, librarians, strict=True)]
-    documents = tuple(_compared(iri, sides, known) for iri in common)
-    one, other = (_sorted(side.readings(set(common))) for side in sides)
-    left = [
+    Raise ``UsageError`` if the document is missing from either store, ``EvidenceError`` if a
+    quote differs from the stored text."""
+    standing = [_standing_documents(store) for store in stores]
+    shared = standing[0].keys() & standing[1].keys()
+    chosen = _find_shared_document(document, stores, names, shared) if document else shared
+    common = sorted(chosen, key=lambda iri: (standing[0][iri].path, iri))
+    sides = [_Side(*store_pair) for store_pair in zip(stores, librarians, strict=True)]
+    documents = tuple(_compare_document(iri, sides, standing) for iri in common)
+    first_readings, second_readings = (_sort_readings(side.readings(set(common))) for side in sides)
+    unshared_paths = [
         () if document else tuple(sorted(d.path for iri, d in mine.items() if iri not in theirs))
-        for mine, theirs in (known, reversed(known))
+        for mine, theirs in (standing, reversed(standing))
     ]
-    total = {kind: _sum(d.agreement[kind] for d in documents) for kind in KINDS}
-    return ExtractionComparison(names, (one, other), documents, (left[0], left[1]), total)
+    total = {kind: _sum_agreements(d.agreement[kind] for d in documents) for kind in KINDS}
+    return ExtractionComparison(
+        names,
+        (first_readings, second_readings),
+        documents,
+        (unshared_paths[0], unshared_paths[1]),
+        total,
+    )
 
 
-def _wanted(
+def _find_shared_document(
     name: str, stores: Iterable[Store], names: tuple[str, str], both: Collection[str]
 ) -> set[str]:
-    """The document of that name, which must stand in both."""
-    found = {find_document(store, name).document for store in stores}
-    if len(found) > 1 or not found <= set(both):
+    """Return the IRI of a named document, required to stand in both collections."""
+    document_iris = {find_document(store, name).document for store in stores}
+    if len(document_iris) > 1 or not document_iris <= set(both):
         raise UsageError(
             f"{name!r} is no document that stands in both {names[0]} and {names[1]} with the same"
             " content.",
             "The comparison of all documents lists those that do.",
         )
-    return found
+    return document_iris
 
 
-def _sorted(readings: Iterable[ExtractionAgent]) -> tuple[ExtractionAgent, ...]:
+def _sort_readings(readings: Iterable[ExtractionAgent]) -> tuple[ExtractionAgent, ...]:
     return tuple(sorted(readings, key=lambda r: (r.agent, r.prompts)))
 
 
-def _standing(store: Store) -> dict[str, DocumentSummary]:
+def _standing_documents(store: Store) -> dict[str, DocumentSummary]:
     return {d.document: d for d in reversed(list_documents(store)) if d.standing}
 
 
-def _sum(counts: Iterable[Agreement]) -> Agreement:
+def _sum_agreements(counts: Iterable[Agreement]) -> Agreement:
     every = list(counts)
     return Agreement(
         sum(a.first for a in every), sum(a.second for a in every), sum(a.both for a in every)
     )
 
 
-def _compared(
+def _compare_document(
     document: str, sides: Sequence[_Side], known: Sequence[Mapping[str, DocumentSummary]]
 ) -> ComparedDocument:
-    one, other = (side.read(document) for side in sides)
+    first, second = (side.read(document) for side in sides)
     return ComparedDocument(
         document,
         known[0][document].title,
         (known[0][document].path, known[1][document].path),
-        tuple(_items(one.entities, other.entities)),
-        tuple(_items(one.facts, other.facts)),
-        tuple(_items(one.claims, other.claims)),
+        tuple(_compare_items(first.entities, second.entities)),
+        tuple(_compare_items(first.facts, second.facts)),
+        tuple(_compare_items(first.claims, second.claims)),
         {
-            "entities": _agreement(one.entities, other.entities),
-            "pairs": _agreement(one.pairs, other.pairs),
-            "facts": _agreement(one.facts, other.facts),
-            "claims": _agreement(one.claims, other.claims),
+            "entities": _count_agreement(first.entities, second.entities),
+            "pairs": _count_agreement(first.pairs, second.pairs),
+            "facts": _count_agreement(first.facts, second.facts),
+            "claims": _count_agreement(first.claims, second.claims),
         },
     )
 
 
-def _agreement(one: Iterable[object], other: Iterable[object]) -> Agreement:
+def _count_agreement(one: Iterable[object], other: Iterable[object]) -> Agreement:
     first, second = set(one), set(other)
     return Agreement(len(first), len(second), len(first & second))
 
 
-def _items(one: _Finds, other: _Finds) -> list[ComparedItem]:
-    found = [_item(one.get(key), other.get(key)) for key in {**one, **other}]
-    return sorted(found, key=lambda item: (item.label, item.item))
+def _compare_items(one: _Finds, other: _Finds) -> list[ComparedItem]:
+    items = [_compare_item(one.get(key), other.get(key)) for key in {**one, **other}]
+    return sorted(items, key=lambda item: (item.label, item.item))
 
 
-def _item(one: _NamedFind | None, other: _NamedFind | None) -> ComparedItem:
-    named = one or other
-    assert named is not None
+def _compare_item(one: _NamedFind | None, other: _NamedFind | None) -> ComparedItem:
+    present = one or other
+    assert present is not None
     if one is None or other is None:
-        first, second = (each.found if each else None for each in (one, other))
-        return ComparedItem(named.iri, named.label, first, second)
+        first, second = (find.found if find else None for find in (one, other))
+        return ComparedItem(present.iri, present.label, first, second)
     names: list[Difference] = [
         "places",
         "names",
@@ -236,7 +251,7 @@ def _item(one: _NamedFind | None, other: _NamedFind | None) -> ComparedItem:
         "dates",
     ]
     differs = (n for n in names if getattr(one.found, n) != getattr(other.found, n))
-    return ComparedItem(named.iri, named.label, one.found, other.found, tuple(differs))
+    return ComparedItem(present.iri, present.label, one.found, other.found, tuple(differs))
 
 
 # --- one extraction ---
@@ -254,7 +269,7 @@ _Finds = Mapping[object, _NamedFind]
 
 @dataclass(frozen=True, slots=True)
 class _DocumentExtraction:
-    """What was read from a document, by what makes two of it the same."""
+    """Document contents read by an extraction, grouped by identity keys."""
 
     entities: _Finds
     facts: _Finds
@@ -271,32 +286,32 @@ class _Side:
         self._names = NamesAsOf(store)
 
     def read(self, document: str) -> _DocumentExtraction:
-        entities, facts, claims = self._grouped(document)
+        entities, facts, claims = self._group_evidence(document)
         edges = self._names.edges(sorted(facts))
         ends = (frozenset((edge.subject, edge.object)) for edge in edges.values())
         return _DocumentExtraction(
             {
-                iri: _NamedFind(iri, commonest(said, "name"), self._found(said))
-                for iri, said in entities.items()
+                iri: _NamedFind(iri, commonest_value(evidence, "name"), self._create_item(evidence))
+                for iri, evidence in entities.items()
             },
             {
-                iri: _NamedFind(iri, " — ".join(edge.labels), self._found(facts[iri]))
+                iri: _NamedFind(iri, " — ".join(edge.labels), self._create_item(facts[iri]))
                 for iri, edge in edges.items()
             },
             {
                 key: _NamedFind(
-                    min(item["claim"][0].value for item in said),
-                    commonest(said, "description"),
-                    self._found(said),
+                    min(item["claim"][0].value for item in evidence),
+                    commonest_value(evidence, "description"),
+                    self._create_item(evidence),
                 )
-                for key, said in claims.items()
+                for key, evidence in claims.items()
             },
             frozenset(ends),
         )
 
-    def _grouped(self, document: str) -> tuple[dict[str, list[Properties]], ...]:
+    def _group_evidence(self, document: str) -> tuple[dict[str, list[Properties]], ...]:
         entities, facts, claims = (defaultdict[str, list[Properties]](list) for _ in range(3))
-        for item in self._evidence(document):
+        for item in self._read_evidence(document):
             if "entity" in item:
                 entities[item["entity"][0].value].append(item)
             elif "edge" in item:
@@ -305,23 +320,23 @@ class _Side:
                 claims[_claim_key(item)].append(item)
         return entities, facts, claims
 
-    def _evidence(self, document: str) -> Iterator[Properties]:
+    def _read_evidence(self, document: str) -> Iterator[Properties]:
         for chunk in sorted(chunks_of_document(self._store, document)):
-            for evidence in sorted(derived(self._store, chunk, "Evidence")):
+            for evidence in sorted(derived_items(self._store, chunk, "Evidence")):
                 yield properties_of(self._store, NamedNode(evidence))
 
-    def _found(self, said: Sequence[Properties]) -> FoundItem:
+    def _create_item(self, said: Sequence[Properties]) -> FoundItem:
         return FoundItem(
-            places=tuple(sorted(set(map(self._place, said)), key=_by_place)),
-            names=tuple(distinct(said, "name")),
-            types=tuple(distinct(said, "entityType") or distinct(said, "claimType")),
-            descriptions=tuple(distinct(said, "description")),
+            places=tuple(sorted(set(map(self._quoted_place, said)), key=_by_place)),
+            names=tuple(distinct_values(said, "name")),
+            types=tuple(distinct_values(said, "entityType") or distinct_values(said, "claimType")),
+            descriptions=tuple(distinct_values(said, "description")),
             weight=sum(float(term.value) for item in said for term in item.get("strength", ())),
-            status=tuple(distinct(said, "claimStatus")),
-            dates=tuple(distinct(said, "claimStart") + distinct(said, "claimEnd")),
+            status=tuple(distinct_values(said, "claimStatus")),
+            dates=tuple(distinct_values(said, "claimStart") + distinct_values(said, "claimEnd")),
         )
 
-    def _place(self, item: Properties) -> QuotedPlace:
+    def _quoted_place(self, item: Properties) -> QuotedPlace:
         chunk = item["wasDerivedFrom"][0].value
         start = int(item["charOffset"][0].value)
         end = start + int(item["charLength"][0].value)
@@ -332,41 +347,43 @@ class _Side:
     # --- who read it ---
 
     def readings(self, documents: Collection[str]) -> Iterator[ExtractionAgent]:
-        """Who read the documents, and by which prompts."""
+        """Yield agents that read the documents, with their prompts and passage counts."""
         passages: defaultdict[tuple[str, tuple[str, ...]], set[str]] = defaultdict(set)
-        for activity, chunks in self._activities.items():
-            own = {chunk for chunk in chunks if document_of_chunk(chunk) in documents}
-            for agent in self._values(activity, v.prov("wasAssociatedWith")) if own else []:
+        for activity, chunks in self._extraction_chunks.items():
+            document_chunks = {chunk for chunk in chunks if document_of_chunk(chunk) in documents}
+            for agent in (
+                self._read_iris(activity, v.prov("wasAssociatedWith")) if document_chunks else []
+            ):
                 name = text_value(self._store, agent, v.RDFS_LABEL)
                 version = text_value(self._store, agent, v.tg("componentVersion"))
-                told = " ".join(filter(None, (name, version)))
-                passages[told, tuple(sorted(self._prompts(activity)))] |= own
-        for (who, prompts), read in passages.items():
-            yield ExtractionAgent(who, prompts, len(read))
+                agent_text = " ".join(filter(None, (name, version)))
+                passages[agent_text, tuple(sorted(self._prompt_names(activity)))] |= document_chunks
+        for (agent_name, prompts), read in passages.items():
+            yield ExtractionAgent(agent_name, prompts, len(read))
 
     @cached_property
-    def _activities(self) -> dict[str, list[str]]:
-        """The chunks that each extraction read."""
-        found = {}
+    def _extraction_chunks(self) -> dict[str, list[str]]:
+        """Return chunks read by each extraction."""
+        chunks_by_activity = {}
         for quad in self._store.match(None, v.RDF_TYPE, v.tg("Extraction"), v.SOURCE_GRAPH):
             activity = text_of(quad.subject)
-            found[activity] = self._values(activity, v.prov("used"))
-        return found
+            chunks_by_activity[activity] = self._read_iris(activity, v.prov("used"))
+        return chunks_by_activity
 
-    def _prompts(self, activity: str) -> Iterator[str]:
-        for association in self._values(activity, v.prov("qualifiedAssociation")):
-            for plan in self._values(association, v.prov("hadPlan")):
+    def _prompt_names(self, activity: str) -> Iterator[str]:
+        for association in self._read_iris(activity, v.prov("qualifiedAssociation")):
+            for plan in self._read_iris(association, v.prov("hadPlan")):
                 key = text_value(self._store, plan, v.tg("contentHash"))
                 yield f"{text_value(self._store, plan, v.RDFS_LABEL)} {key[:8]}"
 
-    def _values(self, subject: str, predicate: NamedNode) -> list[str]:
+    def _read_iris(self, subject: str, predicate: NamedNode) -> list[str]:
         return values_of(self._store, subject, predicate, v.SOURCE_GRAPH, NamedNode)
 
 
 def _claim_key(item: Properties) -> str:
-    """What makes two claims the same: who, about whom, and of what sort."""
+    """Return a claim's identity key: subject, object and type."""
     parts = (item.get(name, ()) for name in ("subject", "object", "claimType"))
-    return v.digest(*(terms[0].value if terms else "" for terms in parts))
+    return v.digest_parts(*(terms[0].value if terms else "" for terms in parts))
 
 
 def _by_place(place: QuotedPlace) -> tuple[int, int, int]:
@@ -376,25 +393,24 @@ def _by_place(place: QuotedPlace) -> tuple[int, int, int]:
 def compare_collections(
     root: str | Path, first: str, second: str, *, document: str = ""
 ) -> ExtractionComparison:
-    """What was read from the documents that stand in both collections (of the ``document`` alone,
-    where one is named) side by side, each collection as it was last published.
+    """Compare extractions from documents standing in both collections, as last published.
 
-    ``UsageError`` where there is no such document in both, or both names are the same;
-    ``StoreError`` for no such collection, or one into which nothing has been indexed.
-    """
+    ``document`` limits the comparison to a single document. Raises ``UsageError`` if there is
+    no such document in both, or if both names are the same; ``StoreError`` for an unknown
+    collection, or a collection without an indexed document."""
     if first == second:
         raise UsageError("That is one collection.", "Name two; `tgraph collections list` has them.")
     graph = GraphFolder.open(Path(root))
     folders = [graph.collection(name) for name in (first, second)]
     with ExitStack() as opened:
-        stores = [opened.enter_context(closing(_indexed(folder))).store for folder in folders]
+        stores = [opened.enter_context(closing(_open_indexed(folder))).store for folder in folders]
         librarians = [Librarian(folder.librarian) for folder in folders]
         return compare_extractions(
             (first, second), (stores[0], stores[1]), (librarians[0], librarians[1]), document
         )
 
 
-def _indexed(folder: CollectionFolder) -> Snapshot:
+def _open_indexed(folder: CollectionFolder) -> Snapshot:
     snapshot = Snapshot.open(folder)
     if snapshot is None or not snapshot.pointer.generation:
         if snapshot is not None:

@@ -11,8 +11,15 @@ import click
 from tgraph.cli import completion
 from tgraph.cli.explain import weight_text
 from tgraph.cli.options import chat_options, common, settings_of
-from tgraph.cli.running import Command, command, opened
-from tgraph.cli.terminal import many, one_line, print_json, print_lines, show, table
+from tgraph.cli.running import Command, command, open_call_graph
+from tgraph.cli.terminal import (
+    build_table,
+    format_count,
+    one_line,
+    print_json,
+    print_lines,
+    print_renderable,
+)
 from tgraph.extensions.lab.influence import REPEATS, SAMPLES
 
 if TYPE_CHECKING:
@@ -42,7 +49,9 @@ _number = partial(click.option, type=click.IntRange(min=1), metavar="N")
 
 
 @command("influence", cls=_InfluenceCommand)
-@click.argument("session", metavar="[ID]", default="last", shell_complete=completion.sessions)
+@click.argument(
+    "session", metavar="[ID]", default="last", shell_complete=completion.complete_sessions
+)
 @click.option("--estimate", is_flag=True, help="Say what it would cost, and do nothing.")
 @_number("--budget", help="Calls at most.")
 @_number("--repeats", default=REPEATS, show_default=True, help="Runs with nothing removed.")
@@ -71,7 +80,7 @@ def influence(session: str, as_json: bool, **flags: Any) -> None:
 
     estimates, quiet = flags.pop("estimate"), flags.pop("quiet")
     asked = {name: flags.pop(name) for name in ("budget", "repeats", "samples")}
-    with opened(settings_of(flags)) as graph:
+    with open_call_graph(settings_of(flags)) as graph:
         if estimates:
             cost = prepare_analysis(graph.opened, session, **asked).estimate()
             if as_json:
@@ -85,7 +94,8 @@ def influence(session: str, as_json: bool, **flags: Any) -> None:
 
 
 def _estimate_lines(found: InfluenceEstimate) -> Iterator[str]:
-    yield f"Selected:   {many(found.items, 'item')} for {many(found.sentences, 'sentence')}"
+    sentences = format_count(found.sentences, "sentence")
+    yield f"Selected:   {format_count(found.items, 'item')} for {sentences}"
     yield f"Method:     {found.method}, {_METHODS[found.method]}"
     if found.model is None:
         yield "Model:      none; the embedded default writes without calls or cost"
@@ -100,7 +110,7 @@ def _estimate_lines(found: InfluenceEstimate) -> Iterator[str]:
 
 
 def print_influence(found: Influence, *, as_json: bool) -> None:
-    """The analysis as text or as JSON."""
+    """Print the influence analysis as text or JSON."""
     if as_json:
         print_json(found)
         return
@@ -109,14 +119,14 @@ def print_influence(found: Influence, *, as_json: bool) -> None:
             (weight_text(i.weight), "yes" if i.cited else "no", i.kind, _short(i.label))
             for i in ranked
         ]
-        show(table(("weight", "cited", "kind", "the answer depends on"), rows))
+        print_renderable(build_table(("weight", "cited", "kind", "the answer depends on"), rows))
     print_lines(_lines(found))
 
 
 def _lines(found: Influence) -> Iterator[str]:
     yield ""
     idle = [item for item in found.items if not item.influential]
-    yield from _idle(idle, found)
+    yield from _idle_lines(idle, found)
     for number, sentence in enumerate(found.sentences, 1):
         yield f"{number}. {one_line(sentence.text)}"
         yield from _influence_sentence_lines(sentence)
@@ -127,7 +137,7 @@ def _lines(found: Influence) -> Iterator[str]:
     yield from (f"Left out: {count} × {reason}" for reason, count in found.dropped.items())
 
 
-def _idle(idle: list[ItemInfluence], found: Influence) -> Iterator[str]:
+def _idle_lines(idle: list[ItemInfluence], found: Influence) -> Iterator[str]:
     if not idle:
         return
     yield f"{len(idle)} of {len(found.items)} selected items have no influence above the noise."
@@ -138,29 +148,30 @@ def _idle(idle: list[ItemInfluence], found: Influence) -> Iterator[str]:
 
 
 def _influence_sentence_lines(sentence: SentenceInfluence) -> Iterator[str]:
-    for one in sentence.depends_on:
-        cited = "cited" if one.cited else "not cited"
-        yield f"   {one.weight:5.2f}  {cited}: {_short(one.label)}"
+    for dependency in sentence.depends_on:
+        cited = "cited" if dependency.cited else "not cited"
+        yield f"   {dependency.weight:5.2f}  {cited}: {_short(dependency.label)}"
     if not sentence.depends_on:
         yield "   depends on no single item"
     if sentence.without_cited is not None:
-        yield f"   without all that it cites: {_still(sentence.without_cited)}"
+        yield f"   without all that it cites: {_presence_text(sentence.without_cited)}"
     if sentence.without_cited and sentence.without_places is not None:
-        yield f"   without all that rests on those characters: {_still(sentence.without_places)}"
+        presence = _presence_text(sentence.without_places)
+        yield f"   without all that rests on those characters: {presence}"
     if sentence.without_anything:
         yield "   without any document: still said"
     if sentence.reproduced < 1:
         yield f"   with nothing removed: said in {sentence.reproduced:.0%} of the runs"
 
 
-def _still(said: bool) -> str:
+def _presence_text(said: bool) -> str:
     return "still said" if said else "not said"
 
 
 def _measures(found: Influence) -> Iterator[str]:
     yield (
-        f"Method: {found.method} ({_METHODS[found.method]}), {many(len(found.runs), 'run')} by"
-        f" {found.writer}, compared by {found.measure}"
+        f"Method: {found.method} ({_METHODS[found.method]}),"
+        f" {format_count(len(found.runs), 'run')} by {found.writer}, compared by {found.measure}"
     )
     yield f"Noise floor: {found.noise_floor:.2f}"
     cited = found.cited_set

@@ -36,25 +36,25 @@ from tgraph.engine.change.tuned_prompts import (
 from tgraph.engine.index.phase import IndexContext
 from tgraph.engine.index.run import BUSY, Run
 from tgraph.engine.open_collection import OpenCollection
-from tgraph.engine.progress import OnProgress, silent
+from tgraph.engine.progress import OnProgress, ignore_progress
 from tgraph.errors import EndpointError, ModelError, UsageError
 from tgraph.extract.facts import MENTIONS
 from tgraph.extract.language import RELATED
 from tgraph.index.sources import Texts, standing_chunks, stored_chunk
 from tgraph.index.stored_graph import StoredGraph
 from tgraph.index.vectors.stores import vector_store
-from tgraph.ingest.languages import detected
+from tgraph.ingest.languages import detect_language
 from tgraph.model import Agent, Evidence, Prompt
 from tgraph.models.prompts import Prompted, PromptFiles, language_name, load_prompt
-from tgraph.record.activities import SOFTWARE, Activity, agent_quads, responsible
+from tgraph.record.activities import SOFTWARE, Activity, agent_quads, responsible_agents
 from tgraph.retrieve.labels import Triple as Statement
 from tgraph.retrieve.labels import with_labels
 from tgraph.retrieve.search.names import is_name
 from tgraph.settings import FILE
-from tgraph.store.base import Store, select, text_of
+from tgraph.store.base import Store, select_rows, text_of
 from tgraph.store.files import make_folder
 from tgraph.store.snapshot import Snapshot
-from tgraph.store.statements import Statements, iri
+from tgraph.store.statements import Statements, iri_node
 from tgraph.version import __version__
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ T = TypeVar("T", bound=BaseModel)
 
 @dataclass(frozen=True, slots=True)
 class ExampleRow:
-    """A relationship of an example, with words of the chunk that state it."""
+    """A relationship within an example, quoting chunk words that state the relationship."""
 
     subject: str
     predicate: str
@@ -96,7 +96,7 @@ class ExampleRow:
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """What was found out about a collection."""
+    """A collection profile found by tuning."""
 
     domain: str
     language: str
@@ -109,7 +109,7 @@ class Profile:
 
 @dataclass(frozen=True, slots=True)
 class TunedPrompt:
-    """A prompt that was made: its file, its text, and how it differs from the one before it."""
+    """A tuned prompt: file, text, and diff against the preceding prompt."""
 
     name: str
     path: str
@@ -120,8 +120,10 @@ class TunedPrompt:
 
 @dataclass(frozen=True, slots=True)
 class Tuning:
-    """What a tuning came to. ``written`` is false for a preview, and ``activity`` is then empty;
-    ``fallbacks`` say which steps were done without the model, and why."""
+    """Tuning results.
+
+    ``written`` is false for a preview, and ``activity`` is then empty; ``fallbacks`` say which
+    steps were done without the model, and why."""
 
     activity: str
     chunks: tuple[str, ...]
@@ -135,18 +137,20 @@ class Tuning:
 # --- the sample ----------------------------------------------------------------------------------
 
 
-def sample(chunks: Sequence[str], limit: int, select: Selecting, vectors: Vectors) -> list[str]:
-    """At most ``limit`` of the chunks, the same each time: the first, any, or for each of so many
-    groups by k-means the one that is nearest to its middle."""
+def sample_chunks(
+    chunks: Sequence[str], limit: int, select: Selecting, vectors: Vectors
+) -> list[str]:
+    """Return at most ``limit`` chunks, selected reproducibly: the first, random chunks, or
+    chunks nearest to k-means centres."""
     if len(chunks) <= limit or select == "top":
         return list(chunks[:limit])
     if select == "random":
         chosen = set(random.Random(SEED).sample(sorted(chunks), limit))  # noqa: S311
         return [chunk for chunk in chunks if chunk in chosen]
-    known, rows = vectors(chunks)
-    if len(known) <= limit:
+    chunk_keys, rows = vectors(chunks)
+    if len(chunk_keys) <= limit:
         return list(chunks[:limit])
-    middles = {known[place] for place in nearest_to_means(rows, limit)}
+    middles = {chunk_keys[place] for place in nearest_to_means(rows, limit)}
     return [chunk for chunk in chunks if chunk in middles]
 
 
@@ -155,8 +159,10 @@ Vectors = Callable[[Sequence[str]], tuple[list[str], "NDArray[float32]"]]
 
 
 def nearest_to_means(rows: NDArray[float32], count: int) -> list[int]:
-    """For each of ``count`` groups the row nearest to its mean (k-means of Lloyd 1982, its means
-    begun as by Arthur and Vassilvitskii 2007 with the farthest row in place of a drawn one)."""
+    """Return, for ``count`` clusters, the row nearest to each cluster mean.
+
+    The method is k-means (Lloyd 1982); the means are initialised as by Arthur and Vassilvitskii
+    2007, with the farthest row in place of a drawn row."""
     import numpy as np
 
     means = rows[:1]
@@ -203,7 +209,7 @@ class _Example(BaseModel):
 
 @dataclass(slots=True)
 class _Steps:
-    """The steps over the sampled chunks, each by the model where there is one."""
+    """Tuning steps over sampled chunks, performed by the model if available."""
 
     context: IndexContext
     texts: dict[str, str]
@@ -211,20 +217,20 @@ class _Steps:
     plans: list[Prompt] = field(default_factory=list)
 
     def profile(self) -> Profile:
-        """All that is found out."""
-        domain = self._domain()
-        types = self._types(domain.domain)
-        told = {name: safe(text) for name, text in domain.model_dump().items()}
-        return Profile(**told, types=types, examples=tuple(self._examples(types)))
+        """Return the collection profile."""
+        domain = self._find_domain()
+        types = self._find_types(domain.domain)
+        domain_values = {name: safe_text(text) for name, text in domain.model_dump().items()}
+        return Profile(**domain_values, types=types, examples=tuple(self._find_examples(types)))
 
     @property
-    def _passages(self) -> str:
+    def _passage_lines(self) -> str:
         return "\n".join(
             json.dumps({"passage": t}, ensure_ascii=False) for t in self.texts.values()
         )
 
     def _ask(self, name: str, form: type[T], values: dict[str, str]) -> T | None:
-        """The reply of the model; None where there is no model or no reply of use."""
+        """Return the model's reply; None without a model or a usable reply."""
         chat = self.context.parts.chat
         if chat is None:
             return None
@@ -240,50 +246,59 @@ class _Steps:
             self.fallbacks.append(f"{name}: {error.message}")
             return None
 
-    def _domain(self) -> _Domain:
-        found = self._ask("tune_domain", _Domain, {"passages": self._passages})
-        if found is not None and found.domain.strip():
-            return found
-        codes = Counter(map(detected, self.texts.values())).most_common(1)
+    def _find_domain(self) -> _Domain:
+        reply = self._ask("tune_domain", _Domain, {"passages": self._passage_lines})
+        if reply is not None and reply.domain.strip():
+            return reply
+        codes = Counter(map(detect_language, self.texts.values())).most_common(1)
         code = codes[0][0] if codes else "en"
-        subjects, names = telling_words(self.texts.values()), self._names()
-        about, most = ", ".join(subjects), _joined(names)
-        domain = f"documents about {about or most}" if about or most else "documents"
-        told = f" They tell most of {most}." if about and most else ""
+        subjects, names = telling_words(self.texts.values()), self._frequent_names()
+        subject_list, name_list = ", ".join(subjects), _join_names(names)
+        domain = (
+            f"documents about {subject_list or name_list}"
+            if subject_list or name_list
+            else "documents"
+        )
+        name_sentence = f" They tell most of {name_list}." if subject_list and name_list else ""
         return _Domain(
             domain=domain,
             language=language_name(code) if code != "other" else "the language of the passage",
-            persona=f"You are an expert on {domain}.{told}" if about or most else "",
-            role=f"It should tell how {f'{most} and others' if most else 'they'} belong together,"
+            persona=f"You are an expert on {domain}.{name_sentence}"
+            if subject_list or name_list
+            else "",
+            role=f"It should tell how {f'{name_list} and others' if name_list else 'they'}"
+            " belong together,"
             " and what is known of each.",
             rating="A group is the more important the more the documents say of it.",
         )
 
-    def _names(self) -> list[str]:
-        """The names that most relationships are of, among those that the sample itself writes:
-        prompts rest on its chunks alone."""
+    def _frequent_names(self) -> list[str]:
+        """Return names with most relationships, limited to names written in the sample: prompts
+        rest on sampled chunks alone."""
         counts: Counter[str] = Counter()
         for chunk, text in self.texts.items():
             rows = rows_of(chunk, self.context, frozenset({MENTIONS}))
             ends = (end for row in rows for end in (row.subject, row.object))
             counts.update(end for end in ends if is_name(end) and end in text)
         ranked = sorted(counts, key=lambda name: (-counts[name], name))
-        return [name for name in map(safe, ranked) if name][:_NAMES]
+        return [name for name in map(safe_text, ranked) if name][:_NAMES]
 
-    def _types(self, domain: str) -> tuple[str, ...]:
-        found = self._ask("tune_types", _Types, {"passages": self._passages, "domain": domain})
-        types = [safe(word).lower()[:40] for word in found.types] if found else []
+    def _find_types(self, domain: str) -> tuple[str, ...]:
+        reply = self._ask("tune_types", _Types, {"passages": self._passage_lines, "domain": domain})
+        types = [safe_text(word).lower()[:40] for word in reply.types] if reply else []
         usable = tuple(dict.fromkeys(word for word in types if word))[:_TYPES]
         if len(usable) >= _FEWEST_TYPES:
             return usable
-        known = types_of(self.context.copy.store, self.context.settings.extract.entity_types)
-        return tuple(map(safe, known))
+        existing_types = types_of(
+            self.context.copy.store, self.context.settings.extract.entity_types
+        )
+        return tuple(map(safe_text, existing_types))
 
-    def _examples(self, types: Sequence[str]) -> Iterable[ExampleRow]:
+    def _find_examples(self, types: Sequence[str]) -> Iterable[ExampleRow]:
         for chunk, text in list(self.texts.items())[:EXAMPLES]:
             values = {"passage": text, "types": ", ".join(types)}
-            found = self._ask("tune_example", _Example, values)
-            rows = [ExampleRow(**row.model_dump()) for row in found.relationships] if found else []
+            reply = self._ask("tune_example", _Example, values)
+            rows = [ExampleRow(**row.model_dump()) for row in reply.relationships] if reply else []
             exact = [row for row in rows if row.quote.strip() and row.quote in text]
             if len(exact) < len(rows):
                 self.fallbacks.append(
@@ -293,40 +308,43 @@ class _Steps:
 
 
 class _TuningStep(Prompted):
-    """One step by the model."""
+    """A tuning step performed by the model."""
 
     def ask(self, values: dict[str, str], form: type[T], sink: Callable[..., None]) -> T:
         return self._ask(self._request(values, form), form, sink).value
 
 
 def telling_words(texts: Iterable[str]) -> list[str]:
-    """The nouns that tell most about texts: frequent in some of them, not in all; each in one of
-    its forms, and none that is written as a name alone."""
-    from tgraph.retrieve.text.lexicon import lexicon
+    """Return the most telling nouns: frequent in some texts, but not in all texts.
+
+    Each noun has a single form; words written only as names are left out."""
+    from tgraph.retrieve.text.lexicon import get_lexicon
 
     every = [text for text in texts if text]
-    per = [Counter(w for w in _nouns(text) if _tells(w, text)) for text in every]
+    per = [Counter(w for w in _find_nouns(text) if _is_telling(w, text)) for text in every]
     documents = Counter(word for counts in per for word in counts)
     total: Counter[str] = sum(per, Counter())
     score = {w: n * (1 + len(every) / documents[w]) ** 0.5 for w, n in total.items() if n > 1}
-    code = detected(" ".join(every))
+    code = detect_language(" ".join(every))
     stems: dict[str, str] = {}
     for word in sorted(score, key=lambda w: (-score[w], w)):
-        stems.setdefault(lexicon(code).stem(word), word)
+        stems.setdefault(get_lexicon(code).stem(word), word)
     return list(stems.values())[:_WORDS]
 
 
-def _nouns(text: str) -> list[str]:
-    """The words of a text that somewhere in it stand as nouns: in German with a capital, in
-    languages with articles behind one or a word like it; all where neither is known."""
-    from tgraph.retrieve.text.lexicon import folded, lexicon
+def _find_nouns(text: str) -> list[str]:
+    """Return words used as nouns somewhere in the text.
 
-    code = detected(text)
-    words = lexicon(code).words(text)
+    Nouns are capitalised words in German, and words after an article or a similar word in
+    languages with articles; other languages return all words."""
+    from tgraph.retrieve.text.lexicon import fold_accents, get_lexicon
+
+    code = detect_language(text)
+    words = get_lexicon(code).words(text)
     before = _BEFORE_NOUNS.get(code)
     if before is None:
         return words
-    nouns = {folded(noun) for noun in re.findall(before, text)}
+    nouns = {fold_accents(noun) for noun in re.findall(before, text)}
     return [word for word in words if word in nouns]
 
 
@@ -339,58 +357,61 @@ _BEFORE_NOUNS = {
 """What stands before nouns, as patterns of the nouns."""
 
 
-def _joined(names: Sequence[str]) -> str:
+def _join_names(names: Sequence[str]) -> str:
     return " and ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))
 
 
-def _tells(word: str, text: str) -> bool:
-    from tgraph.retrieve.text.lexicon import lexicon
+def _is_telling(word: str, text: str) -> bool:
+    from tgraph.retrieve.text.lexicon import get_lexicon
 
-    code = detected(text)
+    code = detect_language(text)
     least = 2 if code == "zh" else 4
-    return len(word) >= least and word.isalpha() and word not in lexicon(code).stop_words
+    return len(word) >= least and word.isalpha() and word not in get_lexicon(code).stop_words
 
 
 def types_of(store: Store, usual: Sequence[str]) -> list[str]:
-    """The types of the collection's own entities, the most frequent first; the usual ones where
-    there are hardly any."""
+    """Return entity types of the collection, most frequent first; the ``usual`` types if few
+    exist."""
     counts: Counter[str] = Counter()
     for quad in store.match(None, v.RDF_TYPE, None, v.KNOWLEDGE_GRAPH):
         if isinstance(quad.object, NamedNode) and quad.object.value.startswith(v.type_iri("")):
             counts[quad.object.value.removeprefix(v.type_iri("")).replace("-", " ")] += 1
-    known = [name for name, count in counts.most_common() if count > 1 and name not in _UNTELLING]
-    found = known[:_TYPES]
-    return found if len(found) >= _FEWEST_TYPES else list(usual)
+    ranked_types = [
+        name for name, count in counts.most_common() if count > 1 and name not in _UNTELLING
+    ]
+    frequent_types = ranked_types[:_TYPES]
+    return frequent_types if len(frequent_types) >= _FEWEST_TYPES else list(usual)
 
 
 def rows_of(
     chunk: str, context: IndexContext, beside: Collection[str] = _STRUCTURAL
 ) -> list[ExampleRow]:
-    """What was read of a chunk before, by the places that state it, the strongest first, without
-    the relationships that are named so."""
+    """Return relationships read from a chunk earlier, strongest first, with their quotes.
+
+    Relationships with a label in ``beside`` are left out."""
     store = context.copy.store
-    places = [place for place in _places(chunk, context) if place.quote.strip()]
-    found: list[ExampleRow] = []
+    places = [place for place in _find_places(chunk, context) if place.quote.strip()]
+    rows: list[ExampleRow] = []
     for place in places:
-        triple = _triple(store, place.statement)
+        triple = _edge_statement(store, place.statement)
         if triple is None:
             continue
         edge = with_labels(StoredGraph(store), [triple])[0]
-        told = (edge.subject_label, edge.predicate_label, edge.object_label)
+        labels = (edge.subject_label, edge.predicate_label, edge.object_label)
         if edge.predicate_label not in beside:
-            found.append(ExampleRow(*told, place.quote))
-    return found
+            rows.append(ExampleRow(*labels, place.quote))
+    return rows
 
 
-def _places(chunk: str, context: IndexContext) -> list[Evidence]:
-    rows = select(context.copy.store, "retrieve/neighbours", {"chunks": [NamedNode(chunk)]})
+def _find_places(chunk: str, context: IndexContext) -> list[Evidence]:
+    rows = select_rows(context.copy.store, "retrieve/neighbours", {"chunks": [NamedNode(chunk)]})
     edges = list(dict.fromkeys(text_of(row["edge"]) for row in rows))
     reader = context.evidence
     of = reader.of_edges(edges, 1)
     return [place for edge in edges for place in of.get(edge, ()) if place.chunk == chunk]
 
 
-def _triple(store: Store, edge: str) -> Statement | None:
+def _edge_statement(store: Store, edge: str) -> Statement | None:
     for quad in store.match(NamedNode(edge), v.RDF_REIFIES, None, v.SOURCE_GRAPH):
         if isinstance(quad.object, Triple):
             s, p, o = quad.object.subject, quad.object.predicate, quad.object.object
@@ -402,38 +423,42 @@ def _triple(store: Store, edge: str) -> Statement | None:
 # --- the prompts ---------------------------------------------------------------------------------
 
 
-def safe(text: str) -> str:
-    """The text on one line, short, and without anything that shapes a prompt."""
+def safe_text(text: str) -> str:
+    """Return the text on a single line, shortened, without characters that shape a prompt."""
     plain = "".join(c if c.isprintable() else " " for c in " ".join(text.split()))
     return _BREAKING.sub(" ", plain).strip()[:_LONGEST]
 
 
 def tuned_text(prompt: Prompt, profile: Profile) -> str:
-    """The prompt's text with what was found out at the end of its instructions."""
-    system, mark, rest = prompt.text.partition("\n=== user")
+    """Return the prompt text with the profile appended to its instructions."""
+    system, mark, user_part = prompt.text.partition("\n=== user")
     if profile.types and _TYPE_SLOT in system:
         system = system.replace(_TYPE_SLOT, ", ".join(profile.types))
-        rest = rest.replace(_TYPE_SLOT, ", ".join(profile.types))
-    about = [f"The documents: {profile.domain}. Their language: {profile.language}."]
+        user_part = user_part.replace(_TYPE_SLOT, ", ".join(profile.types))
+    instructions = [f"The documents: {profile.domain}. Their language: {profile.language}."]
     if profile.persona:
-        about.append(profile.persona)
+        instructions.append(profile.persona)
     if prompt.name in CLAIM_PROMPTS and profile.types:
-        about.append(f"What claims are about is mostly of these types: {', '.join(profile.types)}.")
+        instructions.append(
+            f"What claims are about is mostly of these types: {', '.join(profile.types)}."
+        )
     elif prompt.name == "community_report":
-        about += [f"The report: {profile.role}", f"The rating: {profile.rating}"]
+        instructions += [f"The report: {profile.role}", f"The rating: {profile.rating}"]
     elif profile.examples and prompt.name == "extract_graph":
-        about.append("Relationships that were read from these documents, as examples of the form:")
-        about += [_line(row) for row in profile.examples]
-    return f"{system.rstrip()}\n\n" + "\n".join(about) + f"\n{mark.lstrip()}{rest}"
+        instructions.append(
+            "Relationships that were read from these documents, as examples of the form:"
+        )
+        instructions += [_example_line(row) for row in profile.examples]
+    return f"{system.rstrip()}\n\n" + "\n".join(instructions) + f"\n{mark.lstrip()}{user_part}"
 
 
-def _line(row: ExampleRow) -> str:
-    told = {
+def _example_line(row: ExampleRow) -> str:
+    example = {
         name: value
         for name in ("subject", "predicate", "object", "quote")
         if (value := getattr(row, name))
     }
-    line = json.dumps(told, ensure_ascii=False)
+    line = json.dumps(example, ensure_ascii=False)
     return re.sub(r"\{(?=\{)|\}(?=\})|<(?=<<)|>(?=>>)", lambda m: f"{m[0]} ", line)
 
 
@@ -441,7 +466,7 @@ def _line(row: ExampleRow) -> str:
 
 
 class TuningRun(Run):
-    """One tuning, recorded as a change of its own."""
+    """A tuning run, recorded as a separate change."""
 
     kind = "tuning"
     busy = BUSY
@@ -449,36 +474,40 @@ class TuningRun(Run):
     def run(
         self, select: Selecting, limit: int, folder: Path, *, dry_run: bool, force: bool
     ) -> Tuning:
-        """Sample, find out, write. ``UsageError`` where nothing is indexed, or a file is there that
-        may not be replaced; then nothing changed."""
+        """Sample chunks, build the profile, write prompts.
+
+        Raises ``UsageError`` if nothing is indexed, or if an existing file may not be replaced;
+        then nothing changed."""
         with self._workshop() as context:
             started = context.clock()
-            chunks = self._sample(context, select, limit)
-            steps = _Steps(context, {c: _text(c, context)[:SHOWN] for c in chunks})
+            chunks = self._sample_chunks(context, select, limit)
+            steps = _Steps(context, {c: _chunk_text(c, context)[:SHOWN] for c in chunks})
             profile = steps.profile()
-            originals = {name: _original(name) for name in TUNED}
-            made = [_tuned(name, originals[name], profile, folder) for name in TUNED]
+            originals = {name: _original_prompt(name) for name in TUNED}
+            prompts = [_tune_prompt(name, originals[name], profile, folder) for name in TUNED]
             agent = SOFTWARE if context.parts.chat is None else context.parts.chat.agent
             by = METHOD if context.parts.chat is None else agent
-            done = Tuning(
-                "", tuple(chunks), profile, tuple(made), by.name, False, tuple(steps.fallbacks)
+            tuning = Tuning(
+                "", tuple(chunks), profile, tuple(prompts), by.name, False, tuple(steps.fallbacks)
             )
             if dry_run:
-                return done
-            _check(made, force=force)
-            self._state(context, done, by, steps.plans, originals, started)
-            _write(made, folder)
+                return tuning
+            _check_replacement(prompts, force=force)
+            self._state_tuning(context, tuning, by, steps.plans, originals, started)
+            _write_prompts(prompts, folder)
             self._commit(context)
             self._publish(context)
-        return Tuning(self.iri, done.chunks, profile, done.prompts, by.name, True, done.fallbacks)
+        return Tuning(
+            self.iri, tuning.chunks, profile, tuning.prompts, by.name, True, tuning.fallbacks
+        )
 
-    def _sample(self, context: IndexContext, select: Selecting, limit: int) -> list[str]:
+    def _sample_chunks(self, context: IndexContext, select: Selecting, limit: int) -> list[str]:
         chunks = [chunk for _, chunk in standing_chunks(context.copy.store)]
         if not chunks:
             raise UsageError("Nothing is indexed yet.", "Run `tgraph index PATH...` first.")
-        return sample(chunks, limit, select, self._vectors)
+        return sample_chunks(chunks, limit, select, self._chunk_vectors)
 
-    def _vectors(self, chunks: Sequence[str]) -> tuple[list[str], NDArray[float32]]:
+    def _chunk_vectors(self, chunks: Sequence[str]) -> tuple[list[str], NDArray[float32]]:
         import numpy as np
 
         snapshot = Snapshot.open(self._ledger.folder)
@@ -486,15 +515,15 @@ class TuningRun(Run):
             return [], np.zeros((0, 1), dtype=np.float32)
         try:
             vectors = vector_store().open_vectors(snapshot.vectors, "chunk")
-            known = [chunk for chunk in chunks if chunk in set(vectors.keys)]
-            places = vectors.keys.places(set(known))
+            embedded_chunks = [chunk for chunk in chunks if chunk in set(vectors.keys)]
+            places = vectors.keys.places(set(embedded_chunks))
             windows = vectors.read_windows(places)
             rows = windows.vectors[windows.starts]
             return [vectors.keys[place] for place in places.tolist()], rows
         finally:
             snapshot.close()
 
-    def _state(
+    def _state_tuning(
         self,
         context: IndexContext,
         done: Tuning,
@@ -504,7 +533,7 @@ class TuningRun(Run):
         started: datetime,
     ) -> None:
         out = Statements(v.SOURCE_GRAPH)
-        agents = tuple(dict.fromkeys((*responsible(context.settings.person), by)))
+        agents = tuple(dict.fromkeys((*responsible_agents(context.settings.person), by)))
         activity = Activity(
             self.iri,
             ("PromptTuning",),
@@ -516,7 +545,10 @@ class TuningRun(Run):
             used=done.chunks,
         )
         activity.state(out)
-        prompts = [Prompt(each.name, each.text, each.sha256) for each in done.prompts]
+        prompts = [
+            Prompt(tuned_prompt.name, tuned_prompt.text, tuned_prompt.sha256)
+            for tuned_prompt in done.prompts
+        ]
         context.copy.add(agent_quads(agents))
         context.copy.add(context.record.prompts([*plans, *originals.values(), *prompts]))
         for prompt in prompts:
@@ -525,24 +557,24 @@ class TuningRun(Run):
             origins = [originals[prompt.name].iri, *done.chunks]
             out.add(
                 prompt.iri,
-                (v.prov("wasGeneratedBy"), iri(self.iri)),
-                (v.prov("wasDerivedFrom"), map(iri, origins)),
+                (v.prov("wasGeneratedBy"), iri_node(self.iri)),
+                (v.prov("wasDerivedFrom"), map(iri_node, origins)),
             )
         context.copy.add(out.quads)
         context.record.write_calls(context.copy)
 
 
-def _text(chunk: str, context: IndexContext) -> str:
+def _chunk_text(chunk: str, context: IndexContext) -> str:
     return stored_chunk(
         context.copy.store, Texts(context.copy.store, context.librarian), chunk
     ).text
 
 
-def _original(name: str) -> Prompt:
+def _original_prompt(name: str) -> Prompt:
     return load_prompt(name, PromptFiles())
 
 
-def _tuned(name: str, original: Prompt, profile: Profile, folder: Path) -> TunedPrompt:
+def _tune_prompt(name: str, original: Prompt, profile: Profile, folder: Path) -> TunedPrompt:
     text = tuned_text(original, profile)
     path = folder / f"{name}.md"
     before = path.read_text("utf-8") if path.is_file() else original.text
@@ -552,9 +584,9 @@ def _tuned(name: str, original: Prompt, profile: Profile, folder: Path) -> Tuned
     return TunedPrompt(name, str(path), sha256(text.encode()).hexdigest(), text, "\n".join(lines))
 
 
-def _check(made: Sequence[TunedPrompt], *, force: bool) -> None:
-    """``UsageError`` where a file would be replaced that another hand wrote."""
-    there = [each.path for each in made if Path(each.path).is_file()]
+def _check_replacement(made: Sequence[TunedPrompt], *, force: bool) -> None:
+    """Raise ``UsageError`` if existing prompt files would be replaced without ``force``."""
+    there = [prompt.path for prompt in made if Path(prompt.path).is_file()]
     if there and not force:
         raise UsageError(
             f"There are prompts already: {', '.join(there)}.",
@@ -562,11 +594,11 @@ def _check(made: Sequence[TunedPrompt], *, force: bool) -> None:
         )
 
 
-def _write(made: Sequence[TunedPrompt], folder: Path) -> None:
+def _write_prompts(made: Sequence[TunedPrompt], folder: Path) -> None:
     if not folder.is_dir():
         make_folder(folder)
-    for each in made:
-        Path(each.path).write_text(each.text, "utf-8", newline="\n")
+    for prompt in made:
+        Path(prompt.path).write_text(prompt.text, "utf-8", newline="\n")
 
 
 # --- what the command and the library call -------------------------------------------------------
@@ -580,7 +612,7 @@ def tune_prompts(
     limit: int = 15,
     dry_run: bool = False,
     force: bool = False,
-    progress: OnProgress = silent,
+    progress: OnProgress = ignore_progress,
 ) -> Tuning:
     """As ``tgraph.extensions.lab.tune_prompts``."""
     if limit < 1:
@@ -594,7 +626,7 @@ def tune_prompts(
 
 
 def _name_folder(root: Path) -> None:
-    """Have ``tgraph.toml`` name the folder of prompts, which nothing else does."""
+    """Add the prompts folder to ``tgraph.toml``, unless set already."""
     file = root / FILE
     text = file.read_text("utf-8") if file.is_file() else ""
     if not re.search(r"^prompts\s*=", text, re.MULTILINE):

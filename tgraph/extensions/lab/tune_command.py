@@ -1,4 +1,4 @@
-"""``tgraph tune``: prompts that are made for one collection."""
+"""``tgraph tune``: prompts tuned for a single collection."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import click
 
 from tgraph.cli import terminal
 from tgraph.cli.options import chat_options, common, settings_of
-from tgraph.cli.running import command, opened
+from tgraph.cli.running import command, open_call_graph
 from tgraph.errors import UsageError
 
 if TYPE_CHECKING:
@@ -62,16 +62,16 @@ def tune(
     from tgraph.extensions.lab.prompt_tuning import tune_prompts, undo_tuning
 
     if undone:
-        with opened(settings_of(flags)) as graph:
+        with open_call_graph(settings_of(flags)) as graph:
             gone = undo_tuning(graph.opened, graph.root)
         for path in gone:
-            terminal.say(f"Deleted {path}.")
+            terminal.print_message(f"Deleted {path}.")
         if not gone:
-            terminal.say("No tuned prompt is there as it was written.")
+            terminal.print_message("No tuned prompt is there as it was written.")
         return
     from tgraph.cli.progress import show_progress
 
-    with opened(settings_of(flags)) as graph, show_progress(quiet) as (progress, _):
+    with open_call_graph(settings_of(flags)) as graph, show_progress(quiet) as (progress, _):
         done = tune_prompts(
             graph.opened,
             graph.root,
@@ -81,31 +81,33 @@ def tune(
             force=force,
             progress=progress,
         )
-    _show(done, as_json)
+    _print_tuning(done, as_json)
 
 
-def _show(done: Tuning, as_json: bool) -> None:
+def _print_tuning(done: Tuning, as_json: bool) -> None:
     if as_json:
         terminal.print_json(done)
         return
-    found = done.profile
+    profile = done.profile
     rows = [
-        ("Domain", found.domain),
-        ("Language", found.language),
-        ("Persona", found.persona or "-"),
-        ("Report", found.role),
-        ("Rating", found.rating),
-        ("Types", ", ".join(found.types)),
-        ("Examples", f"{len(found.examples)}, each with its quote"),
-        ("Made by", f"{done.agent}, from {terminal.many(len(done.chunks), 'chunk')}"),
+        ("Domain", profile.domain),
+        ("Language", profile.language),
+        ("Persona", profile.persona or "-"),
+        ("Report", profile.role),
+        ("Rating", profile.rating),
+        ("Types", ", ".join(profile.types)),
+        ("Examples", f"{len(profile.examples)}, each with its quote"),
+        ("Made by", f"{done.agent}, from {terminal.format_count(len(done.chunks), 'chunk')}"),
     ]
-    terminal.show(terminal.table(("", ""), [(n, terminal.one_line(t)) for n, t in rows]))
-    for told in done.fallbacks:
-        terminal.say(f"Without the model: {terminal.one_line(told)}")
-    for each in done.prompts:
+    terminal.print_renderable(
+        terminal.build_table(("", ""), [(n, terminal.one_line(t)) for n, t in rows])
+    )
+    for fallback in done.fallbacks:
+        terminal.print_message(f"Without the model: {terminal.one_line(fallback)}")
+    for prompt in done.prompts:
         if done.written:
-            terminal.say(f"Wrote {each.path}.")
+            terminal.print_message(f"Wrote {prompt.path}.")
         else:
-            click.echo(terminal.safe(each.diff))
+            click.echo(terminal.escape_controls(prompt.diff))
     if not done.written:
-        terminal.say("Nothing was written.")
+        terminal.print_message("Nothing was written.")

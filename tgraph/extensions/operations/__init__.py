@@ -31,11 +31,11 @@ def back_up(
     ``restore`` makes a folder of the file. Raise ``UsageError`` where the file is there already."""
     from pathlib import Path
 
-    from tgraph.engine.progress import silent
+    from tgraph.engine.progress import ignore_progress
     from tgraph.extensions.operations.backup import back_up
 
     message = message or kg.opened.message
-    return back_up(kg.root, Path(file), progress=progress or silent, message=message)
+    return back_up(kg.root, Path(file), progress=progress or ignore_progress, message=message)
 
 
 def restore(file: str | Path, root: str | Path, *, progress: OnProgress | None = None) -> Backup:
@@ -45,19 +45,19 @@ def restore(file: str | Path, root: str | Path, *, progress: OnProgress | None =
     Raise ``UsageError`` where the folder holds something, ``StoreError`` where the file is no
     backup or is damaged, ``VerificationError`` where the record in the file is not intact.
     """
-    from tgraph.engine.progress import silent
-    from tgraph.extensions.operations.backup import restore
+    from tgraph.engine.progress import ignore_progress
+    from tgraph.extensions.operations.backup import restore_backup
 
-    return restore(file, root, progress=progress or silent)
+    return restore_backup(file, root, progress=progress or ignore_progress)
 
 
 def ship(kg: KnowledgeGraph, url: str, *, progress: OnProgress | None = None) -> Shipment:
     """Write what is new in a graph to object storage, or a folder, from where replicas ``follow``,
     and take in what the replicas recorded."""
-    from tgraph.engine.progress import count_progress, silent
+    from tgraph.engine.progress import count_progress, ignore_progress
     from tgraph.extensions.operations.replica_shipping import ship
 
-    return ship(kg.opened, url, count_progress(progress or silent, "Shipping"))
+    return ship(kg.opened, url, count_progress(progress or ignore_progress, "Shipping"))
 
 
 def follow(kg: KnowledgeGraph, url: str, *, progress: OnProgress | None = None) -> Shipment:
@@ -66,19 +66,19 @@ def follow(kg: KnowledgeGraph, url: str, *, progress: OnProgress | None = None) 
     Raise ``UsageError`` where the graph is no replica, ``VerificationError`` where what was shipped
     is not as it was sealed.
     """
-    from tgraph.engine.progress import count_progress, silent
-    from tgraph.extensions.operations.replicas import follow
+    from tgraph.engine.progress import count_progress, ignore_progress
+    from tgraph.extensions.operations.replicas import follow_log
 
-    return follow(kg.opened, url, count_progress(progress or silent, "Following"))
+    return follow_log(kg.opened, url, count_progress(progress or ignore_progress, "Following"))
 
 
 def repair(kg: KnowledgeGraph, *, progress: OnProgress | None = None) -> list[HealthFinding]:
     """Make anew what is derived and damaged, and name what is truth and damaged; return the
     findings of both kinds. Writers wait meanwhile."""
-    from tgraph.engine.progress import silent
-    from tgraph.extensions.operations.repairs import repair
+    from tgraph.engine.progress import ignore_progress
+    from tgraph.extensions.operations.repairs import repair_collection
 
-    return list(repair(kg.opened, progress or silent))
+    return list(repair_collection(kg.opened, progress or ignore_progress))
 
 
 def _backup() -> Command:

@@ -1,9 +1,9 @@
-"""Backups: a graph's folder in one file, taken while others work, and a folder made of it again.
+"""Backups: a graph's folder saved to one file during normal work, and restored to a new folder.
 
-A backup is a tar file with what is truth, and the vectors, of each collection as it was last
-published: the checkpoint of the store, the librarian's contents, and journals kept for inspection.
-Its last member, ``backup.json``, has the SHA-256 of every other; a file without it is no backup.
-"""
+A backup is a tar file with the ground truth, and the vectors, of each collection as last
+published: the checkpoint of the store, the librarian's contents, and journals kept for
+inspection. Its last member, ``backup.json``, has the SHA-256 of every other member; a file
+without ``backup.json`` is no backup."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from hashlib import sha256
 from pathlib import Path, PurePosixPath
 from typing import Any, BinaryIO
 
-from tgraph.engine.open_collection import now
-from tgraph.engine.progress import OnMessage, OnProgress, Progress, mute, silent
+from tgraph.engine.open_collection import utc_now
+from tgraph.engine.progress import OnMessage, OnProgress, Progress, ignore_message, ignore_progress
 from tgraph.engine.saved_collections import (
     SavedCollection,
     SavedFile,
     SummingReader,
-    checked,
+    check_file,
     publish_saved,
     published,
     put_in_place,
@@ -41,10 +41,10 @@ from tgraph.errors import (
 from tgraph.store.files import (
     disk_errors,
     make_folder,
-    move,
+    move_file,
     new_file,
-    sweep,
-    temporary,
+    sweep_files,
+    temporary_file,
 )
 from tgraph.store.folder import MARKER, GraphFolder
 from tgraph.version import __version__
@@ -57,8 +57,8 @@ _BLOCK = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Backup:
-    """A backup that was made, or restored: its file, the graph's folder, when it was made, what it
-    holds, and the bytes of that."""
+    """A created or restored backup: file, graph folder, creation time, contents, and content
+    size in bytes."""
 
     file: str
     root: str
@@ -75,37 +75,36 @@ def back_up(
     root: Path,
     file: Path,
     *,
-    clock: Callable[[], datetime] = now,
-    progress: OnProgress = silent,
-    message: OnMessage = mute,
+    clock: Callable[[], datetime] = utc_now,
+    progress: OnProgress = ignore_progress,
+    message: OnMessage = ignore_message,
 ) -> Backup:
-    """Write all collections of the graph into the file, whole or not at all, and read it again.
+    """Write all collections to a backup file, whole or not at all, and verify the file.
 
-    Others may index and ask meanwhile: of each collection it holds what was published when it
-    began, with every session that had ended. ``UsageError`` where the file is there already;
-    ``StoreError`` where something in the graph is damaged, or is erased meanwhile.
-    """
+    Others may index and ask meanwhile: each collection is saved as published at the start, with
+    every session that had ended. Raises ``UsageError`` if the file exists already;
+    ``StoreError`` if something in the graph is damaged, or is erased meanwhile."""
     graph = GraphFolder.open(root)
     _check_target(file)
     with ExitStack() as stack, disk_errors():
         saved, items = [], list(_shared_files(root))
         for name in graph.collections():
-            found = stack.enter_context(published(graph.collection(name), root, message))
-            if found is not None:
-                collection, files = found
+            contents = stack.enter_context(published(graph.collection(name), root, message))
+            if contents is not None:
+                collection, files = contents
                 saved.append(collection)
                 items += files
         if not saved:
             raise UsageError(f"{root} holds nothing yet.", "Run `tgraph index PATH...` first.")
-        sweep(file.parent, file.name)
-        with temporary(file.parent, file.name) as out:
+        sweep_files(file.parent, file.name)
+        with temporary_file(file.parent, file.name) as out:
             os.fchmod(out.fileno(), 0o600)
-            listed = _write(out, items, saved, clock(), progress)
+            listed = _write_archive(out, items, saved, clock(), progress)
             out.flush()
-            _verify(Path(out.name), progress)
+            _verify_archive(Path(out.name), progress)
             _check_target(file)
-            move(out, file)
-    return _described(file, root, listed)
+            move_file(out, file)
+    return _describe_backup(file, root, listed)
 
 
 def _check_target(file: Path) -> None:
@@ -121,36 +120,36 @@ def _shared_files(root: Path) -> Iterator[SavedFile]:
             yield SavedFile(name, root / name)
 
 
-def _write(
+def _write_archive(
     out: BinaryIO,
     items: list[SavedFile],
     saved: list[SavedCollection],
     made: datetime,
     progress: OnProgress,
 ) -> dict[str, Any]:
-    """Write the items and then the list of them, which is returned."""
+    """Write items, followed by the item list; return the list."""
     files: dict[str, tuple[int, str]] = {}
     with tarfile.open(fileobj=out, mode="w", format=tarfile.PAX_FORMAT) as archive:
         for number, item in enumerate(items):
-            files[item.name] = checked(item, partial(_add, archive, item.name))
+            files[item.name] = check_file(item, partial(_add_file, archive, item.name))
             progress(Progress("Backing up", number + 1, len(items)))
         listed = {
             "format": FORMAT,
             "tgraph": __version__,
             "made": made.isoformat(),
-            "collections": [asdict(each) for each in saved],
+            "collections": [asdict(collection) for collection in saved],
             "files": files,
         }
         data = json.dumps(listed, indent=1).encode()
-        archive.addfile(_member(LIST, len(data)), io.BytesIO(data))
+        archive.addfile(_tar_member(LIST, len(data)), io.BytesIO(data))
     return listed
 
 
-def _add(archive: tarfile.TarFile, name: str, reader: SummingReader, size: int) -> None:
-    archive.addfile(_member(name, size), reader)
+def _add_file(archive: tarfile.TarFile, name: str, reader: SummingReader, size: int) -> None:
+    archive.addfile(_tar_member(name, size), reader)
 
 
-def _member(name: str, size: int) -> tarfile.TarInfo:
+def _tar_member(name: str, size: int) -> tarfile.TarInfo:
     member = tarfile.TarInfo(name)
     member.size, member.mode = size, 0o600
     return member
@@ -159,34 +158,35 @@ def _member(name: str, size: int) -> tarfile.TarInfo:
 # --- reading one ---
 
 
-def restore(file: str | Path, root: str | Path, *, progress: OnProgress = silent) -> Backup:
-    """Make a folder of a backup. It is there when all of it has been checked, or not at all: every
-    file by its sum, and each collection's integrity up to the head of its chain.
+def restore_backup(
+    file: str | Path, root: str | Path, *, progress: OnProgress = ignore_progress
+) -> Backup:
+    """Restore a backup to a new folder, complete and checked, or not at all.
 
-    ``UsageError`` where the folder holds something, ``StoreError`` where the file is no backup or
-    is damaged, ``VerificationError`` where the record in it is not intact.
-    """
+    Every file is checked by its sum, and each collection's integrity up to the head of its
+    chain. Raises ``UsageError`` if the folder is not empty, ``StoreError`` if the file is no
+    backup or is damaged, ``VerificationError`` if the record is not intact."""
     file, root = Path(file), Path(root)
     if root.exists() and not (root.is_dir() and not any(root.iterdir())):
         raise UsageError(f"{root} is there already.", "Name a new folder.")
     with disk_errors(), scratch_beside(root) as scratch:
-        listed = _unpack(file, scratch, progress)
-        for number, each in enumerate(listed["collections"]):
-            saved = SavedCollection(**each)
+        listed = _unpack_files(file, scratch, progress)
+        for number, record in enumerate(listed["collections"]):
+            saved = SavedCollection(**record)
             publish_saved(GraphFolder.open(scratch).collection(saved.name), saved)
             progress(Progress("Checking", number + 1, len(listed["collections"])))
         put_in_place(scratch, root)
-    return _described(file, root, listed)
+    return _describe_backup(file, root, listed)
 
 
-def _described(file: Path, root: Path, listed: Mapping[str, Any]) -> Backup:
-    saved = tuple(SavedCollection(**each) for each in listed["collections"])
+def _describe_backup(file: Path, root: Path, listed: Mapping[str, Any]) -> Backup:
+    saved = tuple(SavedCollection(**record) for record in listed["collections"])
     size = sum(size for size, _ in listed["files"].values())
     return Backup(str(file), str(root), listed["made"], saved, len(listed["files"]), size)
 
 
-def _unpack(file: Path, target: Path, progress: OnProgress) -> dict[str, Any]:
-    """Write the files of the backup below the folder, each as it is listed; the list."""
+def _unpack_files(file: Path, target: Path, progress: OnProgress) -> dict[str, Any]:
+    """Write listed backup files below the folder; return the list."""
 
     def keep(name: str, content: Iterator[bytes]) -> None:
         path = target / name
@@ -194,46 +194,48 @@ def _unpack(file: Path, target: Path, progress: OnProgress) -> dict[str, Any]:
         with new_file(path) as out:
             out.writelines(content)
 
-    return _read(
+    return _read_archive(
         file,
         keep,
         lambda done, total: progress(Progress("Restoring kB", done // 1000, total // 1000)),
     )
 
 
-def _verify(file: Path, progress: OnProgress) -> None:
-    """Read what was written, and compare it with its list."""
+def _verify_archive(file: Path, progress: OnProgress) -> None:
+    """Read the written backup and compare files with the list."""
 
     def skip(name: str, content: Iterator[bytes]) -> None:
         for _ in content:
             pass
 
-    _read(
+    _read_archive(
         file,
         skip,
         lambda done, total: progress(Progress("Verifying kB", done // 1000, total // 1000)),
     )
 
 
-def _read(
+def _read_archive(
     file: Path,
     keep: Callable[[str, Iterator[bytes]], None],
     progress: Callable[[int, int], None],
 ) -> dict[str, Any]:
-    """Go through the files of a backup; its list. ``StoreError`` where they are not as listed."""
-    found: dict[str, list[Any]] = {}
+    """Read all files of a backup; return the list.
+
+    Raises ``StoreError`` if the files differ from the list."""
+    sums_by_name: dict[str, list[Any]] = {}
     listed: dict[str, Any] | None = None
     total = file.stat().st_size if file.is_file() else 0
     try:
         with tarfile.open(file, "r:") as archive:
             for member in archive:
                 if member.name == LIST:
-                    listed = json.loads(_content(archive, member).read())
+                    listed = json.loads(_member_content(archive, member).read())
                     break
                 _check_name(member)
                 summed = sha256()
-                keep(member.name, _blocks(_content(archive, member), summed.update))
-                found[member.name] = [member.size, summed.hexdigest()]
+                keep(member.name, _read_blocks(_member_content(archive, member), summed.update))
+                sums_by_name[member.name] = [member.size, summed.hexdigest()]
                 progress(archive.offset, total)
     except FileNotFoundError:
         raise UsageError(f"There is no file {file}.") from None
@@ -245,11 +247,11 @@ def _read(
         raise FormatError(
             f"{file} was written by a newer tgraph.", "Upgrade with `pip install -U tgraph-rag`."
         )
-    if listed["files"] != found:
+    if listed["files"] != sums_by_name:
         wrong = sorted(
             name
-            for name in {*listed["files"], *found}
-            if listed["files"].get(name) != found.get(name)
+            for name in {*listed["files"], *sums_by_name}
+            if listed["files"].get(name) != sums_by_name.get(name)
         )
         raise StoreError(f"The backup {file} is damaged at {wrong[0]}.", "Use another one.")
     progress(total, total)
@@ -260,21 +262,21 @@ def _not_whole(file: Path) -> StoreError:
     return StoreError(f"{file} is not a whole backup of tgraph's.", "Use another one.")
 
 
-def _content(archive: tarfile.TarFile, member: tarfile.TarInfo) -> BinaryIO:
+def _member_content(archive: tarfile.TarFile, member: tarfile.TarInfo) -> BinaryIO:
     content = archive.extractfile(member)
     if content is None:
         raise tarfile.TarError(f"{member.name} is no file")
     return content  # type: ignore[return-value]
 
 
-def _blocks(content: BinaryIO, told: Callable[[bytes], None]) -> Iterator[bytes]:
+def _read_blocks(content: BinaryIO, told: Callable[[bytes], None]) -> Iterator[bytes]:
     while block := content.read(_BLOCK):
         told(block)
         yield block
 
 
 def _check_name(member: tarfile.TarInfo) -> None:
-    """A member that would be written elsewhere than into a graph is no part of a backup."""
+    """Reject archive members that would be written outside a graph folder."""
     parts = PurePosixPath(member.name).parts
     inside = member.name in (MARKER, SETTINGS) or parts[:1] == ("collections",)
     if not member.isreg() or not inside or ".." in parts:

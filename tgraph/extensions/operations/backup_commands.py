@@ -10,7 +10,7 @@ import click
 
 from tgraph.cli.options import common
 from tgraph.cli.running import DEFAULT_FOLDER, command, common_option, find_root
-from tgraph.cli.terminal import many, print_json, say, time
+from tgraph.cli.terminal import format_count, format_time, print_json, print_message
 from tgraph.errors import UsageError
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def backup(file: Path, as_json: bool, quiet: bool) -> None:
     assert root is not None
     with show_progress(quiet) as (progress, message):
         done = back_up(root, file, progress=progress, message=message)
-    _tell(done, f"Backed up {done.root} to {done.file}", as_json=as_json)
+    _print_backup(done, f"Backed up {done.root} to {done.file}", as_json=as_json)
 
 
 @command("restore")
@@ -66,13 +66,17 @@ def restore(file: Path, as_json: bool, quiet: bool) -> None:
       tgraph restore graph.tar --root restored --json
     """
     from tgraph.cli.progress import show_progress
-    from tgraph.extensions.operations.backup import restore as restore_backup
+    from tgraph.extensions.operations.backup import restore_backup as restore_backup
 
     _all_collections()
     root = Path(common_option("root") or os.environ.get("TGRAPH_ROOT") or DEFAULT_FOLDER)
     with show_progress(quiet) as (progress, _):
         done = restore_backup(file, root, progress=progress)
-    _tell(done, f"Restored {done.root} from {done.file}, made {time(done.made)}", as_json=as_json)
+    _print_backup(
+        done,
+        f"Restored {done.root} from {done.file}, made {format_time(done.made)}",
+        as_json=as_json,
+    )
 
 
 def _all_collections() -> None:
@@ -80,13 +84,14 @@ def _all_collections() -> None:
         raise UsageError("A backup is of all collections.", "Leave out -C.")
 
 
-def _tell(done: Backup, what: str, *, as_json: bool) -> None:
+def _print_backup(done: Backup, what: str, *, as_json: bool) -> None:
     if as_json:
         print_json(done)
         return
-    say(f"{what}: {many(done.files, 'file')}, {done.bytes / 1e6:.1f} MB.")
-    for each in done.collections:
-        say(
-            f"  {each.name}: generation {each.generation}, {each.sequence} entries in the chain, "
-            f"head {each.head}"
+    print_message(f"{what}: {format_count(done.files, 'file')}, {done.bytes / 1e6:.1f} MB.")
+    for collection in done.collections:
+        print_message(
+            f"  {collection.name}: generation {collection.generation}, {collection.sequence}"
+            " entries in the chain, "
+            f"head {collection.head}"
         )

@@ -10,7 +10,7 @@ import click
 
 from tgraph.cli import terminal
 from tgraph.cli.options import common, json_array
-from tgraph.cli.running import command, common_option, find_root, opened
+from tgraph.cli.running import command, common_option, find_root, open_call_graph
 from tgraph.errors import NotAGraphError, UsageError
 from tgraph.plugins import HEALTH_CHECKS
 
@@ -45,16 +45,16 @@ def doctor(repair: bool, model: bool, as_json: bool) -> None:
     if repair and model:
         raise UsageError("--repair and --model don't go together.", "Run one after the other.")
     findings = [
-        *(_examine_model() if model else [*(_repaired() if repair else []), *_examine_all()])
+        *(_examine_model() if model else [*(_repair_graph() if repair else []), *_examine_all()])
     ]
     if as_json:
         terminal.print_json(findings)
     else:
         rows = ((f.status, f.subject, terminal.one_line(_told(f))) for f in findings)
-        terminal.show(terminal.table(("", "What", "Finding"), rows))
+        terminal.print_renderable(terminal.build_table(("", "What", "Finding"), rows))
     bad = [finding.subject for finding in findings if finding.status == "bad"]
     if bad:
-        terminal.say(f"Not in order: {', '.join(bad)}.")
+        terminal.print_message(f"Not in order: {', '.join(bad)}.")
         click.get_current_context().exit(1)
 
 
@@ -65,18 +65,18 @@ def _root() -> Path | None:
         return None
 
 
-def _repaired() -> list[HealthFinding]:
+def _repair_graph() -> list[HealthFinding]:
     from tgraph.cli.progress import show_progress
-    from tgraph.extensions.operations.repairs import repair
+    from tgraph.extensions.operations.repairs import repair_collection
 
-    with opened() as graph, show_progress(quiet=False) as (progress, _):
-        return list(repair(graph.opened, progress))
+    with open_call_graph() as graph, show_progress(quiet=False) as (progress, _):
+        return list(repair_collection(graph.opened, progress))
 
 
 def _examine_all() -> Iterator[HealthFinding]:
-    from tgraph.extensions.operations.health import examine
+    from tgraph.extensions.operations.health import examine_installation
 
-    return examine(_root(), common_option("collection"))
+    return examine_installation(_root(), common_option("collection"))
 
 
 def _examine_model() -> Iterator[HealthFinding]:

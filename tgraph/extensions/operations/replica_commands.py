@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import click
 
 from tgraph.cli.options import common
-from tgraph.cli.running import ResumableCommand, command, opened
-from tgraph.cli.terminal import many, print_json, say
+from tgraph.cli.running import ResumableCommand, command, open_call_graph
+from tgraph.cli.terminal import format_count, print_json, print_message
 
 if TYPE_CHECKING:
     from tgraph.extensions.operations.replica_log import Shipment
@@ -36,9 +36,9 @@ def ship(url: str, as_json: bool, quiet: bool) -> None:
     from tgraph.engine.progress import count_progress
     from tgraph.extensions.operations.replica_shipping import ship as ship_changes
 
-    with opened() as graph, show_progress(quiet) as (progress, _):
+    with open_call_graph() as graph, show_progress(quiet) as (progress, _):
         done = ship_changes(graph.opened, url, count_progress(progress, "Shipping"))
-    _tell(done, "Shipped", "taken in", as_json=as_json)
+    _print_shipment(done, "Shipped", "taken in", as_json=as_json)
 
 
 @command("follow", cls=ResumableCommand)
@@ -63,33 +63,33 @@ def follow(url: str, every: float | None, as_json: bool, quiet: bool) -> None:
     from tgraph.errors import EndpointError
 
     if every is None:
-        _round(url, as_json=as_json, quiet=quiet)
+        _follow_once(url, as_json=as_json, quiet=quiet)
         return
     while True:
         try:
-            _round(url, as_json=as_json, quiet=quiet)
+            _follow_once(url, as_json=as_json, quiet=quiet)
         except EndpointError as error:
-            say(f"{error} Next try in {every:g} s.")
+            print_message(f"{error} Next try in {every:g} s.")
         time.sleep(every)
 
 
-def _round(url: str, *, as_json: bool, quiet: bool) -> None:
+def _follow_once(url: str, *, as_json: bool, quiet: bool) -> None:
     from tgraph.cli.progress import show_progress
     from tgraph.engine.progress import count_progress
-    from tgraph.extensions.operations.replicas import follow as follow_changes
+    from tgraph.extensions.operations.replicas import follow_log as follow_changes
 
-    with opened(create=True) as graph, show_progress(quiet) as (progress, _):
-        done = follow_changes(graph.opened, url, count_progress(progress, "Following"))
-    _tell(done, "Followed", "handed over", as_json=as_json)
+    with open_call_graph(create=True) as graph, show_progress(quiet) as (progress, _):
+        shipment = follow_changes(graph.opened, url, count_progress(progress, "Following"))
+    _print_shipment(shipment, "Followed", "handed over", as_json=as_json)
 
 
-def _tell(done: Shipment, what: str, journals: str, *, as_json: bool) -> None:
+def _print_shipment(done: Shipment, what: str, journals: str, *, as_json: bool) -> None:
     if as_json:
         print_json(done)
         return
     anew = " Everything anew, since something was erased." if done.anew else ""
-    say(
-        f"{what}: {many(done.entries, 'entry', 'entries')} of the chain,"
-        f" {many(done.files, 'file')}; sessions {journals}: {done.journals}."
+    print_message(
+        f"{what}: {format_count(done.entries, 'entry', 'entries')} of the chain,"
+        f" {format_count(done.files, 'file')}; sessions {journals}: {done.journals}."
         f" Segment {done.segment}.{anew}"
     )

@@ -1,13 +1,12 @@
-"""Read replicas by shipping the log: every change is a sealed entry of the chain, so a replica is
-the same entries carried out in the same order, over files that any storage can hold (``fsspec``).
+"""Read replicas by log shipping: a replica applies the same sealed chain entries in the same
+order, from files in any storage (``fsspec``).
 
-Below the URL there are ``contents/`` (the librarian's, by hash), ``derived/`` (vectors and tables,
-by hash), ``journals/`` (what replicas recorded, until the writer has chained it) and ``log/``:
-segments by number, each of which names the hash of the one before, and the ``head`` that says which
-is the last. A segment is written once, after all that it refers to, and names it, so that nobody
-has to list what is there. An erasure begins a new ``epoch``: everything is deleted there, and
-shipped anew.
-"""
+Folders below the URL: ``contents/`` (librarian contents, by hash), ``derived/`` (vectors and
+tables, by hash), ``journals/`` (replica recordings, until the writer chains them) and ``log/``:
+numbered segments, each with the hash of its predecessor, and the ``head`` that identifies the
+last segment. A segment is written once, after everything it refers to, and lists its
+references, so that no folder listing is needed. An erasure begins a new ``epoch``: all files
+are deleted and shipped anew."""
 
 from __future__ import annotations
 
@@ -42,8 +41,8 @@ _KEY = re.compile(r"[0-9a-f]{64}")
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """Where a log ends, or how far a replica has followed it: the number of a segment and its
-    hash, the epoch, and where it is."""
+    """A log position, either a log end or a replica's progress: segment number, segment hash,
+    epoch and URL."""
 
     url: str = ""
     number: int = 0
@@ -53,8 +52,8 @@ class Position:
 
 @dataclass(frozen=True, slots=True)
 class Shipment:
-    """What was shipped, or followed: entries of the chain, contents and files, the journals of
-    replicas that were taken in or handed over, and the segment that the log ends with."""
+    """A summary of shipping or following: counts of chain entries, of contents and files, of
+    replica journals taken in or handed over, and the log's end segment."""
 
     url: str
     entries: int
@@ -66,15 +65,16 @@ class Shipment:
 
 @dataclass(frozen=True, slots=True)
 class LogSegment:
-    """A stretch of the log: a header, and of each entry its quads and those of its bundle. It is
-    held as it is ``packed``: of its entries there is one in memory at a time."""
+    """A log segment: a header, followed by quads and bundle quads of each entry.
+
+    It stays ``packed``: only one entry is in memory at a time."""
 
     header: Mapping[str, Any]
     packed: bytes
 
     @classmethod
     def unpacked(cls, data: bytes) -> LogSegment:
-        """Each line of it can be read from here on; raises what gzip and JSON raise otherwise."""
+        """Return a segment with all lines checked for readability. Raise gzip and JSON errors."""
         lines = _packed_lines(data)
         header = json.loads(next(lines, ""))
         for line in lines:
@@ -101,9 +101,11 @@ def segment_name(number: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class LogEnd:
-    """Where a log ends: ``position`` and what the header of its last segment says of chains
-    (``heads``) and of vectors and tables (``derived``). One that begins anew keeps the heads, by
-    which its writer is known; ``clearing`` is whether what was there before may be there still."""
+    """A log end: ``position`` with the last segment's chain ``heads`` and ``derived`` files
+    (vectors and tables).
+
+    A restarted log keeps the heads, which identify its writer; ``clearing`` tells whether old
+    files may still exist."""
 
     position: Position
     heads: Mapping[str, Sequence[Any]]
@@ -112,7 +114,8 @@ class LogEnd:
 
     @classmethod
     def read(cls, storage: Storage) -> LogEnd | None:
-        """None where nothing has been shipped. ``VerificationError`` where the head is damaged."""
+        """Return the stored log end, or None before the initial shipment. Raise
+        ``VerificationError`` if the head is damaged."""
         data = storage.find(LOG, HEAD)
         if data is None:
             return None
@@ -133,8 +136,10 @@ class LogEnd:
         storage.write(LOG, HEAD, json.dumps(said).encode())
 
     def check(self, storage: Storage, known: Position) -> None:
-        """``VerificationError`` where the log does not go as far as is known, or went another way;
-        what lies behind is checked by who reads it."""
+        """Raise ``VerificationError`` if the log ends before the known position or diverges
+        from it.
+
+        Readers check later segments themselves."""
         at = self.position
         if at.epoch < known.epoch:
             raise VerificationError(f"The log at {storage.url} is older than what is known.", AGAIN)
@@ -160,8 +165,9 @@ def _check_format(written: int) -> None:
 def read_segments(
     storage: Storage, after: Position, end: Position
 ) -> Iterator[tuple[Position, LogSegment]]:
-    """The segments behind a position up to the end, in their order. ``VerificationError`` where one
-    is missing, or is not what followed the one before."""
+    """Yield the log segments after a position up to the end, in log order.
+
+    Raise ``VerificationError`` if a segment is missing or does not follow its predecessor."""
     while after.number < end.number:
         after, segment = read_segment(storage, after)
         if after.number == end.number and after.hash != end.hash:
@@ -170,7 +176,7 @@ def read_segments(
 
 
 def read_segment(storage: Storage, after: Position) -> tuple[Position, LogSegment]:
-    """The segment that follows."""
+    """Return the subsequent log segment with its position."""
     number = after.number + 1
     data = storage.read(LOG, segment_name(number))
     try:
@@ -204,12 +210,12 @@ def altered_segment(storage: Storage, number: int, why: str) -> VerificationErro
 
 
 def is_replica(folder: CollectionFolder) -> bool:
-    """Whether the collection follows another."""
+    """Tell whether this collection is a replica."""
     return folder.replica.exists()
 
 
 def is_chained(store: Store, journal: str) -> bool:
-    """Whether the chain has the bundle that the journal is of."""
+    """Tell whether the chain contains a journal's bundle."""
     bundle = NamedNode(v.bundle_iri(kind_of_journal(Path(journal))[1]))
     return any(
         text_of(quad.graph_name).startswith(v.collection_iri(""))

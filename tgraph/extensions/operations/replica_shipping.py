@@ -43,25 +43,25 @@ from tgraph.extensions.operations.replica_storage import (
 )
 from tgraph.record.bundle import ERASURE, INVALIDATION, kind_of_journal
 from tgraph.store.base import text_of
-from tgraph.store.files import exclusive, make_folder, read_json, write_atomic, write_json
+from tgraph.store.files import hold_lock, make_folder, read_json, write_atomic, write_json
 from tgraph.store.folder import CollectionFolder
 from tgraph.store.journal import journal_content
 from tgraph.store.snapshot import Snapshot
-from tgraph.store.statements import nquads, read_nquads, read_trig
+from tgraph.store.statements import format_nquads, read_nquads, read_trig
 
 _HASH = re.compile(r'"([0-9a-f]{64})"')
 
 
 def ship(opened: OpenCollection, url: str, progress: Progress) -> Shipment:
-    """Bring the log at the URL up to date with the collection, journals of replicas first.
+    """Update the log at the URL from the collection, after taking in replica journals.
 
-    ``UsageError`` where another collection was shipped there, or a copy of this one that went on by
-    itself: a log has one writer. ``VerificationError`` where it ends before what was shipped.
-    """
+    Raise ``UsageError`` if the log belongs to another collection, or to a diverged copy of the
+    collection: a log has one writer. Raise ``VerificationError`` if the log ends before content
+    shipped earlier."""
     storage, folder = Storage(url), opened.folder
     if is_replica(folder):
         raise UsageError("A replica ships nothing.", "Ship from where the graph is written.")
-    with exclusive(folder.path / "ship.lock", timeout=None):
+    with hold_lock(folder.path / "ship.lock", timeout=None):
         end = _end_for_writer(storage, folder)
         _check_heads(storage, SealedEntries(opened.read(), opened.librarian), end.heads)
         taken = _take_journals(opened, storage)
@@ -81,22 +81,22 @@ def _shipped(folder: CollectionFolder) -> Path:
 
 
 def _end_for_writer(storage: Storage, folder: CollectionFolder) -> LogEnd:
-    """Where the log ends, which is not before what is remembered of it."""
-    known = Position(**(read_json(_shipped(folder)) or {}).get("position", {}))
+    """Return the log end, verified against the writer's remembered position."""
+    remembered = Position(**(read_json(_shipped(folder)) or {}).get("position", {}))
     end = LogEnd.read(storage)
-    if known.url != storage.url:
-        known = Position()
-    if end is None and known.number:
-        raise log_ended(storage, known)
+    if remembered.url != storage.url:
+        remembered = Position()
+    if end is None and remembered.number:
+        raise log_ended(storage, remembered)
     end = end or LogEnd(Position(storage.url), {}, {})
-    end.check(storage, known)
+    end.check(storage, remembered)
     return end
 
 
 def _check_heads(
     storage: Storage, sealed: SealedEntries, heads: Mapping[str, Sequence[Any]]
 ) -> None:
-    """``UsageError`` where the chains that were shipped are no beginnings of these."""
+    """Raise ``UsageError`` if shipped chains are not prefixes of the collection's chains."""
     for catalogue, (sequence, head) in heads.items():
         if sealed.head_at(catalogue, sequence) != head:
             raise UsageError(
@@ -108,18 +108,19 @@ def _check_heads(
 
 @dataclass(frozen=True, slots=True)
 class _Journals:
-    """The journals that are there, and how many of them were ``new``."""
+    """Journal names in the storage, and the number of ``new`` journals."""
 
     names: Sequence[str]
     new: int
 
 
 def _take_journals(opened: OpenCollection, storage: Storage) -> _Journals:
-    """Chain what replicas recorded. A journal that says anything outside of its own bundle is left
-    where it is, and said so."""
+    """Chain recordings of replicas.
+
+    A journal with statements outside its own bundle stays in the storage and is reported."""
     store, folder = opened.read(), opened.folder
     names = sorted(filter(_names_journal, storage.names(JOURNALS)))
-    taken = 0
+    new_count = 0
     for name in names:
         if is_chained(store, name) or (folder.journals / name).exists():
             continue
@@ -129,10 +130,10 @@ def _take_journals(opened: OpenCollection, storage: Storage) -> _Journals:
             continue
         make_folder(folder.journals)
         write_atomic(folder.journals / name, data)
-        taken += 1
-    if taken:
+        new_count += 1
+    if new_count:
         opened.ledger.fold()
-    return _Journals(names, taken)
+    return _Journals(names, new_count)
 
 
 _JOURNAL = re.compile(r"[0-9a-f-]{36}(\.[a-z]+)?\.journal")
@@ -147,7 +148,7 @@ def _names_journal(name: str) -> bool:
 
 
 def _keeps_to_itself(name: str, data: bytes) -> bool:
-    """Whether a journal states its bundle, and agents and prompts, alone."""
+    """Tell whether a journal contains only its bundle, agents and prompts."""
     try:
         kind, uuid = kind_of_journal(Path(name))
         frames = journal_content(data).frames
@@ -174,7 +175,7 @@ def _forget_journals(opened: OpenCollection, storage: Storage, names: Iterable[s
 
 
 class _Shipping:
-    """One shipment of a published state to a log with an ``end``."""
+    """A shipment from a published state to a log with known ``end``."""
 
     def __init__(
         self, opened: OpenCollection, storage: Storage, snapshot: Snapshot, end: LogEnd
@@ -194,36 +195,39 @@ class _Shipping:
         storage, erasures = self._storage, len(self._sealed.erasures)
         anew = erasures != self._end.position.epoch
         if anew or self._end.clearing:
-            self._clear(erasures)
-        known = {name: sequence for name, (sequence, _) in self._begun().items()}
-        new = self._sealed.after(known)
+            self._restart_log(erasures)
+        shipped_sequences = {
+            name: sequence for name, (sequence, _) in self._shipped_heads().items()
+        }
+        new = self._sealed.after(shipped_sequences)
         if new:
             heads = {catalogue_of(entry): (entry.sequence, entry.chain) for entry in new}
-            if not self._append(new, {**self._begun(), **heads}, progress):
+            if not self._append_segment(new, {**self._shipped_heads(), **heads}, progress):
                 return self.ship(progress)
         elif self._state.get("position") != asdict(self._end.position):
-            self._remember()
+            self._save_shipping_state()
         return Shipment(storage.url, len(new), self._files, 0, self._end.position.number, anew)
 
-    def _begun(self) -> Mapping[str, Sequence[Any]]:
-        """The heads of what the log has; none in one that begins anew."""
+    def _shipped_heads(self) -> Mapping[str, Sequence[Any]]:
+        """Return chain heads of the log; empty for a restarted log."""
         return self._end.heads if self._end.position.number else {}
 
-    def _append(
+    def _append_segment(
         self,
         new: Sequence[ChainEntry],
         heads: Mapping[str, Sequence[Any]],
         progress: Progress,
     ) -> bool:
-        """Write a segment with the entries, after all that it refers to; then the head. False where
-        there is a segment already, which is the end now."""
+        """Write a segment of entries after all referenced contents, then the head.
+
+        Return False if the segment already exists; that segment is the new end."""
         storage, last = self._storage, self._end
         entries, needed = BytesIO(), set[str]()
         with gzip.GzipFile(fileobj=entries, mode="wb", compresslevel=6, mtime=0) as packed:
             for entry in new:
-                told = self._told(entry)
-                needed.update(self._needed(told))
-                packed.write(encode_line(told))
+                entry_fields = self._describe_entry(entry)
+                needed.update(self._needed_contents(entry_fields))
+                packed.write(encode_line(entry_fields))
         contents = sorted(needed)
         self._ship_contents(contents, progress)
         number = last.position.number + 1
@@ -247,18 +251,18 @@ class _Shipping:
             _check_heads(storage, self._sealed, header["heads"])
         self._end = LogEnd(position, header["heads"], header["derived"])
         self._end.write(storage)
-        self._remember()
+        self._save_shipping_state()
         if self._end.derived != last.derived:  # the former stay for who is reading them
-            kept = {*self._end.derived.values(), *last.derived.values()}
-            storage.delete(DERIVED, storage.names(DERIVED) - kept)
+            current_keys = {*self._end.derived.values(), *last.derived.values()}
+            storage.delete(DERIVED, storage.names(DERIVED) - current_keys)
         return is_new
 
-    def _remember(self, *, under_way: bool = False) -> None:
-        """``under_way`` is what an interruption leaves."""
+    def _save_shipping_state(self, *, under_way: bool = False) -> None:
+        """Save shipping state; ``under_way`` marks interrupted shipping."""
         self._state |= {"position": asdict(self._end.position), "under_way": under_way}
         write_json(self._path, self._state)
 
-    def _clear(self, epoch: int) -> None:
+    def _restart_log(self, epoch: int) -> None:
         """Begin the log anew: what an erasure took must stay nowhere."""
         storage = self._storage
         self._end = LogEnd(Position(storage.url, epoch=epoch), self._end.heads, {}, clearing=True)
@@ -268,26 +272,28 @@ class _Shipping:
         self._end = replace(self._end, clearing=False)
         self._end.write(storage)
 
-    def _needed(self, told: Mapping[str, str]) -> Iterator[str]:
-        """The contents that an entry speaks of, but for those that an erasure took."""
+    def _needed_contents(self, told: Mapping[str, str]) -> Iterator[str]:
+        """Yield content keys used by an entry, except erased contents."""
         if told["kind"] == "batch":
             yield told["content"]
         yield from filter(self._librarian.has, self._spoken_of(told))
 
     def _spoken_of(self, told: Mapping[str, str]) -> Iterator[str]:
-        yield from _hashes(told["quads"] + told.get("bundle", ""))
+        yield from _find_hashes(told["quads"] + told.get("bundle", ""))
         for line in self._librarian.lines(told["content"]) if told["kind"] == "batch" else ():
             if line[:1] == b"=":
                 yield line[1:].decode().strip()
             elif line[:1] == b"+":
-                yield from _hashes(line.decode())
+                yield from _find_hashes(line.decode())
 
     def _ship_contents(self, keys: Sequence[str], progress: Progress) -> None:
-        """What is not there. After an interruption, and in the beginning, much may be there, so it
+        """Ship contents missing from the storage.
+
+        After an interruption or at the beginning many contents may exist, so that the storage
         is listed."""
         listed = not self._end.position.number or self._state.get("under_way")
         there = self._storage.names(CONTENTS) if listed else set()
-        self._remember(under_way=True)
+        self._save_shipping_state(under_way=True)
         missing = [key for key in keys if key not in there]
         self._files += self._storage.each(missing, self._ship_content, progress)
         progress(len(missing), len(missing))
@@ -297,8 +303,9 @@ class _Shipping:
         return self._storage.create(CONTENTS, key, packed)
 
     def _ship_derived(self) -> dict[str, str]:
-        """Vectors and tables, by their hashes; what each file is called. A file that did not change
-        since it was shipped is not read."""
+        """Ship vectors and tables by hash and return hashes by file name.
+
+        Files unchanged since the last shipment are not read."""
         before, there = self._state.get("files", {}), set(self._end.derived.values())
         files: dict[str, list[Any]] = {}
         for path in sorted(self._vectors.iterdir()) if self._vectors.is_dir() else ():
@@ -316,14 +323,18 @@ class _Shipping:
             self._files += self._storage.create(DERIVED, key, gzip.compress(data, 1, mtime=0))
         return key
 
-    def _told(self, entry: ChainEntry) -> dict[str, str]:
-        told = {"subject": entry.subject, "kind": entry.kind, "quads": nquads(entry.quads)}
+    def _describe_entry(self, entry: ChainEntry) -> dict[str, str]:
+        entry_fields = {
+            "subject": entry.subject,
+            "kind": entry.kind,
+            "quads": format_nquads(entry.quads),
+        }
         key = self._sealed.content_hash(entry.subject, entry.hash)
         if entry.kind == "batch":
-            return {**told, "content": key}
-        return {**told, "content": key, "bundle": nquads(self._sealed.added(entry))}
+            return {**entry_fields, "content": key}
+        return {**entry_fields, "content": key, "bundle": format_nquads(self._sealed.added(entry))}
 
 
-def _hashes(text: str) -> list[str]:
-    """What may be the hash of a content."""
+def _find_hashes(text: str) -> list[str]:
+    """Return possible content hashes in a text."""
     return _HASH.findall(text)

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from tgraph.errors import EndpointError, StoreError, TgraphError, UsageError, VerificationError
-from tgraph.models.concurrency import together
-from tgraph.store.files import exclusive, make_folder, write_atomic
+from tgraph.models.concurrency import run_parallel
+from tgraph.store.files import hold_lock, make_folder, write_atomic
 
 LOG, CONTENTS, DERIVED, JOURNALS = "log", "contents", "derived", "journals"
 """The folders below the URL."""
@@ -24,12 +24,14 @@ _REMEDY = "Run: pip install 'tgraph-rag[replicas]'"
 Progress = Callable[[int, int], None]
 
 
-def unseen(done: int, total: int) -> None:
-    """Progress that nobody is shown."""
+def discard_progress(done: int, total: int) -> None:
+    """Ignore progress."""
 
 
 class Storage:
-    """The files below a URL, by name; ``EndpointError`` where they can't be reached."""
+    """File storage below a URL, accessed by file name.
+
+    Raise ``EndpointError`` if the storage is unreachable."""
 
     def __init__(self, url: str) -> None:
         """``UsageError`` where the extra ``replicas`` isn't installed or nothing knows the URL."""
@@ -51,82 +53,84 @@ class Storage:
         self._at_once = _TRANSFERS if getattr(self._files, "async_impl", False) else 1
 
     def each(self, names: Sequence[str], work: Callable[[str], bool], progress: Progress) -> int:
-        """Transfer each of the files, several at the same time where that is of use; for how many
-        of them ``work`` was done."""
-        step, done = 8 * self._at_once, 0
+        """Transfer files, concurrently if useful, and return the number of files for which
+        ``work`` did a transfer."""
+        step, transferred = 8 * self._at_once, 0
         for at in range(0, len(names), step):
             progress(at, len(names))
-            done += sum(together(names[at : at + step], work, self._at_once))
-        return done
+            transferred += sum(run_parallel(names[at : at + step], work, self._at_once))
+        return transferred
 
     def names(self, folder: str) -> set[str]:
-        """The names of the files of a folder; none where it isn't there."""
-        with self._reached():
+        """Return file names inside a folder, or an empty set if missing."""
+        with self._convert_errors():
             self._files.invalidate_cache()
             try:
-                found = self._files.ls(f"{self._base}/{folder}", detail=False)
+                paths = self._files.ls(f"{self._base}/{folder}", detail=False)
             except FileNotFoundError:
                 return set()
-            names = {str(name).rstrip("/").rpartition("/")[2] for name in found}
+            names = {str(name).rstrip("/").rpartition("/")[2] for name in paths}
             return {name for name in names if not name.startswith(".")}
 
     def has(self, folder: str, name: str) -> bool:
-        with self._reached():
+        with self._convert_errors():
             self._files.invalidate_cache()
             return bool(self._files.exists(f"{self._base}/{folder}/{name}"))
 
     def find(self, folder: str, name: str) -> bytes | None:
-        """The file; None where there is none. By its beginning, so that none asks for its size."""
-        with self._reached():
+        """Return file content, or None if missing.
+
+        Reading from offset 0 avoids a size request."""
+        with self._convert_errors():
             try:
-                found: bytes = self._files.cat_file(f"{self._base}/{folder}/{name}", start=0)
+                content: bytes = self._files.cat_file(f"{self._base}/{folder}/{name}", start=0)
             except FileNotFoundError:
                 return None
-            return found
+            return content
 
     def read(self, folder: str, name: str) -> bytes:
-        """``VerificationError`` where there is no such file."""
-        found = self.find(folder, name)
-        if found is None:
+        """Return file content. Raise ``VerificationError`` if the file is missing."""
+        content = self.find(folder, name)
+        if content is None:
             raise VerificationError(f"{folder}/{name} is missing at {self.url}.", AGAIN)
-        return found
+        return content
 
     def write(self, folder: str, name: str, data: bytes) -> None:
-        """Whole or not at all, in the place of one that is there."""
-        with self._reached():
+        """Write a file atomically, replacing an existing file."""
+        with self._convert_errors():
             if self._is_local:
                 path = Path(self._base) / folder / name
                 make_folder(path.parent)
                 write_atomic(path, data)
             else:  # object storage has whole objects only
-                self._pipe(folder, name, data, "overwrite")
+                self._write_object(folder, name, data, "overwrite")
 
     def create(self, folder: str, name: str, data: bytes) -> bool:
-        """Whole or not at all, unless there is one; whether there was none."""
-        with self._reached():
+        """Create a file atomically and return True, or return False if the file exists."""
+        with self._convert_errors():
             try:
                 if self._is_local:
                     return self._create_here(Path(self._base) / folder / name, data)
-                self._pipe(folder, name, data, "create")
+                self._write_object(folder, name, data, "create")
             except FileExistsError:
                 return False
             return True
 
     def delete(self, folder: str, names: Iterable[str]) -> None:
-        with self._reached():
+        with self._convert_errors():
             for name in names:
                 with suppress(FileNotFoundError):
                     self._files.rm_file(f"{self._base}/{folder}/{name}")
 
     def _create_here(self, path: Path, data: bytes) -> bool:
-        with exclusive(Path(self._base) / ".lock", timeout=None):
+        with hold_lock(Path(self._base) / ".lock", timeout=None):
             if path.exists():
                 return False
             make_folder(path.parent)
             write_atomic(path, data)
             return True
 
-    def _pipe(self, folder: str, name: str, data: bytes, mode: str) -> None:
+    def _write_object(self, folder: str, name: str, data: bytes, mode: str) -> None:
         path = f"{self._base}/{folder}/{name}"
         try:
             self._files.pipe_file(path, data, mode=mode)
@@ -135,17 +139,18 @@ class Storage:
             self._files.pipe_file(path, data, mode=mode)
 
     @contextmanager
-    def _reached(self) -> Iterator[None]:
-        """What goes wrong with a storage, as one error: each package has its own."""
+    def _convert_errors(self) -> Iterator[None]:
+        """Convert storage errors to ``EndpointError``, because each storage package has its own
+        errors."""
         try:
             yield
         except Exception as error:
-            found = error.__cause__ if isinstance(error, StoreError) else error
-            if found is None or isinstance(found, TgraphError):
+            cause = error.__cause__ if isinstance(error, StoreError) else error
+            if cause is None or isinstance(cause, TgraphError):
                 raise
-            raise self._failure(found) from error
+            raise self._storage_error(cause) from error
 
-    def _failure(self, error: BaseException) -> EndpointError:
+    def _storage_error(self, error: BaseException) -> EndpointError:
         if isinstance(error, PermissionError):
             return EndpointError(
                 f"{self.url} refuses access: {_reason(error)}.", "Check the credentials."
@@ -157,6 +162,6 @@ class Storage:
 
 
 def _reason(error: BaseException) -> str:
-    """What is wrong, in one line."""
+    """Return a one-line error reason."""
     said = getattr(error, "strerror", None) or str(error) or type(error).__name__
     return " ".join(str(said).split()).rstrip(".")

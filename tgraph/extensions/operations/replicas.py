@@ -39,11 +39,11 @@ from tgraph.extensions.operations.replica_storage import (
     LOG,
     Progress,
     Storage,
-    unseen,
+    discard_progress,
 )
 from tgraph.record.chain import Head, canonical_hash, chain_hash, read_head
 from tgraph.store.base import text_of
-from tgraph.store.files import disk_errors, exclusive, make_folder, read_json, write_json
+from tgraph.store.files import disk_errors, hold_lock, make_folder, read_json, write_json
 from tgraph.store.folder import CollectionFolder
 from tgraph.store.journal import is_free
 from tgraph.store.oxigraph import BULK, OxigraphStore
@@ -52,22 +52,21 @@ from tgraph.store.statements import read_nquads
 
 
 def position_of(folder: CollectionFolder) -> Position:
-    """How far a replica is; at the beginning where it is none yet."""
+    """Return the replica position, or the starting position for an ordinary collection."""
     return Position(**(read_json(folder.replica) or {}).get("position", {}))
 
 
-def follow(opened: OpenCollection, url: str, progress: Progress) -> Shipment:
-    """Bring the collection, which is a replica or empty, up to date with the log at the URL, and
-    hand over what was recorded here.
+def follow_log(opened: OpenCollection, url: str, progress: Progress) -> Shipment:
+    """Update a replica or empty collection from the log at the URL, and hand over local
+    recordings.
 
-    Every segment, entry, bundle and content is checked before readers see any of it.
-    ``VerificationError`` where something is not as it was sealed, missing, or in another order;
-    ``EndpointError`` where nothing has been shipped yet.
-    """
+    Every segment, entry, bundle and content is checked before readers see it. Raise
+    ``VerificationError`` if anything differs from its seal, is missing, or is out of order;
+    ``EndpointError`` if nothing is shipped yet."""
     storage, folder = Storage(url), opened.folder
     if not is_replica(folder) and folder.pointer.exists():
         raise UsageError("There is a graph already that follows no other.", "Name another folder.")
-    with exclusive(folder.path / "ship.lock", timeout=None):
+    with hold_lock(folder.path / "ship.lock", timeout=None):
         end = _end_for_reader(storage, position_of(folder))
         while True:
             try:
@@ -79,8 +78,9 @@ def follow(opened: OpenCollection, url: str, progress: Progress) -> Shipment:
 
 
 def _end_for_reader(storage: Storage, known: Position) -> LogEnd:
-    """Where the log ends, which is not before where a replica is. The log may have been moved, not
-    be another one."""
+    """Return the log end, verified against the replica position.
+
+    The log may have moved to another URL, but must be the same log."""
     end = LogEnd.read(storage)
     if known.url not in ("", storage.url) and Storage(known.url).url != storage.url:
         segment = storage.find(LOG, segment_name(known.number)) or b""
@@ -98,7 +98,7 @@ def _end_for_reader(storage: Storage, known: Position) -> LogEnd:
 
 
 class _Following:
-    """One round of a replica."""
+    """A replica update round."""
 
     def __init__(self, opened: OpenCollection, storage: Storage) -> None:
         self._opened = opened
@@ -114,10 +114,10 @@ class _Following:
         position = replace(position_of(folder), url=storage.url)
         anew = last.epoch > position.epoch
         if anew:
-            self._empty()
+            self._clear_replica()
             position = Position(storage.url, epoch=last.epoch)
         if position.number < last.number:
-            self._remember(position)
+            self._save_position(position)
             with self._opened.ledger.open() as (store, _):
                 for reached, segment in read_segments(storage, position, last):
                     progress(reached.number - 1, last.number)
@@ -126,21 +126,23 @@ class _Following:
                 self._put_derived(derived)
                 self._opened.ledger.publish(store)
             progress(last.number, last.number)
-        self._remember(last)
-        self._forget()
+        self._save_position(last)
+        self._delete_chained_journals()
         handed = self._hand_over()
         return Shipment(storage.url, self._entries, self._files, handed, last.number, anew)
 
-    def _remember(self, position: Position) -> None:
+    def _save_position(self, position: Position) -> None:
         if self._state.get("position") != asdict(position):
             self._state["position"] = asdict(position)
             write_json(self._folder.replica, self._state)
 
-    def _empty(self) -> None:
-        """Begin anew, with nothing of what an erasure took: a store keeps what was deleted in its
-        files for a while. Until the end nothing is published here."""
+    def _clear_replica(self) -> None:
+        """Delete replica data and begin anew, so that no erased content remains: a store keeps
+        deleted data in its files for a while.
+
+        Nothing is published here until the end."""
         folder = self._folder
-        with exclusive(folder.write_lock, timeout=None), disk_errors():
+        with hold_lock(folder.write_lock, timeout=None), disk_errors():
             folder.pointer.unlink(missing_ok=True)
             remove_unpinned(folder)
             for path in (folder.store, folder.vectors, self._librarian.folder):
@@ -149,43 +151,44 @@ class _Following:
     def _carry_out(self, store: OxigraphStore, segment: LogSegment) -> None:
         self._erased = segment.header["epoch"] > 0
         heads: dict[str, Head] = {}
-        self._fetch(segment.header["contents"])
-        for told in segment.entries:
-            quads = read_nquads(told["quads"])
+        self._fetch_missing(segment.header["contents"])
+        for entry_fields in segment.entries:
+            quads = read_nquads(entry_fields["quads"])
             entry = entry_from_quads(text_of(quads[0].subject), quads)
             catalogue = text_of(quads[0].graph_name)
             if not entry.sequence:
-                raise self._wrong(told, "says something else than was sealed")
+                raise self._entry_error(entry_fields, "says something else than was sealed")
             head = heads.get(catalogue) or read_head(store, NamedNode(catalogue))
             if entry.sequence <= head.sequence:
                 continue  # it was carried out before an interruption
             place = catalogue, entry.subject
             if any((text_of(quad.graph_name), text_of(quad.subject)) != place for quad in quads):
-                raise self._wrong(told, "speaks of something else too")
+                raise self._entry_error(entry_fields, "speaks of something else too")
             if (entry.sequence, entry.previous) != (head.sequence + 1, head.hash):
-                raise self._wrong(told, "does not follow the entry before it")
+                raise self._entry_error(entry_fields, "does not follow the entry before it")
             if chain_hash(quads) != entry.chain:
-                raise self._wrong(told, "says something else than was sealed")
-            store.extend([*self._sealed(store, told, entry), *quads])
+                raise self._entry_error(entry_fields, "says something else than was sealed")
+            store.extend([*self._apply_entry(store, entry_fields, entry), *quads])
             heads[catalogue] = Head(entry.sequence, entry.chain)
             self._entries += 1
 
-    def _sealed(
+    def _apply_entry(
         self, store: OxigraphStore, told: Mapping[str, str], entry: ChainEntry
     ) -> list[Quad]:
-        """Carry out a batch; the quads of a bundle, which are what was sealed."""
+        """Apply a batch, or return sealed bundle quads, after verification against the chain
+        entry."""
         if told["kind"] == "batch":
             self._carry_out_batch(store, told["content"])
             if told["content"] != entry.hash and not self._erased:
-                raise self._wrong(told, "is another batch than was sealed")
+                raise self._entry_error(told, "is another batch than was sealed")
             return []
         bundle = read_nquads(told.get("bundle", ""))
         if any(text_of(quad.graph_name) != entry.subject for quad in bundle):
-            raise self._wrong(told, "has quads of another graph")
+            raise self._entry_error(told, "has quads of another graph")
         if bundle and canonical_hash(bundle) != told["content"]:
-            raise self._wrong(told, "has other quads than were sealed")
+            raise self._entry_error(told, "has other quads than were sealed")
         if bundle and told["content"] != entry.hash and not self._erased:
-            raise self._wrong(told, "has other quads than were sealed")
+            raise self._entry_error(told, "has other quads than were sealed")
         return bundle
 
     def _carry_out_batch(self, store: OxigraphStore, key: str) -> None:
@@ -194,23 +197,24 @@ class _Following:
         while block := list(islice(added, BULK)):
             store.extend(block)
 
-    def _fetch(self, keys: Iterable[str]) -> None:
-        """Get the contents that are not here."""
+    def _fetch_missing(self, keys: Iterable[str]) -> None:
+        """Fetch contents missing locally."""
         missing = [key for key in dict.fromkeys(keys) if not self._librarian.has(key)]
-        self._files += self._storage.each(missing, self._fetch_content, unseen)
+        self._files += self._storage.each(missing, self._fetch_content, discard_progress)
 
     def _fetch_content(self, key: str) -> bool:
         try:
             content = gzip.decompress(self._storage.read(CONTENTS, key))
         except (OSError, EOFError, zlib.error) as error:
-            raise self._damaged(f"The content {key}", "can't be read") from error
+            raise self._damage_error(f"The content {key}", "can't be read") from error
         if sha256(content).hexdigest() != key:
-            raise self._damaged(f"The content {key}", "is another one")
+            raise self._damage_error(f"The content {key}", "is another one")
         self._librarian.put(content)
         return True
 
     def _put_derived(self, wanted: Mapping[str, str]) -> None:
-        """The vectors and tables of the newest generation, whole; readers keep the old files."""
+        """Replace vectors and tables with files of the newest generation; current readers keep
+        the old files."""
         here = self._folder.vectors
         if self._state.get("derived") == wanted and all((here / name).exists() for name in wanted):
             return
@@ -219,45 +223,46 @@ class _Following:
         with disk_errors():
             make_folder(fresh)
             put = partial(self._put_file, fresh, wanted)
-            self._files += self._storage.each(sorted(wanted), put, unseen)
+            self._files += self._storage.each(sorted(wanted), put, discard_progress)
             if here.exists():
                 shutil.rmtree(here)
             fresh.rename(here)
         self._state["derived"] = dict(wanted)
 
     def _put_file(self, folder: Path, wanted: Mapping[str, str], name: str) -> bool:
-        """Put the file there, as it is here already or else as it was shipped; whether it was."""
+        """Write a derived file from its local copy or from storage. Return True if fetched."""
         if Path(name).name != name:
             raise VerificationError(f"{name!r} is no name of a file.", AGAIN)
         here = self._folder.vectors / name
         data = here.read_bytes() if here.exists() else b""
         fetched = sha256(data).hexdigest() != wanted[name]
         if fetched:
-            data = self._derived(name, wanted[name])
+            data = self._read_derived_file(name, wanted[name])
         (folder / name).write_bytes(data)
         return fetched
 
-    def _derived(self, name: str, key: str) -> bytes:
+    def _read_derived_file(self, name: str, key: str) -> bytes:
         try:
             data = gzip.decompress(self._storage.read(DERIVED, key))
         except (OSError, EOFError, zlib.error) as error:
-            raise self._damaged(f"The file {name}", "can't be read") from error
+            raise self._damage_error(f"The file {name}", "can't be read") from error
         if sha256(data).hexdigest() != key:
-            raise self._damaged(f"The file {name}", "is another one")
+            raise self._damage_error(f"The file {name}", "is another one")
         return data
 
-    def _wrong(self, told: Mapping[str, str], what: str) -> VerificationError:
+    def _entry_error(self, told: Mapping[str, str], what: str) -> VerificationError:
         return VerificationError(
             f"{told['subject']} in the log at {self._storage.url} {what}.", AGAIN
         )
 
-    def _damaged(self, what: str, how: str) -> VerificationError:
+    def _damage_error(self, what: str, how: str) -> VerificationError:
         return VerificationError(f"{what} at {self._storage.url} {how}.", AGAIN)
 
     # --- what was recorded here ---
 
     def _hand_over(self) -> int:
-        """Give the writer the journals of what has ended; how many were new."""
+        """Hand over journals of ended recordings to the writer and return the number of new
+        journals."""
         ended = [path for path in self._folder.journals.glob("*.journal") if is_free(path)]
         there = self._storage.names(JOURNALS) if ended else set()
         new = sorted(path for path in ended if path.name not in there)
@@ -265,8 +270,8 @@ class _Following:
             self._storage.write(JOURNALS, path.name, path.read_bytes())
         return len(new)
 
-    def _forget(self) -> None:
-        """Delete the journals that have come back in the chain."""
+    def _delete_chained_journals(self) -> None:
+        """Delete local journals already included in the chain."""
         journals = sorted(self._folder.journals.glob("*.journal"))
         if journals and self._folder.pointer.exists():
             store = self._opened.read()

@@ -1,4 +1,4 @@
-"""Who may do what: tokens, kept as hashes, each with a person, collections and rights."""
+"""Access control: hashed tokens with person, collections and rights."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ _NEEDS = "Each [[token]] needs person, hash (sha256:…), collections and rights
 
 
 class UnauthenticatedError(TgraphError):
-    """Nobody said who asks, or with a token that there is not."""
+    """Missing credentials or an unknown token."""
 
 
 class ForbiddenError(TgraphError):
-    """Who asks may not do that."""
+    """A request exceeding its access rights."""
 
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """What somebody may do; ``collections`` has ``*`` where that is in all of them."""
+    """Access rights of a requester; ``*`` in ``collections`` admits every collection."""
 
     person: str | None
     collections: tuple[str, ...] = (ALL,)
@@ -42,8 +42,8 @@ class Access:
         return ALL in self.collections or collection in self.collections
 
     def check(self, right: Right, collection: str | None = None) -> None:
-        """``ForbiddenError`` where the right, or the collection, is not theirs; whether there is
-        such a collection is not said."""
+        """Raise ``ForbiddenError`` for missing rights or collections, without revealing whether
+        a collection exists."""
         if collection is not None and not self.admits(collection):
             raise ForbiddenError(
                 f"This token is not for the collection {collection!r}.",
@@ -58,7 +58,7 @@ class Access:
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """A token as it is kept: the SHA-256 of its text in hexadecimal, and what it admits to."""
+    """A stored token: hexadecimal SHA-256 of the token text, plus granted access."""
 
     hash: str
     access: Access
@@ -74,34 +74,39 @@ def new_token() -> str:
 
 
 def token_hash(token: str) -> str:
-    """The tokens are random, so that a plain hash can't be guessed back."""
+    """Return the SHA-256 hash of a token in hexadecimal.
+
+    Tokens are random; plain hashes resist guessing."""
     return sha256(token.encode("utf-8", "replace")).hexdigest()
 
 
 class Tokens:
-    """The tokens of a file, read again when it changes, so that one can be taken back while the
-    server runs. A file that can't be read any more admits nobody."""
+    """Tokens from a file, reloaded after changes, permitting revocation while the server runs.
+
+    An unreadable file admits nobody."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self._stamp: tuple[int, int, int] | None = None
         self._tokens: tuple[Token, ...] = ()
-        self._reload()
+        self._reload_tokens()
 
     def find(self, presented: str) -> Access | None:
-        """Whose token that is. It takes the same time whoever's it is, and whether it is any."""
+        """Return access granted by a token, or None.
+
+        Lookup time is independent of token owner and token existence."""
         try:
-            self._reload()
+            self._reload_tokens()
         except TgraphError:
             return None
-        wanted, found = token_hash(presented), None
+        digest, access = token_hash(presented), None
         today = datetime.now(UTC).date()
         for token in self._tokens:
-            if hmac.compare_digest(token.hash, wanted) and token.is_valid(today):
-                found = token.access
-        return found
+            if hmac.compare_digest(token.hash, digest) and token.is_valid(today):
+                access = token.access
+        return access
 
-    def _reload(self) -> None:
+    def _reload_tokens(self) -> None:
         try:
             stat = self.path.stat()
             stamp = (stat.st_mtime_ns, stat.st_size, stat.st_ino)
@@ -116,17 +121,17 @@ class Tokens:
 
 
 def read_tokens(path: Path) -> list[Token]:
-    """The tokens of a file. ``UsageError`` where it says something else."""
+    """Read tokens from a file; raise ``UsageError`` for invalid contents."""
     try:
         tables = tomllib.loads(path.read_text("utf-8")).get("token", [])
-        return [_token(table) for table in tables]
+        return [_parse_token(table) for table in tables]
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise UsageError(f"{path} is no TOML: {error}.", _NEEDS) from error
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise UsageError(f"{path} has a token that can't be read: {error}.", _NEEDS) from error
 
 
-def _token(table: Any) -> Token:
+def _parse_token(table: Any) -> Token:
     collections, rights = tuple(table["collections"]), tuple(table["rights"])
     kind, _, digest = str(table["hash"]).partition(":")
     if kind != "sha256" or len(bytes.fromhex(digest)) != 32:
@@ -142,27 +147,27 @@ def _token(table: Any) -> Token:
 
 
 def write_tokens(path: Path, tokens: Iterable[Token]) -> None:
-    """Put the tokens into the file in place of what it has; it is its owner's alone."""
-    write_private(path, "\n".join(map(_table, tokens)).encode())
+    """Replace a token file, readable only by its owner."""
+    write_private(path, "\n".join(map(_format_table, tokens)).encode())
 
 
-def _table(token: Token) -> str:
+def _format_table(token: Token) -> str:
     access = token.access
     expires = f"expires = {token.expires.isoformat()}\n" if token.expires else ""
     return (
         "[[token]]\n"
-        f"person = {_text(access.person or '')}\n"
+        f"person = {_format_string(access.person or '')}\n"
         f'hash = "sha256:{token.hash}"\n'
-        f"collections = {_array(access.collections)}\n"
-        f"rights = {_array(access.rights)}\n{expires}"
+        f"collections = {_format_array(access.collections)}\n"
+        f"rights = {_format_array(access.rights)}\n{expires}"
     )
 
 
-def _array(names: Sequence[str]) -> str:
-    return f"[{', '.join(map(_text, names))}]"
+def _format_array(names: Sequence[str]) -> str:
+    return f"[{', '.join(map(_format_string, names))}]"
 
 
-def _text(text: str) -> str:
+def _format_string(text: str) -> str:
     """A TOML string (1.0.0, "Basic strings")."""
     escaped = text.replace("\\", "\\\\").replace('"', '\\"')
     return '"' + "".join(c if c.isprintable() else f"\\U{ord(c):08X}" for c in escaped) + '"'

@@ -1,4 +1,4 @@
-"""The ASGI application: every door on one engine."""
+"""The ASGI application: all interfaces on one engine."""
 
 from __future__ import annotations
 
@@ -60,10 +60,12 @@ def create_app(
     person: str | None = None,
     hosts: Sequence[str] = (),
 ) -> Starlette:
-    """The application. Without ``tokens`` it answers whoever reaches it by a name of this machine
-    or of ``hosts``, as ``person``."""
+    """Create the ASGI application.
 
-    agents = _agents(service)
+    Without ``tokens``, requests addressed to this machine's names or ``hosts`` are answered as
+    ``person``."""
+
+    agents = _open_agent_door(service)
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
@@ -99,15 +101,15 @@ def create_app(
         },
         lifespan=lifespan,
     )
-    app.router.routes.extend(_routes(service, tokens))
+    app.router.routes.extend(_collect_routes(service, tokens))
     app.router.routes.extend(agents.routes if agents else ())
     app.state.jobs = Jobs(service.root, service.settings)
     app.state.service = service
     return app
 
 
-def _agents(service: Service) -> HttpDoor | None:
-    """The door for agents, where its packages are installed."""
+def _open_agent_door(service: Service) -> HttpDoor | None:
+    """Return the agent interface; without its packages installed, return None."""
     try:
         from tgraph.extensions.server.mcp_doors import HttpDoor
     except ModuleNotFoundError as error:
@@ -117,8 +119,8 @@ def _agents(service: Service) -> HttpDoor | None:
     return HttpDoor(service)
 
 
-def _routes(service: Service, tokens: Tokens | None) -> list[BaseRoute]:
-    """All doors; each is a function from the service to its routes."""
+def _collect_routes(service: Service, tokens: Tokens | None) -> list[BaseRoute]:
+    """Return routes of all interfaces; each interface function maps a service to routes."""
     return [
         *status_routes(service),
         *openai_routes(service),
@@ -158,9 +160,8 @@ _POLICY = (b"content-security-policy", b"default-src 'none'; frame-ancestors 'no
 
 
 class Guarded:
-    """Middleware around everything: headers that keep browsers from doing more than is meant
-    (a response may bring a policy of its own), nothing kept by caches between, and what was
-    answered counted by door."""
+    """Application-wide middleware: restrictive browser headers (responses may set a policy),
+    disabled caching, response counts by interface."""
 
     def __init__(self, app: ASGIApp, service: Service) -> None:
         self._app = app
@@ -189,6 +190,9 @@ class Guarded:
 
 def _with_headers(given: Any) -> list[tuple[bytes, bytes]]:
     headers = list(given)
-    known = {name.lower() for name, _ in headers}
-    more = [*_HEADERS, _POLICY, (b"cache-control", b"no-store")]
-    return [*headers, *((name, value) for name, value in more if name not in known)]
+    header_names = {name.lower() for name, _ in headers}
+    default_headers = [*_HEADERS, _POLICY, (b"cache-control", b"no-store")]
+    return [
+        *headers,
+        *((name, value) for name, value in default_headers if name not in header_names),
+    ]

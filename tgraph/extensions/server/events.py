@@ -11,55 +11,55 @@ from typing import Any
 from starlette.responses import StreamingResponse
 
 from tgraph.errors import TgraphError
-from tgraph.extensions.server.problems import problem, problem_of
+from tgraph.extensions.server.problems import problem_details, problem_of
 
 KEEP_ALIVE = 15.0
 """Seconds without an event after which a comment is sent, so that nobody between hangs up."""
 
 
-def event(data: Any, name: str = "") -> bytes:
-    """An event with JSON as its data."""
-    named = f"event: {name}\n" if name else ""
-    return f"{named}data: {json.dumps(data, ensure_ascii=False)}\n\n".encode()
+def format_event(data: Any, name: str = "") -> bytes:
+    """Format an event with JSON data."""
+    name_line = f"event: {name}\n" if name else ""
+    return f"{name_line}data: {json.dumps(data, ensure_ascii=False)}\n\n".encode()
 
 
 def event_stream(events: AsyncIterator[bytes]) -> StreamingResponse:
-    """The events as they come; an error on the way is the last of them (``event: error``)."""
+    """Stream events as server-sent events; an error becomes the last event (``event: error``)."""
     headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
     return StreamingResponse(
-        alive(_ending(events)), headers=headers, media_type="text/event-stream"
+        keep_stream_alive(_catch_errors(events)), headers=headers, media_type="text/event-stream"
     )
 
 
-async def _ending(events: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+async def _catch_errors(events: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
     try:
-        async for each in events:
-            yield each
+        async for event_bytes in events:
+            yield event_bytes
     except TgraphError as error:
-        yield event(problem_of(error), "error")
+        yield format_event(problem_of(error), "error")
     except Exception:
         import logging
 
         logging.getLogger("tgraph.extensions.server").exception("A stream failed")
-        told = "Something unforeseen happened; the server's log has it."
-        yield event(problem(500, "unforeseen", told), "error")
+        detail = "Something unforeseen happened; the server's log has it."
+        yield format_event(problem_details(500, "unforeseen", detail), "error")
 
 
-async def alive(events: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-    """The events, with comments where there is none for long."""
+async def keep_stream_alive(events: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    """Yield events, inserting comments during long pauses."""
     iterator = events.__aiter__()
-    following: asyncio.Future[bytes] = asyncio.ensure_future(_next(iterator))
+    following: asyncio.Future[bytes] = asyncio.ensure_future(_next_event(iterator))
     try:
         while True:
-            done, _ = await asyncio.wait({following}, timeout=KEEP_ALIVE)
-            if not done:
+            finished_tasks, _ = await asyncio.wait({following}, timeout=KEEP_ALIVE)
+            if not finished_tasks:
                 yield b": still here\n\n"
                 continue
             try:
                 yield following.result()
             except StopAsyncIteration:
                 return
-            following = asyncio.ensure_future(_next(iterator))
+            following = asyncio.ensure_future(_next_event(iterator))
     finally:
         following.cancel()
         with suppress(asyncio.CancelledError, StopAsyncIteration, Exception):
@@ -69,5 +69,5 @@ async def alive(events: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
             await close()
 
 
-async def _next(iterator: AsyncIterator[bytes]) -> bytes:
+async def _next_event(iterator: AsyncIterator[bytes]) -> bytes:
     return await iterator.__anext__()

@@ -1,5 +1,7 @@
-"""The process that does an index job: told by a line on standard input, it tells its progress and
-its report by lines on standard output. It ends when its standard input does."""
+"""Index job process: reads one order line from standard input, writes progress and report lines
+to standard output.
+
+The process ends when standard input closes."""
 
 from __future__ import annotations
 
@@ -17,17 +19,17 @@ _EVERY = 0.2
 
 
 def main() -> None:
-    """Do the job that is told."""
+    """Run the index job ordered on standard input."""
     order = json.loads(sys.stdin.readline())
     threading.Thread(target=_end_with_parent, daemon=True).start()
     out = sys.stdout
     sys.stdout = sys.stderr
     try:
-        _tell(out, {"report": _index(order, out)})
+        _write_message(out, {"report": _run_index(order, out)})
     except TgraphError as error:
-        _tell(out, {"error": str(error)})
+        _write_message(out, {"error": str(error)})
     except KeyboardInterrupt:
-        _tell(out, {"error": "Interrupted."})
+        _write_message(out, {"error": "Interrupted."})
 
 
 def _end_with_parent() -> None:
@@ -35,7 +37,7 @@ def _end_with_parent() -> None:
     os.kill(os.getpid(), signal.SIGINT)
 
 
-def _index(order: dict[str, Any], out: Any) -> dict[str, Any]:
+def _run_index(order: dict[str, Any], out: Any) -> dict[str, Any]:
     import tgraph
     from tgraph.engine.json_index_runs import index_json
     from tgraph.engine.progress import Progress
@@ -46,7 +48,7 @@ def _index(order: dict[str, Any], out: Any) -> dict[str, Any]:
         nonlocal last
         if told.stage != last[1] or time.monotonic() - last[0] > _EVERY:
             last = time.monotonic(), told.stage
-            _tell(out, {"stage": told.stage, "done": told.done, "total": told.total})
+            _write_message(out, {"stage": told.stage, "done": told.done, "total": told.total})
 
     with tgraph.open(
         order["root"], collection=order["collection"], settings=order["settings"]
@@ -55,7 +57,7 @@ def _index(order: dict[str, Any], out: Any) -> dict[str, Any]:
         return index_json(report, str(graph.root))
 
 
-def _tell(out: Any, told: dict[str, Any]) -> None:
+def _write_message(out: Any, told: dict[str, Any]) -> None:
     out.write(json.dumps(told) + "\n")
     out.flush()
 

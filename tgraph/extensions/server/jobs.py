@@ -1,10 +1,9 @@
-"""Index jobs: kept in the graph's folder, done one after the other by a process of their own.
+"""Index jobs, stored in the graph folder and run sequentially by a separate process.
 
-``jobs/ID/job.json`` says what a job is and how far it has come, ``jobs/ID/files/`` holds what was
-uploaded until it has been indexed (the librarian keeps the bytes from then on). A job outlives the
-server: whichever process of it holds ``jobs/runner.lock`` does what is queued, and begins again
-what was running when the one before died; an index run continues from what it had.
-"""
+``jobs/ID/job.json`` describes a job and its progress; ``jobs/ID/files/`` holds uploads until
+indexed (afterwards the librarian keeps the bytes). Jobs outlive the server: the server process
+holding ``jobs/runner.lock`` runs queued jobs and restarts jobs interrupted by a crash; an index
+run continues from existing results."""
 
 from __future__ import annotations
 
@@ -62,12 +61,12 @@ class Job:
     error: str = ""
 
 
-def _now() -> str:
+def _current_timestamp() -> str:
     return datetime.now(UTC).isoformat(timespec="milliseconds")
 
 
 class Jobs:
-    """The jobs of a graph's folder."""
+    """Index jobs in a graph folder."""
 
     def __init__(self, root: Path, settings: dict[str, Any] | None = None) -> None:
         self._root = root
@@ -78,32 +77,34 @@ class Jobs:
     # --- what there is ---
 
     def new(self, collection: str, person: str | None, *, reinstate: bool) -> Job:
-        """A job that waits for its files."""
-        job = Job(str(uuid4()), collection, person, "receiving", _now(), reinstate=reinstate)
+        """Create a job awaiting files."""
+        job = Job(
+            str(uuid4()), collection, person, "receiving", _current_timestamp(), reinstate=reinstate
+        )
         make_folder(self.files(job), private=True)
-        return self._write(job)
+        return self._write_job(job)
 
     def queue(self, job: Job, files: tuple[str, ...]) -> Job:
-        """Its files are there: it may be done."""
-        return self._write(replace(job, files=files, status="queued"))
+        """Queue a job after its files arrived."""
+        return self._write_job(replace(job, files=files, status="queued"))
 
     def forget(self, job: Job) -> None:
-        """As if it had not been."""
+        """Delete a job folder with all its files."""
         shutil.rmtree(self._folder / job.id, ignore_errors=True)
 
     def files(self, job: Job) -> Path:
-        """Where its files are."""
+        """Return the upload folder of a job."""
         return self._folder / job.id / "files"
 
     def of(self, collection: str) -> list[Job]:
-        """The jobs of a collection, the newest first."""
-        found = [job for job in self._all() if job.collection == collection]
-        return sorted(found, key=lambda job: (job.created, job.id), reverse=True)
+        """Return collection jobs, newest first."""
+        jobs = [job for job in self._read_jobs() if job.collection == collection]
+        return sorted(jobs, key=lambda job: (job.created, job.id), reverse=True)
 
     def find(self, collection: str, name: str) -> Job:
-        """The job. ``UnknownNameError`` where the collection has none of that id."""
+        """Return a collection job by id; raise ``UnknownNameError`` for unknown ids."""
         with suppress(ValueError):
-            job = self._read(str(UUID(name)))
+            job = self._read_job(str(UUID(name)))
             if job is not None and job.collection == collection:
                 return job
         raise UnknownNameError(f"There is no job {name!r}.", "The list of jobs has their ids.")
@@ -113,29 +114,29 @@ class Jobs:
         if job.status in ENDED:
             raise UsageError(f"The job has ended already ({job.status}).")
         (self._folder / job.id / "cancel").touch()
-        return self._end(job, "cancelled") if job.status != "running" else job
+        return self._end_job(job, "cancelled") if job.status != "running" else job
 
     async def follow(self, job: Job, service: Service) -> AsyncIterator[Job]:
-        """Its states as they change, the last one included."""
-        shown = None
+        """Yield job states on change, including the final state."""
+        last_state = None
         while not service.stopping.is_set():
-            state = await asyncio.to_thread(self._read, job.id)
+            state = await asyncio.to_thread(self._read_job, job.id)
             if state is None:
                 return
-            if state != shown:
+            if state != last_state:
                 yield state
-                shown = state
+                last_state = state
             if state.status in ENDED:
                 return
             await asyncio.sleep(_POLL)
 
-    def _all(self) -> list[Job]:
+    def _read_jobs(self) -> list[Job]:
         if not self._folder.is_dir():
             return []
-        found = (self._read(each.name) for each in self._folder.iterdir() if each.is_dir())
-        return [job for job in found if job is not None]
+        jobs = (self._read_job(folder.name) for folder in self._folder.iterdir() if folder.is_dir())
+        return [job for job in jobs if job is not None]
 
-    def _read(self, name: str) -> Job | None:
+    def _read_job(self, name: str) -> Job | None:
         values = read_json(self._folder / name / "job.json")
         if values is None:
             return None
@@ -143,55 +144,57 @@ class Jobs:
             return Job(**{**values, "files": tuple(values.get("files", ()))})
         return None
 
-    def _write(self, job: Job) -> Job:
+    def _write_job(self, job: Job) -> Job:
         write_json(self._folder / job.id / "job.json", asdict(job))
         return job
 
-    def _end(self, job: Job, status: Status, **more: Any) -> Job:
-        ended = self._write(replace(job, status=status, ended=_now(), **more))
+    def _end_job(self, job: Job, status: Status, **more: Any) -> Job:
+        ended = self._write_job(replace(job, status=status, ended=_current_timestamp(), **more))
         shutil.rmtree(self.files(job), ignore_errors=True)
         return ended
 
     # --- doing them ---
 
     async def run(self, service: Service) -> None:
-        """Do what is queued as long as the server lives, if no other process of it does."""
+        """Run queued jobs during the server lifetime, unless another server process runs jobs."""
         make_folder(self._folder, private=True)
         lock = None
         try:
             while not service.stopping.is_set():
                 lock = lock or FileLock.try_acquire(self._folder / "runner.lock")
-                job = self._next() if lock else None
+                job = self._next_job() if lock else None
                 if job is None:
                     await asyncio.sleep(_POLL)
                     continue
-                await self._do(job, service)
+                await self._run_job(job, service)
         finally:
             if lock is not None:
                 lock.release()
 
-    def _next(self) -> Job | None:
-        """The oldest that waits, or was running when its runner died."""
+    def _next_job(self) -> Job | None:
+        """Return the oldest queued job, or a job interrupted by a dead runner."""
         self._forget_old()
-        waiting = [job for job in self._all() if job.status in ("queued", "running")]
+        waiting = [job for job in self._read_jobs() if job.status in ("queued", "running")]
         return min(waiting, key=lambda job: (job.created, job.id), default=None)
 
     def _forget_old(self) -> None:
-        ended = [job for job in self._all() if job.status in ENDED]
+        ended = [job for job in self._read_jobs() if job.status in ENDED]
         for job in sorted(ended, key=lambda job: job.ended)[:-KEPT]:
             self.forget(job)
 
-    async def _do(self, job: Job, service: Service) -> None:
-        job = self._write(replace(job, status="running", started=job.started or _now()))
+    async def _run_job(self, job: Job, service: Service) -> None:
+        job = self._write_job(
+            replace(job, status="running", started=job.started or _current_timestamp())
+        )
         try:
-            await self._work(job)
+            await self._run_worker(job)
         except asyncio.CancelledError:  # the server stops: the job goes on when it is back
             raise
         except Exception as error:
             log.exception("The job %s failed", job.id)
-            self._end(job, "failed", error=f"{type(error).__name__}: {error}")
+            self._end_job(job, "failed", error=f"{type(error).__name__}: {error}")
 
-    async def _work(self, job: Job) -> None:
+    async def _run_worker(self, job: Job) -> None:
         process = await asyncio.create_subprocess_exec(
             sys.executable,
             "-P",
@@ -216,30 +219,30 @@ class Jobs:
         cancelling = asyncio.create_task(self._cancel_when_told(job, process))
         try:
             await process.stdin.drain()
-            told: dict[str, Any] = {}
+            worker_message: dict[str, Any] = {}
             async for line in process.stdout:
-                told = json.loads(line)
-                if "stage" in told:
-                    job = self._write(replace(job, **told))
+                worker_message = json.loads(line)
+                if "stage" in worker_message:
+                    job = self._write_job(replace(job, **worker_message))
             await process.wait()
-            self._finish(job, told)
+            self._finish_job(job, worker_message)
         finally:
             cancelling.cancel()
             if process.returncode is None:
                 process.stdin.close()  # it sees that, and ends
                 await asyncio.shield(process.wait())
 
-    def _finish(self, job: Job, told: dict[str, Any]) -> None:
+    def _finish_job(self, job: Job, told: dict[str, Any]) -> None:
         if (self._folder / job.id / "cancel").exists() and "report" not in told:
-            self._end(job, "cancelled")
+            self._end_job(job, "cancelled")
         elif "report" in told:
             failed = told["report"].get("failed")
             nothing = not told["report"].get("indexed") and not told["report"].get("unchanged")
             status: Status = "failed" if failed and nothing else "done"
-            error = "; ".join(each["reason"] for each in failed or ())
-            self._end(job, status, report=told["report"], error=error)
+            error = "; ".join(failure["reason"] for failure in failed or ())
+            self._end_job(job, status, report=told["report"], error=error)
         else:
-            self._end(job, "failed", error=told.get("error", "The process that indexed died."))
+            self._end_job(job, "failed", error=told.get("error", "The process that indexed died."))
 
     async def _cancel_when_told(self, job: Job, process: asyncio.subprocess.Process) -> None:
         while not (self._folder / job.id / "cancel").exists():

@@ -1,8 +1,7 @@
-"""Linked data: what there is of an IRI, where its provenance is, and what the data set is.
+"""Linked data: statements per IRI, provenance links, data set description.
 
-tgraph's IRIs are URNs, the same wherever a graph lies. ``/id/IRI`` is where this server tells what
-it knows of one (PROV-AQ, 2013, for the links; VoID, 2011, for the description of the whole).
-"""
+tgraph IRIs are URNs, independent of graph location. ``/id/IRI`` returns this server's
+statements about an IRI (links: PROV-AQ, 2013; data set description: VoID, 2011)."""
 
 from __future__ import annotations
 
@@ -21,7 +20,7 @@ from starlette.routing import Route
 from tgraph import vocabulary as v
 from tgraph.engine.graph import KnowledgeGraph
 from tgraph.errors import UsageError
-from tgraph.extensions.server.negotiation import negotiated
+from tgraph.extensions.server.negotiation import choose_media_type
 from tgraph.extensions.server.service import Service
 from tgraph.extensions.server.sign_in import access_of
 from tgraph.store.base import Store
@@ -40,48 +39,51 @@ _MOST = 10_000
 
 
 def linked_data_routes(service: Service) -> list[Route]:
-    """``/id/IRI`` for the collection of the settings, ``/id/NAME/IRI`` for others, and VoID."""
+    """Return routes for ``/id/IRI`` (default collection), ``/id/NAME/IRI`` (other collections),
+    and VoID."""
     return [
-        Route("/.well-known/void", partial(_void, service)),
-        Route("/id/{iri:path}", partial(_resource, service), name="resource"),
+        Route("/.well-known/void", partial(_serve_void, service)),
+        Route("/id/{iri:path}", partial(_serve_resource, service), name="resource"),
     ]
 
 
 def provenance_links(request: Request, collection: str, session: str) -> str:
-    """The ``Link`` header of an answer: its record, and where to ask for more (PROV-AQ, 3.1)."""
+    """Return an answer's ``Link`` header: provenance record and query service (PROV-AQ, 3.1)."""
     place = f"/api/v1/collections/{quote(collection)}/sessions/{quote(session)}/export"
-    record = _absolute(request, place)
-    service = _absolute(request, f"/sparql/{quote(collection)}")
+    record = _absolute_url(request, place)
+    service = _absolute_url(request, f"/sparql/{quote(collection)}")
     return (
         f'<{record}>; rel="{_PROV}has_provenance"; anchor="{session}", '
         f'<{service}>; rel="{_PROV}has_query_service"'
     )
 
 
-def _absolute(request: Request, path: str) -> URL:
+def _absolute_url(request: Request, path: str) -> URL:
     return request.base_url.replace(path=path)
 
 
-async def _resource(service: Service, request: Request) -> Response:
+async def _serve_resource(service: Service, request: Request) -> Response:
     access = access_of(request)
     access.check("read")
-    collection, iri = _named(service, str(request.path_params["iri"]))
+    collection, iri = _split_path(service, str(request.path_params["iri"]))
     access.check("read", collection)
     offered = {**{media: media for media in _FORMATS}, _HTML: _HTML}
-    media, _ = negotiated(request.headers.get("accept", ""), offered)
+    media, _ = choose_media_type(request.headers.get("accept", ""), offered)
     if media == _HTML:
         return RedirectResponse(workbench_path(collection, iri), 303)
-    found = await service.run(access, collection, partial(_described, iri))
-    if not found:
+    quads = await service.run(access, collection, partial(_describe_node, iri))
+    if not quads:
         raise HTTPException(404, "Nothing is known of it here.")
     headers = {"Link": provenance_links(request, collection, iri)} if _is_session(iri) else {}
-    statements = found if media in ("application/trig", "application/n-quads") else _triples(found)
+    statements = (
+        quads if media in ("application/trig", "application/n-quads") else _distinct_triples(quads)
+    )
     data = serialize(statements, format=_FORMATS[media], prefixes=v.PREFIXES)
     return Response(data, media_type=media, headers=headers)
 
 
-def _named(service: Service, path: str) -> tuple[str, str]:
-    """The collection and the IRI of a path. ``UsageError`` where it has none."""
+def _split_path(service: Service, path: str) -> tuple[str, str]:
+    """Return collection and IRI of a path; raise ``UsageError`` without a valid IRI."""
     collection = service.default_collection
     if not path.startswith("urn:") and "/urn:" in path:
         collection, _, path = path.partition("/")
@@ -96,7 +98,7 @@ def _is_session(iri: str) -> bool:
 
 
 def workbench_path(collection: str, iri: str) -> str:
-    """The page of the workbench that shows it."""
+    """Return the workbench page path showing an IRI."""
     base = f"/workbench/{quote(collection)}"
     if _is_session(iri):
         return f"{base}/sessions/{iri.removeprefix(v.session_iri(''))}"
@@ -105,17 +107,17 @@ def workbench_path(collection: str, iri: str) -> str:
     return f"{base}/resource?iri={quote(iri, safe='')}"
 
 
-def _described(iri: str, graph: KnowledgeGraph) -> list[Quad]:
-    """What is said of it, and where it is named."""
+def _describe_node(iri: str, graph: KnowledgeGraph) -> list[Quad]:
+    """Return quads with an IRI as subject or object, plus labels of mentioned nodes."""
     store, node = graph.read(), NamedNode(iri)
-    said = store.match(node, None, None, None)
-    named = store.match(None, None, node, None)
-    found = list(islice(chain(said, named), _MOST))
-    return list(dict.fromkeys(chain(found, _parts(store, found))))
+    outgoing_quads = store.match(node, None, None, None)
+    incoming_quads = store.match(None, None, node, None)
+    quads = list(islice(chain(outgoing_quads, incoming_quads), _MOST))
+    return list(dict.fromkeys(chain(quads, _read_labels(store, quads))))
 
 
-def _parts(store: Store, found: list[Quad]) -> Iterator[Quad]:
-    """The labels of what is spoken of, so that a page of it can be read."""
+def _read_labels(store: Store, found: list[Quad]) -> Iterator[Quad]:
+    """Yield labels of mentioned nodes, making pages readable."""
     spoken = {
         term
         for quad in found
@@ -126,41 +128,41 @@ def _parts(store: Store, found: list[Quad]) -> Iterator[Quad]:
         yield from islice(store.match(term, v.RDFS_LABEL, None, None), 1)
 
 
-def _triples(quads: list[Quad]) -> Iterator[Triple]:
+def _distinct_triples(quads: list[Quad]) -> Iterator[Triple]:
     return iter(dict.fromkeys(quad.triple for quad in quads))
 
 
-async def _void(service: Service, request: Request) -> Response:
+async def _serve_void(service: Service, request: Request) -> Response:
     """The data set's description (VoID, 3 and 4)."""
     access, collection = access_of(request), service.default_collection
     access.check("read", collection)
-    counts = await service.run(access, collection, _counts, pool="audit")
-    subject = NamedNode(str(_absolute(request, "/.well-known/void")))
-    void = partial(_term, _VOID)
-    vocabularies = [NamedNode(each) for each in (v.TG, v.PROV, v.OA)]
-    said: list[tuple[NamedNode, NamedNode | Literal]] = [
+    counts = await service.run(access, collection, _count_statements, pool="audit")
+    subject = NamedNode(str(_absolute_url(request, "/.well-known/void")))
+    void = partial(_build_term, _VOID)
+    vocabularies = [NamedNode(vocabulary) for vocabulary in (v.TG, v.PROV, v.OA)]
+    properties: list[tuple[NamedNode, NamedNode | Literal]] = [
         (v.RDF_TYPE, void("Dataset")),
         (v.dcterms("title"), Literal(f"tgraph: {collection}")),
-        (void("sparqlEndpoint"), NamedNode(str(_absolute(request, "/sparql")))),
+        (void("sparqlEndpoint"), NamedNode(str(_absolute_url(request, "/sparql")))),
         (void("uriSpace"), Literal(v.URN)),
         (void("triples"), Literal(counts[0])),
         (void("entities"), Literal(counts[1])),
-        *[(void("vocabulary"), each) for each in vocabularies],
+        *[(void("vocabulary"), vocabulary) for vocabulary in vocabularies],
     ]
-    triples = [Triple(subject, predicate, value) for predicate, value in said]
+    triples = [Triple(subject, predicate, value) for predicate, value in properties]
     prefixes = {**v.PREFIXES, "void": _VOID}
     offered = {media: media for media in ("text/turtle", "application/n-triples")}
-    media, _ = negotiated(request.headers.get("accept", ""), offered)
+    media, _ = choose_media_type(request.headers.get("accept", ""), offered)
     data = serialize(triples, format=_FORMATS[media], prefixes=prefixes)
     return Response(data, media_type=media)
 
 
-def _term(namespace: str, name: str) -> NamedNode:
+def _build_term(namespace: str, name: str) -> NamedNode:
     return NamedNode(namespace + name)
 
 
-def _counts(graph: KnowledgeGraph) -> tuple[int, int]:
-    """The statements of knowledge, and the entities that they are about."""
+def _count_statements(graph: KnowledgeGraph) -> tuple[int, int]:
+    """Count knowledge statements and subject entities."""
     subjects, count = set(), 0
     for quad in graph.read().match(None, None, None, DefaultGraph()):
         count += 1

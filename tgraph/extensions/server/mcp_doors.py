@@ -42,12 +42,12 @@ class HttpDoor:
         return list(self._app.routes)
 
     def running(self) -> AbstractAsyncContextManager[None]:
-        """The sessions of agents, from the start of the server to its end."""
+        """Run agent sessions from server start until server stop."""
         return self._server.session_manager.run()
 
 
 class _WithAccess:
-    """Middleware that answers nobody who has not said who they are, or may do nothing at all."""
+    """Middleware rejecting requests without credentials or without any rights."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -70,8 +70,9 @@ def _access_over_http(context: Context[Any, Any]) -> Access:
 
 
 def over_stdio(root: Path, settings: Mapping[str, Any]) -> None:
-    """Serve one agent by standard input and output, until it hangs up. What is asked is on record
-    for the person of the settings."""
+    """Serve one agent through standard input and output, until disconnection.
+
+    Records name the configured person for all requests."""
     import anyio
 
     service = Service(root, ServerLimits(), settings)

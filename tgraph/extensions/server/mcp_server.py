@@ -84,14 +84,14 @@ class TraceOut(BaseModel):
 
 
 class Doors:
-    """What the tools do, for whoever asks."""
+    """Graph operations behind MCP tools, with access checks per requester."""
 
     def __init__(self, service: Service, access: Callable[[Context], Access]) -> None:
         self.service = service
         self._access = access
 
     def of(self, context: Context, right: Right, collection: str | None) -> tuple[Access, str]:
-        """Who asks, and the collection. ``ToolError`` where they may not."""
+        """Return requester access and collection name; raise ``ToolError`` without permission."""
         name = collection or self.service.default_collection
         access = self._access(context)
         access.check(right, name)
@@ -99,7 +99,9 @@ class Doors:
 
 
 def mcp_server(service: Service, access: Callable[[Context], Access]) -> MCPServer:
-    """The server. ``access`` says who a request is from; it may raise ``UnauthenticatedError``."""
+    """Create the MCP server.
+
+    ``access`` identifies the requester and may raise ``UnauthenticatedError``."""
     doors = Doors(service, access)
     server = MCPServer(
         "tgraph",
@@ -128,7 +130,7 @@ Collection = Annotated[str | None, Field(description="the collection; default: t
 Session = Annotated[str, Field(description="a session's IRI, the beginning of its id, or last")]
 
 
-def _told(text: str, structured: Mapping[str, Any]) -> CallToolResult:
+def _tool_result(text: str, structured: Mapping[str, Any]) -> CallToolResult:
     return CallToolResult(
         content=[TextContent(type="text", text=text)],
         structured_content=json.loads(json.dumps(structured, ensure_ascii=False)),
@@ -164,7 +166,7 @@ def _add_questions(server: MCPServer, doors: Doors) -> None:
                         kind = told.value.explain_id.split(":")[-2]
                         await ctx.report_progress(min(stage, _STAGES), _STAGES, kind)
                 else:
-                    return _told(_answer_text(told), answer_json(told))
+                    return _tool_result(_answer_text(told), answer_json(told))
             raise ToolError("The question was interrupted.")
 
     @server.tool(title="Find passages", annotations=_RECORDS)
@@ -181,15 +183,15 @@ def _add_questions(server: MCPServer, doors: Doors) -> None:
             found = await doors.service.run(
                 access, name, lambda graph: graph.context_of(query, mode, history=()), pool="ask"
             )
-            return _told(found.text or "Nothing was found.", context_json(found))
+            return _tool_result(found.text or "Nothing was found.", context_json(found))
 
 
 def _answer_text(answer: Answer) -> str:
-    """The answer with a number for each place, and the places."""
+    """Format an answer with numbered citations, followed by cited places."""
     numbers: dict[str, int] = {}
     lines = []
     for sentence in answer.sentences:
-        places = dict.fromkeys(map(_place, sentence.citations))
+        places = dict.fromkeys(map(_format_citation, sentence.citations))
         marks = [numbers.setdefault(place, len(numbers) + 1) for place in places]
         lines.append(sentence.text + "".join(f" [{mark}]" for mark in marks))
     cited = [f"[{number}] {place}" for place, number in numbers.items()]
@@ -199,14 +201,14 @@ def _answer_text(answer: Answer) -> str:
     return "\n\n".join([*filter(None, parts), f"Session: {answer.session}"])
 
 
-def _place(citation: Citation) -> str:
+def _format_citation(citation: Citation) -> str:
     page = f", page {citation.page}" if citation.page is not None else ""
     place = f"{one_line(citation.title)} ({one_line(citation.path)}{page}, characters "
     return f"{place}{citation.start}-{citation.end}): “{one_line(citation.quote)}”"
 
 
 class _said:  # noqa: N801 - a context manager, read as a verb
-    """What goes wrong in tgraph is told by the tool, in its words."""
+    """A context manager converting tgraph errors into tool errors, keeping messages."""
 
     def __enter__(self) -> None:
         pass
@@ -232,7 +234,7 @@ def _add_checks(server: MCPServer, doors: Doors) -> None:
             access, name = doors.of(ctx, "read", collection)
             found = await doors.service.run(access, name, lambda graph: graph.trace(session))
             text = trace_text(found)
-            return _told(text, {"text": text, "trace": found.as_dict()})
+            return _tool_result(text, {"text": text, "trace": found.as_dict()})
 
     @server.tool(title="Why not", annotations=_READS)
     async def why_not(
@@ -249,7 +251,7 @@ def _add_checks(server: MCPServer, doors: Doors) -> None:
                 access, name, lambda graph: graph.why_not(session, expected)
             )
             text = "\n".join(found.lines())
-            return _told(text, {"text": text, "cause": asdict(found)})
+            return _tool_result(text, {"text": text, "cause": asdict(found)})
 
     @server.tool(title="Verify an answer", annotations=_RECORDS)
     async def verify(
@@ -264,7 +266,7 @@ def _add_checks(server: MCPServer, doors: Doors) -> None:
             )
             told = verification_json(found)
             counts = ", ".join(f"{count} {verdict}" for verdict, count in found.counts.items())
-            return _told(f"Judged by {found.judge}: {counts or 'no sentence'}.", told)
+            return _tool_result(f"Judged by {found.judge}: {counts or 'no sentence'}.", told)
 
     @server.tool(title="A quote in its page", annotations=_READS)
     async def source(
@@ -279,24 +281,25 @@ def _add_checks(server: MCPServer, doors: Doors) -> None:
         with _said():
             access, name = doors.of(ctx, "read", collection)
             found = await doors.service.run(
-                access, name, lambda graph: quoted(graph, document, page, start, end)
+                access, name, lambda graph: read_quote(graph, document, page, start, end)
             )
             text = f"{found.before}⟦{found.quote}⟧{found.after}"
-            return _told(text, found.model_dump())
+            return _tool_result(text, found.model_dump())
 
 
-def quoted(
+def read_quote(
     graph: KnowledgeGraph, document: str, page: int | None, start: int, end: int
 ) -> QuoteOut:
-    """The characters of a page, with their surroundings. ``UnknownNameError`` for no document."""
-    about = graph.source(document).document
+    """Return page characters with surroundings; raise ``UnknownNameError`` for unknown
+    documents."""
+    source_document = graph.source(document).document
     text = graph.source_text(document, page)
     start = min(start, len(text))
     end = max(start, min(end, len(text)))
     return QuoteOut(
-        document=about.document,
-        title=about.title,
-        path=about.path,
+        document=source_document.document,
+        title=source_document.title,
+        path=source_document.path,
         page=page,
         start=start,
         end=end,
@@ -330,7 +333,7 @@ def _add_queries(server: MCPServer, doors: Doors) -> None:
 
             head, *rows = await doors.service.run(access, name, work, pool="audit")
             columns = ["subject", "predicate", "object"] if gives_triples(query) else head
-            return _rows(columns, rows)
+            return _format_rows(columns, rows)
 
     @server.tool(title="Audit", annotations=_READS, description=_AUDITS.format(names=names))
     async def audit(
@@ -345,28 +348,31 @@ def _add_queries(server: MCPServer, doors: Doors) -> None:
                 access, of, lambda graph: graph.audit(name, *(arguments or ())), pool="audit"
             )
             rows = [list(row) for row in found.rows]
-            return _rows(list(found.audit.columns), rows, found.passed)
+            return _format_rows(list(found.audit.columns), rows, found.passed)
 
 
 _AUDITS = "Run a named audit of the record. There are: {names}."
 
 
-def _rows(columns: list[str], rows: list[Any], passed: bool | None = None) -> CallToolResult:
-    shown = rows[:_ROWS]
-    lines = ["\t".join(columns), *("\t".join(one_line(c or "") for c in row) for row in shown)]
+def _format_rows(columns: list[str], rows: list[Any], passed: bool | None = None) -> CallToolResult:
+    visible_rows = rows[:_ROWS]
+    lines = [
+        "\t".join(columns),
+        *("\t".join(one_line(c or "") for c in row) for row in visible_rows),
+    ]
     if len(rows) > _ROWS:
         lines.append(f"({_ROWS} rows are shown; narrow the query for the others)")
     if passed is not None:
         lines.append("Passed." if passed else "FAILED.")
-    told = RowsOut(columns=columns, rows=shown, complete=len(rows) <= _ROWS, passed=passed)
-    return _told("\n".join(lines), told.model_dump())
+    table = RowsOut(columns=columns, rows=visible_rows, complete=len(rows) <= _ROWS, passed=passed)
+    return _tool_result("\n".join(lines), table.model_dump())
 
 
 # --- resources ---
 
 
 def _add_resources(server: MCPServer, doors: Doors) -> None:
-    """Each below the name of its collection."""
+    """Register MCP resources, each below its collection name."""
     add = partial(server.resource, mime_type="application/json")
 
     async def read(ctx: Context, collection: str, work: Callable[[KnowledgeGraph], T]) -> T:
@@ -375,19 +381,21 @@ def _add_resources(server: MCPServer, doors: Doors) -> None:
 
     @add("tgraph://{collection}/sessions", title="Sessions")
     async def sessions(collection: str, ctx: Context) -> str:
-        """The last sessions: what was asked, when, and how it ended."""
-        return _json(await read(ctx, collection, lambda graph: list(graph.sessions(50))))
+        """Recent sessions: question, time, outcome."""
+        return _format_json(await read(ctx, collection, lambda graph: list(graph.sessions(50))))
 
     @add("tgraph://{collection}/documents", title="Documents")
     async def documents(collection: str, ctx: Context) -> str:
-        """The documents that stand."""
-        found = await read(ctx, collection, lambda graph: graph.documents())
-        return _json([each for each in found if each.standing])
+        """Standing documents of the collection."""
+        summaries = await read(ctx, collection, lambda graph: graph.documents())
+        return _format_json([summary for summary in summaries if summary.standing])
 
     @add("tgraph://{collection}/sessions/{session}", title="Session")
     async def session(collection: str, session: str, ctx: Context) -> str:
-        """The record of a session."""
-        return _json(await read(ctx, collection, lambda graph: graph.trace(session).as_dict()))
+        """A session record."""
+        return _format_json(
+            await read(ctx, collection, lambda graph: graph.trace(session).as_dict())
+        )
 
     @server.resource(
         "tgraph://{collection}/documents/{document}/pages/{page}",
@@ -396,7 +404,7 @@ def _add_resources(server: MCPServer, doors: Doors) -> None:
     )
     async def page(collection: str, document: str, page: str, ctx: Context) -> str:
         """The text of a page that citations count in; page 0 is a document without pages."""
-        name, number = _document(document), _page(page)
+        name, number = _resolve_document(document), _parse_page(page)
         return await read(ctx, collection, lambda graph: graph.source_text(name, number))
 
     @server.resource(
@@ -408,22 +416,22 @@ def _add_resources(server: MCPServer, doors: Doors) -> None:
         collection: str, document: str, page: str, start: str, end: str, ctx: Context
     ) -> str:
         """The exact characters of a page; page 0 is a document without pages."""
-        name, number = _document(document), _page(page)
+        name, number = _resolve_document(document), _parse_page(page)
         place = (int(start), int(end))
-        found = await read(ctx, collection, lambda graph: quoted(graph, name, number, *place))
+        found = await read(ctx, collection, lambda graph: read_quote(graph, name, number, *place))
         return found.quote
 
 
-def _json(value: Any) -> str:
+def _format_json(value: Any) -> str:
     return json.dumps(plain(value), ensure_ascii=False, indent=1)
 
 
-def _page(text: str) -> int | None:
+def _parse_page(text: str) -> int | None:
     return int(text) or None
 
 
-def _document(name: str) -> str:
-    """A document by its hash alone, or by another name."""
+def _resolve_document(name: str) -> str:
+    """Return the document IRI of a bare hash; return other names unchanged."""
     with suppress(ValueError):
         if len(bytes.fromhex(name)) == 32:
             return document_iri(name)

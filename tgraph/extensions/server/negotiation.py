@@ -1,4 +1,4 @@
-"""Which form of something a client wants (RFC 9110, 12.5.1)."""
+"""Content negotiation between media types (RFC 9110, 12.5.1)."""
 
 from __future__ import annotations
 
@@ -7,13 +7,15 @@ from collections.abc import Iterator, Mapping
 from starlette.exceptions import HTTPException
 
 
-def negotiated(accept: str, offered: Mapping[str, str]) -> tuple[str, str]:
-    """The media type of those ``offered`` that suits best, and its name; the first where nothing
-    is said. Status 406 where none suits."""
+def choose_media_type(accept: str, offered: Mapping[str, str]) -> tuple[str, str]:
+    """Return the best acceptable media type in ``offered``, with its name.
+
+    An empty ``Accept`` value selects the first offered type. No acceptable type raises status
+    406."""
     best, chosen = 0.0, ""
-    wanted = list(_ranges(accept)) if accept.strip() else [("*/*", 1.0)]
+    ranges = list(_parse_ranges(accept)) if accept.strip() else [("*/*", 1.0)]
     for media in offered:
-        quality = _quality(media, wanted)
+        quality = _match_quality(media, ranges)
         if quality > best:
             best, chosen = quality, media
     if not chosen:
@@ -21,25 +23,25 @@ def negotiated(accept: str, offered: Mapping[str, str]) -> tuple[str, str]:
     return chosen, offered[chosen]
 
 
-def _ranges(accept: str) -> Iterator[tuple[str, float]]:
+def _parse_ranges(accept: str) -> Iterator[tuple[str, float]]:
     for part in accept.split(","):
-        media, *parameters = (each.strip().lower() for each in part.split(";"))
+        media, *parameters = (parameter.strip().lower() for parameter in part.split(";"))
         quality = 1.0
-        for each in parameters:
-            if each.startswith("q="):
+        for parameter in parameters:
+            if parameter.startswith("q="):
                 try:
-                    quality = min(1.0, max(0.0, float(each[2:])))
+                    quality = min(1.0, max(0.0, float(parameter[2:])))
                 except ValueError:
                     quality = 0.0
         if media:
             yield media, quality
 
 
-def _quality(media: str, wanted: list[tuple[str, float]]) -> float:
-    """That of the range that fits most closely."""
+def _match_quality(media: str, wanted: list[tuple[str, float]]) -> float:
+    """Return the quality of the most specific matching media range."""
     main = media.partition("/")[0]
     for fitting in (media, f"{main}/*", "*/*"):
-        found = [quality for name, quality in wanted if name == fitting]
-        if found:
-            return max(found)
+        qualities = [quality for name, quality in wanted if name == fitting]
+        if qualities:
+            return max(qualities)
     return 0.0

@@ -1,8 +1,7 @@
-"""A piece of the graph as a picture: things in boxes, and what ties them together as arrows.
+"""Node-link pictures of graph parts: boxes for nodes, arrows for relationships.
 
-The places are Kamada and Kawai's (1989) from a circle, so that the same piece always looks the
-same; boxes that overlap are then moved apart.
-"""
+Positions follow Kamada and Kawai (1989) from a circular start, so that identical graphs look
+identical; overlapping boxes are then moved apart."""
 
 from __future__ import annotations
 
@@ -10,10 +9,10 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from tgraph.explain.render.svg import fitted, pixels, safe
+from tgraph.explain.render.svg import fit_text, safe, text_width
 from tgraph.explain.trace.facts import KnownFact
 from tgraph.explain.trace.values import Trace
-from tgraph.rendering import flat
+from tgraph.rendering import collapse_whitespace
 
 MOST = 40
 """Arrows that a picture has room for."""
@@ -27,7 +26,8 @@ Href = Callable[[str], str]
 
 @dataclass(frozen=True, slots=True)
 class GraphLink:
-    """An arrow between two things by their IRIs or words; ``strong`` is what an answer cites."""
+    """An arrow between two nodes, given by IRIs or words; ``strong`` marks arrows cited by an
+    answer."""
 
     source: str
     target: str
@@ -37,8 +37,8 @@ class GraphLink:
 
 @dataclass
 class NodeLinkGraph:
-    """What a picture shows: the label of each thing by its key, the kind of those that are no
-    entities, and arrows. ``left_out`` are the arrows for which there was no room."""
+    """A drawable graph: node labels by key, kinds of non-entity nodes, and arrows; ``left_out``
+    counts arrows beyond the limit."""
 
     labels: dict[str, str] = field(default_factory=dict)
     kinds: dict[str, str] = field(default_factory=dict)
@@ -48,7 +48,7 @@ class NodeLinkGraph:
     def tie(
         self, source: tuple[str, str], target: tuple[str, str], label: str, *, strong: bool = False
     ) -> None:
-        """An arrow from one thing to another, each with its label, if there is room."""
+        """Add an arrow between labelled nodes; count arrows beyond the limit as left out."""
         if len(self.links) >= MOST:
             self.left_out += 1
             return
@@ -58,9 +58,9 @@ class NodeLinkGraph:
 
 
 def used_by(trace: Trace) -> NodeLinkGraph:
-    """What the answer used: the edges that were selected, those that its sentences cite first, with
-    the numbers of these sentences; and other items beside the documents that they are from."""
-    found = NodeLinkGraph()
+    """Return a graph of answer evidence: selected edges, cited edges first, marked with
+    sentence numbers; other items are linked to their source documents."""
+    graph = NodeLinkGraph()
     cited: dict[str, list[int]] = {}
     for number, sentence in enumerate(trace.sentences, 1):
         for selection in sentence.edge_selections:
@@ -70,7 +70,9 @@ def used_by(trace: Trace) -> NodeLinkGraph:
         marks = f" [{', '.join(map(str, numbers))}]" if numbers else ""
         if item.kind == "edge":
             ends = (item.subject, item.subject_label), (item.object, item.object_label)
-            found.tie(*ends, f"{flat(item.predicate_label)}{marks}", strong=bool(numbers))
+            graph.tie(
+                *ends, f"{collapse_whitespace(item.predicate_label)}{marks}", strong=bool(numbers)
+            )
             continue
         places = item.evidence or tuple(
             place
@@ -78,35 +80,35 @@ def used_by(trace: Trace) -> NodeLinkGraph:
             for place in sentence.citations
             if place.edge_selection == item.iri
         )
-        found.kinds[item.item] = "item"
-        for place in {each.document: each for each in places}.values():
-            found.kinds[place.document] = "document"
+        graph.kinds[item.item] = "item"
+        for place in {evidence.document: evidence for evidence in places}.values():
+            graph.kinds[place.document] = "document"
             ends = (item.item, item.label), (place.document, place.title)
-            found.tie(*ends, f"from{marks}", strong=bool(numbers))
-    return found
+            graph.tie(*ends, f"from{marks}", strong=bool(numbers))
+    return graph
 
 
 def facts_of(facts: Sequence[KnownFact]) -> NodeLinkGraph:
-    """The facts about an entity."""
-    found = NodeLinkGraph()
+    """Return a graph of entity facts."""
+    graph = NodeLinkGraph()
     for fact in facts:
         ends = (fact.subject, fact.subject_label), (fact.object, fact.object_label)
-        found.tie(*ends, flat(fact.predicate_label))
-    return found
+        graph.tie(*ends, collapse_whitespace(fact.predicate_label))
+    return graph
 
 
 def triples_of(triples: Sequence[tuple[str, str, str]], words: Mapping[str, str]) -> NodeLinkGraph:
-    """What a query constructed, each term by its key, with the words for keys."""
+    """Return a graph of constructed triples; ``words`` maps term keys to labels."""
     found = NodeLinkGraph()
     for subject, predicate, obj in triples:
         ends = (subject, words.get(subject, subject)), (obj, words.get(obj, obj))
-        found.tie(*ends, flat(words.get(predicate, predicate)))
+        found.tie(*ends, collapse_whitespace(words.get(predicate, predicate)))
     return found
 
 
 @dataclass
 class _Box:
-    """A thing where it is drawn; ``x`` and ``y`` are of its middle."""
+    """A node box; ``x`` and ``y`` are its centre."""
 
     key: str
     lines: list[str]
@@ -117,36 +119,39 @@ class _Box:
 
 
 def node_link_svg(graph: NodeLinkGraph, href: Href, title: str) -> str:
-    """The picture as SVG with classes in place of styles; each thing that has an IRI is a link.
-    Empty where there is nothing to show."""
+    """Return the graph as SVG with CSS classes instead of styles, nodes with IRIs as links;
+    empty without arrows."""
     if not graph.links:
         return ""
-    boxes = {key: _box(key, flat(words)) for key, words in graph.labels.items()}
+    boxes = {key: _make_box(key, collapse_whitespace(words)) for key, words in graph.labels.items()}
     _arrange(list(boxes.values()), [(link.source, link.target) for link in graph.links])
-    drawn = [_Drawn(each, boxes, _turn(each, graph.links)) for each in graph.links]
-    left, top, width, height = _frame([*boxes.values()], drawn)
-    arrows = [each.arrow() for each in drawn]
-    words = [each.words() for each in drawn]
-    things = [_thing(boxes[key], graph.kinds.get(key, "entity"), graph.labels[key], href)
-              for key in boxes]  # fmt: skip
+    drawn = [_Drawn(item, boxes, _arrow_bend(item, graph.links)) for item in graph.links]
+    left_edge, top, width, height = _frame([*boxes.values()], drawn)
+    arrows = [item.arrow() for item in drawn]
+    words = [item.words() for item in drawn]
+    node_elements = [
+        _node_element(box, graph.kinds.get(key, "entity"), graph.labels[key], href)
+        for key, box in boxes.items()
+    ]
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" class="node-link" role="group"'
-        f' viewBox="{left:.0f} {top:.0f} {width:.0f} {height:.0f}"><title>{safe(title)}</title>'
+        f' viewBox="{left_edge:.0f} {top:.0f} {width:.0f} {height:.0f}">'
+        f"<title>{safe(title)}</title>"
         '<defs><marker id="arrow" viewBox="0 0 8 8" refX="8" refY="4" markerWidth="9"'
         ' markerHeight="9" markerUnits="userSpaceOnUse" orient="auto">'
         '<path class="tip" d="M0 0 L8 4 L0 8 z"/></marker></defs>'
-        f"{''.join(arrows)}{''.join(words)}{''.join(things)}</svg>"
+        f"{''.join(arrows)}{''.join(words)}{''.join(node_elements)}</svg>"
     )
 
 
-def _box(key: str, words: str) -> _Box:
-    lines = fitted(words, (_WIDEST - 16, _WIDEST - 16)) or ["–"]
-    width = max(44.0, max(map(pixels, lines)) * 1.12 + 18)
+def _make_box(key: str, words: str) -> _Box:
+    lines = fit_text(words, (_WIDEST - 16, _WIDEST - 16)) or ["–"]
+    width = max(44.0, max(map(text_width, lines)) * 1.12 + 18)
     return _Box(key, lines, width, _HEIGHT + _LINE * (len(lines) - 1))
 
 
 def _arrange(boxes: list[_Box], links: Sequence[tuple[str, str]]) -> None:
-    """Give each box its place."""
+    """Assign positions to all boxes."""
     import igraph
 
     places = {box.key: n for n, box in enumerate(boxes)}
@@ -161,7 +166,7 @@ def _arrange(boxes: list[_Box], links: Sequence[tuple[str, str]]) -> None:
 
 
 def _move_apart(boxes: list[_Box]) -> bool:
-    """Push each two that overlap apart the shorter way; whether there were any."""
+    """Push overlapping boxes apart along the shorter direction. Return whether any overlapped."""
     moved = False
     for n, a in enumerate(boxes):
         for b in boxes[n + 1 :]:
@@ -179,16 +184,16 @@ def _move_apart(boxes: list[_Box]) -> bool:
     return moved
 
 
-def _turn(link: GraphLink, links: Sequence[GraphLink]) -> float:
-    """How far to one side an arrow bends, so that those between the same two lie apart."""
+def _arrow_bend(link: GraphLink, links: Sequence[GraphLink]) -> float:
+    """Return an arrow's sideways bend, which separates parallel arrows between two nodes."""
     same = [e for e in links if {e.source, e.target} == {link.source, link.target}]
-    place = next(n for n, each in enumerate(same) if each is link)
+    place = next(n for n, parallel_link in enumerate(same) if parallel_link is link)
     bend = 34 * (place - (len(same) - 1) / 2)
     return bend if link.source <= link.target else -bend
 
 
-def _middle(a: _Box, b: _Box, bend: float) -> tuple[float, float]:
-    """The point towards which an arrow bends."""
+def _bend_point(a: _Box, b: _Box, bend: float) -> tuple[float, float]:
+    """Return the control point of a bent arrow."""
     if a is b:
         return a.x + a.width / 2 + 40, a.y - a.height / 2 - 30
     far = math.hypot(b.x - a.x, b.y - a.y) or 1
@@ -199,7 +204,7 @@ def _middle(a: _Box, b: _Box, bend: float) -> tuple[float, float]:
 
 
 def _edge(box: _Box, x: float, y: float) -> tuple[float, float]:
-    """Where the way from the middle of a box to a point leaves it."""
+    """Return the border point where a line from box centre to a point leaves the box."""
     across, down = x - box.x, y - box.y
     share = min(
         box.width / 2 / abs(across) if across else math.inf,
@@ -210,21 +215,22 @@ def _edge(box: _Box, x: float, y: float) -> tuple[float, float]:
 
 
 class _Drawn:
-    """An arrow where it is drawn: the ends of its curve, the point towards which it bends, and the
-    middle and the width of its label."""
+    """A positioned arrow: curve ends, control point, label centre and label width."""
 
     def __init__(self, link: GraphLink, boxes: dict[str, _Box], bend: float) -> None:
         a, b = boxes[link.source], boxes[link.target]
-        self.link, self.towards = link, _middle(a, b, bend)
+        self.link, self.towards = link, _bend_point(a, b, bend)
         if a is b:
             self.start, self.end = (a.x, a.y - a.height / 2), _edge(a, self.towards[0], a.y)
             self.label = self.towards
         else:
             self.start, self.end = _edge(a, *self.towards), _edge(b, *self.towards)
-            self.label = _middle(a, b, bend / 2)
-        self.shown = "".join(fitted(link.label, (130,)))
-        self.width = pixels(self.shown)
-        self.said = f"{flat(a.lines[0])} — {link.label} — {flat(b.lines[0])}"
+            self.label = _bend_point(a, b, bend / 2)
+        self.shown = "".join(fit_text(link.label, (130,)))
+        self.width = text_width(self.shown)
+        self.said = (
+            f"{collapse_whitespace(a.lines[0])} — {link.label} — {collapse_whitespace(b.lines[0])}"
+        )
 
     @property
     def class_(self) -> str:
@@ -237,19 +243,21 @@ class _Drawn:
         points = self.start, self.towards, self.end
         return [
             (
-                sum(part * point[0] for part, point in zip(each, points, strict=True)),
-                sum(part * point[1] for part, point in zip(each, points, strict=True)),
+                sum(part * point[0] for part, point in zip(weights, points, strict=True)),
+                sum(part * point[1] for part, point in zip(weights, points, strict=True)),
             )
-            for each in parts
+            for weights in parts
         ]
 
     def corners(self) -> list[tuple[float, float]]:
-        """Two corners of the room that its label takes."""
+        """Return two opposite corners of the label area."""
         (x, y), half = self.label, self.width * 0.56
         return [(x - half, y - _LINE), (x + half, y + _LINE)]
 
     def arrow(self) -> str:
-        path = f"M{_xy(self.start)} Q{_xy(self.towards)} {_xy(self.end)}"
+        path = (
+            f"M{_format_point(self.start)} Q{_format_point(self.towards)} {_format_point(self.end)}"
+        )
         return f'<path class="link{self.class_}" d="{path}" marker-end="url(#arrow)"/>'
 
     def words(self) -> str:
@@ -261,7 +269,7 @@ class _Drawn:
 
 
 def _frame(boxes: Sequence[_Box], drawn: Sequence[_Drawn]) -> tuple[float, float, float, float]:
-    """Left, top, width and height of all that is drawn, with a margin."""
+    """Return left, top, width and height of the drawing, including margins."""
     points = [(b.x - b.width / 2, b.y - b.height / 2) for b in boxes]
     points += [(b.x + b.width / 2, b.y + b.height / 2) for b in boxes]
     points += [point for each in drawn for point in (*each.along(), *each.corners())]
@@ -270,19 +278,20 @@ def _frame(boxes: Sequence[_Box], drawn: Sequence[_Drawn]) -> tuple[float, float
     return left, top, right - left, bottom - top
 
 
-def _xy(place: tuple[float, float]) -> str:
+def _format_point(place: tuple[float, float]) -> str:
     return f"{place[0]:.0f} {place[1]:.0f}"
 
 
-def _thing(box: _Box, kind: str, words: str, href: Href) -> str:
-    left, top = box.x - box.width / 2, box.y - box.height / 2
+def _node_element(box: _Box, kind: str, words: str, href: Href) -> str:
+    left_edge, top = box.x - box.width / 2, box.y - box.height / 2
     first = box.y - _LINE * (len(box.lines) - 1) / 2 + 4
     lines = "".join(
         f'<text x="{box.x:.0f}" y="{first + _LINE * n:.0f}">{safe(line)}</text>'
         for n, line in enumerate(box.lines)
     )
     drawn = (
-        f'<title>{safe(flat(words))}</title><rect x="{left:.0f}" y="{top:.0f}" rx="7"'
+        f"<title>{safe(collapse_whitespace(words))}</title>"
+        f'<rect x="{left_edge:.0f}" y="{top:.0f}" rx="7"'
         f' width="{box.width:.0f}" height="{box.height:.0f}"/>{lines}'
     )
     if box.key.startswith(("urn:", "http://", "https://")):

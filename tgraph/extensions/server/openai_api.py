@@ -1,8 +1,8 @@
-"""The OpenAI API: ``/v1/models`` and ``/v1/chat/completions``, so that its clients can be pointed
-at a graph. A mode is a model; the sentences' citations are annotations of the message.
+"""OpenAI API: ``/v1/models`` and ``/v1/chat/completions``, letting OpenAI clients query a
+graph.
 
-Below ``/cited`` the same, with numbered links in the text for clients that show no annotations.
-"""
+Each mode is a model; sentence citations become message annotations. Routes below ``/cited`` add
+numbered links to the text, for clients without annotation display."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from starlette.routing import Route
 from tgraph.engine.ask.question_run import SentenceMessage
 from tgraph.engine.graph import KnowledgeGraph
 from tgraph.errors import TgraphError, UnknownNameError, UsageError
-from tgraph.extensions.server.events import alive, event
+from tgraph.extensions.server.events import format_event, keep_stream_alive
 from tgraph.extensions.server.problems import problem_of
 from tgraph.extensions.server.requests import json_body
 from tgraph.extensions.server.service import Message, Service
@@ -77,8 +77,8 @@ class _Completion(BaseModel):
     response_format: dict[str, Any] | None = None
 
     def asked(self) -> tuple[str, tuple[Turn, ...]]:
-        """The question, and the turns before it. ``UsageError`` where there is none."""
-        if sum(len(each.text) for each in self.messages) > _MOST:
+        """Return the question and earlier turns; raise ``UsageError`` without a question."""
+        if sum(len(message.text) for message in self.messages) > _MOST:
             raise UsageError(f"The conversation has more than {_MOST:,} characters.")
         if self.n not in (None, 1):
             raise UsageError("There is one answer to a question: n has to be 1.")
@@ -86,28 +86,28 @@ class _Completion(BaseModel):
             raise UsageError("These models call no tools.", "tgraph serves tools by MCP.")
         if (self.response_format or {}).get("type", "text") != "text":
             raise UsageError("The answer is a text: response_format can't be another.")
-        said = [each for each in self.messages if each.role in ("user", "assistant")]
-        if not said or said[-1].role != "user" or not said[-1].text.strip():
+        dialogue = [message for message in self.messages if message.role in ("user", "assistant")]
+        if not dialogue or dialogue[-1].role != "user" or not dialogue[-1].text.strip():
             raise UsageError("The last message has to be the user's question.")
-        return said[-1].text, tuple(_turns(said[:-1]))
+        return dialogue[-1].text, tuple(_pair_turns(dialogue[:-1]))
 
 
-def _turns(said: Sequence[_ChatMessage]) -> list[Turn]:
-    """Each question with what was said to it."""
+def _pair_turns(said: Sequence[_ChatMessage]) -> list[Turn]:
+    """Pair questions with replies."""
     turns: list[Turn] = []
     question = ""
-    for each in said:
-        if each.role == "user":
-            question = f"{question}\n{each.text}".strip()
+    for message in said:
+        if message.role == "user":
+            question = f"{question}\n{message.text}".strip()
         elif question:
-            turns.append(Turn(question, each.text))
+            turns.append(Turn(question, message.text))
             question = ""
     return turns
 
 
 @dataclass
 class _CompletionReply:
-    """A reply as far as it is written: its text, and where in it is proven by what."""
+    """A partly written reply: text, plus annotations linking text ranges to evidence."""
 
     request: Request
     collection: str
@@ -120,7 +120,7 @@ class _CompletionReply:
     _links: dict[str, int] = field(default_factory=dict)
 
     def add(self, message: GraphRagResponse) -> str:
-        """What a message adds to the text."""
+        """Append a message and return the added text."""
         if message.explain_id and not self.session:
             self.session = message.explain_id
         if message.message_type != "chunk" or not message.response:
@@ -128,36 +128,36 @@ class _CompletionReply:
         sentence = message.sentence if isinstance(message, SentenceMessage) else None
         added = message.response
         if sentence is not None:
-            self._annotate(sentence, added)
-            added += self._marks(sentence) if self.cited else ""
+            self._annotate_sentence(sentence, added)
+            added += self._format_links(sentence) if self.cited else ""
         self.text += added
         return added
 
-    def _annotate(self, sentence: Sentence, added: str) -> None:
+    def _annotate_sentence(self, sentence: Sentence, added: str) -> None:
         start = len(self.text) + len(added) - len(added.lstrip())
         for citation in sentence.citations:
-            told = {
+            annotation = {
                 "start_index": start,
                 "end_index": len(self.text) + len(added),
-                "title": _title(citation),
-                "url": self._url(citation),
+                "title": _citation_title(citation),
+                "url": self._citation_url(citation),
             }
-            self.annotations.append({"type": "url_citation", "url_citation": told})
+            self.annotations.append({"type": "url_citation", "url_citation": annotation})
 
-    def _marks(self, sentence: Sentence) -> str:
-        """A numbered link for each place that the sentence rests on."""
+    def _format_links(self, sentence: Sentence) -> str:
+        """Return a numbered link for each cited place of a sentence."""
         marks = []
-        for url in dict.fromkeys(map(self._url, sentence.citations)):
+        for url in dict.fromkeys(map(self._citation_url, sentence.citations)):
             number = self._links.setdefault(url, len(self._links) + 1)
             marks.append(f" [[{number}]]({url})")
         return "".join(marks)
 
-    def _url(self, citation: Citation) -> str:
+    def _citation_url(self, citation: Citation) -> str:
         return str(self.request.base_url).rstrip("/") + quote_path(self.collection, citation)
 
     def body(self, kind: str, choice: dict[str, Any], usage: Usage | None) -> dict[str, Any]:
-        """A reply or a chunk of it."""
-        told: dict[str, Any] = {
+        """Return the JSON body of a reply or reply chunk."""
+        reply_body: dict[str, Any] = {
             "id": f"chatcmpl-{self.session.removeprefix(session_iri(''))}",
             "object": kind,
             "created": self.created,
@@ -165,23 +165,23 @@ class _CompletionReply:
             "choices": [{"index": 0, "logprobs": None, **choice}],
             "explain_id": self.session,
         }
-        return told if usage is None else {**told, "usage": _usage(usage)}
+        return reply_body if usage is None else {**reply_body, "usage": _format_usage(usage)}
 
 
 def quote_path(collection: str, citation: Citation) -> str:
-    """Where the quote is shown in its page."""
+    """Return the workbench path showing a quote within its page."""
     digest = citation.document.removeprefix(document_iri(""))
     place = {"start": citation.start, "end": citation.end}
     page = {"page": citation.page} if citation.page is not None else {}
     return f"/workbench/{collection}/documents/{digest}?{urlencode({**page, **place})}#quote"
 
 
-def _title(citation: Citation) -> str:
+def _citation_title(citation: Citation) -> str:
     page = f", page {citation.page}" if citation.page is not None else ""
     return f"{citation.title}{page}: “{citation.quote}”"
 
 
-def _usage(usage: Usage) -> dict[str, int]:
+def _format_usage(usage: Usage) -> dict[str, int]:
     tokens = (usage.input_tokens, usage.output_tokens)
     return {
         "prompt_tokens": tokens[0],
@@ -191,11 +191,14 @@ def _usage(usage: Usage) -> dict[str, int]:
 
 
 def openai_routes(service: Service) -> list[Route]:
-    """The routes, with plain texts below ``/v1`` and with links in them below ``/cited/v1``."""
+    """Return OpenAI routes: plain texts below ``/v1``, texts with links below ``/cited/v1``."""
     routes = []
     for base, cited in (("", False), ("/cited", True)):
-        completions = _told(partial(_completions, service, cited))
-        models, model = _told(partial(_models, service)), _told(partial(_model, service))
+        completions = _handle_errors(partial(_serve_completions, service, cited))
+        models, model = (
+            _handle_errors(partial(_list_models, service)),
+            _handle_errors(partial(_show_model, service)),
+        )
         routes += [
             Route(f"{base}/v1/models", models),
             Route(f"{base}/v1/models/{{model}}", model),
@@ -204,21 +207,21 @@ def openai_routes(service: Service) -> list[Route]:
     return routes
 
 
-def _told(answer: Callable[[Request], Any]) -> Callable[[Request], Any]:
-    """An endpoint whose errors are told as the OpenAI API tells them."""
+def _handle_errors(answer: Callable[[Request], Any]) -> Callable[[Request], Any]:
+    """Wrap an endpoint, converting errors into OpenAI API error format."""
 
     async def answered(request: Request) -> Response:
         try:
             response: Response = await answer(request)
         except TgraphError as error:
-            told = problem_of(error)
-            return JSONResponse({"error": _error(told)}, int(told["status"]))
+            details = problem_of(error)
+            return JSONResponse({"error": _format_error(details)}, int(details["status"]))
         return response
 
     return answered
 
 
-def _error(told: dict[str, Any]) -> dict[str, Any]:
+def _format_error(told: dict[str, Any]) -> dict[str, Any]:
     message = f"{told['detail']} {told.get('remedy', '')}".strip()
     kind = "invalid_request_error" if told["status"] < 500 else "server_error"
     code = str(told["type"]).rpartition(":")[2]
@@ -228,24 +231,26 @@ def _error(told: dict[str, Any]) -> dict[str, Any]:
 # --- models ---
 
 
-async def _models(service: Service, request: Request) -> Response:
+async def _list_models(service: Service, request: Request) -> Response:
     access = access_of(request)
     access.check("ask")
     names = await service.call(lambda: list(GraphFolder(service.root).collections()))
     mine = [name for name in names if access.admits(name)]
-    return JSONResponse({"object": "list", "data": list(map(_card, _names(service, mine)))})
+    return JSONResponse(
+        {"object": "list", "data": list(map(_model_card, _model_names(service, mine)))}
+    )
 
 
-async def _model(service: Service, request: Request) -> Response:
+async def _show_model(service: Service, request: Request) -> Response:
     access = access_of(request)
     access.check("ask")
     name = str(request.path_params["model"])
-    _, collection = _parsed(service, name)
+    _, collection = _parse_model_name(service, name)
     access.check("ask", collection)
-    return JSONResponse(_card(name))
+    return JSONResponse(_model_card(name))
 
 
-def _names(service: Service, collections: Sequence[str]) -> list[str]:
+def _model_names(service: Service, collections: Sequence[str]) -> list[str]:
     default = service.default_collection
     return [
         f"{_NAME}{mode}" + ("" if collection == default else f"@{collection}")
@@ -254,12 +259,13 @@ def _names(service: Service, collections: Sequence[str]) -> list[str]:
     ]
 
 
-def _card(name: str) -> dict[str, Any]:
+def _model_card(name: str) -> dict[str, Any]:
     return {"id": name, "object": "model", "created": 0, "owned_by": "tgraph"}
 
 
-def _parsed(service: Service, name: str) -> tuple[str, str]:
-    """The mode and the collection of a model's name. ``UnknownNameError`` for another."""
+def _parse_model_name(service: Service, name: str) -> tuple[str, str]:
+    """Return mode and collection of a model name; raise ``UnknownNameError`` for unknown
+    models."""
     mode, _, collection = name.removeprefix(_NAME).partition("@")
     if not name.startswith(_NAME) or mode not in (AUTO, *MODES):
         raise UnknownNameError(
@@ -271,42 +277,46 @@ def _parsed(service: Service, name: str) -> tuple[str, str]:
 # --- completions ---
 
 
-async def _completions(service: Service, cited: bool, request: Request) -> Response:
+async def _serve_completions(service: Service, cited: bool, request: Request) -> Response:
     access = access_of(request)
     access.check("ask")
     try:
-        asked = _Completion.model_validate(await json_body(request, service))
+        completion = _Completion.model_validate(await json_body(request, service))
     except ValidationError as error:
-        said = "; ".join(f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors()[:5])
-        raise UsageError(f"The request is wrong: {said}.") from None
-    mode, collection = _parsed(service, asked.model)
+        reasons = "; ".join(
+            f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors()[:5]
+        )
+        raise UsageError(f"The request is wrong: {reasons}.") from None
+    mode, collection = _parse_model_name(service, completion.model)
     access.check("ask", collection)
-    question, history = asked.asked()
-    reply = _CompletionReply(request, collection, asked.model, cited)
+    question, history = completion.asked()
+    reply = _CompletionReply(request, collection, completion.model, cited)
 
     def begin(graph: KnowledgeGraph) -> Any:
         return graph.stream(question, mode, history=history)
 
     messages = service.stream(access, collection, begin)
-    if asked.stream:
-        wanted = asked.stream_options is not None and asked.stream_options.include_usage
+    if completion.stream:
+        includes_usage = (
+            completion.stream_options is not None and completion.stream_options.include_usage
+        )
         first = await anext(messages)  # what is wrong with the question is told by the status
         if isinstance(first, Message):
             reply.add(first.value)
-        return _streamed(_chunks(reply, messages, usage=wanted))
-    return JSONResponse(await _whole(reply, messages))
+        return _stream_response(_stream_chunks(reply, messages, usage=includes_usage))
+    return JSONResponse(await _collect_reply(reply, messages))
 
 
 Messages = AsyncIterator[Message[GraphRagResponse] | Answer]
 
 
-async def _whole(reply: _CompletionReply, messages: Messages) -> dict[str, Any]:
+async def _collect_reply(reply: _CompletionReply, messages: Messages) -> dict[str, Any]:
     usage = Usage(0, 0, 0)
-    async for told in messages:
-        if isinstance(told, Message):
-            reply.add(told.value)
+    async for stream_item in messages:
+        if isinstance(stream_item, Message):
+            reply.add(stream_item.value)
         else:
-            usage = told.usage
+            usage = stream_item.usage
     message = {
         "role": "assistant",
         "content": reply.text,
@@ -317,31 +327,33 @@ async def _whole(reply: _CompletionReply, messages: Messages) -> dict[str, Any]:
     return reply.body("chat.completion", choice, usage)
 
 
-def _streamed(chunks: AsyncIterator[bytes]) -> StreamingResponse:
+def _stream_response(chunks: AsyncIterator[bytes]) -> StreamingResponse:
     headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
-    return StreamingResponse(alive(chunks), headers=headers, media_type="text/event-stream")
+    return StreamingResponse(
+        keep_stream_alive(chunks), headers=headers, media_type="text/event-stream"
+    )
 
 
-async def _chunks(
+async def _stream_chunks(
     reply: _CompletionReply, messages: Messages, *, usage: bool
 ) -> AsyncIterator[bytes]:
     def chunk(delta: dict[str, Any], finish: str | None = None) -> bytes:
         choice = {"delta": delta, "finish_reason": finish}
-        return event(reply.body("chat.completion.chunk", choice, None))
+        return format_event(reply.body("chat.completion.chunk", choice, None))
 
     yield chunk({"role": "assistant", "content": ""})
     cost = Usage(0, 0, 0)
     try:
-        async for told in messages:
-            if not isinstance(told, Message):
-                cost = told.usage
-            elif added := reply.add(told.value):
+        async for stream_item in messages:
+            if not isinstance(stream_item, Message):
+                cost = stream_item.usage
+            elif added := reply.add(stream_item.value):
                 yield chunk({"content": added})
     except TgraphError as error:
-        yield event({"error": _error(problem_of(error))})
+        yield format_event({"error": _format_error(problem_of(error))})
         return
     yield chunk({"annotations": reply.annotations}, "stop")
     if usage:
         last = reply.body("chat.completion.chunk", {}, cost)
-        yield event({**last, "choices": []})
+        yield format_event({**last, "choices": []})
     yield b"data: [DONE]\n\n"

@@ -1,8 +1,7 @@
-"""A page of a PDF as an image, and where on it the cited characters stand.
+"""PDF page images, and positions of cited characters on them.
 
-PDFium draws, in a process of its own with limits, since a file may be made to harm whoever draws
-it. A box is given only for characters that spell the quote: a wrong one is worse than none.
-"""
+PDFium draws in a separate process with limits, because a file may be made to harm its renderer.
+A box is given only for characters that spell the quote: a wrong box is worse than none."""
 
 from __future__ import annotations
 
@@ -17,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tgraph.errors import EvidenceError
-from tgraph.isolation import forbid_sockets, forbid_writing, limit_memory, limit_time, start
+from tgraph.isolation import forbid_sockets, forbid_writing, limit_memory, limit_time, start_process
 
 WIDTH = 1000
 """Pixels of an image from left to right."""
@@ -31,7 +30,8 @@ _HIDDEN = re.compile("[\\s\x00-\x20\x7f\xad\u200b-\u200f\ufeff\ufffe\uffff]")
 
 @dataclass(frozen=True, slots=True)
 class PageBox:
-    """A line of cited characters: its sides as shares of the page, from the top left corner."""
+    """A box around a line of cited characters: sides as fractions of the page, from the top
+    left corner."""
 
     left: float
     top: float
@@ -41,8 +41,9 @@ class PageBox:
 
 @dataclass(frozen=True, slots=True)
 class PageBoxes:
-    """The lines of a quote on its page, whose sides are to each other as ``width`` to ``height``.
-    None are given where the characters were not found for certain."""
+    """Line boxes of a page quote; ``width`` and ``height`` give the page's aspect ratio.
+
+    Boxes are empty if the characters were not found with certainty."""
 
     width: int
     height: int
@@ -50,20 +51,20 @@ class PageBoxes:
 
 
 def page_image(data: bytes, page: int) -> bytes:
-    """The page, counted from 1, as PNG. ``EvidenceError`` where it can't be drawn."""
+    """Return a PDF page (counted from 1) as PNG. Raise ``EvidenceError`` if drawing fails."""
     return _asked({"page": page, "draw": True}, data)
 
 
 def page_boxes(data: bytes, page: int, text: str, start: int, end: int) -> PageBoxes:
-    """Where the characters from ``start`` to ``end`` of the page's stored text are on it."""
+    """Return page boxes of characters from ``start`` to ``end`` in the page's stored text."""
     order = {"page": page, "draw": False, "text": text, "start": start, "end": end}
-    told = json.loads(_asked(order, data))
-    boxes = tuple(PageBox(*sides) for sides in told["boxes"])
-    return PageBoxes(told["width"], told["height"], boxes)
+    reply = json.loads(_asked(order, data))
+    boxes = tuple(PageBox(*sides) for sides in reply["boxes"])
+    return PageBoxes(reply["width"], reply["height"], boxes)
 
 
 def _asked(order: dict[str, Any], data: bytes) -> bytes:
-    process = start(__name__, stderr=subprocess.DEVNULL)
+    process = start_process(__name__, stderr=subprocess.DEVNULL)
     try:
         told, _ = process.communicate(json.dumps(order).encode() + b"\n" + data, _SECONDS * 2)
     except subprocess.TimeoutExpired:
@@ -79,7 +80,7 @@ def _asked(order: dict[str, Any], data: bytes) -> bytes:
 
 
 def main() -> None:
-    """Do what standard input asks for, and write it to standard output."""
+    """Process the request on standard input and write its result to standard output."""
     order = json.loads(sys.stdin.buffer.readline())
     data = sys.stdin.buffer.read()
     import pypdfium2
@@ -99,10 +100,10 @@ def _drawn(page: Any) -> bytes:
     scale = min(WIDTH / max(width, 1), (_MOST_PIXELS / max(width * height, 1)) ** 0.5)
     image = page.render(scale=scale, rev_byteorder=True, no_smoothtext=False)
     pixels = image.to_numpy()[:, :, :3]
-    return png(pixels.shape[1], pixels.shape[0], (row.tobytes() for row in pixels))
+    return encode_png(pixels.shape[1], pixels.shape[0], (row.tobytes() for row in pixels))
 
 
-def png(width: int, height: int, rows: Iterable[bytes]) -> bytes:
+def encode_png(width: int, height: int, rows: Iterable[bytes]) -> bytes:
     """Rows of RGB as PNG (W3C, third edition, 5 and 9: no filter)."""
 
     def chunk(kind: bytes, content: bytes) -> bytes:
@@ -118,41 +119,43 @@ def png(width: int, height: int, rows: Iterable[bytes]) -> bytes:
 def _located(page: Any, order: dict[str, Any]) -> bytes:
     width, height = page.get_size()
     textpage = page.get_textpage()
-    found = matching(_characters(textpage), order["text"], order["start"], order["end"])
+    found = match_characters(
+        _visible_characters(textpage), order["text"], order["start"], order["end"]
+    )
     boxes = [_placed(page, textpage.get_charbox(index)) for index in found]
     lines = [[round(side, 5) for side in line] for line in lines_of_boxes(boxes)]
     told = {"width": round(width * 10), "height": round(height * 10), "boxes": lines}
     return json.dumps(told).encode()
 
 
-def _characters(textpage: Any) -> Iterator[tuple[int, str]]:
-    """The characters that are seen on the page, with their numbers."""
+def _visible_characters(textpage: Any) -> Iterator[tuple[int, str]]:
+    """Yield visible page characters with their numbers."""
     import pypdfium2.raw as raw
 
     for index in range(textpage.count_chars()):
         code = raw.FPDFText_GetUnicode(textpage, index)
         if 0xD800 <= code < 0xE000 or code > 0x10FFFF:
             continue
-        if (seen := chr(code)) and not _HIDDEN.match(seen):
-            yield index, seen
+        if (character := chr(code)) and not _HIDDEN.match(character):
+            yield index, character
 
 
-def matching(
+def match_characters(
     characters: Iterable[tuple[int, str]], text: str, start_at: int, end: int
 ) -> Sequence[int]:
-    """The numbers of the characters that spell the quote, where its place among others that are
-    spelt the same is the same on the page and in the text; none where that is not certain."""
-    known = list(characters)
-    drawn = "".join(each for _, each in known)
-    wanted = _seen(text[start_at:end])
-    if not wanted:
+    """Return numbers of characters that spell the quote, if its position among identical
+    spellings agrees on page and in text; empty without certainty."""
+    numbered_characters = list(characters)
+    drawn = "".join(character for _, character in numbered_characters)
+    quote_text = _seen(text[start_at:end])
+    if not quote_text:
         return ()
     before, spelt = len(_seen(text[:start_at])), _seen(text)
-    places, listed = _places(drawn, wanted), _places(spelt, wanted)
+    places, listed = _places(drawn, quote_text), _places(spelt, quote_text)
     if len(places) != len(listed) or before not in listed:
         return ()
     first = places[listed.index(before)]
-    return [index for index, _ in known[first : first + len(wanted)]]
+    return [index for index, _ in numbered_characters[first : first + len(quote_text)]]
 
 
 def _seen(text: str) -> str:
@@ -168,7 +171,7 @@ def _places(text: str, wanted: str) -> list[int]:
 
 
 def _placed(page: Any, box: tuple[float, float, float, float]) -> tuple[float, ...]:
-    """The sides of a character's box as shares of the page as it is shown (crop box, rotation)."""
+    """Return sides of a character box as fractions of the displayed page (crop box, rotation)."""
     from ctypes import byref, c_int
 
     import pypdfium2.raw as raw
@@ -184,15 +187,18 @@ def _placed(page: Any, box: tuple[float, float, float, float]) -> tuple[float, .
 
 
 def lines_of_boxes(boxes: Iterable[Sequence[float]]) -> list[list[float]]:
-    """The boxes of characters that follow one another, those of a line as one."""
+    """Return line boxes, merged from consecutive character boxes."""
     lines: list[list[float]] = []
-    for left, top, right, bottom in boxes:
+    for left_side, top, right, bottom in boxes:
         if lines:
             last = lines[-1]
             overlap = min(bottom, last[3]) - max(top, last[1])
-            if overlap > 0.5 * min(bottom - top, last[3] - last[1]) and left >= last[0] - 0.001:
+            if (
+                overlap > 0.5 * min(bottom - top, last[3] - last[1])
+                and left_side >= last[0] - 0.001
+            ):
                 last[1], last[2] = min(top, last[1]), max(right, last[2])
                 last[3] = max(bottom, last[3])
                 continue
-        lines.append([left, top, right, bottom])
+        lines.append([left_side, top, right, bottom])
     return lines

@@ -35,11 +35,11 @@ _BASE = "urn:trustgraph:problem:"
 
 
 class BusyError(TgraphError):
-    """There is too much to do already."""
+    """Server overload: too many requests in progress."""
 
 
 class TooLargeError(TgraphError):
-    """What was sent is larger than is taken."""
+    """A request larger than permitted."""
 
 
 _KINDS: tuple[tuple[type[TgraphError], int, str], ...] = (
@@ -84,24 +84,26 @@ TITLES = {
 }
 
 
-def problem(status: int, kind: str, detail: str, **more: Any) -> dict[str, Any]:
+def problem_details(status: int, kind: str, detail: str, **more: Any) -> dict[str, Any]:
     """The members of a problem details object."""
-    about = {"type": f"{_BASE}{kind}", "title": TITLES.get(status, "Error"), "status": status}
-    return {**about, "detail": detail, **more}
+    members = {"type": f"{_BASE}{kind}", "title": TITLES.get(status, "Error"), "status": status}
+    return {**members, "detail": detail, **more}
 
 
 def problem_of(error: TgraphError) -> dict[str, Any]:
-    """What an error is told as; ``exit_code`` is that of the command line."""
-    status, kind = next((s, k) for known, s, k in _KINDS if isinstance(error, known))
-    more = {"remedy": error.remedy} if error.remedy else {}
-    return problem(status, kind, error.message, **more, exit_code=error.exit_code)
+    """Return problem details of an error; ``exit_code`` matches the command line."""
+    status, kind = next((s, k) for error_class, s, k in _KINDS if isinstance(error, error_class))
+    remedy = {"remedy": error.remedy} if error.remedy else {}
+    return problem_details(status, kind, error.message, **remedy, exit_code=error.exit_code)
 
 
 def problem_response(told: Mapping[str, Any], headers: Mapping[str, str] | None = None) -> Response:
-    """The problem as a response."""
+    """Return problem details as an HTTP response."""
     status = int(told["status"])
-    own = {401: {"WWW-Authenticate": "Bearer"}, 429: {"Retry-After": "1"}}.get(status, {})
-    return JSONResponse(told, status, {**own, **(headers or {})}, PROBLEM)
+    status_headers = {401: {"WWW-Authenticate": "Bearer"}, 429: {"Retry-After": "1"}}.get(
+        status, {}
+    )
+    return JSONResponse(told, status, {**status_headers, **(headers or {})}, PROBLEM)
 
 
 async def on_tgraph_error(request: Request, error: Exception) -> Response:
@@ -111,13 +113,17 @@ async def on_tgraph_error(request: Request, error: Exception) -> Response:
 
 async def on_http_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
-    told = problem(error.status_code, "http", error.detail)
-    return problem_response(told, error.headers)
+    details = problem_details(error.status_code, "http", error.detail)
+    return problem_response(details, error.headers)
 
 
 async def on_unforeseen(request: Request, error: Exception) -> Response:
-    """What it was stays in the server's log: it may quote what not everybody may read."""
+    """Log an unforeseen error and return a generic problem response.
+
+    Details stay in the server log, since error texts may quote restricted content."""
     log.exception("A request failed: %s %s", request.method, request.url.path)
     return problem_response(
-        problem(500, "unforeseen", "Something unforeseen happened; the server's log has it.")
+        problem_details(
+            500, "unforeseen", "Something unforeseen happened; the server's log has it."
+        )
     )

@@ -1,4 +1,4 @@
-"""Several server processes on one socket, and the one that watches over them."""
+"""Multiple server processes on one socket, supervised by a parent process."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _SOONEST = 1.0
 
 
 class Processes:
-    """So many child processes, each replaced when it dies, until a stop."""
+    """A fixed number of child processes, each replaced after death until a stop signal."""
 
     def __init__(self, count: int) -> None:
         self._count = count
@@ -25,18 +25,20 @@ class Processes:
         self._stopping = False
 
     def run(self) -> bool:
-        """True in each child; False in the parent, when all of them have ended after a stop."""
+        """Run child processes.
+
+        Return True in each child; return False in the parent after all children stopped."""
         for number in _STOPS:
-            signal.signal(number, self._stop)
+            signal.signal(number, self._stop_children)
         while not self._stopping or self._started:
             if not self._stopping and len(self._started) < self._count:
-                if self._fork():
+                if self._fork_child():
                     return True
             else:
-                self._wait()
+                self._wait_child()
         return False
 
-    def _fork(self) -> bool:
+    def _fork_child(self) -> bool:
         pid = os.fork()
         if pid == 0:
             for number in _STOPS:
@@ -44,22 +46,22 @@ class Processes:
             return True
         self._started[pid] = time.monotonic()
         if self._stopping:  # it came too late for the signal
-            _signal(pid, signal.SIGTERM)
+            _signal_process(pid, signal.SIGTERM)
         return False
 
-    def _wait(self) -> None:
+    def _wait_child(self) -> None:
         pid, status = os.wait()
         lived = time.monotonic() - self._started.pop(pid, 0.0)
         if not self._stopping:
             log.error("A server process (%d) died with status %d.", pid, status)
             time.sleep(max(0.0, _SOONEST - lived))
 
-    def _stop(self, number: int, frame: FrameType | None) -> None:
+    def _stop_children(self, number: int, frame: FrameType | None) -> None:
         self._stopping = True
         for pid in list(self._started):
-            _signal(pid, number)
+            _signal_process(pid, number)
 
 
-def _signal(pid: int, number: int) -> None:
+def _signal_process(pid: int, number: int) -> None:
     with suppress(ProcessLookupError):
         os.kill(pid, number)

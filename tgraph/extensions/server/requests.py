@@ -33,7 +33,7 @@ class TurnIn(BodyParameters):
 
 
 def plain(value: Any) -> Any:
-    """A value, or several, as JSON's values."""
+    """Convert values, including nested values, into JSON types."""
     if is_dataclass(value) and not isinstance(value, type):
         return asdict(value)
     if isinstance(value, Mapping):
@@ -45,7 +45,7 @@ DESCRIBED = "GET /api/v1/openapi.json describes it."
 
 
 async def json_body(request: Request, service: Service) -> Any:
-    """The request's JSON. ``UsageError`` where it is none."""
+    """Parse the JSON request body; raise ``UsageError`` for invalid JSON."""
     data = await read_body(request, service.limits.request_kb * 1024)
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind not in ("application/json", ""):
@@ -57,7 +57,7 @@ async def json_body(request: Request, service: Service) -> Any:
 
 
 async def read_body(request: Request, most: int) -> bytes:
-    """The body, as far as there is room for it. ``TooLargeError`` beyond."""
+    """Read the request body; raise ``TooLargeError`` beyond ``most`` bytes."""
     pieces, size = [], 0
     async for piece in request.stream():
         size += len(piece)
@@ -67,8 +67,8 @@ async def read_body(request: Request, most: int) -> bytes:
     return b"".join(pieces)
 
 
-def number(text: str) -> int:
-    """A number of a path. ``UsageError`` where it is none."""
+def parse_number(text: str) -> int:
+    """Parse a number in a path; raise ``UsageError`` for other text."""
     if not text.isascii() or not text.isdigit() or len(text) > 9:
         raise UsageError(f"{text!r} is not a whole number.")
     return int(text)

@@ -1,4 +1,4 @@
-"""A server process: the application behind uvicorn, from its start to a stop that loses nothing."""
+"""Server process: runs the application under uvicorn and shuts down without losing work."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _DRAIN = 60
 
 @dataclass(frozen=True)
 class Serving:
-    """Where a server listens, for whom, and on which graph."""
+    """Server configuration: address, tokens, graph folder, limits."""
 
     root: Path
     host: str = "127.0.0.1"
@@ -38,7 +38,7 @@ class Serving:
     workers: int = 1
 
     def check(self) -> None:
-        """``UsageError`` where it would be open to a network without tokens."""
+        """Raise ``UsageError`` for network access without tokens."""
         if self.host not in LOOPBACK and self.tokens is None:
             raise UsageError(
                 f"Whoever reaches {self.host} could read and change the graph.",
@@ -48,15 +48,14 @@ class Serving:
 
 
 def serve(serving: Serving, told: Callable[[str], None]) -> None:
-    """Serve until the process is told to stop (SIGINT, SIGTERM). ``UsageError`` where nobody may
-    listen there."""
+    """Serve until SIGINT or SIGTERM; raise ``UsageError`` where listening is impossible."""
     serving.check()
     tokens = Tokens(serving.tokens) if serving.tokens else None
-    listening = _listen(serving)
+    listening = _open_socket(serving)
     address = "[::1]" if ":" in serving.host else serving.host
     told(f"Serving {serving.root} at http://{address}:{listening.getsockname()[1]}/")
     if serving.workers > 1:
-        _fork(serving.workers)
+        _fork_workers(serving.workers)
     service = Service(serving.root, serving.limits, serving.settings)
     person = service.person
     app = create_app(service, tokens, person=person, hosts=serving.hosts)
@@ -81,7 +80,7 @@ def serve(serving: Serving, told: Callable[[str], None]) -> None:
     server.run(sockets=[listening])
 
 
-def _listen(serving: Serving) -> socket.socket:
+def _open_socket(serving: Serving) -> socket.socket:
     family = socket.AF_INET6 if ":" in serving.host else socket.AF_INET
     listening = socket.socket(family, socket.SOCK_STREAM)
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -97,9 +96,10 @@ def _listen(serving: Serving) -> socket.socket:
     return listening
 
 
-def _fork(workers: int) -> None:
-    """Go on as one of so many processes that accept from the same socket; the first waits for the
-    others, passes a stop on to them, and starts one anew that died."""
+def _fork_workers(workers: int) -> None:
+    """Fork worker processes accepting from one socket.
+
+    The parent process waits for workers, forwards stop signals and replaces dead workers."""
     from tgraph.extensions.server.processes import Processes
 
     if not Processes(workers).run():

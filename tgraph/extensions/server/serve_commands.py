@@ -1,4 +1,4 @@
-"""``tgraph serve``, and the tokens that it knows people by."""
+"""``tgraph serve``, and access tokens that identify people."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import click
 
 from tgraph.cli.options import chat_options, common, json_array, settings_of
 from tgraph.cli.running import command, common_option, find_root
-from tgraph.cli.terminal import print_json, say, show, table
+from tgraph.cli.terminal import build_table, print_json, print_message, print_renderable
 from tgraph.errors import UsageError
 
 _MISSING = "The server needs packages that are not installed."
@@ -19,7 +19,7 @@ _INSTALL = "Run `pip install 'tgraph-rag[server]'`."
 RIGHTS = ("read", "ask", "index", "govern")
 
 
-def _server(name: str) -> Any:
+def _server_module(name: str) -> Any:
     """A module of ``tgraph.extensions.server``, imported where a command needs it."""
     try:
         return import_module(f"tgraph.extensions.server.{name}")
@@ -84,8 +84,8 @@ def serve(**options: Any) -> None:
       tgraph tokens create tokens.toml --person Ann --right read --right ask
       tgraph serve --host 0.0.0.0 --tokens tokens.toml --workers 2
     """
-    run = _server("run")
-    limits = _server("service").ServerLimits(
+    run = _server_module("run")
+    limits = _server_module("service").ServerLimits(
         asking=options["asking"], upload_mb=options["upload_mb"]
     )
     flags = {name: options[name] for name in options if name in _SETTINGS}
@@ -100,7 +100,7 @@ def serve(**options: Any) -> None:
         limits=limits,
         workers=options["workers"],
     )
-    run.serve(serving, say)
+    run.serve(serving, print_message)
 
 
 @command("mcp")
@@ -117,7 +117,7 @@ def mcp(**options: Any) -> None:
     Example, as agents are configured:
       {"mcpServers": {"tgraph": {"command": "tgraph", "args": ["mcp", "--root", "my-graph"]}}}
     """
-    doors = _server("mcp_doors")
+    doors = _server_module("mcp_doors")
     collection = common_option("collection")
     settings = settings_of(options) | ({"collection": collection} if collection else {})
     doors.over_stdio(find_root(), settings)
@@ -169,14 +169,14 @@ def create(
     Example:
       tgraph tokens create tokens.toml --person "Ann Lee" -C cases --right read --right ask
     """
-    access = _server("access")
+    access = _server_module("access")
     known = access.read_tokens(file) if file.exists() else []
     token = access.new_token()
     admitted = access.Access(person, collections or (access.ALL,), rights or ("read", "ask"))
     last = expires.date() if expires else None
     access.write_tokens(file, [*known, access.Token(access.token_hash(token), admitted, last)])
     click.echo(token)
-    say("It is shown this once. A server that runs already takes it from now on.")
+    print_message("It is shown this once. A server that runs already takes it from now on.")
 
 
 @command("list")
@@ -189,9 +189,9 @@ def list_(file: Path, as_json: bool) -> None:
     Example:
       tgraph tokens list tokens.toml
     """
-    found = _known(file)
+    found = _read_tokens(file)
     if as_json:
-        print_json([_plain(each) for each in found])
+        print_json([_plain_token(each) for each in found])
         return
     today = datetime.now(UTC).date()
     rows = (
@@ -205,7 +205,7 @@ def list_(file: Path, as_json: bool) -> None:
         )
         for each in found
     )
-    show(table(("Token", "Person", "Collections", "Rights", "Expires"), rows))
+    print_renderable(build_table(("Token", "Person", "Collections", "Rights", "Expires"), rows))
 
 
 @command("revoke")
@@ -218,25 +218,25 @@ def revoke(file: Path, token: str) -> None:
     Example:
       tgraph tokens revoke tokens.toml 3f9a1c
     """
-    known = _known(file)
+    known = _read_tokens(file)
     found = [each for each in known if each.hash.startswith(token.lower())]
     if len(found) != 1 or len(token) < 4:
         raise UsageError(
             f"{token!r} is the beginning of {len(found) or 'no'} tokens.",
             f"`tgraph tokens list {file}` lists them.",
         )
-    _server("access").write_tokens(file, [each for each in known if each is not found[0]])
-    say(f"The token {found[0].hash[:12]} of {found[0].access.person} is taken back.")
+    _server_module("access").write_tokens(file, [each for each in known if each is not found[0]])
+    print_message(f"The token {found[0].hash[:12]} of {found[0].access.person} is taken back.")
 
 
-def _known(file: Path) -> list[Any]:
+def _read_tokens(file: Path) -> list[Any]:
     if not file.exists():
         raise UsageError(f"There is no file {file}.", "`tgraph tokens create` makes it.")
-    found: list[Any] = _server("access").read_tokens(file)
-    return found
+    stored_tokens: list[Any] = _server_module("access").read_tokens(file)
+    return stored_tokens
 
 
-def _plain(token: Any) -> dict[str, Any]:
+def _plain_token(token: Any) -> dict[str, Any]:
     return {
         "hash": token.hash,
         "person": token.access.person,

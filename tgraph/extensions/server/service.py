@@ -1,4 +1,4 @@
-"""What all doors share: the open graphs, the threads in which they are used, and the limits."""
+"""Service shared by all interfaces: open graphs, thread pools, limits."""
 
 from __future__ import annotations
 
@@ -55,8 +55,10 @@ _AHEAD = 64
 
 @dataclass(frozen=True, slots=True)
 class ServerLimits:
-    """What a server takes on: questions, readings and audits at the same time and how many of each
-    may wait; the megabytes of an upload and of any other request; seconds of a query."""
+    """Server limits.
+
+    Limits cover concurrent questions, readings and audits, queue length for each, megabytes per
+    upload, kilobytes per other request, seconds per query."""
 
     asking: int = 4
     reading: int = 4
@@ -70,27 +72,27 @@ class ServerLimits:
 
 @dataclass
 class Message(Generic[M]):
-    """A message of a stream on its way to its reader."""
+    """A stream message in transit to its reader."""
 
     value: M
 
 
 @dataclass
 class Counters:
-    """What has been done since the start, for metrics."""
+    """Request counts since server start, for metrics."""
 
     requests: Counter[tuple[str, int]] = field(default_factory=Counter)
     seconds: Counter[str] = field(default_factory=Counter)
 
     def count(self, door: str, status: int, seconds: float) -> None:
-        """A request to a door was answered; what is no door's name is counted together."""
-        known = door if door in DOORS else "other"
-        self.requests[known, status] += 1
-        self.seconds[known] += seconds  # type: ignore[assignment]  # a counter of any number
+        """Count an answered request by interface; unknown interfaces count as "other"."""
+        door_name = door if door in DOORS else "other"
+        self.requests[door_name, status] += 1
+        self.seconds[door_name] += seconds  # type: ignore[assignment]  # a counter of any number
 
 
 class _Queue:
-    """A pool of threads with a bound on what waits for it."""
+    """A thread pool with bounded queue."""
 
     def __init__(self, name: str, threads: int, waiting: int) -> None:
         self._pool = ThreadPoolExecutor(threads, f"tgraph-{name}")
@@ -106,12 +108,12 @@ class _Queue:
         try:
             future = self._pool.submit(work)
         except BaseException:
-            self._release()
+            self._release_slot()
             raise
-        future.add_done_callback(lambda _: self._release())
+        future.add_done_callback(lambda _: self._release_slot())
         return future
 
-    def _release(self) -> None:
+    def _release_slot(self) -> None:
         with self._lock:
             self.taken -= 1
 
@@ -120,10 +122,9 @@ class _Queue:
 
 
 class Service:
-    """The graphs of a folder, each collection open once, for all doors of one process.
+    """Open graphs of a folder, shared by all interfaces; one graph per collection.
 
-    What is done in them is done in threads, each with a view of its own (``KnowledgeGraph.view``).
-    """
+    Work runs in threads, each with a separate view (``KnowledgeGraph.view``)."""
 
     def __init__(
         self,
@@ -147,7 +148,7 @@ class Service:
         self.counters = Counters()
 
     def graph(self, collection: str) -> KnowledgeGraph:
-        """The collection, open. ``NoCollectionError`` where there is none."""
+        """Return an open collection; raise ``NoCollectionError`` for unknown collections."""
         with self._opening:
             if collection not in self._graphs:
                 if not self._is_there(collection):  # which others there are is not for everybody
@@ -161,28 +162,28 @@ class Service:
         return collection in GraphFolder(self.root).collections()
 
     def forget(self, collection: str) -> None:
-        """Let go of a collection that is to be renamed or deleted."""
+        """Close a collection before renaming or deletion."""
         with self._opening:
             graph = self._graphs.pop(collection, None)
         if graph is not None:
             graph.close()
 
     @cached_property
-    def _own(self) -> Settings:
+    def _graph_settings(self) -> Settings:
         return load_settings(self.root, self.settings)
 
     @property
     def default_collection(self) -> str:
-        """That of the settings."""
-        return self._own.collection
+        """The default collection from settings."""
+        return self._graph_settings.collection
 
     @property
     def person(self) -> str | None:
-        """Who is on record where there are no tokens, as the settings say."""
-        return self._own.person
+        """The recorded person without tokens, from settings."""
+        return self._graph_settings.person
 
     def waiting(self, pool: Pool) -> int:
-        """What is done or waits in a pool."""
+        """Return the number of running and queued tasks in a pool."""
         return self._queues[pool].taken
 
     async def run(
@@ -195,12 +196,13 @@ class Service:
         settings: Mapping[str, Any] | None = None,
         message: Callable[[str], None] = log.info,
     ) -> T:
-        """What ``work`` gives of a view of the collection, in a thread of the pool. The person of
-        the ``access`` is on record for what it asks and decides."""
+        """Run ``work`` on a collection view in a pool thread; return its result.
+
+        Records name the ``access`` person for questions and decisions."""
 
         def done() -> T:
             graph = self.graph(collection)
-            with graph.view(_of(access, settings), message=message) as view:
+            with graph.view(_settings_with_person(access, settings), message=message) as view:
                 return work(view)
 
         return await asyncio.wrap_future(self._queues[pool].submit(done))
@@ -219,12 +221,13 @@ class Service:
         settings: Mapping[str, Any] | None = None,
         message: Callable[[str], None] = log.info,
     ) -> AsyncIterator[Message[M] | R]:
-        """The messages of a stream as they happen, and at the end what it returned. A stream that
-        is left before its end is abandoned, and its record says so."""
+        """Yield stream messages live, finally the stream's return value.
+
+        Leaving early abandons the stream, and the record says so."""
         loop = asyncio.get_running_loop()
         queue: asyncio.Queue[Any] = asyncio.Queue()
         room = threading.Semaphore(_AHEAD)
-        left = threading.Event()
+        stop_event = threading.Event()
 
         def tell(value: Any) -> None:
             loop.call_soon_threadsafe(queue.put_nowait, value)
@@ -232,8 +235,8 @@ class Service:
         def done() -> None:
             try:
                 graph = self.graph(collection)
-                with graph.view(_of(access, settings), message=message) as view:
-                    tell(_drained(begin(view), tell, room, left))
+                with graph.view(_settings_with_person(access, settings), message=message) as view:
+                    tell(_forward_messages(begin(view), tell, room, stop_event))
             except BaseException as error:
                 tell(error)
             finally:
@@ -249,7 +252,7 @@ class Service:
                     raise value
                 yield value
         finally:
-            left.set()
+            stop_event.set()
             room.release()
             future.cancel()
 
@@ -261,28 +264,28 @@ class Service:
         *,
         pool: Pool = "read",
     ) -> AsyncIterator[M]:
-        """What an iterator of the collection gives, as it comes; it is closed when nobody takes
-        more."""
+        """Yield items from a collection iterator; close the iterator when the consumer stops."""
 
         def stream(graph: KnowledgeGraph) -> Generator[M, None, None]:
-            found = begin(graph)
+            iterator = begin(graph)
             try:
-                yield from found
+                yield from iterator
             finally:
-                close = getattr(found, "close", None)
+                close = getattr(iterator, "close", None)
                 if close is not None:
                     close()
 
-        async for told in self.stream(access, collection, stream, pool=pool):
-            if isinstance(told, Message):
-                yield told.value
+        async for stream_item in self.stream(access, collection, stream, pool=pool):
+            if isinstance(stream_item, Message):
+                yield stream_item.value
 
     # --- life ---
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """The service, from its start to its end: finished sessions are folded in all the while,
-        and at the end nothing that was begun is lost."""
+        """Run the service from start to shutdown.
+
+        Finished sessions are folded continuously; shutdown completes all started work."""
         folding = asyncio.create_task(self._keep_folding())
         try:
             yield
@@ -303,20 +306,20 @@ class Service:
                     log.warning("%s", error)
 
     def close(self) -> None:
-        """Let what is under way end, then let go of everything."""
+        """Finish running work, then close all graphs."""
         for queue in self._queues.values():
             queue.close()
         for collection in list(self._graphs):
             self.forget(collection)
 
 
-def _of(access: Access, settings: Mapping[str, Any] | None) -> dict[str, Any]:
-    """The settings with who is on record."""
+def _settings_with_person(access: Access, settings: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Return settings including the recorded person."""
     person = {"person": access.person} if access.person else {}
     return {**(settings or {}), **person}
 
 
-def _drained(
+def _forward_messages(
     stream: Generator[M, None, R],
     tell: Callable[[Any], None],
     room: threading.Semaphore,

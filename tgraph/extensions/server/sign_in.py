@@ -1,4 +1,4 @@
-"""Who a request is from: a bearer token, or the workbench's cookie; and from which page."""
+"""Request authentication: bearer token or workbench cookie, plus origin check."""
 
 from __future__ import annotations
 
@@ -18,9 +18,11 @@ _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 
 class SignIn:
-    """Middleware that says who asks. Without tokens it is whoever can reach the server, which then
-    listens on loopback alone and answers to its names alone (so that no page of the web can reach
-    it by a name of its own, DNS rebinding). No page of another origin may change anything."""
+    """Authentication middleware.
+
+    Without tokens, anyone reaching the server is admitted; the server then listens on loopback
+    only and answers only to its own names, preventing DNS rebinding by web pages. Pages from
+    other origins may change nothing."""
 
     def __init__(
         self, app: ASGIApp, tokens: Tokens | None, person: str | None, hosts: tuple[str, ...] = ()
@@ -37,24 +39,24 @@ class SignIn:
         connection = HTTPConnection(scope)
         try:
             self._check_origin(connection, scope["method"])
-            scope["state"]["access"] = self._access(connection)
+            scope["state"]["access"] = self._find_access(connection)
         except TgraphError as error:
             response = problem_response(problem_of(error))
             await response(scope, receive, send)
             return
         await self._app(scope, receive, send)
 
-    def _access(self, connection: HTTPConnection) -> Access | None:
-        """None for who has not said; what needs no token is answered all the same."""
+    def _find_access(self, connection: HTTPConnection) -> Access | None:
+        """Return requester access, or None without credentials; public resources need no token."""
         if self._tokens is None:
             return Access(self._person)
-        presented = _presented(connection)
+        presented = _read_token(connection)
         if presented is None:
             return None
-        found = self._tokens.find(presented)
-        if found is None and "authorization" in connection.headers:
+        access = self._tokens.find(presented)
+        if access is None and "authorization" in connection.headers:
             raise UnauthenticatedError("There is no such token.", "Ask for a new one.")
-        return found
+        return access
 
     def _check_origin(self, connection: HTTPConnection, method: str) -> None:
         host = urlsplit(f"//{connection.headers.get('host', '')}").hostname or ""
@@ -68,7 +70,7 @@ class SignIn:
             raise ForbiddenError("A page of another origin may not do that.")
 
 
-def _presented(connection: HTTPConnection) -> str | None:
+def _read_token(connection: HTTPConnection) -> str | None:
     scheme, _, token = connection.headers.get("authorization", "").partition(" ")
     if scheme.lower() == "bearer":
         return token.strip()
@@ -76,11 +78,11 @@ def _presented(connection: HTTPConnection) -> str | None:
 
 
 def access_of(request: Request) -> Access:
-    """Who asks. ``UnauthenticatedError`` where nobody says."""
-    found: Any = request.state.access
-    if found is None:
+    """Return requester access; raise ``UnauthenticatedError`` without credentials."""
+    access: Any = request.state.access
+    if access is None:
         raise UnauthenticatedError(
             "This needs a token.", "Send it as Authorization: Bearer TOKEN, or sign in."
         )
-    assert isinstance(found, Access)
-    return found
+    assert isinstance(access, Access)
+    return access

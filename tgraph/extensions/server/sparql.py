@@ -25,7 +25,7 @@ from tgraph.errors import QueryError, UsageError
 from tgraph.explain.query.guard import gives_triples
 from tgraph.explain.query.sparql import Bounds, Dataset
 from tgraph.extensions.server.access import Access
-from tgraph.extensions.server.negotiation import negotiated
+from tgraph.extensions.server.negotiation import choose_media_type
 from tgraph.extensions.server.requests import read_body
 from tgraph.extensions.server.service import Service
 from tgraph.extensions.server.sign_in import access_of
@@ -62,8 +62,8 @@ _IN_MEMORY = 1 << 22
 
 
 def sparql_routes(service: Service) -> list[Route]:
-    """The routes of both protocols."""
-    queried, read = partial(_sparql, service), partial(_graph, service)
+    """Return routes for both SPARQL protocols."""
+    queried, read = partial(_serve_sparql, service), partial(_serve_graph, service)
     routes = []
     for base in ("", "/{collection}"):
         routes.append(Route(f"/sparql{base}", queried, methods=["GET", "POST"]))
@@ -71,18 +71,18 @@ def sparql_routes(service: Service) -> list[Route]:
     return routes
 
 
-def _collection(service: Service, request: Request) -> str:
+def _requested_collection(service: Service, request: Request) -> str:
     return str(request.path_params.get("collection") or service.default_collection)
 
 
 class _SparqlRequest:
-    """What a request asks for, in whichever of the protocol's ways."""
+    """A SPARQL request, in any protocol form."""
 
     def __init__(
         self, parameters: list[tuple[str, str]], query: str | None, update: str | None
     ) -> None:
-        self.query = query if query is not None else _one(parameters, "query")
-        self.update = update if update is not None else _one(parameters, "update")
+        self.query = query if query is not None else _single_parameter(parameters, "query")
+        self.update = update if update is not None else _single_parameter(parameters, "update")
         self._parameters = parameters
         if (self.query is None) is (self.update is None):
             raise UsageError(
@@ -91,36 +91,36 @@ class _SparqlRequest:
 
     @property
     def dataset(self) -> Dataset | None:
-        """The graphs that the request names; ``UsageError`` where one is no IRI."""
-        default = self._all("default-graph-uri")
-        named = self._all("named-graph-uri")
-        return Dataset(default, named) if default or named else None
+        """Return graphs named by the request; raise ``UsageError`` for invalid IRIs."""
+        default = self._graph_iris("default-graph-uri")
+        named_graphs = self._graph_iris("named-graph-uri")
+        return Dataset(default, named_graphs) if default or named_graphs else None
 
-    def _all(self, name: str) -> tuple[str, ...]:
-        return tuple(_iri(value) for key, value in self._parameters if key == name)
+    def _graph_iris(self, name: str) -> tuple[str, ...]:
+        return tuple(_parse_iri(value) for key, value in self._parameters if key == name)
 
     @property
     def names_graphs(self) -> bool:
-        """Whether an update says which graphs it is of, which tgraph's rules leave no room for."""
+        """Return whether an update names its graphs by parameter, forbidden by tgraph's rules."""
         return any(key.startswith("using-") for key, _ in self._parameters)
 
 
-def _one(parameters: list[tuple[str, str]], name: str) -> str | None:
-    found = [value for key, value in parameters if key == name]
-    if len(found) > 1:
+def _single_parameter(parameters: list[tuple[str, str]], name: str) -> str | None:
+    values = [value for key, value in parameters if key == name]
+    if len(values) > 1:
         raise UsageError(f"There is more than one {name}.")
-    return found[0] if found else None
+    return values[0] if values else None
 
 
-def _iri(text: str) -> str:
+def _parse_iri(text: str) -> str:
     try:
         return NamedNode(text).value
     except ValueError as error:
         raise UsageError(f"{text[:200]!r} is no IRI.") from error
 
 
-async def _read(service: Service, request: Request) -> _SparqlRequest:
-    """The operation of a request (SPARQL 1.1 Protocol, 2.1 and 2.2)."""
+async def _read_operation(service: Service, request: Request) -> _SparqlRequest:
+    """Read the request operation (SPARQL 1.1 Protocol, 2.1 and 2.2)."""
     parameters = list(request.query_params.multi_items())
     if request.method == "GET":
         if any(key == "update" for key, _ in parameters):
@@ -143,27 +143,27 @@ async def _read(service: Service, request: Request) -> _SparqlRequest:
     )
 
 
-async def _sparql(service: Service, request: Request) -> Response:
-    access, collection = access_of(request), _collection(service, request)
+async def _serve_sparql(service: Service, request: Request) -> Response:
+    access, collection = access_of(request), _requested_collection(service, request)
     access.check("read", collection)
     if request.method == "GET" and not request.query_params:
-        return _described(request)
-    operation = await _read(service, request)
+        return _describe_service(request)
+    operation = await _read_operation(service, request)
     if operation.update is not None:
-        return await _update(service, access, collection, operation, _base(request))
+        return await _run_update(service, access, collection, operation, _request_base(request))
     assert operation.query is not None
     offered = TRIPLES if gives_triples(operation.query) else ROWS
-    media, name = negotiated(request.headers.get("accept", ""), offered)
-    bounds = Bounds(timeout=service.limits.query_seconds, base=_base(request))
-    return await _answer(service, access, collection, operation, media, name, bounds)
+    media, name = choose_media_type(request.headers.get("accept", ""), offered)
+    bounds = Bounds(timeout=service.limits.query_seconds, base=_request_base(request))
+    return await _answer_query(service, access, collection, operation, media, name, bounds)
 
 
-def _base(request: Request) -> str:
+def _request_base(request: Request) -> str:
     """What relative IRIs are relative to: where the request went (RFC 3986, 5.1.3)."""
     return str(request.url).partition("?")[0]
 
 
-async def _answer(
+async def _answer_query(
     service: Service,
     access: Access,
     collection: str,
@@ -173,27 +173,27 @@ async def _answer(
     bounds: Bounds,
 ) -> Response:
     query, dataset = operation.query, operation.dataset
-    asked = "ntriples" if name in _CONVERTED else name
+    result_format = "ntriples" if name in _CONVERTED else name
 
     def begin(graph: KnowledgeGraph) -> Iterator[bytes]:
         assert query is not None
-        return graph.sparql_stream(query, asked, bounds, dataset)
+        return graph.sparql_stream(query, result_format, bounds, dataset)
 
     if name in _CONVERTED:
-        whole = await service.run(
+        content = await service.run(
             access,
             collection,
-            lambda graph: _converted(b"".join(begin(graph)), name),
+            lambda graph: _convert_triples(b"".join(begin(graph)), name),
             pool="audit",
         )
-        return Response(whole, media_type=media)
+        return Response(content, media_type=media)
     pieces = service.pieces(access, collection, begin, pool="audit")
     first = await anext(pieces, b"")  # what is wrong with the query is told by the status
-    return StreamingResponse(_after(first, pieces), media_type=media)
+    return StreamingResponse(_prepend_piece(first, pieces), media_type=media)
 
 
-def _converted(triples: bytes, name: str) -> bytes:
-    """The triples in a format that has no triple terms."""
+def _convert_triples(triples: bytes, name: str) -> bytes:
+    """Convert triples into a format without triple terms."""
     try:
         data = serialize(
             (quad.triple for quad in parse(triples, RdfFormat.N_TRIPLES)),
@@ -207,16 +207,16 @@ def _converted(triples: bytes, name: str) -> bytes:
     return data or b""
 
 
-async def _after(first: bytes, pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+async def _prepend_piece(first: bytes, pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
     yield first
     async for piece in pieces:
         yield piece
 
 
-async def _update(
+async def _run_update(
     service: Service, access: Access, collection: str, operation: _SparqlRequest, base: str
 ) -> Response:
-    """Under the rules of ``tgraph sparql --update``; recorded, with who it was."""
+    """Run an update under ``tgraph sparql --update`` rules, recording the person."""
     access.check("govern", collection)
     if operation.names_graphs:
         raise UsageError("An update names its graphs itself.", "Leave using-graph-uri out.")
@@ -226,18 +226,18 @@ async def _update(
     return Response(status_code=204)
 
 
-def _described(request: Request) -> Response:
+def _describe_service(request: Request) -> Response:
     """What the service is (SPARQL 1.1 Service Description)."""
     sd = "http://www.w3.org/ns/sparql-service-description#"
     formats = "http://www.w3.org/ns/formats/"
     results = ("SPARQL_Results_JSON", "SPARQL_Results_XML", "SPARQL_Results_CSV", "Turtle")
-    told = ", ".join(f"<{formats}{each}>" for each in results)
-    endpoint = NamedNode(_base(request))
+    format_iris = ", ".join(f"<{formats}{format_name}>" for format_name in results)
+    endpoint = NamedNode(_request_base(request))
     text = (
         f"@prefix sd: <{sd}> .\n"
         f"[] a sd:Service ; sd:endpoint {endpoint} ;\n"
         "  sd:supportedLanguage sd:SPARQL11Query, sd:SPARQL11Update ;\n"
-        f"  sd:feature sd:UnionDefaultGraph ; sd:resultFormat {told} .\n"
+        f"  sd:feature sd:UnionDefaultGraph ; sd:resultFormat {format_iris} .\n"
     )
     return Response(text, media_type="text/turtle")
 
@@ -245,34 +245,37 @@ def _described(request: Request) -> Response:
 # --- graphs ---
 
 
-async def _graph(service: Service, request: Request) -> Response:
+async def _serve_graph(service: Service, request: Request) -> Response:
     """The triples of a graph (Graph Store HTTP Protocol, 5.2)."""
-    access, collection = access_of(request), _collection(service, request)
+    access, collection = access_of(request), _requested_collection(service, request)
     access.check("read", collection)
     names = list(request.query_params.keys())
     if names == ["default"]:
         name = ""
     elif names == ["graph"]:
-        name = _iri(request.query_params["graph"])
+        name = _parse_iri(request.query_params["graph"])
     else:
         raise UsageError("Say which graph: ?default, or ?graph=IRI.")
-    media, _ = negotiated(request.headers.get("accept", ""), {m: m for m in _WRITTEN})
-    file = await service.run(access, collection, partial(_saved, name, media), pool="audit")
+    media, _ = choose_media_type(request.headers.get("accept", ""), {m: m for m in _WRITTEN})
+    file = await service.run(access, collection, partial(_save_graph, name, media), pool="audit")
     if file is None:
         raise HTTPException(404, "There is no such graph.")
-    return StreamingResponse(_sent(file), media_type=media)
+    return StreamingResponse(_send_file(file), media_type=media)
 
 
-def _saved(name: str, media: str, graph: KnowledgeGraph) -> IO[bytes] | None:
-    """The graph's triples in a file; None where there is no such graph. The default graph, which
-    is knowledge, is always there."""
+def _save_graph(name: str, media: str, graph: KnowledgeGraph) -> IO[bytes] | None:
+    """Write graph triples into a file; return None for unknown graphs.
+
+    The default graph, containing knowledge, always exists."""
     node = NamedNode(name) if name else DefaultGraph()
     quads = graph.read().match(None, None, None, node)
     first = next(quads, None)
     if first is None and name:
         return None
     file: IO[bytes] = SpooledTemporaryFile(_IN_MEMORY)  # noqa: SIM115 - whoever sends it closes it
-    every: Any = (quad.triple for each in ([first] if first else [], quads) for quad in each)
+    every: Any = (
+        quad.triple for quad_group in ([first] if first else [], quads) for quad in quad_group
+    )
     try:
         serialize(every, file, format=_WRITTEN[media], prefixes=v.PREFIXES)
     except ValueError as error:
@@ -282,7 +285,7 @@ def _saved(name: str, media: str, graph: KnowledgeGraph) -> IO[bytes] | None:
     return file
 
 
-async def _sent(file: IO[bytes]) -> AsyncIterator[bytes]:
+async def _send_file(file: IO[bytes]) -> AsyncIterator[bytes]:
     try:
         while piece := await asyncio.to_thread(file.read, _BLOCK):
             yield piece

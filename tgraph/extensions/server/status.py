@@ -1,4 +1,4 @@
-"""Whether the server lives, whether it can answer, and what it does: for those who watch it."""
+"""Server status for monitoring: liveness, readiness, activity."""
 
 from __future__ import annotations
 
@@ -21,49 +21,55 @@ _PATIENCE = 10.0
 
 
 def status_routes(service: Service) -> list[Route]:
-    """``/health``, ``/ready`` and ``/metrics``; none of them needs a token, and none tells of any
-    content."""
+    """Return routes ``/health``, ``/ready`` and ``/metrics``.
+
+    Status routes need no token and reveal no content."""
     started = time.time()
 
     async def health(request: Request) -> Response:
         return JSONResponse({"status": "ok", "version": __version__})
 
     async def ready(request: Request) -> Response:
-        checks = await _checks(service)
+        checks = await _run_checks(service)
         good = all(checks.values()) and not service.stopping.is_set()
-        told = {name: "ok" if passed else "failed" for name, passed in checks.items()}
+        check_states = {name: "ok" if passed else "failed" for name, passed in checks.items()}
         status = "ready" if good else "not ready"
-        return JSONResponse({"status": status, "checks": told}, 200 if good else 503)
+        return JSONResponse({"status": status, "checks": check_states}, 200 if good else 503)
 
     async def metrics(request: Request) -> Response:
-        text = "".join(_metrics(service, started))
+        text = "".join(_format_metrics(service, started))
         return PlainTextResponse(text, media_type="text/plain; version=0.0.4; charset=utf-8")
 
     return [Route("/health", health), Route("/ready", ready), Route("/metrics", metrics)]
 
 
-async def _checks(service: Service) -> dict[str, bool]:
-    """Whether the folder, the store with its vectors, and the models can be used."""
+async def _run_checks(service: Service) -> dict[str, bool]:
+    """Check folder, store with vectors, and models for usability."""
 
     def store(graph: KnowledgeGraph) -> bool:
         graph.read()
         return graph.context().vectors is not None
 
-    found = {"folder": False, "store": False}
+    results = {"folder": False, "store": False}
     try:
         async with asyncio.timeout(_PATIENCE):
             names = await service.call(lambda: list_collections(service.root))
-            found["folder"] = True
-            if any(each.name == service.default_collection and each.generation for each in names):
-                found["store"] = await service.run(Access(None), service.default_collection, store)
+            results["folder"] = True
+            if any(
+                summary.name == service.default_collection and summary.generation
+                for summary in names
+            ):
+                results["store"] = await service.run(
+                    Access(None), service.default_collection, store
+                )
             else:
-                found["store"] = True  # nothing to answer from yet, and nothing wrong
+                results["store"] = True  # nothing to answer from yet, and nothing wrong
     except (TgraphError, TimeoutError):
         pass
-    return found
+    return results
 
 
-def _metrics(service: Service, started: float) -> Iterator[str]:
+def _format_metrics(service: Service, started: float) -> Iterator[str]:
     """Prometheus' text format 0.0.4."""
     yield "# TYPE tgraph_start_time_seconds gauge\n"
     yield f"tgraph_start_time_seconds {started:.3f}\n"

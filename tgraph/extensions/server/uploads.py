@@ -20,32 +20,34 @@ _MOST_FILES = 1_000
 _BLOCK = 1 << 20
 
 
-async def received(request: Request, folder: Path, most: int) -> tuple[str, ...]:
-    """The names of the files that were sent, now in the folder. ``UsageError`` where none was, or
-    one has a name that can't be a file's; ``TooLargeError`` beyond ``most`` bytes."""
+async def receive_files(request: Request, folder: Path, most: int) -> tuple[str, ...]:
+    """Save uploaded files in the folder and return their names.
+
+    Raise ``UsageError`` for missing files or invalid file names; raise ``TooLargeError`` beyond
+    ``most`` bytes."""
     if int(request.headers.get("content-length") or 0) > most:
         raise TooLargeError(f"The files have more than {most >> 20:,} MB.")
-    form = await _form(request, most)
+    form = await _read_form(request, most)
     try:
-        sent = [each for each in form.getlist("file") if isinstance(each, UploadFile)]
+        sent = [upload for upload in form.getlist("file") if isinstance(upload, UploadFile)]
         if not sent:
             raise UsageError(
                 "No file was sent.", "Send multipart/form-data with a part `file` for each."
             )
-        names = [safe_name(each.filename or "") for each in sent]
+        names = [safe_name(upload.filename or "") for upload in sent]
         if len({name.casefold() for name in names}) < len(names):
             raise UsageError("Two files have the same name.", "Send them one after the other.")
         make_folder(folder, private=True)
-        for name, each in zip(names, sent, strict=True):
+        for name, upload in zip(names, sent, strict=True):
             with new_file(folder / name) as out:
-                while block := await each.read(_BLOCK):
+                while block := await upload.read(_BLOCK):
                     out.write(block)
         return tuple(names)
     finally:
         await form.close()
 
 
-async def _form(request: Request, most: int) -> FormData:
+async def _read_form(request: Request, most: int) -> FormData:
     size = 0
 
     async def counted() -> AsyncGenerator[bytes, None]:
@@ -63,16 +65,19 @@ async def _form(request: Request, most: int) -> FormData:
             request.headers, counted(), max_files=_MOST_FILES, max_fields=100
         ).parse()
     except (MultiPartException, KeyError) as error:
-        told = getattr(error, "message", "it is cut off")
-        raise UsageError(f"The form can't be read: {told}") from error
+        reason = getattr(error, "message", "it is cut off")
+        raise UsageError(f"The form can't be read: {reason}") from error
 
 
 def safe_name(given: str) -> str:
-    """The name as that of a file in a folder of ours: the last part of a path, without what
-    commands a terminal. ``UsageError`` where nothing is left of it."""
+    """Return a safe file name: last path component without terminal control characters.
+
+    Raise ``UsageError`` for empty results."""
     last = given.replace("\\", "/").rpartition("/")[2]
-    shown = "".join(c for c in unicodedata.normalize("NFC", last) if c.isprintable()).strip()
-    name = shown.lstrip(".-")
+    printable_name = "".join(
+        c for c in unicodedata.normalize("NFC", last) if c.isprintable()
+    ).strip()
+    name = printable_name.lstrip(".-")
     if not name or len(os.fsencode(name)) > _LONGEST_NAME:
         raise UsageError(f"A file can't be called {given[:100]!r}.")
     return name

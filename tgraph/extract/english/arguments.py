@@ -1,9 +1,8 @@
-"""What tokens of a statement stand for, and what noun phrases state without a verb.
+"""Referents of statement tokens, and facts stated by noun phrases without verbs.
 
-An object that is a described thing ("capital of France", "Scott's ship") is folded so that the edge
-reaches the name in it: ``(Paris, be capital of, France)``. Other noun phrases stay whole, as plain
-string literals.
-"""
+An object that is a described thing ("capital of France", "Scott's ship") is folded so that the
+edge reaches the name in it: ``(Paris, be capital of, France)``. Other noun phrases stay whole,
+as plain string literals."""
 
 from __future__ import annotations
 
@@ -15,16 +14,16 @@ from typing import TYPE_CHECKING, NamedTuple
 from pyoxigraph import Literal
 
 from tgraph.extract.english.beings import being_phrases, gender_of_noun, kind_of_being
-from tgraph.extract.english.clauses import antecedent, lifted
+from tgraph.extract.english.clauses import find_antecedent, lift_noun
 from tgraph.extract.english.coreference import THIRD_PERSON, Discourse, is_definite
 from tgraph.extract.english.mentions import Mention
 from tgraph.extract.english.parser import (
-    conjuncts,
     core_text,
-    hyphenated,
+    find_conjuncts,
+    find_lemma,
+    hyphenated_start,
     is_noun,
-    lemma,
-    negating,
+    negation_of,
     phrase_bounds,
     phrase_text,
     text_of,
@@ -79,21 +78,21 @@ def kin_name(owner: NamedEntity, noun: str) -> str:
 
 
 class Bound(NamedTuple):
-    """An object with the predicate that leads to it."""
+    """An object plus the predicate leading to it."""
 
     predicate: str
     object: Argument
 
 
 class KnownPhrases(NamedTuple):
-    """Phrases in small letters that recur in a chunk: common ones, and those of its characters."""
+    """Lowercase phrases recurring in a chunk: common phrases, and character phrases."""
 
     salient: frozenset[str]
     characters: Mapping[str, NamedEntity]
 
 
 class Arguments:
-    """Resolves the tokens of one parsed text; ``dropped`` counts what could not be resolved."""
+    """Token resolver for one parsed text; ``dropped`` counts unresolved tokens."""
 
     def __init__(
         self,
@@ -108,7 +107,7 @@ class Arguments:
         self._discourse = discourse
         self._known = known
         self._spoken = {i for start, end in spoken for i in range(start, end)}
-        self._cited = _citations(doc)
+        self._cited = _citation_tokens(doc)
         self._speakers: dict[int, tuple[NamedEntity, ...]] = {}
         self._mentions: dict[int, Mention] = {}
         for mention in reversed(mentions):
@@ -123,7 +122,7 @@ class Arguments:
         return self._mentions.get(token.i)
 
     def named_at(self, token: Token) -> NamedEntity | None:
-        """The entity whose name covers the token."""
+        """Return the entity named at a token."""
         mention = self._mentions.get(token.i)
         if mention is None or not mention.is_name:
             return None
@@ -132,27 +131,31 @@ class Arguments:
     def prepare(self, sentence: Span) -> list[NamedEntity]:
         """Resolves names, pronouns and definite nouns of a sentence in order; returns the named."""
         self._discourse.next_sentence()
-        named = []
+        mentioned_entities = []
         for token in sentence:
             names = [m for m in self._starts.get(token.i, ()) if m.is_name]
             if names:
                 entities = [self._names.get(m.text, m.type) for m in names]
-                named += entities
+                mentioned_entities += entities
                 root = sentence.doc[names[0].start : names[0].end].root
                 self._discourse.see(root, entities[0], root.i in self._spoken)
             elif token.i not in self._mentions:
                 self.refer(token)
         self._note_coordinations(sentence)
-        about = [child for child in sentence.root.children if child.dep_ in ("nsubj", "nsubjpass")]
-        if about and about[0].tag_ in ("NN", "NNS") and not self.meant(about[0]):
+        subjects = [
+            child for child in sentence.root.children if child.dep_ in ("nsubj", "nsubjpass")
+        ]
+        if subjects and subjects[0].tag_ in ("NN", "NNS") and not self.meant(subjects[0]):
             self._discourse.see_unnamed()
-        return list(dict.fromkeys(named))
+        return list(dict.fromkeys(mentioned_entities))
 
     def meant(self, token: Token) -> tuple[NamedEntity, ...]:
-        """The entities that a noun or pronoun stands for, empty where it names none."""
+        """Return entities denoted by a noun or pronoun.
+
+        The tuple has no members if no entity is named."""
         if token.tag_ in ("WDT", "WP", "WP$"):
-            noun = antecedent(token)
-            return self.meant(lifted(noun)) if noun is not None else ()
+            noun = find_antecedent(token)
+            return self.meant(lift_noun(noun)) if noun is not None else ()
         if entity := self.named_at(token):
             return (entity,)
         if token.i in self._meant:
@@ -163,7 +166,7 @@ class Arguments:
         return next(((entity,) for child in behind if (entity := self.named_at(child))), ())
 
     def join_kin(self, noun: Token, named: NamedEntity) -> None:
-        """Records that "his nephew, Fred" is one person, who had no name before."""
+        """Merge "his nephew, Fred" into one person, previously unnamed."""
         kin = self._meant.get(noun.i, ())
         unnamed = len(kin) == 1 and kin[0] is not named and "'s " in kin[0].name
         if unnamed and not any(child.dep_ in ("conj", "nummod") for child in noun.children):
@@ -171,24 +174,24 @@ class Arguments:
 
     @staticmethod
     def is_narrowed(noun: Token) -> bool:
-        """Whether words behind a noun say which one it is: "the incidence without contact"."""
+        """Tell whether words after a noun narrow its meaning: "the incidence without contact"."""
         return any(child.dep_ in ("prep", "relcl", "acl") for child in noun.rights)
 
     def is_cited(self, token: Token) -> bool:
-        """Whether a token stands in a reference to literature."""
+        """Tell whether a token belongs to a literature reference."""
         return token.i in self._cited
 
     def literals(self, sentence: Span) -> list[Mention]:
         """The dates, amounts and numbers that a sentence gives."""
-        found = (m for token in sentence for m in self._starts.get(token.i, ()))
-        return [m for m in found if m.value is not None and m.start not in self._cited]
+        mentions = (m for token in sentence for m in self._starts.get(token.i, ()))
+        return [m for m in mentions if m.value is not None and m.start not in self._cited]
 
     def subjects(self, token: Token) -> tuple[NamedEntity, ...]:
-        """The entities a statement is about; where there are none, why is counted."""
+        """Return subject entities of a statement, counting the reason if none exist."""
         if token.i in self._cited:
             return ()
-        if found := self.meant(token):
-            return found
+        if entities := self.meant(token):
+            return entities
         if token.tag_.startswith(("PRP", "W", "EX", "DT")):
             self.dropped["unresolved pronoun"] += 1
             return ()
@@ -198,15 +201,17 @@ class Arguments:
         return ()
 
     def objects(self, predicate: str, token: Token) -> list[Bound]:
-        """The objects that a token stands for, each with its predicate; empty if it is dropped."""
+        """Return objects denoted by a token, each paired with a predicate.
+
+        The list has no members if the token is dropped."""
         if token.i in self._cited:
             return []
         if predicate.endswith(" @"):
-            return self._dated(predicate.removesuffix(" @"), token)
-        predicate = f"{predicate} {negating(token)}".rstrip()
-        if found := self.meant(token):
-            return [Bound(predicate, entity) for entity in found]
-        literal = self._literal(token)
+            return self._read_dated(predicate.removesuffix(" @"), token)
+        predicate = f"{predicate} {negation_of(token)}".rstrip()
+        if entities := self.meant(token):
+            return [Bound(predicate, entity) for entity in entities]
+        literal = self._resolve_literal(token)
         if literal is not None:
             return [Bound(predicate, literal)]
         if token.tag_.startswith(("PRP", "W", "DT", "EX")):
@@ -215,21 +220,21 @@ class Arguments:
         return self.described(predicate, token)
 
     def refer(self, token: Token) -> None:
-        """Takes note of whom a pronoun or a common noun stands for, where that can be told."""
-        found: tuple[NamedEntity, ...] = ()
+        """Record referents of a pronoun or common noun, if determinable."""
+        entities: tuple[NamedEntity, ...] = ()
         spoken = token.i in self._spoken
         if token.lower_ in THIRD_PERSON:
-            found = self._discourse.pronoun(token, spoken)
-        elif token.tag_ == "NN" and (entity := self._being(token)):
-            found = (entity,)
-        if found:
-            self._meant[token.i] = found
-            if len(found) == 1:
-                self._discourse.see(token, found[0], spoken)
+            entities = self._discourse.pronoun(token, spoken)
+        elif token.tag_ == "NN" and (entity := self._being_entity(token)):
+            entities = (entity,)
+        if entities:
+            self._meant[token.i] = entities
+            if len(entities) == 1:
+                self._discourse.see(token, entities[0], spoken)
         elif token.tag_ == "NN" and (kind := kind_of_being(token.lower_)):
             self._discourse.see_stranger(token, kind, spoken)
 
-    def _being(self, token: Token) -> NamedEntity | None:
+    def _being_entity(self, token: Token) -> NamedEntity | None:
         owner = next((child for child in token.lefts if child.dep_ == "poss"), None)
         if owner is not None:
             return self._of_owner(token, owner)
@@ -239,9 +244,10 @@ class Arguments:
         return character or self._discourse.definite(token)
 
     def _of_owner(self, token: Token, owner: Token) -> NamedEntity | None:
-        """ "His nephew", "Scrooge's nephew": one person under the name of the other."""
+        """Return the person meant by a kinship phrase ("His nephew", "Scrooge's nephew"), named
+        after the owner."""
         owners = self.meant(owner)
-        noun = lemma(token.lower_, "noun")
+        noun = find_lemma(token.lower_, "noun")
         if len(owners) != 1 or kind_of_being(noun) != "person" or token.dep_ == "appos":
             return None
         if owners[0].name.endswith(f"'s {noun}"):
@@ -255,7 +261,7 @@ class Arguments:
         return entity
 
     def speak(self, tokens: Span, speaker: NamedEntity, listener: NamedEntity | None) -> None:
-        """Takes note of who "I" and "you" are in what is said."""
+        """Record referents of "I" and "you" in spoken text."""
         for token in tokens:
             if token.lower_ in _FIRST:
                 self._speakers[token.i] = (speaker,)
@@ -267,12 +273,15 @@ class Arguments:
                 self.refer(token)
 
     def somebody(self, token: Token) -> NamedEntity | None:
-        """Who speaks or is spoken to: whom the token means, else what it is called."""
-        found = self.meant(token)
-        if found:
-            return found[0] if len(found) == 1 else None
-        named = is_noun(token) and token.tag_ in ("NN", "NNP") and token.i not in self._mentions
-        text = phrase_text(token) if named else ""
+        """Return a speaker or listener: the entity denoted by a token, otherwise an entity
+        named by its phrase."""
+        entities = self.meant(token)
+        if entities:
+            return entities[0] if len(entities) == 1 else None
+        is_plain_noun = (
+            is_noun(token) and token.tag_ in ("NN", "NNP") and token.i not in self._mentions
+        )
+        text = phrase_text(token) if is_plain_noun else ""
         if not text or token.lower_ in _VAGUE or any(c.dep_ == "poss" for c in token.lefts):
             return None
         return self._names.get(text, kind_of_being(token.lower_) or "person")
@@ -280,28 +289,29 @@ class Arguments:
     def _note_coordinations(self, sentence: Span) -> None:
         for token in sentence:
             if token.dep_ in ("nsubj", "nsubjpass", "dobj", "pobj"):
-                together = [e for t in conjuncts(token) if (e := self.named_at(t))]
-                people = sum(entity.is_person for entity in together)
-                placed = any(entity.type == "place" for entity in together)
+                coordinated = [e for t in find_conjuncts(token) if (e := self.named_at(t))]
+                people = sum(entity.is_person for entity in coordinated)
+                placed = any(entity.type == "place" for entity in coordinated)
                 acting = token.dep_.startswith("nsubj") and not placed
-                if len(together) > 1 and (people == len(together) or acting):
-                    self._discourse.see_together(together)
-                for entity in together if people else ():  # single surnames are persons as well
+                if len(coordinated) > 1 and (people == len(coordinated) or acting):
+                    self._discourse.see_together(coordinated)
+                for entity in coordinated if people else ():  # single surnames are persons as well
                     if not (entity.is_person or entity.located or " " in entity.name):
                         entity.types["person"] += entity.types.total()
 
     def _phrase_entity(self, token: Token) -> NamedEntity | None:
-        """A phrase as an entity: it holds a name ("Scott's nephew") or the chunk is about it."""
+        """Return a phrase entity if the phrase contains a name ("Scott's nephew") or is salient
+        in the chunk."""
         start, end = phrase_bounds(token)
         text = phrase_text(token)
         if token.lower_ in _VAGUE or not text or end - start > 8:
             return None
         inside = filter(None, map(self.named_at, token.doc[start:end]))
         if text.lower() in self._known.salient or any(e.type != "group" for e in inside):
-            return self._names.get(text, kind_of_noun(lemma(token.lower_, "noun")) or CONCEPT)
+            return self._names.get(text, kind_of_noun(find_lemma(token.lower_, "noun")) or CONCEPT)
         return None
 
-    def _literal(self, token: Token) -> Literal | None:
+    def _resolve_literal(self, token: Token) -> Literal | None:
         mention = self.mention_at(token)
         if mention is not None and mention.value is not None:
             start, end = phrase_bounds(token)
@@ -312,8 +322,8 @@ class Arguments:
             return next((m.value for m in inside if m is not None and m.is_time), None)
         return None
 
-    def _dated(self, predicate: str, token: Token) -> list[Bound]:
-        literal = self._literal(token)
+    def _read_dated(self, predicate: str, token: Token) -> list[Bound]:
+        literal = self._resolve_literal(token)
         mention = self.mention_at(token)
         if literal is None or mention is None or not mention.is_time:
             return []
@@ -324,10 +334,10 @@ class Arguments:
         return [Bound(f"{predicate} {'on' if on else 'in'}", literal)]
 
     def described(self, predicate: str, token: Token) -> list[Bound]:
-        """The objects of a description, folded onto the names in it, else a literal."""
+        """Return description objects, folded onto contained names, otherwise a literal."""
         if not is_noun(token):
-            return self._adjective(predicate, token)
-        folded = list(self._folded(predicate, token))
+            return self._read_adjective(predicate, token)
+        folded = list(self._fold_names(predicate, token))
         if folded:
             return folded
         text = phrase_text(token)
@@ -343,7 +353,7 @@ class Arguments:
             return [Bound(predicate, self._names.get(text, kind_of_noun(token.lower_) or CONCEPT))]
         return [Bound(predicate, Literal(text))] if text else []
 
-    def _adjective(self, predicate: str, token: Token) -> list[Bound]:
+    def _read_adjective(self, predicate: str, token: Token) -> list[Bound]:
         if not token.tag_.startswith("JJ") or any(
             child.dep_ == "xcomp" for child in token.children
         ):
@@ -352,36 +362,36 @@ class Arguments:
             self.dropped["vague object"] += 1
             return []
         measures = [c for c in token.lefts if c.dep_ in _MEASURES and c.tag_ != "WRB"]
-        start = hyphenated(token.doc, measures[0].left_edge.i if measures else token.i)
+        start = hyphenated_start(token.doc, measures[0].left_edge.i if measures else token.i)
         return [Bound(predicate, Literal(token.doc[start : token.i + 1].text))]
 
-    def _folded(self, predicate: str, token: Token) -> Iterator[Bound]:
-        """``be capital of`` + France, ``paint out name of`` + Marley."""
+    def _fold_names(self, predicate: str, token: Token) -> Iterator[Bound]:
+        """Yield folded objects: ``be capital of`` + France, ``paint out name of`` + Marley."""
         core = core_text(token)
         for child in token.children:
             if child.dep_ == "poss":
-                own = f"{predicate} {token.text} of"
-                yield from (Bound(own, entity) for entity in self.meant(child))
+                possessive_predicate = f"{predicate} {token.text} of"
+                yield from (Bound(possessive_predicate, entity) for entity in self.meant(child))
             elif child.dep_ == "prep":
-                for target in _targets(child):
+                for target in _preposition_targets(child):
                     for entity in self.meant(target):
                         yield Bound(f"{predicate} {core} {child.lower_}", entity)
 
 
-def _citations(doc: Doc) -> frozenset[int]:
+def _citation_tokens(doc: Doc) -> frozenset[int]:
     """The tokens of references in brackets: "(Guleria et al., 1996)", "[27]"."""
     text = text_of(doc)
     if "(" not in text and "[" not in text:
         return frozenset()
-    found: set[int] = set()
+    token_indexes: set[int] = set()
     for match in _CITATION.finditer(text):
         span = doc.char_span(*match.span(), alignment_mode="expand")
-        found |= set(range(span.start, span.end)) if span is not None else set()
-    return frozenset(found)
+        token_indexes |= set(range(span.start, span.end)) if span is not None else set()
+    return frozenset(token_indexes)
 
 
-def _targets(preposition: Token) -> list[Token]:
-    return [t for c in preposition.children if c.dep_ == "pobj" for t in conjuncts(c)]
+def _preposition_targets(preposition: Token) -> list[Token]:
+    return [t for c in preposition.children if c.dep_ == "pobj" for t in find_conjuncts(c)]
 
 
 # --- nominal statements ---------------------------------------------------------------------------
@@ -396,21 +406,21 @@ class Nominal(NamedTuple):
     strength: float
 
 
-def nominals(sentence: Span, arguments: Arguments) -> Iterator[Nominal]:
+def find_nominals(sentence: Span, arguments: Arguments) -> Iterator[Nominal]:
     """The statements of a sentence's noun phrases, in reading order."""
     for token in sentence:
         if not is_noun(token) or arguments.is_cited(token):
             continue
-        named = arguments.named_at(token)
+        named_entity = arguments.named_at(token)
         if token.dep_ == "appos":
-            yield from _apposition(token, named, arguments)
+            yield from _read_apposition(token, named_entity, arguments)
         mention = arguments.mention_at(token)
-        if named and mention and token == token.doc[mention.start : mention.end].root:
-            yield from _before_name(token, mention, named, arguments)
-            yield from _after_name(token, mention, named, arguments)
+        if named_entity and mention and token == token.doc[mention.start : mention.end].root:
+            yield from _before_name(token, mention, named_entity, arguments)
+            yield from _after_name(token, mention, named_entity, arguments)
 
 
-def acronyms(doc: Doc, mentions: Sequence[Mention], names: NameTable) -> None:
+def record_acronyms(doc: Doc, mentions: Sequence[Mention], names: NameTable) -> None:
     """Records acronyms in brackets: "British Antarctic Expedition (BAE)"."""
     for mention in mentions:
         close = _close_of(doc, mention)
@@ -419,8 +429,9 @@ def acronyms(doc: Doc, mentions: Sequence[Mention], names: NameTable) -> None:
 
 
 class OtherName(NamedTuple):
-    """Another name that the text gives something: where its first name begins, and since or until
-    when it has it, where that is said ("formerly")."""
+    """An alternative name: main name, other name, main name position, and validity note.
+
+    The note says since or until when the other name applies, if stated ("formerly")."""
 
     start: int
     name: str
@@ -433,21 +444,31 @@ def other_names(doc: Doc, mentions: Sequence[Mention], names: NameTable) -> Iter
     starts = {m.start: m for m in sorted(mentions, key=lambda m: m.end) if m.is_name}
     ends = {m.end: m for m in sorted(mentions, key=lambda m: -m.start) if m.is_name}
     for end, mention in sorted(ends.items()):
-        other = next((starts[at] for at in range(end + 1, end + _BETWEEN) if at in starts), None)
-        found = _CALLED.fullmatch(doc[end : other.start].text) if other is not None else None
-        if other is None or found is None or not _is_other_name(doc, mention, other, found):
+        alternative = next(
+            (starts[at] for at in range(end + 1, end + _BETWEEN) if at in starts), None
+        )
+        match = (
+            _CALLED.fullmatch(doc[end : alternative.start].text)
+            if alternative is not None
+            else None
+        )
+        if (
+            alternative is None
+            or match is None
+            or not _is_other_name(doc, mention, alternative, match)
+        ):
             continue
-        when = next((w for w in _WHEN.findall(found[0].lower()) if w in _TIMES), "also")
-        names.same(mention.text, other.text)
-        if names.find(mention.text) is names.find(other.text):
-            yield OtherName(mention.start, mention.text, other.text, when)
+        when = next((w for w in _WHEN.findall(match[0].lower()) if w in _TIMES), "also")
+        names.same(mention.text, alternative.text)
+        if names.find(mention.text) is names.find(alternative.text):
+            yield OtherName(mention.start, mention.text, alternative.text, when)
 
 
 def _is_other_name(doc: Doc, mention: Mention, other: Mention, found: re.Match[str]) -> bool:
-    """Whether both may be of one thing, as far as their kinds and what stands beside them tell.
+    """Tell whether both mentions may denote one thing, judging by types and neighbouring words.
 
-    "Breslau, formerly Germany" says where a place was, and in "Lakeland, Florida (formerly ...)"
-    either may be meant."""
+    "Breslau, formerly Germany" says where a place was, and in "Lakeland, Florida (formerly
+    ...)" either may be meant."""
     kinds = {mention.type, other.type} - {UNKNOWN}
     unlike = len(kinds) > 1 and (found["bare"] or "person" in kinds)
     if unlike or mention.text == other.text:
@@ -460,7 +481,7 @@ def _is_other_name(doc: Doc, mention: Mention, other: Mention, found: re.Match[s
     return after is None or not (after.tag_ in _GOES_ON or after.lower_ in _INSIDE_NAMES)
 
 
-def localities(doc: Doc, mentions: Sequence[Mention], names: NameTable) -> None:
+def record_localities(doc: Doc, mentions: Sequence[Mention], names: NameTable) -> None:
     """Records full names of places: "Lakeland, Florida" is also "Lakeland"."""
     for place, mention in enumerate(mentions):
         if not (mention.is_name and doc[mention.end : mention.end + 1].text == ","):
@@ -468,15 +489,16 @@ def localities(doc: Doc, mentions: Sequence[Mention], names: NameTable) -> None:
         beside = next((m for m in mentions[place + 1 :] if m.start > mention.end), None)
         if beside is None or not beside.is_name or beside.start != mention.end + 1:
             continue
-        inside, around = names.find(mention.text), names.find(beside.text)
-        if inside and around and inside.type == around.type == "place" and inside is not around:
+        inside, region = names.find(mention.text), names.find(beside.text)
+        if inside and region and inside.type == region.type == "place" and inside is not region:
             names.same(mention.text, f"{mention.text}, {beside.text}")
 
 
-def bracketed(
+def read_brackets(
     doc: Doc, mentions: Sequence[Mention], names: NameTable
 ) -> Iterator[tuple[int, Nominal]]:
-    """Statements in brackets after a name, such as "(1912-1954)", with the token of the name."""
+    """Yield bracketed statements following names, such as "(1912-1954)", each with a token
+    index."""
     for place, mention in enumerate(mentions):
         close = _close_of(doc, mention)
         if close:
@@ -486,18 +508,21 @@ def bracketed(
                 yield mention.start, nominal
 
 
-def called(others: Sequence[OtherName], names: NameTable) -> Iterator[tuple[int, Nominal]]:
-    """What something is called, with the token at which its first name begins; both names are told,
-    for either may be the one by which it is known in the end."""
-    for each in others:
-        entity = names.find(each.name)
+def read_other_names(
+    others: Sequence[OtherName], names: NameTable
+) -> Iterator[tuple[int, Nominal]]:
+    """Yield naming statements with the token index of the main name.
+
+    The statement includes both names, since either may become canonical."""
+    for other_name in others:
+        entity = names.find(other_name.name)
         if entity is not None:
-            said = Literal(f"{each.name}, {each.when} {each.other}")
-            yield each.start, Nominal(entity, "be called", said, _CERTAIN)
+            name_literal = Literal(f"{other_name.name}, {other_name.when} {other_name.other}")
+            yield other_name.start, Nominal(entity, "be called", name_literal, _CERTAIN)
 
 
 def _close_of(doc: Doc, mention: Mention) -> int:
-    """The token that closes a short bracket after a name, 0 where there is none."""
+    """Return the token index closing a short bracket after a name, or 0 without bracket."""
     if not mention.is_name or mention.end + 2 >= len(doc) or doc[mention.end].text != "(":
         return 0
     return next((token.i for token in doc[mention.end : mention.end + 12] if token.text == ")"), 0)
@@ -518,9 +543,11 @@ def _in_brackets(
         yield from (Nominal(entity, "be dated", value, _LIKELY) for value in times)
 
 
-def _apposition(token: Token, named: NamedEntity | None, arguments: Arguments) -> Iterator[Nominal]:
+def _read_apposition(
+    token: Token, named: NamedEntity | None, arguments: Arguments
+) -> Iterator[Nominal]:
     head = arguments.named_at(token.head)
-    if not _follows(token, arguments) or _is_listed(token, arguments):
+    if not _follows_head(token, arguments) or _is_listed(token, arguments):
         return
     if head is not None and named is None:
         yield from _is_a(head, token, arguments)
@@ -538,7 +565,7 @@ def _is_enclosed(token: Token) -> bool:
 
 
 def _is_listed(token: Token, arguments: Arguments) -> bool:
-    """Whether an apposition may be the next of a list, and says "a ..." of nothing."""
+    """Tell whether an apposition may continue a list instead of describing something."""
     if any(child.lower_ in ("a", "an") for child in token.lefts):
         return False
     return token.head.dep_ in ("conj", "appos") or any(
@@ -551,8 +578,8 @@ def _is_part(whole: NamedEntity, part: NamedEntity, token: Token) -> bool:
     return whole.type == part.type == "place" and token.nbor(-1).text == ","
 
 
-def _follows(token: Token, arguments: Arguments) -> bool:
-    """Whether an apposition stands right behind what it explains, and explains a thing."""
+def _follows_head(token: Token, arguments: Arguments) -> bool:
+    """Tell whether an apposition directly follows and explains its head."""
     head = token.head
     start = token.left_edge.i
     mention = arguments.mention_at(head)
@@ -571,7 +598,7 @@ def _is_a(entity: NamedEntity, noun: Token, arguments: Arguments) -> Iterator[No
         return
     if entity.is_person and not denotes_person(noun.lower_):
         return
-    entity.nouns.add(lemma(noun.lower_, "noun"))
+    entity.nouns.add(find_lemma(noun.lower_, "noun"))
     for bound in arguments.described("be", noun):
         if bound.object is not entity:
             yield Nominal(entity, bound.predicate, bound.object, _CERTAIN)
@@ -602,7 +629,9 @@ def _is_site(entity: NamedEntity, preposition: Token) -> bool:
 
 
 def _belong_together(noun: Token, name: Token) -> bool:
-    """Whether a noun before a name describes it: "ship Terra Nova", but not "that winter Scott"."""
+    """Tell whether a noun preceding a name describes it.
+
+    "ship Terra Nova" does, "that winter Scott" does not."""
     if noun.head.i == name.i and noun.dep_ in ("compound", "nmod", "amod"):
         return True
     linked = name.head.i == noun.i and name.dep_ in ("appos", "compound")
@@ -617,11 +646,19 @@ def _after_name(
     for child in token.rights:
         placed = child.lower_ == "of" or (child.lower_ in _PLACED and entity.type in _SITED)
         if child.dep_ == "prep" and child.i == mention.end and placed:
-            for target in _targets(child)[:1]:
-                other = arguments.named_at(target)
-                if other is not None and other is not entity and _is_site(other, child):
-                    yield Nominal(entity, child.lower_, other, _WEAK)
+            for target in _preposition_targets(child)[:1]:
+                target_entity = arguments.named_at(target)
+                if (
+                    target_entity is not None
+                    and target_entity is not entity
+                    and _is_site(target_entity, child)
+                ):
+                    yield Nominal(entity, child.lower_, target_entity, _WEAK)
         elif child.dep_ == "npadvmod" and child.i > mention.end:
-            other = arguments.named_at(child)
-            if other is not None and other.type == entity.type == "place" and other is not entity:
-                yield Nominal(entity, "in", other, _LIKELY)
+            target_entity = arguments.named_at(child)
+            if (
+                target_entity is not None
+                and target_entity.type == entity.type == "place"
+                and target_entity is not entity
+            ):
+                yield Nominal(entity, "in", target_entity, _LIKELY)

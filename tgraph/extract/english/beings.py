@@ -1,4 +1,4 @@
-"""Who acts in a text without having a name: "the old woman", "his nephew", "the wolf"."""
+"""Unnamed acting beings in a text: "the old woman", "his nephew", "the wolf"."""
 
 from __future__ import annotations
 
@@ -32,7 +32,8 @@ _LONGEST = 4
 
 
 def kind_of_being(noun: str) -> str:
-    """``person`` or ``animal`` for the noun of one that may act and speak, else empty."""
+    """Return ``person`` or ``animal`` for nouns denoting beings able to act and speak;
+    otherwise blank text."""
     noun = noun.lower()
     if noun in _ANIMALS:
         return ANIMAL
@@ -40,7 +41,7 @@ def kind_of_being(noun: str) -> str:
 
 
 def gender_of_noun(noun: str) -> str:
-    """``male`` or ``female`` where the noun of a being tells ("uncle"), else empty."""
+    """Return ``male`` or ``female`` for gendered being nouns ("uncle"); otherwise blank text."""
     noun = noun.lower()
     if noun in _MALE_NOUNS:
         return "male"
@@ -48,17 +49,19 @@ def gender_of_noun(noun: str) -> str:
 
 
 def being_phrases(doc: Doc) -> dict[int, str]:
-    """``old woman`` for the "woman" of "the old woman", by token; what tells nobody apart is left
-    out."""
-    known: dict[int, str] | None = doc.user_data.get("beings")
-    if known is None:
+    """Return being phrases by token index, such as ``old woman`` for the "woman" of "the old
+    woman".
+
+    Indistinct phrases are omitted."""
+    phrases: dict[int, str] | None = doc.user_data.get("beings")
+    if phrases is None:
         nouns = (token for token in doc if token.lower_ in _BEINGS and token.tag_ == "NN")
-        known = {token.i: phrase for token in nouns if (phrase := _phrase(token))}
-        doc.user_data["beings"] = known
-    return known
+        phrases = {token.i: phrase for token in nouns if (phrase := _being_phrase(token))}
+        doc.user_data["beings"] = phrases
+    return phrases
 
 
-def _phrase(token: Token) -> str:
+def _being_phrase(token: Token) -> str:
     articles = [child for child in token.lefts if child.dep_ == "det"]
     if not articles or articles[0].lower_ not in _ARTICLES or _is_narrowed(token):
         return ""
@@ -70,48 +73,47 @@ def _phrase(token: Token) -> str:
 
 
 def _is_narrowed(token: Token) -> bool:
-    """Whether more is said of which one it is, or the noun says what somebody else is."""
+    """Tell whether further words narrow a noun, or the noun describes another entity."""
     if token.dep_ in ("attr", "appos", "compound", "oprd"):
         return True
     return any(c.dep_ == "prep" and c.lower_ == "of" and c.i == token.i + 1 for c in token.rights)
 
 
-def characters(
+def find_characters(
     docs: Sequence[Doc], mentions: Sequence[Sequence[Mention]], names: NameTable
 ) -> dict[str, NamedEntity]:
-    """The beings that a chunk speaks of more than once by the same noun, by their phrases.
+    """Return beings mentioned repeatedly by the same noun in a chunk, by phrase.
 
-    "The woman" is the old woman where there is no other.
-    """
+    "The woman" is the old woman where there is no other."""
     counts: Counter[str] = Counter()
-    known: set[str] = set()
-    for doc, found in zip(docs, mentions, strict=True):
-        named = {i for mention in found for i in range(mention.start, mention.end)}
+    definite_phrases: set[str] = set()
+    for doc, doc_mentions in zip(docs, mentions, strict=True):
+        name_tokens = {i for mention in doc_mentions for i in range(mention.start, mention.end)}
         for place, phrase in being_phrases(doc).items():
-            if place not in named:
+            if place not in name_tokens:
                 counts[phrase] += 1
                 definite = any(child.lower_ in _DEFINITE for child in doc[place].lefts)
-                known |= {phrase} if definite else set()
-    full = _fuller(counts)
-    whole: Counter[str] = Counter()
+                definite_phrases |= {phrase} if definite else set()
+    full = _longer_phrases(counts)
+    phrase_counts: Counter[str] = Counter()
     for phrase, count in counts.items():
-        whole[full.get(phrase, phrase)] += count
-    known |= {full.get(phrase, phrase) for phrase in known}
-    chosen = {p for p in whole if whole[p] >= _TWICE and p in known}
-    return {p: _entity(full.get(p, p), names) for p in counts if full.get(p, p) in chosen}
+        phrase_counts[full.get(phrase, phrase)] += count
+    definite_phrases |= {full.get(phrase, phrase) for phrase in definite_phrases}
+    chosen = {p for p in phrase_counts if phrase_counts[p] >= _TWICE and p in definite_phrases}
+    return {p: _character_entity(full.get(p, p), names) for p in counts if full.get(p, p) in chosen}
 
 
-def _fuller(counts: Counter[str]) -> dict[str, str]:
-    """For a bare noun the only longer phrase that ends with it."""
+def _longer_phrases(counts: Counter[str]) -> dict[str, str]:
+    """Return, for each bare noun, its only longer phrase ending with the noun."""
     longer: dict[str, list[str]] = {}
     for phrase in counts:
         noun = phrase.rpartition(" ")[2]
         if noun != phrase:
             longer.setdefault(noun, []).append(phrase)
-    return {n: found[0] for n, found in longer.items() if n in counts and len(found) == 1}
+    return {n: phrases[0] for n, phrases in longer.items() if n in counts and len(phrases) == 1}
 
 
-def _entity(phrase: str, names: NameTable) -> NamedEntity:
+def _character_entity(phrase: str, names: NameTable) -> NamedEntity:
     noun = phrase.rpartition(" ")[2]
     entity = names.get(phrase, kind_of_being(noun))
     entity.gender = entity.gender or gender_of_noun(noun)
@@ -126,37 +128,40 @@ def learn_genders(
     names: NameTable,
     known: Mapping[str, NamedEntity],
 ) -> None:
-    """Gives names and characters the gender of the pronouns that follow them where nobody else is
-    spoken of."""
+    """Assign genders to names and characters, judging by subsequent pronouns with nobody else
+    mentioned between."""
     votes: dict[int, Counter[str]] = {}
     entities: dict[int, NamedEntity] = {}
-    for doc, found in zip(docs, mentions, strict=True):
-        at = {m.start: names.get(m.text, m.type) for m in found if m.is_name}
+    for doc, doc_mentions in zip(docs, mentions, strict=True):
+        at = {m.start: names.get(m.text, m.type) for m in doc_mentions if m.is_name}
         for place, phrase in being_phrases(doc).items():
             if place not in at and (entity := known.get(phrase)):
                 at[place] = entity
-        for entity, word in _following(doc, at):
+        for entity, word in _names_with_pronouns(doc, at):
             entities[id(entity)] = entity
             votes.setdefault(id(entity), Counter())["male" if word in MALE else "female"] += 1
     for key, counts in votes.items():
         entity = entities[key]
-        (gender, most), *rest = counts.most_common()
+        (gender, top_count), *other_counts = counts.most_common()
         unknown = entity.type == UNKNOWN
-        clear = most > 2 * sum(count for _, count in rest) and most > (1 if unknown else 0)
+        clear = top_count > 2 * sum(count for _, count in other_counts) and top_count > (
+            1 if unknown else 0
+        )
         if clear and not entity.gender and (unknown or entity.type in ("person", ANIMAL)):
             entity.gender = gender
 
 
-def _following(doc: Doc, at: dict[int, NamedEntity]) -> Iterator[tuple[NamedEntity, str]]:
-    """Names with the he or she behind them, as long as nobody else comes between."""
+def _names_with_pronouns(doc: Doc, at: dict[int, NamedEntity]) -> Iterator[tuple[NamedEntity, str]]:
+    """Yield entities paired with subsequent he or she pronouns, unless another person
+    intervenes."""
     last: NamedEntity | None = None
     far = 0
     for token in doc:
         far += bool(token.is_sent_start)
         if token.i in at:
-            other = at[token.i]
-            if other.type in ("person", UNKNOWN, ANIMAL):
-                last, far = (other if last in (None, other) or far else None), 0
+            candidate = at[token.i]
+            if candidate.type in ("person", UNKNOWN, ANIMAL):
+                last, far = (candidate if last in (None, candidate) or far else None), 0
             continue
         word = token.lower_
         if word in _BEINGS:

@@ -1,11 +1,10 @@
-"""Dependency rules: from a parsed sentence to who did what to whom, as tokens and predicates.
+"""Dependency rules: turn a parsed sentence into statements, as tokens and predicates.
 
-Covered are active and passive clauses, copulas, relative and participial clauses, coordination of
-subjects, verbs and objects, open complements ("begin to explore") and prepositional objects, whose
-preposition joins the predicate ("be born in"). Labels are those of ClearNLP, which spaCy's English
-pipelines use. Arguments stay tokens here; ``tgraph.extract.english.arguments`` says what they
-stand for.
-"""
+Covered are active and passive clauses, copulas, relative and participial clauses, coordination
+of subjects, verbs and objects, open complements ("begin to explore") and prepositional objects,
+whose preposition joins the predicate ("be born in"). Labels are those of ClearNLP, which
+spaCy's English pipelines use. Arguments stay tokens here; ``tgraph.extract.english.arguments``
+resolves them."""
 
 from __future__ import annotations
 
@@ -15,11 +14,11 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from tgraph.extract.english.parser import (
-    conjuncts,
     core_text,
+    find_conjuncts,
+    find_lemma,
     is_noun,
-    lemma,
-    negating,
+    negation_of,
     verb_lemma,
 )
 from tgraph.extract.entity_types import denotes_person
@@ -49,8 +48,8 @@ _MODALS = {"'ll": "will", "’ll": "will", "'d": "would", "’d": "would", "ca":
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """Subject and object tokens with the predicate between them; ``direct`` says that the subject
-    stands in the clause itself."""
+    """Subject and object tokens joined by a predicate; ``direct`` marks subjects standing
+    inside the clause."""
 
     subject: Token
     predicate: str
@@ -63,20 +62,22 @@ class Statement:
 _Complement = tuple[str, "Token"]  # a predicate and its object
 
 
-def statements(sentence: Span) -> Iterator[Statement]:
-    """The statements of a sentence, in the order of their verbs. Questions state nothing."""
+def read_statements(sentence: Span) -> Iterator[Statement]:
+    """Yield statements of a sentence, in verb order. Questions yield nothing."""
     if sentence.text.rstrip("\"'”’) ").endswith("?"):
         return
     for token in sentence:
         if (
             token.tag_.startswith("VB") and token.dep_ not in ("aux", "auxpass", "xcomp", "amod")
-        ) or (token.dep_ == "xcomp" and _controlled(token) is not None):
+        ) or (token.dep_ == "xcomp" and _controlling_object(token) is not None):
             yield from _of_verb(token)
 
 
-def antecedent(relative: Token) -> Token | None:
-    """The noun that a relative pronoun stands for: in "a lawyer from Cardiff, who ..." the
-    person, though the clause may hang on the place."""
+def find_antecedent(relative: Token) -> Token | None:
+    """Return the noun denoted by a relative pronoun.
+
+    In "a lawyer from Cardiff, who ..." the result is the person, though the clause may attach
+    to the place."""
     noun = next((clause.head for clause in relative.ancestors if clause.dep_ == "relcl"), None)
     if noun is None or noun.dep_ != "pobj":
         return noun
@@ -89,26 +90,26 @@ def antecedent(relative: Token) -> Token | None:
 
 
 def _person_above(noun: Token) -> Token | None:
-    """The person in whose description a noun stands: the lawyer of "lawyer from Cardiff"."""
+    """Return the person described by a noun phrase: the lawyer of "lawyer from Cardiff"."""
     person = noun.head.head
-    return person if is_noun(person) and denotes_person(lemma(person.lower_, "noun")) else None
+    return person if is_noun(person) and denotes_person(find_lemma(person.lower_, "noun")) else None
 
 
 def _of_verb(verb: Token) -> Iterator[Statement]:
     if _is_conditional(verb):
         return
-    subjects, direct = _subjects(verb)
+    subjects, direct = _find_subjects(verb)
     if len(subjects) > 1 and any(token.lower_ == "respectively" for token in verb.sent):
         return  # which belongs to which is not said by the grammar
     reported = bool(subjects) and _is_reported(verb)
-    for predicate, obj in _complements(verb, predicate_of(verb)) if subjects else ():
+    for predicate, obj in _find_complements(verb, predicate_of(verb)) if subjects else ():
         for subject in subjects:
             if subject.i != obj.i:
                 yield Statement(subject, predicate, obj, verb, direct, reported)
 
 
 def _is_conditional(verb: Token) -> bool:
-    """Whether a verb stands in a condition ("if Scott had ..."), or holds under one alone."""
+    """Tell whether a verb states or depends on a condition ("if Scott had ...")."""
     if any(map(_has_condition, chain([verb], verb.ancestors))):
         return True
     while verb.dep_ == "conj":
@@ -132,61 +133,66 @@ def _is_reported(verb: Token) -> bool:
 
 
 def subjects_of(verb: Token) -> list[Token]:
-    """The subject tokens of a verb, of its own clause or of the one that it goes on from."""
-    return _subjects(verb)[0]
+    """Return a verb's subject tokens, including subjects inherited from preceding clauses."""
+    return _find_subjects(verb)[0]
 
 
-def _subjects(verb: Token, depth: int = 0) -> tuple[list[Token], bool]:
-    """The subject tokens of a verb, and whether they stand in its own clause."""
-    own = [child for child in verb.children if child.dep_ in _SUBJECTS]
-    if own:
+def _find_subjects(verb: Token, depth: int = 0) -> tuple[list[Token], bool]:
+    """Return subject tokens of a verb, plus a flag for subjects inside its clause."""
+    clause_subjects = [child for child in verb.children if child.dep_ in _SUBJECTS]
+    if clause_subjects:
         if _is_wanted(verb):
             return [], True
-        if own[-1].lower_ in _NO_OR_FEW or any(c.lower_ in _NO_OR_FEW for c in own[-1].children):
+        if clause_subjects[-1].lower_ in _NO_OR_FEW or any(
+            c.lower_ in _NO_OR_FEW for c in clause_subjects[-1].children
+        ):
             return [], True
-        found = _expanded(own[-1])
-        return [lifted(t) for t in found] if own[-1].tag_ in _RELATIVE else found, True
+        subjects = _resolve_token(clause_subjects[-1])
+        return [lift_noun(t) for t in subjects] if clause_subjects[
+            -1
+        ].tag_ in _RELATIVE else subjects, True
     if depth > _DEEPEST or any(child.dep_ in ("expl", "csubj") for child in verb.children):
         return [], False
-    return _inherited(verb, depth), False
+    return _inherited_subjects(verb, depth), False
 
 
 def _is_wanted(verb: Token) -> bool:
-    """Whether a clause with "to" and its own subject says what somebody is to do, not what is:
-    "asked the king to go"."""
+    """Tell whether a "to" clause with its subject expresses a request, not a fact.
+
+    Example: "asked the king to go"."""
     infinite = any(child.tag_ == "TO" for child in verb.children)
     return infinite and verb_lemma(verb.head) not in _IMPLICATIVE
 
 
-def _inherited(verb: Token, depth: int) -> list[Token]:
+def _inherited_subjects(verb: Token, depth: int) -> list[Token]:
     head, role = verb.head, verb.dep_
     if role == "acl" and (verb.tag_ not in ("VBN", "VBG") or _hangs_loose(verb, head)):
         return []
     if role in ("acl", "relcl") and is_noun(head):
-        return [lifted(head)]
+        return [lift_noun(head)]
     if verb.tag_ == "VBG" and role in ("advcl", "pcomp"):
         by = head if role == "advcl" else head.head
         if _is_verb(by) and is_passive(by):
             return []  # "were computed by taking ...": who did is not said
     if role == "xcomp":
-        controller = _controlled(verb)
+        controller = _controlling_object(verb)
         if controller is not None:
-            subjects = _subjects(head, depth + 1)[0]
+            subjects = _find_subjects(head, depth + 1)[0]
             return [controller] if verb_lemma(head) in _IMPLICATIVE and subjects else []
-        return _subjects(head, depth + 1)[0]
+        return _find_subjects(head, depth + 1)[0]
     adverbial = role == "advcl" and verb.tag_ in ("VBG", "VBN")
     if _is_verb(head) and (adverbial or role == "conj"):
-        return _subjects(head, depth + 1)[0]
+        return _find_subjects(head, depth + 1)[0]
     if any(child.dep_ == "poss" for child in verb.children):
         return []
     if role == "pcomp" and _is_verb(head.head) and verb.tag_ == "VBG" and head.lower_ not in _NOT:
-        return _subjects(head.head, depth + 1)[0]
+        return _find_subjects(head.head, depth + 1)[0]
     return []
 
 
 def _hangs_loose(clause: Token, noun: Token) -> bool:
-    """Whether a clause behind a comma or a bracket may as well be about an earlier noun: "the
-    Center for Arts, designed by ...", "the medium (Acme), supplemented with ..."."""
+    """Tell whether a clause after a comma or bracket may describe an earlier noun: "the Center
+    for Arts, designed by ...", "the medium (Acme), supplemented with ..."."""
     between = noun.doc[noun.i + 1 : clause.left_edge.i]
     if any(token.text in "()[]" for token in between):
         return True
@@ -194,16 +200,16 @@ def _hangs_loose(clause: Token, noun: Token) -> bool:
     return inner and any(token.text == "," for token in between)
 
 
-def _expanded(token: Token) -> list[Token]:
-    """The noun that a relative pronoun stands for; any other token with its conjuncts."""
+def _resolve_token(token: Token) -> list[Token]:
+    """Return a relative pronoun's antecedent, or any other token with conjuncts."""
     if token.tag_ not in _RELATIVE:
-        return conjuncts(token)
-    noun = antecedent(token)
+        return find_conjuncts(token)
+    noun = find_antecedent(token)
     return [noun] if noun is not None else []
 
 
-def lifted(noun: Token) -> Token:
-    """What a describing noun describes: the subject of its copula, the head of its apposition."""
+def lift_noun(noun: Token) -> Token:
+    """Return a describing noun's target: copula subject, or apposition head."""
     if noun.tag_ in ("NNP", "NNPS"):
         return noun
     if noun.dep_ == "attr":
@@ -215,7 +221,7 @@ def lifted(noun: Token) -> Token:
     return noun
 
 
-def _controlled(verb: Token) -> Token | None:
+def _controlling_object(verb: Token) -> Token | None:
     """The object that governs an open complement: "asked Sheeran to write"."""
     if verb.dep_ != "xcomp" or not _is_verb(verb.head):
         return None
@@ -223,8 +229,9 @@ def _controlled(verb: Token) -> Token | None:
 
 
 def predicate_of(verb: Token) -> str:
-    """The verb as a predicate: base form, or "be" and participle; negation and modals are kept."""
-    negation, modal = _negation(verb), _modal(verb)
+    """Return a verb as predicate: base form, or "be" with participle, keeping negation and
+    modals."""
+    negation, modal = _find_negation(verb), _find_modal(verb)
     negation = "never" if negation == "never" else "not" if negation else ""
     particle = next((child.lower_ for child in verb.children if child.dep_ == "prt"), "")
     if is_passive(verb):
@@ -237,13 +244,13 @@ def predicate_of(verb: Token) -> str:
     return " ".join(filter(None, words))
 
 
-def _negation(verb: Token) -> str:
-    """What denies a verb, for an alternative too: "will not share or sell"."""
+def _find_negation(verb: Token) -> str:
+    """Return a verb's negation word, including negated alternatives ("will not share or sell")."""
     denies = (c.lower_ for c in verb.children if c.dep_ == "neg" or c.lower_ in ("nor", "never"))
-    own = next(denies, "")
-    if own or not _is_alternative(verb):
-        return own
-    return _negation(verb.head)
+    negation = next(denies, "")
+    if negation or not _is_alternative(verb):
+        return negation
+    return _find_negation(verb.head)
 
 
 def _is_alternative(verb: Token) -> bool:
@@ -254,12 +261,12 @@ def _is_alternative(verb: Token) -> bool:
     return joined and any(t.dep_ == "cc" and t.lower_ in ("or", "nor") for t in first.subtree)
 
 
-def _modal(verb: Token) -> str:
-    own = next((_MODALS.get(c.lower_, c.lower_) for c in verb.children if c.tag_ == "MD"), "")
+def _find_modal(verb: Token) -> str:
+    modal = next((_MODALS.get(c.lower_, c.lower_) for c in verb.children if c.tag_ == "MD"), "")
     alone = verb.tag_ == "VB" and not any(
         child.dep_ in _SUBJECTS or child.dep_ == "aux" for child in verb.children
     )
-    return _modal(verb.head) if not own and alone and verb.dep_ == "conj" else own
+    return _find_modal(verb.head) if not modal and alone and verb.dep_ == "conj" else modal
 
 
 def is_passive(verb: Token) -> bool:
@@ -277,68 +284,71 @@ def is_passive(verb: Token) -> bool:
     return verb.tag_ == "VBN" and verb.dep_ in ("acl", "advcl", "relcl")
 
 
-def _complements(verb: Token, base: str, depth: int = 0) -> Iterator[_Complement]:
+def _find_complements(verb: Token, base: str, depth: int = 0) -> Iterator[_Complement]:
     direct = _direct_objects(verb)
     gapped = not direct and _lacks_object(verb)
     states = [child for child in verb.children if child.dep_ == "acomp"]
     beside = _with_object(base, direct or (states if verb_lemma(verb) in _COPULAS else []))
     for child in verb.children:
         if child in direct:
-            yield from ((base, token) for token in _expanded(child))
+            yield from ((base, token) for token in _resolve_token(child))
         elif child.dep_ == "acomp":
-            yield from _adjective(base, child)
+            yield from _adjective_complements(base, child)
         elif child.dep_ in _PREPOSITIONS and not gapped:
             if child.lower_ != "of" or verb_lemma(verb) in _OF_VERBS:
-                yield from _prepositional(beside, child)
+                yield from _prepositional_complements(beside, child)
         elif child.dep_ == "npadvmod":
             yield (f"{beside} @", child)
         elif child.dep_ == "xcomp" and not direct and depth < _DEEPEST and _is_verb(child):
             joint = " to " if any(c.lower_ == "to" for c in child.children) else " "
             form = child.lower_ if child.tag_ == "VBG" else predicate_of(child)
-            yield from _complements(child, base + joint + form, depth + 1)
+            yield from _find_complements(child, base + joint + form, depth + 1)
     if verb.dep_ == "relcl" and any(c.lower_ == "where" and c.tag_ == "WRB" for c in verb.children):
         yield f"{base} in", verb.head
 
 
 def _lacks_object(verb: Token) -> bool:
-    """Whether what a verb is about stands before its clause: "the forces it had in France"."""
+    """Tell whether a verb's object precedes its clause: "the forces it had in France"."""
     relative = any(t.tag_ in _RELATIVE or t.tag_ == "WRB" for t in verb.lefts)
     return verb.dep_ == "relcl" and not relative and not is_passive(verb)
 
 
 def _direct_objects(verb: Token) -> list[Token]:
-    """What a verb is about, without the pronoun that says to whom: "brought him a pill"."""
+    """Return direct objects of a verb, without recipient pronouns: "brought him a pill"."""
     direct = [child for child in verb.children if child.dep_ in _OBJECTS]
-    given = [child for child in direct if child.dep_ == "dobj" and child.tag_ == "PRP"]
-    return [c for c in direct if c not in given[:1]] if len(direct) > 1 else direct
+    recipients = [child for child in direct if child.dep_ == "dobj" and child.tag_ == "PRP"]
+    return [c for c in direct if c not in recipients[:1]] if len(direct) > 1 else direct
 
 
-def _adjective(base: str, adjective: Token) -> Iterator[_Complement]:
+def _adjective_complements(base: str, adjective: Token) -> Iterator[_Complement]:
     said_of = [child for child in adjective.children if child.dep_ in _OF_ADJECTIVES]
     if not any(child.i > adjective.i for child in said_of):
         yield (base, adjective)
     for child in said_of:
         if child.dep_ == "prep":
-            yield from _prepositional(f"{base} {adjective.lower_}", child)
+            yield from _prepositional_complements(f"{base} {adjective.lower_}", child)
 
 
-def _prepositional(base: str, preposition: Token, depth: int = 0) -> Iterator[_Complement]:
+def _prepositional_complements(
+    base: str, preposition: Token, depth: int = 0
+) -> Iterator[_Complement]:
     predicate = f"{base} {preposition.lower_}"
     complete = any(child.dep_ == "pobj" for child in preposition.children)
     for child in preposition.children:
         if child.dep_ == "pobj":
-            yield from ((predicate, token) for token in _expanded(child))
+            yield from ((predicate, token) for token in _resolve_token(child))
         elif child.dep_ == "prep" and depth < _DEEPEST:
-            yield from _prepositional(base if complete else predicate, child, depth + 1)
+            yield from _prepositional_complements(base if complete else predicate, child, depth + 1)
 
 
 def _with_object(base: str, direct: list[Token]) -> str:
-    """The predicate of what is said beside the direct object: "reach the South Pole" + "on"."""
+    """Return a predicate including its direct object, for further complements: "reach the South
+    Pole" + "on"."""
     if direct and (direct[0].tag_ == "PRP" or direct[0].dep_ == "acomp"):
         return f"{base} {direct[0].lower_}"
     if not direct or not is_noun(direct[0]):
         return base
-    words = f"{negating(direct[0])} {core_text(direct[0])}".strip()
+    words = f"{negation_of(direct[0])} {core_text(direct[0])}".strip()
     return f"{base} {words}" if words and len(words.split()) <= 4 else base
 
 

@@ -1,11 +1,10 @@
-"""Whom a pronoun or a definite noun means: the nearest compatible entity before it.
+"""Resolution of pronouns and definite nouns: choose the nearest compatible earlier entity.
 
-Candidates come from the same sentence and the three before it; subjects of earlier sentences come
-first, which is the simplest form of salience (Hobbs 1978, Lappin and Leass 1994). What is said in
-quotation marks has its own candidates: a name in somebody's mouth is not who "he" of the narration
-is. Where nothing fits, or somebody without a name fits first, the statement is dropped: a wrong
-name is worse than none.
-"""
+Candidates come from the same sentence and the three before it; subjects of earlier sentences
+come first, which is the simplest form of salience (Hobbs 1978, Lappin and Leass 1994). Quoted
+speech has its own candidates: a name in somebody's mouth is not who "he" of the narration is.
+If nothing fits, or an unnamed person fits first, the statement is dropped: a wrong name is
+worse than none."""
 
 from __future__ import annotations
 
@@ -14,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tgraph.extract.english.beings import ANIMAL, FEMALE, MALE, gender_of_noun
-from tgraph.extract.english.parser import lemma
+from tgraph.extract.english.parser import find_lemma
 from tgraph.extract.entity_types import kind_of_noun
 from tgraph.extract.facts import UNKNOWN, NamedEntity
 
@@ -35,8 +34,8 @@ _ONE_VERB = frozenset({"conj", "xcomp"})
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """One mention that later ones may refer to: in which sentence, where, and in which role (2 for
-    the subject of the sentence, 1 for another's, else 0)."""
+    """A mention for later reference: sentence, position, and grammatical role (2 for a sentence
+    subject, 1 for another subject, else 0)."""
 
     sentence: int
     position: int
@@ -51,7 +50,7 @@ class Seen:
 
 
 class Discourse:
-    """What a chunk has talked about so far, in order."""
+    """Entities mentioned so far in a chunk, in order."""
 
     def __init__(self, topic: NamedEntity | None) -> None:
         self._topic = topic
@@ -64,7 +63,7 @@ class Discourse:
         self._sentence += 1
         oldest = self._sentence - _NOUN_WINDOW
         if self._seen and self._seen[0].sentence < oldest - _NOUN_WINDOW:
-            self._seen = [seen for seen in self._seen if seen.sentence >= oldest]
+            self._seen = [mention for mention in self._seen if mention.sentence >= oldest]
 
     def see(self, token: Token, entity: NamedEntity, spoken: bool = False) -> None:
         """Takes note of a mention, ``spoken`` if in quotation marks."""
@@ -72,76 +71,84 @@ class Discourse:
         self._seen.append(Seen(self._sentence, token.i, entity, role, token.head.i, spoken))
 
     def see_stranger(self, token: Token, kind: str, spoken: bool = False) -> None:
-        """Takes note of somebody without a name, whom a pronoun may mean instead."""
-        stranger = NamedEntity("", gender=gender_of_noun(lemma(token.lower_, "noun")))
+        """Record an unnamed person as possible pronoun referent."""
+        stranger = NamedEntity("", gender=gender_of_noun(find_lemma(token.lower_, "noun")))
         stranger.types[kind] += 1
         self.see(token, stranger, spoken)
 
     def see_unnamed(self) -> None:
-        """Takes note that the sentence is about a thing without a name."""
+        """Record that the sentence has an unnamed subject."""
         self._unnamed = self._sentence
 
     def see_together(self, entities: Iterable[NamedEntity]) -> None:
-        """Takes note of a coordination ("Scott and Wilson") that "they" may refer to."""
+        """Record a coordination ("Scott and Wilson") as possible referent for "they"."""
         self._together = self._sentence, tuple(dict.fromkeys(entities))
 
     def pronoun(self, token: Token, spoken: bool = False) -> tuple[NamedEntity, ...]:
-        """The entities that a third-person pronoun means, empty where none is compatible."""
+        """Return entities denoted by a third-person pronoun; an empty tuple without compatible
+        entity."""
         word = token.lower_
         if word in _PLURAL:
-            return self._plural()
+            return self._resolve_plural()
         if word in _NEUTER:
-            return self._neuter(token, spoken)
-        candidates = list(self._candidates(token, spoken))
+            return self._resolve_neuter(token, spoken)
+        candidates = list(self._rank_candidates(token, spoken))
         topic = self._topic
-        found = self._best([seen for seen in candidates if _agrees(word, seen.entity)])
-        if topic is not None and topic.type == "ship" and found is not topic:
-            found = topic if any(seen.entity is topic for seen in candidates) else found
-        if found is None and topic is not None and topic.is_person and not spoken:
-            found = topic if _agrees(word, topic) else None
-        if found is None or not found.name:
+        referent = self._choose_candidate(
+            [mention for mention in candidates if _agrees_with(word, mention.entity)]
+        )
+        if topic is not None and topic.type == "ship" and referent is not topic:
+            referent = topic if any(mention.entity is topic for mention in candidates) else referent
+        if referent is None and topic is not None and topic.is_person and not spoken:
+            referent = topic if _agrees_with(word, topic) else None
+        if referent is None or not referent.name:
             return ()
-        _learn_gender(word, found)
-        return (found,)
+        _learn_gender(word, referent)
+        return (referent,)
 
     @staticmethod
-    def _best(candidates: Sequence[Seen]) -> NamedEntity | None:
-        """The first of candidates in order, somebody without a name where two may as well be it."""
+    def _choose_candidate(candidates: Sequence[Seen]) -> NamedEntity | None:
+        """Return the leading candidate's entity, or an unnamed entity if two candidates are
+        equally likely."""
         if not candidates:
             return None
         first = candidates[0]
         alike = (
-            seen
-            for seen in candidates[1:]
-            if seen.sentence == first.sentence and seen.entity is not first.entity
+            mention
+            for mention in candidates[1:]
+            if mention.sentence == first.sentence and mention.entity is not first.entity
         )
         return first.entity if first.role or not any(alike) else NamedEntity("")
 
-    def _neuter(self, token: Token, spoken: bool) -> tuple[NamedEntity, ...]:
-        """What "it" means: the last sentence's subject, unless that or a nearer noun is unnamed."""
+    def _resolve_neuter(self, token: Token, spoken: bool) -> tuple[NamedEntity, ...]:
+        """Return the referent of "it": the preceding sentence's subject, unless unnamed or
+        followed by an unnamed noun."""
         if _is_empty_it(token):
             return ()
         if token.dep_ in _SUBJECTS or token.tag_ == "PRP$":
-            for seen in reversed(self._here(token, spoken)):
-                if seen.is_subject and _agrees("it", seen.entity):
-                    return (seen.entity,) if seen.entity.name else ()
+            for mention in reversed(self._sentence_mentions(token, spoken)):
+                if mention.is_subject and _agrees_with("it", mention.entity):
+                    return (mention.entity,) if mention.entity.name else ()
         before = token.doc[token.sent.start : token.i]
         if self._unnamed == self._sentence - 1 or any(t.tag_ in ("NN", "NNS") for t in before):
             return ()
         there = [s for s in self._before_now(spoken) if s.sentence == self._sentence - 1]
         there.sort(key=lambda seen: (not seen.is_subject, seen.position))
-        found = next((seen.entity for seen in there if _agrees("it", seen.entity)), None)
-        if found is None and self._topic is not None and _agrees("it", self._topic):
-            found = self._topic
-        return (found,) if found is not None and found.name else ()
+        referent = next(
+            (mention.entity for mention in there if _agrees_with("it", mention.entity)), None
+        )
+        if referent is None and self._topic is not None and _agrees_with("it", self._topic):
+            referent = self._topic
+        return (referent,) if referent is not None and referent.name else ()
 
     def definite(self, token: Token, by_kind: bool = True) -> NamedEntity | None:
-        """The entity that a bare definite noun ("the ship") means, None where none fits; one
-        that nothing but its kind fits to only ``by_kind``."""
+        """Return the entity denoted by a bare definite noun ("the ship"), or None.
+
+        Matches by type alone count only with ``by_kind``."""
         if token.tag_ != "NN" or not _is_bare_definite(token):
             return None
-        noun = lemma(token.lower_, "noun")
-        recent = list(self._named(token, _NOUN_WINDOW))
+        noun = find_lemma(token.lower_, "noun")
+        recent = list(self._recent_entities(token, _NOUN_WINDOW))
         for entity in recent:
             if noun in entity.nouns or noun in entity.name.lower().split():
                 return entity
@@ -154,24 +161,25 @@ class Discourse:
         fits = [e for e in alike.values() if not e.nouns and (not gender or e.gender == gender)]
         return fits[0] if len(alike) == 1 and fits else None
 
-    def _plural(self) -> tuple[NamedEntity, ...]:
+    def _resolve_plural(self) -> tuple[NamedEntity, ...]:
         if self._together is not None and self._sentence - self._together[0] <= 1:
             return self._together[1]
         last = (s for s in self._seen if s.sentence == self._sentence - 1 and s.is_subject)
         return next(((s.entity,) for s in last if s.entity.type in _COLLECTIVE), ())
 
-    def _candidates(self, token: Token, spoken: bool) -> Iterator[Seen]:
-        """Mentions before the token, best first, without the other arguments of its own verb."""
-        own = token.tag_ == "PRP$"
-        here = self._here(token, spoken, all_clauses=own)
-        apart = set() if own else self._beside(token)
+    def _rank_candidates(self, token: Token, spoken: bool) -> Iterator[Seen]:
+        """Yield earlier mentions, best candidates leading, without co-arguments of the token's
+        verb."""
+        is_possessive = token.tag_ == "PRP$"
+        here = self._sentence_mentions(token, spoken, all_clauses=is_possessive)
+        apart = set() if is_possessive else self._verb_arguments(token)
         ranked = sorted(here, key=lambda seen: (-seen.role, -seen.position))
-        for seen in (*ranked, *self._earlier(_WINDOW, spoken)):
-            if id(seen.entity) not in apart:
-                yield seen
+        for mention in (*ranked, *self._earlier_mentions(_WINDOW, spoken)):
+            if id(mention.entity) not in apart:
+                yield mention
 
-    def _beside(self, token: Token) -> set[int]:
-        """Who else takes part in what the token's verb says, and so isn't meant by it."""
+    def _verb_arguments(self, token: Token) -> set[int]:
+        """Return ids of other participants of the token's verb, excluded as referents."""
         clause = token.head
         clauses = {clause.i}
         while (
@@ -182,18 +190,20 @@ class Discourse:
         here = (s for s in self._seen if s.sentence == self._sentence)
         return {id(s.entity) for s in here if s.clause in clauses and s.position != token.i}
 
-    def _named(self, token: Token, window: int) -> Iterator[NamedEntity]:
+    def _recent_entities(self, token: Token, window: int) -> Iterator[NamedEntity]:
         here = [s for s in self._seen if s.sentence == self._sentence and s.position < token.i]
-        found = [seen for seen in reversed(here) if seen.clause != token.head.i]
-        for seen in (*found, *self._earlier(window, None)):
-            if seen.entity.name:
-                yield seen.entity
+        mentions = [mention for mention in reversed(here) if mention.clause != token.head.i]
+        for mention in (*mentions, *self._earlier_mentions(window, None)):
+            if mention.entity.name:
+                yield mention.entity
 
     def _before_now(self, spoken: bool | None) -> list[Seen]:
         return [s for s in self._seen if spoken is None or s.spoken is spoken]
 
-    def _here(self, token: Token, spoken: bool, all_clauses: bool = False) -> list[Seen]:
-        """What stands before the token in its sentence, without the arguments of its own verb."""
+    def _sentence_mentions(
+        self, token: Token, spoken: bool, all_clauses: bool = False
+    ) -> list[Seen]:
+        """Return earlier mentions in the token's sentence, without arguments of its verb."""
         before = [
             s
             for s in self._before_now(spoken)
@@ -201,10 +211,12 @@ class Discourse:
         ]
         return [s for s in before if all_clauses or s.clause != token.head.i]
 
-    def _earlier(self, window: int, spoken: bool | None) -> Iterator[Seen]:
+    def _earlier_mentions(self, window: int, spoken: bool | None) -> Iterator[Seen]:
         seen_before = self._before_now(spoken)
         for back in range(1, window + 1):
-            there = [seen for seen in seen_before if seen.sentence == self._sentence - back]
+            there = [
+                mention for mention in seen_before if mention.sentence == self._sentence - back
+            ]
             there.sort(key=lambda seen: (-seen.role, -seen.position))
             yield from there
 
@@ -214,7 +226,9 @@ def is_definite(token: Token) -> bool:
 
 
 def _is_empty_it(token: Token) -> bool:
-    """Whether "it" stands for nothing: "it was cold", "it is clear that ..."."""
+    """Tell whether a pronoun lacks a referent.
+
+    Examples: "it was cold", "it is clear that ..."."""
     if token.dep_ not in _SUBJECTS or (
         token.head.lemma_ == "" and not token.head.tag_.startswith("VB")
     ):
@@ -240,7 +254,7 @@ def _is_bare_definite(token: Token) -> bool:
     )
 
 
-def _agrees(word: str, entity: NamedEntity) -> bool:
+def _agrees_with(word: str, entity: NamedEntity) -> bool:
     kind = entity.type
     if word in _NEUTER:
         return kind not in ("person", "group", "language") and not (

@@ -18,14 +18,20 @@ from tgraph.extract.english.name_spans import (
     NAME_TAGS,
     SUFFIXES,
     TYPES,
+    find_runs,
     inner_names,
     joined_places,
     outer_names,
     parts_of_title,
     run_end,
-    runs,
 )
-from tgraph.extract.english.parser import hyphenated, is_common_word, lemma, speaks, text_of
+from tgraph.extract.english.parser import (
+    find_lemma,
+    hyphenated_start,
+    is_common_word,
+    is_speech_verb,
+    text_of,
+)
 from tgraph.extract.entity_types import is_title, kind_of_name, kind_of_noun
 from tgraph.extract.facts import UNKNOWN
 from tgraph.extract.literals import find_literals
@@ -47,10 +53,10 @@ _QUOTED = re.compile(r"[\"“]([^\"“”]{2,70}?)[,.]?[\"”]|(?:``|'')\s?([^`'
 
 @dataclass(frozen=True, slots=True)
 class Mention:
-    """A name or a literal at the tokens ``start`` to ``end`` (exclusive) of a document.
+    """A name or literal at document tokens ``start`` to ``end`` (exclusive).
 
-    ``doubtful``: a single word that may owe its capital to its place at the start of a sentence.
-    """
+    ``doubtful``: a single word that may owe its capital to its place at the start of a
+    sentence."""
 
     start: int
     end: int
@@ -66,68 +72,75 @@ class Mention:
 
 
 def find_mentions(doc: Doc, titles: Sequence[str] = ()) -> list[Mention]:
-    """The names and literals of a parsed text in order of their start.
+    """Return names and literals of a parsed text, sorted by start.
 
-    None overlaps another, except that a name inside a longer one ("Lake Ontario" in "Port Authority
-    of Lake Ontario") follows it where both may be meant.
-    """
-    taken = bytearray(len(doc))
-    found: list[Mention] = []
-    literals = _literals(doc)
-    joined = [_mention(doc, *place) for place in joined_places(doc)]
+    Mentions do not overlap, except that a name inside a longer name ("Lake Ontario" in "Port
+    Authority of Lake Ontario") follows it if both may be meant."""
+    occupied = bytearray(len(doc))
+    mentions: list[Mention] = []
+    literals = _find_literals(doc)
+    joined = [_create_mention(doc, *place) for place in joined_places(doc)]
     for source in (
-        _titles(doc, titles),
-        _quoted(doc),
+        _find_titles(doc, titles),
+        _find_quoted_titles(doc),
         joined,
         (literal for literal in literals if literal.is_time and not _inside_name(doc, literal)),
     ):
-        _take(source, taken, found)
-    _take(sorted(_names(doc, taken), key=lambda m: (m.start - m.end, m.start)), taken, found)
-    known = {title.lower() for title in titles[:1]}
-    others = [
-        other
-        for mention in found
+        _add_free_mentions(source, occupied, mentions)
+    _add_free_mentions(
+        sorted(_find_names(doc, occupied), key=lambda m: (m.start - m.end, m.start)),
+        occupied,
+        mentions,
+    )
+    main_titles = {title.lower() for title in titles[:1]}
+    variants = [
+        variant
+        for mention in mentions
         if mention.is_name
-        for other in _variants(doc, mention, mention.text.lower() in known)
+        for variant in _find_variants(doc, mention, mention.text.lower() in main_titles)
     ]
-    others += joined
-    _take(literals, taken, found)
-    distinct = {(m.start, -m.end): m for m in reversed(found + others)}  # the first of each place
+    variants += joined
+    _add_free_mentions(literals, occupied, mentions)
+    distinct = {
+        (m.start, -m.end): m for m in reversed(mentions + variants)
+    }  # the first of each place
     return [distinct[place] for place in sorted(distinct)]
 
 
-def _take(source: Iterable[Mention], taken: bytearray, found: list[Mention]) -> None:
+def _add_free_mentions(source: Iterable[Mention], taken: bytearray, found: list[Mention]) -> None:
     for mention in source:
         if mention.start < mention.end and not any(taken[mention.start : mention.end]):
             taken[mention.start : mention.end] = b"\1" * (mention.end - mention.start)
             found.append(mention)
 
 
-def _variants(doc: Doc, mention: Mention, is_title: bool) -> Iterator[Mention]:
-    """Names inside a longer one, and longer names around it."""
+def _find_variants(doc: Doc, mention: Mention, is_title: bool) -> Iterator[Mention]:
+    """Yield names inside longer names, and longer names around a mention."""
     bounds = mention.start, mention.end, mention.type
-    found = [*inner_names(doc, *bounds), *outer_names(doc, *bounds)]
+    spans = [*inner_names(doc, *bounds), *outer_names(doc, *bounds)]
     if is_title and mention.end - mention.start > 2:
-        found += parts_of_title(doc, mention.start, mention.end)
-    for first, last, label in dict.fromkeys(found):
-        start, end = _trim(doc, first, last)
+        spans += parts_of_title(doc, mention.start, mention.end)
+    for first, last, label in dict.fromkeys(spans):
+        start, end = _trim_span(doc, first, last)
         if (start, end) != bounds[:2] and _worth_naming(doc, start, end):
-            yield _mention(doc, start, end, label)
+            yield _create_mention(doc, start, end, label)
 
 
-def _literals(doc: Doc) -> list[Mention]:
-    found = []
+def _find_literals(doc: Doc) -> list[Mention]:
+    mentions = []
     text = text_of(doc)
     for literal in find_literals(text):
         span = doc.char_span(literal.start, literal.end, alignment_mode="expand")
         if span is not None:
             words = text[literal.start : literal.end]
-            found.append(Mention(span.start, span.end, words, "", literal.value, literal.is_time))
-    return found
+            mentions.append(
+                Mention(span.start, span.end, words, "", literal.value, literal.is_time)
+            )
+    return mentions
 
 
 def _inside_name(doc: Doc, literal: Mention) -> bool:
-    """Whether a year belongs to a name: "2008 Summer Olympics"."""
+    """Tell whether a year belongs to a name: "2008 Summer Olympics"."""
     if literal.end >= len(doc) or literal.end - literal.start > 1:
         return False
     following = doc[literal.end]
@@ -142,8 +155,8 @@ def _inside_name(doc: Doc, literal: Mention) -> bool:
     return kind in ("EVENT", "WORK_OF_ART", "LAW") and following.ent_iob_ == "I"
 
 
-def _titles(doc: Doc, titles: Sequence[str]) -> Iterator[Mention]:
-    """The document's own title where the text repeats it, whatever its capitals."""
+def _find_titles(doc: Doc, titles: Sequence[str]) -> Iterator[Mention]:
+    """Yield repetitions of the document title, regardless of capitals."""
     lowered = text_of(doc).lower()
     if len(lowered) != len(text_of(doc)):
         return
@@ -154,11 +167,12 @@ def _titles(doc: Doc, titles: Sequence[str]) -> Iterator[Mention]:
                 common = place == 0 and " " in title
                 if span is not None and _stands_alone(doc, span, common):
                     label = next((TYPES.get(t.ent_type_, "") for t in span if t.ent_type_), "")
-                    yield _mention(doc, span.start, span.end, label)
+                    yield _create_mention(doc, span.start, span.end, label)
 
 
 def _is_name_like(title: str, main: bool) -> bool:
-    """Whether a title is a name: the document's own, or a heading with capitals inside."""
+    """Tell whether a title counts as name: main titles, single words, headings with inner
+    capitals."""
     words = title.split()
     if words[0].lower() in _ARTICLES and title[len(words[0]) :].islower():
         return False
@@ -166,25 +180,25 @@ def _is_name_like(title: str, main: bool) -> bool:
 
 
 def _stands_alone(doc: Doc, span: Span, common: bool) -> bool:
-    """Whether a match of the title isn't just a part of a longer name."""
-    around = [doc[i] for i in (span.start - 1, span.end) if 0 <= i < len(doc)]
+    """Tell whether a title match stands outside longer names."""
+    neighbours = [doc[i] for i in (span.start - 1, span.end) if 0 <= i < len(doc)]
     return (common or span.text[0].isupper()) and not any(
         token.tag_ in NAME_TAGS or (token.ent_iob_ == "I" and token.i == span.end)
-        for token in around
+        for token in neighbours
     )
 
 
-def _quoted(doc: Doc) -> Iterator[Mention]:
+def _find_quoted_titles(doc: Doc) -> Iterator[Mention]:
     for match in _QUOTED.finditer(text_of(doc)):
         group = 1 if match[1] else 2
         span = doc.char_span(*match.span(group), alignment_mode="contract")
         if span is not None and _is_title_case(span) and not _is_said(span):
-            yield _mention(doc, span.start, span.end, "work")
+            yield _create_mention(doc, span.start, span.end, "work")
 
 
 def _is_said(span: Span) -> bool:
     """Whether a verb of saying follows a quotation: "Yes, sir," he answered."""
-    return any(map(speaks, span.doc[span.end : span.end + _TO_VERB]))
+    return any(map(is_speech_verb, span.doc[span.end : span.end + _TO_VERB]))
 
 
 def _is_title_case(span: Span) -> bool:
@@ -199,23 +213,23 @@ def _is_title_case(span: Span) -> bool:
     )
 
 
-def _names(doc: Doc, taken: bytearray) -> Iterator[Mention]:
-    spans = [_trim(doc, start, end) for start, end in runs(doc, taken)]
-    ents = list(_entities(doc, taken))
+def _find_names(doc: Doc, taken: bytearray) -> Iterator[Mention]:
+    spans = [_trim_span(doc, start, end) for start, end in find_runs(doc, taken)]
+    ents = list(_clean_entities(doc, taken))
     for start, end in spans:
         inside = [
             ent for ent in ents if ent[0] < end and start < ent[1] and not doc[ent[0]].is_digit
         ]
         if _worth_naming(doc, start, end):
-            yield from _reconcile(doc, start, end, inside)
+            yield from _reconcile_entities(doc, start, end, inside)
     for start, end, label in ents:
         overlapped = any(a < end and start < b for a, b in spans) or _is_caption(doc, start)
         if not overlapped and any(token.text[:1].isupper() for token in doc[start:end]):
-            yield _mention(doc, start, end, label)
+            yield _create_mention(doc, start, end, label)
 
 
-def _entities(doc: Doc, taken: bytearray) -> Iterator[tuple[int, int, str]]:
-    """The recogniser's entities without articles, cut at commas and at what is taken already."""
+def _clean_entities(doc: Doc, taken: bytearray) -> Iterator[tuple[int, int, str]]:
+    """Yield recognised entities without articles, cut at commas and at tokens already taken."""
     for ent in doc.ents:
         if ent.label_ not in TYPES:
             continue
@@ -227,9 +241,9 @@ def _entities(doc: Doc, taken: bytearray) -> Iterator[tuple[int, int, str]]:
             glued = token.lower_ == "the" and not joined
             if taken[token.i] or glued or token.text in (",", "(", ")", ";", ":", "/", '"'):
                 if start < token.i:
-                    yield *_trim(doc, start, token.i), TYPES[ent.label_]
+                    yield *_trim_span(doc, start, token.i), TYPES[ent.label_]
                 start = token.i + 1
-        start, end = _trim(doc, start, ent.end)
+        start, end = _trim_span(doc, start, ent.end)
         while end > start and doc[end - 1].text[0].islower() and doc[end - 2].text != "-":
             end -= 1
         if start < end:
@@ -237,20 +251,27 @@ def _entities(doc: Doc, taken: bytearray) -> Iterator[tuple[int, int, str]]:
 
 
 def _split_and(doc: Doc, start: int, end: int, label: str) -> Iterator[tuple[int, int, str]]:
-    """Two names out of "Wast Water and Windermere", one out of "College of Arts and Sciences"."""
+    """Yield two names for "Wast Water and Windermere", one name for "College of Arts and
+    Sciences"."""
     joints = [i for i in range(start + 1, end - 1) if doc[i].lower_ in ("and", "&")]
     if joints and label in ("organization", "facility", "person"):
-        left, right = doc[start : joints[0]], doc[joints[0] + 1 : end]
-        whole = kind_of_noun(right[-1].lower_) or any(token.lower_ == "of" for token in left)
-        if not whole and doc[joints[0]].text != "&" and not kind_of_noun(left[-1].lower_):
-            yield *_trim(doc, start, joints[0]), label
-            yield *_trim(doc, joints[0] + 1, end), label
+        left_span, right = doc[start : joints[0]], doc[joints[0] + 1 : end]
+        is_single_name = kind_of_noun(right[-1].lower_) or any(
+            token.lower_ == "of" for token in left_span
+        )
+        if (
+            not is_single_name
+            and doc[joints[0]].text != "&"
+            and not kind_of_noun(left_span[-1].lower_)
+        ):
+            yield *_trim_span(doc, start, joints[0]), label
+            yield *_trim_span(doc, joints[0] + 1, end), label
             return
     yield start, end, label
 
 
 def _is_caption(doc: Doc, start: int) -> bool:
-    """Whether "Table S2" or the like begins at a token or right before it."""
+    """Tell whether a caption ("Table S2") begins at or right before a token."""
     return any(
         token.lower_.rstrip(".") in _CAPTIONS for token in doc[max(0, start - 1) : start + 1]
     )
@@ -266,26 +287,27 @@ def _worth_naming(doc: Doc, start: int, end: int) -> bool:
     return len(word) > 1 and word.lower() not in _COMMON and not word.isdigit()
 
 
-def _reconcile(
+def _reconcile_entities(
     doc: Doc, start: int, end: int, ents: list[tuple[int, int, str]]
 ) -> Iterator[Mention]:
-    """One mention of a run and the entities in it, or several where it glues names together."""
+    """Yield one mention for a capitalised run with its entities, or several mentions if the run
+    joins names."""
     if start >= end:
         return
-    if len(ents) >= 2 and _glued(doc, start, end, ents):
-        yield from (_mention(doc, *ent) for ent in ents)
+    if len(ents) >= 2 and _is_glued(doc, start, end, ents):
+        yield from (_create_mention(doc, *ent) for ent in ents)
         return
     last, close, kind = ents[-1] if ents else (start, end, "")
     if kind == "person" and start < last and close == end and doc[last - 1].ent_type_:
-        yield _mention(doc, last, close, kind)
+        yield _create_mention(doc, last, close, kind)
         end = last
     if len(ents) == 1 and ents[0][0] <= start and ents[0][1] >= end:
         start, end, _ = ents[0]
     label = max(ents, key=lambda ent: ent[1] - ent[0])[2] if ents else ""
-    yield _mention(doc, start, end, label)
+    yield _create_mention(doc, start, end, label)
 
 
-def _glued(doc: Doc, start: int, end: int, ents: list[tuple[int, int, str]]) -> bool:
+def _is_glued(doc: Doc, start: int, end: int, ents: list[tuple[int, int, str]]) -> bool:
     words = {token.lower_ for token in doc[start:end]}
     if ents[0][2] == "person" and "of" in words:
         return ents[0][1] - ents[0][0] > 1 and not is_title(doc[start].text)
@@ -296,7 +318,7 @@ def _glued(doc: Doc, start: int, end: int, ents: list[tuple[int, int, str]]) -> 
     return covered >= end - start - 1 and not between & {"of", "de", "-"}
 
 
-def _trim(doc: Doc, start: int, end: int) -> tuple[int, int]:
+def _trim_span(doc: Doc, start: int, end: int) -> tuple[int, int]:
     while start < end and _is_leading(doc[start]):
         start += 1
     while end > start and (doc[end - 1].lower_ in _TRAILING or doc[end - 1].text in _QUOTES):
@@ -305,26 +327,27 @@ def _trim(doc: Doc, start: int, end: int) -> tuple[int, int]:
 
 
 def _is_leading(token: Token) -> bool:
-    """Whether a word before a name isn't part of it: an article, "of", an opening adverb."""
+    """Tell whether a word preceding a name lies outside: articles, "of", opening adverbs."""
     if token.lower_ in _BEFORE or not token.text[0].isalnum() or _describes_person(token):
         return True
     return token.is_sent_start is True and token.tag_.startswith("RB")
 
 
 def _describes_person(token: Token) -> bool:
-    """Whether a capitalised noun before a person's name isn't part of it: "Drummer Jack Irons"."""
-    noun = lemma(token.lower_, "noun")
+    """Tell whether a capitalised noun preceding a person's name lies outside: "Drummer Jack
+    Irons"."""
+    noun = find_lemma(token.lower_, "noun")
     if not (kind_of_noun(noun) == "person" or noun.endswith(("ist", "man"))) or is_title(noun):
         return False
     following = token.doc[token.i + 1 : token.i + 2]
     return any(t.ent_type_ == "PERSON" and t.ent_iob_ == "B" for t in following)
 
 
-def _mention(doc: Doc, start: int, end: int, label: str) -> Mention:
+def _create_mention(doc: Doc, start: int, end: int, label: str) -> Mention:
     while end - start > 1 and doc[start].text == doc[start + 1].text:
         start += 1
     if start > 1 and doc[start - 2].is_lower:
-        start = hyphenated(doc, start)
+        start = hyphenated_start(doc, start)
     text = doc[start:end].text
     opens = end - start == 1 and not label and doc[start].is_sent_start is True
     doubtful = opens and is_common_word(text)

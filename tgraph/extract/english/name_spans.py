@@ -1,4 +1,4 @@
-"""Spans of capitalised words, and the names inside and around them."""
+"""Spans of capitalised words, with inner and surrounding names."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from tgraph.extract.english.parser import lemma, text_of
+from tgraph.extract.english.parser import find_lemma, text_of
 from tgraph.extract.entity_types import denotes_person, kind_of_name, kind_of_noun
 from tgraph.resources import name_list, word_set
 
@@ -50,7 +50,7 @@ _JOINED = re.compile(
 )
 
 
-def runs(doc: Doc, taken: bytearray) -> Iterator[tuple[int, int]]:
+def find_runs(doc: Doc, taken: bytearray) -> Iterator[tuple[int, int]]:
     """Maximal runs of capitalised words, joined over particles."""
     position = 0
     while position < len(doc):
@@ -75,7 +75,7 @@ def _starts_name(doc: Doc, position: int) -> bool:
 
 
 def run_end(doc: Doc, start: int, taken: bytearray) -> int:
-    """The end of the run that starts at a token; it stops at tokens that are ``taken``."""
+    """Return a run's end position; ``taken`` tokens stop the run."""
     end = start + 1
     while end < len(doc) and not taken[end]:
         if _is_name_word(doc[end], inside=True) or _is_number_of(doc, end):
@@ -89,7 +89,9 @@ def run_end(doc: Doc, start: int, taken: bytearray) -> int:
 
 
 def _over_particles(doc: Doc, position: int) -> int | None:
-    """The end of a continuation such as "of the Antarctic", None where there is none."""
+    """Return the end position of a name continuation, or None without continuation.
+
+    Example: "of the Antarctic"."""
     token, after = doc[position], doc[position + 1] if position + 1 < len(doc) else None
     if after is None:
         return None
@@ -113,7 +115,8 @@ def _over_particles(doc: Doc, position: int) -> int | None:
 
 
 def _names_its_aim(doc: Doc, position: int) -> bool:
-    """Whether an institution goes on with what it is for: "Center for the Visual Arts"."""
+    """Tell whether an institution's name continues with its purpose: "Center for the Visual
+    Arts"."""
     return doc[position].lower_ in _AIMS and kind_of_noun(doc[position - 1].lower_) in _AIMED
 
 
@@ -130,7 +133,7 @@ def _is_law_year(doc: Doc, position: int) -> bool:
 
 
 def _is_number_of(doc: Doc, position: int) -> bool:
-    """A number that ends a name: "Route 104", "Apollo 11"."""
+    """Tell whether a number ends a name: "Route 104", "Apollo 11"."""
     token = doc[position]
     if not token.is_digit or len(token) > 4:
         return False
@@ -156,7 +159,7 @@ def _is_name_word(token: Token, inside: bool = False) -> bool:
 
 
 def joined_places(doc: Doc) -> Iterator[Found]:
-    """Countries and regions whose one name is two, such as "Trinidad and Tobago"."""
+    """Yield countries and regions with coordinated names, such as "Trinidad and Tobago"."""
     if " and " not in text_of(doc):
         return
     for match in _JOINED.finditer(text_of(doc)):
@@ -166,37 +169,40 @@ def joined_places(doc: Doc) -> Iterator[Found]:
 
 
 def inner_names(doc: Doc, start: int, end: int, kind: str) -> Iterator[Found]:
-    """The names inside the name at ``start`` to ``end``, which is of the type ``kind``, such as
-    "Philbrook Museum" and "Tulsa" in "Philbrook Museum of Tulsa". Each is given by its tokens and
-    the recogniser's type, empty where it has none."""
+    """Yield names inside a longer name of type ``kind``, from ``start`` to ``end``: "Philbrook
+    Museum" and "Tulsa" in "Philbrook Museum of Tulsa".
+
+    Each name has token bounds and a recognised type, blank if unrecognised."""
     if kind != "person":
-        yield from _recognised(doc, start, end)
-        yield from _acronym(doc, start, end)
+        yield from _recognised_names(doc, start, end)
+        yield from _find_acronym(doc, start, end)
     joints = [token.i for token in doc[start:end] if token.lower_ in _JOINTS]
     if joints and kind != "work":
-        yield joints[-1] + 1, end, _label(doc, joints[-1] + 1, end)
+        yield joints[-1] + 1, end, _entity_type(doc, joints[-1] + 1, end)
         if joints[0] - start > 1:
-            yield start, joints[0], _label(doc, start, joints[0])
+            yield start, joints[0], _entity_type(doc, start, joints[0])
 
 
 def parts_of_title(doc: Doc, start: int, end: int) -> Iterator[Found]:
-    """The names in a title that isn't one itself, as in "Wind power in the United States"."""
+    """Yield names inside a title that isn't a name itself, such as "Wind power in the United
+    States"."""
     begin = start
     for place in [t.i for t in doc[start:end] if t.lower_ in _TITLE_JOINTS] + [end]:
         if start < begin or place < end:
-            yield begin, place, _label(doc, begin, place)
+            yield begin, place, _entity_type(doc, begin, place)
         begin = place + 1
 
 
 def outer_names(doc: Doc, start: int, end: int, kind: str) -> Iterator[Found]:
-    """The longer names that the name at ``start`` to ``end`` begins."""
+    """Yield longer names beginning with a shorter name from ``start`` to ``end``."""
     if end < len(doc) and kind != "person":
         yield from _with_noun(doc, start, end, kind)
         yield from _with_second(doc, start, end)
 
 
 def _with_noun(doc: Doc, start: int, end: int, kind: str) -> Iterator[Found]:
-    """ "the Baltic region", "the Greek drachma": a name and the one noun that it tells apart."""
+    """Yield a name joined with a noun it distinguishes: "the Baltic region", "the Greek
+    drachma"."""
     noun = doc[end]
     following = doc[end + 1] if end + 1 < len(doc) else None
     if noun.tag_ not in ("NN", "NNS") or not noun.is_alpha or noun.text[0].isupper():
@@ -205,24 +211,24 @@ def _with_noun(doc: Doc, start: int, end: int, kind: str) -> Iterator[Found]:
         return
     if noun.lower_ in _NOT_OUTER or not _tells_apart(doc, start, noun, kind):
         return
-    of_noun = kind_of_noun(lemma(noun.lower_, "noun"))
+    of_noun = kind_of_noun(find_lemma(noun.lower_, "noun"))
     yield start, end + 1, of_noun if of_noun != "person" else ""
 
 
 def _tells_apart(doc: Doc, start: int, noun: Token, kind: str) -> bool:
-    base = lemma(noun.lower_, "noun")
-    known = kind_of_noun(base)
+    base = find_lemma(noun.lower_, "noun")
+    noun_kind = kind_of_noun(base)
     if kind == "group":
-        if known and noun.lower_ not in _OF_GROUPS:
+        if noun_kind and noun.lower_ not in _OF_GROUPS:
             return False
-    elif not known and noun.tag_ == "NNS":
+    elif not noun_kind and noun.tag_ == "NNS":
         return False
     definite = start > 0 and doc[start - 1].lower_ in _BEFORE_DEFINITE
-    return (definite or known == "place") and not denotes_person(base)
+    return (definite or noun_kind == "place") and not denotes_person(base)
 
 
 def _with_second(doc: Doc, start: int, end: int) -> Iterator[Found]:
-    """ "Organization and Guidance Department": two words that share a last one."""
+    """Yield coordinated names sharing a final word: "Organization and Guidance Department"."""
     if doc[end].lower_ != "and" or end + 1 >= len(doc) or doc[end + 1].tag_ not in NAME_TAGS:
         return
     close = run_end(doc, end + 1, bytearray(len(doc)))
@@ -232,14 +238,14 @@ def _with_second(doc: Doc, start: int, end: int) -> Iterator[Found]:
         yield start, close, last
 
 
-def _recognised(doc: Doc, start: int, end: int) -> Iterator[Found]:
+def _recognised_names(doc: Doc, start: int, end: int) -> Iterator[Found]:
     begin = start
     for place in range(start, end):
         token = doc[place]
         if token.ent_iob_ != "I":
             begin = place
-        whole = token.ent_type_ and doc[begin].ent_iob_ == "B" and _ends_here(doc, place)
-        if whole and token.ent_type_ in TYPES and place + 1 - begin < end - start:
+        is_complete = token.ent_type_ and doc[begin].ent_iob_ == "B" and _ends_here(doc, place)
+        if is_complete and token.ent_type_ in TYPES and place + 1 - begin < end - start:
             yield begin, place + 1, TYPES[token.ent_type_]
 
 
@@ -247,14 +253,14 @@ def _ends_here(doc: Doc, place: int) -> bool:
     return place + 1 == len(doc) or doc[place + 1].ent_iob_ != "I"
 
 
-def _acronym(doc: Doc, start: int, end: int) -> Iterator[Found]:
+def _find_acronym(doc: Doc, start: int, end: int) -> Iterator[Found]:
     first = doc[start]
     if end - start > 1 and 2 < len(first) < 7 and first.is_upper and first.is_alpha:
-        yield start, start + 1, _label(doc, start, start + 1)
+        yield start, start + 1, _entity_type(doc, start, start + 1)
 
 
-def _label(doc: Doc, start: int, end: int) -> str:
-    """The recogniser's type of exactly these tokens, empty where it has another or none."""
+def _entity_type(doc: Doc, start: int, end: int) -> str:
+    """Return the recognised type of exactly these tokens; blank if different or absent."""
     if start >= end or doc[start].ent_iob_ != "B" or not _ends_here(doc, end - 1):
         return ""
     inside = all(doc[place].ent_iob_ == "I" for place in range(start + 1, end))

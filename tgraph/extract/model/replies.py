@@ -111,24 +111,28 @@ class GraphReply(BaseModel):
 def usable_rows(
     reply: GraphReply, text: QuoteFinder, dropped: Counter[str]
 ) -> tuple[list[ExtractedEntity], list[ExtractedRelationship]]:
-    """The usable rows of a reply; what can't be used is counted in ``dropped`` by reason."""
-    entities = [e for row in reply.entities if (e := _entity(row, text, dropped))]
-    relationships = [r for row in reply.relationships if (r := _relationship(row, text, dropped))]
-    relationships += [r for row in reply.attributes if (r := _attribute(row, text, dropped))]
+    """Return usable rows of a reply; unusable rows are counted in ``dropped`` by reason."""
+    entities = [e for row in reply.entities if (e := _read_entity(row, text, dropped))]
+    relationships = [
+        r for row in reply.relationships if (r := _read_relationship(row, text, dropped))
+    ]
+    relationships += [r for row in reply.attributes if (r := _read_attribute(row, text, dropped))]
     return entities, relationships
 
 
-def _entity(row: EntityRow, text: QuoteFinder, dropped: Counter[str]) -> ExtractedEntity | None:
+def _read_entity(
+    row: EntityRow, text: QuoteFinder, dropped: Counter[str]
+) -> ExtractedEntity | None:
     name = name_of(row.name)
     if name is None:
         dropped["entity without a name"] += 1
         return None
-    aliases = tuple(a for a in _names(row.aliases) if a != name)
+    aliases = tuple(a for a in _clean_names(row.aliases) if a != name)
     kind = (name_of(row.type) or "concept").lower()
     return ExtractedEntity(name, kind, one_line(row.description), aliases, text.find(name))
 
 
-def _relationship(
+def _read_relationship(
     row: RelationshipRow, text: QuoteFinder, dropped: Counter[str]
 ) -> ExtractedRelationship | None:
     subject, predicate, obj = name_of(row.subject), name_of(row.predicate), name_of(row.object)
@@ -145,24 +149,30 @@ def _relationship(
         return None
     if span is None:
         dropped["sentence that names both ends (the whole chunk is the evidence)"] += 1
-    keywords = tuple(_names(row.keywords))
+    keywords = tuple(_clean_names(row.keywords))
     return ExtractedRelationship(
-        subject, predicate, obj, one_line(row.description), keywords, _strength(row, dropped), span
+        subject,
+        predicate,
+        obj,
+        one_line(row.description),
+        keywords,
+        _clamp_strength(row, dropped),
+        span,
     )
 
 
-def _names(texts: Iterable[str]) -> dict[str, None]:
+def _clean_names(texts: Iterable[str]) -> dict[str, None]:
     return dict.fromkeys(name for text in texts if (name := name_of(text)))
 
 
-def _strength(row: RelationshipRow, dropped: Counter[str]) -> float:
+def _clamp_strength(row: RelationshipRow, dropped: Counter[str]) -> float:
     if math.isnan(row.strength):
         dropped["strength that is not a number (taken as 5)"] += 1
         return MIDDLING
     return min(10.0, max(1.0, row.strength))
 
 
-def _attribute(
+def _read_attribute(
     row: AttributeRow, text: QuoteFinder, dropped: Counter[str]
 ) -> ExtractedRelationship | None:
     subject, predicate = name_of(row.subject), name_of(row.predicate)
@@ -181,20 +191,20 @@ def _attribute(
 
 
 def typed_literal(value: str, datatype: str) -> Literal | None:
-    """The value as an xsd literal, None where it is not in the datatype's lexical space."""
+    """Return a value as xsd literal, or None if outside the datatype's lexical space."""
     name = datatype.removeprefix("xsd:").rpartition("#")[2] or "string"
     if name in ("integer", "decimal") and _GROUPED.fullmatch(value):
         value = value.replace(",", "")
     if name == "boolean":
         value = value.lower()
     form = _FORMS.get(name)
-    if form is None or not form.fullmatch(value) or not _exists(name, value):
+    if form is None or not form.fullmatch(value) or not _is_calendar_date(name, value):
         return None
-    return v.canonical(Literal(value, datatype=v.xsd(name)))
+    return v.canonicalise_literal(Literal(value, datatype=v.xsd(name)))
 
 
-def _exists(name: str, value: str) -> bool:
-    """Whether a day that is written well is in the calendar."""
+def _is_calendar_date(name: str, value: str) -> bool:
+    """Tell whether a well-formed date exists in the calendar."""
     read: Callable[[str], date] | None = _CALENDAR.get(name)
     try:
         return read is None or bool(read(value))
@@ -203,7 +213,9 @@ def _exists(name: str, value: str) -> bool:
 
 
 def name_of(text: str) -> str | None:
-    """The name on one line without quotation marks; None where it is none, or far too long."""
+    """Return a name as a single line, without quotation marks.
+
+    Return None if the text is no name, or far too long."""
     name = one_line(text).strip('"“”').strip()
     return name if any(map(str.isalnum, name)) and len(name) <= LONGEST_NAME else None
 
@@ -227,7 +239,8 @@ _LONGEST = 2_000_000
 
 
 def read_graph(text: str, schema: type[GraphReply] = GraphReply) -> Read[GraphReply] | str:
-    """A reply in the tuple format or in JSON; one sentence where it is neither."""
+    """Return a reply parsed from tuple format or JSON; otherwise one sentence explaining the
+    failure."""
     start = text[:_LONGEST]
     if _AT_START.search(start) or (_COMPLETE.search(start) and "{" not in start):
         return read_tuples(text)
@@ -246,8 +259,8 @@ def read_tuples(text: str) -> Read[GraphReply]:
     ``dropped`` counts records that lack fields; ``truncated`` says that the last one is cut off
     (and left out): the text ends neither in the mark of completeness nor in a closed record.
     """
-    body, complete = _body(text)
-    records = list(_records(body))
+    body, complete = _split_body(text)
+    records = list(_split_records(body))
     cut = bool(records) and not complete and not _CLOSED.search(body.rstrip("`#* \t\r\n"))
     reply, dropped = GraphReply(), int(cut)
     for kind, fields in records[: len(records) - cut]:
@@ -261,35 +274,38 @@ def read_tuples(text: str) -> Read[GraphReply]:
 
 
 def fields_of(text: str, least: int) -> tuple[list[list[str]], int] | None:
-    """The fields of records that have no kind in front, such as GraphRAG's claims; those with fewer
-    than ``least`` fields are left out and counted. None where the text is not in the format."""
-    body, complete = _body(text)
+    """Return record fields for records without kind, such as GraphRAG claims, plus a count of
+    records with fewer than ``least`` fields.
+
+    Return None if the text is not in the format."""
+    body, complete = _split_body(text)
     records = [
-        [_field(part) for part in _DELIMITER.split(record.strip().removeprefix("("))]
+        [_clean_field(part) for part in _DELIMITER.split(record.strip().removeprefix("("))]
         for record in _BETWEEN.split(body)
         if _DELIMITER.search(record)
     ]
-    kept = [record for record in records if len(record) >= least]
-    return (kept, len(records) - len(kept)) if records or complete else None
+    complete_records = [record for record in records if len(record) >= least]
+    return (complete_records, len(records) - len(complete_records)) if records or complete else None
 
 
-def _body(text: str) -> tuple[str, bool]:
-    """What stands before the mark of completeness, and whether there is one."""
+def _split_body(text: str) -> tuple[str, bool]:
+    """Return text before the completion mark, and whether the mark exists."""
     complete = _COMPLETE.search(text, 0, _LONGEST)
     return text[: complete.start() if complete else _LONGEST], complete is not None
 
 
-def _records(text: str) -> Iterator[tuple[str, list[str]]]:
-    """The kind and the fields of each record, each as far as the next one opens."""
+def _split_records(text: str) -> Iterator[tuple[str, list[str]]]:
+    """Yield kind and fields of each record, ending where another record opens."""
     openings = list(_OPENING.finditer(text))
     ends = [*(following.start() for following in openings[1:]), len(text)]
     for opening, end in zip(openings, ends, strict=False):
         record = text[opening.end() : end].partition("##")[0]
-        yield opening[1].lower(), [_field(part) for part in _DELIMITER.split(record)]
+        yield opening[1].lower(), [_clean_field(part) for part in _DELIMITER.split(record)]
 
 
-def _field(text: str) -> str:
-    """A field without the brackets and quotation marks around it, and without what follows them."""
+def _clean_field(text: str) -> str:
+    """Return a field without surrounding brackets and quotation marks, and without text after
+    these."""
     text = text.strip(_NOISE)
     for closing in ('")', "”)", ")\n", '"\n'):
         text = text.partition(closing)[0]
@@ -305,11 +321,14 @@ def _entity_row(fields: Sequence[str]) -> EntityRow:
 
 
 def _relationship_row(fields: Sequence[str]) -> RelationshipRow:
-    source, target, *rest = fields
-    strength = _STRENGTH.fullmatch(rest[-1]) if rest else None
+    source, target, *remaining_fields = fields
+    strength = _STRENGTH.fullmatch(remaining_fields[-1]) if remaining_fields else None
     if strength:
-        rest = rest[:-1]
-    row = {"description": rest[0] if rest else "", "keywords": rest[1] if len(rest) > 1 else ""}
+        remaining_fields = remaining_fields[:-1]
+    row = {
+        "description": remaining_fields[0] if remaining_fields else "",
+        "keywords": remaining_fields[1] if len(remaining_fields) > 1 else "",
+    }
     if strength:
         row["strength"] = strength[1]
     return UnquotedRow.model_validate(

@@ -1,4 +1,5 @@
-"""Summaries by a language model: what fits into a prompt, else summaries of summaries."""
+"""Summaries by language model: one prompt if descriptions fit, otherwise summaries of
+summaries."""
 
 from __future__ import annotations
 
@@ -13,11 +14,16 @@ from typing import Unpack
 
 from tgraph.errors import ModelError
 from tgraph.extract.model.replies import Row, Text, Texts
-from tgraph.extract.summaries import Summary, SummarySentence, whole, within
+from tgraph.extract.summaries import (
+    Summary,
+    SummarySentence,
+    descriptions_as_sentences,
+    limit_words,
+)
 from tgraph.ingest.base import one_line
 from tgraph.models.base import CallSink, ChatModel, no_sink
-from tgraph.models.prompts import Options, Prompted, Prompts, load_prompt, messages
-from tgraph.models.tokens import count_tokens, truncate
+from tgraph.models.prompts import Options, Prompted, Prompts, fill_messages, load_prompt
+from tgraph.models.tokens import count_tokens, truncate_text
 
 NAME = "summarise_descriptions"
 _LEAST_ROOM = 100
@@ -63,18 +69,20 @@ class ModelSummariser(Prompted):
     ) -> Summary:
         """As ``Summariser.summarise``."""
         dropped: Counter[str] = Counter()
-        groups = [_TextGroup((item,)) for item in whole(descriptions)]
-        asked = [m["content"] for m in messages(self._prompt, self._values(subject, ()))]
-        if not self._fit_anyhow(asked, descriptions):
-            room = self._budget - sum(map(count_tokens, asked))
-            groups = [_cut(group, room, dropped) for group in groups]
+        groups = [_TextGroup((item,)) for item in descriptions_as_sentences(descriptions)]
+        prompt_texts = [
+            m["content"] for m in fill_messages(self._prompt, self._prompt_values(subject, ()))
+        ]
+        if not self._fit_anyhow(prompt_texts, descriptions):
+            room = self._budget - sum(map(count_tokens, prompt_texts))
+            groups = [_cut_description(group, room, dropped) for group in groups]
             least = 1
             while sum(group.cost for group in groups) > room and len(groups) > least:
-                runs = _runs(groups, room, least)
+                runs = _split_runs(groups, room, least)
                 groups = [self._fold_run(subject, run, room, sink, dropped) for run in runs]
                 least = 2  # summaries that are too long for two in a prompt are joined all the same
-        found = self._fold(subject, [*chain.from_iterable(groups)], sink, dropped)
-        return Summary(found, {reason: count for reason, count in dropped.items() if count})
+        sentences = self._summarise_items(subject, [*chain.from_iterable(groups)], sink, dropped)
+        return Summary(sentences, {reason: count for reason, count in dropped.items() if count})
 
     def _fold_run(
         self,
@@ -84,17 +92,19 @@ class ModelSummariser(Prompted):
         sink: CallSink,
         dropped: Counter[str],
     ) -> _TextGroup:
-        """The summary of a run; one description alone stays as it is, unless it is long."""
+        """Return a run's summary; a single description stays unchanged, unless long."""
         if len(run) == 1 and 2 * run[0].cost <= room:
             return run[0]
-        return _TextGroup(self._fold(subject, [*chain.from_iterable(run)], sink, dropped))
+        return _TextGroup(
+            self._summarise_items(subject, [*chain.from_iterable(run)], sink, dropped)
+        )
 
     def _fit_anyhow(self, asked: Sequence[str], descriptions: Sequence[str]) -> bool:
-        """Whether there is room for all even if each byte is a token, as it is at most."""
-        most = sum(len(text.encode("utf-8", "replace")) for text in (*asked, *descriptions))
-        return most + len(descriptions) * _OF_A_LINE <= self._budget
+        """Tell whether all descriptions fit, assuming one token per byte (an upper bound)."""
+        byte_count = sum(len(text.encode("utf-8", "replace")) for text in (*asked, *descriptions))
+        return byte_count + len(descriptions) * _OF_A_LINE <= self._budget
 
-    def _values(self, subject: str, items: _Items) -> dict[str, str]:
+    def _prompt_values(self, subject: str, items: _Items) -> dict[str, str]:
         lines = (
             json.dumps({"id": str(number), "text": item.text}, ensure_ascii=False)
             for number, item in enumerate(items, 1)
@@ -105,51 +115,51 @@ class ModelSummariser(Prompted):
             "max_words": str(self._max_words),
         }
 
-    def _fold(
+    def _summarise_items(
         self, subject: str, items: _Items, sink: CallSink, dropped: Counter[str]
     ) -> tuple[SummarySentence, ...]:
-        request = self._request(self._values(subject, items), SummaryReply)
+        request = self._request(self._prompt_values(subject, items), SummaryReply)
         reply = self._ask(request, SummaryReply, sink)
         dropped["malformed sentence of a summary"] += reply.dropped
         dropped["summary that was cut off"] += reply.truncated
-        found = _checked(reply.value, items, dropped)
-        if not found:
+        sentences = _check_sentences(reply.value, items, dropped)
+        if not sentences:
             raise ModelError(
                 f"The reply of {self.agent.name} to the step {NAME} has no sentence that says which"
                 " description it rests on.",
                 "A larger model, or one that supports structured output, does better.",
             )
-        return within(found, self._max_words, dropped)
+        return limit_words(sentences, self._max_words, dropped)
 
 
 class _TextGroup(tuple[SummarySentence, ...]):
-    """Sentences that stay together: those of a summary, or one description."""
+    """Sentences kept as a unit: a summary's sentences, or one description."""
 
     @cached_property
     def cost(self) -> int:
-        """The tokens that they take in a prompt, about."""
+        """Approximate token cost in a prompt."""
         return sum(count_tokens(item.text) + _OF_A_LINE for item in self)
 
     def ends_run(self, chance: float) -> bool:
-        """Whether a run ends with this, as it does with so many of all groups."""
+        """Tell whether a run ends at this group, true for a share ``chance`` of all groups."""
         text = "\n".join(item.text for item in self)
         digest = blake2b(text.encode("utf-8", "replace"), digest_size=8).digest()
         return int.from_bytes(digest) < chance * 2**64
 
 
-def _cut(description: _TextGroup, room: int, dropped: Counter[str]) -> _TextGroup:
-    """As much of the description as a prompt has room for."""
+def _cut_description(description: _TextGroup, room: int, dropped: Counter[str]) -> _TextGroup:
+    """Return a description cut to fit a prompt."""
     if description.cost <= room:
         return description
     dropped["description cut for its summary"] += 1
     (item,) = description
-    most = max(room - _OF_A_LINE, _LEAST_ROOM)
-    return _TextGroup((replace(item, text=truncate(item.text, most)),))
+    token_limit = max(room - _OF_A_LINE, _LEAST_ROOM)
+    return _TextGroup((replace(item, text=truncate_text(item.text, token_limit)),))
 
 
-def _runs(groups: Sequence[_TextGroup], room: int, least: int) -> Iterator[list[_TextGroup]]:
-    """The groups in runs, each of at least so many, of what a prompt has room for where it is of
-    more, and of about half of that."""
+def _split_runs(groups: Sequence[_TextGroup], room: int, least: int) -> Iterator[list[_TextGroup]]:
+    """Yield runs of groups, each of at least ``least`` groups, limited to prompt room if
+    longer, on average about half."""
     run: list[_TextGroup] = []
     size = 0
     for group in groups:
@@ -165,17 +175,21 @@ def _runs(groups: Sequence[_TextGroup], room: int, least: int) -> Iterator[list[
         yield run
 
 
-def _checked(reply: SummaryReply, items: _Items, dropped: Counter[str]) -> list[SummarySentence]:
-    """The sentences with what they really rest on: ids that were not shown are dropped."""
-    known = {str(number): item.rests_on for number, item in enumerate(items, 1)}
-    found = []
+def _check_sentences(
+    reply: SummaryReply, items: _Items, dropped: Counter[str]
+) -> list[SummarySentence]:
+    """Return summary sentences with verified sources: ids not shown are dropped."""
+    sources_by_id = {str(number): item.rests_on for number, item in enumerate(items, 1)}
+    sentences = []
     for row in reply.sentences:
         ids = [*filter(None, map(str.strip, row.ids))]
-        rests_on = {at for one in ids for at in known.get(one, ())}
-        dropped["unknown id in a summary"] += sum(one not in known for one in ids)
+        rests_on = {at for sentence_id in ids for at in sources_by_id.get(sentence_id, ())}
+        dropped["unknown id in a summary"] += sum(
+            sentence_id not in sources_by_id for sentence_id in ids
+        )
         text = one_line(row.text)
         if text and rests_on:
-            found.append(SummarySentence(text, tuple(sorted(rests_on))))
+            sentences.append(SummarySentence(text, tuple(sorted(rests_on))))
         else:
             dropped["sentence of a summary without its source"] += 1
-    return found
+    return sentences

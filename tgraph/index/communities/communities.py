@@ -1,10 +1,9 @@
-"""Communities of entities: what the default graph says of them, and how they are found.
+"""Entity communities: default graph representation, and detection.
 
-Each connected part of the graph is divided by itself, from its entities in the order of their IRIs.
-So its communities depend on nothing outside it: not on the order of the input, nor on what stood
-before, nor on changes elsewhere. Every connected part has communities; an entity that no
-relationship ties to another has none.
-"""
+Each connected part of the graph is divided by itself, from its entities in the order of their
+IRIs. So its communities depend on nothing outside it: not on the order of the input, nor on
+earlier states, nor on changes elsewhere. Every connected part has communities; an entity
+without relationship to another has none."""
 
 from __future__ import annotations
 
@@ -17,11 +16,11 @@ from typing import NamedTuple
 from pyoxigraph import Literal, NamedNode, Quad, Triple
 
 from tgraph import vocabulary as v
-from tgraph.index.communities.leiden import Clustering, Group, Tie, hierarchy
-from tgraph.index.standing_knowledge import value
+from tgraph.index.communities.leiden import Clustering, Group, Tie, build_hierarchy
+from tgraph.index.standing_knowledge import term_value
 from tgraph.model import Community
 from tgraph.store.base import Store, text_of
-from tgraph.store.statements import Statements, edge_of, iri
+from tgraph.store.statements import Statements, edge_of, iri_node
 
 _PROPERTIES = (v.RDF_TYPE, v.RDFS_LABEL, v.tg("level"), v.tg("member"), v.tg("parent"))
 _NAMED, _LETTERS = 3, 60
@@ -30,8 +29,7 @@ _EDGE = v.tg("Edge")
 
 
 class Relationship(NamedTuple):
-    """An edge between two entities, or one that has a literal and no ``object``, by IRI, with its
-    weight."""
+    """A weighted edge by IRI, linking two entities, or an entity and a literal (no ``object``)."""
 
     edge: str
     subject: str
@@ -45,8 +43,8 @@ Pair = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Outline:
-    """How many edges there are between each two of some entities, and how many to literals each of
-    them has; where there are none nothing is said."""
+    """Edge counts between pairs of entities, and literal edge counts by entity; zero counts are
+    omitted."""
 
     ties: Mapping[Pair, int]
     attributes: Mapping[str, int]
@@ -54,8 +52,10 @@ class Outline:
 
 @dataclass(frozen=True, slots=True)
 class Component:
-    """A connected part of the graph: at least two entities, sorted, with their labels, and the ties
-    between them by position. One that was cut from a larger part (``partition``) has groups."""
+    """A connected graph component: two or more sorted entities, entity labels, and positional
+    ties.
+
+    A component cut from a larger part (``partition``) has groups."""
 
     members: tuple[str, ...]
     labels: tuple[str, ...]
@@ -63,37 +63,37 @@ class Component:
     groups: tuple[int, ...] = ()
 
     def key(self, how: Clustering) -> str:
-        """A digest of all that the communities of the part depend on."""
-        settings = (f"{name}={said}" for name, said in how.parameters.items())
-        return v.digest(*settings, "", *self._parts())
+        """Return a digest of everything the component's communities depend on."""
+        settings = (f"{name}={setting}" for name, setting in how.parameters.items())
+        return v.digest_parts(*settings, "", *self._digest_parts())
 
     @property
     def digest(self) -> str:
-        """A digest of the part itself, however it is divided."""
-        return v.digest(*self._parts())
+        """Digest of component contents, independent of division settings."""
+        return v.digest_parts(*self._digest_parts())
 
-    def _parts(self) -> Iterator[str]:
-        ties = (f"{one} {other} {weight!r}" for one, other, weight in self.ties)
+    def _digest_parts(self) -> Iterator[str]:
+        ties = (f"{first} {second} {weight!r}" for first, second, weight in self.ties)
         groups = ("", *map(str, self.groups)) if self.groups else ()
         return chain(self.members, ("",), self.labels, ("",), ties, groups)
 
 
 class FoundCommunities(NamedTuple):
-    """A community and its label; its edges are not looked up."""
+    """A community with label, edges not looked up."""
 
     community: Community
     label: str
 
 
 def find_communities(component: Component, how: Clustering) -> list[FoundCommunities]:
-    """The communities of a connected part, level by level (see ``leiden.hierarchy``)."""
-    groups = hierarchy(len(component.members), component.ties, how, component.groups)
+    """Return communities of a connected part, level by level (see ``leiden.hierarchy``)."""
+    groups = build_hierarchy(len(component.members), component.ties, how, component.groups)
     names = [v.community_iri(g.level, (component.members[n] for n in g.nodes)) for g in groups]
     children: list[list[str]] = [[] for _ in groups]
     for name, group in zip(names, groups, strict=True):
         if group.parent is not None:
             children[group.parent].append(name)
-    strengths = _strengths(component, groups)
+    strengths = _tie_strengths(component, groups)
     return [
         FoundCommunities(
             Community(
@@ -104,65 +104,66 @@ def find_communities(component: Component, how: Clustering) -> list[FoundCommuni
                 parent=None if group.parent is None else names[group.parent],
                 children=tuple(sorted(children[index])),
             ),
-            _label(component, group, strengths[index]),
+            _group_label(component, group, strengths[index]),
         )
         for index, group in enumerate(groups)
     ]
 
 
-def _strengths(component: Component, groups: Sequence[Group]) -> list[dict[int, float]]:
-    """For each group, the weight that ties each of its nodes to the others of the group."""
-    within: list[dict[int, float]] = [dict.fromkeys(group.nodes, 0.0) for group in groups]
+def _tie_strengths(component: Component, groups: Sequence[Group]) -> list[dict[int, float]]:
+    """Return, per group, each node's total tie weight to other group nodes."""
+    strengths: list[dict[int, float]] = [dict.fromkeys(group.nodes, 0.0) for group in groups]
     of_node: list[list[int]] = [[] for _ in component.members]
     for index, group in enumerate(groups):  # level by level, so the lists are paths downwards
         for node in group.nodes:
             of_node[node].append(index)
-    for one, other, weight in component.ties:
-        for here, there in zip(of_node[one], of_node[other], strict=False):
+    for first, second, weight in component.ties:
+        for here, there in zip(of_node[first], of_node[second], strict=False):
             if here != there:
                 break
-            within[here][one] += weight
-            within[here][other] += weight
-    return within
+            strengths[here][first] += weight
+            strengths[here][second] += weight
+    return strengths
 
 
-def _label(component: Component, group: Group, strengths: Mapping[int, float]) -> str:
+def _group_label(component: Component, group: Group, strengths: Mapping[int, float]) -> str:
     ranked = sorted(group.nodes, key=lambda n: (-strengths[n], component.labels[n], n))
     return label_of([component.labels[node] for node in ranked])
 
 
 def label_of(ranked: Sequence[str]) -> str:
-    """The members that hold a community together most, and how many more there are."""
+    """Return a label of the members most central to a community, plus the count of remaining
+    members."""
     labels = ranked[:_NAMED]
     names = [x if len(x) <= _LETTERS else x[: _LETTERS - 1].rstrip() + "…" for x in labels]
-    more = len(ranked) - len(names)
-    return ", ".join(names) + (f" and {more:,} more" if more else "")
+    remaining = len(ranked) - len(names)
+    return ", ".join(names) + (f" and {remaining:,} more" if remaining else "")
 
 
 def read_relationships(store: Store) -> Iterator[Relationship]:
-    """The edges of knowledge between two different entities, or of one to a literal, in any order,
-    each entity's IRI one string for all: there may be a million.
+    """Yield knowledge edges between distinct entities, or between an entity and a literal, in
+    any order.
 
-    A weight that is missing or no positive number counts as 1.
-    """
-    entities = {name: name for name in map(value, instances(store, "Entity"))}
-    weights = dict.fromkeys(map(value, instances(store, "Edge")), 1.0)
-    weigh = lru_cache(_weight)
+    Each entity's IRI is one shared string: there may be a million edges. A missing or
+    non-positive weight counts as 1."""
+    entities = {name: name for name in map(term_value, find_instances(store, "Entity"))}
+    weights = dict.fromkeys(map(term_value, find_instances(store, "Edge")), 1.0)
+    weigh = lru_cache(_parse_weight)
     for quad in store.match(None, v.tg("weight"), None, v.KNOWLEDGE_GRAPH):
-        weights[value(quad.subject)] = weigh(value(quad.object))
-    for relation in instances(store, "Relation"):
+        weights[term_value(quad.subject)] = weigh(term_value(quad.object))
+    for relation in find_instances(store, "Relation"):
         for quad in store.match(None, relation, None, v.KNOWLEDGE_GRAPH):
             subject, obj = quad.subject, quad.object
             if not isinstance(subject, NamedNode) or not isinstance(obj, NamedNode | Literal):
                 continue
-            edge, one = v.edge_iri(subject, relation, obj), entities.get(subject.value)
-            other = entities.get(obj.value) if isinstance(obj, NamedNode) else None
-            related = isinstance(obj, Literal) or other not in (one, None)
-            if one is not None and related and edge in weights:
-                yield Relationship(edge, one, other, weights[edge])
+            edge, subject_iri = v.edge_iri(subject, relation, obj), entities.get(subject.value)
+            object_iri = entities.get(obj.value) if isinstance(obj, NamedNode) else None
+            related = isinstance(obj, Literal) or object_iri not in (subject_iri, None)
+            if subject_iri is not None and related and edge in weights:
+                yield Relationship(edge, subject_iri, object_iri, weights[edge])
 
 
-def _weight(text: str) -> float:
+def _parse_weight(text: str) -> float:
     try:
         weight = float(text)
     except ValueError:
@@ -171,55 +172,55 @@ def _weight(text: str) -> float:
 
 
 def relationship_weight(store: Store, triple: Triple) -> float | None:
-    """The same weight of one edge; None where knowledge has no such edge."""
+    """Return an edge's weight as in ``read_relationships``; None if knowledge lacks the edge."""
     return weight_in(store.match(NamedNode(edge_of(triple)), None, None, v.KNOWLEDGE_GRAPH))
 
 
 def weight_in(said: Iterable[Quad]) -> float | None:
-    """The same of what knowledge says of an edge."""
-    found = None
+    """Return the edge weight stated by an edge's knowledge quads; None without edge."""
+    weight = None
     for quad in said:
         if quad.predicate == v.tg("weight"):
-            return _weight(value(quad.object))
+            return _parse_weight(term_value(quad.object))
         if quad.predicate == v.RDF_TYPE and quad.object == _EDGE:
-            found = 1.0
-    return found
+            weight = 1.0
+    return weight
 
 
-def label(store: Store, resource: str) -> str:
-    """What a resource is called; of several labels the first."""
+def read_label(store: Store, resource: str) -> str:
+    """Return a resource's label; of several labels, the alphabetically smallest."""
     quads = store.match(NamedNode(resource), v.RDFS_LABEL, None, v.KNOWLEDGE_GRAPH)
     return min(filter(None, (text_of(quad.object) for quad in quads)), default=resource)
 
 
 def attributes_of(store: Store, entity: str) -> list[Triple]:
-    """The edges from the entity to literals."""
+    """Return edges from an entity to literals."""
     quads = store.match(NamedNode(entity), None, None, v.KNOWLEDGE_GRAPH)
-    stated = (quad for quad in quads if isinstance(quad.object, Literal))
-    triples = [q.triple for q in stated if has_type(store, q.predicate, "Relation")]
+    literal_quads = (quad for quad in quads if isinstance(quad.object, Literal))
+    triples = [q.triple for q in literal_quads if has_type(store, q.predicate, "Relation")]
     return [t for t in triples if has_type(store, NamedNode(edge_of(t)), "Edge")]
 
 
 def relations_between(store: Store, subject: str, obj: str) -> Iterator[Triple]:
-    """What knowledge states of one entity and the other by its relations."""
+    """Yield knowledge statements linking two entities by relations."""
     for quad in store.match(NamedNode(subject), None, NamedNode(obj), v.KNOWLEDGE_GRAPH):
         if has_type(store, quad.predicate, "Relation"):
             yield quad.triple
 
 
 def has_type(store: Store, node: NamedNode, kind: str) -> bool:
-    """Whether knowledge has the resource as one of this class."""
+    """Tell whether knowledge assigns a resource to a class."""
     quads = store.match(node, v.RDF_TYPE, v.tg(kind), v.KNOWLEDGE_GRAPH)
     return next(quads, None) is not None
 
 
-def instances(store: Store, kind: str) -> Iterator[NamedNode]:
+def find_instances(store: Store, kind: str) -> Iterator[NamedNode]:
     quads = store.match(None, v.RDF_TYPE, v.tg(kind), v.KNOWLEDGE_GRAPH)
     return (quad.subject for quad in quads if isinstance(quad.subject, NamedNode))
 
 
 def community_quads(found: Iterable[FoundCommunities]) -> list[Quad]:
-    """The communities as knowledge; without edge IRIs, so that retrieval takes none of it."""
+    """Return communities as knowledge quads, without edge IRIs, so that retrieval ignores them."""
     out = Statements(v.KNOWLEDGE_GRAPH)
     for community, label in found:
         out.add(
@@ -227,8 +228,8 @@ def community_quads(found: Iterable[FoundCommunities]) -> list[Quad]:
             (v.RDF_TYPE, v.tg("Community")),
             (v.RDFS_LABEL, label),
             (v.tg("level"), community.level),
-            (v.tg("member"), map(iri, community.members)),
-            (v.tg("parent"), iri(community.parent) if community.parent else None),
+            (v.tg("member"), map(iri_node, community.members)),
+            (v.tg("parent"), iri_node(community.parent) if community.parent else None),
         )
     return out.quads
 
@@ -245,36 +246,36 @@ def read_communities(store: Store, *, edges: bool = True) -> tuple[Community, ..
     Their ``edges`` are those with both ends in the community; they are not looked up unless
     ``edges``, which is most of the work.
     """
-    found = {node.value: _Stated() for node in instances(store, "Community")}
+    stated_by_iri = {node.value: _Stated() for node in find_instances(store, "Community")}
     for name in (v.tg("level"), v.tg("member"), v.tg("parent")):
         for quad in store.match(None, name, None, v.KNOWLEDGE_GRAPH):
-            subject, said = value(quad.subject), value(quad.object)
-            if subject not in found:
+            subject, object_text = term_value(quad.subject), term_value(quad.object)
+            if subject not in stated_by_iri:
                 continue
-            found[subject].take(name, said)
-            if name == v.tg("parent") and said in found:
-                found[said].children.append(subject)
-    ordered = sorted(found.items(), key=lambda item: (item[1].level, item[0]))
-    read = tuple(stated.community(name) for name, stated in ordered)
+            stated_by_iri[subject].take(name, object_text)
+            if name == v.tg("parent") and object_text in stated_by_iri:
+                stated_by_iri[object_text].children.append(subject)
+    ordered = sorted(stated_by_iri.items(), key=lambda item: (item[1].level, item[0]))
+    read = tuple(stated_community.community(name) for name, stated_community in ordered)
     return with_edges(store, read) if edges else read
 
 
 def read_community(store: Store, name: str) -> Community | None:
-    """One of them, without its edges; None where knowledge has no such community."""
+    """Return a community without its edges; None if knowledge lacks the community."""
     node = NamedNode(name)
     if not has_type(store, node, "Community"):
         return None
-    stated = _Stated()
+    stated_community = _Stated()
     for quad in store.match(node, None, None, v.KNOWLEDGE_GRAPH):
-        stated.take(quad.predicate, value(quad.object))
+        stated_community.take(quad.predicate, term_value(quad.object))
     children = store.match(None, v.tg("parent"), node, v.KNOWLEDGE_GRAPH)
-    stated.children = [value(quad.subject) for quad in children]
-    return stated.community(name)
+    stated_community.children = [term_value(quad.subject) for quad in children]
+    return stated_community.community(name)
 
 
 @dataclass(slots=True)
 class _Stated:
-    """A community as it is read, piece by piece."""
+    """A community under construction while reading quads."""
 
     level: int = 0
     parent: str | None = None
@@ -295,8 +296,8 @@ class _Stated:
 
 
 def with_edges(store: Store, communities: Sequence[Community]) -> tuple[Community, ...]:
-    """The communities with their edges."""
-    found: dict[str, list[str]] = {community.iri: [] for community in communities}
+    """Return communities with edges added."""
+    edges_by_community: dict[str, list[str]] = {community.iri: [] for community in communities}
     of_entity: dict[str, set[str]] = {}
     for community in communities:
         for member in community.members:
@@ -304,20 +305,23 @@ def with_edges(store: Store, communities: Sequence[Community]) -> tuple[Communit
     for relationship in read_relationships(store):
         ends = relationship.subject, relationship.object or ""
         for name in set.intersection(*(of_entity.get(end, set()) for end in ends)):
-            found[name].append(relationship.edge)
-    return tuple(replace(one, edges=tuple(sorted(found[one.iri]))) for one in communities)
+            edges_by_community[name].append(relationship.edge)
+    return tuple(
+        replace(bare_community, edges=tuple(sorted(edges_by_community[bare_community.iri])))
+        for bare_community in communities
+    )
 
 
 def isolated_entities(store: Store) -> tuple[str, ...]:
-    """The entities that are in no community, sorted: no relationship ties them to another."""
-    entities = set(map(value, instances(store, "Entity")))
+    """Return sorted entities outside communities, having no relationship to another entity."""
+    entities = set(map(term_value, find_instances(store, "Entity")))
     communities = community_names(store)
     for quad in store.match(None, v.tg("member"), None, v.KNOWLEDGE_GRAPH):
-        if value(quad.subject) in communities:
-            entities.discard(value(quad.object))
+        if term_value(quad.subject) in communities:
+            entities.discard(term_value(quad.object))
     return tuple(sorted(entities))
 
 
 def community_names(store: Store) -> set[str]:
-    """The IRIs of all communities, of all levels."""
-    return {node.value for node in instances(store, "Community")}
+    """Return community IRIs of all levels."""
+    return {node.value for node in find_instances(store, "Community")}

@@ -49,13 +49,12 @@ _igraph_random = threading.Lock()
 
 @dataclass(frozen=True, slots=True)
 class Clustering:
-    """How a graph is divided: up to which size, by which quality, and how finely.
+    """Clustering settings: maximum community size, quality function and resolution.
 
     A ``resolution`` above 1 makes smaller communities. For CPM it is relative to the density of
-    what is divided; surprise has none. With ``use_lcc`` only the largest connected part is divided,
-    and the others are in no community. A part that is too large to be divided at once is cut first
-    (``tgraph.index.communities.partition``).
-    """
+    the divided graph; surprise has none. With ``use_lcc`` only the largest connected part is
+    divided, and the others are in no community. A part too large to be divided at once is cut
+    first (``tgraph.index.communities.partition``)."""
 
     max_size: int = 10
     quality: Quality = "modularity"
@@ -66,12 +65,12 @@ class Clustering:
 
     @property
     def package(self) -> str:
-        """The package that divides."""
+        """Package performing the division."""
         return _LIBRARIES[self.quality]
 
     @property
     def parameters(self) -> dict[str, str | int | float]:
-        """Everything that the result depends on besides the graph."""
+        """All settings influencing the result, besides the graph."""
         return {
             "attempts": ATTEMPTS,
             "cut-above": self.cutting.most,
@@ -87,7 +86,7 @@ class Clustering:
 
 
 class Group(NamedTuple):
-    """Nodes that belong together. ``parent`` is the index of the group that was divided."""
+    """Nodes of one community; ``parent`` is the divided group's index."""
 
     level: int
     nodes: tuple[int, ...]
@@ -99,7 +98,7 @@ class _Part(NamedTuple):
     ties: Sequence[Tie]
 
 
-def hierarchy(
+def build_hierarchy(
     size: int, ties: Sequence[Tie], how: Clustering, given: Sequence[int] = ()
 ) -> list[Group]:
     """The groups of a connected graph with nodes 0 to ``size`` - 1, level by level.
@@ -110,51 +109,58 @@ def hierarchy(
     sorted, and hold a pair once. Where a group is ``given`` for each node, level 0 is the whole
     graph and level 1 these groups.
     """
-    whole = _Part(tuple(range(size)), ties)
-    most = ATTEMPTS if size < _ATTEMPTED_NODES else 1
-    first = [] if given or size <= how.max_size else _divide(whole.nodes, ties, how, most)
+    whole_part = _Part(tuple(range(size)), ties)
+    attempts = ATTEMPTS if size < _ATTEMPTED_NODES else 1
+    first = (
+        []
+        if given or size <= how.max_size
+        else _divide_group(whole_part.nodes, ties, how, attempts)
+    )
     waiting: deque[tuple[int, int | None, _Part]] = deque()
-    waiting.extend((0, None, part) for part in first or [whole])
+    waiting.extend((0, None, part) for part in first or [whole_part])
     groups: list[Group] = []
     while waiting:
         level, parent, part = waiting.popleft()
-        if part is whole and len(set(given)) > 1:
-            pairs = ((one, other) for one, other, _ in ties)
-            parts = _split(whole.nodes, ties, pairs, given)
+        if part is whole_part and len(set(given)) > 1:
+            pairs = ((left_node, right_node) for left_node, right_node, _ in ties)
+            parts = _split_group(whole_part.nodes, ties, pairs, given)
             waiting.extend((1, 0, smaller) for smaller in parts)
         elif len(part.nodes) > how.max_size:
-            parts = _divide(part.nodes, part.ties, how, most)
+            parts = _divide_group(part.nodes, part.ties, how, attempts)
             waiting.extend((level + 1, len(groups), smaller) for smaller in parts)
         groups.append(Group(level, part.nodes, parent))
     return groups
 
 
-def _divide(nodes: Sequence[int], ties: Sequence[Tie], how: Clustering, most: int) -> list[_Part]:
-    """The parts of a group with the ties inside each, by their first node; none if it is whole."""
+def _divide_group(
+    nodes: Sequence[int], ties: Sequence[Tie], how: Clustering, most: int
+) -> list[_Part]:
+    """Return parts of a group with inner ties, sorted by smallest node; an undivided group
+    gives no parts."""
     place = {node: index for index, node in enumerate(nodes)}
-    local = [(place[one], place[other]) for one, other, _ in ties]
-    membership = _membership(len(nodes), local, [weight for _, _, weight in ties], how, most)
-    return [] if len(set(membership)) == 1 else _split(nodes, ties, local, membership)
+    local = [(place[first], place[second]) for first, second, _ in ties]
+    membership = _find_membership(len(nodes), local, [weight for _, _, weight in ties], how, most)
+    return [] if len(set(membership)) == 1 else _split_group(nodes, ties, local, membership)
 
 
-def _split(
+def _split_group(
     nodes: Sequence[int],
     ties: Sequence[Tie],
     local: Iterable[tuple[int, int]],
     membership: Sequence[int],
 ) -> list[_Part]:
-    """The parts of a group, by their first node, with the ties inside each."""
+    """Return parts of a group with inner ties, sorted by smallest node."""
     parts: dict[int, list[int]] = {}
     for node, part in zip(nodes, membership, strict=True):
         parts.setdefault(part, []).append(node)
     inside: dict[int, list[Tie]] = {part: [] for part in parts}
-    for tie, (one, other) in zip(ties, local, strict=True):
-        if membership[one] == membership[other]:
-            inside[membership[one]].append(tie)
+    for tie, (first, second) in zip(ties, local, strict=True):
+        if membership[first] == membership[second]:
+            inside[membership[first]].append(tie)
     return [_Part(tuple(members), inside[part]) for part, members in parts.items()]
 
 
-def _membership(
+def _find_membership(
     size: int, ties: Sequence[tuple[int, int]], weights: Sequence[float], how: Clustering, most: int
 ) -> list[int]:
     from igraph import Graph
@@ -173,14 +179,14 @@ def _by_igraph(graph: Graph, weights: Sequence[float], how: Clustering, most: in
         try:
             for attempt in range(max(1, min(most, _ATTEMPTED_NODES // graph.vcount()))):
                 set_random_number_generator(random.Random(how.seed + attempt))  # noqa: S311
-                found = graph.community_leiden(
+                clustering = graph.community_leiden(
                     objective_function="modularity",
                     weights=weights,
                     resolution=how.resolution,
                     n_iterations=ITERATIONS,
                 )
-                if found.quality > quality + _NOISE:
-                    best, quality = found.membership, found.quality
+                if clustering.quality > quality + _NOISE:
+                    best, quality = clustering.membership, clustering.quality
         finally:
             set_random_number_generator(random)
     return best
@@ -195,7 +201,7 @@ def _by_leidenalg(graph: Graph, weights: Sequence[float], how: Clustering) -> li
         kind = leidenalg.CPMVertexPartition
         pairs = graph.vcount() * (graph.vcount() - 1) / 2
         options["resolution_parameter"] = how.resolution * sum(weights) / pairs
-    found = leidenalg.find_partition(
+    clustering = leidenalg.find_partition(
         graph,
         kind,
         weights=list(weights),
@@ -203,5 +209,5 @@ def _by_leidenalg(graph: Graph, weights: Sequence[float], how: Clustering) -> li
         seed=how.seed & 0x7FFFFFFF,  # it takes 31 bits
         **options,
     )
-    membership: list[int] = found.membership
+    membership: list[int] = clustering.membership
     return membership

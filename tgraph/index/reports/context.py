@@ -1,4 +1,5 @@
-"""What a report writer is shown of a community: a row of JSON for each thing, with an id."""
+"""Report writer input for a community: a JSON row with an id for each entity, edge, claim and
+sub-report."""
 
 from __future__ import annotations
 
@@ -22,8 +23,11 @@ Parts = Mapping[Hashable, str]
 
 @dataclass(frozen=True, slots=True)
 class EntityDetail:
-    """A member of a community. ``links`` counts its edges inside the community; ``evidence`` is
-    what its name and descriptions rest on, or the summary of these, which rests on theirs."""
+    """A community member as report writer input.
+
+    ``links`` counts the entity's edges inside the community; ``evidence`` supports the name and
+    descriptions, or is the summary of the descriptions, supported by the evidence of the
+    descriptions."""
 
     iri: str
     name: str
@@ -35,8 +39,10 @@ class EntityDetail:
 
 @dataclass(frozen=True, slots=True)
 class EdgeDetail:
-    """An edge of a community; ``links`` is the combined degree of its ends inside it, ``summary``
-    the IRI of the summary that its description is, where it had several."""
+    """A community edge as report writer input.
+
+    ``links`` is the combined degree of the edge's ends inside the community; ``summary`` is the
+    IRI of the summary used as description, where several descriptions existed."""
 
     edge: Edge
     links: int
@@ -49,19 +55,19 @@ class EdgeDetail:
 
     @property
     def rests_on(self) -> tuple[str, ...]:
-        """The evidence that is shown, and the summary."""
+        """IRIs of the shown evidence, plus the summary IRI."""
         return (*(item.iri for item in self.evidence), *([self.summary] if self.summary else []))
 
     @property
     def ends(self) -> tuple[str, ...]:
-        """The entities at its ends: one, where the object is a literal."""
+        """Entities at the edge's ends: a single entity for literal objects."""
         nodes = (self.edge.subject, self.edge.object)
         return tuple(node.value for node in nodes if isinstance(node, NamedNode))
 
 
 @dataclass(frozen=True, slots=True)
 class ClaimDetail:
-    """A claim about a member, in words."""
+    """A claim about a community member, in words."""
 
     iri: str
     subject: str
@@ -71,7 +77,7 @@ class ClaimDetail:
 
 @dataclass(frozen=True, slots=True)
 class Child:
-    """A sub-community that has its report."""
+    """A sub-community with an existing report."""
 
     community: Community
     report: CommunityReport
@@ -79,7 +85,7 @@ class Child:
 
 @dataclass(frozen=True, slots=True)
 class SubReport:
-    """A sub-community's report as it is shown: whole, or without its findings."""
+    """A sub-community's report as shown to the writer, optionally lacking findings."""
 
     report: CommunityReport
     whole: bool = True
@@ -105,31 +111,32 @@ class ReportContext:
     relationships: int = 0
 
     def ids(self) -> dict[str, str]:
-        """Each id and the IRI of what it stands for."""
-        found = {f"E{n}": entity.iri for n, entity in enumerate(self.entities, 1)}
-        found |= {f"R{n}": edge.iri for n, edge in enumerate(self.edges, 1)}
-        found |= {f"C{n}": claim.iri for n, claim in enumerate(self.claims, 1)}
+        """Return the IRI of each id's item."""
+        iri_by_id = {f"E{n}": entity.iri for n, entity in enumerate(self.entities, 1)}
+        iri_by_id |= {f"R{n}": edge.iri for n, edge in enumerate(self.edges, 1)}
+        iri_by_id |= {f"C{n}": claim.iri for n, claim in enumerate(self.claims, 1)}
         for n, sub in enumerate(self.reports, 1):
-            found[f"S{n}"] = sub.report.iri
+            iri_by_id[f"S{n}"] = sub.report.iri
             if sub.whole:
-                shown = enumerate(sub.report.findings, 1)
-                found |= {f"S{n}.{m}": finding.iri for m, finding in shown}
-        return found
+                numbered_findings = enumerate(sub.report.findings, 1)
+                iri_by_id |= {f"S{n}.{m}": finding.iri for m, finding in numbered_findings}
+        return iri_by_id
 
     def sources(self) -> dict[str, tuple[str, ...]]:
-        """By IRI, what one derives from that cites it: its evidence, or the sub-report itself."""
-        found = {entity.iri: entity.evidence for entity in self.entities}
-        found |= {edge.iri: edge.rests_on for edge in self.edges}
-        found |= {claim.iri: claim.evidence for claim in self.claims}
+        """Return, by item IRI, sources for texts citing the item: the item's evidence, or the
+        sub-report itself."""
+        sources_by_iri = {entity.iri: entity.evidence for entity in self.entities}
+        sources_by_iri |= {edge.iri: edge.rests_on for edge in self.edges}
+        sources_by_iri |= {claim.iri: claim.evidence for claim in self.claims}
         for sub in self.reports:
-            found |= {
+            sources_by_iri |= {
                 iri: (iri,) for iri in (sub.report.iri, *(f.iri for f in sub.report.findings))
             }
-        return found
+        return sources_by_iri
 
     def rows(self) -> dict[str, list[str]]:
         """The lines of ``entities``, ``edges``, ``claims`` and ``reports``, each a JSON object."""
-        shown: dict[Hashable, str] = {}
+        quote_edges: dict[Hashable, str] = {}
 
         def lines(letter: str, rows: Iterable[Mapping[str, object]]) -> list[str]:
             return [as_json({"id": f"{letter}{n}", **row}) for n, row in enumerate(rows, 1)]
@@ -138,19 +145,21 @@ class ReportContext:
         reports = enumerate(self.reports, 1)
         return {
             "entities": lines("E", (_entity_row(e, brief=self.brief) for e in self.entities)),
-            "edges": lines("R", (_edge_row(e, f"R{n}", shown, brief=self.brief) for n, e in edges)),
+            "edges": lines(
+                "R", (_edge_row(e, f"R{n}", quote_edges, brief=self.brief) for n, e in edges)
+            ),
             "claims": lines("C", ({"claim": claim.text} for claim in self.claims)),
             "reports": lines("S", (_report_row(sub, f"S{n}") for n, sub in reports)),
         }
 
     @property
     def text(self) -> str:
-        """Everything that is shown: two contexts with the same text ask for the same report."""
+        """All text shown to the writer: contexts with equal text request equal reports."""
         return "\n\n".join(f"{name}\n" + "\n".join(rows) for name, rows in self.rows().items())
 
 
 def as_json(value: object) -> str:
-    """On one line, so that no text can pose as a row."""
+    """Serialise a value as single-line JSON, so that no text can pose as a row."""
     return json.dumps(value, ensure_ascii=False)
 
 
@@ -158,7 +167,7 @@ def _entity_row(entity: EntityDetail, *, brief: bool) -> dict[str, object]:
     row: dict[str, object] = {"name": entity.name, "type": entity.type, "links": entity.links}
     described = " ".join(entity.descriptions[:1] if brief else entity.descriptions)
     if brief:
-        described = shortened(described, SHORT)
+        described = shorten_text(described, SHORT)
     return {**row, "description": described} if described else row
 
 
@@ -172,10 +181,11 @@ def _edge_head(detail: EdgeDetail, *, brief: bool) -> dict[str, object]:
 def _edge_row(
     detail: EdgeDetail, identity: str, shown: dict[Hashable, str], *, brief: bool
 ) -> dict[str, object]:
-    """The edge with its quotes; for a quote that an edge before it has, that edge's id."""
+    """Return an edge row including quotes; quotes already shown are replaced by the earlier
+    edge's id."""
     row = _edge_head(detail, brief=brief)
     quotes, same = [], []
-    for place, quote in _quotes(detail, brief=brief).items():
+    for place, quote in _quotes_by_place(detail, brief=brief).items():
         if place in shown:
             same.append(shown[place])
         else:
@@ -188,20 +198,22 @@ def _edge_row(
     return row
 
 
-def _quotes(detail: EdgeDetail, *, brief: bool) -> dict[Hashable, str]:
-    """The quotes by their places. Evidence without a span is a chunk: its start is shown only where
-    nothing else says what the edge means."""
-    found: dict[Hashable, str] = {}
+def _quotes_by_place(detail: EdgeDetail, *, brief: bool) -> dict[Hashable, str]:
+    """Return quotes by place.
+
+    Evidence without a span is a chunk: the start of the chunk is shown only where nothing else
+    expresses the edge's meaning."""
+    quote_by_place: dict[Hashable, str] = {}
     for evidence in detail.evidence[:1] if brief else detail.evidence:
         if len(evidence.quote) > LONGEST_QUOTE and detail.edge.description:
             continue
         place = (evidence.document, evidence.page, evidence.start, evidence.end)
-        found[place] = shortened(" ".join(evidence.quote.split()), LONGEST_QUOTE)
-    return found
+        quote_by_place[place] = shorten_text(" ".join(evidence.quote.split()), LONGEST_QUOTE)
+    return quote_by_place
 
 
-def shortened(text: str, most: int) -> str:
-    """The text, cut before a word where it is longer than ``most`` characters."""
+def shorten_text(text: str, most: int) -> str:
+    """Return the text, cut before a word if longer than ``most`` characters."""
     if len(text) <= most:
         return text
     return f"{text[:most].rsplit(' ', 1)[0]} …"
@@ -212,7 +224,7 @@ def _report_row(sub: SubReport, identity: str) -> dict[str, object]:
     if sub.whole:
         row["findings"] = [
             {"id": f"{identity}.{n}", **finding}
-            for n, finding in enumerate(_findings(sub.report), 1)
+            for n, finding in enumerate(_finding_rows(sub.report), 1)
         ]
     return row
 
@@ -222,7 +234,7 @@ def _report_head(sub: SubReport) -> dict[str, object]:
     return {"title": report.title, "summary": report.summary, "rating": report.rating}
 
 
-def _findings(report: CommunityReport) -> list[dict[str, object]]:
+def _finding_rows(report: CommunityReport) -> list[dict[str, object]]:
     return [
         {"summary": finding.summary, "explanation": finding.explanation}
         for finding in report.findings
@@ -235,7 +247,7 @@ def entity_parts(entity: EntityDetail, *, brief: bool = False) -> Parts:
 
 def edge_parts(detail: EdgeDetail, *, brief: bool = False) -> Parts:
     head: dict[Hashable, str] = {detail.iri: as_json(_edge_head(detail, brief=brief))}
-    quotes = _quotes(detail, brief=brief).items()
+    quotes = _quotes_by_place(detail, brief=brief).items()
     return {**head, **{place: as_json([quote]) for place, quote in quotes}}
 
 
@@ -246,6 +258,6 @@ def claim_parts(claim: ClaimDetail) -> Parts:
 def report_parts(sub: SubReport) -> Parts:
     parts: dict[Hashable, str] = {sub.report.iri: as_json(_report_head(sub))}
     if sub.whole:
-        pairs = zip(sub.report.findings, _findings(sub.report), strict=True)
+        pairs = zip(sub.report.findings, _finding_rows(sub.report), strict=True)
         parts |= {finding.iri: as_json(row) for finding, row in pairs}
     return parts

@@ -16,7 +16,7 @@ from tgraph.models.base import CallSink, ChatModel, ChatRequest, no_sink
 from tgraph.models.prompts import Options, Prompted, Prompts, load_prompt
 from tgraph.models.structured_output import Forgetful, Structured
 from tgraph.models.tokens import count_tokens, encoding_for
-from tgraph.vocabulary import digest
+from tgraph.vocabulary import digest_parts
 
 MIDDLING = 5.0
 
@@ -79,22 +79,24 @@ class ModelReportWriter(Prompted):
 
     @property
     def key(self) -> str:
-        temperature, seed, most = self._options
-        return digest(self.agent.iri, self._prompt.sha256, *map(str, (most, temperature, seed)))
+        temperature, seed, token_limit = self._options
+        return digest_parts(
+            self.agent.iri, self._prompt.sha256, *map(str, (token_limit, temperature, seed))
+        )
 
     @property
     def overhead(self) -> int:
-        """The tokens of a prompt that shows nothing."""
-        request = self._report({"entities": "", "edges": "", "claims": "", "reports": ""})
+        """Token count of a prompt with no community content."""
+        request = self._report_request({"entities": "", "edges": "", "claims": "", "reports": ""})
         text = "\n".join(message["content"] for message in request.messages)
         return count_tokens(text, encoding_for(self.agent.name)) + _FRAME
 
     def write(self, context: ReportContext, sink: CallSink = no_sink) -> ReportDraft:
         """As ``ReportWriter.write``."""
         rows = {name: "\n".join(lines) for name, lines in context.rows().items()}
-        request = self._report(rows)
-        draft = _draft(self._ask(request, ReportReply, sink))
-        problem = self._problem(draft, context.ids())
+        request = self._report_request(rows)
+        draft = _parse_draft(self._ask(request, ReportReply, sink))
+        problem = self._find_problem(draft, context.ids())
         if problem:
             if isinstance(self._model, Forgetful):
                 self._model.forget(request)
@@ -105,63 +107,63 @@ class ModelReportWriter(Prompted):
             )
         return draft
 
-    def _report(self, rows: dict[str, str]) -> ChatRequest:
+    def _report_request(self, rows: dict[str, str]) -> ChatRequest:
         words = str(round(self._most * _WORDS_PER_TOKEN / 50) * 50)
         return self._request({**rows, "words": words}, ReportReply)
 
-    def _problem(self, draft: ReportDraft, ids: Collection[str]) -> str:
-        """What makes the draft useless; empty for one that is of use."""
-        said = [draft.title, draft.summary, draft.rating_explanation]
-        said += [text for f in draft.findings for text in (f.summary, f.explanation)]
+    def _find_problem(self, draft: ReportDraft, ids: Collection[str]) -> str:
+        """Return the reason for a draft's uselessness; empty for useful drafts."""
+        draft_texts = [draft.title, draft.summary, draft.rating_explanation]
+        draft_texts += [text for f in draft.findings for text in (f.summary, f.explanation)]
         if not draft.title or not draft.summary:
             return "it has no title or no summary"
         if not any(i in ids for finding in draft.findings for i in finding.citations):
             return "none of its findings cites what was shown"
-        if count_tokens("\n".join(said), encoding_for(self.agent.name)) > self._most:
+        if count_tokens("\n".join(draft_texts), encoding_for(self.agent.name)) > self._most:
             return f"it is longer than {self._most:,} tokens"
         return ""
 
 
-def _draft(reply: Structured[ReportReply]) -> ReportDraft:
+def _parse_draft(reply: Structured[ReportReply]) -> ReportDraft:
     value = reply.value
-    findings = [_finding(row) for row in value.findings]
-    whole = tuple(f for f in findings if f.summary and f.explanation)
+    findings = [_parse_finding(row) for row in value.findings]
+    complete_findings = tuple(f for f in findings if f.summary and f.explanation)
     dropped = {
-        "malformed row": reply.dropped + len(findings) - len(whole),
+        "malformed row": reply.dropped + len(findings) - len(complete_findings),
         "reply that was cut off": int(reply.truncated),
     }
     rating = MIDDLING if math.isnan(value.rating) else min(10.0, max(0.0, value.rating))
     return ReportDraft(
-        _line(_without_ids(value.title)[0]),
-        _line(_without_ids(value.summary)[0]),
+        _clean_line(_without_ids(value.title)[0]),
+        _clean_line(_without_ids(value.summary)[0]),
         round(rating, 1),
-        _line(_without_ids(value.rating_explanation)[0]),
-        whole,
+        _clean_line(_without_ids(value.rating_explanation)[0]),
+        complete_findings,
         {reason: count for reason, count in dropped.items() if count},
     )
 
 
-def _finding(row: FindingRow) -> DraftFinding:
+def _parse_finding(row: FindingRow) -> DraftFinding:
     summary, first = _without_ids(row.summary)
     explanation, second = _without_ids(row.explanation)
     listed = [citation.strip(" []()\"'") for citation in row.citations]
     cited = dict.fromkeys([i for i in listed if i] + first + second)
-    return DraftFinding(_line(summary), _line(explanation), tuple(cited))
+    return DraftFinding(_clean_line(summary), _clean_line(explanation), tuple(cited))
 
 
 def _without_ids(text: str) -> tuple[str, list[str]]:
-    """The text without brackets that hold nothing but ids, and those ids."""
-    found: list[str] = []
+    """Return the text with id-only brackets removed, plus the removed ids."""
+    found_ids: list[str] = []
 
     def take(match: re.Match[str]) -> str:
         parts = [part for part in _BETWEEN.split(match[1]) if part]
         if not parts or not all(_ID.fullmatch(part) for part in parts):
             return match[0]
-        found.extend(parts)
+        found_ids.extend(parts)
         return ""
 
-    return _BRACKETS.sub(take, text), found
+    return _BRACKETS.sub(take, text), found_ids
 
 
-def _line(text: str) -> str:
+def _clean_line(text: str) -> str:
     return " ".join("".join(c if c.isprintable() else " " for c in text).split())

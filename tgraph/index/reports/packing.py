@@ -1,10 +1,9 @@
-"""A community's details within a budget of tokens, or its sub-communities' reports in their place.
+"""Packing of community details into a token budget, with sub-community reports as substitutes.
 
 The substitution is GraphRAG's (Edge et al., 2024, "From Local to Global", on the summaries of
-higher-level communities): the sub-communities with the most to say are replaced first. What still
-has no room is counted. Details are read as far as there may be room for them: little more of a
-large community than of a small one.
-"""
+higher-level communities): the sub-communities with the most details are replaced first. Details
+still without room are counted. Details are read only as far as room is possible: little more
+for a large community than for a small one."""
 
 from __future__ import annotations
 
@@ -40,19 +39,19 @@ _LEAST = _ROW + _JOINT
 
 
 class Sizes:
-    """The tokens of texts, each text counted once while it is remembered."""
+    """Token counts of texts, each text counted once while remembered."""
 
     def __init__(self, encoding: str) -> None:
         self._encoding = encoding
-        self.of = lru_cache(KEPT)(self._count)
+        self.of = lru_cache(KEPT)(self._count_tokens)
 
-    def _count(self, text: str) -> int:
+    def _count_tokens(self, text: str) -> int:
         from tgraph.models.tokens import count_tokens
 
         return count_tokens(text, self._encoding)
 
     def cost(self, text: str) -> int:
-        """What a part of a row costs."""
+        """Return the token cost of a row part."""
         return self.of(text) + (_ROW if text.startswith("{") else _JOINT)
 
 
@@ -60,7 +59,7 @@ Children = Callable[[], Sequence[Child]]
 """The sub-communities that have reports, where they are wanted."""
 
 
-def pack(details: Details, children: Children, budget: int, sizes: Sizes) -> ReportContext:
+def pack_details(details: Details, children: Children, budget: int, sizes: Sizes) -> ReportContext:
     """The details, as far as ``budget`` tokens hold them.
 
     A community that fits is shown whole. Otherwise the sub-communities' reports stand in for their
@@ -70,7 +69,7 @@ def pack(details: Details, children: Children, budget: int, sizes: Sizes) -> Rep
     """
     room = budget
     while True:
-        context = _pack(details, children, room, sizes)
+        context = _pack_details(details, children, room, sizes)
         size = len(context.text.encode("utf-8", "surrogatepass"))  # a token has at least one byte
         over = 0 if size <= budget else sizes.of(context.text) - budget
         if over <= 0 or room <= 0:
@@ -78,21 +77,21 @@ def pack(details: Details, children: Children, budget: int, sizes: Sizes) -> Rep
         room -= over  # tokens join differently at the seams of some texts
 
 
-def _pack(details: Details, children: Children, budget: int, sizes: Sizes) -> ReportContext:
+def _pack_details(details: Details, children: Children, budget: int, sizes: Sizes) -> ReportContext:
     packing = _Packing(details, budget, sizes)
-    if packing.add(_everything(details)):
+    if packing.add(_whole_share(details)):
         return packing.context()
     parts = _by_size(details, children())
-    used = [child for child, part in parts if _saves(part, child, details, sizes)]
-    *replaced, rest = _layers(details, [child.community.members for child in used])
+    used = [child for child, part in parts if _saves_tokens(part, child, details, sizes)]
+    *replaced, remainder = _split_layers(details, [child.community.members for child in used])
     central = list(islice(details.entities(details.community.members), CENTRAL))
     reports = [SubReport(child.report) for child in used]
     packing = _Packing(details, budget, sizes)
     packing.add_entities(central)
     for report in reports:
         packing.add_report(report)
-    if not packing.add(rest):
-        return _squeezed(details, central, reports, rest, budget, sizes)
+    if not packing.add(remainder):
+        return _pack_briefly(details, central, reports, remainder, budget, sizes)
     while reports and packing.put_back(reports[-1], replaced[len(reports) - 1]):
         reports.pop()
     return packing.context(reports)
@@ -100,30 +99,32 @@ def _pack(details: Details, children: Children, budget: int, sizes: Sizes) -> Re
 
 @dataclass(slots=True)
 class _Share:
-    """Some of what there is to say of a community: of members, with their claims and attributes,
-    and of ties."""
+    """A share of community details: members with claims and attributes, plus ties."""
 
     members: list[str] = field(default_factory=list)
     ties: list[Pair] = field(default_factory=list)
 
     def edges(self, details: Details) -> Iterator[EdgeDetail]:
-        """Its edges, the most important first."""
-        known = details.outline.attributes
-        return details.edges(self.ties, [member for member in self.members if member in known])
+        """Yield the share's edges, most important first."""
+        attribute_counts = details.outline.attributes
+        return details.edges(
+            self.ties, [member for member in self.members if member in attribute_counts]
+        )
 
     def edge_count(self, details: Details) -> int:
-        known = details.outline
-        ties = sum(known.ties[pair] for pair in self.ties)
-        return ties + sum(known.attributes.get(member, 0) for member in self.members)
+        outline = details.outline
+        ties = sum(outline.ties[pair] for pair in self.ties)
+        return ties + sum(outline.attributes.get(member, 0) for member in self.members)
 
 
-def _everything(details: Details) -> _Share:
-    (whole,) = _layers(details, [])
-    return whole
+def _whole_share(details: Details) -> _Share:
+    (share,) = _split_layers(details, [])
+    return share
 
 
-def _layers(details: Details, parts: Sequence[Iterable[str]]) -> list[_Share]:
-    """What is inside each of the parts and none before it, and what is in none of them."""
+def _split_layers(details: Details, parts: Sequence[Iterable[str]]) -> list[_Share]:
+    """Return a share for each part, excluding content of earlier parts, plus a final share
+    outside all parts."""
     inside: defaultdict[str, set[int]] = defaultdict(set)
     for number, members in enumerate(parts):
         for member in members:
@@ -132,30 +133,36 @@ def _layers(details: Details, parts: Sequence[Iterable[str]]) -> list[_Share]:
     none = len(parts)
     for member in details.community.members:
         layers[min(inside[member], default=none)].members.append(member)
-    for one, other in details.outline.ties:
-        layers[min(inside[one] & inside[other], default=none)].ties.append((one, other))
+    for first_member, second_member in details.outline.ties:
+        layers[min(inside[first_member] & inside[second_member], default=none)].ties.append(
+            (first_member, second_member)
+        )
     return layers
 
 
 def _by_size(details: Details, children: Sequence[Child]) -> list[tuple[Child, _Share]]:
-    """The sub-communities with what is inside each, those with the most to say first."""
-    found = [(child, _layers(details, [child.community.members])[0]) for child in children]
-    return sorted(found, key=lambda pair: (-_rows(pair[1], details), pair[0].community.iri))
+    """Return sub-communities with their contained shares, largest share first."""
+    child_shares = [
+        (child, _split_layers(details, [child.community.members])[0]) for child in children
+    ]
+    return sorted(
+        child_shares, key=lambda pair: (-_count_rows(pair[1], details), pair[0].community.iri)
+    )
 
 
-def _rows(part: _Share, details: Details) -> int:
+def _count_rows(part: _Share, details: Details) -> int:
     claims = sum(len(details.claims.get(member, ())) for member in part.members)
     return len(part.members) + part.edge_count(details) + claims
 
 
-def _saves(part: _Share, child: Child, details: Details, sizes: Sizes) -> bool:
-    """Whether the child's report is shorter than what it stands for."""
+def _saves_tokens(part: _Share, child: Child, details: Details, sizes: Sizes) -> bool:
+    """Return whether the child's report is shorter than the details replaced."""
     cost = sum(map(sizes.cost, report_parts(SubReport(child.report)).values()))
     return not _Packing(details, cost, sizes).add(part)
 
 
 class _Packing:
-    """What is shown so far, and what it costs."""
+    """Details shown so far, with their token cost."""
 
     def __init__(self, details: Details, budget: int, sizes: Sizes) -> None:
         self._details = details
@@ -168,7 +175,9 @@ class _Packing:
         self._cost = 0
 
     def add(self, part: _Share) -> bool:
-        """Whether all of it has room; what was added before it had none stays."""
+        """Add the share and return whether the budget suffices.
+
+        Details added before the budget ran out stay."""
         details = self._details
         if self._cost + _LEAST * self._new_rows(part) > self._budget:
             return False
@@ -176,33 +185,36 @@ class _Packing:
             return False
         for claim in details.claims_of(part.members):
             self._claims[claim.iri] = claim
-            self._pay(claim_parts(claim))
+            self._add_cost(claim_parts(claim))
         for edge in part.edges(details):
             self._edges[edge.iri] = edge
-            if not self._pay(edge_parts(edge)):
+            if not self._add_cost(edge_parts(edge)):
                 return False
         return self._cost <= self._budget
 
     def add_entities(self, entities: Iterable[EntityDetail]) -> bool:
-        """The same of entities alone."""
+        """Add entities alone and return whether the budget suffices."""
         for entity in entities:
-            if entity.iri not in self._entities and not self._pay(entity_parts(entity)):
+            if entity.iri not in self._entities and not self._add_cost(entity_parts(entity)):
                 return False
             self._entities[entity.iri] = entity
         return True
 
     def _new_rows(self, part: _Share) -> int:
-        return _rows(part, self._details) - sum(one in self._entities for one in part.members)
+        return _count_rows(part, self._details) - sum(
+            member in self._entities for member in part.members
+        )
 
     def add_report(self, report: SubReport) -> None:
-        """Show it, whether there is room or not."""
-        self._pay(report_parts(report))
+        """Add the report, regardless of the budget."""
+        self._add_cost(report_parts(report))
 
     def put_back(self, report: SubReport, part: _Share) -> bool:
-        """Whether there is room for what the report stands for in its place; if not, it stays."""
+        """Replace the report by the represented details, if the budget suffices; return whether
+        replaced."""
         before = dict(self._entities), dict(self._edges), dict(self._claims), Counter(self._uses)
         cost = self._cost
-        self._return(report_parts(report))
+        self._refund_cost(report_parts(report))
         if self.add(part):
             return True
         self._entities, self._edges, self._claims, self._uses = before
@@ -210,7 +222,7 @@ class _Packing:
         return False
 
     def context(self, reports: Sequence[SubReport] = ()) -> ReportContext:
-        """What is shown, beside reports that were added."""
+        """Return a context with the packed details, plus the given reports."""
         details = self._details
         claims = details.claims_of(details.community.members) if self._claims else ()
         return ReportContext(
@@ -222,22 +234,22 @@ class _Packing:
             relationships=details.relationships,
         )
 
-    def _pay(self, parts: Parts) -> bool:
-        """Whether there is room for it."""
+    def _add_cost(self, parts: Parts) -> bool:
+        """Add the cost of the parts and return whether the budget suffices."""
         for key, text in parts.items():
             self._uses[key] += 1
             if self._uses[key] == 1:
                 self._cost += self._sizes.cost(text)
         return self._cost <= self._budget
 
-    def _return(self, parts: Parts) -> None:
+    def _refund_cost(self, parts: Parts) -> None:
         for key, text in parts.items():
             self._uses[key] -= 1
             if not self._uses[key]:
                 self._cost -= self._sizes.cost(text)
 
 
-def _squeezed(
+def _pack_briefly(
     details: Details,
     central: Sequence[EntityDetail],
     reports: Sequence[SubReport],
@@ -245,8 +257,9 @@ def _squeezed(
     budget: int,
     sizes: Sizes,
 ) -> ReportContext:
-    """What is most important, in brief, as far as it fits. Where one of several has no room those
-    after it have none."""
+    """Return the most important details in brief form, as far as the budget allows.
+
+    If an item has no room, later items of the same kind have no room either."""
     squeeze = _Squeeze(budget, sizes.cost)
     members = dict.fromkeys([*(entity.iri for entity in central), *rest.members])
     for entity in central:
@@ -269,7 +282,7 @@ def _squeezed(
 
 
 class _Squeeze:
-    """Takes things one after another while there is room, and counts those that had none."""
+    """A packer taking items in turn while room remains, and counting omitted items."""
 
     def __init__(self, budget: int, cost: Callable[[str], int]) -> None:
         self._room = budget
@@ -282,34 +295,34 @@ class _Squeeze:
         self._left_out: Counter[str] = Counter()
 
     def entity(self, entity: EntityDetail) -> bool:
-        """Whether it is shown, now or before."""
+        """Add the entity; return whether the entity is shown, including earlier additions."""
         if entity.iri in self._entities:
             return True
         parts = entity_parts(entity, brief=True)
-        if not self._take(parts):
+        if not self._reserve_room(parts):
             return False
         self._entities[entity.iri] = entity
         self._left_out["entity shown in brief"] += parts != entity_parts(entity)
         return True
 
     def edge(self, edge: EdgeDetail) -> bool:
-        """Whether it is shown."""
+        """Add the edge and return whether the edge is shown."""
         parts = edge_parts(edge, brief=True)
-        if not self._take(parts):
+        if not self._reserve_room(parts):
             return False
         self._edges[edge.iri] = edge
         self._left_out["edge shown in brief"] += parts != edge_parts(edge)
         return True
 
     def claim(self, claim: ClaimDetail) -> None:
-        if self._take(claim_parts(claim)):
+        if self._reserve_room(claim_parts(claim)):
             self._claims.append(claim)
         else:
             self._left_out["claim with no room"] += 1
 
     def report(self, sub: SubReport) -> None:
         brief = SubReport(sub.report, whole=False)
-        if self._take(report_parts(brief)):
+        if self._reserve_room(report_parts(brief)):
             self._reports[sub.report.iri] = brief
         else:
             self._left_out["sub-report with no room"] += 1
@@ -317,13 +330,13 @@ class _Squeeze:
     def findings(self, sub: SubReport) -> None:
         if sub.report.iri not in self._reports or not sub.report.findings:
             return
-        if self._take(report_parts(sub)):
+        if self._reserve_room(report_parts(sub)):
             self._reports[sub.report.iri] = sub
         else:
             self._left_out["sub-report shown without its findings"] += 1
 
-    def _take(self, parts: Parts) -> bool:
-        """Whether there is room for those of the parts that are not there yet."""
+    def _reserve_room(self, parts: Parts) -> bool:
+        """Reserve room for parts not yet present; return whether room sufficed."""
         new = {part: text for part, text in parts.items() if part not in self._paid}
         cost = sum(map(self._cost, new.values()))
         if cost > self._room:
@@ -333,7 +346,8 @@ class _Squeeze:
         return True
 
     def context(self, details: Details, entities: int, edges: int) -> ReportContext:
-        """What was taken, of so many entities and edges."""
+        """Return a context of packed items, counting omissions against total entities and
+        edges."""
         self._left_out["entity with no room"] = entities - len(self._entities)
         self._left_out["edge with no room"] = edges - len(self._edges)
         return ReportContext(

@@ -1,8 +1,7 @@
-"""Community reports: what a writer drafts, what is kept of it, and how reports are read again.
+"""Community reports: drafts by a writer, checked reports, and reading stored reports.
 
-A draft cites what it was shown by short ids. Only citations that were shown count: what a writer
-made up is dropped and counted, and a finding that cites nothing is not kept.
-"""
+A draft cites shown items by short ids. Only shown citations count: invented citations are
+dropped and counted, and a finding without citations is not kept."""
 
 from __future__ import annotations
 
@@ -19,7 +18,7 @@ from tgraph import vocabulary as v
 from tgraph.index.reports.context import ReportContext
 from tgraph.model import CommunityReport, Finding
 from tgraph.models.base import Author, CallSink, canonical_json, no_sink
-from tgraph.store.base import Store, select, text_of
+from tgraph.store.base import Store, select_rows, text_of
 
 CITED = (v.tg("edge"), v.tg("entity"), v.tg("claim"), v.tg("report"))
 """The properties by which a finding says what it cites."""
@@ -27,10 +26,10 @@ CITED = (v.tg("edge"), v.tg("entity"), v.tg("claim"), v.tg("report"))
 
 @dataclass(frozen=True, slots=True)
 class DraftFinding:
-    """A finding as a writer wrote it, citing by id.
+    """A finding in a writer's draft, citing items by id.
 
-    ``evidence`` narrows what it rests on to some of the evidence of what it cites; empty means all.
-    """
+    ``evidence`` narrows the supporting evidence to some of the cited items' evidence; empty
+    means all."""
 
     summary: str
     explanation: str
@@ -40,7 +39,7 @@ class DraftFinding:
 
 @dataclass(frozen=True, slots=True)
 class ReportDraft:
-    """A report as a writer wrote it, and what had to be left out of it, by reason."""
+    """A report as drafted by a writer, with dropped items counted by reason."""
 
     title: str
     summary: str
@@ -53,22 +52,22 @@ class ReportDraft:
 
 
 class ReportWriter(Author, Protocol):
-    """Writes reports. ``key`` changes when the same context could get another report."""
+    """A writer of reports; ``key`` changes whenever an equal context could produce a different
+    report."""
 
     @property
     def overhead(self) -> int:
-        """The tokens of a prompt that shows nothing."""
+        """Token count of a prompt with no community content."""
 
     def write(self, context: ReportContext, sink: CallSink = no_sink) -> ReportDraft:
-        """The report on what the context shows. ``ModelError`` where it could not be written."""
+        """Return a report on the context's content; raise ``ModelError`` if writing fails."""
 
 
 @dataclass(frozen=True, slots=True)
 class MadeReport:
-    """A report, and what it and each of its findings rest on: evidence and sub-reports, by IRI.
+    """A report with supporting evidence and sub-report IRIs, including those of each finding.
 
-    ``key`` names what it was made from and by whom. ``dropped`` counts what was left out.
-    """
+    ``key`` identifies the input and the writer. ``dropped`` counts dropped items."""
 
     report: CommunityReport
     key: str
@@ -78,15 +77,16 @@ class MadeReport:
 
 
 def report_key(context: ReportContext, writer: ReportWriter) -> str:
-    """The same for the same shown input and the same writer."""
-    return v.digest(context.text, writer.key)
+    """Return a digest of the context text and writer, equal for equal input."""
+    return v.digest_parts(context.text, writer.key)
 
 
 def made_report(draft: ReportDraft, context: ReportContext, key: str) -> MadeReport:
-    """The draft with its citations checked against what was shown, under an IRI of its content."""
+    """Return the draft as a report, with citations checked against the shown items, under a
+    content-based IRI."""
     ids, rests_on = context.ids(), context.sources()
     dropped = Counter(draft.dropped) + Counter(context.left_out)
-    kept: list[tuple[DraftFinding, tuple[str, ...], tuple[str, ...]]] = []
+    cited_findings: list[tuple[DraftFinding, tuple[str, ...], tuple[str, ...]]] = []
     for finding in draft.findings:
         cites = {ids[i] for i in finding.citations if i in ids}
         unknown = sum(i not in ids for i in finding.citations)
@@ -96,14 +96,14 @@ def made_report(draft: ReportDraft, context: ReportContext, key: str) -> MadeRep
             continue
         grounds = {source for iri in cites for source in rests_on[iri]}
         narrowed = grounds.intersection(finding.evidence) or grounds
-        kept.append((finding, tuple(sorted(cites)), tuple(sorted(narrowed))))
-    shown = [iri for i, iri in ids.items() if "." not in i]  # reports speak for their findings
-    seen = {source for iri in shown for source in rests_on[iri]}
-    sources = tuple(sorted(seen.union(draft.origins)))
-    iri = _content_iri(draft, context, key, kept, sources)
+        cited_findings.append((finding, tuple(sorted(cites)), tuple(sorted(narrowed))))
+    shown_iris = [iri for i, iri in ids.items() if "." not in i]  # reports speak for their findings
+    shown_sources = {source for iri in shown_iris for source in rests_on[iri]}
+    sources = tuple(sorted(shown_sources.union(draft.origins)))
+    iri = _content_iri(draft, context, key, cited_findings, sources)
     findings = tuple(
         Finding(v.finding_iri(iri, n), finding.summary, finding.explanation, cites)
-        for n, (finding, cites, _) in enumerate(kept)
+        for n, (finding, cites, _) in enumerate(cited_findings)
     )
     report = CommunityReport(
         iri,
@@ -116,7 +116,9 @@ def made_report(draft: ReportDraft, context: ReportContext, key: str) -> MadeRep
         findings,
     )
     counts = {reason: count for reason, count in dropped.items() if count}
-    return MadeReport(report, key, sources, tuple(grounds for _, _, grounds in kept), counts)
+    return MadeReport(
+        report, key, sources, tuple(grounds for _, _, grounds in cited_findings), counts
+    )
 
 
 def _content_iri(
@@ -132,7 +134,7 @@ def _content_iri(
 
 
 def as_draft(report: CommunityReport, context: ReportContext) -> ReportDraft:
-    """A report that was made from a context with the same text, as its draft."""
+    """Return a draft recreated from a report, written for a context with equal text."""
     by_iri = {iri: i for i, iri in context.ids().items()}
     findings = tuple(
         DraftFinding(
@@ -148,17 +150,17 @@ def as_draft(report: CommunityReport, context: ReportContext) -> ReportDraft:
 
 
 def read_reports(store: Store) -> dict[str, CommunityReport]:
-    """The reports that knowledge holds, by the IRI of their community, in the order of these."""
-    found = {}
+    """Return knowledge reports by community IRI, in IRI order."""
+    reports = {}
     for quad in store.match(None, v.RDF_TYPE, v.tg("CommunityReport"), v.KNOWLEDGE_GRAPH):
         assert isinstance(quad.subject, NamedNode)
         report = read_report(store, quad.subject)
-        found[report.community] = report
-    return dict(sorted(found.items()))
+        reports[report.community] = report
+    return dict(sorted(reports.items()))
 
 
 def report_on(store: Store, community: str) -> CommunityReport | None:
-    """The report on one community that knowledge holds."""
+    """Return the knowledge report on a community; None if missing."""
     node = NamedNode(community)
     for quad in store.match(None, v.tg("community"), node, v.KNOWLEDGE_GRAPH):
         kind = Quad(quad.subject, v.RDF_TYPE, v.tg("CommunityReport"), v.KNOWLEDGE_GRAPH)
@@ -168,7 +170,7 @@ def report_on(store: Store, community: str) -> CommunityReport | None:
 
 
 def report_key_of(store: Store, report: str) -> str:
-    """The key of what a report was made from, by its IRI; empty for one that isn't on record."""
+    """Return the input key of a report, given its IRI; empty if unrecorded."""
     keys = store.match(NamedNode(report), v.tg("inputHash"), None, v.SOURCE_GRAPH)
     return next((text_of(quad.object) for quad in keys), "")
 
@@ -177,40 +179,39 @@ Ways = dict[str, tuple[str, ...]]
 """For each evidence's IRI the IRIs on the way to it."""
 
 
-def evidence(store: Store, iri: str) -> Ways:
-    """As ``evidence_of``, of one."""
+def report_evidence(store: Store, iri: str) -> Ways:
+    """Return evidence of a single report or finding, as in ``evidence_of``."""
     return evidence_of(store, [iri])[iri]
 
 
 def evidence_of(store: Store, parts: Sequence[str], most: int = sys.maxsize) -> dict[str, Ways]:
-    """The evidence that each report or finding rests on, with the way to it; at most so much of
-    one.
+    """Return supporting evidence of each report or finding, with derivation paths; at most
+    ``most`` items each.
 
-    A way is the shortest one from the part (included) through sub-reports and their findings, by
-    ``prov:wasDerivedFrom`` alone; nearest evidence first. Sub-reports are read some at a time, for
-    all parts in one query, and no more of them than are needed.
-    """
+    A path is the shortest path from the part (included) through sub-reports and their findings,
+    following ``prov:wasDerivedFrom`` only; the nearest evidence comes first. Sub-reports are
+    read in groups, with one query for all parts, and only as far as needed."""
     origins: dict[str, list[str]] = {}
     ways = {part: _WayDown(part, most) for part in parts}
-    wanted = set(parts)
-    while wanted:
-        _read_origins(store, wanted, origins)
-        wanted = {item for way in ways.values() for item in way.go_on(origins)}
+    pending_items = set(parts)
+    while pending_items:
+        _read_origins(store, pending_items, origins)
+        pending_items = {item for way in ways.values() for item in way.go_on(origins)}
     return {part: dict(islice(way.found.items(), most)) for part, way in ways.items()}
 
 
 def _read_origins(store: Store, wanted: Iterable[str], origins: dict[str, list[str]]) -> None:
-    """What the items are derived from, as far as it is not known."""
+    """Read origins of items into ``origins``, skipping items already known."""
     new = sorted(item for item in wanted if item not in origins)
     origins |= {item: [] for item in new}
     items = list(map(NamedNode, new))
-    for row in select(store, "retrieve/origins", {"items": items}) if items else ():
+    for row in select_rows(store, "retrieve/origins", {"items": items}) if items else ():
         origins[text_of(row["item"])].append(text_of(row["origin"]))
 
 
 @dataclass(slots=True)
 class _WayDown:
-    """The way from a part to its evidence, breadth first, as far as it has been gone."""
+    """A resumable breadth-first search from a report part towards supporting evidence."""
 
     part: str
     most: int
@@ -225,18 +226,22 @@ class _WayDown:
         self._seen.add(self.part)
 
     def go_on(self, origins: Mapping[str, Sequence[str]]) -> list[str]:
-        """Go as far as the origins are known; those that are needed next, none at the end."""
+        """Continue the search as far as origins are known; return items needed next, empty at
+        the end."""
         while self._gone < len(self._queue) and len(self.found) < self.most:
             way = self._queue[self._gone]
             if way[-1] not in origins:
                 lacking = self.most - len(self.found)
                 self._asked = max(2 * self._asked, 1 + lacking // _LIKELY)
-                return [each[-1] for each in self._queue[self._gone : self._gone + self._asked]]
-            self._take(way, origins[way[-1]])
+                return [
+                    queued_way[-1]
+                    for queued_way in self._queue[self._gone : self._gone + self._asked]
+                ]
+            self._follow_origins(way, origins[way[-1]])
             self._gone += 1
         return []
 
-    def _take(self, way: tuple[str, ...], origins: Sequence[str]) -> None:
+    def _follow_origins(self, way: tuple[str, ...], origins: Sequence[str]) -> None:
         for origin in sorted(origins):
             if origin.startswith(_EVIDENCE):
                 self.found.setdefault(origin, way)
@@ -252,7 +257,7 @@ _EVIDENCE = f"{v.URN}evidence:"
 
 
 def report_subjects(store: Store, report: CommunityReport) -> list[Quad]:
-    """Everything that knowledge says of a report and its findings."""
+    """Return all knowledge quads about a report and its findings."""
     subjects = [report.iri, *(finding.iri for finding in report.findings)]
     return [
         quad
@@ -262,30 +267,30 @@ def report_subjects(store: Store, report: CommunityReport) -> list[Quad]:
 
 
 def read_report(store: Store, subject: NamedNode) -> CommunityReport:
-    """One of them, by its own name."""
-    about = _properties(store, subject)
-    findings = [_read_finding(store, iri) for iri in about.get(v.tg("finding"), ())]
+    """Read a report, given its IRI."""
+    properties = _read_properties(store, subject)
+    findings = [_read_finding(store, iri) for iri in properties.get(v.tg("finding"), ())]
     return CommunityReport(
         subject.value,
-        about[v.tg("community")][0],
-        int(about[v.tg("level")][0]),
-        about[v.RDFS_LABEL][0],
-        about[v.tg("summaryText")][0],
-        float(about[v.tg("rating")][0]),
-        about[v.tg("ratingExplanation")][0],
+        properties[v.tg("community")][0],
+        int(properties[v.tg("level")][0]),
+        properties[v.RDFS_LABEL][0],
+        properties[v.tg("summaryText")][0],
+        float(properties[v.tg("rating")][0]),
+        properties[v.tg("ratingExplanation")][0],
         tuple(finding for _, finding in sorted(findings, key=lambda pair: pair[0])),
     )
 
 
 def _read_finding(store: Store, iri: str) -> tuple[int, Finding]:
-    about = _properties(store, NamedNode(iri))
-    cites = tuple(sorted(cited for path in CITED for cited in about.get(path, ())))
-    finding = Finding(iri, about[v.tg("summaryText")][0], about[v.tg("text")][0], cites)
-    return int(about[v.tg("index")][0]), finding
+    properties = _read_properties(store, NamedNode(iri))
+    cites = tuple(sorted(cited for path in CITED for cited in properties.get(path, ())))
+    finding = Finding(iri, properties[v.tg("summaryText")][0], properties[v.tg("text")][0], cites)
+    return int(properties[v.tg("index")][0]), finding
 
 
-def _properties(store: Store, subject: NamedNode) -> dict[NamedNode, list[str]]:
-    found: dict[NamedNode, list[str]] = {}
+def _read_properties(store: Store, subject: NamedNode) -> dict[NamedNode, list[str]]:
+    values_by_predicate: dict[NamedNode, list[str]] = {}
     for quad in store.match(subject, None, None, v.KNOWLEDGE_GRAPH):
-        found.setdefault(quad.predicate, []).append(text_of(quad.object))
-    return found
+        values_by_predicate.setdefault(quad.predicate, []).append(text_of(quad.object))
+    return values_by_predicate

@@ -1,10 +1,10 @@
-"""The communities and reports of one generation of knowledge in a database of SQLite, with what
-questions would count of each report. They are read row by row: a question looks at few of them.
+"""An SQLite database of communities and reports for a knowledge generation, with report counts
+for questions.
 
-The file lies beside the vectors and is derived like them: where it is missing, damaged or of
-another generation the statements are read instead. A run that knows what it changed takes over the
-other rows. Entities and communities have numbers in it, so that who is in what takes little room.
-"""
+Rows are read singly: a question looks at few reports. The file is stored beside the vectors and
+derived like the vectors: if the file is missing, damaged or of another generation, the
+statements are read instead. A run with known changes copies all other rows. Entities and
+communities have numbers in the database, so that memberships need little space."""
 
 from __future__ import annotations
 
@@ -67,8 +67,8 @@ _COUNT = "UPDATE report SET occurrences = ?, cost = ?, tokens = ? WHERE iri = ?"
 
 @dataclass(slots=True)
 class Makers:
-    """Who wrote all reports that are no fallback, and who gave all that has several descriptions
-    one; empty where that isn't known."""
+    """Authors of derived texts: reports except fallbacks, and combined descriptions; empty if
+    unknown."""
 
     reports: str = ""
     descriptions: str = ""
@@ -76,9 +76,10 @@ class Makers:
 
 @dataclass(frozen=True, slots=True)
 class ReportCounts:
-    """Of a report in how many chunks the members of its community occur, and what it costs in
-    tokens: as a candidate among others (``cost``), and its whole line among other reports
-    (``tokens``, in the encoding of the table). None where that is to be counted."""
+    """Report counts: chunks mentioning community members (``occurrences``), and token costs.
+
+    ``cost`` is the cost as a candidate among others; ``tokens`` is the cost of the report's
+    whole line among other reports, in the encoding of the table. None means not yet counted."""
 
     occurrences: int | None = None
     cost: int | None = None
@@ -87,7 +88,7 @@ class ReportCounts:
 
 @dataclass(frozen=True, slots=True)
 class CommunityOutline:
-    """A community by its number, level and IRI; ``report`` is empty where it has none."""
+    """A community's number, level and IRI, with the report IRI, empty if missing."""
 
     number: int
     iri: str
@@ -96,9 +97,10 @@ class CommunityOutline:
 
 
 class ReportTable:
-    """The communities, without their edges, and the reports by their community. Thread-safe.
-    ``encoding`` is that in which ``ReportCounts.tokens`` are counted. Reading raises ``StoreError``
-    where the file is damaged."""
+    """Communities without edges, and reports by community. Thread-safe.
+
+    ``encoding`` is the encoding used to count ``ReportCounts.tokens``. Reading raises
+    ``StoreError`` if the file is damaged."""
 
     def __init__(self, connection: sqlite3.Connection, encoding: str = "") -> None:
         self._connection = connection
@@ -110,11 +112,11 @@ class ReportTable:
     def of(
         cls, communities: Iterable[Community], reports: Mapping[str, CommunityReport]
     ) -> ReportTable:
-        """A table of these, in memory, of which nothing is counted; reports of other communities
-        are left out."""
+        """Return an in-memory table of communities and reports, lacking counts; reports of
+        other communities are left out."""
         connection = in_memory()
         connection.executescript(_SCHEMA)
-        _change(connection, (), communities, reports)
+        _change_tables(connection, (), communities, reports)
         return cls(connection)
 
     def changed(
@@ -123,38 +125,43 @@ class ReportTable:
         communities: Iterable[Community],
         reports: Mapping[str, CommunityReport | None],
     ) -> ReportTable:
-        """A copy in memory, without the communities that are ``gone``, with those that are new or
-        other than they were, and with other reports (None: without one), which are to be counted.
-        The report of a community that is gone goes with it; nothing of what is gone is left in the
+        """Return an in-memory copy without ``gone`` communities, updated with new or changed
+        communities and reports.
+
+        A report of None removes the community's report; new reports are to be counted. The
+        report of a removed community is removed too; nothing of removed content is left in the
         file."""
         connection = in_memory()
         with self._lock:
             self._connection.backup(connection)
         connection.execute("PRAGMA secure_delete = ON")
-        _change(connection, gone, communities, reports)
+        _change_tables(connection, gone, communities, reports)
         return ReportTable(connection, self.encoding)
 
     # --- reading ---
 
     def outline(self) -> list[CommunityOutline]:
-        """All communities, by level and IRI."""
-        return [CommunityOutline(*row) for row in self._all(_OUTLINE)]
+        """Return outlines of all communities, sorted by level and IRI."""
+        return [CommunityOutline(*row) for row in self._query_all(_OUTLINE)]
 
     @property
     def is_empty(self) -> bool:
-        """Whether there is no report at all."""
-        return not self._all("SELECT 1 FROM report LIMIT 1")
+        """Return whether the table contains no report."""
+        return not self._query_all("SELECT 1 FROM report LIMIT 1")
 
     def communities(self, iris: Collection[str] | None = None) -> dict[str, Community]:
-        """All, or those of these that there are, by IRI; all are in the order of ``outline``."""
+        """Return communities by IRI: existing communities among ``iris``, or all, in
+        ``outline`` order."""
         if iris is None:
-            rows = self._all(_ALL_COMMUNITIES)
-            names = dict(self._all("SELECT number, iri FROM entity"))
+            rows = self._query_all(_ALL_COMMUNITIES)
+            names = dict(self._query_all("SELECT number, iri FROM entity"))
         else:
-            rows = self._each(f"{_COMMUNITIES} WHERE iri = ?", iris)
+            rows = self._query_keys(f"{_COMMUNITIES} WHERE iri = ?", iris)
             numbers = {number for _, _, members, *_ in rows for number in array("I", members)}
-            found = self._rows("SELECT number, iri FROM entity WHERE number = ?", zip(numbers))
-            names = {number: iri for [(number, iri)] in found}
+            entity_rows = self._query_rows(
+                "SELECT number, iri FROM entity WHERE number = ?", zip(numbers)
+            )
+            names = {number: iri for [(number, iri)] in entity_rows}
         return {
             iri: Community(
                 iri,
@@ -168,75 +175,83 @@ class ReportTable:
         }
 
     def reports(self, communities: Collection[str] | None = None) -> dict[str, CommunityReport]:
-        """All, or those of these communities, by community; all are in the order of ``outline``."""
+        """Return reports by community: reports of the given communities, or all, in ``outline``
+        order."""
         if communities is None:
-            return dict(map(_report, self._all(_ALL_REPORTS)))
-        return dict(map(_report, self._each(f"{_REPORTS} WHERE community.iri = ?", communities)))
+            return dict(map(_parse_report, self._query_all(_ALL_REPORTS)))
+        return dict(
+            map(_parse_report, self._query_keys(f"{_REPORTS} WHERE community.iri = ?", communities))
+        )
 
     def reports_called(self, iris: Collection[str]) -> dict[str, CommunityReport]:
-        """Those that there are of the reports, by their own IRI."""
-        rows = self._each(f"{_REPORTS} WHERE report.iri = ?", iris)
-        return {report.iri: report for _, report in map(_report, rows)}
+        """Return existing reports among the given report IRIs, by IRI."""
+        rows = self._query_keys(f"{_REPORTS} WHERE report.iri = ?", iris)
+        return {report.iri: report for _, report in map(_parse_report, rows)}
 
     def communities_of(self, entities: Collection[str]) -> dict[str, list[str]]:
-        """The communities that each of the entities is in."""
-        rows = self._each("SELECT iri, communities FROM entity WHERE iri = ?", entities)
+        """Return community IRIs containing each entity."""
+        rows = self._query_keys("SELECT iri, communities FROM entity WHERE iri = ?", entities)
         inside = {entity: array("I", numbers) for entity, numbers in rows}
-        wanted = {number for numbers in inside.values() for number in numbers}
-        found = self._rows("SELECT number, iri FROM community WHERE number = ?", zip(wanted))
-        names = {number: iri for [(number, iri)] in found}
+        community_numbers = {number for numbers in inside.values() for number in numbers}
+        community_rows = self._query_rows(
+            "SELECT number, iri FROM community WHERE number = ?", zip(community_numbers)
+        )
+        names = {number: iri for [(number, iri)] in community_rows}
         return {e: [names[number] for number in numbers] for e, numbers in inside.items()}
 
     def memberships(self) -> Iterator[array[int]]:
-        """For each entity the numbers of its communities."""
-        return (array("I", numbers) for (numbers,) in self._all("SELECT communities FROM entity"))
+        """Yield each entity's community numbers."""
+        return (
+            array("I", numbers) for (numbers,) in self._query_all("SELECT communities FROM entity")
+        )
 
     def counts(self, report: str) -> ReportCounts:
-        """What was counted of the report."""
+        """Return counts of the report; empty counts if unknown."""
         query = "SELECT occurrences, cost, tokens FROM report WHERE iri = ?"
-        rows = self._each(query, [report])
+        rows = self._query_keys(query, [report])
         return ReportCounts(*rows[0]) if rows else ReportCounts()
 
     def tokens(self) -> dict[str, int]:
-        """``ReportCounts.tokens`` of all reports, by IRI, as far as they are counted."""
-        return dict(self._all("SELECT iri, tokens FROM report WHERE tokens IS NOT NULL"))
+        """Return ``ReportCounts.tokens`` by report IRI, as far as counted."""
+        return dict(self._query_all("SELECT iri, tokens FROM report WHERE tokens IS NOT NULL"))
 
-    def _all(self, query: str) -> list[Any]:
-        return self._rows(query, [()])[0]
+    def _query_all(self, query: str) -> list[Any]:
+        return self._query_rows(query, [()])[0]
 
-    def _each(self, query: str, keys: Iterable[str]) -> list[Any]:
-        return [row for rows in self._rows(query, zip(dict.fromkeys(keys))) for row in rows]
+    def _query_keys(self, query: str, keys: Iterable[str]) -> list[Any]:
+        return [row for rows in self._query_rows(query, zip(dict.fromkeys(keys))) for row in rows]
 
-    def _rows(self, query: str, values: Iterable[Values]) -> list[list[Any]]:
+    def _query_rows(self, query: str, values: Iterable[Values]) -> list[list[Any]]:
         return rows_of(self._connection, self._lock, query, values)
 
     # --- counting and keeping ---
 
     def uncounted(self, encoding: str) -> dict[str, CommunityReport]:
-        """The reports of which something is to be counted, by community, from here on in this
-        encoding."""
+        """Return reports with missing counts, by community; the encoding applies from now on."""
         if encoding != self.encoding:
             self._connection.execute("UPDATE report SET tokens = NULL")
             self.encoding = encoding
-        return dict(map(_report, self._all(_UNCOUNTED)))
+        return dict(map(_parse_report, self._query_all(_UNCOUNTED)))
 
     def uncounted_communities(self) -> list[str]:
         """The communities of the reports of which something is to be counted, in the encoding of
         the table."""
-        return [iri for (iri,) in self._all(_UNCOUNTED_COMMUNITIES)]
+        return [iri for (iri,) in self._query_all(_UNCOUNTED_COMMUNITIES)]
 
     def count(self, counts: Mapping[str, ReportCounts]) -> None:
-        """Keep what was counted of reports, by IRI."""
-        rows = ((each.occurrences, each.cost, each.tokens, iri) for iri, each in counts.items())
+        """Store report counts by report IRI."""
+        rows = (
+            (report_counts.occurrences, report_counts.cost, report_counts.tokens, iri)
+            for iri, report_counts in counts.items()
+        )
         with self._lock, self._connection:
             self._connection.executemany(_COUNT, rows)
 
     def save(self, folder: Path, generation: int, makers: Makers | None = None) -> None:
-        """Keep it in the folder, atomically and durably, as of a generation of the knowledge, with
-        who made that.
+        """Save the table in the folder, atomically and durably, for a knowledge generation,
+        including its makers.
 
-        Raises ``StoreError`` where the disk fails.
-        """
+        Raises ``StoreError`` if the disk fails."""
         self._connection.commit()
         file = write_data(folder, FILES.stem, partial(copy_to, self._connection))
         facts = {"encoding": self.encoding, "makers": asdict(makers or Makers())}
@@ -244,12 +259,12 @@ class ReportTable:
 
 
 def stored_reports(store: Store) -> ReportTable:
-    """What the store says; nothing is counted."""
+    """Return a table of communities and reports read from the store, lacking counts."""
     return ReportTable.of(read_communities(store, edges=False), read_reports(store))
 
 
 def load_reports(folder: Path, generation: int) -> ReportTable | None:
-    """The folder's table; None where it is missing, damaged or of another generation."""
+    """Load the folder's report table; return None for missing, damaged or outdated tables."""
 
     def open_table(files: Mapping[str, DataFile], head: Head) -> ReportTable:
         return ReportTable(open_database(folder, files[ONLY_FILE]), head["encoding"])
@@ -258,54 +273,59 @@ def load_reports(folder: Path, generation: int) -> ReportTable | None:
 
 
 def makers_of(folder: Path, generation: int) -> Makers:
-    """Who made what is derived in that generation, as far as the folder knows."""
+    """Return makers of the generation's derived texts, as far as the folder records the makers."""
     makers = FILES.load(folder, generation, lambda files, head: Makers(**head["makers"]))
     return makers or Makers()
 
 
-def _report(row: Any) -> tuple[str, CommunityReport]:
+def _parse_report(row: Any) -> tuple[str, CommunityReport]:
     iri, community, level, title, summary, rating, explanation, findings = row
-    told = json.loads(zlib.decompress(findings))
-    found = tuple(Finding(name, said, text, tuple(cites)) for name, said, text, cites in told)
+    finding_rows = json.loads(zlib.decompress(findings))
+    finding_list = tuple(
+        Finding(name, summary_text, text, tuple(cites))
+        for name, summary_text, text, cites in finding_rows
+    )
     return community, CommunityReport(
-        iri, community, level, title, summary, rating, explanation, found
+        iri, community, level, title, summary, rating, explanation, finding_list
     )
 
 
 class _TableChange:
-    """A change of the tables. Entities are written at the end, with the communities that they are
-    in by then; those that are in none are left out."""
+    """A pending change of the report tables.
+
+    Entities are written at the end, with their final communities; entities outside all
+    communities are left out."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
         self._numbers: dict[str, int] = {}
         self._entities: dict[str, int] = {}
         self._inside: dict[str, set[int]] = {}
-        self._free = {name: self._last(name) + 1 for name in ("entity", "community")}
+        self._free = {name: self._last_number(name) + 1 for name in ("entity", "community")}
 
     def take_out(self, community: str) -> None:
-        """Remove it, if it is there; its number is kept for it."""
+        """Remove the community, if present, reserving its number."""
         query = "SELECT number, members FROM community WHERE iri = ?"
         for number, members in self._connection.execute(query, (community,)).fetchall():
             self._numbers[community] = number
             for member in array("I", members):
                 query = "SELECT iri FROM entity WHERE number = ?"
                 ((entity,),) = self._connection.execute(query, (member,))
-                self._known(entity).discard(number)
+                self._entity_communities(entity).discard(number)
             self._connection.execute("DELETE FROM community WHERE number = ?", (number,))
 
     def put_in(self, community: Community) -> None:
-        number = self._numbers.pop(community.iri, None) or self._next("community")
+        number = self._numbers.pop(community.iri, None) or self._next_number("community")
         members = array("I")
         for entity in community.members:
-            self._known(entity).add(number)
+            self._entity_communities(entity).add(number)
             members.append(self._entities[entity])
         children = json.dumps(community.children)
         row = (number, community.iri, community.level, community.parent, children)
         self._connection.execute(_PUT_COMMUNITY, (*row, members.tobytes()))
 
     def put_report(self, community: str, report: CommunityReport | None) -> None:
-        """Of a community that is there, in the place of the one before."""
+        """Replace the report of an existing community."""
         query = "SELECT number FROM community WHERE iri = ?"
         for (number,) in self._connection.execute(query, (community,)).fetchall():
             self._connection.execute("DELETE FROM report WHERE community = ?", (number,))
@@ -323,32 +343,33 @@ class _TableChange:
                 self._connection.execute("DELETE FROM entity WHERE number = ?", (number,))
         self._connection.commit()
 
-    def _known(self, entity: str) -> set[int]:
-        """The communities that the entity is in."""
+    def _entity_communities(self, entity: str) -> set[int]:
+        """Return numbers of communities containing the entity."""
         if entity not in self._inside:
             query = "SELECT number, communities FROM entity WHERE iri = ?"
             row = self._connection.execute(query, (entity,)).fetchone()
-            self._entities[entity] = row[0] if row else self._next("entity")
+            self._entities[entity] = row[0] if row else self._next_number("entity")
             self._inside[entity] = set(array("I", row[1])) if row else set()
         return self._inside[entity]
 
-    def _next(self, table: str) -> int:
+    def _next_number(self, table: str) -> int:
         self._free[table] += 1
         return self._free[table] - 1
 
-    def _last(self, table: str) -> int:
+    def _last_number(self, table: str) -> int:
         query = f"SELECT ifnull(max(number), 0) FROM {table}"  # noqa: S608
-        found: int = self._connection.execute(query).fetchone()[0]
-        return found
+        number: int = self._connection.execute(query).fetchone()[0]
+        return number
 
 
-def _change(
+def _change_tables(
     connection: sqlite3.Connection,
     gone: Iterable[str],
     communities: Iterable[Community],
     reports: Mapping[str, CommunityReport | None],
 ) -> None:
-    """Bring the tables to where these are gone and those are as they are given."""
+    """Update the tables: remove ``gone`` communities, then write the given communities and
+    reports."""
     change, fresh = _TableChange(connection), list(communities)
     for iri in dict.fromkeys([*gone, *(community.iri for community in fresh)]):
         change.take_out(iri)

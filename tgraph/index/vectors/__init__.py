@@ -1,1 +1,1 @@
-"""Vectors of what is known, and the search for the nearest."""
+"""Knowledge vectors with nearest-neighbour search."""

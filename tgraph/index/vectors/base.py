@@ -33,8 +33,8 @@ HASH_BYTES = 16
 
 
 class StaleIndexError(StoreError):
-    """The vectors are missing, of another generation of the knowledge, or of another embedder;
-    indexing again makes them anew."""
+    """An error for vectors that are missing, outdated or made by another embedder; indexing
+    again rebuilds the vectors."""
 
 
 def ignore_progress(done: int, total: int) -> None:

@@ -19,9 +19,9 @@ from tgraph.index.data_files import (
     CHECKED_WHOLE,
     DamagedIndexError,
     DataFile,
+    build_damage_error,
     check_file,
-    damaged,
-    unwritable,
+    unwritable_error,
 )
 from tgraph.index.vectors.base import StaleIndexError
 from tgraph.index.vectors.inverted_lists import IvfParameters
@@ -42,11 +42,10 @@ FORMAT = 3
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """What a vector set is: of which knowledge, by which embedder, in which files.
+    """A description of a vector set: knowledge generation, embedder and files.
 
-    ``rows`` counts vectors, of which several IRIs may have one, ``count`` the IRIs. An empty set
-    has dimension 0.
-    """
+    ``rows`` counts vectors, possibly shared by several IRIs; ``count`` counts IRIs. An empty
+    set has dimension 0."""
 
     kind: str
     generation: int
@@ -68,9 +67,9 @@ def write_manifest(folder: Path, manifest: Manifest) -> None:
     facts = asdict(manifest)
     try:
         sync_folder(folder)
-        write_json(manifest_path(folder, manifest.kind), {**facts, "checksum": _checksum(facts)})
+        write_json(manifest_path(folder, manifest.kind), {**facts, "checksum": _hash_facts(facts)})
     except OSError as error:
-        raise unwritable(folder, error) from error
+        raise unwritable_error(folder, error) from error
     current = {file.name for file in manifest.files.values()}
     for pattern in (f"{manifest.kind}.*.*", f".{manifest.kind}.*.tmp"):
         for path in folder.glob(pattern):
@@ -78,7 +77,7 @@ def write_manifest(folder: Path, manifest: Manifest) -> None:
                 path.unlink(missing_ok=True)
 
 
-def _checksum(facts: Mapping[str, Any]) -> str:
+def _hash_facts(facts: Mapping[str, Any]) -> str:
     return sha256(canonical_json(facts).encode()).hexdigest()
 
 
@@ -89,7 +88,7 @@ def read_manifest(folder: Path, kind: str) -> Manifest:
         raise StaleIndexError(f"There are no vectors of kind {kind} yet.", "Index again.")
     facts = read_json(path) or {}
     expected = facts.pop("checksum", None)
-    if expected != _checksum(facts):
+    if expected != _hash_facts(facts):
         raise DamagedIndexError(f"The manifest {path} is damaged.", "Index again.")
     if facts["format"] != FORMAT:
         raise StaleIndexError(f"{path} is of another format, {facts['format']}.", "Index again.")
@@ -106,7 +105,7 @@ def read_manifest(folder: Path, kind: str) -> Manifest:
 def check_fits(
     manifest: Manifest, generation: int | None, agent: Agent | None, dimension: int | None
 ) -> None:
-    """Raises ``StaleIndexError`` where the set isn't of what is expected; None expects nothing."""
+    """Raise ``StaleIndexError`` if the set differs from expectations; None expects nothing."""
     kind = manifest.kind
     if generation is not None and manifest.generation != generation:
         raise StaleIndexError(
@@ -116,8 +115,8 @@ def check_fits(
         )
     if agent is not None and manifest.agent != agent:
         raise StaleIndexError(
-            f"The vectors of kind {kind} were made by {_name(manifest.agent)}, not by"
-            f" {_name(agent)}.",
+            f"The vectors of kind {kind} were made by {_agent_name(manifest.agent)}, not by"
+            f" {_agent_name(agent)}.",
             "Index again, or choose that embedder.",
         )
     if dimension is not None and manifest.rows and manifest.dimension != dimension:
@@ -127,12 +126,13 @@ def check_fits(
         )
 
 
-def _name(agent: Agent) -> str:
+def _agent_name(agent: Agent) -> str:
     return " ".join(part for part in (agent.name, agent.version) if part)
 
 
 def open_array(folder: Path, file: DataFile, *, verify: bool = False) -> NDArray[Any]:
-    """The array in a file, mapped read-only. Raises ``DamagedIndexError`` if it isn't the one."""
+    """Return a file's array, mapped read-only; raise ``DamagedIndexError`` if the file is
+    wrong."""
     import numpy as np
 
     path = folder / file.name
@@ -141,7 +141,7 @@ def open_array(folder: Path, file: DataFile, *, verify: bool = False) -> NDArray
         array: NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
     except ValueError as error:
         if not verify and file.size > CHECKED_WHOLE:
-            raise damaged(path, str(error)) from error
+            raise build_damage_error(path, str(error)) from error
         array = np.load(path, allow_pickle=False)  # an empty array can't be mapped
     return np.asarray(array)
 

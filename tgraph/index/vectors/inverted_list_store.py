@@ -13,7 +13,7 @@ from itertools import chain, groupby
 from operator import itemgetter
 from typing import TYPE_CHECKING
 
-from tgraph.index.data_files import DamagedIndexError, KeptFiles, check_file, damaged
+from tgraph.index.data_files import DamagedIndexError, KeptFiles, build_damage_error, check_file
 from tgraph.index.vectors import files
 from tgraph.index.vectors.base import (
     HASH_BYTES,
@@ -24,7 +24,7 @@ from tgraph.index.vectors.base import (
     text_hash,
 )
 from tgraph.index.vectors.inverted_lists import InvertedLists, IvfParameters
-from tgraph.index.vectors.keys import Keys, ranges
+from tgraph.index.vectors.keys import Keys, expand_ranges
 from tgraph.index.vectors.vector_set import VectorSet
 from tgraph.model import Agent
 from tgraph.models.base import CallSink, Embedder, no_sink
@@ -70,11 +70,11 @@ def build_vectors(
     texts, wanted = _by_hash(items)
     known = _rows_by_text(before) if before and before.agent == embedder.agent else {}
     fresh = {digest: text for digest, text in texts.items() if digest not in known}
-    parts, places = _embed(embedder, fresh, progress, sink)
+    parts, places = _embed_texts(embedder, fresh, progress, sink)
     if known and before is not None and _fits(before, parts):
         parts, places = _join(before, parts, known, places)
     elif known:
-        parts, places = _embed(embedder, texts, progress, sink)
+        parts, places = _embed_texts(embedder, texts, progress, sink)
     del texts, fresh  # of a million edges these are half a gigabyte
     return _arrange(kind, embedder, sorted(wanted), parts, places, chosen)
 
@@ -110,14 +110,14 @@ def _vector_set(index: VectorIndex) -> VectorSet:
 def _by_hash(
     items: Iterable[tuple[str, str]],
 ) -> tuple[dict[bytes, str], set[tuple[str, bytes]]]:
-    """The texts by their hashes, and which hashes each IRI has."""
+    """Return texts by hash, plus (IRI, hash) pairs."""
     texts: dict[bytes, str] = {}
-    wanted: set[tuple[str, bytes]] = set()
+    line_keys: set[tuple[str, bytes]] = set()
     for iri, text in items:
         digest = text_hash(text)
         texts[digest] = text
-        wanted.add((iri, digest))
-    return texts, wanted
+        line_keys.add((iri, digest))
+    return texts, line_keys
 
 
 def revise_vectors(
@@ -134,7 +134,7 @@ def revise_vectors(
     texts, wanted = _by_hash(items)
     known = _rows_of_texts(before, texts)
     fresh = {digest: text for digest, text in texts.items() if digest not in known}
-    parts, places = _embed(embedder, fresh, progress, sink)
+    parts, places = _embed_texts(embedder, fresh, progress, sink)
     if not _fits(before, parts):
         return None
     moved = _moved(places, before.count)
@@ -147,18 +147,18 @@ LARGEST_ADDITION = 8
 
 
 def _rows_of_texts(vectors: VectorSet, wanted: Collection[bytes]) -> dict[bytes, Rows]:
-    """Where the windows of those of the texts are that the set has."""
+    """Return window rows of the wanted texts contained in the set."""
     import numpy as np
 
     if not wanted or not len(vectors.hashes):
         return {}
     halves = np.ascontiguousarray(vectors.hashes).view(np.uint64)[:, 0]
     digests = np.frombuffer(b"".join(wanted), dtype=np.uint64).reshape(-1, 2)[:, 0]
-    found: dict[bytes, dict[int, None]] = {}
+    rows_by_text: dict[bytes, dict[int, None]] = {}
     for line in np.flatnonzero(np.isin(halves, digests)).tolist():
         if (digest := vectors.hashes[line].tobytes()) in wanted:
-            found.setdefault(digest, {})[int(vectors.rows[line])] = None
-    return {digest: tuple(rows) for digest, rows in found.items()}
+            rows_by_text.setdefault(digest, {})[int(vectors.rows[line])] = None
+    return {digest: tuple(rows) for digest, rows in rows_by_text.items()}
 
 
 def _with_lines(
@@ -168,32 +168,32 @@ def _with_lines(
     places: Mapping[bytes, Rows],
     fresh: Sequence[NDArray[float32]],
 ) -> VectorSet:
-    """The set with these lines of the touched IRIs, and rows added to it."""
+    """Return the set with replaced lines for touched IRIs, plus fresh rows."""
     import numpy as np
 
     lines = [(iri, digest, row) for iri, digest in wanted for row in places[digest]]
-    known = {iri: place for iri in touched if (place := previous.keys.find(iri)) is not None}
+    known_places = {iri: place for iri in touched if (place := previous.keys.find(iri)) is not None}
     new = {iri for iri, _ in wanted}
-    keys, moved = previous.keys.changed(known.keys() - new, new - known.keys())
-    kept = ~np.isin(previous.owners, np.array(list(known.values()), dtype=np.int64))
-    own = np.array([keys.find(iri) for iri, _, _ in lines], dtype=np.uint32)
-    owners = moved[previous.owners[kept]].astype(np.uint32)
-    at = np.searchsorted(owners, own)
+    keys, moved = previous.keys.changed(known_places.keys() - new, new - known_places.keys())
+    line_mask = ~np.isin(previous.owners, np.array(list(known_places.values()), dtype=np.int64))
+    line_owners = np.array([keys.find(iri) for iri, _, _ in lines], dtype=np.uint32)
+    owners = moved[previous.owners[line_mask]].astype(np.uint32)
+    at = np.searchsorted(owners, line_owners)
     block = np.frombuffer(b"".join(digest for _, digest, _ in lines), dtype=np.uint8)
     rows = np.array([row for _, _, row in lines], dtype=np.uint32)
     added = [part for part in (previous.more, *fresh) if part is not None and len(part)]
     return replace(
         previous,
         keys=keys,
-        owners=np.insert(owners, at, own),
-        hashes=np.insert(previous.hashes[kept], at, block.reshape(-1, HASH_BYTES), axis=0),
-        rows=np.insert(previous.rows[kept], at, rows),
+        owners=np.insert(owners, at, line_owners),
+        hashes=np.insert(previous.hashes[line_mask], at, block.reshape(-1, HASH_BYTES), axis=0),
+        rows=np.insert(previous.rows[line_mask], at, rows),
         more=np.concatenate(added).astype(np.float32) if added else None,
     )
 
 
 def _is_worth_keeping(vectors: VectorSet) -> bool:
-    """Whether most of the rows that are in lists are of use, and few came since."""
+    """Return whether most listed rows are used, with few rows added since."""
     import numpy as np
 
     size = len(vectors.matrix)
@@ -224,31 +224,35 @@ def compact_vectors(index: VectorIndex) -> VectorSet:
 def _in_lists(
     matrix: NDArray[float32], rows: NDArray[uint32], parameters: IvfParameters
 ) -> tuple[NDArray[float32], NDArray[uint32], InvertedLists | None]:
-    """The matrix, whose rows are in the order of the texts' hashes, in the order of inverted lists,
-    where it is large; and where the ``rows`` are then."""
+    """Return a large matrix reordered by inverted lists, plus the new positions of ``rows``.
+
+    The given matrix is ordered by text hash; a small matrix stays in this order."""
     import numpy as np
 
-    found = InvertedLists.build(matrix, parameters) if len(matrix) >= parameters.threshold else None
-    if found is None:
+    built_lists = (
+        InvertedLists.build(matrix, parameters) if len(matrix) >= parameters.threshold else None
+    )
+    if built_lists is None:
         return np.ascontiguousarray(matrix), rows, None
-    lists, order = found
+    lists, order = built_lists
     place = np.empty(len(order), dtype=np.uint32)
     place[order] = np.arange(len(order), dtype=np.uint32)
     return matrix[order], place[rows], lists
 
 
 def _rows_by_text(vectors: VectorSet) -> dict[bytes, Rows]:
-    """Where the windows of each text are."""
-    found: dict[bytes, Rows] = {}
+    """Return window rows by text hash."""
+    rows_by_text: dict[bytes, Rows] = {}
     for row, line in zip(vectors.rows.tolist(), vectors.hashes, strict=True):
-        known = found.get(digest := line.tobytes(), ())
-        if row not in known:
-            found[digest] = (*known, row)
-    return found
+        text_rows = rows_by_text.get(digest := line.tobytes(), ())
+        if row not in text_rows:
+            rows_by_text[digest] = (*text_rows, row)
+    return rows_by_text
 
 
 def _fits(previous: VectorSet, fresh: Sequence[NDArray[float32]]) -> bool:
-    """Whether old and new rows have one dimension: a server's model may have changed its own."""
+    """Return whether old and fresh rows have equal dimensions: a server's model may have
+    changed."""
     return not fresh or fresh[0].shape[1] == previous.dimension
 
 
@@ -258,7 +262,7 @@ def _join(
     known: Mapping[bytes, Rows],
     places: Mapping[bytes, Rows],
 ) -> tuple[list[NDArray[float32]], dict[bytes, Rows]]:
-    """The rows before and the fresh ones behind them, and where each text's are."""
+    """Return previous rows followed by fresh rows, plus row numbers by text."""
     before = [part for part in (previous.matrix, previous.more) if part is not None]
     return [*before, *fresh], {**known, **_moved(places, previous.count)}
 
@@ -267,10 +271,10 @@ def _moved(places: Mapping[bytes, Rows], by: int) -> dict[bytes, Rows]:
     return {digest: tuple(row + by for row in rows) for digest, rows in places.items()}
 
 
-def _embed(
+def _embed_texts(
     embedder: Embedder, texts: Mapping[bytes, str], progress: EmbeddingProgress, sink: CallSink
 ) -> tuple[list[NDArray[float32]], dict[bytes, Rows]]:
-    """The windows' vectors, in parts, and where in all of them each text's are; short texts go
+    """Return window vectors in batches, plus row numbers by text; short texts are embedded
     first."""
     import numpy as np
 
@@ -308,8 +312,9 @@ def _arrange(
     places: Mapping[bytes, Rows],
     parameters: IvfParameters,
 ) -> VectorSet:
-    """The set whose lines are those of the (IRI, text hash) pairs, in their order; its rows are in
-    the order of the hashes, or of inverted lists. Nothing is left in the ``parts``."""
+    """Return a set with a line for each (IRI, text hash) pair, in pair order.
+
+    The rows are ordered by hash, or by inverted list. ``parts`` is emptied."""
     import numpy as np
 
     digests = sorted({digest for _, digest in wanted})
@@ -325,8 +330,8 @@ def _arrange(
     block = np.frombuffer(b"".join(digest for _, digest in wanted), dtype=np.uint8)
     hashes = np.repeat(block.reshape(-1, HASH_BYTES), counts, axis=0)
     keys = Keys.of(iris)
-    lines = ranges((ends - windows)[texts], counts).astype(np.uint32)
-    matrix, lines, lists = _in_lists(_gathered(parts, own), lines, parameters)
+    lines = expand_ranges((ends - windows)[texts], counts).astype(np.uint32)
+    matrix, lines, lists = _in_lists(_gather_rows(parts, own), lines, parameters)
     return VectorSet(
         kind,
         embedder.agent,
@@ -340,23 +345,25 @@ def _arrange(
     )
 
 
-def _gathered(parts: list[NDArray[float32]], rows: NDArray[int64]) -> NDArray[float32]:
-    """These rows of all parts together. Each part is let go of as soon as it is taken over, so that
-    there is hardly more than one copy of each row."""
+def _gather_rows(parts: list[NDArray[float32]], rows: NDArray[int64]) -> NDArray[float32]:
+    """Return the given rows gathered from all parts.
+
+    Each part is released as soon as it is copied, so that hardly more than one copy of each row
+    exists."""
     import numpy as np
 
     dimension = parts[0].shape[1] if parts else 0
-    found = np.empty((len(rows), dimension), dtype=np.float32)
+    matrix = np.empty((len(rows), dimension), dtype=np.float32)
     order = np.argsort(rows, kind="stable")
     first = 0
     parts.reverse()
     while parts:
         part = parts.pop()
         low, high = np.searchsorted(rows, (first, first + len(part)), sorter=order)
-        own = order[low:high]
-        found[own] = part[rows[own] - first]
+        positions = order[low:high]
+        matrix[positions] = part[rows[positions] - first]
         first += len(part)
-    return found
+    return matrix
 
 
 def open_vectors(
@@ -378,7 +385,9 @@ def open_vectors(
     }
     shape = (manifest.rows, manifest.dimension)
     if arrays["vectors"].shape != shape:
-        raise damaged(folder / manifest.files["vectors"].name, f"its shape isn't {shape}")
+        raise build_damage_error(
+            folder / manifest.files["vectors"].name, f"its shape isn't {shape}"
+        )
     if centroids := manifest.files.get("centroids"):
         check_file(folder / centroids.name, centroids, whole=False, verify=verify)
     return VectorSet(
@@ -399,7 +408,7 @@ def open_vectors(
 def _open_lists(
     folder: Path, manifest: files.Manifest, starts: NDArray[int64]
 ) -> InvertedLists | None:
-    """The inverted lists, or None, with a logged notice, where they can't be used."""
+    """Open the inverted lists; return None, with a logged notice, for unusable lists."""
     file = manifest.files["centroids"]
     try:
         check_file(folder / file.name, file, whole=True)

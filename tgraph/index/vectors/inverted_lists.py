@@ -1,4 +1,4 @@
-"""Many vectors in inverted lists, of which a search reads a few."""
+"""Inverted lists of many vectors, of which a search reads a few lists."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from tgraph.index.vectors.keys import ranges
+from tgraph.index.vectors.keys import expand_ranges
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -25,9 +25,10 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class IvfParameters:
-    """From how many rows on there are lists (``threshold``), how many rows a list has on average
-    (``size``), and how many lists a search reads at least (``probed``); ``m`` and
-    ``ef_construction`` are those of the graph of centroids."""
+    """Inverted list parameters: row count from which lists exist (``threshold``), average rows
+    per list (``size``), and minimum lists read by a search (``probed``).
+
+    ``m`` and ``ef_construction`` are parameters of the centroid graph."""
 
     size: int = 64
     probed: int = 256
@@ -37,18 +38,19 @@ class IvfParameters:
 
 
 class InvertedLists:
-    """The rows of a matrix in lists, each of the rows that are nearest to its centroid; the matrix
-    has them in the order of the lists. A search reads the lists whose centroids are nearest to the
-    query, so that of a mapped matrix little is in memory (inverted file: Jégou, Douze and Schmid
-    2011; the centroids are found through an HNSW graph of them: Baranchuk, Babenko and Malkov 2018,
-    arXiv:1802.02422). Every so many-th row is a centroid, as it is.
+    """Matrix rows in lists, each list containing rows nearest to its centroid.
 
-    One thread builds it in the order of the rows, so that equal matrices give equal answers (unused
-    bytes of a saved graph may differ). Safe to search from many threads.
-    """
+    The matrix is sorted by list. A search reads the lists whose centroids are nearest to the
+    query, so that little of a mapped matrix is in memory (inverted file: Jégou, Douze and
+    Schmid 2011; the centroids are found through an HNSW graph of centroids: Baranchuk, Babenko
+    and Malkov 2018, arXiv:1802.02422). Every n-th row is a centroid, unchanged.
+
+    A single thread builds the lists in row order, so that equal matrices give equal answers
+    (unused bytes of a saved graph may differ). Searching from many threads is safe."""
 
     def __init__(self, graph: Any, starts: NDArray[int64]) -> None:
-        """``starts`` says where each list begins in the matrix, and where the last one ends."""
+        """Create the lists; ``starts`` contains matrix offsets of list beginnings, plus the end
+        of the last list."""
         self.starts = starts
         self._graph = graph
         self._lock = threading.Lock()
@@ -57,15 +59,16 @@ class InvertedLists:
     def build(
         cls, matrix: NDArray[float32], parameters: IvfParameters
     ) -> tuple[InvertedLists, NDArray[int64]] | None:
-        """The lists of the rows, which are in an order that has nothing to do with what they mean,
-        and the rows in the order of the lists. None, with a logged notice, where hnswlib isn't
-        installed."""
+        """Return inverted lists of the rows, plus row numbers in list order.
+
+        The order of the rows must be independent of their meaning. Returns None, with a logged
+        notice, if hnswlib isn't installed."""
         import numpy as np
 
         if not _is_available():
             return None
         centroids = matrix[:: parameters.size].astype(np.float32)
-        graph = _new(matrix.shape[1])
+        graph = _new_graph(matrix.shape[1])
         graph.init_index(
             max_elements=len(centroids),
             M=parameters.m,
@@ -77,8 +80,8 @@ class InvertedLists:
         nearest = np.empty(len(matrix), dtype=np.int64)
         for start in range(0, len(matrix), _AT_ONCE):
             block = matrix[start : start + _AT_ONCE].astype(np.float32, copy=False)
-            found, _ = graph.knn_query(block, k=1, num_threads=1)
-            nearest[start : start + _AT_ONCE] = found[:, 0]
+            neighbours, _ = graph.knn_query(block, k=1, num_threads=1)
+            nearest[start : start + _AT_ONCE] = neighbours[:, 0]
         sizes = np.bincount(nearest, minlength=len(centroids))
         starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
         return cls(graph, starts), np.argsort(nearest, kind="stable")
@@ -88,7 +91,7 @@ class InvertedLists:
         """Saved ones. The file must have been checked: hnswlib trusts what it reads."""
         if not _is_available():
             return None
-        graph = _new(dimension)
+        graph = _new_graph(dimension)
         graph.load_index(str(path))
         return cls(graph, starts)
 
@@ -97,7 +100,8 @@ class InvertedLists:
         self._graph.save_index(str(path))
 
     def nearest(self, query: NDArray[float32], probed: int) -> NDArray[int64] | None:
-        """The rows of so many lists, ascending; None where an exact search is as good."""
+        """Return rows of the ``probed`` nearest lists, ascending; None if exact search is
+        equally good."""
         import numpy as np
 
         if 2 * probed > len(self.starts):
@@ -110,10 +114,10 @@ class InvertedLists:
                 return None
         chosen = np.sort(lists[0].astype(np.int64))
         starts = self.starts[chosen]
-        return ranges(starts, self.starts[chosen + 1] - starts)
+        return expand_ranges(starts, self.starts[chosen + 1] - starts)
 
 
-def _new(dimension: int) -> Any:
+def _new_graph(dimension: int) -> Any:
     import hnswlib
 
     return hnswlib.Index(space="ip", dim=dimension)
@@ -121,7 +125,7 @@ def _new(dimension: int) -> Any:
 
 @lru_cache(maxsize=1)
 def _is_available() -> bool:
-    """Whether hnswlib can be imported; if not it is said once."""
+    """Return whether hnswlib can be imported, logging a warning if missing."""
     try:
         import hnswlib  # noqa: F401
     except ImportError:

@@ -1,5 +1,5 @@
-"""What is embedded: the text that stands for an entity, an edge, a chunk (by itself and in its
-context), a report or a summary in vector search."""
+"""Embedded texts: the text representing an entity, edge, chunk (alone or in context), report or
+summary in vector search."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from pyoxigraph import Literal, NamedNode, Triple
 from tgraph import vocabulary as v
 from tgraph.index.chunk_contexts import (
     context_text,
-    pieces,
     spelled_out,
+    split_pieces,
     standing_contexts,
     with_context,
 )
 from tgraph.index.evidence import EvidenceReader, stored_evidence
-from tgraph.index.prepended_metadata import prefaced, standing_prefaces
+from tgraph.index.prepended_metadata import prepend_preface, standing_prefaces
 from tgraph.index.reports.report import read_report, read_reports
 from tgraph.index.sources import (
     Texts,
@@ -56,62 +56,63 @@ def items_of(
     evidence: EvidenceReader | None = None,
     only: Only = None,
 ) -> Iterator[tuple[str, str]]:
-    """(IRI, text) of everything of a kind that knowledge holds, in the order of the IRIs; ``only``
-    of some.
+    """Yield (IRI, text) pairs for knowledge items of a kind, sorted by IRI; ``only`` restricts
+    the items.
 
-    The sentences that state an edge are read from ``evidence``, by default from the store. What
-    only ``lexical_documents`` state is left out.
-    """
+    Sentences stating an edge are read from ``evidence``, by default from the store. Items
+    stated only by ``lexical_documents`` are left out."""
     if kind in ("edge", "entity"):
         read = evidence or stored_evidence(store, Texts(store, librarian))
-        return (_edges if kind == "edge" else _entities)(store, read, only)
+        return (_edge_items if kind == "edge" else _entity_items)(store, read, only)
     readers = {
-        "chunk": _chunks,
-        "report": _reports,
-        "context": _contexts,
-        "summary": _summaries,
+        "chunk": _chunk_items,
+        "report": _report_items,
+        "context": _context_items,
+        "summary": _summary_items,
     }
     return readers[kind](store, librarian, only)
 
 
-def _entities(store: Store, evidence: EvidenceReader, only: Only) -> Iterator[tuple[str, str]]:
+def _entity_items(store: Store, evidence: EvidenceReader, only: Only) -> Iterator[tuple[str, str]]:
     lexical = lexical_documents(store)
     if lexical and lexical >= standing_documents(store):
         return
     mentions = evidence.mentions() if lexical else {}
-    for entity in _instances(store, "Entity", only):
+    for entity in _find_instances(store, "Entity", only):
         chunks = mentions.get(entity.value)
         if chunks and lexical.issuperset(map(document_of_chunk, chunks)):
             continue
-        label = next(iter(_texts(store, entity, v.RDFS_LABEL)), entity.value)  # an update took it
-        described = " ".join(_texts(store, entity, v.tg("description")))[:_DESCRIPTIONS]
+        label = next(
+            iter(_literal_texts(store, entity, v.RDFS_LABEL)), entity.value
+        )  # an update took it
+        described = " ".join(_literal_texts(store, entity, v.tg("description")))[:_DESCRIPTIONS]
         yield entity.value, f"{label}: {described}" if described else label
 
 
-def _edges(store: Store, evidence: EvidenceReader, only: Only) -> Iterator[tuple[str, str]]:
-    """An edge is found by each sentence that states it, and by what a model said of it."""
+def _edge_items(store: Store, evidence: EvidenceReader, only: Only) -> Iterator[tuple[str, str]]:
+    """Yield edge texts: each sentence stating the edge, plus the model-written description."""
     lexical = lexical_documents(store)
     if lexical and lexical >= standing_documents(store):
         return
-    graphs = _graphs(store)
-    edges = _instances(store, "Edge", only)
+    graphs = _graph_documents(store)
+    edges = _find_instances(store, "Edge", only)
     for start in range(0, len(edges), _AT_ONCE):
         batch = edges[start : start + _AT_ONCE]
         places = evidence.of_edges([edge.value for edge in batch], _QUOTES)
         for edge in batch:
-            described = " ".join(_texts(store, edge, v.tg("description")))
-            found = places.get(edge.value, ())
-            if found and lexical.issuperset(item.document for item in found):
+            described = " ".join(_literal_texts(store, edge, v.tg("description")))
+            edge_evidence = places.get(edge.value, ())
+            if edge_evidence and lexical.issuperset(item.document for item in edge_evidence):
                 continue
-            quotes = [item.quote for item in found if item.document not in graphs]
-            if len(quotes) < len(found):  # a line of a graph is for parsers
+            quotes = [item.quote for item in edge_evidence if item.document not in graphs]
+            if len(quotes) < len(edge_evidence):  # a line of a graph is for parsers
                 described = " ".join(filter(None, [_in_words(store, edge), described]))
             for text in dict.fromkeys(filter(None, [described, *quotes])):
                 yield edge.value, text[:_DESCRIPTIONS]
 
 
-def _graphs(store: Store) -> set[str]:
-    """The documents that are RDF."""
+def _graph_documents(store: Store) -> set[str]:
+    """Return documents in RDF formats."""
     return {
         quad.subject.value
         for media_type in v.GRAPH_MEDIA_TYPES
@@ -121,11 +122,11 @@ def _graphs(store: Store) -> set[str]:
 
 
 def _in_words(store: Store, edge: NamedNode) -> str:
-    """The edge by the labels of its parts."""
+    """Return the edge in words, using labels of the triple's terms."""
     quad = next(store.match(edge, v.RDF_REIFIES, None, v.SOURCE_GRAPH), None)
     parts = quad.object if quad is not None and isinstance(quad.object, Triple) else ()
     return " ".join(
-        next(iter(_texts(store, part, v.RDFS_LABEL)), "")
+        next(iter(_literal_texts(store, part, v.RDFS_LABEL)), "")
         if isinstance(part, NamedNode)
         else part.value
         for part in parts
@@ -133,38 +134,40 @@ def _in_words(store: Store, edge: NamedNode) -> str:
     )
 
 
-def _chunks(store: Store, librarian: Librarian, only: Only) -> Iterator[tuple[str, str]]:
+def _chunk_items(store: Store, librarian: Librarian, only: Only) -> Iterator[tuple[str, str]]:
     texts, before = Texts(store, librarian), standing_prefaces(store)
     lexical = lexical_documents(store)
     if lexical and lexical >= standing_documents(store):
         return
     for document, chunk in _chosen_chunks(store, only):
         if document not in lexical:
-            yield chunk, prefaced(before.get(chunk, ""), texts.of_chunk(chunk))
+            yield chunk, prepend_preface(before.get(chunk, ""), texts.of_chunk(chunk))
 
 
-def _contexts(store: Store, librarian: Librarian, only: Only) -> Iterator[tuple[str, str]]:
-    """A chunk is found by each of its pieces, its context before each."""
+def _context_items(store: Store, librarian: Librarian, only: Only) -> Iterator[tuple[str, str]]:
+    """Yield each piece of a chunk, preceded by the chunk's context."""
     texts, before = Texts(store, librarian), standing_prefaces(store)
     lexical = lexical_documents(store)
     for chunk, context in sorted(standing_contexts(store).items()):
         if document_of_chunk(chunk) in lexical or (only is not None and chunk not in only):
             continue
-        said = prefaced(before.get(chunk, ""), context_text(store, context))
-        for piece in pieces(texts.of_chunk(chunk)):
-            yield chunk, spelled_out(with_context(said, piece))
+        preface = prepend_preface(before.get(chunk, ""), context_text(store, context))
+        for piece in split_pieces(texts.of_chunk(chunk)):
+            yield chunk, spelled_out(with_context(preface, piece))
 
 
-def _reports(store: Store, librarian: Librarian, only: Only) -> Iterator[tuple[str, str]]:
-    """What each report is about, without the paragraphs: these quote what has vectors already, or
-    say more about what the findings' summaries say."""
-    found = read_reports(store).values() if only is None else _chosen_reports(store, only)
-    for report in sorted(found, key=lambda report: report.iri):
+def _report_items(store: Store, librarian: Librarian, only: Only) -> Iterator[tuple[str, str]]:
+    """Yield report texts: title, summary and finding headings.
+
+    Paragraphs are left out: they quote texts that have vectors already, or elaborate the
+    finding summaries."""
+    reports = read_reports(store).values() if only is None else _chosen_reports(store, only)
+    for report in sorted(reports, key=lambda report: report.iri):
         headings = [finding.summary for finding in report.findings]
         yield report.iri, "\n\n".join([report.title, report.summary, "\n".join(headings)])
 
 
-def _summaries(store: Store, librarian: Librarian, only: Only) -> Iterator[tuple[str, str]]:
+def _summary_items(store: Store, librarian: Librarian, only: Only) -> Iterator[tuple[str, str]]:
     for summary in sorted(standing_tree(store)):
         if only is not None and summary not in only:
             continue
@@ -177,7 +180,7 @@ def sentence_hash(quote: str) -> bytes:
 
 
 def _chosen_chunks(store: Store, only: Only) -> Iterator[tuple[str, str]]:
-    """The standing chunks, or those of them."""
+    """Yield standing chunks with documents, optionally restricted to ``only``."""
     if only is None:
         yield from standing_chunks(store)
         return
@@ -189,18 +192,18 @@ def _chosen_chunks(store: Store, only: Only) -> Iterator[tuple[str, str]]:
 
 
 def _chosen_reports(store: Store, only: Collection[str]) -> Iterator[CommunityReport]:
-    for node in _instances(store, "CommunityReport", only):
+    for node in _find_instances(store, "CommunityReport", only):
         yield read_report(store, node)
 
 
-def _instances(store: Store, kind: str, only: Only = None) -> list[NamedNode]:
+def _find_instances(store: Store, kind: str, only: Only = None) -> list[NamedNode]:
     chosen: Iterable[NamedNode | None] = [None] if only is None else map(NamedNode, only)
-    wanted = v.RDF_TYPE, v.tg(kind), v.KNOWLEDGE_GRAPH
-    quads = (quad for each in chosen for quad in store.match(each, *wanted))
+    pattern = v.RDF_TYPE, v.tg(kind), v.KNOWLEDGE_GRAPH
+    quads = (quad for chosen_node in chosen for quad in store.match(chosen_node, *pattern))
     nodes = [quad.subject for quad in quads if isinstance(quad.subject, NamedNode)]
     return sorted(nodes, key=lambda node: node.value)
 
 
-def _texts(store: Store, subject: NamedNode, predicate: NamedNode) -> list[str]:
+def _literal_texts(store: Store, subject: NamedNode, predicate: NamedNode) -> list[str]:
     quads = store.match(subject, predicate, None, v.KNOWLEDGE_GRAPH)
     return sorted(quad.object.value for quad in quads if isinstance(quad.object, Literal))

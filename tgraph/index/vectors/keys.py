@@ -25,7 +25,7 @@ class Keys(Sequence[str]):
 
     @classmethod
     def of(cls, iris: Sequence[str]) -> Self:
-        """Of IRIs that are sorted and distinct."""
+        """Create keys from sorted, distinct IRIs."""
         import numpy as np
 
         encoded = [iri.encode() for iri in iris]
@@ -51,34 +51,37 @@ class Keys(Sequence[str]):
         return str(self._text[start : self._ends[place]], "utf-8")
 
     def places(self, allowed: Collection[str] | NDArray[bool_]) -> NDArray[int64]:
-        """The owner numbers of IRIs (unknown ones left out) or of a mask over them; ascending."""
+        """Return owner numbers, ascending, for IRIs (ignoring unknown IRIs) or for a mask over
+        the IRIs."""
         import numpy as np
 
         if isinstance(allowed, np.ndarray):
             return np.flatnonzero(allowed)
-        if self._column is not None and len(allowed) > _FEW:
+        if self._key_column is not None and len(allowed) > _FEW:
             found_at = self.find_all(np.array([iri.encode() for iri in set(allowed)]))
             return np.sort(found_at[found_at >= 0])
         if len(allowed) * _FEW < len(self) and "_numbers" not in self.__dict__:
-            found = [place for iri in set(allowed) if (place := self.find(iri)) is not None]
+            place_list = [place for iri in set(allowed) if (place := self.find(iri)) is not None]
         else:
-            found = [self._numbers[iri] for iri in set(allowed) if iri in self._numbers]
-        return np.array(sorted(found), dtype=np.int64)
+            place_list = [self._numbers[iri] for iri in set(allowed) if iri in self._numbers]
+        return np.array(sorted(place_list), dtype=np.int64)
 
     def find_all(self, iris: NDArray[bytes_]) -> NDArray[int64]:
         """The owner numbers of IRIs, -1 for unknown ones, in their order."""
         import numpy as np
 
-        if self._column is None or self._column.dtype != iris.dtype:
-            found = [self.find(iri.decode()) for iri in iris.tolist()]
-            return np.array([-1 if place is None else place for place in found], dtype=np.int64)
-        places = np.searchsorted(self._column, iris)
+        if self._key_column is None or self._key_column.dtype != iris.dtype:
+            place_list = [self.find(iri.decode()) for iri in iris.tolist()]
+            return np.array(
+                [-1 if place is None else place for place in place_list], dtype=np.int64
+            )
+        places = np.searchsorted(self._key_column, iris)
         places[places == len(self)] = 0
-        return np.where(self._column[places] == iris, places, -1)
+        return np.where(self._key_column[places] == iris, places, -1)
 
     @cached_property
-    def _column(self) -> NDArray[bytes_] | None:
-        """The keys as an array, where all are of one length, as those of edges are."""
+    def _key_column(self) -> NDArray[bytes_] | None:
+        """Keys as an array, if all keys have equal length, like edge IRIs; otherwise None."""
         import numpy as np
 
         size = int(self._ends[0]) if len(self) else 0
@@ -87,34 +90,34 @@ class Keys(Sequence[str]):
         return np.ascontiguousarray(self.block).view(f"S{size}")
 
     def find(self, iri: str) -> int | None:
-        """The IRI's place, if it is there."""
+        """Return the IRI's place; None if unknown."""
         place = bisect_left(self, iri)
         return place if place < len(self) and self[place] == iri else None
 
     def changed(self, gone: Iterable[str], added: Iterable[str]) -> tuple[Keys, NDArray[int64]]:
-        """These without some and with others, and where in them each of these is now: -1 for what
-        is gone."""
+        """Return keys with some IRIs removed and others added, plus the new place of each old
+        key: -1 if removed."""
         import numpy as np
 
-        kept = np.ones(len(self), dtype=bool)
-        kept[[place for iri in gone if (place := self.find(iri)) is not None]] = False
+        key_mask = np.ones(len(self), dtype=bool)
+        key_mask[[place for iri in gone if (place := self.find(iri)) is not None]] = False
         fresh = sorted(iri for iri in set(added) if self.find(iri) is None)
         at = np.array([bisect_left(self, iri) for iri in fresh], dtype=np.int64)
         moved = np.full(len(self), -1, dtype=np.int64)
-        stay = np.flatnonzero(kept)
+        stay = np.flatnonzero(key_mask)
         moved[stay] = np.arange(len(stay)) + np.searchsorted(at, stay, side="right")
         lengths = np.diff(self.ends, prepend=0)
-        block = self.block[np.repeat(kept, lengths)]
-        before = np.cumsum(np.where(kept, lengths, 0))  # bytes kept up to each place
+        block = self.block[np.repeat(key_mask, lengths)]
+        before = np.cumsum(np.where(key_mask, lengths, 0))  # bytes kept up to each place
         cuts = [int(before[place - 1]) if place else 0 for place in at.tolist()]
         pieces = np.split(block, cuts)
         new = [np.frombuffer(iri.encode(), dtype=np.uint8) for iri in fresh]
-        joined = [each for pair in zip(pieces, [*new, block[:0]], strict=True) for each in pair]
+        joined = [piece for pair in zip(pieces, [*new, block[:0]], strict=True) for piece in pair]
         sizes = np.empty(len(stay) + len(fresh), dtype=np.int64)
         sizes[moved[stay]] = lengths[stay]
         mine = np.ones(len(sizes), dtype=bool)
         mine[moved[stay]] = False
-        sizes[mine] = [len(each) for each in new]
+        sizes[mine] = [len(piece) for piece in new]
         return Keys(np.concatenate(joined), np.cumsum(sizes)), moved
 
     @cached_property
@@ -122,11 +125,11 @@ class Keys(Sequence[str]):
         return {iri: place for place, iri in enumerate(self)}
 
 
-def ranges(starts: NDArray[int64], counts: NDArray[int64]) -> NDArray[int64]:
-    """The numbers from each start on, as many as are counted there, one range after the other."""
+def expand_ranges(starts: NDArray[int64], counts: NDArray[int64]) -> NDArray[int64]:
+    """Return concatenated ranges of numbers, given range starts and counts."""
     import numpy as np
 
     ends = np.cumsum(counts)
     total = int(ends[-1]) if len(ends) else 0
-    found: NDArray[int64] = np.arange(total) + np.repeat(starts - (ends - counts), counts)
-    return found
+    numbers: NDArray[int64] = np.arange(total) + np.repeat(starts - (ends - counts), counts)
+    return numbers

@@ -1,4 +1,4 @@
-"""A set of vectors of one kind, searched exactly while it is small, else through inverted lists."""
+"""A vector set of a single kind: exact search for small sets, inverted lists for large sets."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from tgraph.index.vectors import files
 from tgraph.index.vectors.base import Hit, TextWindows
 from tgraph.index.vectors.files import array_writer
 from tgraph.index.vectors.inverted_lists import InvertedLists, IvfParameters
-from tgraph.index.vectors.keys import Keys, ranges
+from tgraph.index.vectors.keys import Keys, expand_ranges
 from tgraph.model import Agent
-from tgraph.models.base import compact
+from tgraph.models.base import reduce_precision
 
 if TYPE_CHECKING:
     from numpy import bool_, float32, int64, uint8, uint32
@@ -33,15 +33,14 @@ _DECIMALS = 6  # of a score: beyond them processors and libraries differ (design
 
 @dataclass(eq=False, repr=False)
 class VectorSet:
-    """Unit vectors of one kind: lines ordered by IRI, text and window, and the rows that they have.
+    """Unit vectors of a single kind: lines ordered by IRI, text and window, with their rows.
 
-    An IRI may have several texts and a text several windows; it is scored by the best of them.
-    A text that several IRIs have is several lines and one row. Safe to search from many threads.
-    ``keys`` are the IRIs in order; a mask given to ``search`` has one place for each. ``owners``,
-    ``hashes`` and ``rows`` say of each line whose it is, of which text, and where in ``matrix``, or
-    behind that in ``more``: rows that came since the lists were made, and are searched exactly.
-    ``kept`` are the files that it has already.
-    """
+    An IRI may have several texts and a text several windows; the best window determines the
+    IRI's score. A text shared by several IRIs has several lines and a single row. Searching
+    from many threads is safe. ``keys`` contains the IRIs in order; a mask given to ``search``
+    has a place for each IRI. ``owners``, ``hashes`` and ``rows`` contain, for each line, the
+    owner, the text hash, and the row in ``matrix``, or beyond ``matrix`` in ``more``: rows
+    added since the lists were made, searched exactly. ``kept`` contains files already written."""
 
     kind: str
     agent: Agent
@@ -58,11 +57,11 @@ class VectorSet:
 
     @property
     def dimension(self) -> int:
-        """0 for an empty set, which fits every embedder."""
+        """Vector dimension; 0 for an empty set, fitting every embedder."""
         return int(self.matrix.shape[1])
 
     def __len__(self) -> int:
-        """The number of IRIs, not of lines or rows."""
+        """Return the number of IRIs, not of lines or rows."""
         return len(self.keys)
 
     def __repr__(self) -> str:
@@ -70,11 +69,11 @@ class VectorSet:
 
     @property
     def count(self) -> int:
-        """How many rows there are; some may be of texts that no IRI has any more."""
+        """Number of rows, possibly including rows of texts no longer used by any IRI."""
         return len(self.matrix) + (0 if self.more is None else len(self.more))
 
     def lines_of(self, places: NDArray[int64]) -> tuple[NDArray[int64], NDArray[int64]]:
-        """The lines of these places in ``keys``, and how many each has."""
+        """Return lines of the given ``keys`` places, plus line counts per place."""
         import numpy as np
 
         starts = np.searchsorted(self.owners, places)
@@ -88,20 +87,20 @@ class VectorSet:
         return TextWindows(counts, self.hashes[lines], self.vectors_of(lines))
 
     def vectors_of(self, lines: NDArray[int64] | slice) -> NDArray[float32]:
-        """The vectors of these lines."""
+        """Return vectors of the given lines."""
         return self.take(self.rows[lines])
 
     def take(self, rows: NDArray[Any]) -> NDArray[float32]:
-        """The vectors of these rows."""
+        """Return vectors of the given rows."""
         import numpy as np
 
         if self.more is None:
             return np.asarray(self.matrix[rows], dtype=np.float32)
-        found = np.empty((len(rows), self.dimension), dtype=np.float32)
+        vectors = np.empty((len(rows), self.dimension), dtype=np.float32)
         behind = rows >= len(self.matrix)
-        found[~behind] = self.matrix[rows[~behind]]
-        found[behind] = self.more[rows[behind] - len(self.matrix)]
-        return found
+        vectors[~behind] = self.matrix[rows[~behind]]
+        vectors[behind] = self.more[rows[behind] - len(self.matrix)]
+        return vectors
 
     # --- searching ---
 
@@ -133,34 +132,36 @@ class VectorSet:
                 "Ask with the embedder that made the index, or index again.",
             )
         places = None if allowed is None else self.keys.places(allowed)
-        return [self._search(query, k, places, k + beyond) for query in queries]
+        return [self._search_lines(query, k, places, k + beyond) for query in queries]
 
-    def _search(
+    def _search_lines(
         self, query: NDArray[float32], k: int, places: NDArray[int64] | None, most: int
     ) -> list[Hit]:
         """The best ``most`` IRIs of the lines that a search for the best ``k`` compares."""
         if places is not None:
-            return self._rank(query, most, self.lines_of(places)[0])
-        if self._has_lists and self._lists is not None:
-            lines = self._nearest(self._lists, query, k)
+            return self._rank_iris(query, most, self.lines_of(places)[0])
+        if self._has_lists and self._inverted_lists is not None:
+            lines = self._nearest_lines(self._inverted_lists, query, k)
             if lines is not None:
-                return self._rank(query, most, lines)
-        return self._rank(query, most, None)
+                return self._rank_iris(query, most, lines)
+        return self._rank_iris(query, most, None)
 
-    def _rank(self, query: NDArray[float32], k: int, lines: NDArray[int64] | None) -> list[Hit]:
-        """The best IRIs of the lines, which are given in ascending order; None: of all."""
+    def _rank_iris(
+        self, query: NDArray[float32], k: int, lines: NDArray[int64] | None
+    ) -> list[Hit]:
+        """Return the best IRIs among the given lines, in ascending order; None means all lines."""
         import numpy as np
 
         owners = self.owners if lines is None else self.owners[lines]
         if not len(owners):
             return []
         # one dot product a row, unlike a matrix product, doesn't depend on the neighbours
-        found = (
-            self._products(query)[self.rows]
+        products = (
+            self._dot_products(query)[self.rows]
             if lines is None
             else np.vecdot(self.vectors_of(lines), query)
         )
-        scores = np.clip(np.round(found, _DECIMALS), -1, 1) + 0.0
+        scores = np.clip(np.round(products, _DECIMALS), -1, 1) + 0.0
         starts = np.flatnonzero(np.diff(owners, prepend=np.int64(-1)))
         best, owners = np.maximum.reduceat(scores, starts), owners[starts]
         if k < len(best):
@@ -169,51 +170,52 @@ class VectorSet:
         order = np.lexsort((owners, -best))[:k]
         return [(self.keys[int(owners[i])], round(float(best[i]), _DECIMALS)) for i in order]
 
-    def _products(self, query: NDArray[float32]) -> NDArray[float32]:
-        """The dot product of each row with the query; of many rows some at a time, since they may
-        be of half precision on the disk."""
+    def _dot_products(self, query: NDArray[float32]) -> NDArray[float32]:
+        """Return dot products of all rows with the query.
+
+        Many rows are processed in blocks, since rows on disk may have half precision."""
         import numpy as np
 
         if self.count < self.parameters.threshold and self.more is None:
-            found: NDArray[float32] = np.vecdot(self._single, query)
-            return found
+            products: NDArray[float32] = np.vecdot(self._single_precision, query)
+            return products
         segments = [self.matrix, *([] if self.more is None else [self.more])]
         blocks = (s[at : at + _AT_ONCE] for s in segments for at in range(0, len(s), _AT_ONCE))
         return np.concatenate([np.vecdot(b.astype(np.float32, copy=False), query) for b in blocks])
 
     @cached_property
-    def _single(self) -> NDArray[float32]:
+    def _single_precision(self) -> NDArray[float32]:
         """The rows in single precision."""
         import numpy as np
 
         return self.matrix.astype(np.float32, copy=False)
 
-    def _nearest(
+    def _nearest_lines(
         self, lists: InvertedLists, query: NDArray[float32], k: int
     ) -> NDArray[int64] | None:
-        """Lines that hold the best ``k`` IRIs, or None where an exact search is as good."""
+        """Return lines containing the best ``k`` IRIs; None if exact search is equally good."""
         import numpy as np
 
-        wanted = min(k, len(self))
-        probed = max(self.parameters.probed, _FOR_EACH * wanted // self.parameters.size)
+        iri_count = min(k, len(self))
+        probed = max(self.parameters.probed, _FOR_EACH * iri_count // self.parameters.size)
         behind = np.arange(len(self.matrix), self.count)
         while (rows := lists.nearest(query, probed)) is not None:
             lines = self._lines_with(np.concatenate([rows, behind]))
-            if len(np.unique(self.owners[lines])) >= wanted:
+            if len(np.unique(self.owners[lines])) >= iri_count:
                 return lines
             probed *= 2
         return None
 
     def _lines_with(self, rows: NDArray[int64]) -> NDArray[int64]:
-        """The lines that have one of these rows, in ascending order."""
+        """Return lines with any of the given rows, ascending."""
         import numpy as np
 
         order, ends = self._lines_by_row
-        return np.sort(order[ranges(ends[rows], ends[rows + 1] - ends[rows])])
+        return np.sort(order[expand_ranges(ends[rows], ends[rows + 1] - ends[rows])])
 
     @cached_property
     def _lines_by_row(self) -> tuple[NDArray[int64], NDArray[int64]]:
-        """All lines by their rows, and where those of each row begin."""
+        """All lines sorted by row, plus start positions of each row's lines."""
         import numpy as np
 
         ends = np.cumsum(np.bincount(self.rows, minlength=self.count))
@@ -224,7 +226,7 @@ class VectorSet:
         return len(self.matrix) >= self.parameters.threshold
 
     @property
-    def _lists(self) -> InvertedLists | None:
+    def _inverted_lists(self) -> InvertedLists | None:
         with self._opening:
             return self._opened_lists
 
@@ -235,14 +237,13 @@ class VectorSet:
     # --- saving ---
 
     def save(self, folder: Path, generation: int) -> None:
-        """Makes this the folder's set of its kind, as of a generation of the knowledge.
+        """Save the set as the folder's set of its kind, for a knowledge generation.
 
-        Atomic and durable; an open reader of the set before keeps it. Raises ``StoreError`` when
-        the disk fails; the set before is whole then.
-        """
+        Saving is atomic and durable; an open reader keeps the previous set. Raises
+        ``StoreError`` if the disk fails; the previous set then stays intact."""
         arrays: dict[str, NDArray[Any]] = {
-            "vectors": compact(self.matrix),
-            **({} if self.more is None else {"more": compact(self.more)}),
+            "vectors": reduce_precision(self.matrix),
+            **({} if self.more is None else {"more": reduce_precision(self.more)}),
             "owners": self.owners,
             "hashes": self.hashes,
             "rows": self.rows,
@@ -253,7 +254,7 @@ class VectorSet:
         for role, array in arrays.items():
             if role not in written:
                 written[role] = write_data(folder, f"{self.kind}.{role}", array_writer(array))
-        lists = self._lists if self._has_lists and "lists" not in written else None
+        lists = self._inverted_lists if self._has_lists and "lists" not in written else None
         if lists is not None:
             stem, starts = f"{self.kind}.centroids", array_writer(lists.starts)
             written["centroids"] = write_data(folder, stem, lists.write)

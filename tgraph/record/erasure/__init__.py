@@ -1,1 +1,2 @@
-"""Erasure of a document: its traces in any text, and the record rewritten without them."""
+"""Document erasure: finding a document's traces in any text, then rewriting the record without
+the traces."""

@@ -1,4 +1,4 @@
-"""An erasure on its way to the disk: prepared aside, made final by one file, then carried out."""
+"""Erasure commits: an erasure is prepared aside, made final by a single file, then carried out."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pyoxigraph import NamedNode, Quad
 
 from tgraph import vocabulary as v
 from tgraph.librarian import Librarian
-from tgraph.record.activities import Activity, responsible, state_entity
+from tgraph.record.activities import Activity, responsible_agents, state_entity
 from tgraph.store.files import (
     disk_errors,
     make_folder,
@@ -25,18 +25,17 @@ from tgraph.store.files import (
 from tgraph.store.folder import CollectionFolder
 from tgraph.store.oxigraph import OxigraphStore
 from tgraph.store.snapshot import read_pointer, remove_unpinned
-from tgraph.store.statements import Statements, iri
+from tgraph.store.statements import Statements, iri_node
 
 _COMMIT = "commit.json"
 
 
 class PreparedErasure:
-    """A prepared erasure. Only the holder of the write lock may make or carry out one.
+    """A prepared erasure; only the write lock's holder may prepare or carry out an erasure.
 
     ``erasure/`` in the collection's folder holds the new store and the new texts. Once
-    ``commit.json`` is there the erasure will be carried out, by whoever takes the write lock next;
-    before that nothing happened. Each step may be repeated.
-    """
+    ``commit.json`` exists, the next holder of the write lock will carry out the erasure; before
+    ``commit.json`` exists, nothing has happened. Each step may be repeated."""
 
     def __init__(self, folder: CollectionFolder) -> None:
         self.path = folder.path / "erasure"
@@ -45,18 +44,19 @@ class PreparedErasure:
         """Where texts are put that take the place of others."""
 
     def begin(self) -> None:
-        """An empty place; what a process left there that died before it committed is gone."""
+        """Create an empty erasure folder, deleting leftovers of a process killed before its
+        commit."""
         with disk_errors():
             shutil.rmtree(self.path, ignore_errors=True)
             make_folder(self.path)
 
     @property
     def quads(self) -> Path:
-        """The file of N-Quads that the new store is made of."""
+        """The N-Quads file used for building the new store."""
         return self.path / "quads.nq"
 
     def build_store(self) -> None:
-        """Make the new store of ``quads``."""
+        """Build the new store from ``quads``."""
         store = OxigraphStore.open(self.path / "store")
         try:
             store.load(self.quads)
@@ -68,8 +68,10 @@ class PreparedErasure:
             sync_folder(self.path)
 
     def commit(self, removed: Iterable[str], sequence: int, *, vectors: bool) -> None:
-        """From here on it will be carried out: the texts ``removed`` leave the librarian, and the
-        vectors too unless they still fit. ``sequence`` is the last entry of the new chain."""
+        """Commit the erasure, making execution certain.
+
+        The texts ``removed`` will leave the librarian, and the vectors too unless ``vectors``
+        says the vectors still fit. ``sequence`` is the last entry number of the new chain."""
         self.librarian.sync(self.librarian.keys())
         values = {"removed": sorted(removed), "sequence": sequence, "vectors": vectors}
         with disk_errors():
@@ -84,12 +86,12 @@ class PreparedErasure:
         return (self.path / _COMMIT).exists()
 
     def is_left(self) -> bool:
-        """Whether there is anything of an erasure, committed or not."""
+        """Return whether any erasure files exist, committed or uncommitted."""
         return self.path.exists()
 
     def swap(self) -> None:
-        """Put the new store and the new texts of a committed erasure in their places, before the
-        store is opened."""
+        """Move a committed erasure's new store and new texts into place, before opening the
+        store."""
         if not self.is_committed():
             return
         with disk_errors():
@@ -98,18 +100,18 @@ class PreparedErasure:
                 (self.path / "store").rename(self._folder.store)
                 sync_folder(self._folder.path)
             Librarian(self._folder.librarian).adopt(self.librarian)
-            if not self._values["vectors"]:
+            if not self._read_commit_values["vectors"]:
                 shutil.rmtree(self._folder.vectors, ignore_errors=True)
 
     def is_published(self) -> bool:
         pointer = read_pointer(self._folder)
-        return pointer is not None and pointer.sequence >= int(self._values["sequence"])
+        return pointer is not None and pointer.sequence >= int(self._read_commit_values["sequence"])
 
     def clear(self) -> None:
-        """Once the new store is published: delete what only the old one needed."""
+        """Delete data needed only by the old store, after publishing the new store."""
         librarian = Librarian(self._folder.librarian)
         with disk_errors():
-            for key in self._values["removed"]:
+            for key in self._read_commit_values["removed"]:
                 librarian.remove(key)
             shutil.rmtree(self._folder.cache, ignore_errors=True)
             for path in self._folder.journals.glob("*.damaged"):
@@ -117,8 +119,9 @@ class PreparedErasure:
         remove_unpinned(self._folder)
 
     def end(self) -> None:
-        """It is done, or was never begun in earnest: nothing of it stays, and what was deleted
-        doesn't come back with the power."""
+        """Finish an erasure, completed or never committed: remove all erasure files.
+
+        Deletions are synced, so deleted data does not return after a power failure."""
         with disk_errors():
             if self.is_committed():
                 sync_folders(self._folder.path)
@@ -127,13 +130,13 @@ class PreparedErasure:
             shutil.rmtree(self.path, ignore_errors=True)
 
     @property
-    def _values(self) -> dict[str, Any]:
+    def _read_commit_values(self) -> dict[str, Any]:
         return read_json(self.path / _COMMIT) or {}
 
 
 @dataclass(frozen=True, slots=True)
 class Rewriting:
-    """What was rewritten (a bundle or a batch), with its hash before and after."""
+    """A rewritten bundle or batch: subject IRI, hash before rewriting, hash after rewriting."""
 
     subject: str
     before: str
@@ -150,10 +153,10 @@ def erasure_quads(
     rewritings: Iterable[Rewriting],
     removed: Iterable[str],
 ) -> list[Quad]:
-    """The bundle of an erasure: the hashes of what it rewrote, and those of the texts it removed
-    from the librarian (design, section 3.7)."""
+    """Return the bundle of an erasure: hashes of rewritten bundles or batches, plus hashes of
+    texts removed from the librarian (design, section 3.7)."""
     out = Statements(NamedNode(v.bundle_iri(uuid)))
-    kinds, agents = ("Erasure",), responsible(person)
+    kinds, agents = ("Erasure",), responsible_agents(person)
     subject = Activity(
         v.erasure_iri(uuid), kinds, "Erasure of a document", *times, agents, used=(document,)
     ).state(
@@ -162,14 +165,14 @@ def erasure_quads(
         (v.tg("collection"), collection),
         (v.tg("removedText"), sorted(removed)),
     )
-    for number, each in enumerate(rewritings):
+    for number, rewriting in enumerate(rewritings):
         state_entity(
             out,
             v.session_part_iri("rewriting", uuid, number),
             "Rewriting",
-            (v.tg("rewrote"), iri(each.subject)),
-            (v.tg("previousHash"), each.before),
-            (v.tg("hash"), each.after),
+            (v.tg("rewrote"), iri_node(rewriting.subject)),
+            (v.tg("previousHash"), rewriting.before),
+            (v.tg("hash"), rewriting.after),
             by=subject,
         )
     return out.quads

@@ -1,4 +1,5 @@
-"""The traces of a document in a collection: what it says, against what all others say."""
+"""Document traces in a collection: words exclusive to the document, found through text
+comparison."""
 
 from __future__ import annotations
 
@@ -10,10 +11,10 @@ from pyoxigraph import Literal, NamedNode
 
 from tgraph import vocabulary as v
 from tgraph.errors import StoreError
-from tgraph.index.sources import derived, is_mark, text_value
+from tgraph.index.sources import derived_items, is_mark, text_value
 from tgraph.librarian import Librarian
 from tgraph.record.erasure.rewriter import SAID, words_of
-from tgraph.record.erasure.scope import ErasureScope, typed, value_of
+from tgraph.record.erasure.scope import ErasureScope, find_resources_of_class, value_of
 from tgraph.record.erasure.traces import TraceCollector, Traces
 from tgraph.store.base import Store
 
@@ -21,11 +22,11 @@ Show = Callable[[int, int], None]
 
 
 class DocumentTexts:
-    """What was read of a document and of the others.
+    """Collected texts: the document's own texts, and texts of other documents.
 
-    ``own`` are the contents of the librarian that belong to the document alone, ``kept`` those of
-    the other documents, by their hashes; ``said`` is all that was said from the document.
-    """
+    ``own`` contains hashes of librarian contents belonging only to the document, ``kept``
+    hashes of contents of the other documents; ``said`` contains all statements extracted from
+    the document."""
 
     def __init__(
         self,
@@ -47,16 +48,19 @@ class DocumentTexts:
         self.traces: Traces = self._wording.traces(names)
 
     def _read_own(self) -> list[str]:
-        """Add all that the document and what derives from it say; the names it brought in."""
+        """Add all texts of the document and of derived resources; return the names introduced
+        by the document."""
         store, affected = self._store, self._affected
         document = affected.document
         self.own.add(text_value(store, document, v.tg("contentHash")))
-        for text in self._pages(document, self.own):
+        for text in self._read_pages(document, self.own):
             self._wording.add_text(text)
         self._wording.add_text(text_value(store, document, v.dcterms("title")))
         self.said.update(t for t in affected.literals(store, SAID) if not is_mark(t))
-        for report in sorted(typed(self._store, "ReportRecord") & affected.resources):
-            self.said.update(strings(self._content(report)))
+        for report in sorted(
+            find_resources_of_class(self._store, "ReportRecord") & affected.resources
+        ):
+            self.said.update(extract_strings(self._read_report_content(report)))
         for text in (*self.said, *map(words_of, affected.names)):
             self._wording.add_said(text)
         names = [*map(words_of, affected.names)]
@@ -65,13 +69,14 @@ class DocumentTexts:
         return [name for name in names if not is_mark(name)]
 
     def _read_others(self, show: Show) -> None:
-        """Take away all that others say, and what derives from them alone."""
+        """Remove all texts of other documents, including resources derived only from other
+        documents."""
         store, affected = self._store, self._affected
-        documents = typed(store, "Document") - {affected.document} - affected.gone
-        for done, document in enumerate(sorted(documents)):
-            show(done, len(documents))
+        documents = find_resources_of_class(store, "Document") - {affected.document} - affected.gone
+        for index, document in enumerate(sorted(documents)):
+            show(index, len(documents))
             self.kept.add(text_value(store, document, v.tg("contentHash")))
-            for text in self._pages(document, self.kept):
+            for text in self._read_pages(document, self.kept):
                 self._wording.keep(text)
             for quad in store.match(None, v.prov("specializationOf"), NamedNode(document), None):
                 if isinstance(quad.subject, NamedNode):
@@ -81,13 +86,16 @@ class DocumentTexts:
                 if self._is_of_others(quad.subject, quad.object):
                     of_session = quad.graph_name != v.SOURCE_GRAPH
                     self._wording.keep(value_of(quad.object), words=not of_session)
-        for report in sorted(typed(self._store, "ReportRecord") - affected.resources):
-            for text in strings(self._content(report)):
+        for report in sorted(
+            find_resources_of_class(self._store, "ReportRecord") - affected.resources
+        ):
+            for text in extract_strings(self._read_report_content(report)):
                 self._wording.keep(text)
         show(len(documents), len(documents))
 
     def _is_of_others(self, subject: object, term: object) -> bool:
-        """Whether it was said from other documents; what knowledge holds the sources have too."""
+        """Return whether other documents state the term; sources repeat everything held by
+        knowledge."""
         if not isinstance(term, Literal) or is_mark(term.value):
             return False
         name = value_of(subject)
@@ -98,35 +106,35 @@ class DocumentTexts:
             return True
         return next(self._store.match(node, v.RDF_TYPE, v.tg("Document"), None), None) is not None
 
-    def _pages(self, document: str, keys: set[str]) -> Iterator[str]:
-        """The texts of a document's pages; their hashes are added to ``keys``."""
-        for page in (document, *sorted(derived(self._store, document, "Page"))):
+    def _read_pages(self, document: str, keys: set[str]) -> Iterator[str]:
+        """Yield a document's page texts; add each text hash to ``keys``."""
+        for page in (document, *sorted(derived_items(self._store, document, "Page"))):
             key = text_value(self._store, page, v.tg("textHash"))
             if key:
                 keys.add(key)
                 with suppress(StoreError):  # erased before
                     yield self._librarian.get_text(key)
 
-    def _content(self, report: str) -> object:
+    def _read_report_content(self, report: str) -> object:
         with suppress(StoreError, ValueError):
             key = text_value(self._store, report, v.tg("contentHash"))
             return json.loads(self._librarian.get_text(key))
         return None
 
 
-def strings(value: object) -> Iterator[str]:
-    """The texts in a JSON value, and in texts that are JSON themselves; no IRIs of tgraph's."""
+def extract_strings(value: object) -> Iterator[str]:
+    """Yield texts from a JSON value, including texts containing JSON; skip tgraph IRIs."""
     if isinstance(value, str):
         if not value.startswith(v.URN):
             yield value
         if value[:1] in ("{", "["):
             with suppress(ValueError, RecursionError):
-                yield from strings(json.loads(value))
+                yield from extract_strings(json.loads(value))
     elif isinstance(value, list):
         for item in value:
-            yield from strings(item)
+            yield from extract_strings(item)
     elif isinstance(value, dict):
         for key, item in value.items():
-            yield from strings(key)
+            yield from extract_strings(key)
             if key != "vectors":  # numbers, as letters
-                yield from strings(item)
+                yield from extract_strings(item)

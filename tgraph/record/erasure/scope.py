@@ -1,4 +1,5 @@
-"""What in a collection comes from a document: by derivation, and by names it brought in."""
+"""Collection content originating from a document: by derivation, or by names introduced by the
+document."""
 
 from __future__ import annotations
 
@@ -9,7 +10,7 @@ from dataclasses import dataclass, field
 from pyoxigraph import Literal, NamedNode, Triple
 
 from tgraph import vocabulary as v
-from tgraph.index.sources import derived
+from tgraph.index.sources import derived_items
 from tgraph.store.base import Store
 
 _ENTITY, _RELATION, _TYPE = (f"{v.URN}{kind}:" for kind in ("entity", "relation", "type"))
@@ -31,15 +32,14 @@ _SHARED = tuple(v.PREFIXES.values())
 
 @dataclass(slots=True)
 class ErasureScope:
-    """What comes from a document, or from documents that were erased before (``gone``): what these
-    had in common with it was kept for its sake.
+    """Resources originating from a document, or from previously erased documents (``gone``).
 
-    ``resources`` are all that derives from them, through every step, the documents included.
-    ``before`` are those that derive from the documents that were erased before only.
-    ``edges`` are the triples that only it states, by the IRI of the edge; ``evidence`` and
-    ``claims`` are its own; ``names`` are the IRIs of entities, relations and types that only it
-    brought in, ``grouped`` communities that one of those is a member of.
-    """
+    Content shared with the previously erased documents was kept for the document's sake.
+    ``resources`` contains everything derived from these documents through every step, the
+    documents included. ``before`` contains resources derived only from previously erased
+    documents. ``edges`` maps edge IRIs to triples stated only by the document; ``evidence`` and
+    ``claims`` belong to the document; ``names`` contains IRIs of entities, relations and types
+    introduced only by the document, ``grouped`` communities with such a member."""
 
     document: str
     gone: set[str]
@@ -54,7 +54,7 @@ class ErasureScope:
     grouped: set[str] = field(default_factory=set)
 
     def literals(self, store: Store, predicates: Iterable[NamedNode]) -> Iterator[str]:
-        """What is said of the resources by the properties."""
+        """Yield literal values of the resources' given properties."""
         for predicate in predicates:
             for quad in store.match(None, predicate, None, None):
                 if isinstance(quad.object, Literal) and value_of(quad.subject) in self.resources:
@@ -62,42 +62,44 @@ class ErasureScope:
 
 
 def find_scope(store: Store, document: str) -> ErasureScope:
-    """What comes from the document, which must have been retracted: what knowledge still holds
-    comes from others too."""
+    """Return the scope of a retracted document; statements still held by knowledge come from
+    other documents too."""
     gone = {
         value_of(used.object)
         for erasure in store.match(None, v.RDF_TYPE, v.tg("Erasure"), None)
         for used in store.match(erasure.subject, v.prov("used"), None, erasure.graph_name)
     } - {document}  # that were erased before
-    found = ErasureScope(document, gone, {document, *gone}, set(derived(store, document, "Page")))
+    scope = ErasureScope(
+        document, gone, {document, *gone}, set(derived_items(store, document, "Page"))
+    )
     fresh = {document}
-    _spread(store, fresh)
-    _spread(store, found.resources)
-    found.before = found.resources - fresh
-    found.evidence = typed(store, "Evidence") & fresh
-    found.subgraphs = typed(store, "Subgraph") & fresh
-    _find_edges(store, found)
-    own, others = _stated(store, found, {v.tg("claim"): found.evidence})
-    found.claims = own - others
-    _find_names(store, found)
-    found.resources |= found.edges.keys() | found.claims
-    _spread(store, found.resources)
-    for name in sorted(found.names):
+    _add_derived(store, fresh)
+    _add_derived(store, scope.resources)
+    scope.before = scope.resources - fresh
+    scope.evidence = find_resources_of_class(store, "Evidence") & fresh
+    scope.subgraphs = find_resources_of_class(store, "Subgraph") & fresh
+    _find_edges(store, scope)
+    own_claims, other_claims = _split_property_values(store, scope, {v.tg("claim"): scope.evidence})
+    scope.claims = own_claims - other_claims
+    _find_names(store, scope)
+    scope.resources |= scope.edges.keys() | scope.claims
+    _add_derived(store, scope.resources)
+    for name in sorted(scope.names):
         for quad in store.match(None, v.tg("member"), NamedNode(name), None):
-            found.grouped.add(value_of(quad.subject))
-    for former in sorted(found.grouped):
+            scope.grouped.add(value_of(quad.subject))
+    for former in sorted(scope.grouped):
         for quad in store.match(NamedNode(former), v.tg("community"), None, v.SOURCE_GRAPH):
-            found.grouped.add(value_of(quad.object))
-    return found
+            scope.grouped.add(value_of(quad.object))
+    return scope
 
 
-def typed(store: Store, kind: str) -> set[str]:
+def find_resources_of_class(store: Store, kind: str) -> set[str]:
     """The resources of the class ``tg:KIND`` in the source graph."""
     return {value_of(q.subject) for q in store.match(None, v.RDF_TYPE, v.tg(kind), v.SOURCE_GRAPH)}
 
 
-def _spread(store: Store, resources: set[str]) -> None:
-    """Add what is derived from the resources, and the parts of citations and answers."""
+def _add_derived(store: Store, resources: set[str]) -> None:
+    """Add resources derived from the given resources, plus parts of citations and answers."""
     queue = list(resources)
     while queue:
         node = NamedNode(queue.pop())
@@ -116,63 +118,67 @@ def _spread(store: Store, resources: set[str]) -> None:
         queue += new
 
 
-def _stated(
+def _split_property_values(
     store: Store, found: ErasureScope, roles: Mapping[NamedNode, set[str]]
 ) -> tuple[set[str], set[str]]:
-    """What the properties name for these resources, and what they name for others."""
-    own: set[str] = set()
-    others: set[str] = set()
+    """Return property values of the resources listed in ``roles``, and property values of other
+    resources."""
+    own_values: set[str] = set()
+    other_values: set[str] = set()
     for predicate, mine in roles.items():
         for quad in store.match(None, predicate, None, v.SOURCE_GRAPH):
             subject = value_of(quad.subject)
             if subject not in found.before:
-                (own if subject in mine else others).add(value_of(quad.object))
-    return own, others
+                (own_values if subject in mine else other_values).add(value_of(quad.object))
+    return own_values, other_values
 
 
 def _find_edges(store: Store, found: ErasureScope) -> None:
     roles = {v.tg("edge"): found.evidence, v.tg("contains"): found.subgraphs}
-    own, others = _stated(store, found, roles)
+    own_edges, other_edges = _split_property_values(store, found, roles)
     for quad in store.match(None, v.RDF_TYPE, v.tg("Edge"), v.KNOWLEDGE_GRAPH):
-        others.add(value_of(quad.subject))
-    for edge in own - others:
+        other_edges.add(value_of(quad.subject))
+    for edge in own_edges - other_edges:
         for quad in store.match(NamedNode(edge), v.RDF_REIFIES, None, v.SOURCE_GRAPH):
             assert isinstance(quad.object, Triple)
             found.edges[edge] = quad.object
 
 
 def _find_names(store: Store, found: ErasureScope) -> None:
-    own: set[str] = set()
-    others: set[str] = set()
+    own_names: set[str] = set()
+    other_names: set[str] = set()
     for predicate in _NAMING:
         for quad in store.match(None, predicate, None, v.SOURCE_GRAPH):
             mine = value_of(quad.subject) in found.resources
-            (own if mine else others).add(value_of(quad.object))
+            (own_names if mine else other_names).add(value_of(quad.object))
     for quad in store.match(None, v.tg("entityType"), None, v.SOURCE_GRAPH):
         mine = value_of(quad.subject) in found.resources
-        (own if mine else others).add(v.type_iri(value_of(quad.object)))
+        (own_names if mine else other_names).add(v.type_iri(value_of(quad.object)))
     for quad in store.match(None, v.RDF_REIFIES, None, v.SOURCE_GRAPH):
         assert isinstance(quad.object, Triple)
         mine = value_of(quad.subject) in found.edges
-        (own if mine else others).update(_parts(quad.object))
+        (own_names if mine else other_names).update(_iterate_triple_iris(quad.object))
     for quad in store.match(None, None, None, v.KNOWLEDGE_GRAPH):
-        others.update(_parts(quad.triple))
-    found.names = {name for name in own - others if is_named(name) and not MARKED_NAME.search(name)}
+        other_names.update(_iterate_triple_iris(quad.triple))
+    found.names = {
+        name for name in own_names - other_names if is_named(name) and not MARKED_NAME.search(name)
+    }
 
 
 def is_named(name: str) -> bool:
-    """Whether an IRI is one of words, or one that a graph brought: both are text too."""
+    """Return whether an IRI consists of words or comes from an imported graph; both kinds are
+    text too."""
     if name.startswith(v.URN):
         return name.startswith((*NAMED, _SKOLEM))
     return v.is_iri(name) and not name.startswith(_SHARED)
 
 
-def _parts(triple: Triple) -> Iterator[str]:
+def _iterate_triple_iris(triple: Triple) -> Iterator[str]:
     for term in (triple.subject, triple.predicate, triple.object):
         if isinstance(term, NamedNode):
             yield term.value
 
 
 def value_of(term: object) -> str:
-    """The IRI or the text of a term; what else there is as N-Triples has it."""
+    """Return a term's IRI or text; other terms use N-Triples syntax."""
     return term.value if isinstance(term, NamedNode | Literal) else str(term)

@@ -1,9 +1,8 @@
-"""What text belongs to a document that is to be erased, and to no other.
+"""Text belonging only to the document being erased.
 
-Its traces are words that are distinctive of it, pairs of words neither of which anybody else has,
-names that were extracted from it, and runs of five words. Whatever the documents that are kept say
-too is no trace, and stays.
-"""
+Traces are words distinctive of the document, pairs of words absent from other documents, names
+extracted from the document, and runs of five words. Text also occurring in kept documents is no
+trace, and stays."""
 
 from __future__ import annotations
 
@@ -14,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from functools import cache
 from itertools import pairwise
 
-from tgraph.resources import data
+from tgraph.resources import data_file
 from tgraph.retrieve.text.lexical import STOP_WORDS
 
 RUN = 5
@@ -34,8 +33,9 @@ Words = tuple[str, ...]
 
 
 @cache
-def _token() -> re.Pattern[str]:
-    """A word with its combining marks: vowels of Hindi or Thai are such, and no part of ``\\w``."""
+def _compile_token_pattern() -> re.Pattern[str]:
+    r"""Return the word pattern, including combining marks: vowels of Hindi or Thai are combining
+    marks, outside ``\w``."""
     marks = "".join(
         c for c in map(chr, range(0x300, _MARKS_BELOW)) if unicodedata.category(c)[0] == "M"
     )
@@ -43,21 +43,21 @@ def _token() -> re.Pattern[str]:
     return re.compile(rf"(?![{marks}])[{_UNSPACED}][{marks}]*|{letter}(?:{letter}|[{marks}])*")
 
 
-def tokens(text: str) -> list[str]:
-    """The words of a text as they are compared: NFKC, case folded, without punctuation."""
-    return _token().findall(unicodedata.normalize("NFKC", text).casefold())
+def tokenise_text(text: str) -> list[str]:
+    """Return a text's words in comparison form: NFKC, case folded, without punctuation."""
+    return _compile_token_pattern().findall(unicodedata.normalize("NFKC", text).casefold())
 
 
 @cache
 def common_words() -> frozenset[str]:
-    """English words that say nothing of where they come from: those of the tokenizer's vocabulary
-    (of BERT; Devlin et al., 2019), about 22,000."""
-    vocabulary = json.loads(data("minilm-tokenizer.json").read_text("utf-8"))["model"]["vocab"]
+    """Return English words revealing nothing about their source: about 22,000 words from the
+    tokenizer's vocabulary (BERT; Devlin et al., 2019)."""
+    vocabulary = json.loads(data_file("minilm-tokenizer.json").read_text("utf-8"))["model"]["vocab"]
     return frozenset(word for word in vocabulary if word.isalpha())
 
 
 class TraceCollector:
-    """The traces of a text. First everything of it is added, then what is kept is taken away."""
+    """A collector of a text's traces: first add the complete text, then remove kept text."""
 
     def __init__(self) -> None:
         self._words: set[str] = set()
@@ -71,64 +71,68 @@ class TraceCollector:
     # --- what is to be erased ---
 
     def add_text(self, text: str) -> None:
-        """The text of the document itself: its words and phrases."""
+        """Add the document's own text: words and phrases."""
         folded = unicodedata.normalize("NFKC", text)
-        for word in _token().findall(folded):
+        for word in _compile_token_pattern().findall(folded):
             (self._lower if word == word.casefold() else self._capital).add(word.casefold())
-        words = tokens(text)
+        words = tokenise_text(text)
         self._words.update(words)
         self._pairs.update(pair for pair in pairwise(words) if all(map(_says_something, pair)))
         self.add_said(text)
 
     def add_said(self, text: str) -> None:
-        """Something that was said from the document: its phrases."""
-        found = tokens(text)
-        for at in range(len(found) - RUN + 1):
-            self._runs.setdefault(found[at], set()).add(tuple(found[at : at + RUN]))
-        if 0 < len(found) < RUN:
-            self._short.setdefault(found[0], set()).add(tuple(found))
+        """Add a statement extracted from the document: its phrases."""
+        words = tokenise_text(text)
+        for at in range(len(words) - RUN + 1):
+            self._runs.setdefault(words[at], set()).add(tuple(words[at : at + RUN]))
+        if 0 < len(words) < RUN:
+            self._short.setdefault(words[0], set()).add(tuple(words))
 
     # --- what is kept ---
 
     def keep(self, text: str, *, words: bool = True) -> None:
-        """Something that is kept says this; with ``words`` it is what other documents say."""
-        found = tokens(text)
-        for at, word in enumerate(found):
+        """Remove text occurring in kept content; ``words`` marks text from other documents,
+        removing single words too."""
+        text_words = tokenise_text(text)
+        for at, word in enumerate(text_words):
             if runs := self._runs.get(word):
-                runs.discard(tuple(found[at : at + RUN]))
+                runs.discard(tuple(text_words[at : at + RUN]))
             if short := self._short.get(word):
                 self._kept.update(
-                    part for n in range(1, RUN) if (part := tuple(found[at : at + n])) in short
+                    part for n in range(1, RUN) if (part := tuple(text_words[at : at + n])) in short
                 )
         if words:
-            self._words.difference_update(found)
+            self._words.difference_update(text_words)
 
     def traces(self, names: Iterable[str]) -> Traces:
-        """What remains; ``names`` are those that were extracted from the document."""
-        known = [tuple(tokens(name)) for name in names]
-        proper = {word for name in known for word in name} & self._capital - self._lower
+        """Return the remaining traces; ``names`` contains names extracted from the document."""
+        name_words = [tuple(tokenise_text(name)) for name in names]
+        proper = {word for name in name_words for word in name} & self._capital - self._lower
         words = {word for word in self._words if _is_distinctive(word) or word in proper}
         starts = {first: set(runs) for first, runs in self._runs.items() if runs}
         for pair in self._pairs:
             if self._words.issuperset(pair):
                 starts.setdefault(pair[0], set()).add(pair)
-        for name in known:
+        for name in name_words:
             if 1 < len(name) < RUN and name not in self._kept:
                 starts.setdefault(name[0], set()).add(name)
-        own = frozenset(filter(_says_something, self._words)) | words
-        return Traces(frozenset(w for w in words if len(w) >= _SHORTEST), own, starts, self)
+        own_words = frozenset(filter(_says_something, self._words)) | words
+        return Traces(frozenset(w for w in words if len(w) >= _SHORTEST), own_words, starts, self)
 
     def is_kept(self, text: str) -> bool:
-        """Whether what is kept says this too. Of texts that were added only."""
-        found = tuple(tokens(text))
-        if len(found) < RUN:
-            return not found or found in self._kept
-        return not any(run in self._runs.get(run[0], ()) for run in _runs(found))
+        """Return whether kept content also contains the text; valid only for texts added
+        before."""
+        text_words = tuple(tokenise_text(text))
+        if len(text_words) < RUN:
+            return not text_words or text_words in self._kept
+        return not any(run in self._runs.get(run[0], ()) for run in _iterate_runs(text_words))
 
 
 class Traces:
-    """Finds what is distinctive of the document in any text: ``words`` and phrases. ``own`` are all
-    words that only the document has, common ones too: traces where much speaks of it anyway."""
+    """A finder of the document's distinctive ``words`` and phrases in any text.
+
+    ``own`` contains all words occurring only in the document, including common words: traces in
+    texts mentioning the document often anyway."""
 
     def __init__(
         self,
@@ -143,21 +147,22 @@ class Traces:
         self._phrases = phrases
 
     def find(self, text: str, *, strict: bool = False) -> str | None:
-        """The first trace in the text, in the form in which words are compared; with ``strict`` any
-        word of its own is one."""
-        found = tokens(text)
+        """Return the first trace in the text, in word comparison form.
+
+        With ``strict``, any word found only in the document is a trace."""
+        text_words = tokenise_text(text)
         words = self.own if strict else self.words
-        for at, word in enumerate(found):
+        for at, word in enumerate(text_words):
             if word in words:
                 return word
-            known = self._phrases.get(word, ())
-            for n in range(2, RUN + 1 if known else 2):
-                if tuple(found[at : at + n]) in known:
-                    return " ".join(found[at : at + n])
+            phrases = self._phrases.get(word, ())
+            for n in range(2, RUN + 1 if phrases else 2):
+                if tuple(text_words[at : at + n]) in phrases:
+                    return " ".join(text_words[at : at + n])
         return None
 
 
-def _runs(found: Words) -> Iterator[Words]:
+def _iterate_runs(found: Words) -> Iterator[Words]:
     return (found[at : at + RUN] for at in range(len(found) - RUN + 1))
 
 

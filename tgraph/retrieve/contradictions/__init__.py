@@ -1,1 +1,1 @@
-"""Facts that disagree, and what an answer that rests on one of them is told."""
+"""Contradicting facts, and notes for answers resting on such facts."""

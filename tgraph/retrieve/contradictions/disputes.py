@@ -23,9 +23,9 @@ from tgraph.index.evidence import StoredEvidence
 from tgraph.model import Citation, Evidence, Note, Sentence
 from tgraph.resources import read_text
 from tgraph.retrieve.contradictions.single_values import Contradiction, SingleValues
-from tgraph.retrieve.labels import local_name, reified
+from tgraph.retrieve.labels import local_name, read_reified_edges
 from tgraph.retrieve.text.lexical import stem
-from tgraph.store.base import Row, Store, select
+from tgraph.store.base import Row, Store, select_rows
 
 if TYPE_CHECKING:
     from tgraph.retrieve.base import Context
@@ -38,79 +38,86 @@ _HELPS = frozenset({"do", "does", "did", "have", "has", "had", "is", "be"})
 
 @cache
 def once_only() -> Mapping[str, str]:
-    """The relations of which an entity has one value, by IRI, with what the value is of."""
+    """Return relations allowing a single value per entity: IRI to description of the value."""
     return dict(_LISTED.findall(read_text("sparql", "audit/contradictions.rq")))
 
 
-def denials(store: Store) -> list[Contradiction]:
-    """The denials in the whole of knowledge that deny a statement of it."""
-    relations = (row["predicate"] for row in select(store, "retrieve/relations", union=False))
-    denying = [r for r in relations if isinstance(r, NamedNode) and _verb(r)[1]]
-    rows = select(store, "retrieve/denied", {"predicates": denying}, union=False)
-    found = dict.fromkeys(each for row in rows for each in _denial(row))
-    return sorted(found, key=lambda c: (c.subject, c.first, c.second))
+def find_denials(store: Store) -> list[Contradiction]:
+    """Return denials contradicting a statement, across all knowledge."""
+    relations = (row["predicate"] for row in select_rows(store, "retrieve/relations", union=False))
+    denying = [r for r in relations if isinstance(r, NamedNode) and _split_negation(r)[1]]
+    rows = select_rows(store, "retrieve/denied", {"predicates": denying}, union=False)
+    contradictions = dict.fromkeys(
+        contradiction for row in rows for contradiction in _match_denial(row)
+    )
+    return sorted(contradictions, key=lambda c: (c.subject, c.first, c.second))
 
 
-def _denial(row: Row) -> Iterator[Contradiction]:
-    """The statement that a denial is of, where what else joins its ends is that."""
-    subject, refused, obj, stated = (row[n] for n in ("subject", "predicate", "object", "other"))
+def _match_denial(row: Row) -> Iterator[Contradiction]:
+    """Yield the contradiction if an affirmative relation between the same ends matches the
+    denied relation."""
+    subject, refused, obj, other_relation = (
+        row[n] for n in ("subject", "predicate", "object", "other")
+    )
     if (
         isinstance(subject, NamedNode)
         and isinstance(refused, NamedNode)
-        and isinstance(stated, NamedNode)
+        and isinstance(other_relation, NamedNode)
         and isinstance(obj, NamedNode | Literal)
-        and v.is_statement(stated)
+        and v.is_statement(other_relation)
     ):
-        verb, _ = _verb(refused)
-        if verb and _verb(stated) == (verb, False):
-            facts = (v.edge_iri(subject, predicate, obj) for predicate in (stated, refused))
+        verb, _ = _split_negation(refused)
+        if verb and _split_negation(other_relation) == (verb, False):
+            facts = (v.edge_iri(subject, predicate, obj) for predicate in (other_relation, refused))
             yield Contradiction("denial", subject.value, *facts)
 
 
-def values(store: Store) -> list[Contradiction]:
-    """The values in the whole of knowledge that differ where an entity has one only."""
-    said: defaultdict[tuple[str, str], list[tuple[str, str]]] = defaultdict(list)
+def find_value_conflicts(store: Store) -> list[Contradiction]:
+    """Return differing values, across all knowledge, for relations allowing a single value per
+    entity."""
+    values_by_topic: defaultdict[tuple[str, str], list[tuple[str, str]]] = defaultdict(list)
     relations = [NamedNode(relation) for relation in once_only()]
-    for row in select(store, "retrieve/statements", {"predicates": relations}, union=False):
+    for row in select_rows(store, "retrieve/statements", {"predicates": relations}, union=False):
         subject, predicate, value = row["subject"], row["predicate"], row["object"]
         if isinstance(subject, NamedNode) and isinstance(value, Literal):
             assert isinstance(predicate, NamedNode)
             edge = v.edge_iri(subject, predicate, value)
-            said[subject.value, once_only()[predicate.value]].append((value.value, edge))
-    found = (
-        Contradiction("values", subject, one[1], other[1])
-        for (subject, _), facts in said.items()
-        for one, other in combinations(sorted(facts), 2)
-        if _differ(one[0], other[0])
+            values_by_topic[subject.value, once_only()[predicate.value]].append((value.value, edge))
+    contradictions = (
+        Contradiction("values", subject, first[1], second[1])
+        for (subject, _), facts in values_by_topic.items()
+        for first, second in combinations(sorted(facts), 2)
+        if _times_differ(first[0], second[0])
     )
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys(contradictions))
 
 
 @dataclass(frozen=True, slots=True)
 class Disputed:
-    """The edges of one published state that are part of a contradiction, and where they are stated.
+    """Contradicting edges of a published state, with the places stating the edges.
 
-    There are few of them, so that what an answer cites is held against them, and not the edges
-    that are stated at each place against all of knowledge.
-    """
+    Contradicting edges are few. So citations are compared with these edges, instead of
+    comparing all edges stated at each place with all knowledge."""
 
     by_edge: Mapping[str, Sequence[Contradiction]]
     by_chunk: Mapping[str, Sequence[tuple[int, int, str]]]
 
     def at(self, place: Citation) -> Iterator[str]:
-        """The edges among them that are stated within the cited characters."""
+        """Yield contradicting edges stated within the cited characters."""
         for start, end, edge in self.by_chunk.get(place.chunk, ()):
             if start < place.end and place.start < end:
                 yield edge
 
 
-def disputed(store: Store) -> Disputed:
-    """The edges of the store that are part of a contradiction."""
+def find_disputed(store: Store) -> Disputed:
+    """Return the store's edges belonging to a contradiction."""
     single = SingleValues(store).all()
     by_edge: defaultdict[str, list[Contradiction]] = defaultdict(list)
-    for each in dict.fromkeys([*values(store), *denials(store), *single]):
-        for edge in _facts(each):
-            by_edge[edge].append(each)
+    for contradiction in dict.fromkeys(
+        [*find_value_conflicts(store), *find_denials(store), *single]
+    ):
+        for edge in _contradicting_facts(contradiction):
+            by_edge[edge].append(contradiction)
     by_chunk: defaultdict[str, list[tuple[int, int, str]]] = defaultdict(list)
     for place in StoredEvidence(store).of_edges(list(by_edge)):
         by_chunk[place.chunk].append((place.start, place.start + place.length, place.about))
@@ -118,85 +125,99 @@ def disputed(store: Store) -> Disputed:
 
 
 def notes_on(context: Context, sentences: Sequence[Sentence]) -> tuple[Note, ...]:
-    """A note for each contradiction that the sentences touch, with a place for each side."""
+    """Return a note per contradiction touched by the sentences, citing places for each side."""
     cited = [citation for sentence in sentences for citation in sentence.citations]
-    known = context.remembered("disputed", 1).get("disputed", lambda: disputed(context.store))
+    disputed_edges = context.remembered("disputed", 1).get(
+        "disputed", lambda: find_disputed(context.store)
+    )
     facts = {c.item for c in cited if c.kind == "edge"}
-    facts.update(edge for c in cited if c.edge is None for edge in known.at(c))
-    found = {each for fact in facts for each in known.by_edge.get(fact, ())}
+    facts.update(edge for c in cited if c.edge is None for edge in disputed_edges.at(c))
+    contradictions = {
+        contradiction for fact in facts for contradiction in disputed_edges.by_edge.get(fact, ())
+    }
     for claim in {c.item for c in cited if c.item.startswith(f"{v.URN}claim:")}:
-        found.update(_claims(context.store, claim))
-    ordered = sorted(found, key=lambda c: (c.subject, c.first, c.second))
-    return tuple(note for note in (_note(context, each) for each in ordered) if note)
+        contradictions.update(_find_opposite_claims(context.store, claim))
+    ordered = sorted(contradictions, key=lambda c: (c.subject, c.first, c.second))
+    return tuple(
+        note for note in (_write_note(context, contradiction) for contradiction in ordered) if note
+    )
 
 
-def _note(context: Context, found: Contradiction) -> Note | None:
-    """None where one of the sides has no standing place any more."""
-    sides = [(_words(context, found, f), _places(context, found, f)) for f in _facts(found)]
+def _write_note(context: Context, found: Contradiction) -> Note | None:
+    """Return a contradiction note; None if a side lacks standing places."""
+    sides = [
+        (_describe_fact(context, found, f), _find_places(context, found, f))
+        for f in _contradicting_facts(found)
+    ]
     if not all(places for _, places in sides):
         return None
-    told = " but ".join(f"“{said}” ({places[0].path})" for said, places in sides)
+    sides_text = " but ".join(f"“{words}” ({places[0].path})" for words, places in sides)
     return Note(
-        f"The documents disagree: {told}.",
-        _facts(found),
+        f"The documents disagree: {sides_text}.",
+        _contradicting_facts(found),
         tuple(place for _, places in sides for place in places),
     )
 
 
-def _facts(found: Contradiction) -> tuple[str, str]:
+def _contradicting_facts(found: Contradiction) -> tuple[str, str]:
     return found.first, found.second
 
 
-def _words(context: Context, found: Contradiction, fact: str) -> str:
+def _describe_fact(context: Context, found: Contradiction, fact: str) -> str:
     if found.kind != "claims":
-        return reified(context.graph, [fact])[fact].text
-    said = _said(context.store, fact)
-    return f"{said.get('description', '')} ({said.get('claimStatus', '')})"
+        return read_reified_edges(context.graph, [fact])[fact].text
+    claim_values = _read_claim(context.store, fact)
+    return f"{claim_values.get('description', '')} ({claim_values.get('claimStatus', '')})"
 
 
-def _places(context: Context, found: Contradiction, fact: str) -> tuple[Evidence, ...]:
+def _find_places(context: Context, found: Contradiction, fact: str) -> tuple[Evidence, ...]:
     if found.kind != "claims":
         return context.evidence.of_edges([fact], 1).get(fact, ())
     claims = claims_of(context.store, context.texts, [found.subject], context.doubt)
-    about = claims.get(found.subject, ())
-    return tuple(e for claim in about if claim.iri == fact for e in claim.evidence[:1])
+    subject_claims = claims.get(found.subject, ())
+    return tuple(e for claim in subject_claims if claim.iri == fact for e in claim.evidence[:1])
 
 
 # --- what disagrees ---
 
 
-def _differ(one: str, other: str) -> bool:
-    """Whether neither is the other said more exactly."""
+def _times_differ(one: str, other: str) -> bool:
+    """Return whether times differ, neither refining the other."""
     times = _TIME.match(one) and _TIME.match(other)
     return bool(times) and not one.startswith(other) and not other.startswith(one)
 
 
 @cache
-def _verb(predicate: NamedNode) -> tuple[tuple[str, ...], bool]:
-    """The relation without its denial, and whether it is one."""
+def _split_negation(predicate: NamedNode) -> tuple[tuple[str, ...], bool]:
+    """Return the relation's stems without negation, plus whether the relation is negated."""
     words = re.findall(r"\w+", local_name(predicate.value).replace("-", " ").lower())
-    kept = tuple(stem(word) for word in words if word not in _DENIES | _HELPS)
-    return kept, any(word in _DENIES for word in words)
+    stems = tuple(stem(word) for word in words if word not in _DENIES | _HELPS)
+    return stems, any(word in _DENIES for word in words)
 
 
-def _claims(store: Store, claim: str) -> Iterator[Contradiction]:
-    """Claims of the same about the same that say the opposite."""
-    own = _said(store, claim)
-    if "subject" not in own:
+def _find_opposite_claims(store: Store, claim: str) -> Iterator[Contradiction]:
+    """Yield contradictions with opposite claims about the same subject, object and type."""
+    claim_values = _read_claim(store, claim)
+    if "subject" not in claim_values:
         return
-    about = NamedNode(own["subject"])
-    for quad in store.match(None, v.tg("subject"), about, v.KNOWLEDGE_GRAPH):
+    subject = NamedNode(claim_values["subject"])
+    for quad in store.match(None, v.tg("subject"), subject, v.KNOWLEDGE_GRAPH):
         if not isinstance(quad.subject, NamedNode) or quad.subject.value == claim:
             continue
-        other = _said(store, quad.subject.value)
-        same = all(own.get(n) == other.get(n) for n in ("subject", "object", "claimType"))
-        if same and {own.get("claimStatus"), other.get("claimStatus")} == {"TRUE", "FALSE"}:
+        other_claim = _read_claim(store, quad.subject.value)
+        same = all(
+            claim_values.get(n) == other_claim.get(n) for n in ("subject", "object", "claimType")
+        )
+        if same and {claim_values.get("claimStatus"), other_claim.get("claimStatus")} == {
+            "TRUE",
+            "FALSE",
+        }:
             pair = (claim, quad.subject.value)
-            first, second = pair if own["claimStatus"] == "TRUE" else reversed(pair)
-            yield Contradiction("claims", own["subject"], first, second)
+            first, second = pair if claim_values["claimStatus"] == "TRUE" else reversed(pair)
+            yield Contradiction("claims", claim_values["subject"], first, second)
 
 
-def _said(store: Store, claim: str) -> dict[str, str]:
+def _read_claim(store: Store, claim: str) -> dict[str, str]:
     return {
         quad.predicate.value.removeprefix(v.TG): quad.object.value
         for quad in store.match(NamedNode(claim), None, None, v.KNOWLEDGE_GRAPH)

@@ -1,10 +1,9 @@
-"""What a thing has one of: relations that are functional, and values of them that differ.
+"""Single-valued relations of things, and differing values.
 
-A relation is functional that the graph declares an ``owl:FunctionalProperty`` (OWL 2, section
-9.2.7), that names a place of birth or death, a parent or a capital, or that gives a measure. Facts
-count as different only where they can't both be true: a place inside another, a rounded number or
-another unit is no disagreement.
-"""
+A relation is functional if the graph declares an ``owl:FunctionalProperty`` (OWL 2, section
+9.2.7), if the relation names a place of birth or death, a parent or a capital, or if the
+relation gives a measure. Facts count as different only if both can't be true: a place inside
+another, a rounded number or another unit is no disagreement."""
 
 from __future__ import annotations
 
@@ -21,7 +20,7 @@ from tgraph import vocabulary as v
 from tgraph.index.standing_knowledge import StandingEvidence
 from tgraph.resources import name_list
 from tgraph.retrieve.labels import local_name
-from tgraph.store.base import Store, select
+from tgraph.store.base import Store, select_rows
 from tgraph.store.read_ahead import ReadAhead
 
 # --- amounts ---
@@ -80,34 +79,42 @@ _NUMBERS = frozenset({"integer", "decimal", "double", "float", "nonNegativeInteg
 
 @dataclass(frozen=True, slots=True)
 class Amount:
-    """A number in the basic unit of its dimension (empty where it has no unit), and how much it may
-    be off as it is said: half a unit of its last digit that counts, more where it is about so."""
+    """An amount in its dimension's basic unit (empty dimension without unit), with possible
+    deviation.
+
+    The deviation is half a unit of the last significant digit, more for approximate amounts."""
 
     dimension: str
     value: float
     slack: float
 
     def differs(self, other: Amount) -> bool:
-        """Whether it is another amount of the same sort, beyond rounding."""
+        """Return whether two amounts differ beyond rounding, given equal dimensions."""
         if self.dimension != other.dimension:
             return False
         return abs(self.value - other.value) > (self.slack + other.slack) * (1 + 1e-9)
 
 
 @cache
-def measured(predicate: NamedNode) -> tuple[str, str] | None:
-    """What of a thing a relation gives the amount of, such as ``length``, and in which unit (empty
-    where the value says that); None for a relation that does something else."""
+def parse_measure(predicate: NamedNode) -> tuple[str, str] | None:
+    """Return a relation's measure (such as ``length``) and unit; None for relations without
+    measure.
+
+    The unit is empty if the value states the unit."""
     words = re.findall(r"[\w²^]+", local_name(predicate.value).replace("-", " ").lower())
     phrase, unit = _without_unit(words)
-    kept = [_ADJECTIVES.get(word, word) for word in phrase if word not in _HELPS]
-    if not kept or kept[-1] not in MEASURES or any(word[0].isdigit() for word in kept):
+    measure_words = [_ADJECTIVES.get(word, word) for word in phrase if word not in _HELPS]
+    if (
+        not measure_words
+        or measure_words[-1] not in MEASURES
+        or any(word[0].isdigit() for word in measure_words)
+    ):
         return None
-    return " ".join(kept), unit
+    return " ".join(measure_words), unit
 
 
 def _without_unit(words: Sequence[str]) -> tuple[Sequence[str], str]:
-    """What stands before "in UNIT" at the end, and the unit."""
+    """Return the words before a final "in UNIT", plus the unit."""
     if "in" in words:
         place = len(words) - 1 - list(reversed(words)).index("in")
         unit = " ".join(words[place + 1 :])
@@ -117,19 +124,19 @@ def _without_unit(words: Sequence[str]) -> tuple[Sequence[str], str]:
 
 
 def amount_of(value: Literal, unit: str = "") -> Amount | None:
-    """The amount of a value of such a relation; None where it is none that can be compared (a
-    bound, several numbers, a unit that is not known)."""
-    found = _VALUE.fullmatch(value.value.strip().lower())
-    if found is None:
+    """Return the amount given by a measure relation's value, or None for incomparable values: a
+    bound, several numbers, an unknown unit."""
+    match = _VALUE.fullmatch(value.value.strip().lower())
+    if match is None:
         return None
-    about, digits, said = found.groups()
-    if said.strip() and (unit or value.datatype.value.rpartition("#")[2] in _NUMBERS):
+    approximate, digits, unit_text = match.groups()
+    if unit_text.strip() and (unit or value.datatype.value.rpartition("#")[2] in _NUMBERS):
         return None
-    known = _unit_named(unit or said.strip().rstrip("."))
-    if known is None:
+    unit_entry = _unit_named(unit or unit_text.strip().rstrip("."))
+    if unit_entry is None:
         return None
-    dimension, size = known
-    slack = _last_digit(digits.replace(",", "")) / 2 * (2 if about else 1)
+    dimension, size = unit_entry
+    slack = _last_digit(digits.replace(",", "")) / 2 * (2 if approximate else 1)
     return Amount(dimension, float(digits.replace(",", "")) * size, slack * size)
 
 
@@ -137,19 +144,19 @@ def _unit_named(name: str) -> tuple[str, float] | None:
     if not name:
         return "", 1.0
     if square := _SQUARE.fullmatch(name):
-        found = _UNITS.get(square[1] or square[2])
-        return ("area", found[1] ** 2) if found and found[0] == "length" else None
+        unit_entry = _UNITS.get(square[1] or square[2])
+        return ("area", unit_entry[1] ** 2) if unit_entry and unit_entry[0] == "length" else None
     return _UNITS.get(name)
 
 
 def _last_digit(digits: str) -> float:
-    """What one unit of the last digit that counts is worth; zeros at the end of a whole number may
-    be there for its size alone."""
-    whole, _, decimals = digits.partition(".")
+    """Return the value of a unit in the last significant digit; final zeros of whole numbers
+    may only express size."""
+    integer_part, _, decimals = digits.partition(".")
     if decimals:
         return float(10.0 ** -len(decimals))
-    stripped = whole.rstrip("0")
-    return float(10.0 ** (len(whole) - len(stripped))) if stripped else 1.0
+    stripped = integer_part.rstrip("0")
+    return float(10.0 ** (len(integer_part) - len(stripped))) if stripped else 1.0
 
 
 # --- places ---
@@ -169,7 +176,8 @@ _COUNTRIES = frozenset(name_list("regions", "names"))
 
 
 def is_region(name: str) -> bool:
-    """Whether a name, normalised, is of a country, a region or a water rather than of a town."""
+    """Return whether a normalised name denotes a country, region or water, as opposed to a
+    town."""
     bare = name.removeprefix("the ")
     return bare in _COUNTRIES or _WIDE.search(bare) is not None
 
@@ -200,7 +208,7 @@ _HELPS_SINGLE = frozenset(_HELPING_SINGLE.split())
 
 @dataclass(frozen=True, slots=True)
 class Contradiction:
-    """Two facts (edges, or claims) about a subject that can't both be true, all by IRI."""
+    """Two facts about a subject, contradicting each other: edges or claims, given by IRI."""
 
     kind: ContradictionKind
     subject: str
@@ -210,7 +218,7 @@ class Contradiction:
 
 @dataclass(frozen=True, slots=True)
 class _Said:
-    """A fact as something that its thing has one of: ``what`` of it, and the value."""
+    """A single-valued fact: thing, aspect (``what``) and value."""
 
     thing: str
     what: str
@@ -228,21 +236,23 @@ class SingleValues:
         self._declared = {q.subject for q in declared if isinstance(q.subject, NamedNode)}
 
     def all(self) -> Iterator[Contradiction]:
-        """Every pair of facts in knowledge that differ in what there is one of."""
-        things: dict[tuple[str, str], list[_Said]] = {}
-        for said in self._all_said():
-            things.setdefault((said.thing, said.what), []).append(said)
-        several = [facts for facts in things.values() if len(facts) > 1]
+        """Yield all pairs of facts, across all knowledge, differing in a single-valued aspect."""
+        facts_by_aspect: dict[tuple[str, str], list[_Said]] = {}
+        for fact in self._all_said():
+            facts_by_aspect.setdefault((fact.thing, fact.what), []).append(fact)
+        several = [facts for facts in facts_by_aspect.values() if len(facts) > 1]
         self._store.read(s.value.value for f in several for s in f if type(s.value) is NamedNode)
         for facts in several:
-            for one, other in combinations(sorted(facts, key=lambda s: s.edge), 2):
-                yield from self._compared(one, other)
+            for first_fact, second_fact in combinations(sorted(facts, key=lambda s: s.edge), 2):
+                yield from self._compare_facts(first_fact, second_fact)
 
     def _all_said(self) -> Iterator[_Said]:
-        rows = select(self._store, "retrieve/relations", union=False)
+        rows = select_rows(self._store, "retrieve/relations", union=False)
         relations = (row["predicate"] for row in rows)
         single = [r for r in relations if isinstance(r, NamedNode) and self._may_be(r)]
-        for row in select(self._store, "retrieve/statements", {"predicates": single}, union=False):
+        for row in select_rows(
+            self._store, "retrieve/statements", {"predicates": single}, union=False
+        ):
             s, p, o = row["subject"], row["predicate"], row["object"]
             if (
                 isinstance(s, NamedNode)
@@ -250,30 +260,32 @@ class SingleValues:
                 and isinstance(o, NamedNode | Literal)
                 and v.is_statement(p)
             ):
-                yield from self._said(s, p, o)
+                yield from self._single_valued_facts(s, p, o)
 
     # --- which relations ---
 
     def _may_be(self, predicate: NamedNode) -> bool:
-        return predicate in self._declared or bool(measured(predicate) or _single(predicate))
+        return predicate in self._declared or bool(
+            parse_measure(predicate) or _single_valued_aspect(predicate)
+        )
 
-    def _said(
+    def _single_valued_facts(
         self, subject: NamedNode, predicate: NamedNode, obj: NamedNode | Literal
     ) -> Iterator[_Said]:
-        edge, what = v.edge_iri(subject, predicate, obj), _single(predicate)
-        measure = measured(predicate) if isinstance(obj, Literal) else None
+        edge, aspect = v.edge_iri(subject, predicate, obj), _single_valued_aspect(predicate)
+        measure = parse_measure(predicate) if isinstance(obj, Literal) else None
         if predicate in self._declared:
             yield _Said(subject.value, predicate.value, obj, edge)
         elif measure:
             yield _Said(subject.value, f"measure {measure[0]}", obj, edge, measure[1])
-        elif what == _OF and isinstance(obj, NamedNode):
+        elif aspect == _OF and isinstance(obj, NamedNode):
             yield _Said(obj.value, "capital", subject, edge)
-        elif what and what != _OF and isinstance(obj, NamedNode):
-            yield _Said(subject.value, what, obj, edge)
+        elif aspect and aspect != _OF and isinstance(obj, NamedNode):
+            yield _Said(subject.value, aspect, obj, edge)
 
     # --- do they differ? ---
 
-    def _compared(self, one: _Said, other: _Said) -> Iterator[Contradiction]:
+    def _compare_facts(self, one: _Said, other: _Said) -> Iterator[Contradiction]:
         if one.value == other.value or one.edge == other.edge:
             return
         if one.what.startswith("measure "):
@@ -282,25 +294,26 @@ class SingleValues:
         elif one.what.startswith(v.URN):
             if _plainly_differ(one.value, other.value):
                 yield Contradiction("values", one.thing, one.edge, other.edge)
-        elif self._exclude(one, other):
+        elif self._exclude_each_other(one, other):
             yield Contradiction("values", one.thing, one.edge, other.edge)
 
-    def _exclude(self, one: _Said, other: _Said) -> bool:
-        """Whether two entities can't be the same, nor one within the other."""
+    def _exclude_each_other(self, one: _Said, other: _Said) -> bool:
+        """Return whether entities exclude each other: neither identical nor nested."""
         assert isinstance(one.value, NamedNode)
         assert isinstance(other.value, NamedNode)
         are_people = one.what in ("mother", "father")
-        wanted = _PERSON_TYPES if are_people else _PLACE_TYPES
-        types = self._types(one.value), self._types(other.value)
-        if not all(known & wanted for known in types) or types[0] != types[1]:
+        required_types = _PERSON_TYPES if are_people else _PLACE_TYPES
+        types = self._read_types(one.value), self._read_types(other.value)
+        if not all(entity_types & required_types for entity_types in types) or types[0] != types[1]:
             return False
-        names = [self._label(one.value), self._label(other.value)]
+        names = [self._read_label(one.value), self._read_label(other.value)]
         if names[0] in names[1] or names[1] in names[0] or any(map(is_region, names)):
             return False
         return are_people or not self._are_tied(one.value, other.value)
 
     def _are_tied(self, one: NamedNode, other: NamedNode) -> bool:
-        """Whether anything is said of the two together, as where one lies in the other."""
+        """Return whether any statement links two entities, for example a place lying in
+        another."""
         for s, o in ((one, other), (other, one)):
             if next(self._store.match(s, None, o, v.KNOWLEDGE_GRAPH), None):
                 return True
@@ -311,13 +324,13 @@ class SingleValues:
         ]
         return not chunks[0].isdisjoint(chunks[1])
 
-    def _types(self, entity: NamedNode) -> frozenset[str]:
-        found = self._store.match(entity, v.RDF_TYPE, None, v.KNOWLEDGE_GRAPH)
+    def _read_types(self, entity: NamedNode) -> frozenset[str]:
+        type_quads = self._store.match(entity, v.RDF_TYPE, None, v.KNOWLEDGE_GRAPH)
         prefix = f"{v.URN}type:"
-        types = (quad.object.value for quad in found if isinstance(quad.object, NamedNode))
+        types = (quad.object.value for quad in type_quads if isinstance(quad.object, NamedNode))
         return frozenset(t.removeprefix(prefix) for t in types if t.startswith(prefix))
 
-    def _label(self, entity: NamedNode) -> str:
+    def _read_label(self, entity: NamedNode) -> str:
         for quad in self._store.match(entity, v.RDFS_LABEL, None, v.KNOWLEDGE_GRAPH):
             if isinstance(quad.object, Literal):
                 return v.normalise_name(quad.object.value)
@@ -325,39 +338,43 @@ class SingleValues:
 
 
 @cache
-def _single(predicate: NamedNode) -> str:
-    """What a relation says that its subject has one of, or of which its subject is the capital;
-    empty for any other."""
+def _single_valued_aspect(predicate: NamedNode) -> str:
+    """Return the single-valued aspect named by a relation, or the capital marker; empty for
+    other relations.
+
+    The marker applies to relations whose subject is the capital of the object."""
     words = re.findall(r"\w+", local_name(predicate.value).replace("-", " ").lower())
-    kept = " ".join(word for word in words if word not in _HELPS_SINGLE)
-    if kept in ("capital", "capital city") and words[-1] == "of":
+    phrase = " ".join(word for word in words if word not in _HELPS_SINGLE)
+    if phrase in ("capital", "capital city") and words[-1] == "of":
         return _OF
-    return _SINGLE.get(kept, "")
+    return _SINGLE.get(phrase, "")
 
 
 def _amounts_differ(one: _Said, other: _Said) -> bool:
     first, second = (
-        amount_of(said.value, said.unit) if isinstance(said.value, Literal) else None
-        for said in (one, other)
+        amount_of(fact.value, fact.unit) if isinstance(fact.value, Literal) else None
+        for fact in (one, other)
     )
     return bool(first and second and first.differs(second))
 
 
 def _plainly_differ(one: NamedNode | Literal, other: NamedNode | Literal) -> bool:
-    """Of a relation that is declared to have one value: other entities, or values of one sort that
-    are not the same value, said more exactly or in another unit."""
+    """Return whether two values of a relation declared single-valued differ: distinct entities,
+    or distinct values of the same sort.
+
+    A more exact value or a value in another unit does not differ."""
     if not isinstance(one, Literal) or not isinstance(other, Literal):
         return isinstance(one, NamedNode) and isinstance(other, NamedNode)
     first, second = amount_of(one), amount_of(other)
     if first and second and (first.dimension or second.dimension):
         return first.differs(second)
-    if first and second and not (_time(one) and _time(other)):
+    if first and second and not (_is_time(one) and _is_time(other)):
         return first.value != second.value
     texts = [v.normalise_name(value.value) for value in (one, other)]
-    if _time(one) and _time(other):
+    if _is_time(one) and _is_time(other):
         return not texts[0].startswith(texts[1]) and not texts[1].startswith(texts[0])
     return texts[0] != texts[1]
 
 
-def _time(value: Literal) -> bool:
+def _is_time(value: Literal) -> bool:
     return _TIME.fullmatch(value.value) is not None

@@ -1,1 +1,1 @@
-"""A module for each mode, or family of modes, and the registry of them all."""
+"""Mode modules, for a mode or family of modes each, and the mode registry."""

@@ -60,15 +60,16 @@ def admit_added(registry: Registry) -> WrapValidator:
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """Edges are judged one by one: by the model, or by the embedded selector. ``tokens`` are those
-    of a whole prompt."""
+    """Selection by judging edges individually, using the model or the embedded selector.
+
+    ``tokens`` is the budget of a complete prompt."""
 
     tokens: int
 
 
 @dataclass(frozen=True, slots=True)
 class Shared:
-    """Candidates are taken in their order; each group of kinds has a share of the ``tokens``."""
+    """Selection of candidates in order; each kind group gets a share of ``tokens``."""
 
     tokens: int
     shares: Mapping[str, float]
@@ -76,7 +77,7 @@ class Shared:
 
 @dataclass(frozen=True, slots=True)
 class Capped:
-    """Candidates are taken in their order, while the ``tokens`` and their kind's last."""
+    """Selection of candidates in order, limited by ``tokens`` and by token caps per kind."""
 
     tokens: int
     caps: Mapping[str, int] = field(default_factory=dict)
@@ -87,7 +88,7 @@ Selecting = Judged | Shared | Capped
 
 @dataclass(frozen=True, slots=True)
 class KeywordNeed:
-    """A mode that starts from keywords: of which levels, and which the settings give."""
+    """A mode's need for keywords: keyword levels, plus keywords supplied by the settings."""
 
     levels: tuple[Level, ...]
     given: Callable[[Any], tuple[Sequence[str], Sequence[str]]]
@@ -95,12 +96,11 @@ class KeywordNeed:
 
 @dataclass(frozen=True, slots=True)
 class Flag:
-    """A flag of ``ask`` that only some modes have a use for.
+    """An ``ask`` flag useful only for some modes.
 
-    ``least`` makes it a number from there on, ``share`` one from 0 to 1, ``choices`` one of
-    these; ``multiple`` says that it may be repeated. With none of them it switches something on or
-    off. The help tells flags by their ``topic``.
-    """
+    ``least`` makes the flag a number from that minimum on, ``share`` a number from 0 to 1,
+    ``choices`` a choice from the list; ``multiple`` allows repetition. Without any of these,
+    the flag switches something on or off. The help groups flags by ``topic``."""
 
     names: tuple[str, ...]
     help: str
@@ -113,14 +113,17 @@ class Flag:
 
     @property
     def parameter(self) -> str:
-        """The name by which its value is known."""
+        """The parameter name identifying the flag's value."""
         return self.names[-1].partition("/")[0].lstrip("-").replace("-", "_")
 
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """Something that only some modes read, so that their first question has it built: which, the
-    setting that has every index run build it, and what to say of it at that question."""
+    """Data needed by certain modes only; the first question using such a mode triggers
+    building.
+
+    The need names the data, the setting making every index run build the data, and the message
+    shown at the first question."""
 
     what: Literal["contexts", "tree"]
     setting: str
@@ -129,8 +132,8 @@ class Need:
 
 @dataclass(frozen=True, slots=True)
 class DocsRow:
-    """What the page on modes says of one: for which questions it is, what it reads, and how many
-    calls of a model it takes."""
+    """A mode's row on the documentation page: suitable questions, data read, number of model
+    calls."""
 
     questions: str
     reads: str
@@ -180,11 +183,11 @@ class Mode:
 
     @property
     def main_section(self) -> str:
-        """The section of the settings that says how much is selected."""
+        """The settings section limiting the selection size."""
         return self.section or self.beneath[0]
 
 
-def load(entry: str) -> Any:
+def load_entry(entry: str) -> Any:
     """What an entry of a mode names (``module:function``)."""
     module, _, name = entry.partition(":")
     return getattr(import_module(module), name)

@@ -26,7 +26,7 @@ class NaiveSearchSettings(BasicSearchSettings):
 
 
 def only_chunks(tokens: int) -> Selecting:
-    """Chunks alone are selected, and have all of the budget."""
+    """Return a selection of chunks alone, with the complete token budget."""
     return Shared(tokens, {"chunk": 1.0})
 
 

@@ -1,7 +1,6 @@
-"""The mode ``bm25``: the chunks that share most words with the question, without graph or vectors.
+"""Mode ``bm25``: chunks sharing most words with the question, without graph or vectors.
 
-BM25 (Robertson and Zaragoza 2009) over the chunks as they stand; rare words count most.
-"""
+BM25 (Robertson and Zaragoza 2009) over unchanged chunks; rare words count most."""
 
 from __future__ import annotations
 

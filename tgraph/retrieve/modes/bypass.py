@@ -1,4 +1,4 @@
-"""The mode ``bypass``: the model answers alone, without any documents."""
+"""Mode ``bypass``: the model answers alone, without documents."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The mode ``drift``: reports, then local search for each of a tree of follow-up questions."""
+"""Mode ``drift``: reports first, then local search for a tree of follow-up questions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The mode ``graph``: edges around the entities of the question, each judged by itself."""
+"""Mode ``graph``: edges around question entities, each judged separately."""
 
 from __future__ import annotations
 
@@ -20,12 +20,13 @@ class TraversalStep(Section):
     graphs: tuple[str, ...] = Field((), max_length=0)
 
 
-def _each(values: object) -> object:
-    """Each value by itself: TrustGraph's flags take a JSON list where these are repeated."""
-    return tuple(_members(values)) if isinstance(values, (list, tuple)) else values
+def _split_json_values(values: object) -> object:
+    """Return separate values: TrustGraph's flags take a JSON list as an alternative to
+    repetition."""
+    return tuple(_iterate_members(values)) if isinstance(values, (list, tuple)) else values
 
 
-def _members(values: list[object] | tuple[object, ...]) -> Iterator[object]:
+def _iterate_members(values: list[object] | tuple[object, ...]) -> Iterator[object]:
     for value in values:
         if not (isinstance(value, str) and value.lstrip().startswith("[")):
             yield value
@@ -34,7 +35,7 @@ def _members(values: list[object] | tuple[object, ...]) -> Iterator[object]:
             yield member if isinstance(member, str) else json.dumps(member, ensure_ascii=False)
 
 
-def _steps(values: tuple[str, ...]) -> tuple[str, ...]:
+def _validate_steps(values: tuple[str, ...]) -> tuple[str, ...]:
     try:
         for value in values:
             TraversalStep.model_validate_json(value)
@@ -46,7 +47,7 @@ def _steps(values: tuple[str, ...]) -> tuple[str, ...]:
     return values
 
 
-Listed = Annotated[tuple[str, ...], BeforeValidator(_each)]
+Listed = Annotated[tuple[str, ...], BeforeValidator(_split_json_values)]
 
 
 class GraphSettings(Section):
@@ -69,7 +70,7 @@ class GraphSettings(Section):
     graph_seeds: Listed = Field(
         (), description="entities to grow the subgraph from, by name or IRI; else matched"
     )
-    traversal_instructions: Annotated[Listed, AfterValidator(_steps)] = Field(
+    traversal_instructions: Annotated[Listed, AfterValidator(_validate_steps)] = Field(
         (), description="what each hop may follow, as JSON; hops beyond follow everything"
     )
 
@@ -81,12 +82,12 @@ class GraphSettings(Section):
 
     @property
     def traversal(self) -> tuple[TraversalStep, ...]:
-        """What each hop may follow."""
+        """The traversal steps, defining followed edges per hop."""
         return tuple(map(TraversalStep.model_validate_json, self.traversal_instructions))
 
     @property
     def judged(self) -> int:
-        """How many candidate edges are judged."""
+        """The number of candidate edges to judge."""
         return min(self.max_subgraph_size, self.edge_score_limit or self.max_subgraph_size)
 
 

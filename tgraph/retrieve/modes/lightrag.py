@@ -1,4 +1,4 @@
-"""The modes ``lightrag-*``: what keywords of two levels lead to, and chunks that it comes from."""
+"""Modes ``lightrag-*``: content reached through keywords of two levels, plus source chunks."""
 
 from __future__ import annotations
 
@@ -68,12 +68,12 @@ _LOW = {LOW_KEYWORD: "lightrag_search.low_keywords"}
 _HIGH = {HIGH_KEYWORD: "lightrag_search.high_keywords"}
 
 
-def _selecting(own: LightragSearchSettings) -> Selecting:
+def _selection_caps(own: LightragSearchSettings) -> Selecting:
     caps = {"entity": own.max_entity_tokens, "edge": own.max_relationship_tokens}
     return Capped(own.max_total_tokens - PROMPT, caps)
 
 
-def _mode(name: str, row: DocsRow) -> Mode:
+def _build_mode(name: str, row: DocsRow) -> Mode:
     legs = LEGS[name]
     low, high = "local" in legs, "global" in legs
     levels: tuple[Level, ...] = (*(("low",) if low else ()), *(("high",) if high else ()))
@@ -81,14 +81,14 @@ def _mode(name: str, row: DocsRow) -> Mode:
         name,
         row,
         section="lightrag_search",
-        selecting=_selecting,
+        selecting=_selection_caps,
         keywords=KeywordNeed(levels, lambda own: (own.low_keywords, own.high_keywords)),
         reads_text="chunks" in legs,
         flags={**SUBGRAPH, **(_LOW if low else {}), **(_HIGH if high else {})},
     )
 
 
-LIGHTRAG_LOCAL = _mode(
+LIGHTRAG_LOCAL = _build_mode(
     "lightrag-local",
     DocsRow(
         "about things that it names",
@@ -96,7 +96,7 @@ LIGHTRAG_LOCAL = _mode(
         "2",
     ),
 )
-LIGHTRAG_GLOBAL = _mode(
+LIGHTRAG_GLOBAL = _build_mode(
     "lightrag-global",
     DocsRow(
         "about a theme",
@@ -104,11 +104,11 @@ LIGHTRAG_GLOBAL = _mode(
         "2",
     ),
 )
-LIGHTRAG_HYBRID = _mode(
+LIGHTRAG_HYBRID = _build_mode(
     "lightrag-hybrid",
     DocsRow("about both", "the last two, in turn", "2"),
 )
-LIGHTRAG_MIX = _mode(
+LIGHTRAG_MIX = _build_mode(
     "lightrag-mix",
     DocsRow("about both", "the same, and the nearest chunks", "2"),
 )

@@ -1,4 +1,4 @@
-"""The mode ``local``: everything around the entities that a question is about."""
+"""Mode ``local``: all content around the question's entities."""
 
 from __future__ import annotations
 
@@ -60,9 +60,9 @@ RELATIONSHIP_RANKING = Flag(
 
 
 def shared_with_rest(own: Any) -> Selecting:
-    """The shares of reports and chunks, and the rest for entities, edges and claims."""
-    rest = max(0.0, 1.0 - own.report_share - own.chunk_share)
-    shares = {"report": own.report_share, "graph": rest, "chunk": own.chunk_share}
+    """Return token shares: reports, chunks, and the remainder for entities, edges and claims."""
+    graph_share = max(0.0, 1.0 - own.report_share - own.chunk_share)
+    shares = {"report": own.report_share, "graph": graph_share, "chunk": own.chunk_share}
     return Shared(own.max_context_tokens, shares)
 
 

@@ -84,12 +84,12 @@ DEFAULT = AUTO
 
 
 def mode_named(name: str) -> Mode | None:
-    """The mode of a session; None for one that this version of tgraph doesn't know."""
+    """Return a session's mode; None for modes unknown to this tgraph version."""
     return SUGGEST if name == SUGGEST.name else MODES.get(name)
 
 
 def mode_for(form: Form) -> str:
-    """The mode that ``auto`` takes for a question of the form, where the settings don't say."""
+    """Return the mode chosen by ``auto`` for a question form, unless settings decide."""
     return next(mode.name for mode in MODES.values() if form in mode.answers)
 
 
@@ -121,7 +121,7 @@ class AutoSettings(Section):
 
     @property
     def modes(self) -> tuple[str, ...]:
-        """All modes that may be chosen, each once."""
+        """All selectable modes, without duplicates."""
         forms = (self.one, self.linked, self.compared, self.listed, self.whole)
         return tuple(dict.fromkeys((*forms, self.long, self.sparse)))
 

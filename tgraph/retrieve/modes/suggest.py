@@ -1,7 +1,7 @@
-"""What proposes questions: the centres of the collection, or of the conversation about it.
+"""Question suggestions: central entities of the collection, or of the conversation about the
+collection.
 
-It is a mode like the others, which is not asked for by name but by a command of its own.
-"""
+Suggesting is a mode like the others, but invoked by a separate command instead of a mode name."""
 
 from __future__ import annotations
 

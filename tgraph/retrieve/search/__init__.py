@@ -1,1 +1,1 @@
-"""The ways of searching, each with the orders in which it ranks, for why-not."""
+"""Search methods, plus each method's ranked orders, used by why-not."""

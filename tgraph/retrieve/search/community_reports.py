@@ -1,9 +1,8 @@
-"""Report search: the community reports at a level by their weight, or those nearest to a text.
+"""Report search: community reports at a level by weight, or reports nearest to a text.
 
-The reports and their weights are those of GraphRAG's global search (3.3.0): for each entity the
-deepest community at or above the level; a weight is the number of chunks that the community's
-entities occur in, beside the greatest.
-"""
+Reports and weights follow GraphRAG's global search (3.3.0): each entity is represented by its
+deepest community at or above the level; a weight is the number of chunks mentioning the
+community's entities, relative to the greatest number."""
 
 from __future__ import annotations
 
@@ -21,10 +20,10 @@ from tgraph.retrieve.orders import (
     Missing,
     RatedReport,
     RecordedSearch,
+    collapse_whitespace,
     cut_order,
-    flat,
-    iris,
-    nth,
+    format_ordinal,
+    list_hit_iris,
 )
 from tgraph.retrieve.reports import Reports, evidence_of_parts, item_of, reports_at_hand, reports_of
 
@@ -41,36 +40,38 @@ class ReportSearch:
         def at_level() -> Retrieval:
             level, reports = context.settings.global_search.community_level, reports_of(context)
             untold = {"community without a report": reports.untold(level)}
-            return weighted(reports.at_level(level), context, untold)
+            return weigh_reports(reports.at_level(level), context, untold)
 
         return context.once("reports at the level", at_level)
 
 
-def weighted(
+def weigh_reports(
     chosen: Sequence[CommunityReport], context: Context, dropped: dict[str, int] | None = None
 ) -> Retrieval:
-    """The reports as candidates by weight, then by rating; ``dropped`` counts what is missing.
+    """Return reports as candidates, sorted by weight, then rating; ``dropped`` counts
+    omissions.
 
-    Those rated lower than ``global_search.min_rating`` are left out.
-    """
+    Reports rated below ``global_search.min_rating`` are omitted."""
     reports, least = reports_of(context), context.settings.global_search.min_rating
-    kept = [report for report in chosen if report.rating >= least]
-    counts = {report.iri: reports.occurrences(report) for report in kept}
-    most = max(counts.values(), default=0) or 1
-    kept.sort(key=lambda r: (-counts[r.iri], -r.rating, r.iri))
+    rated_reports = [report for report in chosen if report.rating >= least]
+    counts = {report.iri: reports.occurrences(report) for report in rated_reports}
+    max_count = max(counts.values(), default=0) or 1
+    rated_reports.sort(key=lambda r: (-counts[r.iri], -r.rating, r.iri))
     candidates = tuple(
         Candidate(
             item_of(report),
             rank,
-            round(counts[report.iri] / most, 6),
+            round(counts[report.iri] / max_count, 6),
             reasons=(
                 f"its entities occur in {counts[report.iri]} chunks",
                 f"it is rated {report.rating:g} of 10",
             ),
         )
-        for rank, report in enumerate(kept, 1)
+        for rank, report in enumerate(rated_reports, 1)
     )
-    left_out = Counter({**(dropped or {}), "report rated too low": len(chosen) - len(kept)})
+    left_out = Counter(
+        {**(dropped or {}), "report rated too low": len(chosen) - len(rated_reports)}
+    )
     return Retrieval(candidates, total=0, items=len(candidates), dropped=dict(+left_out))
 
 
@@ -79,7 +80,7 @@ def weighted(
 
 @dataclass(frozen=True, slots=True)
 class NearReport:
-    """A report as a candidate, whose evidence is that of its findings, then its own."""
+    """A report candidate; evidence of findings precedes the report's own evidence."""
 
     candidate: Candidate
     report: CommunityReport
@@ -97,11 +98,11 @@ def nearest_reports(
     compared = vectors.search(context.embed([text]), k, allowed, beyond=MOST_BEYOND)[0]
     why = "{item} is {place} by likeness to the question put as an answer, of which the first"
     reason = f"{why} {k} were read (k)"
-    orders = cut_order("primer", "k", k, iris(compared), reason, total=len(allowed))
+    orders = cut_order("primer", "k", k, list_hit_iris(compared), reason, total=len(allowed))
     hits = compared[:k]
     parts = [part for iri, _ in hits for part in parts_of(reports.by_iri[iri])]
     grounds = evidence_of_parts(parts, context)
-    found = []
+    near_reports = []
     for rank, (iri, score) in enumerate(hits, 1):
         report, item = reports.by_iri[iri], item_of(reports.by_iri[iri])
         candidate = Candidate(
@@ -112,12 +113,12 @@ def nearest_reports(
             reasons=(f"it is {score:.2f} similar in meaning to the question put as an answer",),
             tokens=cost_of(item),
         )
-        found.append(NearReport(candidate, report))
-    return found, orders
+        near_reports.append(NearReport(candidate, report))
+    return near_reports, orders
 
 
 def parts_of(report: CommunityReport) -> list[str]:
-    """Its findings and the report itself, by IRI."""
+    """Return the IRIs of the report's findings, followed by the report's IRI."""
     return [*(finding.iri for finding in report.findings), report.iri]
 
 
@@ -128,25 +129,27 @@ _BEST = 5
 
 
 def reports_left_out(missing: Missing, search: RecordedSearch, context: Context) -> CutOffs:
-    """The reports that speak of the missing, by level, or as they were rated for the question; and
-    by their own rating."""
+    """Yield orders of reports mentioning the missing content: by level or question rating, then
+    by report rating."""
     reports = reports_at_hand(context)
     known = reports.by_iri.values() if reports else ()
     telling = sorted((r for r in known if missing.tells(r.iri)), key=lambda r: (r.level, r.iri))
     if reports is None or not telling:
         return
     if search.ratings:
-        yield from _descended(telling, reports, search, context)
+        yield from _descent_cutoffs(telling, reports, search, context)
     else:
-        yield from _levels(telling, reports, context)
+        yield from _level_cutoffs(telling, reports, context)
     best, least = max(r.rating for r in telling), context.settings.global_search.min_rating
     if best < least:
         why = f"the reports that speak of it are rated {best:g} at most, and what is rated below"
         yield CutOff("min-rating", least, None, f"{why} {least:g} was left out (min-rating)")
 
 
-def _levels(telling: Sequence[CommunityReport], reports: Reports, context: Context) -> CutOffs:
-    """For each entity its deepest report down to a level is read."""
+def _level_cutoffs(
+    telling: Sequence[CommunityReport], reports: Reports, context: Context
+) -> CutOffs:
+    """Yield the level cut-off: each entity's deepest report down to a level is read."""
     level = context.settings.global_search.community_level
     read = set(reports.iris_at_level(level))
     levels = {report.iri: report.level for report in telling}
@@ -163,14 +166,17 @@ def _levels(telling: Sequence[CommunityReport], reports: Reports, context: Conte
         yield CutOff("community-level", level, first, f"{why} (community-level)")
 
 
-def _descended(
+def _descent_cutoffs(
     telling: Sequence[CommunityReport], reports: Reports, search: RecordedSearch, context: Context
 ) -> CutOffs:
-    """The first report that speaks of it and was not rated: why the descent did not come there; or,
-    where all were rated relevant, that their parts stood in for them."""
+    """Yield the cut-offs explaining why the descent missed the first unrated report mentioning
+    the content.
+
+    If all such reports were rated relevant, explain that reports on their parts replaced these
+    reports."""
     unrated = [report for report in telling if report.iri not in search.ratings]
     for report in unrated:
-        yield from _above(report, reports, search.ratings, context)
+        yield from _ancestor_cutoffs(report, reports, search.ratings, context)
     if unrated:
         yield _in_line(unrated[0], reports, search, context)
     elif all(report.iri not in search.candidates for report in telling):
@@ -178,23 +184,27 @@ def _descended(
         yield CutOff("dynamic-keep-parent", None, None, f"{why} too (dynamic-keep-parent)")
 
 
-def _above(
+def _ancestor_cutoffs(
     report: CommunityReport, reports: Reports, rated: Mapping[str, RatedReport], context: Context
 ) -> CutOffs:
-    """The level, or the report above at which the descent ended."""
-    own = context.settings.global_search
-    level, deepest = report.level, own.dynamic_max_level
+    """Yield the level limit, or the higher-level report ending the descent."""
+    search_settings = context.settings.global_search
+    level, deepest = report.level, search_settings.dynamic_max_level
     if level > deepest:
         why = f"the report that speaks of it lies at level {level}, and the reports were rated down"
         reason = f"{why} to level {deepest} (dynamic-max-level)"
         yield CutOff("dynamic-max-level", deepest, level, reason)
     above = reports.communities[report.community].parent
     while above:
-        told = reports.by_community.get(above)
-        rating = rated.get(told.iri) if told else None
+        ancestor_report = reports.by_community.get(above)
+        rating = rated.get(ancestor_report.iri) if ancestor_report else None
         if rating and not rating.relevant:
-            given, least = round((rating.score or 0.0) * _BEST), own.dynamic_threshold
-            why = f"the report above it, “{flat(rating.label)}”, was rated {given} of {_BEST} for"
+            rating_points, least = (
+                round((rating.score or 0.0) * _BEST),
+                search_settings.dynamic_threshold,
+            )
+            above = f"the report above it, “{collapse_whitespace(rating.label)}”,"
+            why = f"{above} was rated {rating_points} of {_BEST} for"
             why = f"{why} the question, and only below those rated {least} or more was gone on"
             yield CutOff("dynamic-threshold", least, None, why)
         above = reports.communities[above].parent
@@ -203,12 +213,14 @@ def _above(
 def _in_line(
     report: CommunityReport, reports: Reports, search: RecordedSearch, context: Context
 ) -> CutOff:
-    """It waited to be rated when the calls were used up: those of most occurrences first."""
+    """Return the queue of reports waiting for rating when calls ran out, most occurrences
+    first."""
     level = (r for r in reports.by_community.values() if r.level == report.level)
     waiting = {r.community: reports.occurrences(r) for r in level if r.iri not in search.ratings}
     order = sorted(waiting, key=lambda iri: (-waiting[iri], iri))
-    done, most = len(search.ratings), context.settings.global_search.dynamic_max_calls
-    rank = done + order.index(report.community) + 1
-    why = f"the report that speaks of it was the {nth(rank)} to be rated, and the calls were used"
-    reason = f"{why} up after {done} (dynamic-max-calls {most})"
-    return CutOff("dynamic-max-calls", done, rank, reason)
+    rating_count, max_calls = len(search.ratings), context.settings.global_search.dynamic_max_calls
+    rank = rating_count + order.index(report.community) + 1
+    place = format_ordinal(rank)
+    why = f"the report that speaks of it was the {place} to be rated, and the calls were used"
+    reason = f"{why} up after {rating_count} (dynamic-max-calls {max_calls})"
+    return CutOff("dynamic-max-calls", rating_count, rank, reason)

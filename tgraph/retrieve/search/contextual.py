@@ -13,7 +13,7 @@ from tgraph.errors import EndpointError, ModelError
 from tgraph.index.chunk_contexts import context_texts, spelled_out, standing_contexts, with_context
 from tgraph.model import Evidence, RankedOrder, Retrieval
 from tgraph.retrieve.base import Context, Question, Rank, in_conversation
-from tgraph.retrieve.candidates import chunk_candidates, chunk_evidence, ranked
+from tgraph.retrieve.candidates import assign_ranks, chunk_candidates, chunk_evidence
 from tgraph.retrieve.modes.contextual import ContextualSearchSettings
 from tgraph.retrieve.orders import MOST_BEYOND, cut_order, left_out_order
 from tgraph.retrieve.text.bm25 import WordIndex
@@ -26,7 +26,7 @@ BELOW = "chunk ranked below rerank.min_score"
 
 @dataclass(slots=True)
 class _FusedChunk:
-    """A chunk with its score and why it was found."""
+    """A chunk with score and retrieval reasons."""
 
     chunk: str
     score: float
@@ -59,13 +59,16 @@ class ContextualRetriever:
         near = vectors.search(vector, settings.pool, beyond=MOST_BEYOND)[0]
         by_words, sharing = word_index(context).rank(text, settings.pool + MOST_BEYOND)
         pooled = near[: settings.pool], by_words[: settings.pool]
-        found, evidence, dropped, low = self._rank_anew(text, *pooled, context)
+        fused_chunks, evidence, dropped, low = self._rank_anew(text, *pooled, context)
         if low:
             dropped = {**dropped, BELOW: len(low)}
-        best = ((each.chunk, each.score, each.reasons) for each in found[: settings.k])
-        candidates = ranked(chunk_candidates(context, best, evidence))
+        best = (
+            (fused_chunk.chunk, fused_chunk.score, fused_chunk.reasons)
+            for fused_chunk in fused_chunks[: settings.k]
+        )
+        candidates = assign_ranks(chunk_candidates(context, best, evidence))
         orders = (
-            *self._cut_orders(found, low),
+            *self._cut_orders(fused_chunks, low),
             *_cut_by_pool("meaning", near, len(vectors), settings.pool, evidence),
             *_cut_by_pool("words", by_words, sharing, settings.pool, evidence),
         )
@@ -89,37 +92,42 @@ class ContextualRetriever:
     def _rank_anew(
         self, text: str, near: Hits, by_words: Hits, context: Context
     ) -> tuple[list[_FusedChunk], Mapping[str, Evidence], Mapping[str, int], Sequence[_FusedChunk]]:
-        """The chunks that stand, best first, each as evidence of itself, what was dropped, and
-        those that were ranked too low."""
-        found = fused(near, by_words, self._settings.rrf_k)
+        """Return standing chunks, best first, with chunk evidence, omission counts, and chunks
+        ranked too low."""
+        found = fuse_rankings(near, by_words, self._settings.rrf_k)
         evidence = chunk_evidence(context, [each.chunk for each in found])
         found = [each for each in found if each.chunk in evidence]
         dropped: Mapping[str, int] = {}
         low: Sequence[_FusedChunk] = ()
         if self._rerank is not None and found:
             try:
-                found, low = self._ranked(text, found, evidence, context)
+                found, low = self._rerank_chunks(text, found, evidence, context)
             except EndpointError:
                 raise
             except ModelError:
                 dropped = {UNRANKED: 1}
         return found, evidence, dropped, low
 
-    def _ranked(
+    def _rerank_chunks(
         self,
         text: str,
         found: list[_FusedChunk],
         evidence: Mapping[str, Evidence],
         context: Context,
     ) -> tuple[list[_FusedChunk], Sequence[_FusedChunk]]:
-        """The first of them as they are ranked anew; what is not mentioned there comes after. And
-        those whose score is too low."""
+        """Return reranked chunks, followed by chunks missing from the reranking, plus chunks
+        scoring too low.
+
+        Only the first chunks, up to the pool size, are reranked."""
         assert self._rerank is not None
-        first, rest = found[: self._rerank_pool], found[self._rerank_pool :]
-        links = _links(context)
+        first, remaining_chunks = found[: self._rerank_pool], found[self._rerank_pool :]
+        links = _context_links(context)
         texts = [
-            with_context(_said(context, links.get(each.chunk)), evidence[each.chunk].quote)
-            for each in first
+            with_context(
+                _context_text(context, links.get(fused_chunk.chunk)),
+                evidence[fused_chunk.chunk].quote,
+            )
+            for fused_chunk in first
         ]
         ranking = self._rerank(text, texts, context.sink)
         places = {place for place, _ in ranking}
@@ -132,13 +140,15 @@ class ContextualRetriever:
             for place, score in ranking
         ]
         least_score = self._min_score or 0.0
-        low = [each for each in ranked if each.score < least_score]
-        ranked = [each for each in ranked if each.score >= least_score]
-        left = [each for place, each in enumerate(first) if place not in places]
-        least = min((each.score for each in ranked), default=1.0)
-        for each in (*left, *rest):
-            each.score = min(each.score, least)
-        return [*ranked, *left, *rest], low
+        low = [fused_chunk for fused_chunk in ranked if fused_chunk.score < least_score]
+        ranked = [fused_chunk for fused_chunk in ranked if fused_chunk.score >= least_score]
+        unranked_chunks = [
+            fused_chunk for place, fused_chunk in enumerate(first) if place not in places
+        ]
+        least = min((fused_chunk.score for fused_chunk in ranked), default=1.0)
+        for fused_chunk in (*unranked_chunks, *remaining_chunks):
+            fused_chunk.score = min(fused_chunk.score, least)
+        return [*ranked, *unranked_chunks, *remaining_chunks], low
 
 
 def _cut_by_pool(
@@ -151,9 +161,11 @@ def _cut_by_pool(
     return left_out_order("chunk", "pool", pool, ranks, reason, total=total)
 
 
-def fused(near: Hits, worded: Hits, k: int) -> list[_FusedChunk]:
-    """The chunks of both rankings by the sum of 1 / (k + rank), scaled to 1 for what is first in
-    both; equal sums are ordered by IRI."""
+def fuse_rankings(near: Hits, worded: Hits, k: int) -> list[_FusedChunk]:
+    """Return chunks from both rankings, ordered by the sum of 1 / (k + rank), scaled to 1 for a
+    chunk ranked first twice.
+
+    Equal sums are ordered by IRI."""
     scores: dict[str, float] = {}
     reasons: dict[str, tuple[str, ...]] = {}
     for hits, way in ((near, "meaning"), (worded, "words")):
@@ -161,29 +173,32 @@ def fused(near: Hits, worded: Hits, k: int) -> list[_FusedChunk]:
             scores[chunk] = scores.get(chunk, 0.0) + 1 / (k + rank)
             why = f"it is number {rank} by {way} ({score:.2f}) in its context"
             reasons[chunk] = (*reasons.get(chunk, ()), why)
-    most = 2 / (k + 1)
+    max_score = 2 / (k + 1)
     ordered = sorted(scores, key=lambda chunk: (-scores[chunk], chunk))
-    return [_FusedChunk(chunk, round(scores[chunk] / most, 6), reasons[chunk]) for chunk in ordered]
+    return [
+        _FusedChunk(chunk, round(scores[chunk] / max_score, 6), reasons[chunk]) for chunk in ordered
+    ]
 
 
 def word_index(context: Context) -> WordIndex:
-    """The words of all chunks in their contexts, counted at the first question that needs them."""
+    """Return the word index of all chunks in context, built for the first question needing the
+    index."""
 
     def build() -> WordIndex:
         texts = [
-            (chunk, with_context(_said(context, link), context.texts.of_chunk(chunk)))
-            for chunk, link in _links(context).items()
+            (chunk, with_context(_context_text(context, link), context.texts.of_chunk(chunk)))
+            for chunk, link in _context_links(context).items()
         ]
         return WordIndex(texts)
 
     return context.once("contextual words", build)
 
 
-def _links(context: Context) -> Mapping[str, str]:
-    """The context of each chunk, by IRI."""
+def _context_links(context: Context) -> Mapping[str, str]:
+    """Return context IRIs by chunk."""
     return context.once("contexts of chunks", lambda: standing_contexts(context.store))
 
 
-def _said(context: Context, link: str | None) -> str:
+def _context_text(context: Context, link: str | None) -> str:
     texts = context.once("texts of contexts", lambda: context_texts(context.store))
     return texts.get(link, "") if link else ""

@@ -1,10 +1,9 @@
-"""The graph of actions of DRIFT search: which questions to ask next, and which to leave.
+"""The DRIFT search action graph: follow-up questions to ask, and questions to skip.
 
-A follow-up question is worth asking by its *promise*: how well the answer that proposed it
-answered, times how near it is to the question, times how far it is from all that was asked and
-found. (Microsoft GraphRAG 3.3.0 shuffles the open questions.) These numbers and the order of
-proposal decide everything, so the same replies make the same graph.
-"""
+A follow-up question's worth is its *promise*: how well the proposing answer answered, times
+similarity to the question, times distance from everything asked and found. (Microsoft GraphRAG
+3.3.0 shuffles the open questions.) These numbers and the order of proposal decide everything,
+so the same replies make the same graph."""
 
 from __future__ import annotations
 
@@ -37,7 +36,7 @@ ENDED = "the session ended before it was asked"
 
 @dataclass(frozen=True, slots=True)
 class Promise:
-    """What a follow-up question is worth, each part from 0 to 1."""
+    """Follow-up question worth, given as factors between 0 and 1."""
 
     parent: float
     relevance: float
@@ -56,11 +55,11 @@ class Promise:
 
 @dataclass(slots=True)
 class Action:
-    """A node: the question itself, a fold of the primer, or a follow-up question.
+    """A graph node: original question, primer fold, or follow-up question.
 
-    ``depth`` is 0 for the first two and counts follow-ups from 1. ``reason`` says why an action
-    was pruned or has no answer. ``promise`` is that of the moment when its fate was decided.
-    """
+    ``depth`` is 0 for question and fold, and counts follow-ups from 1. ``reason`` explains a
+    pruned or unanswered action. ``promise`` is the promise at the moment of deciding the
+    action's fate."""
 
     number: int
     kind: ActionKind
@@ -75,11 +74,13 @@ class Action:
 
 
 class ActionGraph:
-    """A directed acyclic graph from questions to the follow-up questions that came of them."""
+    """A directed acyclic graph leading from questions to resulting follow-up questions."""
 
     def __init__(self, question: str, vector: Vector, *, depth: int, duplicate: float) -> None:
-        """``vector`` is the question's. Follow-ups below ``depth`` are pruned, and those that are
-        ``duplicate`` similar, or more, to one that was asked."""
+        """Create a graph for the question with the embedding ``vector``.
+
+        Follow-ups deeper than ``depth`` are pruned, and follow-ups whose similarity to an asked
+        question reaches ``duplicate``."""
         import networkx
 
         self.graph: DiGraph[int] = networkx.DiGraph()
@@ -92,13 +93,13 @@ class ActionGraph:
         self._found: list[Vector] = []
         self._parents: dict[int, float] = {}
         self._by_text: dict[str, int] = {}
-        self._add("question", question, 0, vector)
+        self._add_action("question", question, 0, vector)
         self._asked.append(ROOT)
 
     # --- reading ---
 
     def __iter__(self) -> Iterator[Action]:
-        """The actions in the order of their numbers."""
+        """Yield actions in number order."""
         return (self[number] for number in self.graph.nodes)
 
     def __getitem__(self, number: int) -> Action:
@@ -107,46 +108,50 @@ class ActionGraph:
         return action
 
     def parents(self, number: int) -> list[int]:
-        """The actions that proposed it, the first one first."""
+        """Return numbers of the actions proposing the action, the first proposer first."""
         return list(self.graph.predecessors(number))
 
     def waiting(self) -> list[Action]:
-        """The follow-up questions that may still be asked."""
+        """Return follow-up questions still open for asking."""
         return [a for a in self if a.status == "waiting" and a.kind == "follow-up"]
 
     # --- growing ---
 
     def add_fold(self) -> Action:
-        """A fold of the primer: it answers the question itself, from some of the reports."""
-        fold = self._add("fold", self[ROOT].query, 0, None)
+        """Add a primer fold: an action answering the question itself from several reports."""
+        fold = self._add_action("fold", self[ROOT].query, 0, None)
         self.graph.add_edge(ROOT, fold.number)
         return fold
 
     def propose(self, parent: int, score: float, queries: Mapping[str, Vector]) -> None:
-        """Follow-up questions that came of an answer with this score, each with its vector.
+        """Add follow-up questions proposed by an answer with the given score, each with its
+        vector.
 
-        One that is worded like a question before it is none; where that one still waits, both
-        proposed it.
-        """
+        A question worded like an earlier question is not added; if the earlier question still
+        waits, both answers count as proposers."""
         depth = self[parent].depth + 1
         for query, vector in queries.items():
-            known = self._by_text.get(_wording(query))
-            if known is None:
-                action = self._add("follow-up", query, depth, vector)
+            known_number = self._by_text.get(_normalise_wording(query))
+            if known_number is None:
+                action = self._add_action("follow-up", query, depth, vector)
                 self._parents[action.number] = score
                 self.graph.add_edge(parent, action.number)
                 if depth > self._depth:
-                    action.promise = self._promise(action.number)
+                    action.promise = self._rate_promise(action.number)
                     action.prune(TOO_DEEP)
-            elif self[known].status == "waiting" and known != ROOT and known != parent:
-                self.graph.add_edge(parent, known)
-                self[known].depth = min(self[known].depth, depth)
-                self._parents[known] = max(self._parents[known], score)
+            elif (
+                self[known_number].status == "waiting"
+                and known_number != ROOT
+                and known_number != parent
+            ):
+                self.graph.add_edge(parent, known_number)
+                self[known_number].depth = min(self[known_number].depth, depth)
+                self._parents[known_number] = max(self._parents[known_number], score)
             else:
                 self.drop("follow-up that was asked before")
 
     def learn(self, found: Sequence[Vector]) -> None:
-        """What has been found makes questions about it less new."""
+        """Add vectors of found content, making questions about the content less novel."""
         self._found += found
 
     def drop(self, reason: str, count: int = 1) -> None:
@@ -156,18 +161,17 @@ class ActionGraph:
     # --- deciding ---
 
     def choose(self, most: int) -> list[Action]:
-        """At most ``most`` of the waiting questions, the most promising first.
+        """Return the most promising waiting questions, limited to ``most``, best first.
 
-        Each is chosen with those before it in mind, so that they differ. What is nearly the same
-        as a question that was asked is pruned.
-        """
+        Each choice considers the questions chosen before, so the choices differ. Questions
+        nearly equal to an asked question are pruned."""
         chosen: list[Action] = []
         open_ = {action.number for action in self.waiting()}
         while open_ and len(chosen) < most:
-            promises = {number: self._promise(number) for number in sorted(open_)}
+            promises = {number: self._rate_promise(number) for number in sorted(open_)}
             number = min(promises, key=lambda n: (-promises[n].score, n))
             open_.remove(number)
-            best, twin = self[number], self._twin(number)
+            best, twin = self[number], self._find_twin(number)
             best.promise = promises[number]
             if twin is not None:
                 best.prune(f"nearly the same as “{self[twin].query}”")
@@ -177,46 +181,52 @@ class ActionGraph:
         return chosen
 
     def close(self, reason: str) -> None:
-        """Prune whatever waits still."""
+        """Prune all waiting actions."""
         for action in [action for action in self if action.status == "waiting"]:
             if action.kind == "follow-up":
-                action.promise = self._promise(action.number)
+                action.promise = self._rate_promise(action.number)
             action.prune(reason)
 
-    def _promise(self, number: int) -> Promise:
+    def _rate_promise(self, number: int) -> Promise:
         vector = self._vectors[number]
-        relevance = _share(float(vector @ self._question))
-        asked = [self._vectors[other] for other in self._asked if other != number]
-        nearest = max((float(vector @ other) for other in [*asked, *self._found]), default=0.0)
-        return Promise(self._parents[number], relevance, round(1.0 - _share(nearest), 6))
+        relevance = _clamp_similarity(float(vector @ self._question))
+        asked_vectors = [
+            self._vectors[neighbour] for neighbour in self._asked if neighbour != number
+        ]
+        nearest = max(
+            (float(vector @ neighbour) for neighbour in [*asked_vectors, *self._found]), default=0.0
+        )
+        return Promise(self._parents[number], relevance, round(1.0 - _clamp_similarity(nearest), 6))
 
-    def _twin(self, number: int) -> int | None:
+    def _find_twin(self, number: int) -> int | None:
         vector = self._vectors[number]
         near = (o for o in self._asked if float(vector @ self._vectors[o]) >= self._duplicate)
         return next(near, None)
 
-    def _add(self, kind: ActionKind, query: str, depth: int, vector: Vector | None) -> Action:
+    def _add_action(
+        self, kind: ActionKind, query: str, depth: int, vector: Vector | None
+    ) -> Action:
         action = Action(len(self.graph), kind, query, depth)
         self.graph.add_node(action.number, action=action)
         if vector is not None:
             self._vectors[action.number] = vector
-            self._by_text[_wording(query)] = action.number
+            self._by_text[_normalise_wording(query)] = action.number
         return action
 
 
-def usable(queries: Sequence[str], most: int) -> tuple[list[str], dict[str, int]]:
-    """The follow-up questions that can be asked, at most ``most``, and what was left out."""
+def select_follow_ups(queries: Sequence[str], most: int) -> tuple[list[str], dict[str, int]]:
+    """Return usable follow-up questions, at most ``most``, plus omission counts."""
     clean = [" ".join(query.split()) for query in queries]
     short = [query for query in clean if 0 < len(query) <= LONGEST_QUERY]
-    distinct = list({_wording(query): query for query in reversed(short)}.values())[::-1]
+    distinct = list({_normalise_wording(query): query for query in reversed(short)}.values())[::-1]
     dropped = Counter({"follow-up that is empty or too long": len(clean) - len(short)})
     dropped["follow-up over the limit of one answer"] = max(0, len(distinct) - most)
     return distinct[:most], dict(+dropped)
 
 
-def _wording(query: str) -> str:
+def _normalise_wording(query: str) -> str:
     return normalise_name(query).rstrip(" ?？.。!")
 
 
-def _share(similar: float) -> float:
+def _clamp_similarity(similar: float) -> float:
     return round(min(1.0, max(0.0, similar)), 6)

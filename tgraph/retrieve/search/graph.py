@@ -1,10 +1,9 @@
-"""Graph retrieval: the specification's subgraph around the entities that a question is about.
+"""Graph retrieval: the specified subgraph around the question's entities.
 
-Concepts lead to seed entities, by name and by vector; the edges whose sentences are nearest to the
-question lead to seeds too. From the seeds the subgraph grows breadth first. Its edges are ranked by
-how well the sentences behind them answer: by meaning, by words, by the kind of answer asked for,
-and, where no sentence answers alone, by the bridge that two of them make.
-"""
+Concepts lead to seed entities, by name and by vector; edges with the nearest sentences lead to
+seeds too. From the seeds, the subgraph grows breadth first. Edges are ranked by how well the
+supporting sentences answer: by meaning, by words, by the requested kind of answer, and, where
+no sentence answers alone, by a bridge of two sentences."""
 
 from __future__ import annotations
 
@@ -20,7 +19,7 @@ from tgraph.retrieve.base import Context, Question
 from tgraph.retrieve.candidates import edge_cost
 from tgraph.retrieve.entity_matching import match_entities, match_given, match_names, triples_of
 from tgraph.retrieve.labels import Triple, labels_of, with_labels
-from tgraph.retrieve.labels import described as with_description
+from tgraph.retrieve.labels import add_description as with_description
 from tgraph.retrieve.orders import (
     CutOff,
     CutOffs,
@@ -29,22 +28,28 @@ from tgraph.retrieve.orders import (
     RecordedSearch,
     cut_order,
 )
-from tgraph.retrieve.search.multi_hop import Bridge, BridgePart, antecedent, cross, described
+from tgraph.retrieve.search.multi_hop import (
+    Bridge,
+    BridgePart,
+    build_best_bridge,
+    find_antecedent,
+    find_described_entities,
+)
 from tgraph.retrieve.subgraph import (
     Subgraph,
     all_edges,
     edges_of,
     ends,
-    grow,
+    grow_subgraph,
     weights_of,
 )
 from tgraph.retrieve.text.lexical import Frequencies, stem, term_set, terms
-from tgraph.retrieve.text.lexicon import ENGLISH, frequencies
+from tgraph.retrieve.text.lexicon import ENGLISH, count_frequencies
 from tgraph.retrieve.text.question_analysis import (
     AnalysedQuestion,
     Description,
-    analyse,
-    descriptions,
+    analyse_question,
+    find_descriptions,
     telling_words,
 )
 from tgraph.retrieve.text.sentence_ranking import (
@@ -52,12 +57,12 @@ from tgraph.retrieve.text.sentence_ranking import (
     Place,
     Score,
     SentencePassage,
-    gather,
+    gather_sentences,
     meaning_of,
     place_of,
-    rate,
-    share,
+    rate_passages,
     stated_in,
+    weighted_share,
 )
 from tgraph.retrieve.text.similarity import Similarity
 
@@ -93,77 +98,85 @@ class GraphRetriever:
 
     def retrieve(self, question: Question, context: Context) -> Retrieval:
         text = in_context(question)
-        counts = frequencies(context)
-        inquiry = analyse(text, counts)
+        counts = count_frequencies(context)
+        inquiry = analyse_question(text, counts)
         meaning = meaning_of(inquiry, context)
-        halves = [_Halves(description, counts, context) for description in descriptions(text)]
-        nearest = _nearest([meaning, *(half for pair in halves for half in pair.meanings)])
+        halves = [_Halves(description, counts, context) for description in find_descriptions(text)]
+        nearest = _nearest_edges([meaning, *(half for pair in halves for half in pair.meanings)])
         seeds = context.limits.graph_seeds
-        given = match_given(seeds, context) if seeds else None
-        matches = given or match_entities(question, nearest, context)
-        subgraph = grow([match.entity for match in matches], inquiry, meaning, context)
-        found = _GraphCandidates(subgraph, context)
+        seed_matches = match_given(seeds, context) if seeds else None
+        matches = seed_matches or match_entities(question, nearest, context)
+        subgraph = grow_subgraph([match.entity for match in matches], inquiry, meaning, context)
+        graph_candidates = _GraphCandidates(subgraph, context)
         order = reading_order(subgraph, meaning, matches)
         why = "{item} is {place} edges of the subgraph by likeness to {question}, and the sentences"
         reason = f"{why} of the first {READ} are read (fixed)"
         subgraph.orders += cut_order("edge", "most-read", READ, order, reason)
-        found.read(order)
+        graph_candidates.read(order)
         worths: LexicalFeatures = {}
-        ratings = rate(found.passages.values(), inquiry, meaning, worths)
-        found.read_around(ratings, meaning)
-        bridge = _bridge(halves, inquiry, found, counts)
-        meaning.learn(found.edges)
-        ratings = rate(found.passages.values(), inquiry, meaning, worths)
-        promoted = _promote(ratings, bridge, found, inquiry)
-        return _rank(question, _RatedSentences(inquiry, ratings, promoted), matches, found)
+        ratings = rate_passages(graph_candidates.passages.values(), inquiry, meaning, worths)
+        graph_candidates.read_around(ratings, meaning)
+        bridge = _find_bridge(halves, inquiry, graph_candidates, counts)
+        meaning.learn(graph_candidates.edges)
+        ratings = rate_passages(graph_candidates.passages.values(), inquiry, meaning, worths)
+        promoted = _promote_sentences(ratings, bridge, graph_candidates, inquiry)
+        return _rank_edges(
+            question, _RatedSentences(inquiry, ratings, promoted), matches, graph_candidates
+        )
 
 
 class _Halves:
-    """A description of the question, and what is asked about the described."""
+    """Two question halves: a description, and the question about the described entity."""
 
     def __init__(self, description: Description, counts: Frequencies, context: Context) -> None:
         self.description = description
-        self.inquiry = analyse(description.text, counts)
-        asked = analyse(description.about(""), counts)
-        self.meanings = meaning_of(self.inquiry, context), meaning_of(asked, context)
+        self.inquiry = analyse_question(description.text, counts)
+        target_inquiry = analyse_question(description.about(""), counts)
+        self.meanings = meaning_of(self.inquiry, context), meaning_of(target_inquiry, context)
 
 
-def _nearest(meanings: Sequence[Similarity]) -> list[tuple[str, float]]:
-    """The edges nearest to the question, or to a half of it, best first."""
-    found: dict[str, float] = {}
+def _nearest_edges(meanings: Sequence[Similarity]) -> list[tuple[str, float]]:
+    """Return edges nearest to the question, or to a question half, best first."""
+    edge_scores: dict[str, float] = {}
     for meaning in meanings:
         for edge, score in meaning.nearest(NEAREST_EDGES):
-            found[edge] = max(score, found.get(edge, score))
-    return sorted(found.items(), key=lambda pair: (-pair[1], pair[0]))[:NEAREST_EDGES]
+            edge_scores[edge] = max(score, edge_scores.get(edge, score))
+    return sorted(edge_scores.items(), key=lambda pair: (-pair[1], pair[0]))[:NEAREST_EDGES]
 
 
-def _bridge(
+def _find_bridge(
     halves: Sequence[_Halves],
     question: AnalysedQuestion,
     found: _GraphCandidates,
     counts: Frequencies,
 ) -> Bridge | None:
-    """The best of the bridges that the question's descriptions lead over."""
+    """Return the best bridge found through the question's descriptions."""
     bridges = []
     for pair in halves:
-        told, asked = pair.meanings
-        told.learn(found.edges)
-        part = BridgePart(pair.inquiry, told, rate(found.passages.values(), pair.inquiry, told))
-        meant = described(part, found.passages, question)
-        asked.learn(found.edges)
-        found.read_of([named.iri for _, named in meant], asked)
-        bridge = cross(pair.description, part, meant, found.passages, asked, counts)
+        description_meaning, target_meaning = pair.meanings
+        description_meaning.learn(found.edges)
+        part = BridgePart(
+            pair.inquiry,
+            description_meaning,
+            rate_passages(found.passages.values(), pair.inquiry, description_meaning),
+        )
+        described_entities = find_described_entities(part, found.passages, question)
+        target_meaning.learn(found.edges)
+        found.read_of([entity.iri for _, entity in described_entities], target_meaning)
+        bridge = build_best_bridge(
+            pair.description, part, described_entities, found.passages, target_meaning, counts
+        )
         bridges += [bridge] if bridge else []
     return max(bridges, key=lambda bridge: bridge.score, default=None)
 
 
-def _promote(
+def _promote_sentences(
     ratings: Mapping[Place, Score],
     bridge: Bridge | None,
     found: _GraphCandidates,
     inquiry: AnalysedQuestion,
 ) -> dict[Place, _Promotion]:
-    """The sentences that are worth more together with others."""
+    """Return sentences gaining score in combination with other sentences."""
     ranked = sorted(ratings, key=lambda place: (-ratings[place].score, str(place)))[:1]
     ends_ = [found.passages[place] for place in ranked]
     best = max((ratings[place].score for place in ranked), default=0.0)
@@ -177,16 +190,16 @@ def _promote(
             promoted[second.place] = _Promotion(best, why, first.evidence.iri)
         ends_ = [bridge.first, *bridge.seconds[:1]]
     for end in ends_:
-        named = antecedent(end, found.passages.values(), inquiry)
-        if named and named.place not in promoted:
+        antecedent_passage = find_antecedent(end, found.passages.values(), inquiry)
+        if antecedent_passage and antecedent_passage.place not in promoted:
             why = "it names what the next sentences speak of"
-            promoted[named.place] = _Promotion(best, why)
+            promoted[antecedent_passage.place] = _Promotion(best, why)
     return promoted
 
 
 @dataclass(frozen=True, slots=True)
 class _Promotion:
-    """What a sentence is worth together with others, why, and the evidence that leads to it."""
+    """A sentence's combined worth: score, reason, and evidence leading to the sentence."""
 
     score: float
     reason: str
@@ -197,7 +210,7 @@ _ALONE = _Promotion(0.0, "")
 
 
 def in_context(question: Question) -> str:
-    """What is searched for: the question with the concepts that only the history explains."""
+    """Return the search text: the question, plus concepts explained only by the history."""
     missing = [c for c in question.concepts if not set(terms(c)) <= set(terms(question.text))]
     return " ".join([question.text, *missing])
 
@@ -205,19 +218,20 @@ def in_context(question: Question) -> str:
 def reading_order(
     subgraph: Subgraph, meaning: Similarity, matches: Sequence[EntityMatch]
 ) -> list[str]:
-    """The edges worth reading: the nearest in meaning, those of a name in the question ahead."""
-    named = {match.entity for match in matches if match.method == "name"}
+    """Return edges worth reading: nearest meaning first, favouring edges of entities named in
+    the question."""
+    named_entities = {match.entity for match in matches if match.method == "name"}
 
     def key(iri: str) -> tuple[float, str]:
         triple, hop = subgraph.edges[iri]
-        touches = bool(named & set(ends(triple)))
+        touches = bool(named_entities & set(ends(triple)))
         return -(meaning.of_edge(iri) + 0.15 * touches - 0.02 * hop), iri
 
     return sorted(subgraph.edges, key=key)
 
 
 class _GraphCandidates:
-    """What has been read of a subgraph: edges with labels, their evidence, the passages."""
+    """Content read from a subgraph: labelled edges, evidence, passages."""
 
     def __init__(self, subgraph: Subgraph, context: Context) -> None:
         self.subgraph = subgraph
@@ -230,14 +244,14 @@ class _GraphCandidates:
         context, subgraph = self.context, self.subgraph
         chosen = ranked[:limit]
         subgraph.drop("far from the question", len(ranked) - len(chosen))
-        self.edges = context.remembered("labelled", 50_000).get_all(chosen, self._labelled)
+        self.edges = context.remembered("labelled", 50_000).get_all(chosen, self._label_edges)
         subgraph.drop("triple without an edge", len(chosen) - len(self.edges))
         read = partial(context.evidence.of_edges, limit=READ_EVIDENCE)
         self.evidence = context.remembered("evidence", 50_000).get_all(self.edges, read)
         standing = [iri for iri in self.edges if self.evidence.get(iri)]
         subgraph.drop("edge without standing evidence", len(self.edges) - len(standing))
         self.edges = {iri: self.edges[iri] for iri in standing}
-        self.passages = gather(self.edges, self.evidence, context)
+        self.passages = gather_sentences(self.edges, self.evidence, context)
 
     def read_around(self, ratings: Mapping[Place, Score], meaning: Similarity) -> bool:
         """Read the edges whose sentences stand beside the best ones, within the graph's limits."""
@@ -256,15 +270,15 @@ class _GraphCandidates:
         return True
 
     def read_of(self, entities: Sequence[str], meaning: Similarity) -> bool:
-        """Read the edges of the entities that are nearest to what is asked about them."""
+        """Read the entities' edges nearest to the question about the entities."""
         new: dict[str, None] = {}
         for entity in entities:
-            around = {
+            nearby_edges = {
                 i: t for i, t in edges_of(entity, self.context).items() if i not in self.edges
             }
-            meaning.learn(around)
-            for iri in sorted(around, key=lambda i: (-meaning.of_edge(i), i))[:OF_ONE]:
-                self.subgraph.admit(iri, around[iri], self.context)
+            meaning.learn(nearby_edges)
+            for iri in sorted(nearby_edges, key=lambda i: (-meaning.of_edge(i), i))[:OF_ONE]:
+                self.subgraph.admit(iri, nearby_edges[iri], self.context)
                 new[iri] = None
         admitted = [iri for iri in new if iri in self.subgraph.edges]
         if admitted:
@@ -272,25 +286,25 @@ class _GraphCandidates:
         return bool(admitted)
 
     def _stated_near(self, passages: Sequence[SentencePassage]) -> list[str]:
-        """The edges stated within a few sentences of the passages."""
-        stated = stated_in((p.evidence.chunk for p in passages), self.context)
+        """Return edges stated within a few sentences around the passages."""
+        edges_by_chunk = stated_in((p.evidence.chunk for p in passages), self.context)
         return list(
             dict.fromkeys(
                 edge
                 for p in passages
-                for start, edge in stated.get(p.evidence.chunk, ())
+                for start, edge in edges_by_chunk.get(p.evidence.chunk, ())
                 if p.evidence.start - BESIDE <= start <= p.evidence.end + BESIDE
             )
         )
 
-    def _labelled(self, iris: list[str]) -> dict[str, Edge]:
-        """The edges with labels, weight and description; triples that are no edges are left out."""
+    def _label_edges(self, iris: list[str]) -> dict[str, Edge]:
+        """Return edges with labels, weight and description; omit triples that are no edges."""
         labelled = with_labels(self.context.graph, [self.subgraph.edges[i][0] for i in iris])
-        known = weights_of(self.context, iris)
+        edge_weights = weights_of(self.context, iris)
         return {
-            iri: with_description(edge, *known[iri])
+            iri: with_description(edge, *edge_weights[iri])
             for iri, edge in zip(iris, labelled, strict=True)
-            if iri in known
+            if iri in edge_weights
         }
 
 
@@ -299,7 +313,7 @@ class _GraphCandidates:
 
 @dataclass(frozen=True, slots=True)
 class _RatedSentences:
-    """What the sentences are worth for a question, alone and together."""
+    """Sentence ratings for a question, alone and combined."""
 
     inquiry: AnalysedQuestion
     ratings: Mapping[Place, Score]
@@ -309,25 +323,25 @@ class _RatedSentences:
         return max(self.ratings[place].score, self.promoted.get(place, _ALONE).score)
 
     def bridge(self, place: Place) -> str:
-        """The evidence in another document that leads to the sentence; empty where none does."""
+        """Return evidence in another document leading to the sentence; empty without bridge."""
         return self.promoted.get(place, _ALONE).bridge
 
     def reason(self, passage: SentencePassage) -> list[str]:
-        """Why the sentence was ranked where it is."""
+        """Return the reasons for the sentence's rank."""
         rating = self.ratings[passage.place]
-        together = self.promoted.get(passage.place, _ALONE)
-        reasons = [together.reason] if together.score > rating.score else []
+        promotion = self.promoted.get(passage.place, _ALONE)
+        reasons = [promotion.reason] if promotion.score > rating.score else []
         if not self.inquiry.by_words:
             reasons.append(
                 f"its sentence is {rating.similar:.2f} similar in meaning to the question"
             )
-        shared = self._shared(passage)
+        shared = self._shared_words(passage)
         if shared:
             reasons.append(f"it shares the words {', '.join(shared[:6])}")
         return reasons
 
-    def _shared(self, passage: SentencePassage) -> list[str]:
-        """The telling words of the question that the sentence has."""
+    def _shared_words(self, passage: SentencePassage) -> list[str]:
+        """Return the question's telling words occurring in the sentence."""
         lexicon = self.inquiry.lexicon
         if lexicon is not ENGLISH:
             return [term for term in self.inquiry.weights if term in passage.wording.quote]
@@ -335,7 +349,7 @@ class _RatedSentences:
         return [word for word in telling if stem(word) in passage.wording.quote]
 
 
-def _rank(
+def _rank_edges(
     question: Question,
     rated: _RatedSentences,
     matches: Sequence[EntityMatch],
@@ -346,13 +360,13 @@ def _rank(
         passages = [found.passages[place_of(e)] for e in found.evidence[iri]]
         passages.sort(key=lambda p: (-rated.score(p.place), p.evidence.iri))
         points = rated.score(passages[0].place) - 0.0005 * (1 - _label_share(edge, rated.inquiry))
-        shown = _evidence_in_order(found.evidence[iri], passages)
-        scored[iri] = round(points, 6), passages[0], shown
+        shown_evidence = _evidence_in_order(found.evidence[iri], passages)
+        scored[iri] = round(points, 6), passages[0], shown_evidence
     ranked = sorted(scored, key=lambda iri: (-scored[iri][0], iri))
     limits, subgraph = found.context.limits, found.subgraph
     subgraph.drop("subgraph size", max(0, len(ranked) - limits.max_subgraph_size))
-    kept = min(len(ranked), limits.max_subgraph_size)
-    subgraph.drop("edge score limit", max(0, kept - limits.judged))
+    edge_count = min(len(ranked), limits.max_subgraph_size)
+    subgraph.drop("edge score limit", max(0, edge_count - limits.judged))
     names = {match.entity: match.label for match in matches if match.method == "name"}
     candidates = tuple(
         Candidate(
@@ -361,7 +375,7 @@ def _rank(
             score=max(0.0, scored[iri][0]),
             hop=subgraph.edges[iri][1],
             evidence=(places := scored[iri][2][: limits.evidence_limit]),
-            reasons=(*rated.reason(scored[iri][1]), _way(*subgraph.edges[iri], names)),
+            reasons=(*rated.reason(scored[iri][1]), _describe_way(*subgraph.edges[iri], names)),
             tokens=edge_cost(found.edges[iri], places, found.context),
             bridge=rated.bridge(scored[iri][1].place),
         )
@@ -379,9 +393,11 @@ def _rank(
 
 
 def _label_share(edge: Edge, inquiry: AnalysedQuestion) -> float:
-    known = term_set(edge.text)
-    found = share(inquiry.weights, {term: float(term in known) for term in inquiry.weights})
-    return found * (0.3 if edge.predicate_label == "mentions" else 1.0)
+    edge_terms = term_set(edge.text)
+    word_share = weighted_share(
+        inquiry.weights, {term: float(term in edge_terms) for term in inquiry.weights}
+    )
+    return word_share * (0.3 if edge.predicate_label == "mentions" else 1.0)
 
 
 def _evidence_in_order(
@@ -392,11 +408,11 @@ def _evidence_in_order(
     return tuple(sorted(evidence, key=lambda e: (order[place_of(e)], e.iri)))
 
 
-def _way(triple: Triple, hop: int, names: Mapping[str, str]) -> str:
-    """How the question leads to the edge."""
-    named = [names[end] for end in ends(triple) if end in names]
-    if named:
-        return f"the question names {' and '.join(named)}"
+def _describe_way(triple: Triple, hop: int, names: Mapping[str, str]) -> str:
+    """Return a description of the way from question to edge."""
+    entity_labels = [names[end] for end in ends(triple) if end in names]
+    if entity_labels:
+        return f"the question names {' and '.join(entity_labels)}"
     return f"it lies {hop + 1} hops from a matched entity" if hop else "it touches a matched entity"
 
 

@@ -1,9 +1,9 @@
-"""Retrieval by keywords on two levels, in the manner of LightRAG (1.5.7; Guo and others 2024).
+"""Keyword retrieval on two levels, after LightRAG (1.5.7; Guo and others 2024).
 
-What a question names leads to entities and the edges around them (local), its themes to edges and
-their ends (global). Both together are hybrid, and with the chunks nearest to the question, mix.
-Unlike there, each keyword is linked by itself, and whatever is retrieved keeps its evidence.
-"""
+Low-level keywords (names in a question) lead to entities and their edges (mode local);
+high-level keywords (themes) lead to edges and their ends (mode global). Mode hybrid joins both;
+mode mix adds the chunks nearest to the question. Unlike LightRAG, each keyword is linked
+separately, and every retrieved item keeps its evidence."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from tgraph.model import Candidate, EntityMatch, RankedOrder, Retrieval
 from tgraph.retrieve.base import Context, Question, in_conversation
 from tgraph.retrieve.candidates import (
     KnownEntity,
+    assign_ranks,
     chunk_candidates,
     chunks_naming,
-    degrees,
+    count_degrees,
     edge_candidate,
     entity_candidate,
+    fit_budget,
     known_entities,
-    ranked,
-    within,
 )
-from tgraph.retrieve.entity_matching import labelled, match_all, triples_of
+from tgraph.retrieve.entity_matching import add_labels, match_all, triples_of
 from tgraph.retrieve.labels import Triple, with_labels
 from tgraph.retrieve.modes.lightrag import (
     LegName,
@@ -37,8 +37,8 @@ from tgraph.retrieve.orders import (
     MOST_BEYOND,
     Hits,
     cut_order,
-    iris,
     left_out_order,
+    list_hit_iris,
     unlike_order,
 )
 from tgraph.retrieve.search.vector import likeness_candidates, nearest_chunks
@@ -57,7 +57,8 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """An entity or edge with the keyword that led to it; ``method`` is ``name`` or ``vector``."""
+    """A keyword's link to an entity or edge; possible values of ``method``: ``name``,
+    ``vector``."""
 
     iri: str
     keyword: str
@@ -76,23 +77,29 @@ class LinkedItems:
 def linked_entities(
     keywords: Sequence[str], count: int, least_score: float, context: Context
 ) -> LinkedItems:
-    """At most ``count`` entities, the keywords taking turns: first what is called so, then what is
-    nearest to the keyword, down to ``least_score`` (cosine)."""
-    near = _nearest("entity", keywords, count, context)
+    """Link keywords to entities, at most ``count``; keywords take turns.
+
+    For each keyword, entities of exactly this name come first, then the nearest entities by
+    vector, down to ``least_score`` (cosine)."""
+    near = _nearest_links("entity", keywords, count, context)
     called = match_all(keywords, context.graph)
-    named = {each: [Link(entity, each, 1.0, "name") for entity in called[each]] for each in near}
-    return _linked("entity", "entities", near, named, count, least_score, context)
+    name_links = {
+        keyword: [Link(entity, keyword, 1.0, "name") for entity in called[keyword]]
+        for keyword in near
+    }
+    return _keyword_orders("entity", "entities", near, name_links, count, least_score, context)
 
 
 def linked_edges(
     keywords: Sequence[str], count: int, least_score: float, context: Context
 ) -> LinkedItems:
-    """At most ``count`` edges, the keywords taking turns, the nearest to each first."""
-    near = _nearest("edge", keywords, count, context)
-    return _linked("edge", "edges", near, {}, count, least_score, context)
+    """Link keywords to their nearest edges, at most ``count``; keywords take turns, nearest
+    edges first."""
+    near = _nearest_links("edge", keywords, count, context)
+    return _keyword_orders("edge", "edges", near, {}, count, least_score, context)
 
 
-def _nearest(
+def _nearest_links(
     kind: str, keywords: Sequence[str], count: int, context: Context
 ) -> dict[str, list[tuple[str, float]]]:
     """The nearest of the kind to each keyword, and some more."""
@@ -103,7 +110,7 @@ def _nearest(
     return dict(zip(keywords, results, strict=True))
 
 
-def _linked(
+def _keyword_orders(
     kind: str,
     plural: str,
     near: Mapping[str, Hits],
@@ -141,14 +148,15 @@ def _linked(
 
 
 def in_turn(lists: Iterable[Sequence[T]], key: Callable[[T], Hashable]) -> list[T]:
-    """The first of each list, then the second of each, and so on; what has come is passed over."""
+    """Interleave lists: first items of all lists, then second items, and so on, skipping
+    repeated keys."""
     absent = object()
-    found: dict[Hashable, T] = {}
+    items_by_key: dict[Hashable, T] = {}
     for row in zip_longest(*lists, fillvalue=absent):
         for item in row:
             if item is not absent:
-                found.setdefault(key(item), item)  # type: ignore[arg-type]
-    return list(found.values())
+                items_by_key.setdefault(key(item), item)  # type: ignore[arg-type]
+    return list(items_by_key.values())
 
 
 # --- picking ---
@@ -166,11 +174,11 @@ def pick_by_vector(
     groups: Groups, each: int, question: NDArray[float32], context: Context
 ) -> tuple[list[str], tuple[RankedOrder, ...]]:
     """The chunks most similar to the question, ``each`` for every two groups, and the others."""
-    wanted = {chunk for group in groups for chunk in group}
+    chunk_iris = {chunk for group in groups for chunk in group}
     count = each * len(groups) // 2
-    compared = iris(
-        context.vectors["chunk"].search(question, max(count, 1), wanted, beyond=MOST_BEYOND)[0]
-        if wanted
+    compared = list_hit_iris(
+        context.vectors["chunk"].search(question, max(count, 1), chunk_iris, beyond=MOST_BEYOND)[0]
+        if chunk_iris
         else ()
     )
     least = {c: -(-2 * n // len(groups)) for n, c in enumerate(compared, 1) if n > count}
@@ -179,23 +187,25 @@ def pick_by_vector(
 
 
 def pick_by_weight(groups: Groups, each: int) -> tuple[list[str], tuple[RankedOrder, ...]]:
-    """The chunks that most of the groups share, ``each`` of the first group, evenly fewer of those
-    after it, one of the last; what a group can't use is dealt out to the others in turn."""
-    own = _owned(groups)
-    last = max(1, len(own) - 1)
-    quotas = [round(each - place * (each - 1) / last) for place in range(len(own))]
-    taken = [group[:quota] for group, quota in zip(own, quotas, strict=True)]
-    left = sum(quotas) - sum(map(len, taken))
-    while left and any(len(a) < len(b) for a, b in zip(taken, own, strict=True)):
-        for place, group in enumerate(own):
-            if left and len(taken[place]) < len(group):
-                taken[place] = group[: len(taken[place]) + 1]
-                left -= 1
-    picked = [chunk for group in taken for chunk in group]
+    """Return the chunks shared by most groups, following a quota for each group.
+
+    The first group gets ``each`` chunks, the following groups evenly fewer, the last group one
+    chunk. Places that a group can't fill go to the other groups in turn."""
+    distinct_groups = _deduplicate_groups(groups)
+    last = max(1, len(distinct_groups) - 1)
+    quotas = [round(each - place * (each - 1) / last) for place in range(len(distinct_groups))]
+    picks = [group[:quota] for group, quota in zip(distinct_groups, quotas, strict=True)]
+    remaining = sum(quotas) - sum(map(len, picks))
+    while remaining and any(len(a) < len(b) for a, b in zip(picks, distinct_groups, strict=True)):
+        for place, group in enumerate(distinct_groups):
+            if remaining and len(picks[place]) < len(group):
+                picks[place] = group[: len(picks[place]) + 1]
+                remaining -= 1
+    picked = [chunk for group in picks for chunk in group]
     why = "its chunk is {place} chunks of an entity or edge, of which"
     orders = [
         order
-        for group, some in zip(own, taken, strict=True)
+        for group, some in zip(distinct_groups, picks, strict=True)
         for order in cut_order(
             "chunk", PICK, len(some), group, f"{why} {len(some)} were picked ({PICK} {each})"
         )
@@ -204,19 +214,20 @@ def pick_by_weight(groups: Groups, each: int) -> tuple[list[str], tuple[RankedOr
 
 
 def shared_by(groups: Groups) -> Mapping[str, int]:
-    """How many of the groups each chunk is in."""
+    """Count the groups containing each chunk."""
     return Counter(chunk for group in groups for chunk in set(group))
 
 
-def _owned(groups: Groups) -> list[list[str]]:
-    """Each chunk in the first group that has it, those that most groups share first."""
+def _deduplicate_groups(groups: Groups) -> list[list[str]]:
+    """Deduplicate groups: every chunk stays in its first group; widely shared chunks come
+    first."""
     counts = shared_by(groups)
-    seen: set[str] = set()
+    earlier_chunks: set[str] = set()
     owned = []
     for group in groups:
-        own = {chunk for chunk in group if chunk not in seen}
-        seen |= own
-        owned.append(sorted(own, key=lambda chunk: (-counts[chunk], chunk)))
+        new_chunks = {chunk for chunk in group if chunk not in earlier_chunks}
+        earlier_chunks |= new_chunks
+        owned.append(sorted(new_chunks, key=lambda chunk: (-counts[chunk], chunk)))
     return owned
 
 
@@ -229,7 +240,7 @@ _PLACES = 40
 
 @dataclass(frozen=True, slots=True)
 class FoundEdge:
-    """An edge with its score and why it was found."""
+    """An edge with its score and retrieval reason."""
 
     iri: str
     triple: Triple
@@ -239,7 +250,7 @@ class FoundEdge:
 
 @dataclass(frozen=True, slots=True)
 class Leg:
-    """What one level of keywords leads to, best first."""
+    """The entities and edges found by one keyword level, best first."""
 
     matches: Sequence[EntityMatch] = ()
     edges: Sequence[FoundEdge] = ()
@@ -247,7 +258,7 @@ class Leg:
 
 
 class LightRetriever:
-    """What the ``legs`` lead to, in turn."""
+    """A retriever for keyword modes: candidates of the ``legs`` take turns."""
 
     step = "ContextBuilding"
     matches_entities = True
@@ -257,36 +268,40 @@ class LightRetriever:
         self._settings = settings
 
     def retrieve(self, question: Question, context: Context) -> Retrieval:
-        legs = [self._leg(name, question, context) for name in self._legs if name != "chunks"]
+        legs = [self._build_leg(name, question, context) for name in self._legs if name != "chunks"]
         matches = in_turn([leg.matches for leg in legs], lambda match: match.entity)
         edges = in_turn([leg.edges for leg in legs], lambda edge: edge.iri)
-        most = context.limits.max_subgraph_size
-        gathered = _KeywordCandidates(matches, edges[:most], question, self._settings, context)
-        near, orders = self._near(question, context) if "chunks" in self._legs else ([], ())
-        candidates = ranked(gathered.candidates(near))
+        edge_limit = context.limits.max_subgraph_size
+        gathered = _KeywordCandidates(
+            matches, edges[:edge_limit], question, self._settings, context
+        )
+        near, orders = (
+            self._nearest_candidates(question, context) if "chunks" in self._legs else ([], ())
+        )
+        candidates = assign_ranks(gathered.candidates(near))
         by_keyword = [order for leg in legs for order in leg.orders]
         by_keyword.sort(key=lambda order: order.limit == "least-score")
         return Retrieval(
             candidates,
             total=len(edges),
             items=sum(candidate.item.kind != "edge" for candidate in candidates),
-            matches=tuple(labelled(matches, context.graph)),
-            cut=tuple(edge.iri for edge in edges) if len(edges) > most else (),
+            matches=tuple(add_labels(matches, context.graph)),
+            cut=tuple(edge.iri for edge in edges) if len(edges) > edge_limit else (),
             orders=(*by_keyword, *orders, *gathered.orders),
         )
 
-    def _leg(self, name: str, question: Question, context: Context) -> Leg:
-        """Where no keyword leads anywhere, the question as a whole may."""
-        low, high, whole = question.keywords.low, question.keywords.high, (question.text,)
+    def _build_leg(self, name: str, question: Question, context: Context) -> Leg:
+        """Build a leg from keywords; if no keyword matches, use the full question text."""
+        low, high, question_texts = question.keywords.low, question.keywords.high, (question.text,)
         if name == "local" and low:
-            found = local_leg(low, self._settings, context)
-            return found if found.matches else local_leg(whole, self._settings, context)
+            leg = local_leg(low, self._settings, context)
+            return leg if leg.matches else local_leg(question_texts, self._settings, context)
         if name == "global" and high:
-            found = global_leg(high, self._settings, context)
-            return found if found.matches else global_leg(whole, self._settings, context)
+            leg = global_leg(high, self._settings, context)
+            return leg if leg.matches else global_leg(question_texts, self._settings, context)
         return Leg()
 
-    def _near(
+    def _nearest_candidates(
         self, question: Question, context: Context
     ) -> tuple[list[Candidate], tuple[RankedOrder, ...]]:
         own = self._settings
@@ -297,16 +312,17 @@ class LightRetriever:
 
 
 def local_leg(keywords: Sequence[str], settings: LightragSearchSettings, context: Context) -> Leg:
-    """The entities that the keywords lead to, and all edges of them: those whose ends have most
-    relationships first, then those of most weight."""
+    """Return keyword-linked entities with all their edges.
+
+    Edges whose ends have most relationships come first, then edges with most weight."""
     linked = linked_entities(keywords, settings.top_k, settings.least_score, context)
     links = linked.links
     matches = [EntityMatch(x.iri, "", x.keyword, x.score, x.method) for x in links]
     triples = {iri: triple for x in links for iri, triple in edges_of(x.iri, context).items()}
-    both = {iri: ends(triple) for iri, triple in triples.items()}
-    tied = degrees(context, chain.from_iterable(both.values()))
-    ranks = {iri: sum(tied[end] for end in own) for iri, own in both.items()}
-    most = max(ranks.values(), default=1)
+    ends_by_edge = {iri: ends(triple) for iri, triple in triples.items()}
+    tied = count_degrees(context, chain.from_iterable(ends_by_edge.values()))
+    ranks = {iri: sum(tied[end] for end in edge_ends) for iri, edge_ends in ends_by_edge.items()}
+    top_degree = max(ranks.values(), default=1)
     weights = weights_of(context, list(triples))
     order = sorted(triples, key=lambda i: (-ranks[i], -(weights[i][0] if i in weights else 0), i))
     return Leg(
@@ -315,7 +331,7 @@ def local_leg(keywords: Sequence[str], settings: LightragSearchSettings, context
             FoundEdge(
                 iri,
                 triples[iri],
-                round(ranks[iri] / most, 6),
+                round(ranks[iri] / top_degree, 6),
                 f"it is an edge of what the question names, and its ends have {ranks[iri]}"
                 " relationships",
             )
@@ -326,14 +342,13 @@ def local_leg(keywords: Sequence[str], settings: LightragSearchSettings, context
 
 
 def global_leg(keywords: Sequence[str], settings: LightragSearchSettings, context: Context) -> Leg:
-    """The edges nearest to the keywords, and the entities at their ends in the order of the
-    edges."""
+    """Return the edges nearest to the keywords, with end entities in edge order."""
     linked = linked_edges(keywords, settings.top_k, settings.least_score, context)
     triples = triples_of([link.iri for link in linked.links], context)
-    found = [(link, triples[link.iri]) for link in linked.links if link.iri in triples]
+    linked_triples = [(link, triples[link.iri]) for link in linked.links if link.iri in triples]
     matches = [
         EntityMatch(entity, "", link.keyword, link.score, "edge")
-        for link, triple in found
+        for link, triple in linked_triples
         for entity in ends(triple)
     ]
     edges = [
@@ -343,7 +358,7 @@ def global_leg(keywords: Sequence[str], settings: LightragSearchSettings, contex
             link.score,
             f"it is {link.score:.2f} similar in meaning to “{link.keyword}”",
         )
-        for link, triple in found
+        for link, triple in linked_triples
     ]
     return Leg(in_turn([matches], lambda match: match.entity), edges, linked.orders)
 
@@ -365,67 +380,76 @@ class _KeywordCandidates:
         self._known = known_entities(self.context, [match.entity for match in self.matches])
 
     def candidates(self, near: Sequence[Candidate]) -> list[Candidate]:
-        """Entities, edges, and chunks: those near the question, those of the entities and those of
-        the edges take turns. Only what the budgets have room for brings its chunks."""
-        entities, edges = self._entities(), self._edges()
+        """Return entities, edges and chunks as candidates.
+
+        Three groups of chunks take turns: chunks near the question, chunks naming the entities,
+        chunks stating the edges. Only entities and edges within the token budgets contribute
+        chunks."""
+        entities, edges = self._entity_candidates(), self._edge_candidates()
         budget = self.settings
-        kept = within(entities, budget.max_entity_tokens)
-        named = chunks_naming(self.context, [c.item.iri for c in kept])
-        speaking = [sorted(named.get(c.item.iri, ())) for c in kept]
-        by_entities = self._chunks(speaking, "it speaks of {} of the entities found")
-        kept_edges = within(edges, budget.max_relationship_tokens)
-        by_edges = self._chunks(self._stating(kept_edges), "it states {} of the edges found")
+        budgeted_entities = fit_budget(entities, budget.max_entity_tokens)
+        chunks_by_entity = chunks_naming(self.context, [c.item.iri for c in budgeted_entities])
+        speaking = [sorted(chunks_by_entity.get(c.item.iri, ())) for c in budgeted_entities]
+        by_entities = self._chunk_candidates(speaking, "it speaks of {} of the entities found")
+        kept_edges = fit_budget(edges, budget.max_relationship_tokens)
+        by_edges = self._chunk_candidates(
+            self._read_edge_chunks(kept_edges), "it states {} of the edges found"
+        )
         chunks = in_turn([near, by_entities, by_edges], lambda c: c.item.iri)
         most = budget.chunk_top_k
         why = "its chunk is {place} chunks that the entities and edges lead to, of which the first"
         reason, order = f"{why} {most} were taken (chunk-top-k)", [c.item.iri for c in chunks]
         self.orders[:0] = cut_order("chunk", "chunk-top-k", most, order, reason)
         self.orders += [
-            *_over_budget("entity", "max-entity-tokens", budget.max_entity_tokens, entities, kept),
+            *_over_budget(
+                "entity", "max-entity-tokens", budget.max_entity_tokens, entities, budgeted_entities
+            ),
             *_over_budget(
                 "edge", "max-relationship-tokens", budget.max_relationship_tokens, edges, kept_edges
             ),
         ]
         return [*entities, *edges, *chunks[:most]]
 
-    def _entities(self) -> list[Candidate]:
+    def _entity_candidates(self) -> list[Candidate]:
         limit = self.context.limits.evidence_limit
-        found = [
-            entity_candidate(self._known[match.entity], match.score, _why(match), limit)
+        candidates = [
+            entity_candidate(self._known[match.entity], match.score, _match_reason(match), limit)
             for match in self.matches
             if match.entity in self._known
         ]
-        return [candidate for candidate in found if candidate.evidence]
+        return [candidate for candidate in candidates if candidate.evidence]
 
-    def _edges(self) -> list[Candidate]:
+    def _edge_candidates(self) -> list[Candidate]:
         context = self.context
         iris = [edge.iri for edge in self.edges]
         limit = context.limits.evidence_limit
         evidence = context.evidence.of_edges(iris, limit)
         edges = with_labels(context.graph, [edge.triple for edge in self.edges])
         return [
-            edge_candidate(edge, found.score, found.why, evidence[found.iri])
-            for edge, found in zip(edges, self.edges, strict=True)
-            if evidence.get(found.iri)
+            edge_candidate(edge, found_edge.score, found_edge.why, evidence[found_edge.iri])
+            for edge, found_edge in zip(edges, self.edges, strict=True)
+            if evidence.get(found_edge.iri)
         ]
 
-    def _stating(self, edges: Sequence[Candidate]) -> Groups:
+    def _read_edge_chunks(self, edges: Sequence[Candidate]) -> Groups:
         context = self.context
         iris = [candidate.item.iri for candidate in edges]
         evidence = context.evidence.of_edges(iris, _PLACES)
         return [[place.chunk for place in evidence.get(iri, ())] for iri in iris]
 
-    def _chunks(self, groups: Groups, why: str) -> list[Candidate]:
-        context, each = self.context, self.settings.related_chunk_number
+    def _chunk_candidates(self, groups: Groups, why: str) -> list[Candidate]:
+        context, chunks_per_item = self.context, self.settings.related_chunk_number
         vector = context.embed([in_conversation(self.question)])
         if self.settings.chunk_pick == "vector":
-            picked, orders = pick_by_vector(groups, each, vector, context)
+            picked, orders = pick_by_vector(groups, chunks_per_item, vector, context)
         else:
-            picked, orders = pick_by_weight(groups, each)
+            picked, orders = pick_by_weight(groups, chunks_per_item)
         self.orders += orders
         counts = shared_by(groups)
-        found = ((c, round(counts[c] / len(groups), 6), (why.format(counts[c]),)) for c in picked)
-        return chunk_candidates(context, found)
+        chunk_rows = (
+            (c, round(counts[c] / len(groups), 6), (why.format(counts[c]),)) for c in picked
+        )
+        return chunk_candidates(context, chunk_rows)
 
 
 def _over_budget(
@@ -440,7 +464,7 @@ def _over_budget(
     return left_out_order(f"{kind} of chunks", limit, budget, least, why)
 
 
-def _why(match: EntityMatch) -> str:
+def _match_reason(match: EntityMatch) -> str:
     if match.method == "name":
         return f"it is called “{match.concept}”"
     if match.method == "edge":

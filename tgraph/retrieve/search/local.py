@@ -1,9 +1,8 @@
-"""Local retrieval: everything around the entities that a question is about.
+"""Local retrieval: graph surroundings of a question's entities.
 
-The order in which candidates are considered is Microsoft GraphRAG's (3.3.0, mixed context of local
-search): reports of the entities' communities, the entities, the edges among them and out of them,
-claims about them, and the chunks that speak of them.
-"""
+Candidate order follows Microsoft GraphRAG (3.3.0, mixed context of local search): community
+reports of the entities, the entities, edges among the entities, edges leading out, claims about
+the entities, and chunks naming the entities."""
 
 from __future__ import annotations
 
@@ -31,19 +30,19 @@ from tgraph.model import (
 from tgraph.retrieve.base import Context, Question, in_conversation
 from tgraph.retrieve.candidates import (
     KnownEntity,
+    assign_ranks,
     chunk_candidates,
     chunks_naming,
     cost_of,
-    degrees,
+    count_degrees,
     edge_candidate,
     edge_cost,
     entity_candidate,
     known_entities,
-    ranked,
 )
 from tgraph.retrieve.entity_matching import (
+    add_labels,
     entities_named,
-    labelled,
     match_names,
     names_within,
 )
@@ -56,10 +55,10 @@ from tgraph.retrieve.orders import (
     CutOffs,
     Missing,
     RecordedSearch,
+    collapse_whitespace,
     cut_order,
-    flat,
+    format_ordinal,
     left_out_order,
-    nth,
 )
 from tgraph.retrieve.reports import item_of, reports_at_hand
 from tgraph.retrieve.search.drift_actions import NO_CALLS, NO_ROUND, TOO_DEEP
@@ -94,10 +93,10 @@ class LocalRetriever:
 
     def retrieve(self, question: Question, context: Context) -> Retrieval:
         matches, orders = match_by_vector(question, self._settings, context)
-        return around(matches, orders, self._settings, context)
+        return retrieve_surroundings(matches, orders, self._settings, context)
 
 
-def around(
+def retrieve_surroundings(
     matches: Sequence[EntityMatch],
     orders: tuple[RankedOrder, ...],
     settings: LocalSearchSettings,
@@ -105,31 +104,31 @@ def around(
 ) -> Retrieval:
     """Everything around the matched entities, in the order in which it is considered; ``orders``
     are what limits cut off of the entities."""
-    found = Surroundings.of(matches, settings, context)
+    surroundings = Surroundings.of(matches, settings, context)
     scores = {match.entity: match.score for match in matches}
-    among, out, rank = found.edge_orders()
-    most_out = settings.top_k_relationships * len(found.entities)
+    among, out, rank = surroundings.edge_orders()
+    most_out = settings.top_k_relationships * len(surroundings.entities)
     edges = [(iri, rank[iri]) for iri in (*among, *out[:most_out])]
-    most = context.limits.max_subgraph_size
-    shown = found.labelled(edges[:most])
-    touched = found.touched()
-    chunks = list(islice(found.speaking(shown), MOST_CHUNKS + MOST_BEYOND))
+    edge_limit = context.limits.max_subgraph_size
+    labelled_edges = surroundings.labelled(edges[:edge_limit])
+    touched = surroundings.touched()
+    chunks = list(islice(surroundings.speaking(labelled_edges), MOST_CHUNKS + MOST_BEYOND))
     ordered = [
-        *found.told(touched),
-        *found.described(scores),
-        *found.related(shown),
-        *found.claimed(),
-        *found.spoken_of(chunks),
+        *surroundings.told(touched),
+        *surroundings.described(scores),
+        *surroundings.related(labelled_edges),
+        *surroundings.claimed(),
+        *surroundings.spoken_of(chunks),
     ]
-    candidates = ranked(ordered)
-    cut = [iri for iri, _ in edges] if len(edges) > most else []
+    candidates = assign_ranks(ordered)
+    cut = [iri for iri, _ in edges] if len(edges) > edge_limit else []
     return Retrieval(
         candidates=candidates,
         total=len(edges),
         items=sum(not isinstance(c.item, Edge) for c in candidates),
         matches=tuple(matches),
         cut=tuple(cut),
-        orders=(*orders, *found.cut_orders(out, [chunk for chunk, *_ in chunks], touched)),
+        orders=(*orders, *surroundings.cut_orders(out, [chunk for chunk, *_ in chunks], touched)),
     )
 
 
@@ -173,7 +172,7 @@ def match_by_vector(
     why = f"of which the first {most} were taken (top-k-entities)"
     reason = f"{{item}} is {{place}} entities by likeness to {{question}}, {why}"
     left = dict.fromkeys(sorted(excluded), 0)
-    return labelled(list(found.values()), context.graph), (
+    return add_labels(list(found.values()), context.graph), (
         *left_out_order("excluded", "exclude", None, left, "it is left out by the setting exclude"),
         *cut_order(
             "entity",
@@ -187,16 +186,16 @@ def match_by_vector(
 
 
 def claim_item(claim: Claim) -> Item:
-    """The claim in words, with whether and when it holds."""
-    about = f"{claim.subject_label} → {claim.object_label}" if claim.object else claim.subject_label
+    """Return the claim as an item in words, with status and dates."""
+    title = f"{claim.subject_label} → {claim.object_label}" if claim.object else claim.subject_label
     dates = " to ".join(date.value for date in (claim.started, claim.ended) if date is not None)
     text = f"{claim.type} ({claim.status}{f', {dates}' if dates else ''}): {claim.description}"
-    return Item("claim", claim.iri, about, text)
+    return Item("claim", claim.iri, title, text)
 
 
 @dataclass(slots=True)
 class Surroundings:
-    """What lies around the entities."""
+    """The graph surroundings of entities: reports, edges, claims and chunks."""
 
     entities: Sequence[KnownEntity]
     settings: LocalSearchSettings
@@ -206,36 +205,37 @@ class Surroundings:
     def of(
         cls, matches: Sequence[EntityMatch], settings: LocalSearchSettings, context: Context
     ) -> Surroundings:
-        """What lies around the entities that were matched."""
-        known = known_entities(context, [match.entity for match in matches])
-        return cls(list(known.values()), settings, context)
+        """Return the matched entities' surroundings."""
+        entities_by_iri = known_entities(context, [match.entity for match in matches])
+        return cls(list(entities_by_iri.values()), settings, context)
 
     def touched(self) -> list[tuple[CommunityReport, int]]:
-        """The reports of the entities' communities, of all levels, with how many of the entities
-        these have: those with most first, then those rated highest."""
-        known = reports_at_hand(self.context)
-        if known is None:
+        """Return community reports of all levels with each community's entity count.
+
+        Reports with most entities come first, then the highest-rated reports."""
+        reports = reports_at_hand(self.context)
+        if reports is None:
             return []
         inside = {entity.iri for entity in self.entities}
-        counts = Counter(chain.from_iterable(known.communities_of(inside).values()))
-        touched = [*known.by_community.some(counts).values()]
+        counts = Counter(chain.from_iterable(reports.communities_of(inside).values()))
+        touched = [*reports.by_community.some(counts).values()]
         touched.sort(key=lambda r: (-counts[r.community], -r.rating, r.iri))
         return [(report, counts[report.community]) for report in touched]
 
     def told(self, touched: Sequence[tuple[CommunityReport, int]]) -> Iterator[Candidate]:
-        """The first of these reports down to the level. Their evidence is read of those that are
-        cited (``grounded``)."""
-        known, level = reports_at_hand(self.context), self.settings.community_level
+        """Yield the first community reports down to the community level as candidates; evidence
+        is read only for cited reports (``grounded``)."""
+        reports, level = reports_at_hand(self.context), self.settings.community_level
         near = ((r, count) for r, count in touched if r.level <= level)
         inside = len({entity.iri for entity in self.entities})
         for report, count in islice(near, MOST_REPORTS):
-            assert known is not None
+            assert reports is not None
             yield Candidate(
                 item_of(report),
                 0,
                 round(count / max(inside, 1), 6),
                 reasons=(f"its community has {count} of the entities",),
-                tokens=known.cost(report),
+                tokens=reports.cost(report),
             )
 
     def edge_orders(self) -> tuple[list[str], list[str], Mapping[str, float]]:
@@ -243,40 +243,48 @@ class Surroundings:
         end is tied to, each best first, and the rank of all (combined degree, unless the settings
         rank them by something else)."""
         inside = {entity.iri for entity in self.entities}
-        found = {iri: ends(triple) for iri, triple in self._triples().items()}
-        rank = self._ranks(found)
-        among = [iri for iri, both in found.items() if inside.issuperset(both)]
-        outside = {iri: end for iri, both in found.items() for end in both if end not in inside}
+        ends_by_edge = {iri: ends(triple) for iri, triple in self._edge_triples().items()}
+        rank = self._rank_edges(ends_by_edge)
+        among = [iri for iri, edge_ends in ends_by_edge.items() if inside.issuperset(edge_ends)]
+        outside = {
+            iri: end
+            for iri, edge_ends in ends_by_edge.items()
+            for end in edge_ends
+            if end not in inside
+        }
         links = Counter(
-            end for end, _ in {(end, tied) for iri, end in outside.items() for tied in found[iri]}
+            end
+            for end, _ in {
+                (end, tied) for iri, end in outside.items() for tied in ends_by_edge[iri]
+            }
         )
         among.sort(key=lambda i: (-rank[i], i))
         out = sorted(outside, key=lambda i: (-links[outside[i]], -rank[i], i))
         return among, out, rank
 
-    def _ranks(self, edges: Mapping[str, Sequence[str]]) -> Mapping[str, float]:
-        """What edges, with their ends, are ranked by."""
+    def _rank_edges(self, edges: Mapping[str, Sequence[str]]) -> Mapping[str, float]:
+        """Rank edges by the configured ranking attribute; ``edges`` maps edges to their ends."""
         context, by = self.context, self.settings.relationship_ranking_attribute
         if by == "weight":
-            known = weights_of(context, list(edges))
-            return {iri: known[iri][0] if iri in known else 1.0 for iri in edges}
+            attributes = weights_of(context, list(edges))
+            return {iri: attributes[iri][0] if iri in attributes else 1.0 for iri in edges}
         if by == "text_unit_count":
             places = context.evidence.of_edges(list(edges), limit=MOST_CHUNKS)
             return {iri: len({e.chunk for e in places.get(iri, ())}) for iri in edges}
-        links = degrees(context, chain.from_iterable(edges.values()))
+        links = count_degrees(context, chain.from_iterable(edges.values()))
         return {iri: sum(links[end] for end in ends) for iri, ends in edges.items()}
 
-    def _triples(self) -> dict[str, Triple]:
-        around = (edges_of(entity.iri, self.context) for entity in self.entities)
-        return {iri: triple for edges in around for iri, triple in edges.items()}
+    def _edge_triples(self) -> dict[str, Triple]:
+        edge_maps = (edges_of(entity.iri, self.context) for entity in self.entities)
+        return {iri: triple for edges in edge_maps for iri, triple in edges.items()}
 
     def labelled(self, ranked: Sequence[tuple[str, float]]) -> list[tuple[Edge, float]]:
-        triples = self._triples()
+        triples = self._edge_triples()
         edges = with_labels(self.context.graph, [triples[iri] for iri, _ in ranked])
         return [(edge, rank) for edge, (_, rank) in zip(edges, ranked, strict=True)]
 
     def described(self, scores: Mapping[str, float]) -> Iterator[Candidate]:
-        """The entities themselves, in the order of their matches."""
+        """Yield the entities as candidates, in match order."""
         limit = self.context.limits.evidence_limit
         for entity in self.entities:
             why = f"the question leads to {entity.label}"
@@ -284,9 +292,9 @@ class Surroundings:
 
     def related(self, edges: Sequence[tuple[Edge, float]]) -> Iterator[Candidate]:
         limit = self.context.limits.evidence_limit
-        evidence = self._places(edges)
+        evidence = self._read_evidence(edges)
         inside = {entity.iri for entity in self.entities}
-        most = max((rank for _, rank in edges), default=1)
+        top_rank = max((rank for _, rank in edges), default=1)
         by = self.settings.relationship_ranking_attribute or "rank"
         for edge, rank in edges:
             places = evidence.get(edge.iri, ())[:limit]
@@ -296,21 +304,21 @@ class Surroundings:
             why = "it ties entities of the question" if among else "it leads out of them"
             why = f"{why}, and {_RANKED_BY[by].format(rank)}"
             cost = edge_cost(edge, places, self.context)
-            yield edge_candidate(edge, round(rank / max(most, 1), 6), why, places, cost)
+            yield edge_candidate(edge, round(rank / max(top_rank, 1), 6), why, places, cost)
 
     def claimed(self) -> Iterator[Candidate]:
-        """The claims about the entities, each once, in the order of the entities."""
+        """Yield the claims about the entities, each claim once, in entity order."""
         context = self.context
         iris = [entity.iri for entity in self.entities]
         labels = {entity.iri: entity.label for entity in self.entities}
-        told = [entity.iri for entity in self.entities if entity.claimed]
-        claims = claims_of(context.store, context.texts, told, context.doubt)
-        found = {
+        entities_with_claims = [entity.iri for entity in self.entities if entity.claimed]
+        claims = claims_of(context.store, context.texts, entities_with_claims, context.doubt)
+        claims_by_iri = {
             claim.iri: (claim, place, entity)
             for place, entity in reversed(list(enumerate(iris)))
             for claim in claims.get(entity, ())
         }
-        for claim, place, entity in sorted(found.values(), key=lambda f: (f[1], f[0].iri)):
+        for claim, place, entity in sorted(claims_by_iri.values(), key=lambda f: (f[1], f[0].iri)):
             item = claim_item(claim)
             yield Candidate(
                 item,
@@ -322,24 +330,31 @@ class Surroundings:
             )
 
     def speaking(self, edges: Sequence[tuple[Edge, float]]) -> Iterator[tuple[str, int, int, str]]:
-        """The chunks that name the entities: by the first entity that they name, then by how many
-        of its relationships they state; with these and its label."""
-        stated = self._stated(edges)
-        seen: set[str] = set()
+        """Yield chunks naming the entities, with entity place, relationship count and entity
+        label.
+
+        Chunks are ordered by the first entity named, then by the number of the entity's
+        relationships stated in the chunk."""
+        statement_counts = self._count_statements(edges)
+        earlier_chunks: set[str] = set()
         for place, entity in enumerate(self.entities):
-            named = chunks_naming(self.context, [entity.iri]).get(entity.iri, ())
-            fresh = [(-stated[(entity.iri, chunk)], chunk) for chunk in named if chunk not in seen]
+            naming_chunks = chunks_naming(self.context, [entity.iri]).get(entity.iri, ())
+            fresh = [
+                (-statement_counts[(entity.iri, chunk)], chunk)
+                for chunk in naming_chunks
+                if chunk not in earlier_chunks
+            ]
             yield from ((chunk, place, -count, entity.label) for count, chunk in sorted(fresh))
-            seen.update(named)
+            earlier_chunks.update(naming_chunks)
 
     def spoken_of(self, chunks: Sequence[tuple[str, int, int, str]]) -> Iterator[Candidate]:
-        """The first of these chunks."""
+        """Yield the first chunks naming the entities as candidates."""
         why = "it names {} and states {} of the edges around it"
-        found = (
+        chunk_rows = (
             (chunk, round(1 / (1 + place), 6), (why.format(label, count),))
             for chunk, place, count, label in chunks[:MOST_CHUNKS]
         )
-        yield from chunk_candidates(self.context, found)
+        yield from chunk_candidates(self.context, chunk_rows)
 
     def cut_orders(
         self,
@@ -371,9 +386,9 @@ class Surroundings:
             ),
         )
 
-    def _stated(self, edges: Sequence[tuple[Edge, float]]) -> Counter[tuple[str, str]]:
-        """How many edges of an entity a chunk states."""
-        evidence = self._places(edges)
+    def _count_statements(self, edges: Sequence[tuple[Edge, float]]) -> Counter[tuple[str, str]]:
+        """Count each entity's edges stated in each chunk, by pair (entity, chunk)."""
+        evidence = self._read_evidence(edges)
         return Counter(
             (end, chunk)
             for edge, _ in edges
@@ -381,19 +396,23 @@ class Surroundings:
             for chunk in {e.chunk for e in evidence.get(edge.iri, ())[:MOST_CHUNKS]}
         )
 
-    def _places(self, edges: Sequence[tuple[Edge, float]]) -> Mapping[str, tuple[Evidence, ...]]:
-        """The evidence of the edges, the best first."""
-        most = max(MOST_CHUNKS, self.context.limits.evidence_limit)
+    def _read_evidence(
+        self, edges: Sequence[tuple[Edge, float]]
+    ) -> Mapping[str, tuple[Evidence, ...]]:
+        """Return the evidence of the edges, best first."""
+        evidence_limit = max(MOST_CHUNKS, self.context.limits.evidence_limit)
         memory = self.context.remembered("places of edges", 5_000)
         return memory.get_all(
-            (edge.iri for edge, _ in edges), partial(self.context.evidence.of_edges, limit=most)
+            (edge.iri for edge, _ in edges),
+            partial(self.context.evidence.of_edges, limit=evidence_limit),
         )
 
 
 def read_ahead(
     questions: Sequence[Question], settings: DriftSearchSettings, context: Context
 ) -> None:
-    """Read what the questions of a DRIFT search lead to at once, so that it is known then."""
+    """Prefetch entities matched by several DRIFT questions at once, before each question's own
+    search."""
     own = local_settings(settings)
     matched = (match_by_vector(question, own, context)[0] for question in questions)
     known_entities(context, [match.entity for matches in matched for match in matches])
@@ -409,8 +428,10 @@ def local_settings(own: DriftSearchSettings) -> LocalSearchSettings:
 
 
 class OverviewRetriever:
-    """For questions that are still to be found: around the entities that the conversation was
-    about, or, before it has begun, around the centres of the largest communities."""
+    """A retriever for finding new questions.
+
+    Retrieval starts from the entities of the conversation's last turn or, before any turn, from
+    the centres of the largest communities."""
 
     step = "ContextBuilding"
     matches_entities = True
@@ -421,26 +442,26 @@ class OverviewRetriever:
     def retrieve(self, question: Question, context: Context) -> Retrieval:
         if question.history:
             *before, last = question.history
-            said = Question(f"{last.question} {last.answer}", tuple(before))
-            matches, orders = match_by_vector(said, self._settings, context)
+            last_turn = Question(f"{last.question} {last.answer}", tuple(before))
+            matches, orders = match_by_vector(last_turn, self._settings, context)
         else:
-            matches, orders = self._centres(context), ()
+            matches, orders = self._match_centres(context), ()
         if not matches:
             raise UsageError("There is nothing to ask about yet.", "Index documents first.")
-        return around(matches, orders, self._settings, context)
+        return retrieve_surroundings(matches, orders, self._settings, context)
 
-    def _centres(self, context: Context) -> list[EntityMatch]:
+    def _match_centres(self, context: Context) -> list[EntityMatch]:
         top = [c for c in read_communities(context.store) if c.parent is None]
         top.sort(key=lambda c: (-len(c.members), c.iri))
         chosen = []
         for community in top[: self._settings.top_k_entities]:
-            links = degrees(context, community.members)
+            links = count_degrees(context, community.members)
             chosen.append(min(links, key=lambda entity: (-links[entity], entity)))
-        known = known_entities(context, chosen)
-        most = max((entity.links for entity in known.values()), default=1)
+        entities = known_entities(context, chosen)
+        top_degree = max((entity.links for entity in entities.values()), default=1)
         return [
-            EntityMatch(e.iri, e.label, "", round(e.links / max(most, 1), 6), "centre")
-            for e in known.values()
+            EntityMatch(e.iri, e.label, "", round(e.links / max(top_degree, 1), 6), "centre")
+            for e in entities.values()
         ]
 
 
@@ -454,13 +475,15 @@ def questions_not_asked(missing: Missing, search: RecordedSearch, context: Conte
     """The questions in line that speak of the missing and were not asked, the closest first."""
     own = context.settings.drift_search
     named = [a for a in search.actions if a.status == "pruned" and missing.names(a.query)]
-    pruned = [_pruned(action, search, own) for action in named]
+    pruned = [_explain_pruning(action, search, own) for action in named]
     yield from sorted(pruned, key=lambda cut: cut.distance)
 
 
-def _pruned(action: AskedAction, search: RecordedSearch, own: DriftSearchSettings) -> CutOff:
-    """A follow-up question about it was not asked."""
-    why = f"the question “{flat(action.query)}” was not asked: {action.reason}"
+def _explain_pruning(
+    action: AskedAction, search: RecordedSearch, own: DriftSearchSettings
+) -> CutOff:
+    """Return the cut for an unasked (pruned) follow-up question about the missing item."""
+    why = f"the question “{collapse_whitespace(action.query)}” was not asked: {action.reason}"
     if action.reason == TOO_DEEP:
         why = f"{why} (it lies {action.depth} deep, and {own.depth} were gone; depth)"
         return CutOff("depth", own.depth, action.depth, why)
@@ -472,7 +495,8 @@ def _pruned(action: AskedAction, search: RecordedSearch, own: DriftSearchSetting
     follow_ups = [a for a in search.actions if a.kind == "follow-up"]
     waiting = [a for a in follow_ups if a.reason == action.reason]
     waiting.sort(key=lambda a: (-(a.promise or 0.0), a.number))
-    taken = sum(a.status != "pruned" for a in follow_ups)
-    rank, name = taken + waiting.index(action) + 1, field.replace("_", "-")
-    why = f"{why} ({name} {getattr(own, field)}); by its promise it was the {nth(rank)} in line,"
-    return CutOff(name, taken, rank, f"{why} and {taken} were asked")
+    asked_count = sum(a.status != "pruned" for a in follow_ups)
+    rank, name = asked_count + waiting.index(action) + 1, field.replace("_", "-")
+    place = format_ordinal(rank)
+    why = f"{why} ({name} {getattr(own, field)}); by its promise it was the {place} in line,"
+    return CutOff(name, asked_count, rank, f"{why} and {asked_count} were asked")

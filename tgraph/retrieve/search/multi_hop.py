@@ -1,10 +1,9 @@
-"""Bridges: two sentences that answer together what neither answers alone.
+"""Bridges: sentence pairs answering a question neither sentence answers alone.
 
-The first says who or what a question describes; the second, in another document, is about that
-entity and says what is asked. Which entity is meant is judged by both: how well its sentence fits
-the description, whether it is the kind of thing described, and how well anything said of it answers
-the question with its name in place of the description.
-"""
+The first sentence identifies the person or thing described in a question; the second, from
+another document, is about this entity and states the answer. Both sentences judge the candidate
+entity: fit between first sentence and description, fit of entity kind, and quality of the
+second sentence as an answer to the question with the entity's name in place of the description."""
 
 from __future__ import annotations
 
@@ -12,17 +11,24 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from tgraph.resources import weights
-from tgraph.retrieve.text.answer_type import NamedAnswer, fits
+from tgraph.resources import load_weights
+from tgraph.retrieve.text.answer_type import NamedAnswer, rate_kind_fit
 from tgraph.retrieve.text.lexical import Frequencies, terms
-from tgraph.retrieve.text.question_analysis import AnalysedQuestion, Description, analyse
-from tgraph.retrieve.text.sentence_ranking import Place, Score, SentencePassage, rate, said, share
+from tgraph.retrieve.text.question_analysis import AnalysedQuestion, Description, analyse_question
+from tgraph.retrieve.text.sentence_ranking import (
+    Place,
+    Score,
+    SentencePassage,
+    credit_sentence,
+    rate_passages,
+    weighted_share,
+)
 from tgraph.retrieve.text.similarity import Similarity
 
 FIRST_ENDS = 5
 """Sentences that are tried as the first end of a bridge."""
 
-FIT, SAID, RARITY = weights("bridge")
+FIT, SAID, RARITY = load_weights("bridge")
 """What it counts that an entity fits, the second sentence says the rest, and a name is rare."""
 
 CLOSE = 0.9
@@ -37,7 +43,8 @@ _PRONOUN = re.compile(r"\b(?:he|she|it|they|his|her|its|their|him|them)\b", re.I
 
 @dataclass(frozen=True, slots=True)
 class Bridge:
-    """The sentence that tells of an entity, those that tell what is asked of it, their worth."""
+    """A bridge between sentences: ``first`` identifies an entity, ``seconds`` answer the
+    question about the entity, ``score`` rates both."""
 
     score: float
     first: SentencePassage
@@ -47,7 +54,7 @@ class Bridge:
 
 @dataclass(frozen=True, slots=True)
 class BridgePart:
-    """A part of the question with the sentences that answer it, best first."""
+    """A question part with answering sentences, best first."""
 
     inquiry: AnalysedQuestion
     meaning: Similarity
@@ -58,25 +65,26 @@ class BridgePart:
         return [passages[place] for place in ranked[:count]]
 
 
-def described(
+def find_described_entities(
     part: BridgePart, passages: Mapping[Place, SentencePassage], question: AnalysedQuestion
 ) -> list[tuple[SentencePassage, NamedAnswer]]:
-    """What the description may mean: the entities of the sentences that fit it best."""
-    found = []
+    """Find entities possibly meant by a description, in the sentences fitting the description
+    best."""
+    candidates = []
     for passage in part.best(passages, FIRST_ENDS):
         title = passage.evidence.title
-        found += [
-            (passage, named)
-            for named in passage.named
-            if named.terms
-            and named.terms.isdisjoint(question.weights)
-            and named.kind not in _VAGUE
-            and named.label != title
+        candidates += [
+            (passage, mention)
+            for mention in passage.named
+            if mention.terms
+            and mention.terms.isdisjoint(question.weights)
+            and mention.kind not in _VAGUE
+            and mention.label != title
         ]
-    return found
+    return candidates
 
 
-def cross(
+def build_best_bridge(
     description: Description,
     part: BridgePart,
     meant: Sequence[tuple[SentencePassage, NamedAnswer]],
@@ -84,31 +92,35 @@ def cross(
     meaning: Similarity,
     frequencies: Frequencies,
 ) -> Bridge | None:
-    """The best bridge over one of the entities that the description may mean."""
+    """Build bridges over candidate entities of the description and return the best, or None."""
     best: Bridge | None = None
     seconds: dict[str, list[tuple[float, SentencePassage]]] = {}
-    for first, named in meant:
-        if named.iri not in seconds:
-            seconds[named.iri] = _answers_about(description, named, passages, meaning, frequencies)
-        entity = _likely(description, first, named, frequencies)
-        elsewhere = [pair for pair in seconds[named.iri] if pair[1].place[0] != first.place[0]]
+    for first, mention in meant:
+        if mention.iri not in seconds:
+            seconds[mention.iri] = _answers_about(
+                description, mention, passages, meaning, frequencies
+            )
+        entity = _rate_entity_fit(description, first, mention, frequencies)
+        elsewhere = [pair for pair in seconds[mention.iri] if pair[1].place[0] != first.place[0]]
         if not elsewhere:
             continue
         score = 0.5 * (part.ratings[first.place].score + elsewhere[0][0]) + entity
         if best is None or score > best.score:
             close = [p for worth, p in elsewhere[:2] if worth >= CLOSE * elsewhere[0][0]]
-            best = Bridge(score, first, tuple(close), named.label)
+            best = Bridge(score, first, tuple(close), mention.label)
     return best
 
 
-def _likely(
+def _rate_entity_fit(
     description: Description, first: SentencePassage, named: NamedAnswer, frequencies: Frequencies
 ) -> float:
-    """At most 0: how likely the entity is what is described, its sentence aside."""
+    """Rate how likely an entity matches the description, regardless of its sentence; at most 0."""
     nouns = terms(description.noun)
-    called = sum(said(noun, first.wording) for noun in nouns) / len(nouns) if nouns else 1.0
+    called = (
+        sum(credit_sentence(noun, first.wording) for noun in nouns) / len(nouns) if nouns else 1.0
+    )
     rarity = max(map(frequencies.idf, named.terms))
-    fit = 0.5 * (fits(description.noun, named.kind) + called)
+    fit = 0.5 * (rate_kind_fit(description.noun, named.kind) + called)
     return FIT * (fit - 1.0) + RARITY * (rarity - 1.0)
 
 
@@ -119,36 +131,43 @@ def _answers_about(
     meaning: Similarity,
     frequencies: Frequencies,
 ) -> list[tuple[float, SentencePassage]]:
-    """The sentences about the entity, those that answer what is asked of it first."""
-    inquiry = analyse(description.about(named.label), frequencies)
-    others = {t: w for t, w in inquiry.weights.items() if t not in named.terms}
+    """Return rated sentences about an entity, best answers to the question first."""
+    inquiry = analyse_question(description.about(named.label), frequencies)
+    other_weights = {t: w for t, w in inquiry.weights.items() if t not in named.terms}
     spoken = ((p, p.wording.quote | p.wording.labels | p.wording.title) for p in passages.values())
-    about = [passage for passage, said_ in spoken if not named.terms.isdisjoint(said_)]
-    found = []
-    for place, rating in rate(about, inquiry, meaning).items():
+    entity_passages = [passage for passage, said_ in spoken if not named.terms.isdisjoint(said_)]
+    rated_passages = []
+    for place, rating in rate_passages(entity_passages, inquiry, meaning).items():
         wording = passages[place].wording
-        own = share(others, {term: said(term, wording) for term in others}) if others else 0.5
-        found.append((rating.score + SAID * own, passages[place]))
-    return sorted(found, key=lambda pair: (-pair[0], pair[1].evidence.iri))
+        term_share = (
+            weighted_share(
+                other_weights, {term: credit_sentence(term, wording) for term in other_weights}
+            )
+            if other_weights
+            else 0.5
+        )
+        rated_passages.append((rating.score + SAID * term_share, passages[place]))
+    return sorted(rated_passages, key=lambda pair: (-pair[0], pair[1].evidence.iri))
 
 
-def antecedent(
+def find_antecedent(
     passage: SentencePassage, passages: Iterable[SentencePassage], inquiry: AnalysedQuestion
 ) -> SentencePassage | None:
-    """The sentence shortly before that names what the passage speaks of by a pronoun.
+    """Find the preceding sentence that names a pronoun's referent in the passage.
 
-    None where the question itself names it, or what the passage's document or section is called
-    after while nothing tells what the pronoun means.
-    """
+    Return None if the question itself names the referent, or if the question names the subject
+    of the passage's document or section title and nothing else identifies the referent."""
     if not _PRONOUN.search(passage.quote[:60]):
         return None
-    meant = {
+    entity_stems = {
         stem
-        for named in passage.named
-        if not any(word in passage.quote for word in named.label.split())
-        for stem in named.terms
+        for mention in passage.named
+        if not any(word in passage.quote for word in mention.label.split())
+        for stem in mention.terms
     }
-    if meant <= inquiry.weights.keys() and (meant or passage.wording.title & inquiry.names):
+    if entity_stems <= inquiry.weights.keys() and (
+        entity_stems or passage.wording.title & inquiry.names
+    ):
         return None
     document, page, start, _ = passage.place
     before = [
@@ -159,7 +178,7 @@ def antecedent(
         and p.wording.is_prose
     ]
     before.sort(key=lambda p: (-p.place[2], p.place[3]))
-    resolved = [p for p in before if meant & p.wording.quote]
+    resolved = [p for p in before if entity_stems & p.wording.quote]
     if resolved and not _PRONOUN.search(resolved[0].quote[:60]):
         return resolved[0]
     named_there = [
@@ -169,6 +188,6 @@ def antecedent(
 
 
 def _names_one(passage: SentencePassage, inquiry: AnalysedQuestion) -> bool:
-    """Whether the passage itself names something that the question doesn't."""
-    fresh = (named.terms - inquiry.weights.keys() for named in passage.named)
+    """Return whether the passage itself names an entity absent from the question."""
+    fresh = (mention.terms - inquiry.weights.keys() for mention in passage.named)
     return any(not terms_.isdisjoint(passage.wording.quote) for terms_ in fresh)

@@ -1,9 +1,8 @@
-"""Names in a question: which entities and documents it names, under whichever variant of the name.
+"""Name recognition in questions: find the entities and documents named, under any name variant.
 
-A word of the question counts as a name for what it is in the graph, not for its letters in the
-question, since people type names in lower case: an entity is named if its own label is written as a
-name. "film" and "director" are entities of many graphs and name nothing.
-"""
+A question word counts as a name because of the graph, not because of capital letters in the
+question, since people type names in lower case: an entity counts as named if its own label is
+written as a name. The labels "film" and "director" occur in many graphs and name nothing."""
 
 from __future__ import annotations
 
@@ -32,25 +31,25 @@ Key = tuple[str, ...]
 
 @dataclass(frozen=True, slots=True)
 class FoundName:
-    """A name as it stands in a text, and the nodes that are called so."""
+    """Text occurrence of a name, with matching nodes."""
 
     text: str
     nodes: tuple[int, ...]
 
 
 class NameIndex:
-    """Nodes by the variants of their names."""
+    """Node index by name variants."""
 
     def __init__(self, names: Iterable[tuple[str, int]]) -> None:
-        found: defaultdict[Key, dict[int, None]] = defaultdict(dict)
+        nodes_by_key: defaultdict[Key, dict[int, None]] = defaultdict(dict)
         for name, node in names:
-            for key in variants(name):
-                found[key].setdefault(node)
-        self._nodes: Mapping[Key, tuple[int, ...]] = {k: tuple(n) for k, n in found.items()}
+            for key in name_variants(name):
+                nodes_by_key[key].setdefault(node)
+        self._nodes: Mapping[Key, tuple[int, ...]] = {k: tuple(n) for k, n in nodes_by_key.items()}
 
     def in_text(self, text: str) -> list[FoundName]:
-        """The names in a text, longer ones before the shorter; none lies within another."""
-        places = _places(text)
+        """Return names occurring in a text, longest names first, without overlaps."""
+        places = _locate_words(text)
         runs = [
             (
                 range(first, first + length),
@@ -60,18 +59,18 @@ class NameIndex:
             for first in range(len(places) - length + 1)
         ]
         called = self._called({key for _, key in runs})
-        taken: set[int] = set()
-        found = []
+        used_places: set[int] = set()
+        names = []
         for part, key in runs:
             nodes = called.get(key)
-            if nodes and taken.isdisjoint(part):
-                taken.update(part)
+            if nodes and used_places.isdisjoint(part):
+                used_places.update(part)
                 name = text[places[part[0]][1] : places[part[-1]][2]]
-                found.append(FoundName(name, nodes))
-        return found
+                names.append(FoundName(name, nodes))
+        return names
 
     def _called(self, keys: Iterable[Key]) -> Mapping[Key, tuple[int, ...]]:
-        """The nodes that have these names."""
+        """Look up nodes by normalised names."""
         return self._nodes
 
 
@@ -93,18 +92,20 @@ class SourceNames(NameIndex):
 
 
 def is_name(label: str) -> bool:
-    """Whether a label is written as a name: with a capital letter, or in a script without them."""
+    """Tell whether a label looks like a name: capital letter, or script without letter case."""
     return label != label.lower() or label.upper() == label
 
 
-def variants(name: str) -> Iterator[Key]:
-    """What a name may be called by, as words: punctuation, accents, letter case, possessives and a
-    leading article aside, without a note in brackets at its end, and to its first comma."""
+def name_variants(name: str) -> Iterator[Key]:
+    """Yield name variants as word tuples.
+
+    Variants ignore punctuation, accents, letter case, possessive endings and a leading article.
+    Further variants omit a note in brackets at the end, or everything after the first comma."""
     plain = _ASIDE.sub("", name)
     first = plain.partition(",")[0]
-    keys = [_key(name), _key(plain)]
-    if len(_key(first)) >= _LEAST_BEFORE_COMMA:
-        keys.append(_key(first))
+    keys = [_name_key(name), _name_key(plain)]
+    if len(_name_key(first)) >= _LEAST_BEFORE_COMMA:
+        keys.append(_name_key(first))
     for key in dict.fromkeys(keys):
         for form in dict.fromkeys((key, key[1:] if key[:1] and key[0] in _ARTICLES else key)):
             if form and not all(word in STOP_WORDS for word in form):
@@ -112,7 +113,7 @@ def variants(name: str) -> Iterator[Key]:
 
 
 def _title_forms(title: str) -> list[str]:
-    return [" ".join(key) for key in variants(title)]
+    return [" ".join(key) for key in name_variants(title)]
 
 
 WORDING = Wording(
@@ -123,19 +124,19 @@ WORDING = Wording(
 """How the network of graph ranking compares names, with tables and without."""
 
 
-def _key(name: str) -> Key:
-    return tuple(word for word, _, _ in _places(name))
+def _name_key(name: str) -> Key:
+    return tuple(word for word, _, _ in _locate_words(name))
 
 
-def _places(text: str) -> Sequence[tuple[str, int, int]]:
-    """The words of a text as they are compared, each with its place."""
+def _locate_words(text: str) -> Sequence[tuple[str, int, int]]:
+    """Return the normalised words of a text, each with start and end."""
     return [
         (folded, match.start(), match.end())
         for match in _WORD.finditer(text)
-        for folded in _folded(match.group())
+        for folded in _fold_word(match.group())
     ]
 
 
-def _folded(word: str) -> list[str]:
+def _fold_word(word: str) -> list[str]:
     apart = unicodedata.normalize("NFKD", word)
     return words("".join(c for c in apart if not unicodedata.combining(c)))

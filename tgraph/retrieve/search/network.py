@@ -30,8 +30,10 @@ _EXACT, _MOST_STEPS = 1e-11, 500
 
 @dataclass(frozen=True)
 class Adjacency:
-    """Ties in both directions: those of a node lie between two ``starts``, each with the node at
-    its other end and a weight greater than 0."""
+    """Network ties in both directions.
+
+    The ties of a node lie between two consecutive ``starts``; each tie has the node at the
+    other end and a weight greater than 0."""
 
     starts: NDArray[int64]
     others: NDArray[int64]
@@ -49,84 +51,87 @@ class Adjacency:
         total = WeightedPairs.of(ends[:, 0], ends[:, 1], weights)
         tied = total.weights > 0
         ends, weights = total.ends[tied], total.weights[tied]
-        both = np.concatenate([ends, ends[:, ::-1]])
-        order = np.argsort(both[:, 0], kind="stable")
-        starts = np.searchsorted(both[order, 0], np.arange(size + 1))
-        return cls(starts, both[order, 1], np.concatenate([weights, weights])[order])
+        directed_pairs = np.concatenate([ends, ends[:, ::-1]])
+        order = np.argsort(directed_pairs[:, 0], kind="stable")
+        starts = np.searchsorted(directed_pairs[order, 0], np.arange(size + 1))
+        return cls(starts, directed_pairs[order, 1], np.concatenate([weights, weights])[order])
 
     def beside(self, node: int) -> list[int]:
-        """The nodes that are tied to the node, ascending."""
-        found = self.others[self.starts[node] : self.starts[node + 1]]
-        return sorted(set(found.tolist()) - {node})
+        """Return a node's neighbours, in ascending order."""
+        neighbours = self.others[self.starts[node] : self.starts[node + 1]]
+        return sorted(set(neighbours.tolist()) - {node})
 
     @cached_property
-    def _roots(self) -> NDArray[float64]:
-        """The square roots of what the ties of each node weigh together; 1 where it has none."""
+    def _degree_roots(self) -> NDArray[float64]:
+        """Square roots of each node's total tie weight; 1 for nodes without ties."""
         import numpy as np
 
-        total = self._sums(self.weights)
+        total = self._sum_ties(self.weights)
         return np.where(total > 0, np.sqrt(total), 1.0)
 
     @cached_property
-    def _scaled(self) -> NDArray[float64]:
-        """The weights, each beside what the ties of its two ends weigh."""
+    def _normalised_weights(self) -> NDArray[float64]:
+        """Tie weights, divided by the degree roots of both end nodes."""
         import numpy as np
 
-        own = np.repeat(self._roots, np.diff(self.starts))
-        found: NDArray[float64] = self.weights / own / self._roots[self.others]
-        return found
+        node_roots = np.repeat(self._degree_roots, np.diff(self.starts))
+        tie_weights: NDArray[float64] = self.weights / node_roots / self._degree_roots[self.others]
+        return tie_weights
 
     @cached_property
-    def _tied(self) -> NDArray[int64]:
-        """The nodes that have ties."""
+    def _connected_nodes(self) -> NDArray[int64]:
+        """Nodes having at least one tie."""
         import numpy as np
 
         return np.flatnonzero(np.diff(self.starts))
 
-    def _sums(self, values: NDArray[float64]) -> NDArray[float64]:
-        """For each node the sum of what its ties have."""
+    def _sum_ties(self, values: NDArray[float64]) -> NDArray[float64]:
+        """Sum tie values for each node."""
         import numpy as np
 
-        found = np.zeros(len(self.starts) - 1)
+        sums = np.zeros(len(self.starts) - 1)
         if len(values):
-            found[self._tied] = np.add.reduceat(values, self.starts[self._tied])
-        return found
+            sums[self._connected_nodes] = np.add.reduceat(
+                values, self.starts[self._connected_nodes]
+            )
+        return sums
 
     def walk(self, start: NDArray[float64], damping: float) -> NDArray[float64]:
-        """As of ``Network``. The equations of the walk, made symmetric, are solved by conjugate
-        gradients (Hestenes and Stiefel 1952)."""
+        """Return walk probabilities, like ``Network.walk``.
+
+        The walk's equations are made symmetric and solved by conjugate gradients (Hestenes and
+        Stiefel 1952)."""
         import numpy as np
 
-        found = np.zeros(len(start))
-        rest = start / start.sum() / self._roots
-        way, size = rest, _dot(rest, rest)
+        solution = np.zeros(len(start))
+        residual = start / start.sum() / self._degree_roots
+        way, size = residual, _dot_product(residual, residual)
         least = size * _EXACT**2
         for _ in range(_MOST_STEPS):
             if size <= least:
                 break
-            along = way - damping * self._sums(way[self.others] * self._scaled)
-            step = size / _dot(way, along)
-            found += step * way
-            rest = rest - step * along
-            before, size = size, _dot(rest, rest)
-            way = rest + (size / before) * way
-        visits = np.maximum(found * self._roots, 0.0)
-        whole: NDArray[float64] = visits / visits.sum()
-        return whole
+            along = way - damping * self._sum_ties(way[self.others] * self._normalised_weights)
+            step = size / _dot_product(way, along)
+            solution += step * way
+            residual = residual - step * along
+            before, size = size, _dot_product(residual, residual)
+            way = residual + (size / before) * way
+        visits = np.maximum(solution * self._degree_roots, 0.0)
+        probabilities: NDArray[float64] = visits / visits.sum()
+        return probabilities
 
 
-def _dot(one: NDArray[float64], other: NDArray[float64]) -> float:
+def _dot_product(one: NDArray[float64], other: NDArray[float64]) -> float:
     return float((one * other).sum())  # BLAS would start threads for it
 
 
 @dataclass(frozen=True, slots=True)
 class Network:
-    """Entities and chunks, by IRI in the order of their nodes: the entities first.
+    """Entities and chunks as numbered nodes: entities first, then chunks, both in IRI order.
 
-    ``spread`` is the number of chunks that name each entity. ``names`` has the nodes by their
-    names, and the chunks by the titles of their documents. ``find`` gives the node of an entity,
-    under whichever of its names, or of a chunk; None for others.
-    """
+    ``spread`` holds the number of chunks naming each entity. ``names`` indexes entity nodes by
+    name and chunks by document title. ``find`` returns the node of a chunk or of an entity
+    (under any of its names), or None for other IRIs."""
 
     entities: Sequence[str]
     chunks: Sequence[str]
@@ -137,7 +142,8 @@ class Network:
     _known: dict[str, int | None] = field(default_factory=dict, repr=False)
 
     def node(self, iri: str) -> int | None:
-        """The node of an entity, under whichever of its names, or of a chunk; None for others."""
+        """Return an entity or chunk node, looking up entities under any known IRI; None for
+        other IRIs."""
         if iri not in self._known:
             self._known[iri] = self.find(iri)
         return self._known[iri]
@@ -150,16 +156,15 @@ class Network:
         return self.entities[node] if node < entities else self.chunks[node - entities]
 
     def beside(self, node: int) -> list[int]:
-        """The nodes that are tied to the node, ascending."""
+        """Return a node's neighbours, in ascending order."""
         return self.ties.beside(node)
 
     def walk(self, starts: Mapping[int, float], damping: float) -> NDArray[float64]:
-        """How often a walk is at each node, in the order of the nodes; together 1.
+        """Return a random walk's visit probabilities in node order; their sum is 1.
 
-        Personalised PageRank (Page and others 1999; Haveliwala 2002) over the ties as undirected:
-        at each step the walk goes on with the probability ``damping``, along a tie by its weight,
-        else it starts again at one of ``starts`` (weights of nodes, one greater than 0 at least).
-        """
+        Personalised PageRank (Page and others 1999; Haveliwala 2002) over undirected ties: with
+        probability ``damping``, each step follows a tie, chosen by weight; otherwise the walk
+        restarts at one of ``starts`` (node weights, at least one greater than 0)."""
         import numpy as np
 
         start = np.zeros(len(self.entities) + len(self.chunks))
@@ -169,9 +174,10 @@ class Network:
 
 
 def network_of(context: Context, synonymy: float, subject_weight: float) -> Network:
-    """The network of the published state, read at its first question; ``synonymy`` is the likeness
-    (cosine) from which entities count as synonyms, ``subject_weight`` what it counts for that a
-    chunk is about an entity, beside naming it."""
+    """Return the published state's network, read at the first question.
+
+    ``synonymy`` is the least name similarity (cosine) of synonyms; ``subject_weight`` is the
+    extra weight for being about an entity, beyond a mere mention."""
     memory: BoundedCache[tuple[float, float], Network] = context.remembered("networks", 1)
     key = synonymy, subject_weight
     return memory.get(key, lambda: _read_network(context, synonymy, subject_weight))
@@ -188,15 +194,15 @@ def _read_network(context: Context, synonymy: float, subject_weight: float) -> N
     entities, chunks = vectors["entity"].keys, vectors["chunk"].keys
 
     def find(iri: str) -> int | None:
-        chunk = _place(chunks, iri)
+        chunk = _find_place(chunks, iri)
         if chunk is not None:
             return len(entities) + chunk
-        return _place(entities, source.merged_into([iri]).get(iri, iri))
+        return _find_place(entities, source.merged_into([iri]).get(iri, iri))
 
-    return network(entities, chunks, ties, subject_weight, SourceNames(source, find), find)
+    return build_network(entities, chunks, ties, subject_weight, SourceNames(source, find), find)
 
 
-def network(
+def build_network(
     entities: Sequence[str],
     chunks: Sequence[str],
     ties: NetworkTies,
@@ -211,6 +217,6 @@ def network(
     return Network(entities, chunks, adjacency, counts, names, find)
 
 
-def _place(keys: Sequence[str], iri: str) -> int | None:
+def _find_place(keys: Sequence[str], iri: str) -> int | None:
     place = bisect_left(keys, iri)
     return place if place < len(keys) and keys[place] == iri else None

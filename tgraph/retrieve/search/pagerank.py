@@ -1,12 +1,11 @@
-"""Graph ranking as a mode: chunks in the order in which a walk from the question reaches them.
+"""Graph ranking mode: chunks ordered by a random walk from the question.
 
-After HippoRAG 2 (Gutiérrez and others 2025): the walk starts from the ends of the edges nearest to
-the question, from the entities that it names, and from the chunks nearest to it. Unlike there each
-of the three has a share of its own, whatever their number, so that none drowns another; and chunks
-are ranked by where the walk goes and by their own likeness to the question together. In front stand
-the chunks whose sentences answer best, one by itself or two over a bridge, as the mode ``graph``
-reads them: a walk doesn't read.
-"""
+After HippoRAG 2 (Gutiérrez and others 2025): the walk starts from the ends of the edges nearest
+to the question, from the entities named in the question, and from the nearest chunks. Unlike
+HippoRAG 2, each of the three groups has a fixed share of its own, whatever its size, so that no
+group drowns another; and chunks are ranked by walk probability combined with their own
+similarity to the question. Chunks with the best answering sentences come first, whether a
+single sentence or a bridge of two, as read by the mode ``graph``: a walk doesn't read."""
 
 from __future__ import annotations
 
@@ -21,12 +20,12 @@ from pyoxigraph import NamedNode
 
 from tgraph.model import Candidate, EntityMatch, RankedOrder, Retrieval
 from tgraph.retrieve.base import Context, Question, SeedFilter, in_conversation
+from tgraph.retrieve.candidates import assign_ranks as renumbered
 from tgraph.retrieve.candidates import chunk_candidates, cost_of
-from tgraph.retrieve.candidates import ranked as renumbered
-from tgraph.retrieve.entity_matching import labelled, triples_of
+from tgraph.retrieve.entity_matching import add_labels, triples_of
 from tgraph.retrieve.labels import labels_of, with_labels
 from tgraph.retrieve.modes.ppr import PprSearchSettings
-from tgraph.retrieve.orders import MOST_BEYOND, cut_order, iris, left_out_order
+from tgraph.retrieve.orders import MOST_BEYOND, cut_order, left_out_order, list_hit_iris
 from tgraph.retrieve.search.graph import GraphRetriever
 from tgraph.retrieve.search.network import Network, network_of
 
@@ -52,7 +51,7 @@ SHOWN = 3
 
 @dataclass(frozen=True, slots=True)
 class WalkStart:
-    """An entity that the walk starts from: its weight in the walk, and how it was matched."""
+    """A starting entity of the walk, with walk weight and match."""
 
     node: int
     weight: float
@@ -60,7 +59,7 @@ class WalkStart:
 
 
 class PprRetriever:
-    """The mode ``ppr``; ``keep`` chooses among the edges that it may start from."""
+    """A retriever for the mode ``ppr``; ``keep`` filters candidate starting edges."""
 
     step = "GraphRanking"
     matches_entities = True
@@ -78,22 +77,22 @@ class PprRetriever:
         chunks = compared[: settings.dense_chunks]
         near_edges, every = self._compare(vector, "edge", settings.top_k_edges, context)
         offered = seed_edges(near_edges[: settings.top_k_edges], context)
-        edges = self._kept(question, offered, context)
+        edges = self._filter_edges(question, offered, context)
         named = named_shares(question.text, network, settings.name_weight)
         starts = walk_starts(question.text, named, edges, network, settings)
         titles = {node: share for node, (share, _) in named.items() if network.is_chunk(node)}
-        weights = self._weights(starts, titles, chunks, network)
+        weights = self._start_weights(starts, titles, chunks, network)
         walk = network.walk(weights, settings.damping) if weights else None
-        order = ranked(network, walk, chunks, vector, settings, context)
+        order = rank_chunks(network, walk, chunks, vector, settings, context)
         read = read_first(question, settings.read, context)
         order = dict.fromkeys(read, 1.0) | {c: s for c, s in order.items() if c not in read}
-        found = _WalkResult(network, starts, dict(chunks), frozenset(read), walk, context)
+        result = _WalkResult(network, starts, dict(chunks), frozenset(read), walk, context)
         orders = (
-            *self._starts_cut(iris(near_edges), every, offered, edges),
-            *self._chunks_cut(list(order), iris(compared), known),
+            *self._starts_cut(list_hit_iris(near_edges), every, offered, edges),
+            *self._chunks_cut(list(order), list_hit_iris(compared), known),
         )
         taken = dict(islice(order.items(), settings.passages))
-        return found.retrieval(edges, taken, orders)
+        return result.retrieval(edges, taken, orders)
 
     def _compare(
         self, vector: NDArray[float32], kind: str, count: int, context: Context
@@ -144,37 +143,37 @@ class PprRetriever:
             ),
         )
 
-    def _kept(
+    def _filter_edges(
         self, question: Question, edges: list[Candidate], context: Context
     ) -> list[Candidate]:
         if self._keep is None or not edges:
             return edges
-        kept = set(self._keep(question, edges, context))
-        return list(renumbered(edge for edge in edges if edge.item.iri in kept))
+        edge_iris = set(self._keep(question, edges, context))
+        return list(renumbered(edge for edge in edges if edge.item.iri in edge_iris))
 
-    def _weights(
+    def _start_weights(
         self,
         starts: Sequence[WalkStart],
         titles: Mapping[int, float],
         chunks: Hits,
         network: Network,
     ) -> dict[int, float]:
-        """Where the walk starts: the entities, the chunks whose title is named, and the chunks by
-        their likeness."""
-        found: defaultdict[int, float] = defaultdict(float, titles)
+        """Weigh the walk's starting nodes: entities, chunks with a named title, and chunks by
+        similarity."""
+        node_weights: defaultdict[int, float] = defaultdict(float, titles)
         for start in starts:
-            found[start.node] += start.weight
-        most = max((score for _, score in chunks), default=0.0)
-        near = {iri: math.exp(SHARPNESS * (score - most)) for iri, score in chunks}
-        for iri, share in shares(near, self._settings.passage_weight).items():
+            node_weights[start.node] += start.weight
+        top_score = max((score for _, score in chunks), default=0.0)
+        near = {iri: math.exp(SHARPNESS * (score - top_score)) for iri, score in chunks}
+        for iri, share in scale_weights(near, self._settings.passage_weight).items():
             node = network.node(iri)
             if node is not None:
-                found[node] += share
-        return {node: weight for node, weight in found.items() if weight > 0}
+                node_weights[node] += share
+        return {node: weight for node, weight in node_weights.items() if weight > 0}
 
 
 def read_first(question: Question, count: int, context: Context) -> list[str]:
-    """The chunks, at most ``count``, in which the best evidence of the mode ``graph`` stands."""
+    """Return chunks containing the best evidence of the mode ``graph``, at most ``count``."""
     if not count:
         return []
     candidates = GraphRetriever().retrieve(question, context).candidates
@@ -182,13 +181,14 @@ def read_first(question: Question, count: int, context: Context) -> list[str]:
     return list(islice(dict.fromkeys(places), count))
 
 
-def shares(weights: Mapping[K, float], whole: float) -> dict[K, float]:
-    """The weights in their proportions, together ``whole``; none where all are 0."""
+def scale_weights(weights: Mapping[K, float], whole: float) -> dict[K, float]:
+    """Scale weights proportionally to sum ``whole``; return an empty mapping if all weights are
+    0."""
     total = sum(weights.values())
     return {key: whole * weight / total for key, weight in weights.items()} if total > 0 else {}
 
 
-def ranked(
+def rank_chunks(
     network: Network,
     walk: NDArray[float64] | None,
     near: Hits,
@@ -196,11 +196,10 @@ def ranked(
     settings: PprSearchSettings,
     context: Context,
 ) -> dict[str, float]:
-    """The chunks, best first, with their scores: 1 for the best.
+    """Rank chunks, best first, with scores; the best score is 1.
 
-    A score is the chunk's share of the walk times e to the ``likeness``-fold cosine between chunk
-    and question. The nearest ``head`` stand first, with the score of the best.
-    """
+    Score formula: walk share times e to the power of ``likeness`` times cosine between chunk
+    and question. The nearest ``head`` chunks come first, with the best chunk's score."""
     import numpy as np
 
     likeness = dict(near)
@@ -208,9 +207,11 @@ def ranked(
     visits = np.round(visits / max(float(visits.max(initial=0.0)), 1e-300), 9)
     often = np.argsort(-visits, kind="stable")[: max(OFTEN, settings.passages)].tolist()
     often = [network.chunks[place] for place in often if visits[place] > 0]
-    others = [chunk for chunk in often if chunk not in likeness]
-    if others:
-        likeness.update(context.vectors["chunk"].search(vector, len(others), others)[0])
+    unscored_chunks = [chunk for chunk in often if chunk not in likeness]
+    if unscored_chunks:
+        likeness.update(
+            context.vectors["chunk"].search(vector, len(unscored_chunks), unscored_chunks)[0]
+        )
     first = len(network.entities)
     scores = {}
     for chunk, cosine in likeness.items():
@@ -230,23 +231,28 @@ def ranked(
 
 
 def seed_edges(nearest: Hits, context: Context) -> list[Candidate]:
-    """The edges that stand, with their labels and evidence, in the order given."""
+    """Return valid edges as candidates, with labels and evidence, in the given order."""
     triples = triples_of([iri for iri, _ in nearest], context)
     limit = context.limits.evidence_limit
     evidence = context.evidence.of_edges(list(triples), limit)
     edges = dict(zip(triples, with_labels(context.graph, list(triples.values())), strict=True))
-    found: list[Candidate] = []
+    candidates: list[Candidate] = []
     for iri, score in nearest:
         places = evidence.get(iri, ())
         if iri in edges and places and score > 0:
             why = f"a sentence of it is {score:.2f} similar in meaning to the question"
             cost = cost_of(edges[iri], evidence=places)
-            found.append(
+            candidates.append(
                 Candidate(
-                    edges[iri], len(found) + 1, score, evidence=places, reasons=(why,), tokens=cost
+                    edges[iri],
+                    len(candidates) + 1,
+                    score,
+                    evidence=places,
+                    reasons=(why,),
+                    tokens=cost,
                 )
             )
-    return found
+    return candidates
 
 
 def walk_starts(
@@ -256,11 +262,12 @@ def walk_starts(
     network: Network,
     settings: PprSearchSettings,
 ) -> list[WalkStart]:
-    """The entities to start from, best first: those that are ``named``, and the ends of the edges,
-    at most ``top_k_entities`` of these. What many chunks name weighs less (HippoRAG's node
-    specificity)."""
-    found = {
-        node: WalkStart(node, share, _match(node, network, name, 1.0, "name"))
+    """Return starting entities of the walk, best first: ``named`` entities, and edge ends, at
+    most ``top_k_entities``.
+
+    Entities named in many chunks weigh less (HippoRAG's node specificity)."""
+    starts = {
+        node: WalkStart(node, share, _entity_match(node, network, name, 1.0, "name"))
         for node, (share, name) in named.items()
         if not network.is_chunk(node)
     }
@@ -275,30 +282,36 @@ def walk_starts(
         for node, of_edges in scores.items()
     }
     best = sorted(weights, key=lambda n: (-weights[n], n))[: settings.top_k_entities]
-    for node, share in shares({n: weights[n] for n in best}, settings.edge_weight).items():
-        known = found.get(node)
-        match = known.match if known else _match(node, network, text, max(scores[node]), "edge")
-        found[node] = WalkStart(node, share + (known.weight if known else 0.0), match)
-    return sorted(found.values(), key=lambda s: (s.match.method != "name", -s.weight, s.node))
+    for node, share in scale_weights({n: weights[n] for n in best}, settings.edge_weight).items():
+        name_start = starts.get(node)
+        match = (
+            name_start.match
+            if name_start
+            else _entity_match(node, network, text, max(scores[node]), "edge")
+        )
+        starts[node] = WalkStart(node, share + (name_start.weight if name_start else 0.0), match)
+    return sorted(starts.values(), key=lambda s: (s.match.method != "name", -s.weight, s.node))
 
 
-def _match(node: int, network: Network, concept: str, score: float, method: str) -> EntityMatch:
+def _entity_match(
+    node: int, network: Network, concept: str, score: float, method: str
+) -> EntityMatch:
     return EntityMatch(network.iri(node), "", concept, round(score, 6), method)
 
 
 def named_shares(text: str, network: Network, whole: float) -> dict[int, tuple[float, str]]:
-    """The nodes that a text names, each with its share of the ``whole`` and the words that name it.
+    """Return nodes named in a text, adding each node's share of ``whole`` and the naming words.
 
-    What many chunks name weighs less; the chunks of a document that is called so count together as
-    much as an entity that one chunk names."""
-    said: dict[int, str] = {}
+    Nodes named in many chunks weigh less; all chunks of a document with this title together
+    count as much as an entity named in one chunk."""
+    name_texts: dict[int, str] = {}
     rare: dict[int, float] = {}
     for name in network.names.in_text(text):
         chunks = sum(map(network.is_chunk, name.nodes))
         for node in name.nodes:
-            said.setdefault(node, name.text)
+            name_texts.setdefault(node, name.text)
             rare[node] = 1 / (chunks if network.is_chunk(node) else max(network.spread[node], 1))
-    return {node: (share, said[node]) for node, share in shares(rare, whole).items()}
+    return {node: (share, name_texts[node]) for node, share in scale_weights(rare, whole).items()}
 
 
 # --- what it finds ---
@@ -306,8 +319,8 @@ def named_shares(text: str, network: Network, whole: float) -> dict[int, tuple[f
 
 @dataclass(frozen=True, slots=True)
 class _WalkResult:
-    """What the walk came to. ``near`` is the likeness of the chunks nearest to the question,
-    ``read`` are those whose sentences answer it best."""
+    """A walk result: ``near`` maps the chunks nearest to the question to similarities; ``read``
+    holds chunks with the best answering sentences."""
 
     network: Network
     starts: Sequence[WalkStart]
@@ -324,10 +337,10 @@ class _WalkResult:
     ) -> Retrieval:
         """The edges that the walk starts from, then the chunks in the order given; ``orders`` are
         what limits cut off."""
-        reasons = self._reasons(list(order))
-        found = ((chunk, score, reasons[chunk]) for chunk, score in order.items())
-        chunks = chunk_candidates(self.context, found)
-        matches = labelled([start.match for start in self.starts], self.context.graph)
+        reasons = self._chunk_reasons(list(order))
+        chunk_rows = ((chunk, score, reasons[chunk]) for chunk, score in order.items())
+        chunks = chunk_candidates(self.context, chunk_rows)
+        matches = add_labels([start.match for start in self.starts], self.context.graph)
         return Retrieval(
             candidates=renumbered([*edges, *chunks]),
             total=len(edges),
@@ -336,23 +349,26 @@ class _WalkResult:
             orders=orders,
         )
 
-    def _reasons(self, chunks: Sequence[str]) -> dict[str, tuple[str, ...]]:
-        """For each chunk, over which of its entities the walk came, and its own likeness."""
-        leading = {chunk: self._leading(chunk) for chunk in chunks}
-        nodes = {NamedNode(self.network.iri(n)) for found in leading.values() for n in found}
+    def _chunk_reasons(self, chunks: Sequence[str]) -> dict[str, tuple[str, ...]]:
+        """Return retrieval reasons for each chunk: entities leading the walk there, and
+        similarity to the question."""
+        leading = {chunk: self._leading_entities(chunk) for chunk in chunks}
+        nodes = {NamedNode(self.network.iri(n)) for entities in leading.values() for n in entities}
         labels = labels_of(self.context.graph, nodes)
-        said = {}
-        for chunk, found in leading.items():
-            names = [labels[NamedNode(self.network.iri(node))] for node in found]
+        reasons_by_chunk = {}
+        for chunk, entities in leading.items():
+            names = [labels[NamedNode(self.network.iri(node))] for node in entities]
             reasons = ["its sentences answer the question best"] if chunk in self.read else []
             reasons += [f"the walk comes to it over {', '.join(names)}"] if names else []
             if chunk in self.near:
                 reasons.append(f"it is {self.near[chunk]:.2f} similar in meaning to the question")
-            said[chunk] = tuple(reasons) or ("the walk comes to it over another chunk's entities",)
-        return said
+            reasons_by_chunk[chunk] = tuple(reasons) or (
+                "the walk comes to it over another chunk's entities",
+            )
+        return reasons_by_chunk
 
-    def _leading(self, chunk: str) -> list[int]:
-        """The entities beside the chunk at which the walk is most often."""
+    def _leading_entities(self, chunk: str) -> list[int]:
+        """Return the chunk's neighbouring entities with highest walk probability."""
         node, walk = self.network.node(chunk), self.walk
         if node is None or walk is None:
             return []

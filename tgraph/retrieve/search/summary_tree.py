@@ -1,8 +1,8 @@
-"""RAPTOR's two ways through the tree of summaries (Sarthi and others 2024, section 3).
+"""RAPTOR's two searches of the summary tree (Sarthi and others 2024, section 3).
 
-The collapsed tree looks at summaries of all levels and chunks at once, so that a question finds the
-generality it asks for. Tree traversal starts at the top and follows the best of each level down.
-"""
+Collapsed tree search ranks summaries of all levels and chunks together, so that a question
+finds a suitable level of generality. Tree traversal starts at the top and follows the best
+nodes of each level down."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ from tgraph.retrieve.orders import (
     Missing,
     RecordedSearch,
     cut_order,
-    iris,
+    list_hit_iris,
 )
 
 
 class CollapsedTree:
-    """The mode ``raptor``: the nodes nearest to the question, of all levels."""
+    """A retriever for the mode ``raptor``: nearest nodes to the question, from all levels."""
 
     step = "TreeSearch"
     matches_entities = False
@@ -43,17 +43,18 @@ class CollapsedTree:
         self._settings = settings
 
     def retrieve(self, question: Question, context: Context) -> Retrieval:
-        own, vector = self._settings, context.embed([in_conversation(question)])
-        hits = nearest_nodes(vector, _wanted(own, context), own, context)
+        settings, vector = self._settings, context.embed([in_conversation(question)])
+        hits = nearest_nodes(vector, _hit_count(settings, context), settings, context)
         why = "{item} is {place} nodes of the tree by likeness to {question}, of which the first"
-        total = _count_nodes(own, context)
-        orders = cut_by_likeness(hits, own, "k", "node", (why, "were taken"), total)
-        best = taken(hits, own.k, own)
-        return _retrieval(best, vector, own.evidence_limit, orders, context)
+        total = _count_nodes(settings, context)
+        orders = cut_by_likeness(hits, settings, "k", "node", (why, "were taken"), total)
+        best = select_hits(hits, settings.k, settings)
+        return _build_retrieval(best, vector, settings.evidence_limit, orders, context)
 
 
 class TreeTraversal:
-    """The mode ``raptor-traversal``: the best of the top, then the best below them, and so on."""
+    """A retriever for the mode ``raptor-traversal``: best top nodes, then best nodes below,
+    level by level."""
 
     step = "TreeSearch"
     matches_entities = False
@@ -62,36 +63,37 @@ class TreeTraversal:
         self._settings = settings
 
     def retrieve(self, question: Question, context: Context) -> Retrieval:
-        own, vector = self._settings, context.embed([in_conversation(question)])
-        every = list(layers(vector, own, context))
-        chosen = [hit for layer in every for hit in taken(layer, own.top_k, own)]
+        settings, vector = self._settings, context.embed([in_conversation(question)])
+        every = list(traverse_layers(vector, settings, context))
+        chosen = [hit for layer in every for hit in select_hits(layer, settings.top_k, settings)]
         orders: list[RankedOrder] = []
         for depth, layer in reversed(list(enumerate(every, 1))):
             why = f"in layer {depth} from the top of the tree {{item}} is {{place}} by likeness to"
             reason = f"{why} {{question}}, and", "were followed"
-            orders += cut_by_likeness(layer, own, "top_k", "layer", reason)
-        return _retrieval(chosen, vector, own.evidence_limit, tuple(orders), context)
+            orders += cut_by_likeness(layer, settings, "top_k", "layer", reason)
+        return _build_retrieval(chosen, vector, settings.evidence_limit, tuple(orders), context)
 
 
-def taken(hits: Hits, nearest: int, own: RaptorSearchSettings) -> Hits:
-    """Of the hits, best first, so many, or those that are like enough, as the settings select."""
+def select_hits(hits: Hits, nearest: int, own: RaptorSearchSettings) -> Hits:
+    """Select sorted hits: the ``nearest`` first hits, or all hits above the settings'
+    similarity threshold."""
     if own.threshold is None:
         return hits[:nearest]
     return [hit for hit in hits if hit[1] >= own.threshold]
 
 
-def _wanted(own: RaptorSearchSettings, context: Context) -> int:
-    """How many nodes of a kind must be known, so that none that is taken is missed."""
-    return own.k if own.threshold is None else _most(context)
+def _hit_count(own: RaptorSearchSettings, context: Context) -> int:
+    """Return the necessary hit count per node kind, so that no selected node is missed."""
+    return own.k if own.threshold is None else _largest_node_count(context)
 
 
-def _most(context: Context) -> int:
-    """The nodes of the kind that has most."""
+def _largest_node_count(context: Context) -> int:
+    """Return the larger node count of the two kinds, summaries and chunks."""
     return max(1, *(len(context.vectors[kind]) for kind in ("summary", "chunk")))
 
 
-def _searched(own: RaptorSearchSettings, context: Context) -> range | None:
-    """The levels of the tree that the settings leave, from the lowest; None for all."""
+def _searched_levels(own: RaptorSearchSettings, context: Context) -> range | None:
+    """Return the tree levels to search, lowest first; None for all levels."""
     if own.start_layer is None and own.num_layers is None:
         return None
     top = max((node.level for node in tree_of(context).values()), default=0)
@@ -103,27 +105,31 @@ def _searched(own: RaptorSearchSettings, context: Context) -> range | None:
 def nearest_nodes(vector: object, count: int, own: RaptorSearchSettings, context: Context) -> Hits:
     """Summaries and chunks of the levels that are searched, of each at most ``count`` and some
     more, nearest to the question first."""
-    searched, tree = _searched(own, context), tree_of(context)
-    found: list[tuple[str, float]] = []
+    searched, tree = _searched_levels(own, context), tree_of(context)
+    hits: list[tuple[str, float]] = []
     for kind in ("summary", "chunk"):
         vectors = context.vectors[kind]
         if searched is None:
-            found += vectors.search(vector, count, beyond=MOST_BEYOND)[0]  # type: ignore[arg-type]
-        elif among := [iri for iri in vectors.keys if _level(iri, tree) in searched]:
-            found += vectors.search(vector, count, among, MOST_BEYOND)[0]  # type: ignore[arg-type]
-    return sorted(found, key=lambda hit: (-hit[1], hit[0]))
+            hits += vectors.search(vector, count, beyond=MOST_BEYOND)[0]  # type: ignore[arg-type]
+        elif among := [iri for iri in vectors.keys if _tree_level(iri, tree) in searched]:
+            hits += vectors.search(vector, count, among, MOST_BEYOND)[0]  # type: ignore[arg-type]
+    return sorted(hits, key=lambda hit: (-hit[1], hit[0]))
 
 
-def _level(node: str, tree: Mapping[str, TreeNode]) -> int:
-    """The level of the tree: 0 for chunks."""
+def _tree_level(node: str, tree: Mapping[str, TreeNode]) -> int:
+    """Return a node's tree level; 0 for chunks."""
     return tree[node].level if node in tree else 0
 
 
-def layers(vector: object, own: RaptorSearchSettings, context: Context) -> Iterator[Hits]:
-    """The layers of the tree as a traversal comes to them that follows what is ``taken`` of each;
-    each layer whole, nearest to the question first. It begins with what is part of nothing larger,
-    at a level to start from also with all that is of that level."""
-    tree, searched = tree_of(context), _searched(own, context)
+def traverse_layers(vector: object, own: RaptorSearchSettings, context: Context) -> Iterator[Hits]:
+    """Yield tree layers in traversal order; below the first layer, only children of selected
+    nodes follow.
+
+    Each layer is complete and starts with the node nearest to the question. The first layer
+    holds nodes without a parent; if the settings choose a start level, the layer holds all
+    nodes of this level and parentless nodes of lower levels. ``select_hits`` chooses the nodes
+    to follow."""
+    tree, searched = tree_of(context), _searched_levels(own, context)
     chosen: set[str] = set()
     below = {member for node in tree.values() for member in node.members}
     nodes = (*tree, *context.vectors["chunk"].keys)
@@ -133,83 +139,83 @@ def layers(vector: object, own: RaptorSearchSettings, context: Context) -> Itera
         level = {
             iri: None
             for iri in nodes
-            if _level(iri, tree) == first or (iri in level and _level(iri, tree) < first)
+            if _tree_level(iri, tree) == first or (iri in level and _tree_level(iri, tree) < first)
         }
-    count = _most(context) if own.num_layers is None else own.num_layers
+    count = _largest_node_count(context) if own.num_layers is None else own.num_layers
     while level and count:
         count -= 1
-        near = [hit for hit in _nearest(level, vector, context) if hit[0] not in chosen]
+        near = [hit for hit in _rank_nodes(level, vector, context) if hit[0] not in chosen]
         yield near
-        followed = [iri for iri, _ in taken(near, own.top_k, own)]
+        followed = [iri for iri, _ in select_hits(near, own.top_k, own)]
         chosen.update(followed)
         level = dict.fromkeys(m for iri in followed if iri in tree for m in tree[iri].members)
 
 
 def tree_of(context: Context) -> Mapping[str, TreeNode]:
-    """The tree of the published state, read once."""
+    """Return the published state's summary tree, read once."""
     return context.once("tree of summaries", lambda: standing_tree(context.store))
 
 
-def _nearest(nodes: Mapping[str, None], vector: object, context: Context) -> Hits:
-    """The nodes, nearest to the question first."""
+def _rank_nodes(nodes: Mapping[str, None], vector: object, context: Context) -> Hits:
+    """Rank nodes by similarity to the question, nearest first."""
     chunks = [node for node in nodes if is_chunk(node)]
-    others = [node for node in nodes if not is_chunk(node)]
-    found: list[tuple[str, float]] = []
-    for kind, some in (("chunk", chunks), ("summary", others)):
-        if some:
-            found += context.vectors[kind].search(vector, len(some), some)[0]  # type: ignore[arg-type]
-    return sorted(found, key=lambda hit: (-hit[1], hit[0]))
+    summaries = [node for node in nodes if not is_chunk(node)]
+    hits: list[tuple[str, float]] = []
+    for kind, members in (("chunk", chunks), ("summary", summaries)):
+        if members:
+            hits += context.vectors[kind].search(vector, len(members), members)[0]  # type: ignore[arg-type]
+    return sorted(hits, key=lambda hit: (-hit[1], hit[0]))
 
 
 def _count_nodes(own: RaptorSearchSettings, context: Context) -> int:
     """How many summaries and chunks the searched levels have."""
-    searched, tree = _searched(own, context), tree_of(context)
+    searched, tree = _searched_levels(own, context), tree_of(context)
     sets = [context.vectors[kind] for kind in ("summary", "chunk")]
     if searched is None:
         return sum(map(len, sets))
-    return sum(_level(iri, tree) in searched for vectors in sets for iri in vectors.keys)
+    return sum(_tree_level(iri, tree) in searched for vectors in sets for iri in vectors.keys)
 
 
-def _retrieval(
+def _build_retrieval(
     hits: Hits,
     vector: object,
     limit: int,
     orders: tuple[RankedOrder, ...],
     context: Context,
 ) -> Retrieval:
-    """The candidates in the order of the hits."""
+    """Build a retrieval: one candidate per hit, in hit order."""
     chunks = [iri for iri, _ in hits if is_chunk(iri)]
-    whole = chunk_evidence(context, chunks)
-    tokens = chunk_tokens(context, list(whole))
-    told = _texts(context, [iri for iri, _ in hits if not is_chunk(iri)])
-    found: list[tuple[Item, float, tuple[Evidence, ...], int, str]] = []
+    chunk_places = chunk_evidence(context, chunks)
+    tokens = chunk_tokens(context, list(chunk_places))
+    texts = _read_texts(context, [iri for iri, _ in hits if not is_chunk(iri)])
+    rows: list[tuple[Item, float, tuple[Evidence, ...], int, str]] = []
     for iri, score in hits:
-        if iri in whole:
-            item = chunk_item(whole[iri], context)
+        if iri in chunk_places:
+            item = chunk_item(chunk_places[iri], context)
             cost = cost_of(item, tokens.get(iri))
-            found.append((item, score, (whole[iri],), cost, "it"))
+            rows.append((item, score, (chunk_places[iri],), cost, "it"))
         elif not is_chunk(iri):
-            item = Item("summary", iri, *told.get(iri, ("", "")))
+            item = Item("summary", iri, *texts.get(iri, ("", "")))
             places = summary_evidence(item, vector, limit, context)
             level = tree_of(context)[iri].level
             if places:
-                found.append((item, score, places, cost_of(item), f"the summary (level {level})"))
+                rows.append((item, score, places, cost_of(item), f"the summary (level {level})"))
     candidates = tuple(
         Candidate(
             item,
             rank,
             min(1.0, max(0.0, score)),
             evidence=places,
-            reasons=(f"{what} is {score:.2f} similar in meaning to the question",),
+            reasons=(f"{subject} is {score:.2f} similar in meaning to the question",),
             tokens=cost,
         )
-        for rank, (item, score, places, cost, what) in enumerate(found, 1)
+        for rank, (item, score, places, cost, subject) in enumerate(rows, 1)
     )
     return Retrieval(candidates, 0, len(candidates), orders=orders)
 
 
-def _texts(context: Context, summaries: Sequence[str]) -> dict[str, tuple[str, str]]:
-    """What the summaries are called, and what they say."""
+def _read_texts(context: Context, summaries: Sequence[str]) -> dict[str, tuple[str, str]]:
+    """Read titles and texts of summaries."""
     memory = context.remembered("texts of summaries", 20_000)
     return memory.get_all(summaries, lambda missing: summary_texts(context.store, missing))
 
@@ -217,22 +223,24 @@ def _texts(context: Context, summaries: Sequence[str]) -> dict[str, tuple[str, s
 def summary_evidence(
     item: Item, vector: object, limit: int, context: Context
 ) -> tuple[Evidence, ...]:
-    """Where a summary rests: the sentences that it quotes, else the chunks below it that are
-    nearest to the question, at most ``limit``; ``via`` leads down over the summaries between."""
+    """Return a summary's evidence: quoted sentences, otherwise underlying chunks nearest to the
+    question, at most ``limit``.
+
+    ``via`` lists the summaries between the summary and each chunk."""
     ways = ways_down(tree_of(context), item.iri)
-    whole = chunk_evidence(context, sorted(ways))
+    chunk_places = chunk_evidence(context, sorted(ways))
     quoted = [
-        replace(place, via=ways[place.chunk]) for place in _quoted(item.text, list(whole.values()))
+        replace(place, via=ways[place.chunk])
+        for place in _find_quotes(item.text, list(chunk_places.values()))
     ]
     if quoted:
         return tuple(quoted)
-    near = context.vectors["chunk"].search(vector, limit, list(whole))[0]  # type: ignore[arg-type]
-    return tuple(replace(whole[chunk], via=ways[chunk]) for chunk, _ in near)
+    near = context.vectors["chunk"].search(vector, limit, list(chunk_places))[0]  # type: ignore[arg-type]
+    return tuple(replace(chunk_places[chunk], via=ways[chunk]) for chunk, _ in near)
 
 
-def _quoted(text: str, places: Sequence[Evidence]) -> Iterator[Evidence]:
-    """The exact characters of each line of the text that stands in one of the places, the first
-    that has it."""
+def _find_quotes(text: str, places: Sequence[Evidence]) -> Iterator[Evidence]:
+    """Yield exact evidence for each text line, taken from the first place containing the line."""
     for line in text.split("\n"):
         words = line.split()
         if not words:
@@ -260,18 +268,18 @@ def cut_by_likeness(
     count = int(getattr(own, limit))
     how, name = f"{count}", limit.replace("_", "-")
     if own.threshold is not None:
-        count, name = len(taken(hits, count, own)), "threshold"
+        count, name = len(select_hits(hits, count, own)), "threshold"
         how = f"{count} of a likeness of at least {own.threshold:g}"
     before, after = reason
     why = f"{before} {how} {after} ({name})"
-    return cut_order(kind, name, count, iris(hits), why, total=total)
+    return cut_order(kind, name, count, list_hit_iris(hits), why, total=total)
 
 
 def unsearched_levels(missing: Missing, search: RecordedSearch, context: Context) -> CutOffs:
     """The levels, where the missing is on none that was searched."""
     own, tree = context.settings.raptor_search, tree_of(context)
-    searched = _searched(own, context)
-    levels = {_level(iri, tree) for iri in _carriers(missing, context)}
+    searched = _searched_levels(own, context)
+    levels = {_tree_level(iri, tree) for iri in _find_carriers(missing, context)}
     if searched is not None and levels and not levels & set(searched):
         low, high = searched[0], searched[-1]
         here = ", ".join(map(str, sorted(levels)))
@@ -279,8 +287,8 @@ def unsearched_levels(missing: Missing, search: RecordedSearch, context: Context
         yield CutOff("num-layers", own.num_layers, None, f"{why} (start-layer, num-layers)")
 
 
-def _carriers(missing: Missing, context: Context) -> set[str]:
-    """The chunks that it stands in, and the summaries that speak of it."""
+def _find_carriers(missing: Missing, context: Context) -> set[str]:
+    """Return chunks containing the missing item, and summaries mentioning the missing item."""
     return {*missing.chunks, *(iri for iri in tree_of(context) if missing.tells(iri))}
 
 

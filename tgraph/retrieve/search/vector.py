@@ -1,7 +1,7 @@
-"""Basic retrieval: the chunks nearest to the question, in the order of their likeness.
+"""Basic retrieval: chunks ranked by similarity to the question.
 
-The modes ``basic`` and ``naive`` are both this, with GraphRAG's and with LightRAG's defaults.
-"""
+Both modes ``basic`` and ``naive`` use this retrieval, with the defaults of GraphRAG and of
+LightRAG respectively."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from collections.abc import Sequence
 
 from tgraph.model import Candidate, RankedOrder, Retrieval
 from tgraph.retrieve.base import Context, Question, in_conversation
-from tgraph.retrieve.candidates import chunk_candidates, ranked
+from tgraph.retrieve.candidates import assign_ranks, chunk_candidates
 from tgraph.retrieve.modes.basic import BasicSearchSettings
-from tgraph.retrieve.orders import MOST_BEYOND, cut_order, iris, unlike_order
+from tgraph.retrieve.orders import MOST_BEYOND, cut_order, list_hit_iris, unlike_order
 from tgraph.retrieve.search.words import word_candidates
 
 
@@ -27,10 +27,10 @@ class BasicRetriever:
     def retrieve(self, question: Question, context: Context) -> Retrieval:
         k, least = self._settings.k, self._settings.least_score
         hits, orders = nearest_chunks(question, k, "k", least, context)
-        found = likeness_candidates(hits, context)
+        all_candidates = likeness_candidates(hits, context)
         if large := context.large_graphs:
-            found += word_candidates(question, context, k, large)
-        candidates = ranked(found)
+            all_candidates += word_candidates(question, context, k, large)
+        candidates = assign_ranks(all_candidates)
         return Retrieval(candidates, 0, len(candidates), orders=orders)
 
 
@@ -45,13 +45,13 @@ def nearest_chunks(
     why = "{item} is {place} chunks by likeness to {question}, of which the first"
     reason = f"{why} {count} were taken ({limit})"
     return hits, (
-        *cut_order("chunk", limit, count, iris(compared), reason, total=len(vectors)),
+        *cut_order("chunk", limit, count, list_hit_iris(compared), reason, total=len(vectors)),
         *unlike_order("chunk", compared[:count], least_score, "{question}"),
     )
 
 
 def likeness_candidates(hits: Sequence[tuple[str, float]], context: Context) -> list[Candidate]:
-    """Chunks by their likeness to the question."""
+    """Return chunk candidates from hits, with similarity as score and reason."""
     why = "it is {:.2f} similar in meaning to the question"
-    found = ((chunk, max(0.0, score), (why.format(score),)) for chunk, score in hits)
-    return chunk_candidates(context, found)
+    chunk_rows = ((chunk, max(0.0, score), (why.format(score),)) for chunk, score in hits)
+    return chunk_candidates(context, chunk_rows)

@@ -7,16 +7,16 @@ from collections.abc import Collection, Sequence
 from tgraph.index.sources import document_of_chunk
 from tgraph.model import Candidate, Retrieval
 from tgraph.retrieve.base import Context, Question, in_conversation
-from tgraph.retrieve.candidates import chunk_candidates, ranked
+from tgraph.retrieve.candidates import assign_ranks, chunk_candidates
 from tgraph.retrieve.modes.bm25 import Bm25SearchSettings
-from tgraph.retrieve.orders import MOST_BEYOND, cut_order, iris
-from tgraph.retrieve.text.lexicon import frequencies
+from tgraph.retrieve.orders import MOST_BEYOND, cut_order, list_hit_iris
+from tgraph.retrieve.text.lexicon import count_frequencies
 from tgraph.retrieve.text.word_similarity import words_of_chunks
 
 
 class WordRetriever:
-    """The first ``k`` chunks by their words; one that shares none with the question is no
-    candidate."""
+    """A retriever for the first ``k`` chunks by word overlap; chunks sharing no word with the
+    question are excluded."""
 
     step = "WordSearch"
     matches_entities = False
@@ -27,10 +27,10 @@ class WordRetriever:
     def retrieve(self, question: Question, context: Context) -> Retrieval:
         k = self._settings.k
         hits, total = rank_by_words(question, context, k + MOST_BEYOND)
-        candidates = ranked(candidates_by_words(hits[:k], context))
+        candidates = assign_ranks(candidates_by_words(hits[:k], context))
         why = "{item} is {place} chunks by the words that they share with the question, of which"
         reason = f"{why} the first {k} were taken (k)"
-        orders = cut_order("chunk", "k", k, iris(hits), reason, total=total)
+        orders = cut_order("chunk", "k", k, list_hit_iris(hits), reason, total=total)
         return Retrieval(candidates, 0, len(candidates), orders=orders)
 
 
@@ -63,5 +63,5 @@ def rank_by_words(
     """The first ``k`` chunks by their words, with their scores, and how many share a word with the
     question."""
     text = in_conversation(question)
-    lexicon = frequencies(context).languages.of_question(text)
+    lexicon = count_frequencies(context).languages.of_question(text)
     return words_of_chunks(context).rank(text, k, lexicon)

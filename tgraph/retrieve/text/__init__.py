@@ -1,1 +1,1 @@
-"""Questions and sentences: what a question asks for, and how well a sentence answers it."""
+"""Text analysis of questions and sentences: expected answers, and how well a sentence answers."""

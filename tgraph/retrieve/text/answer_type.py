@@ -1,4 +1,4 @@
-"""What kind of answer a question asks for, and whether a sentence holds one."""
+"""Expected answer type of a question, and matching answers in sentences."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ _IN_PART = {"number": 0.7, "measure": 0.35, "reason": 0.3, "fate": 0.3}
 
 @dataclass(frozen=True, slots=True)
 class NamedAnswer:
-    """What a sentence speaks of, by name or by a pronoun: its terms and the kind of thing it is."""
+    """An entity mentioned in a sentence, by name or pronoun: entity terms and entity kind."""
 
     iri: str
     label: str
@@ -104,11 +104,11 @@ class NamedAnswer:
 
 @dataclass(frozen=True, slots=True)
 class ExpectedAnswerType:
-    """What is asked for: its kind, the noun that says so, how many, and whether it is a name.
+    """Expected answer type: answer kind, focus noun, answer count, and whether a name is
+    expected.
 
-    ``kind`` is a measure ("money", "length"), ``number``, ``time``, ``reason``, ``fate``, a kind of
-    entity ("person", "ship"), ``name`` for any of these, or empty where nothing tells.
-    """
+    ``kind`` is a measure ("money", "length"), ``number``, ``time``, ``reason``, ``fate``, an
+    entity kind ("person", "ship"), ``name`` for any entity kind, or empty if unknown."""
 
     kind: str
     focus: frozenset[str]
@@ -116,33 +116,37 @@ class ExpectedAnswerType:
     is_name: bool
 
     def held_by(self, quote: str, named: Sequence[NamedAnswer], known: Collection[str]) -> float:
-        """0 to 1: whether the sentence holds such a thing beyond the terms that are ``known``."""
+        """Rate from 0 to 1 whether a sentence holds an answer of this type, ignoring ``known``
+        terms."""
         if self.kind in _MEASURED:
-            if not _NUMBER.search(_without(known, quote)):
+            if not _NUMBER.search(_remove_known(known, quote)):
                 return 0.0
             return 1.0 if _MEASURED[self.kind][1].search(quote) else _IN_PART["measure"]
         if self.kind == "number":
-            return self._counted(quote, known)
+            return self._rate_count(quote, known)
         if self.kind == "time":
-            return 1.0 if _TIME.search(_without(known, quote)) else 0.0
+            return 1.0 if _TIME.search(_remove_known(known, quote)) else 0.0
         if self.kind == "reason":
             return 1.0 if _REASON.search(quote) else _IN_PART["reason"]
         if self.kind == "fate":
             return 1.0 if _FATE.search(quote) else _IN_PART["fate"]
-        return self._named(quote, named, known) if self.kind else 0.5
+        return self._rate_names(quote, named, known) if self.kind else 0.5
 
-    def _counted(self, quote: str, known: Collection[str]) -> float:
-        """A number that belongs to the thing counted is worth more than any number."""
-        if not _NUMBER.search(_without(known, quote)):
+    def _rate_count(self, quote: str, known: Collection[str]) -> float:
+        """Rate numbers in a quote: a number beside the counted noun scores more than other
+        numbers."""
+        if not _NUMBER.search(_remove_known(known, quote)):
             return 0.0
         for term in self.focus:
             if re.search(rf"\b{_COUNT}(?:\W+\w+){{0,2}}?\W+{re.escape(term[:5])}", quote, re.I):
                 return 1.0
         return _IN_PART["number"]
 
-    def _named(self, quote: str, named: Sequence[NamedAnswer], known: Collection[str]) -> float:
+    def _rate_names(
+        self, quote: str, named: Sequence[NamedAnswer], known: Collection[str]
+    ) -> float:
         fresh = {
-            item.label: _fit(self.kind, item.kind) for item in named if item.terms - set(known)
+            item.label: _kind_fit(self.kind, item.kind) for item in named if item.terms - set(known)
         }
         best = max(fresh.values(), default=0.0)
         if best < 0.5 and new_names(quote, known):
@@ -154,8 +158,8 @@ class ExpectedAnswerType:
         return best
 
 
-def _fit(asked: str, kind: str) -> float:
-    """How likely something of one kind answers a question for another."""
+def _kind_fit(asked: str, kind: str) -> float:
+    """Rate how likely an entity of one kind answers a question expecting another kind."""
     if kind == asked or (asked == "person" and kind == "group"):
         return 1.0
     if asked == "name" or kind in _VAGUE:
@@ -165,14 +169,15 @@ def _fit(asked: str, kind: str) -> float:
     return 0.3 if kind in _LIVING_OR_LAND else 0.8
 
 
-def fits(noun: str, kind: str) -> float:
-    """0 to 1: how well an entity of a kind fits a description by a noun ("the ship that ...")."""
-    asked = kind_of_phrase(noun)
-    return _fit(asked, kind) if asked else 0.75
+def rate_kind_fit(noun: str, kind: str) -> float:
+    """Rate an entity kind from 0 to 1 by fit with a description's noun ("the ship that ...")."""
+    expected_kind = kind_of_phrase(noun)
+    return _kind_fit(expected_kind, kind) if expected_kind else 0.75
 
 
 def kind_of_phrase(phrase: str) -> str:
-    """The kind of thing that a noun phrase stands for, by its last word that tells."""
+    """Return the entity kind named by a noun phrase, judged by its last telling word; empty if
+    none."""
     for word in reversed(words(phrase)):
         kind = kind_of_noun(FORMS.get(word, word)) or kind_of_noun(word.removesuffix("s"))
         if kind or word in _ORIGINS:
@@ -184,41 +189,41 @@ _ORIGINS = frozenset({"birthplace", "birth", "hometown", "origin"})
 
 
 def expected_answer_type(text: str) -> ExpectedAnswerType:
-    """What a question asks for, by its question word and the noun after it."""
-    found = _QUESTION_WORD.search(text)
-    word = found.group().casefold() if found else ""
-    rest = text[found.end() :] if found else text
-    sort = _OF_A_SORT.search(rest) if word in ("what", "which") else None
-    phrase = _phrase(rest[sort.end() :] if sort else rest)
+    """Determine a question's expected answer type from question word and following noun."""
+    match = _QUESTION_WORD.search(text)
+    word = match.group().casefold() if match else ""
+    remainder = text[match.end() :] if match else text
+    sort = _OF_A_SORT.search(remainder) if word in ("what", "which") else None
+    phrase = _noun_phrase_words(remainder[sort.end() :] if sort else remainder)
     telling = [w for w in phrase if kind_of_phrase(w)]
     focus = frozenset(map(stem, telling[-1:] or phrase[:1])) if word in _FOCUSED else frozenset()
     count = next((_NUMBER_WORDS.index(w) + 2 for w in phrase if w in _NUMBER_WORDS[:11]), 1)
     is_name = word in ("what", "which") and bool(_ASKS_NAME.search(text))
-    return ExpectedAnswerType(_kind(text, word, phrase, is_name), focus, count, is_name)
+    return ExpectedAnswerType(_classify_answer(text, word, phrase, is_name), focus, count, is_name)
 
 
 _FOCUSED = frozenset({"what", "which", "how"})
 
 
-def _phrase(rest: str) -> list[str]:
-    """The words up to the first that is no part of a noun phrase."""
-    found: list[str] = []
+def _noun_phrase_words(rest: str) -> list[str]:
+    """Return leading noun phrase words, at most five."""
+    phrase_words: list[str] = []
     for word in words(rest):
-        if word in STOP_WORDS and (found or word not in _LEADING):
+        if word in STOP_WORDS and (phrase_words or word not in _LEADING):
             break
         if word not in STOP_WORDS:
-            found.append(word)
-    return found[:5]
+            phrase_words.append(word)
+    return phrase_words[:5]
 
 
 _LEADING = frozenset({"the", "a", "an", "many", "much", "other"})
 
 
-def _kind(text: str, word: str, phrase: Sequence[str], is_name: bool) -> str:
+def _classify_answer(text: str, word: str, phrase: Sequence[str], is_name: bool) -> str:
     if word in ("what", "how", "which", ""):
         if _FATE_ASKED.search(text):
             return "fate"
-        measure = next((k for k, (asked, _) in _MEASURED.items() if asked.search(text)), "")
+        measure = next((k for k, (pattern, _) in _MEASURED.items() if pattern.search(text)), "")
         if measure or _COUNTED.search(text):
             return measure or "number"
     if _WHY.search(text):
@@ -231,17 +236,17 @@ def _kind(text: str, word: str, phrase: Sequence[str], is_name: bool) -> str:
 
 
 def new_names(quote: str, known: Collection[str]) -> list[str]:
-    """The capitalised words of the quote that are not known; not the first word alone where it is
-    an ordinary one."""
-    found = []
+    """Return capitalised words of a quote unknown so far; a lone capitalised opening word is
+    skipped as ordinary."""
+    names = []
     for match in _PROPER.finditer(quote):
         lower = match.group().casefold()
         opening = match.start() <= 1 and not _PROPER.match(quote, match.end() + 1)
         if lower not in STOP_WORDS and stem(lower) not in known and not opening:
-            found.append(match.group())
-    return found
+            names.append(match.group())
+    return names
 
 
-def _without(known: Collection[str], quote: str) -> str:
-    """The quote less the numbers and dates that the question itself names."""
+def _remove_known(known: Collection[str], quote: str) -> str:
+    """Remove known words, such as numbers and dates named in the question, from a quote."""
     return re.sub(r"\w+", lambda m: "" if stem(m.group().casefold()) in known else m.group(), quote)

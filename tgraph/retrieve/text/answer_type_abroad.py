@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from functools import cache
 from itertools import pairwise
 
-from tgraph.resources import tables
+from tgraph.resources import load_tables
 from tgraph.retrieve.text.answer_type import ExpectedAnswerType, NamedAnswer
-from tgraph.retrieve.text.lexicon import Lexicon, folded, lexicon
+from tgraph.retrieve.text.lexicon import Lexicon, fold_accents, get_lexicon
 
 _KINDS = (("who", "person"), ("when", "time"), ("where", "place"), ("why", "reason"))
 _DIGITS = re.compile(r"\d")
@@ -26,7 +26,7 @@ _IN_PART = {"number": 0.7, "reason": 0.3, "person": 0.3, "place": 0.4}
 
 @dataclass(frozen=True)
 class QuestionWords:
-    """The closed classes of a language that shape its questions and their answers."""
+    """Closed word classes of a language for recognising questions and answers."""
 
     code: str
     by_kind: tuple[tuple[str, frozenset[str]], ...] = ()
@@ -41,28 +41,29 @@ class QuestionWords:
 
     @property
     def names_are_capitalised(self) -> bool:
-        """Whether a capital within a sentence tells a name; in German every noun has one."""
+        """Whether capital letters inside sentences mark names; false for German, where all
+        nouns are capitalised."""
         return self.capitals == "names"
 
     def expected_answer(self, text: str, words: Lexicon) -> ExpectedAnswerType:
-        """What a question asks for."""
-        said = _said(text, self.code)
-        kind = self._kind(said)
+        """Determine a question's expected answer type."""
+        question_words = _split_words(text, self.code)
+        kind = self._question_kind(question_words)
         focus = frozenset(words.wanted(text)[:1]) if kind == "number" else frozenset[str]()
         return AnswerTypeAbroad(kind, focus, 1, is_name=False, words=self)
 
-    def _kind(self, said: Sequence[str]) -> str:
+    def _question_kind(self, said: Sequence[str]) -> str:
         if self.code == "zh":
             return self._chinese_kind("".join(said))
-        asked = [kind for kind, words in self.by_kind if not words.isdisjoint(said[:3])]
+        kinds = [kind for kind, words in self.by_kind if not words.isdisjoint(said[:3])]
         counted = not self.counts.isdisjoint(said[:3]) or any(
             word == self.count_before and after in self.count_after
             for word, after in pairwise(said)
         )
         if counted:
             return "number"
-        if asked:
-            return asked[0]
+        if kinds:
+            return kinds[0]
         return "time" if not self.times.isdisjoint(said[:4]) else ""
 
     def _chinese_kind(self, said: str) -> str:
@@ -70,50 +71,55 @@ class QuestionWords:
         return next((kind for kind, words in kinds if any(w in said for w in words)), "")
 
 
-def _said(text: str, code: str) -> list[str]:
-    return [folded(text)] if code == "zh" else re.findall(r"[^\W_]+", folded(text))
+def _split_words(text: str, code: str) -> list[str]:
+    return [fold_accents(text)] if code == "zh" else re.findall(r"[^\W_]+", fold_accents(text))
 
 
 @dataclass(frozen=True)
 class AnswerTypeAbroad(ExpectedAnswerType):
-    """What is asked for in the words of another language."""
+    """Expected answer type in another language, recognised by the language's own words."""
 
     words: QuestionWords = field(default_factory=lambda: QuestionWords("other"))
 
     def held_by(self, quote: str, named: Sequence[NamedAnswer], known: Collection[str]) -> float:
-        """As of ``ExpectedAnswerType``."""
+        """Rate an answer like ``ExpectedAnswerType.held_by``."""
         if not self.kind:
             return 0.5
-        said = _said(quote, self.words.code)
+        quote_words = _split_words(quote, self.words.code)
         if self.kind == "time":
-            return float(bool(_YEAR.search(quote)) or self._has(said, self.words.months))
+            return float(
+                bool(_YEAR.search(quote)) or self._contains_any(quote_words, self.words.months)
+            )
         if self.kind == "number":
-            return self._number(quote, said)
+            return self._rate_number(quote, quote_words)
         if self.kind == "reason":
-            return 1.0 if self._has(said, self.words.reasons) else _IN_PART["reason"]
-        return self._name(quote, known)
+            return (
+                1.0 if self._contains_any(quote_words, self.words.reasons) else _IN_PART["reason"]
+            )
+        return self._rate_capitals(quote, known)
 
-    def _has(self, said: Sequence[str], words: frozenset[str]) -> bool:
+    def _contains_any(self, said: Sequence[str], words: frozenset[str]) -> bool:
         if self.words.code == "zh":
             return any(word in said[0] for word in words)
         return not words.isdisjoint(said)
 
-    def _number(self, quote: str, said: Sequence[str]) -> float:
-        """A number that stands before the thing counted is worth more than any number."""
-        if not _DIGITS.search(quote) and not self._has(said, self.words.numbers):
+    def _rate_number(self, quote: str, said: Sequence[str]) -> float:
+        """Rate numbers in a quote: a number before the counted noun scores more than other
+        numbers."""
+        if not _DIGITS.search(quote) and not self._contains_any(said, self.words.numbers):
             return 0.0
-        stem = lexicon(self.words.code).stem
+        stem = get_lexicon(self.words.code).stem
         for at, word in enumerate(said):
             near = said[max(0, at - _NEAR) : at]
             if stem(word) in self.focus and any(_is_number(w, self.words) for w in near):
                 return 1.0
         return _IN_PART["number"]
 
-    def _name(self, quote: str, known: Collection[str]) -> float:
-        """Whether a capitalised word within the sentence is new, where these are names."""
+    def _rate_capitals(self, quote: str, known: Collection[str]) -> float:
+        """Rate new capitalised words in a sentence, for languages where capitals mark names."""
         if not self.words.names_are_capitalised:
             return 0.5
-        read = lexicon(self.words.code)
+        read = get_lexicon(self.words.code)
         fresh = (m for m in _PROPER.findall(quote) if not set(read.terms(m)) & set(known))
         return 1.0 if next(fresh, "") else _IN_PART[self.kind]
 
@@ -124,23 +130,23 @@ def _is_number(word: str, words: QuestionWords) -> bool:
 
 @cache
 def form_of(code: str) -> QuestionWords:
-    """The question words of a language; none of one without lists."""
-    found = tables("languages").get(code)
-    if not isinstance(found, dict):
+    """Return a language's question words; empty for a language without word lists."""
+    word_lists = load_tables("languages").get(code)
+    if not isinstance(word_lists, dict):
         return QuestionWords(code)
 
     def words(name: str) -> frozenset[str]:
-        return frozenset(found[name].split())
+        return frozenset(word_lists[name].split())
 
     return QuestionWords(
         code,
         tuple((kind, words(name)) for name, kind in _KINDS),
         words("count"),
-        found["count_before"],
+        word_lists["count_before"],
         words("count_after"),
         words("times"),
         words("months"),
         words("numbers"),
         words("reasons"),
-        found["capitals"],
+        word_lists["capitals"],
     )

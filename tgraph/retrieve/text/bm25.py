@@ -18,24 +18,26 @@ _COMPOUND = re.compile(r"\b[A-Za-z_]\w*\b", re.ASCII)
 
 
 def search_terms(text: str) -> list[str]:
-    """The terms that a text is found by: stems of its words, and of the parts of identifiers."""
+    """Return search terms of a text: stemmed words, plus stemmed parts of identifiers."""
     parts = []
     for word in _COMPOUND.findall(text):
-        found = _PARTS.findall(word)
-        if len(found) > 1:
-            parts += [part for part in map(str.lower, found) if part not in STOP_WORDS]
+        word_parts = _PARTS.findall(word)
+        if len(word_parts) > 1:
+            parts += [part for part in map(str.lower, word_parts) if part not in STOP_WORDS]
     plain = [word for word in words(text.replace("_", "")) if word not in STOP_WORDS]
     return [stem(word) for word in (*plain, *parts)]
 
 
 def terms_in(text: str, lexicon: Lexicon) -> list[str]:
-    """The terms that a text of the language is found by."""
+    """Return search terms of a text in the lexicon's language."""
     return search_terms(text) if lexicon is ENGLISH else lexicon.terms(text)
 
 
 class WordIndex:
-    """An index of texts by key, each read in its own language (English where none is given); equal
-    scores are ordered by key. Compounds count by those of their parts that other texts have."""
+    """A word index of keyed texts, each read in its own language (default English).
+
+    Equal scores are ordered by key. Compounds also count as parts, if other texts contain the
+    part as a word."""
 
     def __init__(
         self, texts: Sequence[tuple[str, str]], languages: Mapping[str, Lexicon] | None = None
@@ -43,26 +45,26 @@ class WordIndex:
         import bm25s
 
         read = languages or {}
-        found = [(key, terms_in(text, read.get(key, ENGLISH))) for key, text in sorted(texts)]
-        found = [(key, terms) for key, terms in found if terms]
+        term_rows = [(key, terms_in(text, read.get(key, ENGLISH))) for key, text in sorted(texts)]
+        term_rows = [(key, terms) for key, terms in term_rows if terms]
         compounding = {key for key, lexicon in read.items() if lexicon.has_compounds}
         if compounding:
-            known = {term for key, terms in found if key in compounding for term in terms}
-            found = [
-                (key, [*terms, *parts_among(terms, known)] if key in compounding else terms)
-                for key, terms in found
+            known_terms = {term for key, terms in term_rows if key in compounding for term in terms}
+            term_rows = [
+                (key, [*terms, *parts_among(terms, known_terms)] if key in compounding else terms)
+                for key, terms in term_rows
             ]
-            self._known = frozenset(known)
+            self._known = frozenset(known_terms)
         else:
             self._known = frozenset()
-        self._keys = [key for key, _ in found]
+        self._keys = [key for key, _ in term_rows]
         self._index = bm25s.BM25(method="lucene", k1=K1, b=B)
-        if found:
-            self._index.index([terms for _, terms in found], show_progress=False)
+        if term_rows:
+            self._index.index([terms for _, terms in term_rows], show_progress=False)
 
     def search(self, text: str, k: int, lexicon: Lexicon = ENGLISH) -> list[tuple[str, float]]:
-        """At most ``k`` (key, score) that share a term with the text, best first; scores are above
-        zero and have six decimals."""
+        """Return at most ``k`` (key, score) pairs sharing a term with the text, best first;
+        scores are positive, rounded to six decimals."""
         return self.rank(text, k, lexicon)[0]
 
     def rank(
@@ -84,5 +86,5 @@ class WordIndex:
 
 
 def parts_among(terms: Sequence[str], known: Collection[str]) -> list[str]:
-    """What compounds begin or end with, as far as it is a known term by itself."""
+    """Return beginnings and endings of compounds, limited to known terms."""
     return [part for term in terms for part in sorted(compound_parts(term)) if part in known]

@@ -1,9 +1,8 @@
-"""A question that compares two things: its two sides, each as a question of its own.
+"""Comparison questions: two sides, each turned into a separate question.
 
-"Which film was released first, Alba or Nora?" asks when Alba was released and when Nora was. The
-words that compare (``data/comparisons.toml``) tell what is asked of each side, and which of the
-two values decides.
-"""
+"Which film was released first, Alba or Nora?" asks for two release dates. Comparing words
+(``data/comparisons.toml``) determine the question for each side, and which of the two values
+decides."""
 
 from __future__ import annotations
 
@@ -13,7 +12,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Literal
 
-from tgraph.resources import tables, word_set
+from tgraph.resources import load_tables, word_set
 from tgraph.retrieve.text.answer_type import TIMES, kind_of_phrase
 from tgraph.retrieve.text.decomposition import LONGEST, QuestionStep
 from tgraph.retrieve.text.lexical import STOP_WORDS, stem, words
@@ -32,11 +31,11 @@ _LATER = word_set("comparisons", "later")
 _AGES = word_set("comparisons", "ages")
 _MORE = word_set("comparisons", "more")
 _LESS = word_set("comparisons", "less")
-_BEGINNINGS: Mapping[str, str] = tables("comparisons")["beginnings"]
-_GREATER: Mapping[str, str] = tables("comparisons")["greater"]
-_SMALLER: Mapping[str, str] = tables("comparisons")["smaller"]
-_TOLD_BY: Mapping[str, str] = tables("comparisons")["told_by"]
-_GRADED: Mapping[str, str] = tables("comparisons")["graded"]
+_BEGINNINGS: Mapping[str, str] = load_tables("comparisons")["beginnings"]
+_GREATER: Mapping[str, str] = load_tables("comparisons")["greater"]
+_SMALLER: Mapping[str, str] = load_tables("comparisons")["smaller"]
+_TOLD_BY: Mapping[str, str] = load_tables("comparisons")["told_by"]
+_GRADED: Mapping[str, str] = load_tables("comparisons")["graded"]
 
 COUNTRIES = frozenset({"country", "nationality", "nation"})
 """What asks for a country."""
@@ -78,12 +77,11 @@ _CAPITAL = re.compile(r"[^\W\d_a-z]|\d")
 
 @dataclass(frozen=True, slots=True)
 class QuestionComparison:
-    """What two things are compared by.
+    """A comparison between two sides, split into question steps.
 
-    ``steps`` ask it of each of the ``sides``, with its words in ``phrase``. ``least`` says that the
-    lesser or earlier is asked for; ``focus`` are the stems beside which a text has the value,
-    ``noun`` what is counted or is to be the same, ``units`` what a measure may be measured in.
-    """
+    ``steps`` are the questions for each of the ``sides``, in words of ``phrase``. ``least``
+    means that the lesser or earlier value wins; ``focus`` holds stems near which a text states
+    the value, ``noun`` the counted or shared noun, ``units`` possible units of a measure."""
 
     sides: tuple[str, str]
     steps: tuple[QuestionStep, QuestionStep]
@@ -96,17 +94,16 @@ class QuestionComparison:
 
     @property
     def is_birth(self) -> bool | None:
-        """Whether it asks for the beginning of a life, or the end; None for neither."""
+        """Whether the comparison concerns birth (True) or death (False); None for neither."""
         stems = {stem("born"): True, stem("died"): False}
-        return next((stems[each] for each in self.focus if each in stems), None)
+        return next((stems[focus_stem] for focus_stem in self.focus if focus_stem in stems), None)
 
 
 @dataclass(frozen=True, slots=True)
 class _SideFrame:
-    """What is said of a side: its auxiliary and the rest; ``said`` as a statement has it.
+    """A question frame around one side: auxiliary and rest; ``said`` is the statement form.
 
-    With a ``subject`` the side is the object, and stands at the end.
-    """
+    With a ``subject``, the side is the object and stands at the end."""
 
     aux: str
     rest: str
@@ -114,18 +111,19 @@ class _SideFrame:
     subject: str = ""
 
     def step(self, lead: str, side: str) -> QuestionStep:
-        """The question after it and its words."""
+        """Return one side's question step, with question text and phrase."""
         if self.subject:
-            told = (self.subject, self.rest, side)
-            phrase = _flat((_lower(lead), self.subject, self.aux, *told[1:]))
-            return QuestionStep(_sentence((lead, self.aux, *told)), phrase=phrase)
-        phrase = _flat((_lower(lead), side, self.said))
-        return QuestionStep(_sentence((lead, self.aux, side, self.rest)), phrase=phrase)
+            question_parts = (self.subject, self.rest, side)
+            phrase = _join_parts((_lower_first(lead), self.subject, self.aux, *question_parts[1:]))
+            return QuestionStep(_form_question((lead, self.aux, *question_parts)), phrase=phrase)
+        phrase = _join_parts((_lower_first(lead), side, self.said))
+        return QuestionStep(_form_question((lead, self.aux, side, self.rest)), phrase=phrase)
 
 
 @dataclass(frozen=True, slots=True)
 class _Comparator:
-    """The words that compare, by their places in what is said, and what they ask for."""
+    """Comparing words with token positions, and the question lead asking for the compared
+    value."""
 
     start: int
     end: int
@@ -137,45 +135,48 @@ class _Comparator:
     is_age: bool = False
 
 
-def _lower(lead: str) -> str:
+def _lower_first(lead: str) -> str:
     return lead[:1].lower() + lead[1:]
 
 
-def _flat(parts: Sequence[str]) -> str:
+def _join_parts(parts: Sequence[str]) -> str:
     return " ".join(" ".join(parts).split())
 
 
-def _sentence(parts: Sequence[str]) -> str:
-    return f"{_flat(parts)}?"
+def _form_question(parts: Sequence[str]) -> str:
+    return f"{_join_parts(parts)}?"
 
 
 @lru_cache(maxsize=256)
 def comparison_of(question: str) -> QuestionComparison | None:
-    """How a question compares two things; None where it doesn't, or by nothing that can be read of
-    a text. A question that can't, at a glance, is not parsed."""
+    """Return a question's comparison of two sides.
+
+    Return None if the question compares nothing, or compares by a value no text can give.
+    Questions showing no comparison at a glance are not parsed."""
     text = " ".join(question.split()).rstrip(" ?.!")
     if not _GLANCE.search(text) or len(text.split()) > LONGEST:
         return None
     for pattern in (_FIRST, _LAST):
-        if found := pattern.match(text):
-            return _which(found["head"], found["one"], found["other"])
-    if found := _WITHIN.match(text):
-        return _which(f"{found['who']} {found['said']}", found["one"], found["other"])
-    return _parsed(text)
+        if match := pattern.match(text):
+            return _compare_by_head(match["head"], match["one"], match["other"])
+    if match := _WITHIN.match(text):
+        return _compare_by_head(f"{match['who']} {match['said']}", match["one"], match["other"])
+    return _parse_comparison(text)
 
 
-def _parse(text: str) -> Doc:
-    from tgraph.extract.english.parser import analyse
+def _parse_question(text: str) -> Doc:
+    from tgraph.extract.english.parser import analyse_texts
 
-    return analyse([text])[0]
+    return analyse_texts([text])[0]
 
 
 # --- which of two ---
 
 
-def _which(head: str, one: str, other: str) -> QuestionComparison | None:
-    """Of a head such as "which film was released first"."""
-    doc = _parse(_OF_TWO.sub(r"\1", head))
+def _compare_by_head(head: str, one: str, other: str) -> QuestionComparison | None:
+    """Build a comparison from two sides plus question head, for example "which film was
+    released first"."""
+    doc = _parse_question(_OF_TWO.sub(r"\1", head))
     start = next((t.i for t in doc if t.i and _is_verb(t)), 0)
     if not start:
         return None
@@ -183,15 +184,15 @@ def _which(head: str, one: str, other: str) -> QuestionComparison | None:
     verb, after = doc[start], list(doc[start + 1 :])
     helps = verb.lower_ in _BE or verb.tag_ == "MD" or verb.lower_ in _DOING
     if helps or (verb.lower_ in _AUXILIARIES and after and after[0].tag_ == "VBN"):
-        return _compared(after, verb.lower_, (one, other), "which", kind)
-    return _compared([verb, *after], "", (one, other), "which", kind)
+        return _build_comparison(after, verb.lower_, (one, other), "which", kind)
+    return _build_comparison([verb, *after], "", (one, other), "which", kind)
 
 
 def _is_verb(token: Token) -> bool:
     return token.lower_ in _AUXILIARIES or token.tag_ in ("VBD", "VBZ", "VBP", "MD")
 
 
-def _compared(
+def _build_comparison(
     said: Sequence[Token],
     aux: str,
     sides: tuple[str, str],
@@ -199,40 +200,55 @@ def _compared(
     kind: str,
     comparator: _Comparator | None = None,
 ) -> QuestionComparison | None:
-    """By what is said of both after the auxiliary, such as "released first"."""
-    one, other = (_POSSESSIVE.sub("", side.strip(' "“”')) for side in sides)
-    found = comparator or (_comparator(said, aux) if said else None)
-    if found is None or not (_CAPITAL.search(one) and _CAPITAL.search(other)):
+    """Build a comparison from tokens shared by both sides after the auxiliary, for example
+    "released first"."""
+    first_side, second_side = (_POSSESSIVE.sub("", side.strip(' "“”')) for side in sides)
+    chosen_comparator = comparator or (_find_comparator(said, aux) if said else None)
+    if chosen_comparator is None or not (
+        _CAPITAL.search(first_side) and _CAPITAL.search(second_side)
+    ):
         return None
-    rest = [t for t in said if not found.start <= t.i < found.end]
-    frame = _frame(rest, aux, found, kind)
+    remaining_tokens = [
+        t for t in said if not chosen_comparator.start <= t.i < chosen_comparator.end
+    ]
+    frame = _build_frame(remaining_tokens, aux, chosen_comparator, kind)
     if frame is None:
         return None
-    alike = _TOLD_BY.get(found.lead.rpartition(" ")[2], "") if found.kind == "measure" else ""
-    told = words(" ".join((frame.rest, found.lead, found.noun, alike)))
+    alike = (
+        _TOLD_BY.get(chosen_comparator.lead.rpartition(" ")[2], "")
+        if chosen_comparator.kind == "measure"
+        else ""
+    )
+    focus_words = words(
+        " ".join((frame.rest, chosen_comparator.lead, chosen_comparator.noun, alike))
+    )
     return QuestionComparison(
-        (one, other),
-        (frame.step(found.lead, one), frame.step(found.lead, other)),
+        (first_side, second_side),
+        (
+            frame.step(chosen_comparator.lead, first_side),
+            frame.step(chosen_comparator.lead, second_side),
+        ),
         asked,
-        found.kind,
-        _stems(told),
-        found.least,
-        found.noun,
-        found.units,
+        chosen_comparator.kind,
+        _content_stems(focus_words),
+        chosen_comparator.least,
+        chosen_comparator.noun,
+        chosen_comparator.units,
     )
 
 
-def _stems(told: Sequence[str]) -> frozenset[str]:
+def _content_stems(told: Sequence[str]) -> frozenset[str]:
     return frozenset(stem(word) for word in told if word not in STOP_WORDS | _HAVING)
 
 
-def _frame(
+def _build_frame(
     rest: Sequence[Token], aux: str, comparator: _Comparator, kind: str
 ) -> _SideFrame | None:
-    """What is left to ask of a side; an age asks for its beginning."""
+    """Build a side's question frame from remaining tokens; age comparisons ask for the
+    beginning of existence."""
     from tgraph.extract.english.parser import verb_lemma
 
-    aux, text = _SINGULAR.get(aux, aux), _text(rest)
+    aux, text = _SINGULAR.get(aux, aux), _token_text(rest)
     if comparator.is_age or (comparator.kind == "time" and _says_nothing(rest, aux)):
         beginning = _BEGINNINGS.get(kind, _BEGINNINGS["any"])
         return _SideFrame("was", beginning, f"was {beginning}")
@@ -240,33 +256,37 @@ def _frame(
         return _SideFrame("", "", "")
     if not aux:
         does = "did" if rest[0].tag_ in ("VBD", "VBN") else "does"
-        return _SideFrame(does, _flat((verb_lemma(rest[0]), _text(rest[1:]))), text)
+        return _SideFrame(does, _join_parts((verb_lemma(rest[0]), _token_text(rest[1:]))), text)
     subject = _phrase_end(rest, 0) if aux in _DOING else 0
     if subject:
-        return _SideFrame(aux, _text(rest[subject:]), "", _text(rest[:subject]))
-    return _SideFrame(aux, text, _flat((aux, text)))
+        return _SideFrame(aux, _token_text(rest[subject:]), "", _token_text(rest[:subject]))
+    return _SideFrame(aux, text, _join_parts((aux, text)))
 
 
 def _says_nothing(rest: Sequence[Token], aux: str) -> bool:
-    """Whether nothing is said but that it is, or comes."""
-    told = [t.lower_ for t in rest if t.lower_ not in ("the", "a", "an")]
-    return not told if aux in _BE else told in (["came"], ["comes"], ["come"])
+    """Check whether tokens express mere existence or coming."""
+    content_words = [t.lower_ for t in rest if t.lower_ not in ("the", "a", "an")]
+    return not content_words if aux in _BE else content_words in (["came"], ["comes"], ["come"])
 
 
-def _text(tokens: Sequence[Token]) -> str:
+def _token_text(tokens: Sequence[Token]) -> str:
     return " ".join("".join(t.text_with_ws for t in tokens).split())
 
 
-def _comparator(said: Sequence[Token], aux: str) -> _Comparator | None:
-    """The words that compare; of several the first that can be decided by."""
+def _find_comparator(said: Sequence[Token], aux: str) -> _Comparator | None:
+    """Find the first comparing words that allow a decision."""
     for token in said:
-        found = _time(token) or _measure(token, said, aux) or _count(token)
-        if found is not None:
-            return found
+        comparator = (
+            _time_comparator(token)
+            or _measure_comparator(token, said, aux)
+            or _count_comparator(token)
+        )
+        if comparator is not None:
+            return comparator
     return None
 
 
-def _time(token: Token) -> _Comparator | None:
+def _time_comparator(token: Token) -> _Comparator | None:
     word, start = token.lower_, token.i
     if word not in _EARLIER | _LATER or (token.tag_ == "IN" and word in ("before", "after")):
         return None
@@ -278,9 +298,9 @@ def _time(token: Token) -> _Comparator | None:
     return _Comparator(start, token.i + 1, "When", "time", word in _EARLIER, is_age=word in _AGES)
 
 
-def _measure(token: Token, said: Sequence[Token], aux: str) -> _Comparator | None:
-    """A comparative, or "more" with an adjective; before a noun it asks for that ("has a larger
-    population")."""
+def _measure_comparator(token: Token, said: Sequence[Token], aux: str) -> _Comparator | None:
+    """Read a comparative, or "more" plus adjective; before a noun, ask for the noun ("has a
+    larger population")."""
     word, start, end = token.lower_, token.i, token.i + 1
     least, last = word in _SMALLER, said[-1].i
     scale = _SMALLER.get(word) or _GREATER.get(word)
@@ -301,8 +321,8 @@ def _measure(token: Token, said: Sequence[Token], aux: str) -> _Comparator | Non
     return _Comparator(start, end, f"How {adjective}", "measure", least, units=tuple(units))
 
 
-def _count(token: Token) -> _Comparator | None:
-    """ "More" or "fewer" before what is counted."""
+def _count_comparator(token: Token) -> _Comparator | None:
+    """Read "more" or "fewer" before a counted noun."""
     if token.lower_ not in _MORE | _LESS:
         return None
     start, end, doc = token.i, token.i + 1, token.doc
@@ -318,31 +338,33 @@ def _count(token: Token) -> _Comparator | None:
 # --- whether it is so ---
 
 
-def _parsed(text: str) -> QuestionComparison | None:
-    """Of a question whose sides only the parse tells."""
-    doc = _parse(text)
+def _parse_comparison(text: str) -> QuestionComparison | None:
+    """Find a comparison through parsing, for questions matching no pattern."""
+    doc = _parse_question(text)
     first = doc[0].lower_
     if first in ("which", "what", "who"):
         return _which_inside(doc)
     if first not in _AUXILIARIES:
         return None
-    one = _side(doc, 1)
-    if one is None or one.end >= len(doc):
+    first_side = _find_side(doc, 1)
+    if first_side is None or first_side.end >= len(doc):
         return None
-    link = doc[one.end].lower_
-    other = _side(doc, one.end + 1) if link in ("and", "or") else None
-    if other is None:
-        return _than(doc, one)
+    link = doc[first_side.end].lower_
+    second_side = _find_side(doc, first_side.end + 1) if link in ("and", "or") else None
+    if second_side is None:
+        return _find_than_comparison(doc, first_side)
     if link == "or":
-        said = list(doc[other.end :])
-        if not said:
+        tail_tokens = list(doc[second_side.end :])
+        if not tail_tokens:
             return None
-        return _compared(said, first, (one.text, other.text), "which", _kind_of(one))
-    return _same(doc, one, other)
+        return _build_comparison(
+            tail_tokens, first, (first_side.text, second_side.text), "which", _kind_of(first_side)
+        )
+    return _find_same_comparison(doc, first_side, second_side)
 
 
-def _side(doc: Doc, start: int) -> Span | None:
-    """The noun phrase that starts there; "both" before it is left out."""
+def _find_side(doc: Doc, start: int) -> Span | None:
+    """Return the noun phrase beginning at ``start``, skipping a leading "both" or "either"."""
     if start < len(doc) and doc[start].lower_ in ("both", "either"):
         start += 1
     end = _phrase_end(list(doc), start)
@@ -350,7 +372,8 @@ def _side(doc: Doc, start: int) -> Span | None:
 
 
 def _phrase_end(tokens: Sequence[Token], start: int) -> int:
-    """Where the noun phrase ends that starts there; a common noun ends it before an adjective."""
+    """Return the end of a noun phrase beginning at ``start``; a common noun before an adjective
+    ends the phrase."""
     at = start
     while at < len(tokens) and _goes_on(tokens, at, start):
         at += 1
@@ -369,43 +392,56 @@ def _goes_on(tokens: Sequence[Token], at: int, start: int) -> bool:
 
 
 def _which_inside(doc: Doc) -> QuestionComparison | None:
-    """ "Which of Alba and Nora was released first", or sides at the end without a comma."""
+    """Parse questions like "Which of Alba and Nora was released first", or two sides ending a
+    question without comma."""
     if len(doc) > 3 and doc[1].lower_ == "of":
-        one = _side(doc, 2)
-        other = _side(doc, one.end + 1) if one and one.end + 1 < len(doc) else None
-        if one is None or other is None or doc[one.end].lower_ not in ("and", "or"):
+        first_side = _find_side(doc, 2)
+        second_side = (
+            _find_side(doc, first_side.end + 1)
+            if first_side and first_side.end + 1 < len(doc)
+            else None
+        )
+        if (
+            first_side is None
+            or second_side is None
+            or doc[first_side.end].lower_ not in ("and", "or")
+        ):
             return None
-        return _which(f"{doc[0].text} {doc[other.end :].text}", one.text, other.text)
+        return _compare_by_head(
+            f"{doc[0].text} {doc[second_side.end :].text}", first_side.text, second_side.text
+        )
     link = next((t.i for t in reversed(doc) if t.lower_ == "or"), 0)
     start = link
     while start > 1 and _is_of_name(doc[start - 1]):
         start -= 1
     if not link or start == link or link + 1 >= len(doc):
         return None
-    return _which(doc[:start].text, doc[start:link].text, doc[link + 1 :].text)
+    return _compare_by_head(doc[:start].text, doc[start:link].text, doc[link + 1 :].text)
 
 
 def _is_of_name(token: Token) -> bool:
-    named = _CAPITAL.match(token.text) is not None
-    return named or token.lower_ == "the" or token.tag_ in ("POS", "HYPH")
+    is_capitalised = _CAPITAL.match(token.text) is not None
+    return is_capitalised or token.lower_ == "the" or token.tag_ in ("POS", "HYPH")
 
 
-def _than(doc: Doc, one: Span) -> QuestionComparison | None:
+def _find_than_comparison(doc: Doc, one: Span) -> QuestionComparison | None:
     """ "Is Alba older than Nora", "Was Alba released before Nora"."""
     link = next((t for t in doc[one.end :] if t.lower_ in ("than", "before", "after")), None)
-    other = _side(doc, link.i + 1) if link is not None else None
-    if link is None or other is None:
+    second_side = _find_side(doc, link.i + 1) if link is not None else None
+    if link is None or second_side is None:
         return None
-    left = [t for t in doc[other.end :] if t.lower_ not in _AUXILIARIES]
-    if left or any(map(_is_time, other)):
+    remaining_tokens = [t for t in doc[second_side.end :] if t.lower_ not in _AUXILIARIES]
+    if remaining_tokens or any(map(_is_time, second_side)):
         return None
-    said = list(doc[one.end : link.i])
+    statement_tokens = list(doc[one.end : link.i])
     comparator = None
     if link.lower_ != "than":
         is_least = link.lower_ == "before"
         comparator = _Comparator(link.i, link.i + 1, "When", "time", is_least)
-    sides = (one.text, other.text)
-    return _compared(said, doc[0].lower_, sides, "whether", _kind_of(one), comparator)
+    sides = (one.text, second_side.text)
+    return _build_comparison(
+        statement_tokens, doc[0].lower_, sides, "whether", _kind_of(one), comparator
+    )
 
 
 def _is_time(token: Token) -> bool:
@@ -419,8 +455,8 @@ def _kind_of(side: Span) -> str:
 # --- the same ---
 
 
-def _same(doc: Doc, one: Span, other: Span) -> QuestionComparison | None:
-    """ "Were Alba and Nora filmed in the same country"."""
+def _find_same_comparison(doc: Doc, one: Span, other: Span) -> QuestionComparison | None:
+    """Read a sameness question: "Were Alba and Nora filmed in the same country"."""
     mark = next((t for t in doc[other.end :] if t.lower_ in ("same", "different")), None)
     if mark is None or mark.i + 1 >= len(doc):
         return None
@@ -435,40 +471,42 @@ def _same(doc: Doc, one: Span, other: Span) -> QuestionComparison | None:
 def _of_same(
     doc: Doc, sides: tuple[Span, Span], mark: Token, end: int
 ) -> QuestionComparison | None:
-    from tgraph.extract.english.parser import lemma
+    from tgraph.extract.english.parser import find_lemma
 
     nouns = doc[mark.i + 1 : end]
-    noun = _flat((nouns[:-1].text, lemma(nouns[-1].text, "noun")))
+    noun = _join_parts((nouns[:-1].text, find_lemma(nouns[-1].text, "noun")))
     start = mark.i - 1 if doc[mark.i - 1].lower_ == "the" else mark.i
     middle = [t for t in doc[sides[1].end : start] if t.lower_ not in ("both", "each")]
     tail = doc[end:].text
     aux = _SINGULAR.get(doc[0].lower_, doc[0].lower_)
-    named = (sides[0].text, sides[1].text)
-    steps = [_same_step(noun, aux, side, middle, tail) for side in named]
+    side_names = (sides[0].text, sides[1].text)
+    steps = [_same_step(noun, aux, side, middle, tail) for side in side_names]
     is_time = nouns[-1].lower_.rstrip("s") in TIMES or noun in TIMES
-    told = _stems(words(f"{_text(middle)} {tail}"))
-    if not told and not is_time and noun not in COUNTRIES:
-        told = _stems(words(noun))
+    focus_stems = _content_stems(words(f"{_token_text(middle)} {tail}"))
+    if not focus_stems and not is_time and noun not in COUNTRIES:
+        focus_stems = _content_stems(words(noun))
     return QuestionComparison(
-        named,
+        side_names,
         (steps[0], steps[1]),
         "same" if mark.lower_ == "same" else "different",
         "time" if is_time else "name",
-        told,
+        focus_stems,
         noun=noun,
     )
 
 
 def _same_step(noun: str, aux: str, side: str, middle: Sequence[Token], tail: str) -> QuestionStep:
-    """The question for what is to be the same: "From which country is Alba?"."""
+    """Return one side's question for the shared property: "From which country is Alba?"."""
     if any(t.lower_ in _HAVING for t in middle) or (not middle and aux in ("has", "had")):
         word = "Who" if kind_of_phrase(noun) == "person" else "What"
         verb = "was" if aux in ("did", "had") else "is"
-        phrase = _flat(("the", noun, "of", side, tail))
+        phrase = _join_parts(("the", noun, "of", side, tail))
         return QuestionStep(f"{word} {verb} {phrase}?", noun, phrase)
     leads = bool(middle) and middle[-1].lower_ in _PREPOSITIONS
     before = middle[-1].text if leads else ""
-    said = _text(middle[:-1] if leads else middle)
-    lead = _flat((before, "which", noun))
-    asked = _flat((lead[:1].upper() + lead[1:], aux, side, said, tail))
-    return QuestionStep(f"{asked}?", noun, _flat((lead, side, aux, said, tail)))
+    middle_text = _token_text(middle[:-1] if leads else middle)
+    lead = _join_parts((before, "which", noun))
+    question_text = _join_parts((lead[:1].upper() + lead[1:], aux, side, middle_text, tail))
+    return QuestionStep(
+        f"{question_text}?", noun, _join_parts((lead, side, aux, middle_text, tail))
+    )

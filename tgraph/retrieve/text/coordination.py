@@ -1,9 +1,9 @@
-"""A question that asks several things at once: its parts, each as a question of its own.
+"""Coordinated questions: a question asking several things, split into separate questions.
 
-"When was the Fram built and who leads it?" has two clauses that ask, "When and where was it
-built?" two question words, "When was it built and lost?" two predicates. What a part has only in
-the question as a whole is put into it: a pronoun stands for what the first part is about.
-"""
+"When was the Fram built and who leads it?" has two asking clauses, "When and where was it
+built?" two question words, "When was it built and lost?" two predicates. Words shared by the
+whole question are repeated in each part: a pronoun is replaced by the subject of the first
+part."""
 
 from __future__ import annotations
 
@@ -36,33 +36,37 @@ _PRONOUN = re.compile(r"\b(?:it|he|she|they|him|them|its|his|her|their)\b", re.I
 
 
 @lru_cache(maxsize=256)
-def coordinated(question: str) -> tuple[QuestionStep, ...]:
-    """The parts of a question, each with its words in ``phrase``; none where it asks one thing. A
-    question that can't ask several, at a glance, is not parsed."""
+def split_question(question: str) -> tuple[QuestionStep, ...]:
+    """Split a coordinated question into parts, keeping each part's words in ``phrase``; empty
+    for a single question.
+
+    Questions showing no coordination at a glance are not parsed."""
     text = " ".join(question.split())
     if not _GLANCE.search(text) or len(text.split()) > LONGEST:
         return ()
-    from tgraph.extract.english.parser import analyse
+    from tgraph.extract.english.parser import analyse_texts
 
-    doc = analyse([text])[0]
-    for split in (_clauses, _question_words, _predicates, _nouns):
+    doc = analyse_texts([text])[0]
+    for split in (_split_clauses, _question_words, _split_predicates, _split_nouns):
         if len(parts := split(doc)) > 1:
             return parts[:MOST]
     return ()
 
 
-def _part(text: str, words: str = "") -> QuestionStep:
-    """A part: the question, and the words that are told of it."""
+def _build_part(text: str, words: str = "") -> QuestionStep:
+    """Build a question part from question text and optional phrase words."""
     bare = text.strip(" ?.,;")
-    told = (words or bare).strip(" ?.,;")
-    return QuestionStep(f"{bare[:1].upper()}{bare[1:]}?", phrase=f"{told[:1].lower()}{told[1:]}")
+    phrase = (words or bare).strip(" ?.,;")
+    return QuestionStep(
+        f"{bare[:1].upper()}{bare[1:]}?", phrase=f"{phrase[:1].lower()}{phrase[1:]}"
+    )
 
 
 # --- clauses ---
 
 
-def _clauses(doc: Doc) -> tuple[QuestionStep, ...]:
-    """The clauses after "and" that begin with a question word, and what stands before them."""
+def _split_clauses(doc: Doc) -> tuple[QuestionStep, ...]:
+    """Split clauses beginning with "and" plus question word from the preceding clause."""
     asking = [t for t in doc if t.lower_ in _QUESTION_WORDS and not _describes(t)]
     starts = [start for t in asking if (start := _clause_start(t))]
     if not starts or asking[0].i >= starts[0]:
@@ -71,50 +75,55 @@ def _clauses(doc: Doc) -> tuple[QuestionStep, ...]:
     first = doc[: starts[0] - 1]
     if not telling_words(first.text):
         return ()
-    others = (doc[start:end].text for start, end in zip(starts, ends, strict=True))
-    return (_part(first.text), *(_part(_named(text, first), text) for text in others))
+    clause_texts = (doc[start:end].text for start, end in zip(starts, ends, strict=True))
+    return (
+        _build_part(first.text),
+        *(_build_part(_resolve_pronoun(text, first), text) for text in clause_texts),
+    )
 
 
 def _clause_start(token: Token) -> int:
-    """Where the clause of a question word begins, right after an "and"; 0 where it doesn't, or no
-    verb follows."""
+    """Return the start of a question word's clause, directly after "and"; 0 without preceding
+    "and" or following verb."""
     start = token.i - (token.nbor(-1).tag_ == "IN" if token.i else 0)
     verbs = (t for t in token.doc[token.i + 1 :] if t.tag_.startswith(("VB", "MD")))
     return start if start > 1 and token.doc[start - 1].lower_ == "and" and any(verbs) else 0
 
 
 def _describes(token: Token) -> bool:
-    """Whether its clause describes something ("the man who built it and who sailed it")."""
-    return any(each.dep_ in _RELATIVE for each in (token, *token.ancestors))
+    """Check a token for membership in a describing clause ("the man who built it and who sailed
+    it")."""
+    return any(clause_token.dep_ in _RELATIVE for clause_token in (token, *token.ancestors))
 
 
-def _named(text: str, before: Span) -> str:
-    """The text with what the clause before is about in the place of the first pronoun."""
-    found = _PRONOUN.search(text)
-    about = _about(before, found.group().lower()) if found else ""
-    if found is None or not about:
+def _resolve_pronoun(text: str, before: Span) -> str:
+    """Replace a text's first pronoun by its referent from the preceding clause."""
+    match = _PRONOUN.search(text)
+    referent = _find_referent(before, match.group().lower()) if match else ""
+    if match is None or not referent:
         return text
-    owner = found.group().lower() in _POSSESSIVES and text[found.end() :].strip(" ?.")
-    return f"{text[: found.start()]}{about}{_OWNS if owner else ''}{text[found.end() :]}"
+    owner = match.group().lower() in _POSSESSIVES and text[match.end() :].strip(" ?.")
+    return f"{text[: match.start()]}{referent}{_OWNS if owner else ''}{text[match.end() :]}"
 
 
-def _about(clause: Span, pronoun: str) -> str:
-    """What a pronoun means of a clause: several by their common noun, one by a name first."""
+def _find_referent(clause: Span, pronoun: str) -> str:
+    """Find a pronoun's referent in a clause: plural pronouns prefer common nouns, singular
+    pronouns prefer names."""
     names = [t for t in clause if t.tag_ in _NAMES and t.dep_ != "compound"][::-1]
     common = [t for roles in _ROLES for t in clause if t.dep_ in roles and t.tag_ in _COMMON]
     common = [t for t in common if t.lower_ not in TIMES]
     if pronoun in ("they", "them", "their"):
         heads = [*common, *names]
     elif pronoun in ("it", "its"):
-        things = [t for t in names if t.ent_type_ != "PERSON"]
-        heads = [*things, *common, *names]
+        thing_names = [t for t in names if t.ent_type_ != "PERSON"]
+        heads = [*thing_names, *common, *names]
     else:
         heads = [*names, *common]
-    return _phrase(heads[0], clause) if heads else ""
+    return _referent_phrase(heads[0], clause) if heads else ""
 
 
-def _phrase(head: Token, clause: Span) -> str:
-    """The noun phrase; what a question word asks for is "the" one."""
+def _referent_phrase(head: Token, clause: Span) -> str:
+    """Return the noun phrase of a head; "the" replaces a leading question word."""
     from tgraph.extract.english.parser import phrase_bounds
 
     start, end = phrase_bounds(head)
@@ -128,58 +137,65 @@ def _phrase(head: Token, clause: Span) -> str:
 
 
 def _question_words(doc: Doc) -> tuple[QuestionStep, ...]:
-    """Two question words of one clause: "when and where"."""
+    """Split two coordinated question words sharing one clause: "when and where"."""
     if len(doc) < 4 or doc[1].lower_ != "and" or doc[2].lower_ not in _QUESTION_WORDS:
         return ()
     if doc[0].lower_ not in _QUESTION_WORDS:
         return ()
-    rest = doc[3:].text
-    return tuple(_part(f"{word} {rest}") for word in (doc[0].text, doc[2].text))
+    tail = doc[3:].text
+    return tuple(_build_part(f"{word} {tail}") for word in (doc[0].text, doc[2].text))
 
 
-def _predicates(doc: Doc) -> tuple[QuestionStep, ...]:
-    """Two predicates of a clause that asks when, where, why or how; of "who" and "what" both say
-    the same of one answer."""
+def _split_predicates(doc: Doc) -> tuple[QuestionStep, ...]:
+    """Split coordinated predicates of adverb questions ("when", "where", "why", "how").
+
+    After "who" or "what", both predicates describe one answer and stay together."""
     if len(doc) < 2 or doc[0].lower_ not in _ADVERBS or not doc[1].tag_.startswith(("VB", "MD")):
         return ()
-    return _each(doc, lambda token: token.dep_ == "ROOT" and token.tag_.startswith("VB"), True)
+    return _split_heads(
+        doc, lambda token: token.dep_ == "ROOT" and token.tag_.startswith("VB"), True
+    )
 
 
-def _nouns(doc: Doc) -> tuple[QuestionStep, ...]:
-    """Two things that are asked for of one: "What are the height and weight of the tower?"."""
+def _split_nouns(doc: Doc) -> tuple[QuestionStep, ...]:
+    """Split two requested properties sharing one owner: "What are the height and weight of the
+    tower?"."""
     if len(doc) < 3 or doc[0].lower_ != "what" or doc[1].lower_ not in ("is", "are", "was", "were"):
         return ()
-    return _each(doc, lambda t: t.tag_ in _COMMON and t.dep_ in ("nsubj", "attr"), False)
+    return _split_heads(doc, lambda t: t.tag_ in _COMMON and t.dep_ in ("nsubj", "attr"), False)
 
 
-def _each(doc: Doc, is_first: Callable[[Token], bool], whole: bool) -> tuple[QuestionStep, ...]:
-    """The clause with each of its coordinated heads alone; ``whole`` with what follows them."""
-    first = next((t for t in doc if is_first(t) and _conjuncts(t)), None)
+def _split_heads(
+    doc: Doc, is_first: Callable[[Token], bool], whole: bool
+) -> tuple[QuestionStep, ...]:
+    """Repeat a clause for each coordinated head alone; ``whole`` includes words following each
+    head."""
+    first = next((t for t in doc if is_first(t) and _list_conjuncts(t)), None)
     if first is None:
         return ()
-    heads = [first, *_conjuncts(first)]
+    heads = [first, *_list_conjuncts(first)]
     if any(_own_subject(head) for head in heads[1:]):
         return ()
     before = (first, *heads)
-    spans = [(_start(h, b), _end(h, whole)) for h, b in zip(heads, before, strict=False)]
+    spans = [(_head_start(h, b), _head_end(h, whole)) for h, b in zip(heads, before, strict=False)]
     parts = []
     for at in range(len(heads)):
         left_out = {i for j, span in enumerate(spans) if j != at for i in range(*span)}
         cut = {t.i for t in doc if t.dep_ in ("cc", "punct") and t.head in heads and t.text != "?"}
-        kept = (t.text_with_ws for t in doc if t.i not in left_out | cut)
-        parts.append(_part(" ".join("".join(kept).split())))
+        part_tokens = (t.text_with_ws for t in doc if t.i not in left_out | cut)
+        parts.append(_build_part(" ".join("".join(part_tokens).split())))
     return tuple(parts)
 
 
-def _conjuncts(token: Token) -> list[Token]:
-    return list(_chained(token))
+def _list_conjuncts(token: Token) -> list[Token]:
+    return list(_find_conjuncts(token))
 
 
-def _chained(token: Token) -> Iterator[Token]:
-    """What is coordinated with it by "and", of the same kind of word."""
+def _find_conjuncts(token: Token) -> Iterator[Token]:
+    """Yield a token's conjuncts joined by "and", limited to the same word class."""
     joined = any(c.dep_ == "cc" and c.lower_ == "and" for c in token.children)
     for child in token.children:
-        chained = list(_chained(child)) if child.dep_ == "conj" else []
+        chained = list(_find_conjuncts(child)) if child.dep_ == "conj" else []
         if child.dep_ == "conj" and child.tag_[:2] == token.tag_[:2] and (joined or chained):
             yield child
             yield from chained
@@ -189,13 +205,13 @@ def _own_subject(head: Token) -> bool:
     return any(child.dep_ in _SUBJECTS for child in head.children)
 
 
-def _start(head: Token, before: Token) -> int:
-    """Where what belongs to the head begins, after the head before it."""
+def _head_start(head: Token, before: Token) -> int:
+    """Return the start of a head's own tokens, after the preceding head."""
     return min((c.left_edge.i for c in head.lefts if c.left_edge.i > before.i), default=head.i)
 
 
-def _end(head: Token, whole: bool) -> int:
-    """Where what belongs to the head alone ends."""
+def _head_end(head: Token, whole: bool) -> int:
+    """Return the end of tokens belonging to one head alone."""
     if not whole:
         return head.i + 1
     after: Sequence[Token] = [c for c in head.rights if c.dep_ not in ("conj", "cc", "punct")]

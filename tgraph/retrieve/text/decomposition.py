@@ -1,10 +1,9 @@
-"""A question in steps: what it describes instead of naming is asked first.
+"""Question decomposition: descriptions inside a question become earlier steps.
 
-"When was the director of the film that won the Palme d'Or born?" asks for a film, then for its
-director, then for a birth. The parse of the question finds the phrases that describe something: a
-noun with a relative clause, with "of" and a name, or after a possessive. Each is a question of its
-own, the innermost first, and stands for its answer in the next.
-"""
+"When was the director of the film that won the Palme d'Or born?" asks for a film, then for the
+film's director, then for a birth date. The parse finds describing phrases: a noun with a
+relative clause, with "of" and a name, or after a possessive. Each phrase becomes a separate
+question, innermost first, and its answer replaces the phrase in the next question."""
 
 from __future__ import annotations
 
@@ -15,7 +14,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from tgraph.retrieve.text.answer_type import kind_of_phrase
-from tgraph.retrieve.text.question_analysis import descriptions, telling_words
+from tgraph.retrieve.text.question_analysis import find_descriptions, telling_words
 
 if TYPE_CHECKING:
     from spacy.tokens import Doc, Span, Token
@@ -44,11 +43,10 @@ _QUESTION = re.compile(r"\b(?:who|whom|whose|what|which|when|where|why|how)\b", 
 
 @dataclass(frozen=True, slots=True)
 class QuestionStep:
-    """A question with ``#1`` for the answer of the first step, and so on.
+    """A question step with placeholders: ``#1`` stands for step 1's answer.
 
-    ``noun`` is the kind of thing that answers it, where the question says so; ``phrase`` what it
-    describes, empty for the last.
-    """
+    ``noun`` is the kind of thing expected as answer, if stated; ``phrase`` is the described
+    phrase, empty for the last step."""
 
     text: str
     noun: str = ""
@@ -56,37 +54,39 @@ class QuestionStep:
 
     @property
     def needs(self) -> tuple[int, ...]:
-        """The steps whose answers it needs, counted from 1."""
+        """Numbers of steps whose answers this step needs, counted from 1."""
         return tuple(sorted({int(n) for n in _PLACEHOLDER.findall(self.text)}))
 
     def asked(self, answers: Mapping[int, str]) -> str:
-        """The question with the answers in the places that are kept for them."""
-        return _filled(self.text, answers)
+        """Return the question text with answers in place of placeholders."""
+        return _fill_answers(self.text, answers)
 
     def described(self, answers: Mapping[int, str]) -> str:
-        """What it describes, with the answers as in ``asked``."""
-        return _filled(self.phrase, answers)
+        """Return the described phrase, with answers filled in like ``asked``."""
+        return _fill_answers(self.phrase, answers)
 
 
 def without_article(phrase: str) -> str:
     return _ARTICLES.sub("", phrase)
 
 
-def _filled(text: str, answers: Mapping[int, str]) -> str:
+def _fill_answers(text: str, answers: Mapping[int, str]) -> str:
     return _PLACEHOLDER.sub(lambda m: answers.get(int(m.group(1)), m.group()), text)
 
 
 @lru_cache(maxsize=256)
-def decomposed(question: str) -> tuple[QuestionStep, ...]:
-    """The steps of a question, the last one being what is asked in the end; none where it takes
-    no step before that. A question that can't take any, at a glance, is not parsed."""
+def decompose_question(question: str) -> tuple[QuestionStep, ...]:
+    """Decompose a question into steps; the last step asks the final question.
+
+    Return an empty tuple if no earlier step is needed. Questions showing no description at a
+    glance are not parsed."""
     if not _GLANCE.search(question) or len(question.split()) > LONGEST or "#" in question:
         return ()
-    from tgraph.extract.english.parser import analyse
+    from tgraph.extract.english.parser import analyse_texts
 
-    doc = analyse([question])[0]
-    spans = _outermost_last(_described(doc))[: MOST - 1]
-    while spans and not _asks(_with_places(doc, doc[:], spans)):
+    doc = analyse_texts([question])[0]
+    spans = _outermost_last(_find_describing_spans(doc))[: MOST - 1]
+    while spans and not _has_open_question(_with_places(doc, doc[:], spans)):
         spans.pop()
     if not spans:
         return _by_words(question)
@@ -94,31 +94,33 @@ def decomposed(question: str) -> tuple[QuestionStep, ...]:
     for place, span in enumerate(spans):
         noun = span.root.text
         phrase = _with_places(doc, span, spans[:place])
-        steps.append(QuestionStep(_question(phrase, noun), noun, phrase))
+        steps.append(QuestionStep(_form_question(phrase, noun), noun, phrase))
     return _if_linked((*steps, QuestionStep(_with_places(doc, doc[:], spans))))
 
 
 def _if_linked(steps: tuple[QuestionStep, ...]) -> tuple[QuestionStep, ...]:
-    """The steps, if each but the last has an answer that a later one needs."""
+    """Return the steps if later steps use every earlier answer, otherwise an empty tuple."""
     needed = {number for step in steps for number in step.needs}
     return steps if needed == set(range(1, len(steps))) else ()
 
 
 def _by_words(question: str) -> tuple[QuestionStep, ...]:
-    """One step by the words alone, where the parse shows none."""
-    found = next((d for d in descriptions(question) if d.noun), None)
-    if found is None:
+    """Build two steps from question words alone, as a fallback if parsing finds no description."""
+    description = next((d for d in find_descriptions(question) if d.noun), None)
+    if description is None:
         return ()
-    first = QuestionStep(_question(found.text, found.noun), found.noun, found.text)
-    return _if_linked((first, QuestionStep(found.about("#1"))))
+    first = QuestionStep(
+        _form_question(description.text, description.noun), description.noun, description.text
+    )
+    return _if_linked((first, QuestionStep(description.about("#1"))))
 
 
-def _described(doc: Doc) -> Iterator[Span]:
-    """The phrases that describe something instead of naming it."""
+def _find_describing_spans(doc: Doc) -> Iterator[Span]:
+    """Yield spans describing something instead of naming it."""
     for token in doc:
         if token.tag_ not in _COMMON or not _is_definite(token):
             continue
-        end = max((_end(child) for child in _restrictions(token)), default=-1)
+        end = max((_restriction_end(child) for child in _find_restrictions(token)), default=-1)
         possessor = next((child for child in token.lefts if child.dep_ == "poss"), None)
         if possessor is not None and _is_told(possessor):
             yield doc[possessor.left_edge.i : max(token.i, end) + 1]
@@ -126,69 +128,78 @@ def _described(doc: Doc) -> Iterator[Span]:
             yield doc[token.left_edge.i : end + 1]
 
 
-def _end(child: Token) -> int:
-    """The last token of what restricts a noun; a bare participle at the end of a question belongs
-    to what is asked ("When was the director of the film born?")."""
+def _restriction_end(child: Token) -> int:
+    """Return the last token index of a noun's restriction.
+
+    A bare participle ending a question belongs to the question itself, not to the restriction
+    ("When was the director of the film born?")."""
     last = child.right_edge
     ends = all(token.is_punct for token in child.doc[last.i + 1 :])
-    asked = ends and last.tag_ == "VBN" and last.dep_ == "acl" and not list(last.children)
-    return last.i - 1 if asked else last.i
+    ends_question = ends and last.tag_ == "VBN" and last.dep_ == "acl" and not list(last.children)
+    return last.i - 1 if ends_question else last.i
 
 
-def _restrictions(noun: Token) -> Iterator[Token]:
-    """What says which one is meant: a clause, or "of" with a name or a description."""
+def _find_restrictions(noun: Token) -> Iterator[Token]:
+    """Yield a noun's identifying restrictions: clauses, or "of" phrases containing a name or
+    description."""
     return (child for child in noun.rights if _says_which(child))
 
 
 def _says_which(child: Token) -> bool:
     if child.dep_ in _CLAUSES:
-        told = telling_words(child.doc[child.left_edge.i : child.right_edge.i + 1].text)
-        return len(told) > 1 and not _asks_within(child)
+        content_words = telling_words(child.doc[child.left_edge.i : child.right_edge.i + 1].text)
+        return len(content_words) > 1 and not _asks_within(child)
     return (
         child.dep_ == "prep"
         and child.lower_ in _OF
-        and any(_is_told(thing) for thing in child.children if thing.dep_ == "pobj")
+        and any(
+            _is_told(object_token) for object_token in child.children if object_token.dep_ == "pobj"
+        )
     )
 
 
 def _asks_within(clause: Token) -> bool:
-    """Whether the clause asks ("a war that Italy entered when?") rather than describes."""
+    """Check whether a clause asks ("a war that Italy entered when?") rather than describes."""
     last = clause.doc[clause.right_edge.i]
     return any(_QUESTION.fullmatch(t.text) for t in (last, clause.doc[max(0, last.i - 1)]))
 
 
 def _is_told(token: Token) -> bool:
-    """Whether it says what is meant: by a name in it, or as a description itself."""
-    named = any(t.tag_ in _NAMES or t.text[:1].isupper() for t in token.subtree)
-    return named or any(_restrictions(token))
+    """Check whether a phrase identifies its referent: by name or by restriction."""
+    has_name = any(t.tag_ in _NAMES or t.text[:1].isupper() for t in token.subtree)
+    return has_name or any(_find_restrictions(token))
 
 
 def _is_definite(noun: Token) -> bool:
-    """Whether one thing is meant: not any ("a film that ..."), nor the one that the question word
-    asks for ("which film that ...")."""
+    """Check whether a noun means one particular thing.
+
+    Indefinite nouns ("a film that ...") and nouns after a question word ("which film that ...")
+    are excluded."""
     return not any(
         child.lower_ in _INDEFINITE or _QUESTION.fullmatch(child.text) for child in noun.lefts
     )
 
 
 def _outermost_last(spans: Iterator[Span]) -> list[Span]:
-    """The spans from the inside out; of those that cross, the shorter."""
-    kept: list[Span] = []
+    """Sort spans from innermost to outermost; of crossing spans, keep the shorter."""
+    uncrossed_spans: list[Span] = []
     for span in sorted(spans, key=lambda s: (len(s), s.start)):
-        apart = (s.end <= span.start or s.start >= span.end for s in kept)
-        within = (span.start <= s.start and s.end <= span.end for s in kept)
-        if all(a or w for a, w in zip(apart, within, strict=True)):
-            kept.append(span)
-    return kept
+        apart = (s.end <= span.start or s.start >= span.end for s in uncrossed_spans)
+        containments = (span.start <= s.start and s.end <= span.end for s in uncrossed_spans)
+        if all(a or w for a, w in zip(apart, containments, strict=True)):
+            uncrossed_spans.append(span)
+    return uncrossed_spans
 
 
 def _with_places(doc: Doc, span: Span, inner: Sequence[Span]) -> str:
-    """The text of a span with ``#n`` for the outermost of the numbered spans in it."""
-    inside = [(s.start, s.end, n) for n, s in enumerate(inner, 1) if _contains(span, s)]
+    """Return a span's text with ``#n`` replacing each outermost numbered span inside."""
+    inside = [(s.start, s.end, n) for n, s in enumerate(inner, 1) if _contains_span(span, s)]
     outer = [
-        one
-        for one in inside
-        if not any(o is not one and o[0] <= one[0] and one[1] <= o[1] for o in inside)
+        inner_span
+        for inner_span in inside
+        if not any(
+            o is not inner_span and o[0] <= inner_span[0] and inner_span[1] <= o[1] for o in inside
+        )
     ]
     parts = []
     at = span.start
@@ -199,19 +210,19 @@ def _with_places(doc: Doc, span: Span, inner: Sequence[Span]) -> str:
     return " ".join("".join([*parts, doc[at : span.end].text]).split())
 
 
-def _contains(span: Span, other: Span) -> bool:
+def _contains_span(span: Span, other: Span) -> bool:
     return span.start <= other.start and other.end <= span.end and span != other
 
 
-def _question(description: str, noun: str) -> str:
-    """A description as a question."""
+def _form_question(description: str, noun: str) -> str:
+    """Turn a description into a question."""
     bare = description.rstrip(" ?.!,")
     word = "Who" if kind_of_phrase(noun) == "person" else "What"
-    named = "#" in bare[:1] or "'s " in bare or "’s " in bare
-    article = "" if named or _ARTICLES.match(bare) else "the "
+    needs_no_article = "#" in bare[:1] or "'s " in bare or "’s " in bare
+    article = "" if needs_no_article or _ARTICLES.match(bare) else "the "
     return f"{word} is {article}{bare}?"
 
 
-def _asks(question: str) -> bool:
-    """Whether something is left to ask beside the answers of the steps before."""
+def _has_open_question(question: str) -> bool:
+    """Check whether a question still asks something beyond answers of earlier steps."""
     return bool(telling_words(_PLACEHOLDER.sub(" ", question)) and _QUESTION.search(question))

@@ -44,7 +44,7 @@ _OF = re.compile(r"(?<!\s)\s+of(?:\s+the)?\s+", re.IGNORECASE)
 
 @dataclass(slots=True)
 class _Counted:
-    """In how many sentences of a group a term is, and in how many of its documents."""
+    """Term counts of a sentence group: sentences and documents containing each term."""
 
     sentences: Counter[Term] = field(default_factory=Counter)
     documents: Counter[Term] = field(default_factory=Counter)
@@ -56,17 +56,19 @@ def distinctive_terms(
     names: Mapping[GroupT, Sequence[str]],
     headings: Collection[str] = (),
 ) -> dict[GroupT, list[str]]:
-    """For each group of sentences at most so many terms, the most distinctive first, as they are
-    mostly written there. No two of a group share a word. Each is one of the group's ``names`` or
-    the end of one, and of no group in which it weighs less; ``headings`` are those of all
-    documents, their titles among them."""
+    """Return each sentence group's distinctive terms in usual spelling, most distinctive first,
+    at most ``most``.
+
+    Terms of a group share no word. Each term is one of the group's ``names``, or the end of a
+    name, and belongs only to the group where the term weighs most. ``headings`` are the
+    headings of all documents, including titles."""
     forms: defaultdict[Term, Counter[str]] = defaultdict(Counter)
-    counted = {group: _counted(sentences, forms) for group, sentences in groups.items()}
+    counted = {group: _count_terms(sentences, forms) for group, sentences in groups.items()}
     everywhere: Counter[Term] = Counter()
-    for each in counted.values():
-        everywhere.update(each.sentences)
+    for group_counts in counted.values():
+        everywhere.update(group_counts.sentences)
     size = everywhere.total() / len(groups) if groups else 0.0
-    headed = {term for heading in headings for term, _ in _terms(heading)}
+    headed = {term for heading in headings for term, _ in _find_terms(heading)}
 
     def weight(group: GroupT, term: Term) -> float:
         of = counted[group]
@@ -77,54 +79,55 @@ def distinctive_terms(
     weights: dict[GroupT, dict[Term, float]] = {}
     for group, of in counted.items():
         least = LEAST if len(groups[group]) > LEAST else 1
-        nouns = {noun for name in names[group] for noun in _nouns(name)}
-        told = [t for t, n in of.sentences.items() if n >= least or t in headed]
-        known = [term for term in told if term in nouns]
-        weights[group] = {t: weight(group, t) for t in _whole_ones(known, of.sentences)}
-    heaviest = _heaviest(weights.values())
+        nouns = {noun for name in names[group] for noun in _name_nouns(name)}
+        frequent_terms = [t for t, n in of.sentences.items() if n >= least or t in headed]
+        noun_terms = [term for term in frequent_terms if term in nouns]
+        weights[group] = {t: weight(group, t) for t in _whole_ones(noun_terms, of.sentences)}
+    heaviest = _maximum_weights(weights.values())
     chosen: dict[GroupT, list[str]] = {}
     for group, of_group in weights.items():
-        own = [term for term, weighs in of_group.items() if weighs >= heaviest[term]]
-        ranked = sorted(own, key=lambda term: (-of_group[term], term))
-        chosen[group] = [_form(forms[term]) for term in _apart(ranked, most)]
+        heaviest_terms = [term for term, weighs in of_group.items() if weighs >= heaviest[term]]
+        ranked = sorted(heaviest_terms, key=lambda term: (-of_group[term], term))
+        chosen[group] = [_frequent_form(forms[term]) for term in _select_disjoint(ranked, most)]
     return chosen
 
 
-def _heaviest(weights: Iterable[Mapping[Term, float]]) -> dict[Term, float]:
-    """What each term weighs where it weighs most, which is the group that it is a term of."""
-    found: dict[Term, float] = {}
+def _maximum_weights(weights: Iterable[Mapping[Term, float]]) -> dict[Term, float]:
+    """Return each term's greatest weight over all groups; a term belongs to the group with
+    greatest weight."""
+    maxima: dict[Term, float] = {}
     for of_group in weights:
         for term, weight in of_group.items():
-            found[term] = max(found.get(term, 0.0), weight)
-    return found
+            maxima[term] = max(maxima.get(term, 0.0), weight)
+    return maxima
 
 
-def _counted(sentences: Iterable[Said], forms: defaultdict[Term, Counter[str]]) -> _Counted:
-    found = _Counted()
-    told: defaultdict[str, set[Term]] = defaultdict(set)
+def _count_terms(sentences: Iterable[Said], forms: defaultdict[Term, Counter[str]]) -> _Counted:
+    counts = _Counted()
+    terms_by_document: defaultdict[str, set[Term]] = defaultdict(set)
     for document, sentence in sentences:
-        terms = dict(_terms(sentence))
-        found.sentences.update(terms.keys())
-        told[document].update(terms)
+        terms = dict(_find_terms(sentence))
+        counts.sentences.update(terms.keys())
+        terms_by_document[document].update(terms)
         for term, form in terms.items():
             forms[term][form] += 1
-    found.documents = Counter(term for terms in told.values() for term in terms)
-    return found
+    counts.documents = Counter(term for terms in terms_by_document.values() for term in terms)
+    return counts
 
 
 def _whole_ones(terms: Collection[Term], counts: Mapping[Term, int]) -> list[Term]:
-    """The terms that don't mostly stand in a longer one of them."""
-    within: set[Term] = set()
+    """Drop terms occurring mostly inside a longer term."""
+    contained_terms: set[Term] = set()
     for longer in terms:
         for size in range(1, len(longer)):
             for part in (longer[at : at + size] for at in range(len(longer) - size + 1)):
                 if counts[longer] >= PART * counts[part]:
-                    within.add(part)
-    return [term for term in terms if term not in within]
+                    contained_terms.add(part)
+    return [term for term in terms if term not in contained_terms]
 
 
-def _apart(ranked: Iterable[Term], most: int) -> Iterator[Term]:
-    """The first so many that share no word."""
+def _select_disjoint(ranked: Iterable[Term], most: int) -> Iterator[Term]:
+    """Yield the first ``most`` terms sharing no word."""
     used: set[str] = set()
     for term in ranked:
         if len(used) and not used.isdisjoint(term):
@@ -136,20 +139,20 @@ def _apart(ranked: Iterable[Term], most: int) -> Iterator[Term]:
             return
 
 
-def _nouns(name: str) -> Iterator[Term]:
-    """The ends of a name, which are nouns, and of what it is the name ``of``."""
+def _name_nouns(name: str) -> Iterator[Term]:
+    """Yield noun endings of a name, including noun endings before "of"."""
     for piece in _JOINED.sub(",", name).split(","):
         for part in {piece, _OF.split(piece)[0]}:
-            for run in _runs(part):
-                stems = tuple(_stem(word) for word, _, _ in run[-LONGEST:])
+            for run in _word_runs(part):
+                stems = tuple(_stem_word(word) for word, _, _ in run[-LONGEST:])
                 yield from (stems[at:] for at in range(len(stems)))
 
 
-def _terms(sentence: str) -> Iterator[tuple[Term, str]]:
-    """The terms of a sentence with how it writes them."""
+def _find_terms(sentence: str) -> Iterator[tuple[Term, str]]:
+    """Yield terms of a sentence, each with its written form."""
     text = _ADDRESS.sub(", ", sentence)
-    for run in _runs(text):
-        stems = [_stem(word) for word, _, _ in run]
+    for run in _word_runs(text):
+        stems = [_stem_word(word) for word, _, _ in run]
         for at in range(len(run)):
             for end in range(at + 1, min(at + LONGEST, len(run)) + 1):
                 if len(set(stems[at:end])) == end - at:
@@ -157,12 +160,11 @@ def _terms(sentence: str) -> Iterator[tuple[Term, str]]:
                     yield tuple(stems[at:end]), " ".join(form.split())
 
 
-def _runs(text: str) -> Iterator[list[tuple[str, int, int]]]:
-    """The words that tell something and stand beside each other, or are joined by "of", each with
-    its place."""
+def _word_runs(text: str) -> Iterator[list[tuple[str, int, int]]]:
+    """Yield runs of adjacent content words, possibly joined by "of"; each word has its place."""
     run: list[tuple[str, int, int]] = []
-    for found in _WORD.finditer(text):
-        word, start, end = found.group(), found.start(), found.end()
+    for match in _WORD.finditer(text):
+        word, start, end = match.group(), match.start(), match.end()
         if len(word) < FEWEST_LETTERS or word.lower() in STOP_WORDS:
             continue
         between = text[run[-1][2] : start] if run else ""
@@ -174,13 +176,14 @@ def _runs(text: str) -> Iterator[list[tuple[str, int, int]]]:
         yield run
 
 
-def _stem(word: str) -> str:
+def _stem_word(word: str) -> str:
     return stem(re.sub(r"['’]s?$", "", word).lower())
 
 
-def _form(forms: Counter[str]) -> str:
-    """The form that is most frequent, of those in small letters where these are more than a few: a
-    noun begins sentences, but a name is never small."""
+def _frequent_form(forms: Counter[str]) -> str:
+    """Return the most frequent form, preferring lower-case forms unless rare.
+
+    Nouns begin sentences with a capital letter, but names never occur in lower case."""
     small = {form: count for form, count in forms.items() if form == form.lower()}
     is_small = sum(small.values()) >= SMALL * forms.total()
     best = max(small if is_small else forms, key=lambda form: (forms[form], form))

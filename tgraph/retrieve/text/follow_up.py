@@ -1,21 +1,20 @@
-"""Whether a question needs the turns before it to be understood.
+"""Follow-up detection: does a question need earlier turns to be understood?
 
-It is told by closed classes of words (pronouns, words that point or take up, what joins clauses),
-by what a question lacks, and by what the turns before it have named. Where that is in doubt the
-question needs them: it is then searched for together with them, which costs it some precision,
-while a question that is cut off from what it is about can't be answered at all.
-"""
+Signs are closed word classes (pronouns, demonstratives, connectives), missing parts of the
+question, and things named in earlier turns. In doubt, earlier turns count as needed: searching
+with earlier turns costs some precision, while a question cut off from its subject can't be
+answered at all."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
 
-from tgraph.ingest.languages import detected
+from tgraph.ingest.languages import detect_language
 from tgraph.model import Turn
-from tgraph.resources import tables, word_set
+from tgraph.resources import load_tables, word_set
 from tgraph.retrieve.text.lexical import STOP_WORDS, stem, terms, words
-from tgraph.retrieve.text.lexicon import lexicon
+from tgraph.retrieve.text.lexicon import get_lexicon
 from tgraph.retrieve.text.question_analysis import telling_words
 from tgraph.retrieve.text.question_form import is_of_the_whole
 
@@ -57,15 +56,15 @@ _RESTRICTING = frozenset(
 
 
 def stands_alone(text: str, turns: Sequence[Turn]) -> bool:
-    """Whether the question can be understood without the turns. In a language of which nothing is
-    known it can't."""
-    code = detected(text)
+    """Check whether a question can be understood without earlier turns; never true for unknown
+    languages."""
+    code = detect_language(text)
     if code == "en":
-        return not _needs(text, turns)
+        return not _needs_turns(text, turns)
     return code in _ABROAD and not _needs_abroad(text, code)
 
 
-def _needs(text: str, turns: Sequence[Turn]) -> bool:
+def _needs_turns(text: str, turns: Sequence[Turn]) -> bool:
     goes_on = _GOES_ON.search(text) or _TURNS_TO.search(text)
     if goes_on or (_ASKING | _VERBAL | _REQUESTS).isdisjoint(words(text)) or _points_back(text):
         return True
@@ -81,12 +80,12 @@ def _says_little(text: str) -> bool:
 
 def _names_at(tokens: Sequence[str]) -> list[tuple[int, str]]:
     """The words written as names with their positions, the first word aside."""
-    found = list(enumerate(tokens))[1:]
-    return [(at, t) for at, t in found if _NAME.match(t) and t.lower() not in STOP_WORDS]
+    numbered_tokens = list(enumerate(tokens))[1:]
+    return [(at, t) for at, t in numbered_tokens if _NAME.match(t) and t.lower() not in STOP_WORDS]
 
 
 def _points_back(text: str) -> bool:
-    """Whether a word of it stands for what it doesn't name itself."""
+    """Check a text for words referring back to something unnamed."""
     if _ONE.search(text):
         return True
     tokens = _TOKEN.findall(text)
@@ -109,33 +108,38 @@ def _is_anaphor(low: Sequence[str], at: int) -> bool:
 
 
 def _is_pointing(word: str, before: str, after: str) -> bool:
-    """Whether a demonstrative points to something told: not to documents, not forward, and "that"
-    not as a conjunction, which follows a noun, an adjective or a verb."""
+    """Check whether a demonstrative points back to earlier text.
+
+    Demonstratives before document nouns and forward references don't count; nor does "that" as
+    a conjunction, following a noun, adjective or verb."""
     if after in _DOCUMENTS or after in ("who", "that", "which", "of", "as"):
         return False
     return word != "that" or not before or not after or before in STOP_WORDS
 
 
 def _is_resolved(tokens: Sequence[str], at: int) -> bool:
-    """Whether what the pronoun stands for comes before it: a name in another clause, of a
-    possessive in its own too, or a noun with an article in another clause."""
+    """Check whether a pronoun's referent precedes it in the text.
+
+    Possible referents are a name in another clause (for possessives also in the same clause),
+    or a noun with an article in another clause."""
     if tokens[at].lower() not in _PRONOUNS:
         return False
     low = [token.lower() for token in tokens[:at]]
     ends = [n for n in range(1, at) if low[n] in _JOINING or not low[n][0].isalnum()]
-    named = [n for n, _ in _names_at(tokens) if n < at]
-    if named and (low and tokens[at].lower() in _POSSESSIVE):
+    name_positions = [n for n, _ in _names_at(tokens) if n < at]
+    if name_positions and (low and tokens[at].lower() in _POSSESSIVE):
         return True
     nouns = [n + 1 for n in range(at - 1) if low[n] in ("the", "a", "an")]
-    return any(n < end for n in (*named, *nouns) for end in ends)
+    return any(n < end for n in (*name_positions, *nouns) for end in ends)
 
 
 def _is_given(text: str, turns: Sequence[Turn]) -> bool:
-    """Whether it speaks of "the" thing, without saying which, and a turn has named it."""
-    told = {term for turn in turns for term in terms(f"{turn.question} {turn.answer}")}
-    for found in _DEFINITE.finditer(text):
-        noun = [word for word in found[1].split() if word not in STOP_WORDS]
-        if found[2] not in _RESTRICTING and noun and told.issuperset(map(stem, noun)):
+    """Check whether a definite noun phrase without further restriction was named in an earlier
+    turn."""
+    turn_terms = {term for turn in turns for term in terms(f"{turn.question} {turn.answer}")}
+    for match in _DEFINITE.finditer(text):
+        noun = [word for word in match[1].split() if word not in STOP_WORDS]
+        if match[2] not in _RESTRICTING and noun and turn_terms.issuperset(map(stem, noun)):
             return True
     return False
 
@@ -144,19 +148,20 @@ def _is_given(text: str, turns: Sequence[Turn]) -> bool:
 
 
 _ABROAD: Sequence[str] = tuple(
-    code for code, table in tables("languages").items() if "taken_up" in table
+    code for code, table in load_tables("languages").items() if "taken_up" in table
 )
 
 
 def _needs_abroad(text: str, code: str) -> bool:
-    """By its words that stand for something, how it begins, and how much it says."""
-    read, table = lexicon(code), tables("languages")[code]
-    said = read.words(text)
+    """Check whether a foreign-language question needs earlier turns, judging by referring
+    words, question beginning and term count."""
+    read, table = get_lexicon(code), load_tables("languages")[code]
+    question_words = read.words(text)
     if code == "zh":
         return _has_any(text, table["taken_up"]) or len(read.wanted(text)) < _SAYS_ENOUGH
     going_on: Callable[[str], bool] = frozenset(table["going_on"].split()).__contains__
     taken_up = frozenset(table["taken_up"].split())
-    if not said or going_on(said[0]) or not taken_up.isdisjoint(said):
+    if not question_words or going_on(question_words[0]) or not taken_up.isdisjoint(question_words):
         return True
     return len(set(read.terms(text))) < _SAYS_ENOUGH
 

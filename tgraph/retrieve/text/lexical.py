@@ -1,4 +1,4 @@
-"""Words: how texts are compared where no vector is needed."""
+"""Word functions for comparing texts without vectors."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from itertools import chain
 
-from tgraph.resources import tables, word_set
+from tgraph.resources import load_tables, word_set
 
 FORMS: dict[str, str] = {
     form: family[0]
-    for family in map(str.split, tables("words")["families"].splitlines())
+    for family in map(str.split, load_tables("words")["families"].splitlines())
     for form in family[1:]
 }
 """The first word of the family for each other form."""
@@ -75,18 +75,18 @@ _SUFFIXES = (
 
 def words(text: str) -> list[str]:
     """The words of a text in lower case; Chinese, Japanese and Korean as pairs of characters."""
-    text = _folded(text)
+    text = _fold_case(text)
     if not _SPECIAL.search(text):
         return _WORD.findall(text)  # as most are
-    return [part for word in _WORD.findall(text) for part in _parts(word)]
+    return [part for word in _WORD.findall(text) for part in _split_word(word)]
 
 
-def _folded(text: str) -> str:
+def _fold_case(text: str) -> str:
     return unicodedata.normalize("NFKC", text).casefold()
 
 
-def _parts(word: str) -> Sequence[str]:
-    """A word without what makes it a possessive; the pairs of one of Chinese."""
+def _split_word(word: str) -> Sequence[str]:
+    """Return a word without possessive ending; split a Chinese word into character pairs."""
     if word.isalnum() and word.isascii():
         return (word,)
     if _CJK.search(word):
@@ -95,35 +95,36 @@ def _parts(word: str) -> Sequence[str]:
 
 
 def terms(text: str) -> list[str]:
-    """The stems of the words that carry meaning."""
-    return [*chain.from_iterable(map(_terms_of, _WORD.findall(_folded(text))))]
+    """Return stems of content words in a text."""
+    return [*chain.from_iterable(map(_terms_of, _WORD.findall(_fold_case(text))))]
 
 
 @lru_cache(maxsize=65536)
 def _terms_of(word: str) -> tuple[str, ...]:
-    return tuple(stem(part) for part in _parts(word) if part not in STOP_WORDS)
+    return tuple(stem(part) for part in _split_word(word) if part not in STOP_WORDS)
 
 
 @lru_cache(maxsize=4096)
 def term_set(text: str) -> frozenset[str]:
-    """The stems of a short text, such as a quote, as a set; those of the last texts are kept."""
+    """Return the stem set of a short text, such as a quote; recent results are cached."""
     return frozenset(terms(text))
 
 
 class Frequencies:
-    """In how many of a body's sentences a term occurs, and so how much it tells.
+    """Term frequencies over sentences of a text collection; rarer terms carry more information.
 
-    Counted on a sample of the texts where there are many: the rarest terms all count as rare.
-    """
+    Large collections are counted on a sample: the rarest terms all count as rare."""
 
     def __init__(self, texts: Iterable[str]) -> None:
         self._counts: Counter[str] = Counter()
         self._size = 0
         for text in texts:
             for sentence in _SENTENCE_END.split(text):
-                found = set(words(sentence))
-                self._size += bool(found)
-                self._counts.update({stem(word) for word in found if word not in STOP_WORDS})
+                sentence_words = set(words(sentence))
+                self._size += bool(sentence_words)
+                self._counts.update(
+                    {stem(word) for word in sentence_words if word not in STOP_WORDS}
+                )
 
     def idf(self, term: str) -> float:
         """Inverse document frequency (Robertson and Zaragoza 2009) scaled to 0..1."""

@@ -1,9 +1,8 @@
-"""How the words of a language are read: which tell nothing, and what is left of the others.
+"""Language lexicons: stop words, endings and stems of each language.
 
-English is read as ``lexical`` reads it. German, French, Spanish and Chinese have lists in
-``data/languages.toml``; any other language is read without stop words, its commonest endings left
-off. A collection in which no text is of another language is read as English throughout.
-"""
+English is read by ``lexical``. German, French, Spanish and Chinese have lists in
+``data/languages.toml``; any other language is read without stop words, with its commonest
+endings removed. A collection without foreign-language texts is read as English throughout."""
 
 from __future__ import annotations
 
@@ -17,9 +16,9 @@ from typing import Any
 
 from tgraph.errors import StoreError
 from tgraph.index.sources import document_of_chunk, page_of_chunk
-from tgraph.ingest.languages import detected, signs_of_english
+from tgraph.ingest.languages import detect_language, signs_of_english
 from tgraph.model import Evidence
-from tgraph.resources import tables
+from tgraph.resources import load_tables
 from tgraph.retrieve.base import Context
 from tgraph.retrieve.text import lexical
 from tgraph.retrieve.text.lexical import Frequencies
@@ -45,7 +44,7 @@ _COMPOUND, _PART, _REST = 8, 4, 3
 
 @dataclass(frozen=True)
 class Lexicon:
-    """The words of a language. Two lexicons are the same if their ``code`` is."""
+    """The lexicon of one language; lexicons with equal ``code`` are equal."""
 
     code: str
     stop_words: frozenset[str] = frozenset()
@@ -55,39 +54,40 @@ class Lexicon:
 
     def words(self, text: str) -> list[str]:
         """The words in small letters without accents, elided ones apart."""
-        return _ANYTHING_BUT_WORDS.findall(folded(text))
+        return _ANYTHING_BUT_WORDS.findall(fold_accents(text))
 
     def stem(self, word: str) -> str:
-        """What is left of a word in small letters without accents."""
+        """Return the stem of a word given in lower case without accents."""
         for ending in self.endings:
             if word.endswith(ending) and len(word) - len(ending) >= self.least:
                 return word[: -len(ending)]
         return word
 
     def terms(self, text: str) -> list[str]:
-        """The stems of the words of a text that carry meaning."""
+        """Return stems of content words in a text."""
         return [self.stem(w) for w in self.words(text) if w not in self.stop_words]
 
     def wanted(self, question: str) -> list[str]:
-        """The stems of the words that say what a question is about; of all where none does."""
+        """Return stems of a question's content words; stems of all words if none carries
+        content."""
         return self.terms(question) or [self.stem(w) for w in self.words(question)]
 
     def term_set(self, text: str) -> frozenset[str]:
-        """The stems as a set; those of the last texts are kept."""
-        return _kept(self.code, text)
+        """Return the stem set of a text; recent results are cached."""
+        return _cached_terms(self.code, text)
 
     def sentences(self, text: str) -> list[str]:
         return _SENTENCE.split(text)
 
     def parts(self, found: Collection[str]) -> frozenset[str]:
-        """What compounds begin and end with, where the language has them."""
+        """Return beginnings and endings of compounds; empty for languages without compounds."""
         if not self.has_compounds:
             return frozenset()
         return frozenset(part for word in found for part in compound_parts(word))
 
 
 def compound_parts(word: str) -> set[str]:
-    """The beginnings and ends of a long word."""
+    """Return beginnings and endings of a long word."""
     if len(word) < _COMPOUND:
         return set()
     sizes = range(_PART, len(word) - _REST + 1)
@@ -95,7 +95,7 @@ def compound_parts(word: str) -> set[str]:
 
 
 def is_pair(term: str) -> bool:
-    """Whether a term is two Chinese characters."""
+    """Check whether a term consists of two Chinese characters."""
     return len(term) == 2 and _HAN_RUN.fullmatch(term) is not None
 
 
@@ -109,32 +109,32 @@ class EnglishLexicon(Lexicon):
 
 
 class ChineseLexicon(Lexicon):
-    """Pairs of characters; a question is cut at the words that tell nothing first."""
+    """Chinese lexicon based on character pairs; questions are first cut at stop words."""
 
     def words(self, text: str) -> list[str]:
-        """Each character and each pair of them, beside words in other letters."""
-        found = []
-        for word in _ANYTHING_BUT_WORDS.findall(folded(text)):
-            rest = _HAN_RUN.sub(" ", word).split()
-            found += rest
+        """Return Chinese characters and character pairs, plus words in other scripts."""
+        tokens = []
+        for word in _ANYTHING_BUT_WORDS.findall(fold_accents(text)):
+            foreign_words = _HAN_RUN.sub(" ", word).split()
+            tokens += foreign_words
             for run in _HAN_RUN.findall(word):
-                found += [run[i : i + 2] for i in range(len(run) - 1)]
-                found += run
-        return found
+                tokens += [run[i : i + 2] for i in range(len(run) - 1)]
+                tokens += run
+        return tokens
 
     def wanted(self, question: str) -> list[str]:
-        rest = _cutting().sub(" ", folded(question))
-        found = []
-        for word in _ANYTHING_BUT_WORDS.findall(rest):
-            found += _HAN_RUN.sub(" ", word).split()
+        remainder = _stop_word_pattern().sub(" ", fold_accents(question))
+        tokens = []
+        for word in _ANYTHING_BUT_WORDS.findall(remainder):
+            tokens += _HAN_RUN.sub(" ", word).split()
             for run in _HAN_RUN.findall(word):
-                found += [run[i : i + 2] for i in range(len(run) - 1)] or [run]
-        return found or self.terms(question)
+                tokens += [run[i : i + 2] for i in range(len(run) - 1)] or [run]
+        return tokens or self.terms(question)
 
 
 @cache
-def _cutting() -> re.Pattern[str]:
-    words = sorted(tables("languages")["zh"]["stop"].split(), key=lambda w: (-len(w), w))
+def _stop_word_pattern() -> re.Pattern[str]:
+    words = sorted(load_tables("languages")["zh"]["stop"].split(), key=lambda w: (-len(w), w))
     return re.compile("|".join(map(re.escape, words)))
 
 
@@ -147,34 +147,34 @@ OTHER = Lexicon("other", frozenset(), _ANY_ENDINGS)
 
 
 @cache
-def lexicon(code: str) -> Lexicon:
-    """The lexicon of a language; ``OTHER`` for one without lists."""
+def get_lexicon(code: str) -> Lexicon:
+    """Return a language's lexicon; ``OTHER`` for languages without lists."""
     if code == "en":
         return ENGLISH
-    found = tables("languages").get(code)
-    if not isinstance(found, dict):
+    language_table = load_tables("languages").get(code)
+    if not isinstance(language_table, dict):
         return OTHER
     kind = ChineseLexicon if code == "zh" else Lexicon
     return kind(
         code,
-        frozenset(found["stop"].split()) if code != "zh" else frozenset(),
-        tuple(found["endings"].split()),
-        int(found["least"]),
+        frozenset(language_table["stop"].split()) if code != "zh" else frozenset(),
+        tuple(language_table["endings"].split()),
+        int(language_table["least"]),
         has_compounds=code == "de",
     )
 
 
 @lru_cache(maxsize=8192)
-def _kept(code: str, text: str) -> frozenset[str]:
-    return frozenset(lexicon(code).terms(text))
+def _cached_terms(code: str, text: str) -> frozenset[str]:
+    return frozenset(get_lexicon(code).terms(text))
 
 
 @lru_cache(maxsize=8192)
-def folded(text: str) -> str:
-    """The text in small letters, without accents and other marks on letters."""
+def fold_accents(text: str) -> str:
+    """Return a text in lower case, without accents or other diacritics."""
     plain = unicodedata.normalize("NFD", unicodedata.normalize("NFKC", text).casefold())
-    kept = (c for c in plain if not unicodedata.combining(c))
-    return unicodedata.normalize("NFC", "".join(kept))
+    base_characters = (c for c in plain if not unicodedata.combining(c))
+    return unicodedata.normalize("NFC", "".join(base_characters))
 
 
 # --- the languages of a collection ---------------------------------------------------------------
@@ -182,7 +182,7 @@ def folded(text: str) -> str:
 
 @dataclass(frozen=True)
 class Languages:
-    """The languages of a collection, the most frequent first, by a sample of its texts."""
+    """Languages of a text collection, most frequent first, judged by a sample."""
 
     codes: tuple[str, ...] = ("en",)
 
@@ -191,29 +191,35 @@ class Languages:
         return self.codes in ((), ("en",))
 
     def of_question(self, text: str) -> Lexicon:
-        """How a question is read: by its own signs, and where it has none as the texts are."""
+        """Return the lexicon for a question: its detected language or, without clear signs, the
+        collection's main language."""
         if self.are_english:
             return ENGLISH
-        code = detected(text)
+        code = detect_language(text)
         if code == "en" and not self._is_english(text):
             code = self.codes[0]
-        return lexicon(code)
+        return get_lexicon(code)
 
     def _is_english(self, text: str) -> bool:
-        """Whether it has signs of English, and no more of the language of most texts: some of
-        their commonest words are the same ("a", "on", "an")."""
-        own = lexicon(self.codes[0])
-        others = sum(word in own.stop_words for word in own.words(text))
-        return signs_of_english(text) >= max(1, others)
+        """Check whether English signs in a question equal or outnumber signs of the
+        collection's main language.
+
+        Common words can belong to both languages ("a", "on", "an")."""
+        main_lexicon = get_lexicon(self.codes[0])
+        language_hits = sum(word in main_lexicon.stop_words for word in main_lexicon.words(text))
+        return signs_of_english(text) >= max(1, language_hits)
 
 
 class CountedWords(Frequencies):
-    """The frequencies of terms, each text read in its own language, and what the languages are."""
+    """Term frequencies of texts, each read in its own language, plus the collection's
+    languages."""
 
     def __init__(self, texts: Sequence[str], embeds_english: bool) -> None:
-        detected_codes = [detected(text[:_SAMPLED]) for text in texts]
+        detected_codes = [detect_language(text[:_SAMPLED]) for text in texts]
         counts = Counter(detected_codes)
-        least = {code: _FEW if code in tables("languages") else _FEW_UNKNOWN for code in counts}
+        least = {
+            code: _FEW if code in load_tables("languages") else _FEW_UNKNOWN for code in counts
+        }
         codes = [  # hardly any text has a rare code: such a text is a title, or a list of names
             code if counts[code] >= least[code] * len(texts) else "en" for code in detected_codes
         ]
@@ -222,42 +228,45 @@ class CountedWords(Frequencies):
         super().__init__(text for text, code in zip(texts, codes, strict=True) if code == "en")
         for text, code in zip(texts, codes, strict=True):
             if code != "en":
-                self._count(text, lexicon(code))
+                self._count_terms(text, get_lexicon(code))
 
-    def _count(self, text: str, words: Lexicon) -> None:
+    def _count_terms(self, text: str, words: Lexicon) -> None:
         for sentence in words.sentences(text):
-            found = set(words.terms(sentence))
-            self._size += bool(found)
-            self._counts.update(found)
+            sentence_terms = set(words.terms(sentence))
+            self._size += bool(sentence_terms)
+            self._counts.update(sentence_terms)
 
     @property
     def embeds_english(self) -> bool:
-        """Whether the embedder knows English alone."""
+        """Whether the embedder knows only English."""
         return self._embeds_english
 
     def has(self, term: str) -> bool:
-        """Whether any of the texts has it."""
+        """Check whether any text contains a term."""
         return self._counts[term] > 0
 
     def searches_by_words(self, question: Lexicon) -> bool:
-        """Whether vectors tell nothing of a question that is read so."""
+        """Check whether a question needs word search because embeddings don't cover its
+        language."""
         return question.code != "en" and self._embeds_english
 
 
-def frequencies(context: Context) -> CountedWords:
-    """Those of the published state, counted at its first question."""
+def count_frequencies(context: Context) -> CountedWords:
+    """Return term frequencies of the published state, counted at the first question."""
     memory = context.remembered("frequencies", 1)
 
     def count() -> CountedWords:
         agent = context.embedder.agent
-        return CountedWords(_sample(context), agent.kind == "method" or agent.name in ENGLISH_ONLY)
+        return CountedWords(
+            _sample_texts(context), agent.kind == "method" or agent.name in ENGLISH_ONLY
+        )
 
-    found = memory.get("frequencies", count)
-    assert isinstance(found, CountedWords)
-    return found
+    word_counts = memory.get("frequencies", count)
+    assert isinstance(word_counts, CountedWords)
+    return word_counts
 
 
-def _sample(context: Context) -> list[str]:
+def _sample_texts(context: Context) -> list[str]:
     """The texts of chunks spread evenly over the collection, in a fixed order."""
     keys = context.vectors["chunk"].keys
     texts: list[str] = []
@@ -277,8 +286,8 @@ def _sample(context: Context) -> list[str]:
 
 
 def lexicon_of_chunk(chunk: str, context: Context) -> Lexicon:
-    """How the page of a chunk is read."""
-    if frequencies(context).languages.are_english:
+    """Return the lexicon for a chunk's page."""
+    if count_frequencies(context).languages.are_english:
         return ENGLISH
 
     def read() -> str:
@@ -286,13 +295,13 @@ def lexicon_of_chunk(chunk: str, context: Context) -> Lexicon:
             text = context.texts.of_page(document_of_chunk(chunk), page_of_chunk(chunk))
         except StoreError:
             return "en"
-        return detected(text)
+        return detect_language(text)
 
     place = document_of_chunk(chunk), page_of_chunk(chunk)
     memory: Any = context.remembered("languages of pages", 50_000)
-    return lexicon(memory.get(place, read))
+    return get_lexicon(memory.get(place, read))
 
 
 def lexicon_of(evidence: Evidence, context: Context) -> Lexicon:
-    """How the page of a place is read."""
+    """Return the lexicon for an evidence page."""
     return lexicon_of_chunk(evidence.chunk, context)

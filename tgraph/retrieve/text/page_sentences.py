@@ -1,4 +1,4 @@
-"""The sentences of stored pages as they read, with what they stand under and beside."""
+"""Readable sentences of stored pages, with headings and neighbouring sentences."""
 
 from __future__ import annotations
 
@@ -23,9 +23,11 @@ BEFORE = 5
 
 @dataclass(frozen=True, slots=True)
 class PageSentence:
-    """What is quoted as one: ``text`` is how ``page[start:end]`` reads, but for mark-up that it
-    shares with the sentence beside it, ``context`` the headings and the sentence that it stands
-    under; ``segment`` counts the page's segments."""
+    """A page sentence, quoted as one unit.
+
+    ``text`` is the readable form of ``page[start:end]``, except for mark-up shared with the
+    adjacent sentence; ``context`` holds the headings and introductory sentence above;
+    ``segment`` is the page segment's number."""
 
     start: int
     end: int
@@ -36,8 +38,9 @@ class PageSentence:
 
 
 class PageSentences:
-    """The sentences of a page in order, headings and menus included. One is made when it is asked
-    for: of most pages a few are."""
+    """Page sentences in order, including headings and menus.
+
+    Sentences are built on demand, because most pages need only a few."""
 
     def __init__(self, reading: PageReading | None = None) -> None:
         reading = reading or PageReading()
@@ -57,14 +60,16 @@ class PageSentences:
         return PageSentence(*where, text, segment.kind, segment.context, at)
 
     def over(self, start: int, end: int) -> range:
-        """The places of the sentences that share characters with a stretch of the page."""
+        """Return indexes of sentences overlapping a character range."""
         return range(bisect_right(self._ends, start), bisect_left(self._starts, end))
 
 
 @dataclass(frozen=True, slots=True)
 class QuoteSurroundings:
-    """A place as it reads: its sentences, those before it, nearest first, the one after it in its
-    paragraph ("" where that ends), and the headings that it stands under, the highest first."""
+    """A quote's sentences and surroundings.
+
+    ``before`` holds preceding sentences, nearest first; ``after`` the next sentence in the
+    paragraph ("" at paragraph end); ``headings`` the headings above, highest first."""
 
     sentences: tuple[PageSentence, ...]
     before: tuple[str, ...]
@@ -73,7 +78,7 @@ class QuoteSurroundings:
 
     @property
     def text(self) -> str:
-        return " ".join(each.text for each in self.sentences)
+        return " ".join(sentence.text for sentence in self.sentences)
 
     @property
     def context(self) -> tuple[str, ...]:
@@ -85,21 +90,21 @@ class QuoteSurroundings:
 
     @property
     def is_heading(self) -> bool:
-        """Whether headings are all that stands there."""
-        return {each.kind for each in self.sentences} == {"heading"}
+        """Whether all quote sentences are headings."""
+        return {sentence.kind for sentence in self.sentences} == {"heading"}
 
 
 def page_sentences(evidence: Evidence | Citation, context: Context) -> PageSentences:
-    """Those of the page that the evidence is of, of a graph those of its chunk; none where its text
-    was erased."""
+    """Return the page sentences for an evidence; for graph documents, the sentences of its
+    chunk; empty if the page text was erased."""
     document, page = document_of_chunk(evidence.chunk), page_of_chunk(evidence.chunk)
     memory = context.remembered("pages", KEPT_PAGES)
     if is_graph(evidence.chunk, context):
-        stated: PageSentences = memory.get(
+        graph_sentences: PageSentences = memory.get(
             evidence.chunk,
             lambda: PageSentences(reading_of(graph_segments(evidence.chunk, context))),
         )
-        return stated
+        return graph_sentences
 
     def read() -> PageSentences:
         try:
@@ -107,13 +112,13 @@ def page_sentences(evidence: Evidence | Citation, context: Context) -> PageSente
         except ErasedTextError:
             return PageSentences()
 
-    found: PageSentences = memory.get((document, page), read)
-    return found
+    sentences: PageSentences = memory.get((document, page), read)
+    return sentences
 
 
 def with_whole_marks(place: PlaceT, context: Context) -> PlaceT:
-    """A place that was cut out of a longer one, so that its quote is well-formed: with the mark-up
-    whole that it shares, as far as its chunk goes."""
+    """Extend a shortened place to a well-formed quote: shared mark-up is completed within the
+    chunk."""
     low, high = range_of_chunk(place.chunk)
     page = page_sentences(place, context)
     start, end = well_formed(page.segments, place.start, place.end, low, high)
@@ -123,20 +128,20 @@ def with_whole_marks(place: PlaceT, context: Context) -> PlaceT:
     return replace(place, start=start, end=end, quote=quote)
 
 
-def reading(place: Evidence | Citation, context: Context) -> str:
-    """What a place reads as, on one line: its characters without mark-up; the quote itself where
-    the text of its page was lost."""
-    found = []
+def read_place_text(place: Evidence | Citation, context: Context) -> str:
+    """Return a place's readable text on one line, without mark-up; the raw quote if the page
+    text is lost."""
+    text_parts = []
     for segment in page_sentences(place, context).segments:
         if segment.start < place.end and place.start < segment.end:
             first = bisect_left(segment.offsets, place.start)
             last = bisect_left(segment.offsets, place.end)
-            found += segment.text[first:last].split()
-    return " ".join(found or place.quote.split())
+            text_parts += segment.text[first:last].split()
+    return " ".join(text_parts or place.quote.split())
 
 
-def surroundings(evidence: Evidence, context: Context) -> QuoteSurroundings:
-    """What the evidence reads as, and what stands around it."""
+def read_surroundings(evidence: Evidence, context: Context) -> QuoteSurroundings:
+    """Return an evidence's sentences together with surrounding text."""
     page = page_sentences(evidence, context)
     places = page.over(evidence.start, evidence.end)
     if not places:
@@ -146,7 +151,7 @@ def surroundings(evidence: Evidence, context: Context) -> QuoteSurroundings:
     goes_on = after is not None and after.segment == page[places.stop - 1].segment
     return QuoteSurroundings(
         tuple(page[at] for at in places),
-        tuple(each.text for each in before if each.kind != "heading"),
+        tuple(sentence.text for sentence in before if sentence.kind != "heading"),
         after.text if after is not None and goes_on else "",
         page.segments[page[places.start].segment].headings,
     )

@@ -1,4 +1,4 @@
-"""A question, read: its terms, the names in it, what it describes, and how broad it is."""
+"""Question analysis: terms, names, descriptions and breadth of a question."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tgraph.retrieve.text.answer_type import (
 )
 from tgraph.retrieve.text.answer_type_abroad import form_of
 from tgraph.retrieve.text.lexical import STOP_WORDS, Frequencies, stem, terms, words
-from tgraph.retrieve.text.lexicon import ENGLISH, CountedWords, Lexicon, frequencies
+from tgraph.retrieve.text.lexicon import ENGLISH, CountedWords, Lexicon, count_frequencies
 
 _NAME = re.compile(r"(?<![.?!]\s)(?<!^)\b[^\W\d_a-z]\w*(?:[-'’]\w+)*")
 _FRAME = word_set("questions", "shaping")
@@ -42,7 +42,7 @@ class AnalysedQuestion:
 
     @property
     def asked(self) -> str:
-        """The question without its names."""
+        """The question text without names."""
         return " ".join(_NAME.sub(" ", self.text).split())
 
     @property
@@ -50,9 +50,9 @@ class AnalysedQuestion:
         return sum(self.weights.values())
 
 
-def analyse(text: str, frequencies: Frequencies) -> AnalysedQuestion:
-    """The question's terms weighted by how rare they are in the body of texts, read in the language
-    of both."""
+def analyse_question(text: str, frequencies: Frequencies) -> AnalysedQuestion:
+    """Analyse a question: terms weighted by rarity in the text collection, read in the
+    question's language."""
     if isinstance(frequencies, CountedWords):
         lexicon = frequencies.languages.of_question(text)
         if lexicon is not ENGLISH:
@@ -69,13 +69,13 @@ def analyse(text: str, frequencies: Frequencies) -> AnalysedQuestion:
 
 
 def _analyse_in(lexicon: Lexicon, text: str, counts: CountedWords) -> AnalysedQuestion:
-    wanted = dict.fromkeys(lexicon.wanted(text))
-    weights = {term: max(0.05, counts.idf(term)) for term in wanted}
+    question_terms = dict.fromkeys(lexicon.wanted(text))
+    weights = {term: max(0.05, counts.idf(term)) for term in question_terms}
     form = form_of(lexicon.code)
     names: frozenset[str] = frozenset()
     if form.names_are_capitalised:
-        named = (w for m in _NAME.findall(text) for w in lexicon.words(m))
-        names = frozenset(map(lexicon.stem, named)) & weights.keys()
+        name_words = (w for m in _NAME.findall(text) for w in lexicon.words(m))
+        names = frozenset(map(lexicon.stem, name_words)) & weights.keys()
     weights |= {name: 2 * weights[name] for name in names if not counts.has(name)}
     sought = form.expected_answer(text, lexicon)
     by_words = counts.searches_by_words(lexicon)
@@ -83,25 +83,25 @@ def _analyse_in(lexicon: Lexicon, text: str, counts: CountedWords) -> AnalysedQu
 
 
 def telling_words(text: str) -> list[str]:
-    """The words that say what a question is about."""
+    """Return words saying what a question is about."""
     return [w for w in words(text) if w not in STOP_WORDS and w not in _FRAME]
 
 
 @lru_cache(maxsize=65536)
-def _root(term: str) -> str:
-    """The first letters of a longer word, which it shares with its relatives."""
+def _word_root(term: str) -> str:
+    """Return a longer word's first letters, shared with related words."""
     return term[:5] if len(term) > 5 else term
 
 
-def matched(term: str, found: frozenset[str], roots: frozenset[str]) -> float:
-    """1 where the term is among those found, 0.7 where only a relative of it is."""
+def rate_match(term: str, found: frozenset[str], roots: frozenset[str]) -> float:
+    """Rate a term match: 1 for a found term, 0.7 for a related word, otherwise 0."""
     if term in found:
         return 1.0
-    return 0.7 if len(term) >= 5 and term.isalpha() and _root(term) in roots else 0.0
+    return 0.7 if len(term) >= 5 and term.isalpha() and _word_root(term) in roots else 0.0
 
 
 def roots_of(found: frozenset[str]) -> frozenset[str]:
-    return frozenset(_root(term) for term in found if len(term) >= 5)
+    return frozenset(_word_root(term) for term in found if len(term) >= 5)
 
 
 # --- descriptions ---
@@ -133,7 +133,8 @@ _OF = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Description:
-    """What is asked (``before`` and ``after`` the described), the description, and its noun."""
+    """A description inside a question: question text ``before`` and ``after``, description
+    text, and noun."""
 
     before: str
     after: str
@@ -141,26 +142,27 @@ class Description:
     noun: str
 
     def about(self, name: str) -> str:
-        """The question with the name of what is described."""
+        """Return the question after replacing the description by a name."""
         return " ".join(f"{self.before} {name} {self.after}".split())
 
 
-def descriptions(question: str) -> list[Description]:
-    """The descriptions in a question, the fullest first, at most three.
+def find_descriptions(question: str) -> list[Description]:
+    """Find a question's descriptions, longest first; at most three, none if the question names
+    its subject.
 
-    None where it names what it is about. "Who designed the ship that carried the first party?" asks
-    "Who designed ...?" about "the ship that carried the first party". Once the described is found,
-    its name takes the place of the description.
-    """
+    "Who designed the ship that carried the first party?" asks "Who designed ...?" about "the
+    ship that carried the first party". Once the described thing is found, its name replaces the
+    description."""
     sentences = _SENTENCES.split(question.strip())
     if len(sentences) > 1 and sentences[-1].endswith("?"):
         return [Description(sentences[-1], "", " ".join(sentences[:-1]), "")]
-    found = [clause] if (clause := _by_clause(question)) else []
-    return list(islice(chain(found, _by_name(question)), MOST))
+    clause_descriptions = [clause] if (clause := _by_clause(question)) else []
+    return list(islice(chain(clause_descriptions, _by_name(question)), MOST))
 
 
 def _by_clause(question: str) -> Description | None:
-    """The noun phrase that a relative clause follows; the rest of the question is the clause."""
+    """Return the noun phrase before a relative clause, described by the remaining question
+    text."""
     for clause in _CLAUSE.finditer(question):
         main = question[: clause.start()].strip().rstrip(",")
         articles = list(_ARTICLE.finditer(main))
@@ -175,25 +177,26 @@ def _by_clause(question: str) -> Description | None:
 
 
 def _noun_phrase(text: str, longest: int = 9) -> tuple[str, str]:
-    """The words up to the last noun whose kind is known, and those after it ("man", "born")."""
-    found = text.split()
-    known = [place for place, word in enumerate(found) if kind_of_phrase(word)]
-    end = known[-1] + 1 if known else longest
-    return " ".join(found[:end]), " ".join(found[end:])
+    """Split words after the last noun of known kind ("man", "born"); without known nouns, split
+    after ``longest`` words."""
+    phrase_words = text.split()
+    noun_places = [place for place, word in enumerate(phrase_words) if kind_of_phrase(word)]
+    end = noun_places[-1] + 1 if noun_places else longest
+    return " ".join(phrase_words[:end]), " ".join(phrase_words[end:])
 
 
 def _by_name(question: str) -> Iterator[Description]:
-    """ "The first mate of the Belgica", "Gisvi's birthplace"."""
+    """Yield descriptions with genitives: "The first mate of the Belgica", "Gisvi's birthplace"."""
     for match in _OF.finditer(question):
         if not _CLAUSE.search(match.group()) and not re.search("['’]s$", match.group()):
-            found = _in_place_of(question, match.start(), match.end(), match.group(1))
-            if _is_asked(found):
-                yield found
+            description = _in_place_of(question, match.start(), match.end(), match.group(1))
+            if _is_asked(description):
+                yield description
     for match in _POSSESSED.finditer(question):
         noun, _ = _noun_phrase(match.group(2), longest=1)
-        found = _in_place_of(question, match.start(), match.start(2) + len(noun), noun)
-        if _is_asked(found):
-            yield found
+        description = _in_place_of(question, match.start(), match.start(2) + len(noun), noun)
+        if _is_asked(description):
+            yield description
 
 
 def _in_place_of(question: str, start: int, end: int, noun: str) -> Description:
@@ -201,9 +204,10 @@ def _in_place_of(question: str, start: int, end: int, noun: str) -> Description:
 
 
 def _is_asked(description: Description) -> bool:
-    """Whether the rest is a question that says something."""
-    rest = f"{description.before} {description.after}"
-    return bool(_QUESTION_WORD.search(description.before) and telling_words(rest))
+    """Return whether the text around a description still forms a question with informative
+    words."""
+    remainder = f"{description.before} {description.after}"
+    return bool(_QUESTION_WORD.search(description.before) and telling_words(remainder))
 
 
 # --- breadth ---
@@ -220,13 +224,16 @@ _SAYS_ENOUGH = 2
 
 @dataclass(frozen=True, slots=True)
 class WantedWords:
-    """A question, read. ``weights`` says how much each of its terms tells (greater than 0)."""
+    """An analysed question: text and term weights.
+
+    ``weights`` maps each term to its information content (greater than 0)."""
 
     text: str
     weights: Mapping[str, float]
 
     def share(self, found: Mapping[str, float]) -> float:
-        """0 to 1: how much of what the question names is found; 1 where it names nothing."""
+        """Return the weighted share of matched question terms, 0 to 1; return 1 for questions
+        without terms."""
         total = sum(self.weights.values())
         if not total:
             return 1.0
@@ -234,18 +241,18 @@ class WantedWords:
 
 
 def wanted_words(question: Question, context: Context) -> WantedWords:
-    """The question; one that says hardly anything is read with the question before it."""
-    text, telling = _telling(question)
-    counts = frequencies(context)
+    """Analyse a question; prepend the preceding question to nearly empty follow-ups."""
+    text, telling = _informative_terms(question)
+    counts = count_frequencies(context)
     return WantedWords(text, {term: max(0.05, counts.idf(term)) for term in telling})
 
 
 def is_broad(question: Question) -> bool:
-    """Whether it names nothing: it asks about the documents as a whole."""
-    return not _telling(question)[1]
+    """Return whether a question names nothing and so addresses the document collection overall."""
+    return not _informative_terms(question)[1]
 
 
-def _telling(question: Question) -> tuple[str, list[str]]:
+def _informative_terms(question: Question) -> tuple[str, list[str]]:
     text = question.text
     if question.needed and len(set(terms(text)) - _WHOLE) < _SAYS_ENOUGH:
         text = f"{question.needed[-1].question} {text}"

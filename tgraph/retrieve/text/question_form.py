@@ -1,9 +1,7 @@
-"""The form of a question: whether it asks for one thing, for a comparison, for a list, for what is
-found through something else, or for the documents as a whole.
+"""Question forms: single fact, comparison, list, indirect description, or collection overview.
 
-It is told by how a question is built and by closed classes of words (question words, comparatives,
-words for amounts and for documents), never by what it is about.
-"""
+Sentence structure and closed word classes (question words, comparatives, amount words, document
+words) decide the form; topic words never do."""
 
 from __future__ import annotations
 
@@ -14,7 +12,7 @@ from dataclasses import dataclass
 from tgraph.resources import word_set
 from tgraph.retrieve.modes.base import Form
 from tgraph.retrieve.text.comparison import comparison_of
-from tgraph.retrieve.text.decomposition import decomposed
+from tgraph.retrieve.text.decomposition import decompose_question
 from tgraph.retrieve.text.lexical import STOP_WORDS, words
 
 LISTED = 3
@@ -63,69 +61,83 @@ _ARTICLES = frozenset(("a", "an", "the"))
 
 @dataclass(frozen=True, slots=True)
 class QuestionForm:
-    """A form, and what shows it, as part of a sentence that begins with "because"."""
+    """A question form with its reason, phrased to follow "because"."""
 
     form: Form
     reason: str
 
 
 def form_of(text: str, names: Sequence[str]) -> QuestionForm:
-    """The form of a question that names these things."""
+    """Classify the form of a question with the given entity names."""
     for form, reason in (
-        ("whole", _whole(text, names)),
-        ("compared", _compared(text, names)),
-        ("linked", _linked(text)),
-        ("listed", _listed(text)),
+        ("whole", _explain_overview(text, names)),
+        ("compared", _explain_comparison(text, names)),
+        ("linked", _explain_description(text)),
+        ("listed", _explain_list(text)),
     ):
         if reason:
             return QuestionForm(form, reason)  # type: ignore[arg-type]
     if not names:
         return QuestionForm("one", "it names nothing that is known and asks for one thing")
-    thing = "one thing" if len(names) == 1 else "one fact about"
+    target = "one thing" if len(names) == 1 else "one fact about"
     return QuestionForm(
-        "one", f"it asks for {thing}{', ' if len(names) == 1 else ' '}{_all(names)}"
+        "one", f"it asks for {target}{', ' if len(names) == 1 else ' '}{_join_names(names)}"
     )
 
 
 def is_of_the_whole(text: str, names: Sequence[str]) -> bool:
-    """Whether a question that names these things asks about the documents as a whole."""
-    return bool(_whole(text, names))
+    """Return whether a question with the given names addresses the document collection overall."""
+    return bool(_explain_overview(text, names))
 
 
-def _whole(text: str, names: Sequence[str]) -> str:
-    """It names nothing, and asks for a summary, for what is foremost, or about the documents."""
-    said = words(text)
-    if not said or any(not _is_of_documents(words(name)) for name in names):
+def _explain_overview(text: str, names: Sequence[str]) -> str:
+    """Explain why a question is an overview: no names, and a request for summaries, foremost
+    items or documents.
+
+    Return an empty string for other questions."""
+    question_words = words(text)
+    if not question_words or any(not _is_of_documents(words(name)) for name in names):
         return ""
-    foremost = [word for word in _adjectives(said) if word in _FOREMOST]
-    if not _is_open(said, foremost) or _COUNTED.search(text):
+    foremost = [word for word in _drop_article_noun(question_words) if word in _FOREMOST]
+    if not _is_open(question_words, foremost) or _COUNTED.search(text):
         return ""
     asking = _DOCUMENTS | _SUBJECTS | _SUMMING_UP
-    rest = [word for word in said if word not in STOP_WORDS | asking | _FOREMOST]
-    asks = bool(foremost) or not asking.isdisjoint(said)
-    about = asks and _is_of_documents(rest) and not _DEFINITION.search(text)
-    if about or _ITSELF.search(text) or (_is_over_all(text) and _are_several(rest)):
+    remaining_words = [
+        word for word in question_words if word not in STOP_WORDS | asking | _FOREMOST
+    ]
+    asks = bool(foremost) or not asking.isdisjoint(question_words)
+    is_document_question = (
+        asks and _is_of_documents(remaining_words) and not _DEFINITION.search(text)
+    )
+    if (
+        is_document_question
+        or _ITSELF.search(text)
+        or (_is_over_all(text) and _are_several(remaining_words))
+    ):
         return "it asks about the documents as a whole"
-    if summing := [word for word in said if word in _SUMMING_UP]:
+    if summing := [word for word in question_words if word in _SUMMING_UP]:
         return f"it names nothing and asks to sum up ({summing[0]})"
-    if foremost and _are_several(rest):
+    if foremost and _are_several(remaining_words):
         return f"it names nothing and asks for what is foremost ({foremost[0]})"
     return ""
 
 
 def _is_of_documents(said: Sequence[str]) -> bool:
-    """Whether the words are all of those that ask about documents."""
+    """Return whether all words are document words, overview words or stop words."""
     return all(word in _WHOLE | _DOCUMENTS | STOP_WORDS for word in said)
 
 
-def _adjectives(said: Sequence[str]) -> list[str]:
-    """The words without a last one that an article makes a noun: "Where is the key?"."""
+def _drop_article_noun(said: Sequence[str]) -> list[str]:
+    """Return question words; drop a final word preceded by an article, hence a noun: "Where is
+    the key?"."""
     return list(said[:-1] if len(said) > 1 and said[-2] in _ARTICLES else said)
 
 
 def _is_open(said: Sequence[str], foremost: Sequence[str]) -> bool:
-    """Whether a question can be about everything: not one for a place, a time, a reason or a
-    measure, for a yes or no, or for a person unless the foremost of them are meant."""
+    """Return whether a question leaves its subject open.
+
+    Questions asking for a place, time, reason, measure, yes or no are closed; questions asking
+    for a person count as open only with foremost words."""
     place = next((n for n, word in enumerate(said) if word in _ASKING), None)
     if place is None:
         return said[0] not in _YES_OR_NO
@@ -135,52 +147,53 @@ def _is_open(said: Sequence[str], foremost: Sequence[str]) -> bool:
 
 
 def _is_over_all(text: str) -> bool:
-    """Whether it asks what goes through all of the documents."""
-    found = _OVER_ALL.search(text)
-    return found is not None and not _DOCUMENTS.isdisjoint(words(found[1]))
+    """Return whether a question asks for content running through all documents."""
+    match = _OVER_ALL.search(text)
+    return match is not None and not _DOCUMENTS.isdisjoint(words(match[1]))
 
 
 def _are_several(rest: Sequence[str]) -> bool:
-    """Whether what is asked for is nothing particular, or several things of one kind."""
+    """Return whether remaining words name nothing particular or a plural kind."""
     return not rest or (len(rest) == 1 and (_is_plural(rest[0]) or rest[0] in _ANYTHING))
 
 
-def _compared(text: str, names: Sequence[str]) -> str:
-    """It sets two things side by side."""
+def _explain_comparison(text: str, names: Sequence[str]) -> str:
+    """Explain why a question compares things; other questions return an empty string."""
     if comparison := comparison_of(text):
         how = "asks to choose between" if comparison.asked == "which" else "compares"
-        return f"it {how} {_all(comparison.sides)}"
+        return f"it {how} {_join_names(comparison.sides)}"
     if _OR.search(text) and len(names) > 1:
-        return f"it asks to choose between {_all(names)}"
+        return f"it asks to choose between {_join_names(names)}"
     same = _SAME.search(text)
     if same and len(names) > 1:
-        return f"it compares {_all(names)} ({same.group().split()[0].lower()})"
+        return f"it compares {_join_names(names)} ({same.group().split()[0].lower()})"
     if compared := [word for word in words(text) if word in _COMPARING]:
         return f"it asks for a comparison ({compared[0]})"
     return ""
 
 
-def _linked(text: str) -> str:
-    """It describes something that it asks about instead of naming it."""
-    steps = decomposed(text)
+def _explain_description(text: str) -> str:
+    """Explain which entity a question describes instead of naming; return an empty string
+    otherwise."""
+    steps = decompose_question(text)
     if not steps:
         return ""
     described = steps[0].text.rstrip("?").split(" is ", 1)[-1]
     return f"it describes “{described}” instead of naming it"
 
 
-def _listed(text: str) -> str:
-    """It asks for several things, or for how many there are."""
+def _explain_list(text: str) -> str:
+    """Explain why a question requests a list or count; other questions return an empty string."""
     if counted := _COUNTED.search(text):
         return f"it asks for a count ({counted.group().lower()})"
     if _ENUMERATING.search(text):
         return "it asks for a list"
     copula = _COPULA.search(text)
     kind = None if copula else _KIND_ASKED.search(text)
-    found = copula or kind
-    if found is None:
+    match = copula or kind
+    if match is None:
         return ""
-    after = words(text[found.end() :])[:4]
+    after = words(text[match.end() :])[:4]
     plural = next((word for word in after[: 4 if copula else 2] if _is_plural(word)), "")
     return f"it asks for several things ({plural})" if plural else ""
 
@@ -194,7 +207,7 @@ def _is_plural(word: str) -> bool:
     )
 
 
-def _all(names: Sequence[str]) -> str:
+def _join_names(names: Sequence[str]) -> str:
     if len(names) == 1:
         return names[0]
     last = f"{len(names) - LISTED} more" if len(names) > LISTED else names[-1]

@@ -1,4 +1,4 @@
-"""The sentences that reports rest on, and how well each answers a question."""
+"""Source sentences behind reports, and their relevance to a question."""
 
 from __future__ import annotations
 
@@ -50,12 +50,11 @@ _LEANING = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Extract:
-    """A sentence of a document that a report rests on; ``evidence`` says where it stands.
+    """A document sentence behind a report; ``evidence`` gives its text position.
 
-    ``part`` is the finding that rests on it, or the report where its summary does; ``place`` counts
-    the findings from 1, and is 0 for the summary. ``is_aside`` says that it surrounds the text, as
-    a licence does.
-    """
+    ``part`` is the supported finding, or the report for summary sentences; ``place`` counts
+    findings from 1 and is 0 for the summary. ``is_aside`` marks surroundings of the text, such
+    as a licence."""
 
     report: CommunityReport
     part: str
@@ -73,54 +72,61 @@ class Extract:
 
 
 def extracts_of(reports: Iterable[tuple[CommunityReport, int]], context: Context) -> list[Extract]:
-    """The sentences behind the summary and the first so many findings of each report, in order."""
-    wanted = [(report, *part) for report, count in reports for part in _parts(report)[: count + 1]]
-    grounds = evidence_of_parts([part for _, part, _ in wanted], context)
+    """Return sentences behind each report's summary and first findings, up to the given count,
+    in order."""
+    report_parts = [
+        (report, *part) for report, count in reports for part in _list_parts(report)[: count + 1]
+    ]
+    grounds = evidence_of_parts([part for _, part, _ in report_parts], context)
     memory = context.remembered("extracts", 50_000)
-    found = []
-    for report, part, told in wanted:
-        read = partial(_extracts, report, part, told, grounds.get(part, ()), context)
-        found += memory.get(part, read)
-    return found
+    extracts = []
+    for report, part, part_text in report_parts:
+        read = partial(_build_extracts, report, part, part_text, grounds.get(part, ()), context)
+        extracts += memory.get(part, read)
+    return extracts
 
 
-def _parts(report: CommunityReport) -> list[tuple[str, str]]:
-    """The IRIs of the report, for its summary, and of its findings, each with what it says."""
+def _list_parts(report: CommunityReport) -> list[tuple[str, str]]:
+    """Return the report IRI with its summary, and finding IRIs with finding texts."""
     findings = [(f.iri, f"{f.summary} {f.explanation}") for f in report.findings]
     return [(report.iri, report.summary), *findings]
 
 
-def _extracts(
+def _build_extracts(
     report: CommunityReport, part: str, told: str, evidence: Sequence[Evidence], context: Context
 ) -> list[Extract]:
-    place = [iri for iri, _ in _parts(report)].index(part)
+    place = [iri for iri, _ in _list_parts(report)].index(part)
     if not place:  # a report rests on everything that was shown, its summary on what it repeats
         evidence = [e for e in evidence if " ".join(e.quote.split()) in told]
     title, said_there = frozenset(terms(report.title)), frozenset(terms(told))
-    found = []
-    for one in evidence:
-        for whole in [one] if len(one.quote) <= LONGEST else _closest(one, said_there):
-            page = context.texts.of_page(whole.document, whole.page)
-            exact = with_whole_marks(without_heading(whole, page), context)
+    extracts = []
+    for evidence_item in evidence:
+        for excerpt in (
+            [evidence_item]
+            if len(evidence_item.quote) <= LONGEST
+            else _closest_sentences(evidence_item, said_there)
+        ):
+            page = context.texts.of_page(excerpt.document, excerpt.page)
+            exact = with_whole_marks(without_heading(excerpt, page), context)
             text = " ".join(exact.quote.split())
-            said = frozenset(terms(text))
+            sentence_terms = frozenset(terms(text))
             is_prose = bool(_PROSE.fullmatch(text)) and not _ROW.match(text)
             is_prose = is_prose and len(text.split()) >= FEWEST_WORDS
-            named, leans = not title.isdisjoint(said), bool(_LEANING.match(text))
-            found.append(
+            names_title, leans = not title.isdisjoint(sentence_terms), bool(_LEANING.match(text))
+            extracts.append(
                 Extract(
                     report,
                     part,
                     place,
                     exact,
-                    said,
-                    named,
+                    sentence_terms,
+                    names_title,
                     is_prose,
                     leans,
                     _is_aside(exact, context),
                 )
             )
-    return found
+    return extracts
 
 
 def _is_aside(place: Evidence, context: Context) -> bool:
@@ -129,32 +135,37 @@ def _is_aside(place: Evidence, context: Context) -> bool:
 
 
 def without_asides(extracts: Sequence[Extract]) -> list[Extract]:
-    """The sentences without a text's surroundings, such as its licence, and without the reports
-    that tell mostly of those; all of them where nothing else is told."""
-    told = Counter(extract.report.iri for extract in extracts)
+    """Drop sentences surrounding a text, such as licences, and reports consisting mostly of
+    such sentences.
+
+    Return all sentences where nothing else remains."""
+    sentence_counts = Counter(extract.report.iri for extract in extracts)
     beside = Counter(extract.report.iri for extract in extracts if extract.is_aside)
-    kept = [
+    body_extracts = [
         extract
         for extract in extracts
-        if not extract.is_aside and 2 * beside[extract.report.iri] <= told[extract.report.iri]
+        if not extract.is_aside
+        and 2 * beside[extract.report.iri] <= sentence_counts[extract.report.iri]
     ]
-    return kept or list(extracts)
+    return body_extracts or list(extracts)
 
 
 def without_heading(place: Evidence, text: str) -> Evidence:
-    """The place without a heading on a line of its own, as texts of PDFs run into the sentence
-    below. ``text`` is that of the page."""
-    line, end, rest = place.quote.partition("\n")
+    """Return the place without a heading line, since PDF texts run headings into following
+    sentences.
+
+    ``text`` is the page text."""
+    line, end, body = place.quote.partition("\n")
     begins = place.start == 0 or text[place.start - 1] == "\n"
-    if not begins or not _HEADING.fullmatch(line) or not rest[:1].isupper():
+    if not begins or not _HEADING.fullmatch(line) or not body[:1].isupper():
         return place
-    if len(line) > 0.6 * max(map(len, rest.splitlines())) or len(words(rest)) < FEWEST_WORDS:
+    if len(line) > 0.6 * max(map(len, body.splitlines())) or len(words(body)) < FEWEST_WORDS:
         return place
-    return replace(place, start=place.start + len(line) + len(end), quote=rest)
+    return replace(place, start=place.start + len(line) + len(end), quote=body)
 
 
-def _closest(place: Evidence, told: frozenset[str]) -> list[Evidence]:
-    """The sentences of a long quote whose words are closest to the finding's, in their order."""
+def _closest_sentences(place: Evidence, told: frozenset[str]) -> list[Evidence]:
+    """Return sentences from a long quote sharing most words with the finding, in text order."""
     parts = [(a, b) for a, b in sentences(place.quote) if b - a <= LONGEST]
     shared = {part: len(told.intersection(terms(place.quote[slice(*part)]))) for part in parts}
     best = sorted(parts, key=lambda part: (-shared[part], part))[:OF_LONG]
@@ -166,12 +177,12 @@ def _closest(place: Evidence, told: frozenset[str]) -> list[Evidence]:
 
 
 def nearest_sentence(place: Evidence, said: frozenset[str], context: Context) -> Evidence:
-    """The place itself where it is short; of a long one the sentence that shares most words with
-    what is said, if it shares any."""
+    """Return a short place unchanged; for a long place, the sentence sharing most terms with
+    ``said``, if any."""
     if len(place.quote) <= LONGEST:
         return place
     memory = context.remembered("sentences of long quotes", 5_000)
-    parts = memory.get(place.iri, partial(_sentences, place))
+    parts = memory.get(place.iri, partial(_split_quote, place))
     best = max(parts, key=lambda part: len(said & part[2]), default=None)
     if best is None or said.isdisjoint(best[2]):
         return place
@@ -181,24 +192,27 @@ def nearest_sentence(place: Evidence, said: frozenset[str], context: Context) ->
     return with_whole_marks(part, context)
 
 
-def _sentences(place: Evidence) -> list[tuple[int, int, frozenset[str]]]:
-    found = [(a, b) for a, b in sentences(place.quote) if b - a <= LONGEST]
-    return [(a, b, frozenset(terms(place.quote[a:b]))) for a, b in found]
+def _split_quote(place: Evidence) -> list[tuple[int, int, frozenset[str]]]:
+    spans = [(a, b) for a, b in sentences(place.quote) if b - a <= LONGEST]
+    return [(a, b, frozenset(terms(place.quote[a:b]))) for a, b in spans]
 
 
-def relevance(extracts: Sequence[Extract], text: str, context: Context) -> list[float]:
-    """0 to 1 for each: how well the sentence answers, rated as in the graph mode, and raised a
-    little by how like the question its report is in meaning."""
+def rate_relevance(extracts: Sequence[Extract], text: str, context: Context) -> list[float]:
+    """Rate sentence relevance to a question, 0 to 1.
+
+    Ratings follow graph mode, raised slightly by semantic similarity between question and
+    report."""
     by_edge: dict[str, list[Evidence]] = {}
     for extract in extracts:
         by_edge.setdefault(extract.evidence.statement, []).append(extract.evidence)
     rated = relevance_of(text, by_edge, context)
-    above = similar("report", {e.report.iri for e in extracts}, text, context)
+    above = cosine_by_iri("report", {e.report.iri for e in extracts}, text, context)
     return [
         round(
             min(
                 1.0,
-                rated.get(place_of(e.evidence), 0.0) + ABOVE * alike(above.get(e.report.iri, 0.0)),
+                rated.get(place_of(e.evidence), 0.0)
+                + ABOVE * scale_cosine(above.get(e.report.iri, 0.0)),
             ),
             6,
         )
@@ -206,26 +220,26 @@ def relevance(extracts: Sequence[Extract], text: str, context: Context) -> list[
     ]
 
 
-def similar(kind: str, iris: Iterable[str], text: str, context: Context) -> dict[str, float]:
-    """The cosine of each of the IRIs of a kind that has vectors with the text."""
+def cosine_by_iri(kind: str, iris: Iterable[str], text: str, context: Context) -> dict[str, float]:
+    """Return cosine similarities between a text and the IRIs of one kind with vectors."""
     vectors = context.vectors[kind]
-    wanted = sorted(set(iris))
-    if not wanted or not len(vectors):
+    sorted_iris = sorted(set(iris))
+    if not sorted_iris or not len(vectors):
         return {}
-    return dict(vectors.search(context.embed([text]), len(wanted), wanted)[0])
+    return dict(vectors.search(context.embed([text]), len(sorted_iris), sorted_iris)[0])
 
 
-def alike(cosine: float) -> float:
-    """A cosine brought to 0..1, as MiniLM spreads them."""
+def scale_cosine(cosine: float) -> float:
+    """Scale a cosine to 0..1, fitted to MiniLM's cosine spread."""
     return min(1.0, max(0.0, (cosine - 0.1) / 0.6))
 
 
-def importance(extract: Extract, weight: float) -> float:
-    """0 to 1: how much the sentence stands for the documents as a whole.
+def rate_importance(extract: Extract, weight: float) -> float:
+    """Rate how well a sentence represents the documents overall, 0 to 1.
 
-    By its report's rating and weight, how early the finding stands in it and the sentence in its
-    document, and whether it names what the report is about and can be read by itself.
-    """
+    Factors: report rating and weight, position of the finding in the report, position of the
+    sentence in the document, whether the sentence names the report subject and can be read
+    alone."""
     score = (extract.report.rating / 10 + weight) / 2 * 0.9**extract.place
     score *= LATE + (1 - LATE) / (1 + extract.evidence.start / EARLY)
     score *= 1.0 if extract.named else UNNAMED

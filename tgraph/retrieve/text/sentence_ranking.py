@@ -1,8 +1,7 @@
-"""Sentences behind candidates, and how well each answers a question.
+"""Sentences behind candidates, rated by question relevance.
 
-A sentence is read with what stands around it: the names that its edges resolved its pronouns to,
-the title of its document, its heading, the sentences before it and the one after.
-"""
+A sentence is read with its surroundings: entity names resolved from pronouns, document title,
+heading, preceding sentences, following sentence."""
 
 from __future__ import annotations
 
@@ -18,22 +17,27 @@ from pyoxigraph import NamedNode
 from tgraph import vocabulary as v
 from tgraph.extract.entity_types import kind_of_class
 from tgraph.model import Candidate, Edge, Evidence, Retrieval
-from tgraph.resources import weights
+from tgraph.resources import load_weights
 from tgraph.retrieve.base import Context, Question
 from tgraph.retrieve.entity_matching import triples_of
 from tgraph.retrieve.labels import with_labels
-from tgraph.retrieve.reports import grounded
+from tgraph.retrieve.reports import add_report_evidence
 from tgraph.retrieve.text.answer_type import NamedAnswer
 from tgraph.retrieve.text.lexicon import (
     ENGLISH,
     Lexicon,
     compound_parts,
-    frequencies,
+    count_frequencies,
     is_pair,
     lexicon_of,
 )
-from tgraph.retrieve.text.page_sentences import QuoteSurroundings, surroundings
-from tgraph.retrieve.text.question_analysis import AnalysedQuestion, analyse, matched, roots_of
+from tgraph.retrieve.text.page_sentences import QuoteSurroundings, read_surroundings
+from tgraph.retrieve.text.question_analysis import (
+    AnalysedQuestion,
+    analyse_question,
+    rate_match,
+    roots_of,
+)
 from tgraph.retrieve.text.similarity import Similarity
 from tgraph.retrieve.text.word_similarity import WordSimilarity
 
@@ -42,13 +46,13 @@ if TYPE_CHECKING:
 
 Place = tuple[str, int | None, int, int]
 
-WEIGHTS = weights("sentence")
+WEIGHTS = load_weights("sentence")
 """What each of ``SentenceFeatures`` counts."""
 
-WORD_WEIGHTS = weights("sentence_words")
+WORD_WEIGHTS = load_weights("sentence_words")
 """The same for a question of which vectors tell nothing."""
 
-LEAST_SHARE, LACKING = weights("least_words")
+LEAST_SHARE, LACKING = load_weights("least_words")
 """The share of what the question's words tell that a passage must have for such a question, and
 what the score of one counts that has less."""
 
@@ -76,7 +80,7 @@ ASKED_ABOVE = 0.9
 
 @dataclass(frozen=True, slots=True)
 class PassageWords:
-    """The terms of a passage by where they stand; it depends on no question."""
+    """Passage terms by location, independent of questions."""
 
     quote: frozenset[str]
     labels: frozenset[str]
@@ -94,7 +98,7 @@ class PassageWords:
 
 @dataclass(frozen=True, slots=True)
 class SentencePassage:
-    """A sentence of a document with the edges that rest on it and the things it speaks of."""
+    """A document sentence with its supported edges and mentioned entities."""
 
     place: Place
     evidence: Evidence
@@ -108,14 +112,13 @@ class SentencePassage:
 
 
 class SentenceFeatures(NamedTuple):
-    """What a passage is ranked by. All but the flags are 0 to 1, cosines -1 to 1.
+    """Ranking features of a passage: 0 to 1 except flags; cosines -1 to 1.
 
-    ``similar`` and ``asked`` are its likeness to the question with and without its names,
-    ``setting`` that of its chunk; ``words`` the share of the question's words that it or what
-    stands around it has, weighted by what they tell, ``said`` the share that itself has, ``names``
-    the share of the names; ``kind`` whether it holds what is asked for. ``row`` is 1 for a row of a
-    table, ``fragment`` for what is no sentence, ``aside`` for a bibliography, a menu or a licence.
-    """
+    ``similar`` and ``asked`` are similarities to the question with and without names,
+    ``setting`` the chunk similarity; ``words`` is the weighted share of question words in
+    passage and surroundings, ``said`` the share in the passage alone, ``names`` the share of
+    names; ``kind`` tells whether the passage holds the requested kind. ``row`` is 1 for a table
+    row, ``fragment`` for incomplete sentences, ``aside`` for a bibliography, menu or licence."""
 
     similar: float
     asked: float
@@ -135,7 +138,7 @@ class SentenceFeatures(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """How well a passage answers, 0 to 1, and how similar it is to the question."""
+    """An answer score, 0 to 1, with question similarity."""
 
     score: float
     similar: float
@@ -145,8 +148,8 @@ LexicalFeatures = dict[Place, tuple[SentencePassage, tuple[float, ...]]]
 """What the words of passages have been found to tell to one question."""
 
 
-def overlap(one: Evidence, other: Evidence) -> bool:
-    """Whether they share characters of a text."""
+def places_overlap(one: Evidence, other: Evidence) -> bool:
+    """Return whether two evidence places share text characters."""
     same = (one.document, one.page) == (other.document, other.page)
     return same and one.start < other.end and other.start < one.end
 
@@ -158,10 +161,10 @@ def place_of(evidence: Evidence) -> Place:
 # --- reading ---
 
 
-def gather(
+def gather_sentences(
     edges: Mapping[str, Edge], evidence: Mapping[str, Sequence[Evidence]], context: Context
 ) -> dict[Place, SentencePassage]:
-    """The distinct sentences behind the edges."""
+    """Return distinct sentences behind the edges, by place."""
     behind: dict[Place, tuple[Evidence, list[str]]] = {}
     for iri in edges:
         for item in evidence.get(iri, ()):
@@ -171,24 +174,24 @@ def gather(
         (p, tuple(iris)) for p, (_, iris) in behind.items() if (p, tuple(iris)) not in memory
     ]
     edges_to_read = (edges[iri] for _, iris in missing for iri in iris)
-    entities = list(dict.fromkeys(end for edge in edges_to_read for end, _ in _ends(edge)))
-    _aliases(entities, context)  # of all entities at once
-    _kinds(entities, context)
-    found = {}
+    entities = list(dict.fromkeys(end for edge in edges_to_read for end, _ in _list_ends(edge)))
+    _read_aliases(entities, context)  # of all entities at once
+    _read_kinds(entities, context)
+    passages = {}
     for place, (item, iris) in behind.items():
-        read = partial(_passage, place, item, [edges[iri] for iri in iris], context)
-        found[place] = memory.get((place, tuple(iris)), read)
-    return found
+        read = partial(_build_passage, place, item, [edges[iri] for iri in iris], context)
+        passages[place] = memory.get((place, tuple(iris)), read)
+    return passages
 
 
-def _passage(
+def _build_passage(
     place: Place, evidence: Evidence, edges: Sequence[Edge], context: Context
 ) -> SentencePassage:
     lexicon = lexicon_of(evidence, context)
-    ends = {end: label for edge in edges for end, label in _ends(edge)}
-    named = tuple(
+    ends = {end: label for edge in edges for end, label in _list_ends(edge)}
+    named_answers = tuple(
         NamedAnswer(
-            iri, label, _terms_of(iri, label, context, lexicon), _kinds([iri], context)[iri]
+            iri, label, _terms_of(iri, label, context, lexicon), _read_kinds([iri], context)[iri]
         )
         for iri, label in ends.items()
         if any(map(str.isupper, label))
@@ -197,18 +200,18 @@ def _passage(
         place,
         evidence,
         tuple(edge.iri for edge in edges),
-        named,
-        _wording(evidence, edges, context, lexicon),
+        named_answers,
+        _read_wording(evidence, edges, context, lexicon),
     )
 
 
-def _ends(edge: Edge) -> Iterable[tuple[str, str]]:
+def _list_ends(edge: Edge) -> Iterable[tuple[str, str]]:
     yield edge.subject.value, edge.subject_label
     if isinstance(edge.object, NamedNode):
         yield edge.object.value, edge.object_label
 
 
-def _kinds(entities: Sequence[str], context: Context) -> dict[str, str]:
+def _read_kinds(entities: Sequence[str], context: Context) -> dict[str, str]:
     """The kinds of the entities as their types say; empty for an entity without a type."""
 
     def read(missing: list[str]) -> dict[str, str]:
@@ -220,17 +223,17 @@ def _kinds(entities: Sequence[str], context: Context) -> dict[str, str]:
         return kinds[0] if kinds else next(filter(None, map(named, types)), "")
 
     def named(kind: str) -> str:
-        """What a class of an ontology stands for."""
+        """Return the kind denoted by an ontology class."""
         label = context.graph.statements.labels([kind]).get(kind)
         return kind_of_class(label) if label else ""
 
     return context.remembered("kinds", 50_000).get_all(entities, read)
 
 
-def _aliases(entities: Sequence[str], context: Context) -> dict[str, list[str]]:
+def _read_aliases(entities: Sequence[str], context: Context) -> dict[str, list[str]]:
     def read(missing: list[str]) -> dict[str, list[str]]:
-        found = context.graph.statements.aliases(missing)
-        return {entity: found.get(entity, []) for entity in missing}
+        aliases = context.graph.statements.aliases(missing)
+        return {entity: aliases.get(entity, []) for entity in missing}
 
     return context.remembered("aliases", 50_000).get_all(entities, read)
 
@@ -238,35 +241,37 @@ def _aliases(entities: Sequence[str], context: Context) -> dict[str, list[str]]:
 def _terms_of(
     entity: str, label: str, context: Context, lexicon: Lexicon = ENGLISH
 ) -> frozenset[str]:
-    """The terms of an entity's label, and of its names that are told in other words."""
+    """Return the terms of an entity label, plus alias terms sharing no label terms."""
     term_set = lexicon.term_set
 
     def read() -> frozenset[str]:
-        own = term_set(label)
-        others = map(term_set, _aliases([entity], context)[entity])
-        return own.union(*(other for other in others if other.isdisjoint(own)))
+        label_terms = term_set(label)
+        alias_term_sets = map(term_set, _read_aliases([entity], context)[entity])
+        return label_terms.union(
+            *(alias_terms for alias_terms in alias_term_sets if alias_terms.isdisjoint(label_terms))
+        )
 
     key = entity if lexicon is ENGLISH else (entity, lexicon.code)
-    found: frozenset[str] = context.remembered("terms of names", 50_000).get(key, read)
-    return found
+    name_terms: frozenset[str] = context.remembered("terms of names", 50_000).get(key, read)
+    return name_terms
 
 
-def _wording(
+def _read_wording(
     evidence: Evidence, edges: Iterable[Edge], context: Context, lexicon: Lexicon
 ) -> PassageWords:
-    place, term_set = surroundings(evidence, context), lexicon.term_set
+    place, term_set = read_surroundings(evidence, context), lexicon.term_set
     text = place.text or " ".join(evidence.quote.split())
     quote = term_set(text)
     stating = [e for e in edges if e.predicate_label != _MENTIONS]
-    ends = {end: label for edge in stating for end, label in _ends(edge)}
-    said = [term_set(e.text) for e in stating]
-    said += (_terms_of(iri, label, context, lexicon) for iri, label in ends.items())
+    ends = {end: label for edge in stating for end, label in _list_ends(edge)}
+    label_terms = [term_set(e.text) for e in stating]
+    label_terms += (_terms_of(iri, label, context, lexicon) for iri, label in ends.items())
     is_row = place.kind == "row"
     return PassageWords(
         quote=quote,
-        labels=frozenset().union(*said),
+        labels=frozenset().union(*label_terms),
         title=term_set(" ".join((evidence.title, *place.context))),
-        around={} if is_row else _around(place, lexicon),
+        around={} if is_row else _weigh_surroundings(place, lexicon),
         roots=roots_of(quote),
         is_row=is_row,
         is_prose=place.kind in _SAYING and (text[-1:] in _ENDS or place.kind != "prose"),
@@ -281,15 +286,15 @@ def _wording(
     )
 
 
-def _around(place: QuoteSurroundings, lexicon: Lexicon) -> dict[str, float]:
-    found: dict[str, float] = {}
+def _weigh_surroundings(place: QuoteSurroundings, lexicon: Lexicon) -> dict[str, float]:
+    term_weights: dict[str, float] = {}
     term_set = lexicon.term_set
     for far, sentence in enumerate(place.before):
         for term in term_set(sentence):
-            found.setdefault(term, FAR if far else BEFORE)
+            term_weights.setdefault(term, FAR if far else BEFORE)
     for term in term_set(place.after):
-        found[term] = max(AFTER, found.get(term, 0.0))
-    return found
+        term_weights[term] = max(AFTER, term_weights.get(term, 0.0))
+    return term_weights
 
 
 # --- rating ---
@@ -298,8 +303,10 @@ def _around(place: QuoteSurroundings, lexicon: Lexicon) -> dict[str, float]:
 def meaning_of(
     inquiry: AnalysedQuestion, context: Context, vector: Vector | None = None
 ) -> Similarity:
-    """What the passages' likeness to the question is measured with. A ``vector`` stands for the
-    question, with and without its names, so that neither is embedded."""
+    """Return a similarity measure between question and passages.
+
+    A ``vector`` replaces both question embeddings, with and without names, avoiding embedding
+    calls."""
     if inquiry.by_words:
         return WordSimilarity(inquiry, context, stated_in)
     if vector is None:
@@ -310,44 +317,44 @@ def meaning_of(
 
 
 def likeness_to(texts: Sequence[str], context: Context) -> Similarity:
-    """The likeness to the first of two texts, with that to the other, or by the first's words."""
-    inquiry = analyse(texts[0], frequencies(context))
+    """Compare meanings through text embeddings, or by matching words of the first text."""
+    inquiry = analyse_question(texts[0], count_frequencies(context))
     if inquiry.by_words:
         return WordSimilarity(inquiry, context, stated_in)
     return Similarity(context.vectors["edge"], context.vectors["chunk"], context.embed(texts))
 
 
-def rate(
+def rate_passages(
     passages: Iterable[SentencePassage],
     inquiry: AnalysedQuestion,
     meaning: Similarity,
     known: LexicalFeatures | None = None,
 ) -> dict[Place, Score]:
-    """How well each of the passages answers. A heading doesn't, being context of what stands under
-    it: where it asks, as in a list of frequent questions, that has most of its score.
+    """Rate how well each passage answers.
 
-    ``known`` keeps what their words tell to this inquiry, for the next time they are rated.
-    """
-    wanted = list(passages)
-    found = features_of(wanted, inquiry, meaning, known)
+    Headings score zero, as context of sentences below; where a heading asks, as in lists of
+    frequent questions, sentences below take most of the heading score. ``known`` caches lexical
+    features of this inquiry between ratings."""
+    passage_list = list(passages)
+    features_by_place = features_of(passage_list, inquiry, meaning, known)
     asking = {
-        passage.wording.section: scored(found[passage.place], inquiry)
-        for passage in wanted
+        passage.wording.section: compute_score(features_by_place[passage.place], inquiry)
+        for passage in passage_list
         if passage.wording.is_heading and passage.quote.rstrip().endswith(_ASKS)
     }
     ratings: dict[Place, Score] = {}
-    for passage in wanted:
-        features, score = found[passage.place], 0.0
+    for passage in passage_list:
+        features, score = features_by_place[passage.place], 0.0
         if not passage.wording.is_heading:
-            alone = scored(features, inquiry)
+            alone = compute_score(features, inquiry)
             above = asking.get(passage.wording.section, 0.0)
             score = max(0.0, alone, ASKED_ABOVE * above + (1 - ASKED_ABOVE) * alone)
         ratings[passage.place] = Score(score, features.similar)
     return ratings
 
 
-def scored(features: SentenceFeatures, inquiry: AnalysedQuestion) -> float:
-    """How well a passage answers by its features, or by its words alone."""
+def compute_score(features: SentenceFeatures, inquiry: AnalysedQuestion) -> float:
+    """Return the passage score from all features, or from word features alone."""
     if not inquiry.by_words:
         return features.score
     score = float(sum(map(mul, WORD_WEIGHTS, features)))
@@ -360,26 +367,25 @@ def features_of(
     meaning: Similarity,
     known: LexicalFeatures | None = None,
 ) -> dict[Place, SentenceFeatures]:
-    """What each of the passages is ranked by; ``known`` is as of ``rate``."""
-    wanted = list(passages)
+    """Return ranking features of each passage; ``known`` works as in ``rate_passages``."""
+    passage_list = list(passages)
     lexical, words = {} if known is None else known, Words(inquiry)
-    settings = meaning.of_chunks({passage.evidence.chunk for passage in wanted})
-    found = {}
-    for passage in wanted:
+    settings = meaning.of_chunks({passage.evidence.chunk for passage in passage_list})
+    features_by_place = {}
+    for passage in passage_list:
         place = passage.place
-        read, told = lexical.get(place, (None, ()))
+        read, lexical_features = lexical.get(place, (None, ()))
         if read is not passage:  # more edges may rest on the sentence than before
-            told = words.features(passage)
-            lexical[place] = passage, told
+            lexical_features = words.features(passage)
+            lexical[place] = passage, lexical_features
         likeness = meaning.of_sentence(passage.quote, passage.edges)
         setting = settings.get(passage.evidence.chunk, 0.0)
-        found[place] = SentenceFeatures(*likeness, setting, *told)
-    return found
+        features_by_place[place] = SentenceFeatures(*likeness, setting, *lexical_features)
+    return features_by_place
 
 
 class Words:
-    """What the words of passages tell to an inquiry: the part of the features that needs no
-    vector."""
+    """Lexical passage features for an inquiry: features computed without vectors."""
 
     def __init__(self, inquiry: AnalysedQuestion) -> None:
         self._inquiry = inquiry
@@ -387,16 +393,22 @@ class Words:
         self._names = {term: weight for term, weight in weights if term in inquiry.names}
 
     def features(self, passage: SentencePassage) -> tuple[float, ...]:
-        """Those of the passage, from ``words`` on."""
+        """Return lexical passage features, from ``words`` on."""
         inquiry, wording = self._inquiry, passage.wording
-        own = {term: said(term, wording) for term in inquiry.weights}
-        credits = {term: credit(term, wording) for term in inquiry.weights}
-        spoken = [named for named in passage.named if not named.terms.isdisjoint(wording.quote)]
+        sentence_credits = {term: credit_sentence(term, wording) for term in inquiry.weights}
+        credits = {term: credit_term(term, wording) for term in inquiry.weights}
+        spoken = [
+            named_answer
+            for named_answer in passage.named
+            if not named_answer.terms.isdisjoint(wording.quote)
+        ]
         quote = " ".join(passage.quote.split())
         return (
-            share(inquiry.weights, credits),
-            share(inquiry.weights, own),
-            share(self._names, {term: float(worth > 0) for term, worth in credits.items()}),
+            weighted_share(inquiry.weights, credits),
+            weighted_share(inquiry.weights, sentence_credits),
+            weighted_share(
+                self._names, {term: float(worth > 0) for term, worth in credits.items()}
+            ),
             inquiry.sought.held_by(quote, spoken, inquiry.weights.keys()),
             float(wording.is_row),
             float(not wording.is_row and not wording.is_prose),
@@ -404,33 +416,33 @@ class Words:
         )
 
 
-def credit(term: str, wording: PassageWords) -> float:
-    """How well a passage and what stands around it match a term."""
-    best = said(term, wording)
+def credit_term(term: str, wording: PassageWords) -> float:
+    """Return the match credit of a term in a passage, including surroundings."""
+    best = credit_sentence(term, wording)
     if best < TITLE and term in wording.title:
         best = TITLE
     return max(best, wording.around.get(term, 0.0))
 
 
-def said(term: str, wording: PassageWords) -> float:
-    """How well the sentence itself matches a term, by its words or by what they stand for."""
+def credit_sentence(term: str, wording: PassageWords) -> float:
+    """Return how well a term matches the sentence itself, by literal words or entity labels."""
     if term in wording.labels:
         return 1.0
-    found = matched(term, wording.quote, wording.roots)
-    if found < PART and wording.parts and _is_part(term, wording):
+    match_score = rate_match(term, wording.quote, wording.roots)
+    if match_score < PART and wording.parts and _is_part(term, wording):
         return PART
-    if not found and is_pair(term) and wording.quote.issuperset(term):
+    if not match_score and is_pair(term) and wording.quote.issuperset(term):
         return APART
-    return found
+    return match_score
 
 
 def _is_part(term: str, wording: PassageWords) -> bool:
-    """Whether a term begins or ends a compound of the quote, or the other way round."""
+    """Return whether a term begins or ends a quote compound, or conversely."""
     return term in wording.parts or not wording.quote.isdisjoint(compound_parts(term))
 
 
-def share(weights: Mapping[str, float], credits: Mapping[str, float]) -> float:
-    """The share of what the terms say, 0 to 1, weighted by how much each of them tells."""
+def weighted_share(weights: Mapping[str, float], credits: Mapping[str, float]) -> float:
+    """Return credited term weight as a share of total term weight, 0 to 1."""
     total = sum(weights.values())
     return sum(w * credits[t] for t, w in weights.items()) / total if total else 0.0
 
@@ -440,12 +452,14 @@ _KEPT = 500
 
 
 def stated_in(chunks: Iterable[str], context: Context) -> dict[str, list[tuple[int, str]]]:
-    """For each chunk, in the order of their IRIs, the edges that it states as (start, IRI), from
-    its beginning on; those that they were merged into are among them."""
+    """Return edges stated in each chunk, chunks sorted by IRI.
+
+    Edges are (start, IRI) pairs from the chunk beginning on, including edges absorbing merged
+    edges."""
 
     def read(missing: list[str]) -> dict[str, list[tuple[int, str]]]:
-        found = context.evidence.stated_in(missing)
-        return {chunk: found.get(chunk, []) for chunk in missing}
+        edges_by_chunk = context.evidence.stated_in(missing)
+        return {chunk: edges_by_chunk.get(chunk, []) for chunk in missing}
 
     return context.remembered("chunks", _KEPT).get_all(sorted(set(chunks)), read)
 
@@ -468,7 +482,7 @@ _OF_CHUNKS = ("chunk", "summary")
 ByEdge = Mapping[str, Sequence[Evidence]]
 
 
-def sharpened(
+def sharpen_evidence(
     question: Question, retrieval: Retrieval, context: Context, vector: Vector | None = None
 ) -> Retrieval:
     """The retrieval with each candidate's evidence narrowed to its best sentences.
@@ -478,14 +492,16 @@ def sharpened(
     Candidates keep their order; those whose evidence holds no sentence that states an edge keep it
     as it is, without relevance. ``vector`` is as of ``meaning_of``.
     """
-    candidates = grounded(retrieval.candidates, context, _OF_REPORTS)
+    candidates = add_report_evidence(retrieval.candidates, context, _OF_REPORTS)
     behind = _evidence_behind(candidates, context)
     relevance = relevance_of(question.text, _by_edge(behind.values()), context, vector)
-    narrowed = (_narrowed(each, behind[each.rank], relevance) for each in candidates)
+    narrowed = (
+        _narrow_candidate(candidate, behind[candidate.rank], relevance) for candidate in candidates
+    )
     return replace(retrieval, candidates=tuple(narrowed))
 
 
-def _narrowed(
+def _narrow_candidate(
     candidate: Candidate, evidence: Sequence[Evidence], relevance: Mapping[Place, float]
 ) -> Candidate:
     best: dict[Place, Evidence] = {}
@@ -494,19 +510,21 @@ def _narrowed(
         if place in relevance:
             best.setdefault(place, item)
     ranked = sorted(best, key=lambda place: (-relevance[place], best[place].iri))[:KEPT]
-    kept = tuple(replace(best[place], relevance=relevance[place]) for place in ranked)
-    return replace(candidate, evidence=kept) if kept else candidate
+    narrowed_evidence = tuple(replace(best[place], relevance=relevance[place]) for place in ranked)
+    return replace(candidate, evidence=narrowed_evidence) if narrowed_evidence else candidate
 
 
 def _evidence_behind(
     candidates: Sequence[Candidate], context: Context
 ) -> dict[int, Sequence[Evidence]]:
-    """For each candidate the evidence of edges that it holds: a chunk's are those it states, a
-    summary's those that the chunks state which it rests on."""
+    """Return edge evidence behind each candidate.
+
+    Chunk candidates have evidence stated in the chunk; summary candidates have evidence stated
+    in underlying chunks."""
     chunks = {e.chunk for c in candidates if c.item.kind in _OF_CHUNKS for e in c.evidence}
-    stated = _stated_in(sorted(chunks), context)
+    evidence_by_chunk = _stated_in(sorted(chunks), context)
     return {
-        c.rank: _stated_by(c, stated) if c.item.kind in _OF_CHUNKS else c.evidence
+        c.rank: _stated_by(c, evidence_by_chunk) if c.item.kind in _OF_CHUNKS else c.evidence
         for c in candidates
     }
 
@@ -514,59 +532,61 @@ def _evidence_behind(
 def _stated_by(
     candidate: Candidate, stated: Mapping[str, Sequence[Evidence]]
 ) -> Sequence[Evidence]:
-    """What is stated where the candidate rests, with the way that leads there."""
-    found = []
+    """Return evidence stated within candidate places, keeping each place's ``via`` path."""
+    stated_evidence = []
     for place in candidate.evidence:
         inside = (
             e for e in stated.get(place.chunk, ()) if place.start <= e.start and e.end <= place.end
         )
-        found += [e if e.via == place.via else replace(e, via=place.via) for e in inside]
-    return found
+        stated_evidence += [e if e.via == place.via else replace(e, via=place.via) for e in inside]
+    return stated_evidence
 
 
 def _stated_in(chunks: Sequence[str], context: Context) -> dict[str, list[Evidence]]:
-    stated = stated_in(chunks, context).values()
-    edges = list(dict.fromkeys(edge for places in stated for _, edge in places))
+    chunk_edges = stated_in(chunks, context).values()
+    edges = list(dict.fromkeys(edge for places in chunk_edges for _, edge in places))
     memory = context.remembered("evidence", 50_000)
-    found: defaultdict[str, list[Evidence]] = defaultdict(list)
-    wanted = set(chunks)
-    for items in memory.get_all(edges, lambda missing: _read(missing, context)).values():
+    evidence_by_chunk: defaultdict[str, list[Evidence]] = defaultdict(list)
+    chunk_set = set(chunks)
+    for items in memory.get_all(edges, lambda missing: _read_evidence(missing, context)).values():
         for item in items:
-            if item.chunk in wanted:
-                found[item.chunk].append(item)
-    return found
+            if item.chunk in chunk_set:
+                evidence_by_chunk[item.chunk].append(item)
+    return evidence_by_chunk
 
 
-def _read(edges: list[str], context: Context) -> Mapping[str, tuple[Evidence, ...]]:
+def _read_evidence(edges: list[str], context: Context) -> Mapping[str, tuple[Evidence, ...]]:
     return context.evidence.of_edges(edges, _PLACES)
 
 
 def _by_edge(groups: Iterable[Sequence[Evidence]]) -> dict[str, list[Evidence]]:
-    found: defaultdict[str, list[Evidence]] = defaultdict(list)
+    evidence_by_edge: defaultdict[str, list[Evidence]] = defaultdict(list)
     for group in groups:
         for item in group:
-            found[item.statement].append(item)
-    return found
+            evidence_by_edge[item.statement].append(item)
+    return evidence_by_edge
 
 
 def relevance_of(
     question: str, evidence: ByEdge, context: Context, vector: Vector | None = None
 ) -> dict[Place, float]:
-    """How well each place answers, 0 to 1; places are as of ``place_of``."""
-    inquiry = analyse(question, frequencies(context))
+    """Rate how well each place answers, 0 to 1; places come from ``place_of``."""
+    inquiry = analyse_question(question, count_frequencies(context))
     meaning = meaning_of(inquiry, context, vector)
-    edges = _labelled(list(evidence), context)
+    edges = _label_edges(list(evidence), context)
     meaning.learn(edges)
-    passages = gather(edges, evidence, context)
-    ratings = rate(passages.values(), inquiry, meaning)
+    passages = gather_sentences(edges, evidence, context)
+    ratings = rate_passages(passages.values(), inquiry, meaning)
     return {place: min(1.0, round(rating.score, 6)) for place, rating in ratings.items()}
 
 
-def _labelled(edges: list[str], context: Context) -> dict[str, Edge]:
+def _label_edges(edges: list[str], context: Context) -> dict[str, Edge]:
     def read(missing: list[str]) -> dict[str, Edge]:
-        known = triples_of(missing, context)
-        labelled = with_labels(context.graph, list(known.values()))
-        return dict(zip(known, labelled, strict=True))
+        triples = triples_of(missing, context)
+        labelled = with_labels(context.graph, list(triples.values()))
+        return dict(zip(triples, labelled, strict=True))
 
-    found: dict[str, Edge] = context.remembered("labels of edges", 50_000).get_all(edges, read)
-    return found
+    labelled_edges: dict[str, Edge] = context.remembered("labels of edges", 50_000).get_all(
+        edges, read
+    )
+    return labelled_edges

@@ -1,4 +1,4 @@
-"""Likeness of meaning: the vectors of edges, asked for many edges or sentences at once."""
+"""Semantic similarity from edge vectors, computed in bulk for many edges or sentences."""
 
 from __future__ import annotations
 
@@ -16,11 +16,10 @@ if TYPE_CHECKING:
 
 
 class Similarity:
-    """The similarity (cosine, -1..1) of edges, and of the sentences behind them, to a question.
+    """Question similarity (cosine, -1..1) of edges and underlying sentences.
 
-    ``question`` has two rows: the question, and the question without its names. The likeness to
-    the second says whether a sentence is about what is asked, whomever it is about.
-    """
+    ``question`` has two rows: question, and question without names. Similarity to the second
+    row tells whether a sentence concerns the requested subject, independent of named entities."""
 
     def __init__(self, vectors: VectorIndex, chunks: VectorIndex, question: Vector) -> None:
         self._vectors = vectors
@@ -31,74 +30,77 @@ class Similarity:
         self._settings: dict[str, float | None] = {}
 
     def nearest(self, count: int) -> list[tuple[str, float]]:
-        """The edges nearest to the question in the whole collection, best first."""
+        """Return edges nearest to the question across the entire collection, best first."""
         return self._vectors.search(self._question[:1], count)[0]
 
     def learn(self, edges: Iterable[str]) -> None:
-        """Compute what is not known yet of these edges, in one go."""
+        """Compute missing edge similarities in one batch."""
         import numpy as np
 
-        wanted = {edge for edge in edges if edge not in self._edges}
-        if not wanted or not len(self._vectors):
+        missing_edges = {edge for edge in edges if edge not in self._edges}
+        if not missing_edges or not len(self._vectors):
             return
         vectors = self._vectors
-        places = vectors.keys.places(wanted)
+        places = vectors.keys.places(missing_edges)
         windows = vectors.read_windows(places)
-        found = np.round(self._products(windows.vectors), 6).tolist()
-        names = sorted(wanted)  # the order of the keys
+        similarities = np.round(self._compute_products(windows.vectors), 6).tolist()
+        names = sorted(missing_edges)  # the order of the keys
         if len(names) != len(places):
             names = [vectors.keys[place] for place in places.tolist()]
         counts = windows.counts.tolist()
         owners = (n for n, c in zip(names, counts, strict=True) for _ in range(c))
-        for iri, (one, other), digest in zip(owners, found, _as_bytes(windows.hashes), strict=True):
-            scores = (one, other)
+        for iri, (question_score, unnamed_score), digest in zip(
+            owners, similarities, _as_bytes(windows.hashes), strict=True
+        ):
+            scores = (question_score, unnamed_score)
             self._edges[iri] = max(scores, self._edges.get(iri, scores))
             self._sentences.setdefault(digest, scores)
 
-    def _products(self, rows: NDArray[float32]) -> NDArray[float32]:
+    def _compute_products(self, rows: NDArray[float32]) -> NDArray[float32]:
         """The similarity of these vectors to the question with and without its names."""
         import numpy as np
 
         # a row at a time: a matrix product depends on the neighbours
-        return np.stack([np.vecdot(rows, each) for each in self._question], axis=1)
+        return np.stack([np.vecdot(rows, query_vector) for query_vector in self._question], axis=1)
 
     def of_all(self, edges: NDArray[bytes_]) -> NDArray[float64]:
-        """The likeness of each of these edges, given by their IRIs; it is not kept."""
+        """Return uncached question similarities for edge IRIs."""
         import numpy as np
 
-        found = np.zeros(len(edges))
+        similarities = np.zeros(len(edges))
         if not len(self._vectors) or not len(edges):
-            return found
+            return similarities
         places = self._vectors.keys.find_all(edges)
-        own, back = np.unique(places[places >= 0], return_inverse=True)
-        if len(own):
-            windows = self._vectors.read_windows(own)
+        unique_places, back = np.unique(places[places >= 0], return_inverse=True)
+        if len(unique_places):
+            windows = self._vectors.read_windows(unique_places)
             products = np.round(np.vecdot(windows.vectors, self._question[0]), 6)
-            found[places >= 0] = np.maximum.reduceat(products, windows.starts)[back]
-        return np.round(found, 6)
+            similarities[places >= 0] = np.maximum.reduceat(products, windows.starts)[back]
+        return np.round(similarities, 6)
 
     def of_edge(self, edge: str) -> float:
         return self._edges.get(edge, (0.0, 0.0))[0]
 
     def of_sentence(self, quote: str, edges: Iterable[str]) -> tuple[float, float]:
-        """Of the sentence itself where it was embedded, else the best of its edges'."""
-        known = self._sentences.get(sentence_hash(quote))
-        if known is not None:
-            return known
+        """Return similarity scores of an embedded sentence; otherwise return the best edge
+        scores."""
+        similarity = self._sentences.get(sentence_hash(quote))
+        if similarity is not None:
+            return similarity
         return max((self._edges.get(edge, (0.0, 0.0)) for edge in edges), default=(0.0, 0.0))
 
     def of_chunks(self, chunks: Collection[str]) -> dict[str, float]:
-        """The likeness of each of these chunks: that of its part which is nearest."""
+        """Return chunk similarities; the nearest part of a chunk counts."""
         missing = [chunk for chunk in chunks if chunk not in self._settings]
         if missing:
             hits = self._chunks.search(self._question[:1], len(missing), missing)[0]
             self._settings.update({**dict.fromkeys(missing), **dict(hits)})
-        known = ((chunk, self._settings[chunk]) for chunk in chunks)
-        return {chunk: likeness for chunk, likeness in known if likeness is not None}
+        chunk_similarities = ((chunk, self._settings[chunk]) for chunk in chunks)
+        return {chunk: likeness for chunk, likeness in chunk_similarities if likeness is not None}
 
 
 def _as_bytes(digests: NDArray[uint8]) -> list[bytes]:
-    """Each row as bytes."""
+    """Convert each row into bytes."""
     if not len(digests):
         return []
     data, size = digests.tobytes(), digests.shape[1] * digests.itemsize

@@ -1,4 +1,4 @@
-"""Likeness by words, for questions of which vectors tell nothing."""
+"""Word-based similarity, for questions beyond vector coverage."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _CHUNKS = 8
 
 
 def words_of_chunks(context: Context) -> WordIndex:
-    """The words of all chunks that stand, counted at the first question that needs them."""
+    """Return a word index of all standing chunks, counted once on first use."""
 
     def count() -> WordIndex:
         chunks = [chunk for _, chunk in standing_chunks(context.store)]
@@ -33,12 +33,10 @@ def words_of_chunks(context: Context) -> WordIndex:
 
 
 class WordSimilarity(Similarity):
-    """The words of an edge's sentences in place of their vectors.
+    """Word-based similarity of edge sentences, replacing vectors.
 
-    Edges are near that stand in the chunks with most of the question's words, the nearest those
-    whose sentences have most of them; likeness itself is 0 of everything, so that it adds nothing
-    to what the words of a sentence tell.
-    """
+    Near edges come from chunks sharing most question words; nearest edges have sentences
+    sharing most question words. Similarity values are always 0, adding nothing to word scores."""
 
     def __init__(self, inquiry: AnalysedQuestion, context: Context, stated_in: StatedIn) -> None:
         self._stated_in = stated_in
@@ -50,14 +48,16 @@ class WordSimilarity(Similarity):
         hits = words_of_chunks(self._context).search(
             self._inquiry.text, _CHUNKS, self._inquiry.lexicon
         )
-        stated = self._stated_in([chunk for chunk, _ in hits], self._context)
-        edges = list(dict.fromkeys(edge for places in stated.values() for _, edge in places))
+        edges_by_chunk = self._stated_in([chunk for chunk, _ in hits], self._context)
+        edges = list(
+            dict.fromkeys(edge for places in edges_by_chunk.values() for _, edge in places)
+        )
         self.learn(edges)
         ranked = sorted(edges, key=lambda edge: (-self._shares.get(edge, 0.0), edge))
         return [(edge, self._shares.get(edge, 0.0)) for edge in ranked[:count]]
 
     def learn(self, edges: Iterable[str]) -> None:
-        """Read the words of what is not known yet of these edges."""
+        """Read sentence words of edges lacking scores."""
         missing = [edge for edge in edges if edge not in self._shares]
         memory = self._context.remembered("evidence", 50_000)
 
@@ -65,14 +65,18 @@ class WordSimilarity(Similarity):
             return dict(self._context.evidence.of_edges(wanted, _PLACES))
 
         for edge, places in memory.get_all(missing, read).items():
-            self._shares[edge] = max((self._share(each.quote) for each in places), default=0.0)
+            self._shares[edge] = max(
+                (self._quote_share(place.quote) for place in places), default=0.0
+            )
 
-    def _share(self, quote: str) -> float:
-        """The share of what the question's words tell that the quote has."""
+    def _quote_share(self, quote: str) -> float:
+        """Return the weight share of question words present in a quote."""
         inquiry = self._inquiry
-        found = inquiry.lexicon.term_set(quote)
-        told = sum(weight for term, weight in inquiry.weights.items() if term in found)
-        return round(told / (inquiry.total or 1.0), 6)
+        quote_terms = inquiry.lexicon.term_set(quote)
+        matched_weight = sum(
+            weight for term, weight in inquiry.weights.items() if term in quote_terms
+        )
+        return round(matched_weight / (inquiry.total or 1.0), 6)
 
     def of_edge(self, edge: str) -> float:
         return self._shares.get(edge, 0.0)

@@ -22,14 +22,14 @@ from tgraph.ingest.languages import signs_of_english
 from tgraph.model import Agent
 from tgraph.models.base import CallSink, no_sink
 from tgraph.retrieve.base import Context
-from tgraph.retrieve.labels import reified
+from tgraph.retrieve.labels import read_reified_edges
 from tgraph.retrieve.text.bm25 import K1, B, parts_among
 from tgraph.retrieve.text.lexicon import (
     ENGLISH_ONLY,
     CountedWords,
     Lexicon,
-    frequencies,
-    lexicon,
+    count_frequencies,
+    get_lexicon,
 )
 from tgraph.version import __version__
 
@@ -46,14 +46,17 @@ _ENGLISH = 4
 
 
 def by_words_if_foreign(question: str, context: Context) -> Context:
-    """The context itself, or where its embedder doesn't know the question's language and the
-    texts are in it, one that is searched by words alone."""
+    """Return a word-search context for foreign-language questions; otherwise return the context
+    unchanged.
+
+    Word search applies where the embedder lacks the question language and the texts use that
+    language."""
     agent = context.embedder.agent
     if agent.kind != "method" and agent.name not in ENGLISH_ONLY:
         return context
     if signs_of_english(question) >= _ENGLISH:
         return context
-    counts = frequencies(context)
+    counts = count_frequencies(context)
     read = counts.languages.of_question(question)
     if not counts.searches_by_words(read):
         return context
@@ -62,12 +65,12 @@ def by_words_if_foreign(question: str, context: Context) -> Context:
 
 
 def words_of(context: Context, code: str) -> WordVectors:
-    """The words of what the context holds, read as those of a language."""
+    """Return word vectors of the context contents, read in one language."""
     return context.once(f"words in {code}", lambda: WordVectors(context, code))
 
 
 class WordEmbedder:
-    """How much each word of a text tells, as shares of what all of them do."""
+    """A text embedder by words: each word's share of total term weight."""
 
     max_tokens: int | None = None
     lexical = True
@@ -80,31 +83,35 @@ class WordEmbedder:
 
     @property
     def language(self) -> str:
-        """The code of the language that texts are read as."""
+        """The language code used for reading texts."""
         return self._lexicon.code
 
     def embed(self, texts: Sequence[str], sink: CallSink = no_sink) -> NDArray[float32]:
-        """A row for each text; nothing is called for it."""
+        """Return one row per text, without model calls."""
         import numpy as np
 
         rows = np.zeros((len(texts), DIMENSION), dtype=np.float32)
         for row, text in zip(rows, texts, strict=True):
-            weights = {term: max(0.05, self._counts.idf(term)) for term in self._terms(text)}
+            weights = {
+                term: max(0.05, self._counts.idf(term)) for term in self._collect_terms(text)
+            }
             total = sum(weights.values()) or 1.0
             for term, weight in weights.items():
-                row[_place(term)] += weight / total
+                row[_hash_term(term)] += weight / total
         return rows
 
-    def _terms(self, text: str) -> list[str]:
-        wanted = list(dict.fromkeys(self._lexicon.wanted(text)))
+    def _collect_terms(self, text: str) -> list[str]:
+        text_terms = list(dict.fromkeys(self._lexicon.wanted(text)))
         if not self._lexicon.has_compounds:
-            return wanted
-        known = [t for t in parts_among(wanted, _Known(self._counts)) if t not in wanted]
-        return list(dict.fromkeys([*wanted, *known]))
+            return text_terms
+        part_terms = [
+            t for t in parts_among(text_terms, _Known(self._counts)) if t not in text_terms
+        ]
+        return list(dict.fromkeys([*text_terms, *part_terms]))
 
 
 class _Known(Collection[str]):
-    """The words of a body of texts."""
+    """The vocabulary of a text corpus."""
 
     def __init__(self, counts: CountedWords) -> None:
         self._counts = counts
@@ -124,12 +131,11 @@ Items = Callable[[], Iterable[tuple[str, Sequence[str]]]]
 
 
 class WordVectors(Mapping[str, VectorIndex]):
-    """The vectors of a state, each kind searched by the words of its texts, which are read when it
-    is searched for the first time."""
+    """State vectors with word search by kind; texts are read on first search."""
 
     def __init__(self, whole: Context, code: str) -> None:
         self._whole = whole
-        self._lexicon = lexicon(code)
+        self._lexicon = get_lexicon(code)
         self._sets: dict[str, LexicalIndex] = {}
 
     def __getitem__(self, kind: str) -> VectorIndex:
@@ -138,25 +144,26 @@ class WordVectors(Mapping[str, VectorIndex]):
         return self._sets[kind]
 
     def _items(self, kind: str) -> Iterator[tuple[str, list[str]]]:
-        read, known = self._lexicon, _Known(frequencies(self._whole))
+        read, vocabulary = self._lexicon, _Known(count_frequencies(self._whole))
         texts: dict[str, list[str]] = {}
-        for iri, text in self._told(kind):
+        for iri, text in self._embedded_texts(kind):
             if text not in texts:
                 terms = read.terms(text)
-                more = parts_among(terms, known) if read.has_compounds else []
-                texts[text] = [*terms, *more]
+                compound_terms = parts_among(terms, vocabulary) if read.has_compounds else []
+                texts[text] = [*terms, *compound_terms]
             yield iri, texts[text]
 
-    def _told(self, kind: str) -> Iterator[tuple[str, str]]:
-        """What is embedded of each, and of entities also the sentences that state their edges: a
-        name alone shares words with hardly any question."""
+    def _embedded_texts(self, kind: str) -> Iterator[tuple[str, str]]:
+        """Yield embedded texts by IRI, adding edge sentences for entities.
+
+        An entity name alone shares words with hardly any question."""
         store, librarian = self._whole.store, self._whole.texts.librarian
         yield from items_of(kind, store, librarian, self._whole.evidence)
         if kind != "entity":
             return
-        stated = list(items_of("edge", store, librarian, self._whole.evidence))
-        edges = reified(StoredGraph(store), sorted({edge for edge, _ in stated}))
-        for iri, text in stated:
+        edge_texts = list(items_of("edge", store, librarian, self._whole.evidence))
+        edges = read_reified_edges(StoredGraph(store), sorted({edge for edge, _ in edge_texts}))
+        for iri, text in edge_texts:
             if (edge := edges.get(iri)) is not None:
                 yield from ((end.value, text) for end in (edge.subject, edge.object))
 
@@ -206,7 +213,7 @@ class LexicalIndex(IndexDecorator):
 
 
 class _Postings:
-    """For each word the texts that have it, with how much it counts there (after BM25)."""
+    """Text postings by word, weighted by BM25 saturation."""
 
     def __init__(
         self, items: Iterable[tuple[str, Sequence[str]]], places: Mapping[str, int]
@@ -219,21 +226,24 @@ class _Postings:
         for iri, terms in items:
             if iri in places and terms:
                 self._owners.append(places[iri])
-                counted.append(Counter(map(_place, terms)))
+                counted.append(Counter(map(_hash_term, terms)))
         lengths = [sum(counts.values()) for counts in counted]
         mean = sum(lengths) / max(1, len(lengths)) or 1.0
         rows: defaultdict[int, list[tuple[int, float]]] = defaultdict(list)
         for row, (counts, length) in enumerate(zip(counted, lengths, strict=True)):
-            most = K1 * (1 - B + B * length / mean)
+            saturation = K1 * (1 - B + B * length / mean)
             for place, count in counts.items():
-                rows[place].append((row, count / (count + most)))
+                rows[place].append((row, count / (count + saturation)))
         self._rows = {
-            place: (np.array([row for row, _ in found]), np.array([worth for _, worth in found]))
-            for place, found in rows.items()
+            place: (
+                np.array([row for row, _ in postings]),
+                np.array([worth for _, worth in postings]),
+            )
+            for place, postings in rows.items()
         }
 
     def scores(self, query: NDArray[float32]) -> NDArray[float64]:
-        """That of each key: of its texts the best."""
+        """Return the best text score for each key."""
         import numpy as np
 
         texts = np.zeros(len(self._owners))
@@ -248,5 +258,5 @@ class _Postings:
 _NONE: Any = ([], 0.0)
 
 
-def _place(term: str) -> int:
+def _hash_term(term: str) -> int:
     return crc32(term.encode()) % DIMENSION

@@ -15,7 +15,7 @@ from tests.support.shared_data import shared
 from tgraph import vocabulary as v
 from tgraph.extensions.interchange import hash_knowledge, import_graph
 from tgraph.extensions.interchange.graphs.graphrag import date_literal
-from tgraph.extensions.interchange.graphs.text_units import shares
+from tgraph.extensions.interchange.graphs.text_units import split_weight
 
 SORVIK = v.entity_iri("Sorvik")
 
@@ -329,5 +329,5 @@ def test_dates_are_as_exact_as_they_are_said(text: str, value: str) -> None:
 
 @pytest.mark.parametrize(("weight", "count"), [(1.0, 3), (0.1, 7), (9.5, 1)])
 def test_shares_add_up(weight: float, count: int) -> None:
-    assert len(shares(weight, count)) == count
-    assert round(sum(shares(weight, count)), 6) == weight
+    assert len(split_weight(weight, count)) == count
+    assert round(sum(split_weight(weight, count)), 6) == weight

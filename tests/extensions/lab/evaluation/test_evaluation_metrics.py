@@ -25,8 +25,8 @@ from tgraph.extensions.lab.evaluation.metrics import (
     EvaluationItem,
     chosen_metrics,
     labels_for,
+    mean_percent,
     metrics_of,
-    percent,
     retrieval_metrics,
 )
 
@@ -188,8 +188,8 @@ def test_labels_that_lack_are_an_error():
 
 
 def test_means_are_of_those_that_have_the_figure():
-    assert percent([{"f1": 0.5}, {}, {"f1": 1 / 3}], ["f1", "mrr"]) == {"f1": 41.7}
-    assert percent([], ["f1"]) == {}
+    assert mean_percent([{"f1": 0.5}, {}, {"f1": 1 / 3}], ["f1", "mrr"]) == {"f1": 41.7}
+    assert mean_percent([], ["f1"]) == {}
 
 
 # --- the retrieval ---

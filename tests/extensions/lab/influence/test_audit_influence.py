@@ -19,7 +19,7 @@ from tgraph.extensions.lab import measure_influence
 from tgraph.settings import load_settings
 from tgraph.store.oxigraph import OxigraphStore
 from tgraph.testing import HashingEmbedder, ScriptedModel, ticking_clock
-from tgraph.testing.script import blocks
+from tgraph.testing.script import parse_blocks
 
 CARGOES = ("Aster", "Boreal", "Cobalt")
 QUESTION = "What did Fram carry?"
@@ -27,7 +27,7 @@ HIDDEN, CITED = "Cobalt was the heaviest of all.", "Aster was loaded first."
 
 
 def choose_all(request: Any) -> str:
-    rows = [json.loads(row) for row in blocks(request.messages)["EDGES"].splitlines()]
+    rows = [json.loads(row) for row in parse_blocks(request.messages)["EDGES"].splitlines()]
     return "\n".join(
         json.dumps({"id": row["id"], "reasoning": "It is about Fram.", "score": 0.5})
         for row in rows
@@ -36,7 +36,7 @@ def choose_all(request: Any) -> str:
 
 def write(request: Any) -> str:
     """Says one thing from what it cites, and another that it cites something else for."""
-    listed = [json.loads(row) for row in blocks(request.messages)["EVIDENCE"].splitlines()]
+    listed = [json.loads(row) for row in parse_blocks(request.messages)["EVIDENCE"].splitlines()]
     ids = {name: row["id"] for row in listed for name in CARGOES if name in json.dumps(row)}
     said = [(CITED, "Aster", "Aster"), (HIDDEN, "Cobalt", "Boreal")]
     lines = [

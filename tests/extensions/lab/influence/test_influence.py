@@ -21,12 +21,17 @@ import tgraph
 from tgraph import vocabulary as v
 from tgraph.cli.main import cli
 from tgraph.engine.components import Components
-from tgraph.engine.schemas import schemas
+from tgraph.engine.schemas import build_schemas
 from tgraph.errors import UsageError
 from tgraph.explain.audit.shacl import check_shapes
 from tgraph.extensions.lab import estimate_influence, measure_influence
-from tgraph.extensions.lab.influence.ablations import calls_of, plan
-from tgraph.extensions.lab.influence.attribution import ClaimOverlap, by_chance, lasso, spearman
+from tgraph.extensions.lab.influence.ablations import calls_of, plan_ablations
+from tgraph.extensions.lab.influence.attribution import (
+    ClaimOverlap,
+    by_chance,
+    fit_lasso,
+    rank_correlation,
+)
 from tgraph.extensions.lab.influence.values import Influence
 from tgraph.retrieve.modes.registry import MODES
 from tgraph.settings import load_settings
@@ -37,7 +42,7 @@ from tgraph.testing import (
     ServerRequest,
     ticking_clock,
 )
-from tgraph.testing.script import blocks
+from tgraph.testing.script import parse_blocks
 
 CARGOES = 30
 QUESTION = "What did Fram carry?"
@@ -68,7 +73,7 @@ class Writer:
         self._random = Random(7)
 
     def __call__(self, request: ServerRequest) -> str:
-        listed = blocks(request.body["messages"])["EVIDENCE"].splitlines()
+        listed = parse_blocks(request.body["messages"])["EVIDENCE"].splitlines()
         ids = {cargo_in(row): json.loads(row)["id"] for row in listed}
         said = [
             {"sentence": text, "citations": [ids[cites]] if cites in ids else []}
@@ -89,7 +94,7 @@ def fact(number: int, *, cites: int | None = None) -> tuple[str, Callable[[set[s
 
 
 def choose_all(request: ServerRequest) -> str:
-    rows = [json.loads(r) for r in blocks(request.body["messages"])["EDGES"].splitlines()]
+    rows = [json.loads(r) for r in parse_blocks(request.body["messages"])["EDGES"].splitlines()]
     return "\n".join(
         json.dumps({"id": r["id"], "reasoning": "It is about Fram.", "score": 0.5}) for r in rows
     )
@@ -242,7 +247,7 @@ def test_a_reply_that_cannot_be_used_costs_its_ablation_alone(ship, nearest):
     whole = made.writer
 
     def broken_without_b(request: ServerRequest) -> str:
-        listed = blocks(request.body["messages"])["EVIDENCE"]
+        listed = parse_blocks(request.body["messages"])["EVIDENCE"]
         return whole(request) if cargo(b) in listed else '{"sentence": "Of'
 
     replies = {"select_edges": choose_all, "synthesise_answer": broken_without_b}
@@ -461,7 +466,7 @@ def test_the_command_says_the_price_first_and_prints_what_it_found(ship):
 
     before = made.written
     estimate = json.loads(run("--estimate", "--json"))
-    jsonschema.validate(estimate, schemas()["influence-estimate"])
+    jsonschema.validate(estimate, build_schemas()["influence-estimate"])
     assert "Calls:" in run("--estimate")
     assert made.written == before
     said = run("last")
@@ -469,7 +474,7 @@ def test_the_command_says_the_price_first_and_prints_what_it_found(ship):
     assert "Cargo04" in said
     assert "Fit of the surrogate (LDS)" in said
     printed = json.loads(run("last", "--json"))
-    jsonschema.validate(printed, schemas()["influence"])
+    jsonschema.validate(printed, build_schemas()["influence"])
     trace = CliRunner().invoke(cli, ["trace", "last", "-r", str(made.root)])
     assert "Influence" in trace.output
 
@@ -483,7 +488,7 @@ def test_the_surrogate_satisfies_the_conditions_of_the_lasso(seed, width):
     random = np.random.default_rng(seed)
     masks = (random.random((40, width)) < 0.5).astype(float)
     outcomes = masks @ random.normal(size=width) + random.normal(size=40) / 10
-    weights, intercept = lasso(masks, outcomes, 0.01)
+    weights, intercept = fit_lasso(masks, outcomes, 0.01)
     rest = outcomes - masks @ weights - intercept
     pull = (masks - masks.mean(axis=0)).T @ rest / len(masks)
     assert np.all(np.abs(pull) <= 0.01 + 1e-5)
@@ -492,10 +497,10 @@ def test_the_surrogate_satisfies_the_conditions_of_the_lasso(seed, width):
 
 
 def test_rank_correlation_gives_ties_their_mean_rank():
-    assert spearman([1, 2, 3], [10, 20, 30]) == pytest.approx(1.0)
-    assert spearman([1, 2, 3], [3, 2, 1]) == pytest.approx(-1.0)
-    assert spearman([1, 1, 2, 3], [1, 2, 3, 4]) == pytest.approx(0.9486833)
-    assert spearman([1, 1, 1], [1, 2, 3]) is None
+    assert rank_correlation([1, 2, 3], [10, 20, 30]) == pytest.approx(1.0)
+    assert rank_correlation([1, 2, 3], [3, 2, 1]) == pytest.approx(-1.0)
+    assert rank_correlation([1, 1, 2, 3], [1, 2, 3, 4]) == pytest.approx(0.9486833)
+    assert rank_correlation([1, 1, 1], [1, 2, 3]) is None
 
 
 @pytest.mark.parametrize(
@@ -510,13 +515,13 @@ def test_chance_is_a_quantile_of_the_binomial_distribution(trials, probability, 
 def test_a_plan_covers_every_item_within_its_budget(items, data):
     cited = data.draw(st.lists(st.frozensets(st.integers(0, items - 1)), min_size=1, max_size=4))
     budget = data.draw(st.none() | st.integers(30, 200))
-    made = plan(items, cited, cited, budget=budget)
+    made = plan_ablations(items, cited, cited, budget=budget)
     assert budget is None or calls_of(made.ablations) + made.later <= budget
     if made.method == "leave-one-out":
         assert {a.subject for a in made.of("one")} == set(range(items))
     else:
         assert items > 20 or budget is not None
-    assert made == plan(items, cited, cited, budget=budget)
+    assert made == plan_ablations(items, cited, cited, budget=budget)
 
 
 def test_a_sentence_is_said_again_in_other_words_but_not_with_another_name_or_number():

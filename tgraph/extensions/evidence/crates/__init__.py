@@ -1,1 +1,1 @@
-"""A session as a package that is checked, and replayed, where its graph is not."""
+"""Session packages: verification and replay of a session without its graph."""

@@ -1,4 +1,4 @@
-"""What an evidence package says of itself."""
+"""The self-description of an evidence package."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 @dataclass(frozen=True, slots=True)
 class About:
-    """What a package says of itself. ``texts`` is whether it has the pages and calls, ``no_replay``
-    why it can't be replayed; empty where it can."""
+    """A package description: ``texts`` tells whether pages and calls are included,
+    ``no_replay`` explains why replay is impossible (empty if possible)."""
 
     session: str
     catalogue: str
@@ -26,23 +26,28 @@ class About:
     format: int = FORMAT
 
     def to_json(self) -> bytes:
-        said = {name: getattr(self, name) for name in self.__slots__}
-        return (json.dumps(said, ensure_ascii=False, sort_keys=True, indent=1) + "\n").encode()
+        attributes = {name: getattr(self, name) for name in self.__slots__}
+        return (
+            json.dumps(attributes, ensure_ascii=False, sort_keys=True, indent=1) + "\n"
+        ).encode()
 
     @classmethod
     def from_json(cls, data: bytes) -> About:
-        """``ValueError`` or ``TypeError`` where it is odd or of a later format."""
-        about = cls(**json.loads(data))
-        uuid = about.session.removeprefix(v.session_iri(""))
-        if v.session_iri(uuid) != about.session or not _UUID.fullmatch(uuid):
+        """Return the description in JSON data. Raise ``ValueError`` or ``TypeError`` if invalid
+        or of a later format."""
+        description = cls(**json.loads(data))
+        uuid = description.session.removeprefix(v.session_iri(""))
+        if v.session_iri(uuid) != description.session or not _UUID.fullmatch(uuid):
             raise ValueError("it names no session")
-        if about.format != FORMAT:
+        if description.format != FORMAT:
             raise ValueError("it was made by a newer tgraph")
-        if not about.catalogue.startswith(v.collection_iri("")) or not v.is_iri(about.catalogue):
+        if not description.catalogue.startswith(v.collection_iri("")) or not v.is_iri(
+            description.catalogue
+        ):
             raise ValueError("it names no catalogue")
-        if not isinstance(about.texts, bool) or not isinstance(about.no_replay, str):
+        if not isinstance(description.texts, bool) or not isinstance(description.no_replay, str):
             raise ValueError("it does not say what it holds")
-        return about
+        return description
 
     @property
     def uuid(self) -> str:

@@ -1,8 +1,9 @@
-"""The file of an evidence package: a zip of stored members in one order, with one possible form.
+"""Evidence package files: a zip of uncompressed members in fixed order, with one possible byte
+form.
 
-Nothing in it is compressed and nothing is ever unpacked to a disk, so there is no bomb, no link and
-no path to fear. Packing what was read again gives the bytes of the file, or somebody changed it.
-"""
+Nothing is compressed and nothing is unpacked to disk, so that zip bombs, links and unsafe paths
+can't occur. Repacking the read content reproduces the file's bytes, unless the file was
+changed."""
 
 from __future__ import annotations
 
@@ -29,13 +30,13 @@ _LOCAL_HEADER = struct.Struct("<4s5H3I2H")
 _ODD = (zipfile.BadZipFile, struct.error, ValueError, NotImplementedError, EOFError, OSError)
 
 
-def pack(files: Mapping[str, bytes]) -> bytes:
-    """The package with these files and the manifest of them: the same files, the same bytes."""
-    return packed({**files, MANIFEST: manifest(files)})
+def pack_files(files: Mapping[str, bytes]) -> bytes:
+    """Return a package of files and their manifest; identical files yield identical bytes."""
+    return zip_files({**files, MANIFEST: format_manifest(files)})
 
 
-def packed(files: Mapping[str, bytes]) -> bytes:
-    """The files as a zip that has one possible form."""
+def zip_files(files: Mapping[str, bytes]) -> bytes:
+    """Return files as a zip archive with one possible byte form."""
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w", zipfile.ZIP_STORED) as archive:
         for name, data in sorted(files.items()):
@@ -45,15 +46,18 @@ def packed(files: Mapping[str, bytes]) -> bytes:
     return out.getvalue()
 
 
-def manifest(files: Mapping[str, bytes]) -> bytes:
-    """What ``sha256sum -c`` reads, of all files but the manifest itself."""
+def format_manifest(files: Mapping[str, bytes]) -> bytes:
+    """Return a manifest readable by ``sha256sum -c``, covering all files except the manifest
+    itself."""
     listed = sorted((name, data) for name, data in files.items() if name != MANIFEST)
     return "".join(f"{sha256(data).hexdigest()}  {name}\n" for name, data in listed).encode()
 
 
 def read_package(path: Path) -> tuple[dict[str, bytes], bytes]:
-    """The files of the package by their names, and the bytes of the whole. ``UsageError`` where
-    there is no such file, ``StoreError`` where it is no package of tgraph's."""
+    """Return package files by name, and the complete package bytes.
+
+    Raise ``UsageError`` if the file is unreadable, ``StoreError`` if the file is not a tgraph
+    evidence package."""
     try:
         if path.stat().st_size > MOST_BYTES:
             raise StoreError(f"{path} is too large for an evidence package.")
@@ -63,15 +67,15 @@ def read_package(path: Path) -> tuple[dict[str, bytes], bytes]:
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             members = archive.infolist()
-        files = _contents(data, members)
+        files = _read_members(data, members)
     except _ODD as error:
         raise StoreError(f"{path} is no evidence package: {error}.") from error
     return files, data
 
 
-def _contents(data: bytes, members: list[zipfile.ZipInfo]) -> dict[str, bytes]:
-    """What is stored for the members; whether it is whole, the manifest tells."""
-    if len(members) > MOST_FILES or sum(each.file_size for each in members) > len(data):
+def _read_members(data: bytes, members: list[zipfile.ZipInfo]) -> dict[str, bytes]:
+    """Return stored member data; the manifest verifies completeness later."""
+    if len(members) > MOST_FILES or sum(info.file_size for info in members) > len(data):
         raise ValueError("its directory lists more than there is")
     files: dict[str, bytes] = {}
     for member in members:

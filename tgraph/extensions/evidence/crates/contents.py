@@ -1,8 +1,7 @@
-"""What an evidence package of a session holds, and what is drawn from that.
+"""Evidence package contents of a session, and files derived from them.
 
-The record, the texts and what a replay reads are taken from the graph. Answer, report and metadata
-are drawn from these alone, by the same function when the package is made and when it is checked.
-"""
+Record, texts and replay inputs come from the graph. Answer, report and metadata are derived
+from these alone, by the same function during packaging and verification."""
 
 from __future__ import annotations
 
@@ -25,7 +24,7 @@ from tgraph.explain.trace.sessions import SessionSummary, find_session
 from tgraph.explain.trace.values import TraceCall
 from tgraph.extensions.evidence.crates.about import About
 from tgraph.extensions.evidence.crates.container import MANIFEST
-from tgraph.extensions.evidence.crates.metadata import metadata, method, read_me
+from tgraph.extensions.evidence.crates.metadata import build_metadata, describe_method, read_me
 from tgraph.extensions.evidence.crates.reads import LibrarianInMemory
 from tgraph.extensions.evidence.session_report import report_of
 from tgraph.index.sources import Texts, text_value
@@ -43,8 +42,9 @@ _HASHED = re.compile(r"(pages|calls|prompts|texts)/([0-9a-f]{64})\.\w+")
 
 
 class TextsOfPackage(Texts):
-    """The texts of the pages that a package has. What is quoted is as recorded: whether it stands
-    there, the check of the quotes says."""
+    """Page texts in a package.
+
+    Quotes appear as recorded; the quote check verifies their presence in the text."""
 
     def has(self, document: str, page: int | None) -> bool:
         key = text_value(self._store, v.page_of(document, page), v.tg("textHash"))
@@ -64,20 +64,21 @@ class TextsOfPackage(Texts):
 
 
 class PackageContents:
-    """The files of a package, read."""
+    """Parsed files of an evidence package."""
 
     def __init__(self, files: Mapping[str, bytes]) -> None:
-        """``ValueError``, ``KeyError`` or ``TypeError`` where they are odd."""
+        """Parse package files. Raise ``ValueError``, ``KeyError`` or ``TypeError`` if files are
+        malformed."""
         self.files = files
         self.about = About.from_json(files[ABOUT])
         self.record = read_quads(files[RECORD])
         self.store: Store = OxigraphStore.memory(self.record)
         self.store.extend(read_quads(files.get(KNOWLEDGE, b"")))
-        named = ((_HASHED.fullmatch(name), data) for name, data in files.items())
-        kept = {found.group(2): data for found, data in named if found}
+        name_matches = ((_HASHED.fullmatch(name), data) for name, data in files.items())
+        contents = {match.group(2): data for match, data in name_matches if match}
         if ANSWER in files:
-            kept[self._answer_key] = files[ANSWER]
-        self.librarian: Librarian = LibrarianInMemory(kept)
+            contents[self._answer_key] = files[ANSWER]
+        self.librarian: Librarian = LibrarianInMemory(contents)
         self.texts = TextsOfPackage(self.store, self.librarian)
 
     @property
@@ -86,7 +87,7 @@ class PackageContents:
 
     @cached_property
     def entries(self) -> list[ChainEntry]:
-        """Those of the chain that the package has, in their order."""
+        """Return chain entries in the package, in chain order."""
         return read_entries(self.store, self.about.catalogue)
 
     @cached_property
@@ -106,32 +107,35 @@ class PackageContents:
         return BundleReader(self.store.match(None, None, None, NamedNode(self.about.bundle)))
 
     def drawn(self) -> dict[str, bytes]:
-        """The files that are drawn from the others."""
-        trace, about = self.trace, self.about
+        """Return files derived from other package files."""
+        trace, description = self.trace, self.about
         drawn = {
-            METHOD: method(trace),
-            README: read_me(trace, about),
-            REPORT: self._report(trace),
+            METHOD: describe_method(trace),
+            README: read_me(trace, description),
+            REPORT: self._render_report(trace),
         }
-        others = {name: data for name, data in self.files.items() if name not in _DRAWN}
-        drawn[METADATA] = metadata(trace, about, {**others, **drawn})
+        source_files = {name: data for name, data in self.files.items() if name not in _DRAWN}
+        drawn[METADATA] = build_metadata(trace, description, {**source_files, **drawn})
         return drawn
 
-    def _report(self, trace: Trace) -> bytes:
-        about, read = self.about, self.librarian.get_text
-        pages = partial(self._page, _quotes(trace))
+    def _render_report(self, trace: Trace) -> bytes:
+        description, read = self.about, self.librarian.get_text
+        pages = partial(self._page_text, _collect_quotes(trace))
         drawn = replace(trace, report=None)
-        store, request = self.store, self._request
-        html = report_of(store, drawn, about.bundle, about.catalogue, read, pages, request)
+        store, request = self.store, self._read_call_request
+        html = report_of(
+            store, drawn, description.bundle, description.catalogue, read, pages, request
+        )
         return html.encode("utf-8", "surrogatepass")
 
-    def _request(self, call: TraceCall) -> tuple[str, str]:
+    def _read_call_request(self, call: TraceCall) -> tuple[str, str]:
         if not self.about.texts:
             return "", "left out"
         return read_request(self.store, self.librarian.get_text, call)
 
-    def _page(self, quotes: Quotes, document: str, page: int | None) -> str:
-        """The page's text; of one that is not there what is quoted of it, at its place."""
+    def _page_text(self, quotes: Quotes, document: str, page: int | None) -> str:
+        """Return page text, or quotes at their recorded positions if the package lacks the
+        page."""
         if self.texts.has(document, page):
             return self.texts.of_page(document, page)
         text = ""
@@ -144,46 +148,45 @@ Quotes = Mapping[tuple[str, int | None], set[tuple[int, str]]]
 _DRAWN = (README, REPORT, METHOD, METADATA, MANIFEST)
 
 
-def misnamed(files: Iterable[str], sums: Mapping[str, str]) -> Iterator[str]:
-    """The files that are named by a SHA-256 which is not theirs."""
+def find_misnamed_files(files: Iterable[str], sums: Mapping[str, str]) -> Iterator[str]:
+    """Yield files whose names contain a wrong SHA-256."""
     for name in files:
-        found = _HASHED.fullmatch(name)
-        if found and found.group(2) != sums[name]:
+        match = _HASHED.fullmatch(name)
+        if match and match.group(2) != sums[name]:
             yield name
 
 
-def _quotes(trace: Trace) -> Quotes:
-    found: defaultdict[tuple[str, int | None], set[tuple[int, str]]] = defaultdict(set)
+def _collect_quotes(trace: Trace) -> Quotes:
+    quotes: defaultdict[tuple[str, int | None], set[tuple[int, str]]] = defaultdict(set)
     for cited in (c for sentence in trace.sentences for c in sentence.citations):
-        found[cited.document, cited.page].add((cited.start, cited.quote))
-    return found
+        quotes[cited.document, cited.page].add((cited.start, cited.quote))
+    return quotes
 
 
 def trace_of(store: Store, librarian: Librarian, about: About, texts: Texts) -> Trace:
-    """The session as its own bundle tells it: nothing that was said of it later."""
+    """Return the session trace from its own bundle alone, without later statements."""
     quads = sorted(store.match(None, None, None, NamedNode(about.bundle)), key=str)
     collection = about.catalogue.removeprefix(v.collection_iri(""))
     return TraceReader(store, librarian.get_text, about.session, quads, collection, texts).read()
 
 
-def written(quads: Iterable[Quad]) -> bytes:
-    """The quads as N-Quads in one order: the same quads, the same bytes."""
+def serialise_quads(quads: Iterable[Quad]) -> bytes:
+    """Return quads as sorted N-Quads: identical quads yield identical bytes."""
     return b"".join(sorted(set(to_bytes(list(quads)).splitlines(keepends=True))))
 
 
 def read_quads(data: bytes) -> list[Quad]:
-    """What ``written`` wrote. ``ValueError`` where it is anything else.
+    """Return quads serialised by ``serialise_quads``. Raise ``ValueError`` for any other input.
 
-    A triple term within a triple term, which tgraph never writes, is refused before it is parsed:
-    a thousand of them in each other are too deep for a parser.
-    """
+    A triple term inside a triple term, never written by tgraph, is refused before parsing: a
+    thousand nested terms are too deep for a parser."""
     if any(_LITERAL.sub(b"", line).count(b"<<") > 1 for line in data.split(b"\n")):
         raise ValueError("triple terms in triple terms")
     try:
         quads = list(parse(data, RdfFormat.N_QUADS))
     except SyntaxError as error:
         raise ValueError(f"no N-Quads: {error}") from error
-    if written(quads) != data:
+    if serialise_quads(quads) != data:
         raise ValueError("quads that are not written in their order")
     return quads
 
@@ -192,27 +195,27 @@ def read_quads(data: bytes) -> list[Quad]:
 
 
 def content_keys(quads: Iterable[Quad], bundle: str) -> Iterator[str]:
-    """The hashes of the texts that a session's own bundle refers to."""
+    """Yield text hashes referenced by a session bundle."""
     for quad in quads:
         if quad.graph_name == NamedNode(bundle) and quad.predicate == v.tg("contentHash"):
             yield term_text(quad.object)
 
 
 def accessions_of(store: Store, quads: Iterable[Quad]) -> Iterator[Quad]:
-    """Under which paths the documents among the quads were taken in."""
+    """Yield accession quads (ingestion paths) for documents among the quads."""
     documents = {
         quad.subject
         for quad in quads
         if quad.predicate == v.RDF_TYPE and quad.object == v.tg("Document")
     }
     for document in documents:
-        found = store.match(None, v.prov("specializationOf"), document, v.SOURCE_GRAPH)
-        for accession in [quad.subject for quad in found]:
+        accession_quads = store.match(None, v.prov("specializationOf"), document, v.SOURCE_GRAPH)
+        for accession in [quad.subject for quad in accession_quads]:
             yield from store.match(accession, None, None, v.SOURCE_GRAPH)
 
 
 def label_quads(store: Store, quads: Iterable[Quad]) -> Iterator[Quad]:
-    """What knowledge calls the things that the quads name."""
+    """Yield knowledge labels of terms in the quads."""
     terms: set[object] = set()
     for quad in quads:
         terms |= {quad.subject, quad.object}
@@ -224,21 +227,26 @@ def label_quads(store: Store, quads: Iterable[Quad]) -> Iterator[Quad]:
 
 
 def chain_quads(store: Store, catalogue: str, bundle: str, erased: Iterable[str]) -> list[Quad]:
-    """The entry of the bundle, and those after it up to those of the erasures that changed it, and
-    on to the first signature that covers them all."""
+    """Return chain quads from the bundle entry through related erasure entries, up to the first
+    signature covering all of them."""
     entries = read_entries(store, catalogue)
-    wanted = {bundle, *erased}
-    held = [entry.sequence for entry in entries if entry.subject in wanted]
+    subjects = {bundle, *erased}
+    sequences = [entry.sequence for entry in entries if entry.subject in subjects]
     signed = [entry.sequence for entry in entries if entry.kind == "signature"]
-    last = next((number for number in signed if number > max(held)), max(held))
-    own = next(entry.sequence for entry in entries if entry.subject == bundle)
-    return [quad for entry in entries if own <= entry.sequence <= last for quad in entry.quads]
+    last = next((number for number in signed if number > max(sequences)), max(sequences))
+    bundle_sequence = next(entry.sequence for entry in entries if entry.subject == bundle)
+    return [
+        quad
+        for entry in entries
+        if bundle_sequence <= entry.sequence <= last
+        for quad in entry.quads
+    ]
 
 
 def erasure_bundles(store: Store, bundle: str) -> list[str]:
-    """The bundles of the erasures that rewrote the bundle or removed a text that it refers to."""
-    done = list(store.match(None, v.tg("rewrote"), NamedNode(bundle), None))
+    """Return bundles of erasures that rewrote the bundle or removed a referenced text."""
+    erasure_quads = list(store.match(None, v.tg("rewrote"), NamedNode(bundle), None))
     for quad in store.match(None, v.tg("contentHash"), None, NamedNode(bundle)):
         assert isinstance(quad.object, Literal)
-        done += store.match(None, v.tg("removedText"), quad.object, None)
-    return sorted({term_text(quad.graph_name) for quad in done})
+        erasure_quads += store.match(None, v.tg("removedText"), quad.object, None)
+    return sorted({term_text(quad.graph_name) for quad in erasure_quads})

@@ -12,7 +12,7 @@ from datetime import datetime
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
-from tgraph.explain.render.templates import template
+from tgraph.explain.render.templates import load_template
 from tgraph.extensions.evidence.crates.container import MANIFEST
 from tgraph.rendering import one_line
 
@@ -68,61 +68,70 @@ _FOLDERS: Mapping[str, tuple[str, str, str]] = {
 }
 
 
-def method(trace: Trace) -> bytes:
-    """The method of the session: its mode, its steps and its parameters."""
-    said = {
+def describe_method(trace: Trace) -> bytes:
+    """Return the session method as JSON: mode, steps and parameters."""
+    description = {
         "mode": trace.mode,
         "steps": [{"kind": s.kind, "by": list(s.agents)} for s in trace.steps],
         "parameters": dict(trace.parameters),
     }
-    return _json(said)
+    return _encode_json(description)
 
 
 def read_me(trace: Trace, about: About) -> bytes:
-    """What the package is, for whoever unpacks it."""
+    """Return a README that explains the package to readers."""
     replay = f"It can't be replayed from itself: {about.no_replay}" if about.no_replay else ""
-    said = template("package.md").render(trace=trace, about=about, replay=replay, one_line=one_line)
-    return said.encode("utf-8", "replace")
+    readme_text = load_template("package.md").render(
+        trace=trace, about=about, replay=replay, one_line=one_line
+    )
+    return readme_text.encode("utf-8", "replace")
 
 
-def metadata(trace: Trace, about: About, files: Mapping[str, bytes]) -> bytes:
-    """The metadata of a package with these files, and the manifest."""
-    tools = _tools(trace)
-    run = list(_run(trace, about, tools, files))
+def build_metadata(trace: Trace, about: About, files: Mapping[str, bytes]) -> bytes:
+    """Return RO-Crate metadata for a package with these files and its manifest."""
+    tools = _tool_entities(trace)
+    run = list(_run_entities(trace, about, tools, files))
     graph = [
         {
             "@id": "ro-crate-metadata.json",
             "@type": "CreativeWork",
-            "about": _to("./"),
-            "conformsTo": [_to(_CRATE), _to(_WORKFLOW)],
+            "about": _entity_reference("./"),
+            "conformsTo": [_entity_reference(_CRATE), _entity_reference(_WORKFLOW)],
         },
-        _root(trace, files, [each["@id"] for each in run]),
-        *({"@id": p, "@type": "CreativeWork", "name": n, "version": x} for p, (n, x) in _known()),
-        _workflow(trace, tools, files["method.json"]),
+        _root_entity(trace, files, [entity["@id"] for entity in run]),
+        *(
+            {"@id": p, "@type": "CreativeWork", "name": n, "version": x}
+            for p, (n, x) in _profile_items()
+        ),
+        _workflow_entity(trace, tools, files["method.json"]),
         *_about_it(about),
         *tools.values(),
-        *_steps(trace, tools),
+        *_step_entities(trace, tools),
         *run,
-        *(_file(name, data) for name, data in sorted(files.items()) if name != "method.json"),
-        _file(MANIFEST, None),
+        *(
+            _file_entity(name, data)
+            for name, data in sorted(files.items())
+            if name != "method.json"
+        ),
+        _file_entity(MANIFEST, None),
     ]
     context = [f"{_CRATE}/context", "https://w3id.org/ro/terms/workflow-run/context"]
-    return _json({"@context": context, "@graph": graph})
+    return _encode_json({"@context": context, "@graph": graph})
 
 
-def _json(value: Any) -> bytes:
+def _encode_json(value: Any) -> bytes:
     return (json.dumps(value, ensure_ascii=False, indent=1) + "\n").encode("utf-8", "replace")
 
 
-def _known() -> Iterator[tuple[str, tuple[str, str]]]:
+def _profile_items() -> Iterator[tuple[str, tuple[str, str]]]:
     yield from _PROFILES.items()
 
 
-def _to(target: str) -> Entity:
+def _entity_reference(target: str) -> Entity:
     return {"@id": target}
 
 
-def _root(trace: Trace, files: Mapping[str, bytes], mentioned: list[str]) -> Entity:
+def _root_entity(trace: Trace, files: Mapping[str, bytes], mentioned: list[str]) -> Entity:
     return {
         "@id": "./",
         "@type": "Dataset",
@@ -131,16 +140,16 @@ def _root(trace: Trace, files: Mapping[str, bytes], mentioned: list[str]) -> Ent
             f"The answer of the session {trace.explain_id} with the quotes that it rests on and"
             " the record of how it came about. `tgraph verify-crate` checks and replays it."
         ),
-        "datePublished": _iso(trace.ended or trace.started),
-        "license": _to(_RIGHTS),
-        "conformsTo": [_to(profile) for profile in _PROFILES],
-        "mainEntity": _to("method.json"),
-        "hasPart": [_to(name) for name in sorted([*files, MANIFEST])],
-        "mentions": [_to(each) for each in mentioned],
+        "datePublished": _format_time(trace.ended or trace.started),
+        "license": _entity_reference(_RIGHTS),
+        "conformsTo": [_entity_reference(profile) for profile in _PROFILES],
+        "mainEntity": _entity_reference("method.json"),
+        "hasPart": [_entity_reference(name) for name in sorted([*files, MANIFEST])],
+        "mentions": [_entity_reference(entity_id) for entity_id in mentioned],
     }
 
 
-def _workflow(trace: Trace, tools: Mapping[str, Entity], data: bytes) -> Entity:
+def _workflow_entity(trace: Trace, tools: Mapping[str, Entity], data: bytes) -> Entity:
     return {
         "@id": "method.json",
         "@type": ["File", "SoftwareSourceCode", "ComputationalWorkflow", "HowTo"],
@@ -149,13 +158,15 @@ def _workflow(trace: Trace, tools: Mapping[str, Entity], data: bytes) -> Entity:
         "encodingFormat": "application/json",
         "contentSize": str(len(data)),
         "sha256": sha256(data).hexdigest(),
-        "programmingLanguage": _to(_LANGUAGE),
-        "license": _to(_RIGHTS),
-        "conformsTo": _to(_BIOSCHEMAS),
-        "input": _to(_QUESTION),
-        "output": _to(_ANSWER),
-        "step": _one_or_more([_to(f"#step-{n}") for n in range(1, len(trace.steps) + 1)]),
-        "hasPart": _one_or_more([_to(each) for each in tools]),
+        "programmingLanguage": _entity_reference(_LANGUAGE),
+        "license": _entity_reference(_RIGHTS),
+        "conformsTo": _entity_reference(_BIOSCHEMAS),
+        "input": _entity_reference(_QUESTION),
+        "output": _entity_reference(_ANSWER),
+        "step": _one_or_more(
+            [_entity_reference(f"#step-{n}") for n in range(1, len(trace.steps) + 1)]
+        ),
+        "hasPart": _one_or_more([_entity_reference(tool_id) for tool_id in tools]),
     }
 
 
@@ -164,8 +175,8 @@ def _about_it(about: About) -> Iterator[Entity]:
         "@id": _LANGUAGE,
         "@type": "ComputerLanguage",
         "name": "tgraph method",
-        "url": _to(_HOME),
-        "identifier": _to(_HOME),
+        "url": _entity_reference(_HOME),
+        "identifier": _entity_reference(_HOME),
     }
     yield {"@id": _HOME, "@type": "WebPage", "name": "tgraph"}
     yield {
@@ -188,7 +199,7 @@ def _about_it(about: About) -> Iterator[Entity]:
             "name": name,
             "additionalType": kind,
             "valueRequired": name == "question",
-            "conformsTo": _to(_PARAMETER),
+            "conformsTo": _entity_reference(_PARAMETER),
         }
     for profile in (_PARAMETER, _BIOSCHEMAS):
         yield {
@@ -203,9 +214,9 @@ _BIOSCHEMAS = "https://bioschemas.org/profiles/ComputationalWorkflow/1.0-RELEASE
 _PARAMETER = "https://bioschemas.org/profiles/FormalParameter/1.0-RELEASE"
 
 
-def _tools(trace: Trace) -> dict[str, Entity]:
-    """Who did the steps, by their names."""
-    named = dict.fromkeys(_tool_of(step) for step in trace.steps)
+def _tool_entities(trace: Trace) -> dict[str, Entity]:
+    """Return tool entities by ID, for software that performed session steps."""
+    tool_names = dict.fromkeys(_tool_of(step) for step in trace.steps)
     return {
         f"#tool-{number}": {
             "@id": f"#tool-{number}",
@@ -214,7 +225,7 @@ def _tools(trace: Trace) -> dict[str, Entity]:
             "url": _HOME,
             "softwareVersion": "as recorded",
         }
-        for number, name in enumerate(named, 1)
+        for number, name in enumerate(tool_names, 1)
     }
 
 
@@ -222,41 +233,41 @@ def _tool_of(step: TraceStep) -> str:
     return f"{step.kind} by {', '.join(step.agents) or 'tgraph'}"
 
 
-def _steps(trace: Trace, tools: Mapping[str, Entity]) -> Iterator[Entity]:
-    by_name = {each["name"]: each["@id"] for each in tools.values()}
+def _step_entities(trace: Trace, tools: Mapping[str, Entity]) -> Iterator[Entity]:
+    by_name = {tool["name"]: tool["@id"] for tool in tools.values()}
     for number, step in enumerate(trace.steps, 1):
         yield {
             "@id": f"#step-{number}",
             "@type": "HowToStep",
             "name": step.kind,
             "position": str(number),
-            "workExample": _to(by_name[_tool_of(step)]),
+            "workExample": _entity_reference(by_name[_tool_of(step)]),
         }
 
 
-def _run(
+def _run_entities(
     trace: Trace, about: About, tools: Mapping[str, Entity], files: Mapping[str, bytes]
 ) -> Iterator[Entity]:
-    """The run, its steps, and who started these."""
-    by_name = {each["name"]: each["@id"] for each in tools.values()}
+    """Yield entities for the session run, its steps, and their agents."""
+    by_name = {tool["name"]: tool["@id"] for tool in tools.values()}
     results = [name for name in ("answer.txt", "report.html", "record.nq") if name in files]
     yield {
         "@id": _RUN,
         "@type": "CreateAction",
         "name": f"Session {about.uuid}",
         "identifier": about.session,
-        "instrument": _to("method.json"),
+        "instrument": _entity_reference("method.json"),
         "description": f"The question asked in the mode {trace.mode}: {trace.status}.",
-        "object": _to(f"{_QUESTION}-asked"),
-        "result": _one_or_more([_to(name) for name in results]),
-        **_when(trace.started, trace.ended, trace.error),
+        "object": _entity_reference(f"{_QUESTION}-asked"),
+        "result": _one_or_more([_entity_reference(name) for name in results]),
+        **_action_status(trace.started, trace.ended, trace.error),
     }
     yield {
         "@id": f"{_QUESTION}-asked",
         "@type": "PropertyValue",
         "name": "question",
         "value": trace.question,
-        "exampleOfWork": _to(_QUESTION),
+        "exampleOfWork": _entity_reference(_QUESTION),
     }
     for number, step in enumerate(trace.steps, 1):
         yield {
@@ -264,33 +275,37 @@ def _run(
             "@type": "CreateAction",
             "name": step.label or step.kind,
             "identifier": step.iri,
-            "instrument": _to(by_name[_tool_of(step)]),
+            "instrument": _entity_reference(by_name[_tool_of(step)]),
             "description": f"Step {number} of the method, by {', '.join(step.agents) or 'tgraph'}.",
-            "object": _one_or_more([_to(name) for name in _used(trace, step, files)]),
-            "result": _to("record.nq"),
-            **_when(step.started, step.ended, trace.error if not step.ended else ""),
+            "object": _one_or_more(
+                [_entity_reference(name) for name in _step_inputs(trace, step, files)]
+            ),
+            "result": _entity_reference("record.nq"),
+            **_action_status(step.started, step.ended, trace.error if not step.ended else ""),
         }
         yield {
             "@id": f"#control-{number}",
             "@type": "ControlAction",
             "name": f"Starts step {number}",
-            "instrument": _to(f"#step-{number}"),
-            "object": _to(f"#run-{number}"),
+            "instrument": _entity_reference(f"#step-{number}"),
+            "object": _entity_reference(f"#run-{number}"),
             "actionStatus": _DONE,
         }
     yield {
         "@id": "#organise",
         "@type": "OrganizeAction",
         "name": "Runs the method",
-        "instrument": _to(_ENGINE),
-        "object": _one_or_more([_to(f"#control-{n}") for n in range(1, len(trace.steps) + 1)]),
-        "result": _to(_RUN),
-        **_when(trace.started, trace.ended, trace.error),
+        "instrument": _entity_reference(_ENGINE),
+        "object": _one_or_more(
+            [_entity_reference(f"#control-{n}") for n in range(1, len(trace.steps) + 1)]
+        ),
+        "result": _entity_reference(_RUN),
+        **_action_status(trace.started, trace.ended, trace.error),
     }
 
 
-def _used(trace: Trace, step: TraceStep, files: Mapping[str, bytes]) -> list[str]:
-    """The prompts and calls of a step, as far as the package has them."""
+def _step_inputs(trace: Trace, step: TraceStep, files: Mapping[str, bytes]) -> list[str]:
+    """Return packaged prompts and calls of a step."""
     calls = [call for call in trace.calls if call.step == step.iri]
     prompts = {prompt.name: prompt.hash for prompt in trace.prompts}
     names = [f"prompts/{prompts[c.prompt]}.md" for c in calls if c.prompt in prompts]
@@ -299,26 +314,26 @@ def _used(trace: Trace, step: TraceStep, files: Mapping[str, bytes]) -> list[str
 
 
 def _one_or_more(targets: list[Entity]) -> Entity | list[Entity]:
-    """As RO-Crate writes what may be several."""
+    """Return a single target alone, several as a list, as RO-Crate requires."""
     return targets[0] if len(targets) == 1 else targets
 
 
-def _when(started: str, ended: str, error: str) -> Entity:
+def _action_status(started: str, ended: str, error: str) -> Entity:
     times = {"startTime": started, "endTime": ended}
-    known: Entity = {name: _iso(time) for name, time in times.items() if time}
+    action_times: Entity = {name: _format_time(time) for name, time in times.items() if time}
     status = {"actionStatus": _FAILED, "error": error} if error else {"actionStatus": _DONE}
-    return known | status
+    return action_times | status
 
 
-def _iso(time: str) -> str:
-    """The time to milliseconds, with the offset in figures, as readers of crates expect it."""
+def _format_time(time: str) -> str:
+    """Return ISO time in milliseconds with numeric offset, as RO-Crate readers expect."""
     return datetime.fromisoformat(time).isoformat(timespec="milliseconds")
 
 
-def _file(name: str, data: bytes | None) -> Entity:
+def _file_entity(name: str, data: bytes | None) -> Entity:
     folder = name.partition("/")[0]
     called, form, description = _FILES.get(name) or _FOLDERS[folder]
-    found: Entity = {
+    entity: Entity = {
         "@id": name,
         "@type": "File",
         "name": called,
@@ -326,9 +341,9 @@ def _file(name: str, data: bytes | None) -> Entity:
         "encodingFormat": form,
     }
     if data is not None:
-        found |= {"contentSize": str(len(data)), "sha256": sha256(data).hexdigest()}
+        entity |= {"contentSize": str(len(data)), "sha256": sha256(data).hexdigest()}
     if name == "answer.txt":
-        found["exampleOfWork"] = _to(_ANSWER)
+        entity["exampleOfWork"] = _entity_reference(_ANSWER)
     if name == "README.md":
-        found["about"] = _to("./")
-    return found
+        entity["about"] = _entity_reference("./")
+    return entity

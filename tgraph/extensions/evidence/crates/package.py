@@ -1,4 +1,4 @@
-"""An evidence package of a session, made."""
+"""Evidence packaging of a session."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tgraph.explain.integrity.erasures import check_whole
 from tgraph.explain.integrity.texts import check_quotes
 from tgraph.explain.trace.record_quads import report_quads, session_quads
 from tgraph.extensions.evidence.crates.about import About
-from tgraph.extensions.evidence.crates.container import manifest, pack
+from tgraph.extensions.evidence.crates.container import format_manifest, pack_files
 from tgraph.extensions.evidence.crates.contents import (
     ABOUT,
     ANSWER,
@@ -30,13 +30,13 @@ from tgraph.extensions.evidence.crates.contents import (
     content_keys,
     erasure_bundles,
     label_quads,
+    serialise_quads,
     trace_of,
-    written,
 )
 from tgraph.extensions.evidence.crates.reads import NotingLibrarian, NotingStore
 from tgraph.index.sources import Texts, document_of_chunk, page_of_chunk, text_value
 from tgraph.librarian import Librarian
-from tgraph.rendering import many
+from tgraph.rendering import format_count
 from tgraph.store.base import Store
 from tgraph.version import __version__
 
@@ -48,8 +48,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class EvidencePackage:
-    """A package that was made: its bytes, how many files it has, the SHA-256 of its manifest, why
-    it does not replay from itself (empty where it does), and what a reader should know of it."""
+    """A finished package: its bytes, file count, manifest SHA-256, reason against
+    self-contained replay (empty if replayable), and reader notes."""
 
     data: bytes
     files: int
@@ -61,20 +61,23 @@ class EvidencePackage:
 def make_package(
     opened: OpenCollection, session: SessionSummary, *, texts: bool = True
 ) -> EvidencePackage:
-    """The package of the session: the same session, the same bytes. Without ``texts`` it has the
-    hashes of pages and calls only.
+    """Return a session's evidence package; identical sessions yield identical bytes.
 
-    ``EvidenceError`` where a quote in the record is not what the stored text says.
-    """
+    Without ``texts``, pages and calls are included only as hashes. Raise ``EvidenceError`` if a
+    recorded quote differs from its stored text."""
     store, librarian = opened.read(), opened.librarian
-    files, no_replay = _files(opened, session, store, librarian, texts=texts)
-    about = About(session.explain_id, opened.catalogue, __version__, texts, no_replay)
-    files = _whole(files, about)
-    if not no_replay and (no_replay := _difference(files)):
-        about = replace(about, no_replay=no_replay)
-        files = _whole({name: data for name, data in files.items() if name != READS}, about)
-    key = sha256(manifest(files)).hexdigest()
-    return EvidencePackage(pack(files), len(files) + 1, key, no_replay, tuple(_notes(session)))
+    files, no_replay = _collect_files(opened, session, store, librarian, texts=texts)
+    description = About(session.explain_id, opened.catalogue, __version__, texts, no_replay)
+    files = _add_derived_files(files, description)
+    if not no_replay and (no_replay := _replay_problem(files)):
+        description = replace(description, no_replay=no_replay)
+        files = _add_derived_files(
+            {name: data for name, data in files.items() if name != READS}, description
+        )
+    key = sha256(format_manifest(files)).hexdigest()
+    return EvidencePackage(
+        pack_files(files), len(files) + 1, key, no_replay, tuple(_session_notes(session))
+    )
 
 
 def write_package(sessions: SessionReader, session: str, *, texts: bool) -> WrittenSession:
@@ -84,28 +87,28 @@ def write_package(sessions: SessionReader, session: str, *, texts: bool) -> Writ
     if package.no_replay:
         notes.append(f"Note: it can't be replayed from itself. {package.no_replay}")
     notes += (f"Note: {note}" for note in package.notes)
-    summary = f"{many(package.files, 'file')}, {len(package.data) / 1000:,.0f} kB"
+    summary = f"{format_count(package.files, 'file')}, {len(package.data) / 1000:,.0f} kB"
     return WrittenSession(package.data, summary, tuple(notes))
 
 
-def _whole(files: Mapping[str, bytes], about: About) -> dict[str, bytes]:
-    """The files with what is drawn from them."""
-    told = {**files, ABOUT: about.to_json()}
-    return {**told, **PackageContents(told).drawn()}
+def _add_derived_files(files: Mapping[str, bytes], about: About) -> dict[str, bytes]:
+    """Return package files plus derived files."""
+    source_files = {**files, ABOUT: about.to_json()}
+    return {**source_files, **PackageContents(source_files).drawn()}
 
 
-def _difference(files: Mapping[str, bytes]) -> str:
-    """Why the package does not replay by itself; empty where it does."""
-    from tgraph.extensions.evidence.crates.verify import replayed
+def _replay_problem(files: Mapping[str, bytes]) -> str:
+    """Return a reason why package replay fails; empty if replay succeeds."""
+    from tgraph.extensions.evidence.crates.verify import replay_package
 
-    found = replayed(PackageContents(files))
-    if found.same:
+    comparison = replay_package(PackageContents(files))
+    if comparison.same:
         return ""
-    first = found.differences[0].subject if found.differences else ""
-    return found.problem or f"A replay from the package alone differs at {first}."
+    first = comparison.differences[0].subject if comparison.differences else ""
+    return comparison.problem or f"A replay from the package alone differs at {first}."
 
 
-def _notes(session: SessionSummary) -> Iterator[str]:
+def _session_notes(session: SessionSummary) -> Iterator[str]:
     if session.questioned:
         yield (
             f"This answer does not stand since {session.questioned}. The package is of the session"
@@ -113,7 +116,7 @@ def _notes(session: SessionSummary) -> Iterator[str]:
         )
 
 
-def _files(
+def _collect_files(
     opened: OpenCollection,
     session: SessionSummary,
     store: Store,
@@ -121,37 +124,43 @@ def _files(
     *,
     texts: bool,
 ) -> tuple[dict[str, bytes], str]:
-    """The files that are taken from the graph, and why they can't be replayed."""
+    """Return package files taken from the graph, and a reason against replay."""
     bundle = session.bundle
     record = session_quads(store, bundle)
-    told = report_quads(store, bundle, session.explain_id)
-    check_quotes(store, told, Texts(store, librarian))
+    report_statements = report_quads(store, bundle, session.explain_id)
+    check_quotes(store, report_statements, Texts(store, librarian))
     record += accessions_of(store, record)
     erased = erasure_bundles(store, bundle)
     for graph in erased:
         record += store.match(None, None, None, NamedNode(graph))
     record += chain_quads(store, opened.catalogue, bundle, erased)
-    seen, contents = _seen(store, librarian, session, opened.catalogue)
-    read, no_replay = _replay(opened, session)
-    quads = {*seen, *label_quads(store, record)}
-    files = _named(
-        _contents(librarian, [*content_keys(record, bundle), *_prompt_keys(record)]), record
+    source_quads, contents = _read_for_report(store, librarian, session, opened.catalogue)
+    read, no_replay = _record_replay(opened, session)
+    quads = {*source_quads, *label_quads(store, record)}
+    files = _name_texts(
+        _available_contents(librarian, [*content_keys(record, bundle), *_prompt_keys(record)]),
+        record,
     )
     if texts:
-        files |= _named({**contents, **_contents(librarian, _page_keys(store, told))}, record)
+        files |= _name_texts(
+            {**contents, **_available_contents(librarian, _page_keys(store, report_statements))},
+            record,
+        )
     else:
         files = {name: data for name, data in files.items() if not name.startswith("calls/")}
         no_replay = "It was made without texts, which a replay reads."
     if texts and read is not None:
         quads |= read.quads
-        files |= _named(read.texts, [*record, *quads])
+        files |= _name_texts(read.texts, [*record, *quads])
         files[READS] = read.reads.to_json()
-    files[RECORD], files[KNOWLEDGE] = written(record), written(quads - set(record))
+    files[RECORD], files[KNOWLEDGE] = serialise_quads(record), serialise_quads(quads - set(record))
     return files, no_replay
 
 
-def _replay(opened: OpenCollection, session: SessionSummary) -> tuple[WhatWasRead | None, str]:
-    """What a replay of the session reads, or why there can't be any."""
+def _record_replay(
+    opened: OpenCollection, session: SessionSummary
+) -> tuple[WhatWasRead | None, str]:
+    """Return data read by a session replay, or a reason against replay."""
     from tgraph.extensions.evidence.crates.replay import NotedReplay
 
     try:
@@ -165,52 +174,52 @@ def _replay(opened: OpenCollection, session: SessionSummary) -> tuple[WhatWasRea
     return read, ""
 
 
-def _seen(
+def _read_for_report(
     store: Store, librarian: Librarian, session: SessionSummary, catalogue: str
 ) -> tuple[set[Quad], Mapping[str, bytes]]:
-    """The quads and texts that the report of the session is drawn from."""
+    """Return quads and texts read during session report rendering."""
     noted, texts = NotingStore(store), NotingLibrarian(librarian)
-    about = About(session.explain_id, catalogue, __version__, texts=True)
-    trace = trace_of(noted, texts, about, Texts(store, librarian))
+    description = About(session.explain_id, catalogue, __version__, texts=True)
+    trace = trace_of(noted, texts, description, Texts(store, librarian))
     from tgraph.explain.trace.derivation import DisplayNames
-    from tgraph.extensions.evidence.picture import picture
+    from tgraph.extensions.evidence.picture import build_picture
 
     drawn = report_quads(store, session.bundle, trace.explain_id)
-    picture(drawn, DisplayNames(noted, texts.get_text).known)
+    build_picture(drawn, DisplayNames(noted, texts.get_text).known)
     return noted.quads, texts.given
 
 
 def _prompt_keys(record: Iterable[Quad]) -> Iterator[str]:
     for quad in record:
-        about = term_text(quad.subject)
-        if quad.predicate == v.tg("contentHash") and about.startswith(f"{v.URN}prompt:"):
+        subject = term_text(quad.subject)
+        if quad.predicate == v.tg("contentHash") and subject.startswith(f"{v.URN}prompt:"):
             yield term_text(quad.object)
 
 
 def _page_keys(store: Store, told: Iterable[Quad]) -> Iterator[str]:
-    """The hashes of the pages that the answer's evidence and citations are in."""
+    """Yield hashes of pages containing answer evidence and citations."""
     sources = {term_text(q.object) for q in told if q.predicate == v.oa("hasSource")}
     origins = {term_text(q.object) for q in told if q.predicate == v.prov("wasDerivedFrom")}
     chunks = [origin for origin in origins if origin.startswith(f"{v.URN}chunk:")]
-    sources |= {v.page_of(document_of_chunk(each), page_of_chunk(each)) for each in chunks}
+    sources |= {v.page_of(document_of_chunk(chunk), page_of_chunk(chunk)) for chunk in chunks}
     for page in sorted(sources):
         if key := text_value(store, page, v.tg("textHash")):
             yield key
 
 
-def _contents(librarian: Librarian, keys: Iterable[str]) -> dict[str, bytes]:
-    """Those of the contents that are kept; what was erased is gone."""
-    found: dict[str, bytes] = {}
+def _available_contents(librarian: Librarian, keys: Iterable[str]) -> dict[str, bytes]:
+    """Return available contents by key; erased contents are missing."""
+    contents: dict[str, bytes] = {}
     for key in keys:
         try:
-            found[key] = librarian.get(key)
+            contents[key] = librarian.get(key)
         except StoreError:
             continue
-    return found
+    return contents
 
 
-def _named(kept: Mapping[str, bytes], record: Iterable[Quad]) -> dict[str, bytes]:
-    """The texts by their names in the package: what each is says the record."""
+def _name_texts(kept: Mapping[str, bytes], record: Iterable[Quad]) -> dict[str, bytes]:
+    """Return texts by package file name, according to the record."""
     names: dict[str, str] = {}
     for quad in record:
         if quad.predicate == v.tg("textHash"):
@@ -229,5 +238,5 @@ _NAMES = {
 
 
 def _name_of(subject: str) -> str:
-    found = (name for prefix, name in _NAMES.items() if subject.startswith(prefix))
-    return next(found, _TEXT)
+    patterns = (name for prefix, name in _NAMES.items() if subject.startswith(prefix))
+    return next(patterns, _TEXT)

@@ -1,5 +1,6 @@
-"""What was retrieved, as JSON and back. What comes back is checked against the types, for it may
-be anybody's."""
+"""Retrieval results as JSON, and back.
+
+Parsed values are checked against their types, because packages may come from anyone."""
 
 from __future__ import annotations
 
@@ -14,21 +15,21 @@ from pyoxigraph import Literal, NamedNode, RdfFormat, Triple, parse
 Json = Any
 
 
-def plain(value: Any) -> Json:
+def to_json_types(value: Any) -> Json:
     """The value in JSON's types; a term as N-Triples."""
     if isinstance(value, NamedNode | Literal | Triple):
         return str(value)
     if is_dataclass(value) and not isinstance(value, type):
-        return {name: plain(getattr(value, name)) for name in _hints(type(value))}
+        return {name: to_json_types(getattr(value, name)) for name in _field_hints(type(value))}
     if isinstance(value, Mapping):
-        return {str(key): plain(each) for key, each in value.items()}
+        return {str(key): to_json_types(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [plain(each) for each in value]
+        return [to_json_types(item) for item in value]
     return value
 
 
-def term(text: Json) -> NamedNode | Literal:
-    """The term that N-Triples write so. ``ValueError`` for anything else."""
+def parse_term(text: Json) -> NamedNode | Literal:
+    """Return an RDF term parsed from N-Triples. Raise ``ValueError`` for invalid input."""
     if not isinstance(text, str) or text.startswith("<<"):
         raise ValueError("a term of RDF is missing")
     try:
@@ -40,27 +41,28 @@ def term(text: Json) -> NamedNode | Literal:
     return quad.object
 
 
-def made(kind: Any, value: Json) -> Any:
-    """A value of the type from what ``plain`` made of one. ``ValueError`` where it is none."""
+def build_value(kind: Any, value: Json) -> Any:
+    """Return a typed value rebuilt from ``plain`` output. Raise ``ValueError`` for invalid
+    input."""
     origin, inner = get_origin(kind), get_args(kind)
     if origin is Annotated:
-        return made(inner[0], value)
+        return build_value(inner[0], value)
     if origin in (Union, UnionType):
         return _one_of(inner, value)
     if is_dataclass(kind):
-        return _object(kind, value)
+        return _build_object(kind, value)
     if kind in (NamedNode, Literal):
-        found = term(value)
-        return found if isinstance(found, kind) else _wrong(kind)
+        rdf_term = parse_term(value)
+        return rdf_term if isinstance(rdf_term, kind) else _raise_missing(kind)
     if origin is tuple:
-        return tuple(made(inner[0], each) for each in _checked(list, value))
+        return tuple(build_value(inner[0], item) for item in _check_type(list, value))
     if isinstance(origin, type) and issubclass(origin, Mapping):
-        return {key: made(inner[1], each) for key, each in _checked(dict, value).items()}
+        return {key: build_value(inner[1], item) for key, item in _check_type(dict, value).items()}
     if origin is not None:  # one of some words
-        return value if value in inner else _wrong(kind)
+        return value if value in inner else _raise_missing(kind)
     if kind is float and type(value) is int:
         return float(value)
-    return _checked(kind, value)
+    return _check_type(kind, value)
 
 
 def _one_of(kinds: tuple[Any, ...], value: Json) -> Any:
@@ -68,30 +70,34 @@ def _one_of(kinds: tuple[Any, ...], value: Json) -> Any:
         return None
     for kind in kinds:
         try:
-            return made(kind, value)
+            return build_value(kind, value)
         except ValueError:
             continue
-    return _wrong(kinds)
+    return _raise_missing(kinds)
 
 
-def _object(kind: Any, value: Json) -> Any:
-    hints = _hints(kind)
-    said = _checked(dict, value)
-    if said.keys() != hints.keys():
-        return _wrong(kind)
-    return kind(**{name: made(hint, said[name]) for name, hint in hints.items()})
+def _build_object(kind: Any, value: Json) -> Any:
+    hints = _field_hints(kind)
+    attributes = _check_type(dict, value)
+    if attributes.keys() != hints.keys():
+        return _raise_missing(kind)
+    return kind(**{name: build_value(hint, attributes[name]) for name, hint in hints.items()})
 
 
 @cache
-def _hints(kind: Any) -> Mapping[str, Any]:
-    known = get_type_hints(kind, include_extras=True)
-    kept = (each.name for each in fields(kind) if each.metadata.get("in_package", True))
-    return {name: known[name] for name in kept}
+def _field_hints(kind: Any) -> Mapping[str, Any]:
+    type_hints = get_type_hints(kind, include_extras=True)
+    kept = (
+        field_info.name
+        for field_info in fields(kind)
+        if field_info.metadata.get("in_package", True)
+    )
+    return {name: type_hints[name] for name in kept}
 
 
-def _checked(kind: Any, value: Json) -> Any:
-    return value if type(value) is kind else _wrong(kind)
+def _check_type(kind: Any, value: Json) -> Any:
+    return value if type(value) is kind else _raise_missing(kind)
 
 
-def _wrong(kind: Any) -> Any:
+def _raise_missing(kind: Any) -> Any:
     raise ValueError(f"a {getattr(kind, '__name__', 'value')} is missing")

@@ -1,9 +1,8 @@
-"""What a replay reads beside its retrieval, noted while it reads, and given again elsewhere.
+"""Replay inputs besides retrieval: noted during reading, returned elsewhere.
 
-A store notes the quads and rows that it is asked for, a librarian the texts, a vector set whose
-vectors, the counted words of which terms. A replay is a function of these; where it finds the same
-it comes to the same.
-"""
+A store notes returned quads and rows, a librarian texts, a vector set looked-up vectors, word
+counts looked-up terms. A replay is a function of these inputs; with identical inputs it gives
+identical results."""
 
 from __future__ import annotations
 
@@ -17,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Self
 from pyoxigraph import DefaultGraph, NamedNode, Quad, Variable
 
 from tgraph.errors import StoreError
-from tgraph.extensions.evidence.crates.plain import made, plain, term
+from tgraph.extensions.evidence.crates.plain import build_value, parse_term, to_json_types
 from tgraph.index.sources import Texts
 from tgraph.index.vectors.base import Hit, IndexDecorator, TextWindows, VectorIndex
 from tgraph.index.vectors.keys import Keys
@@ -28,7 +27,7 @@ from tgraph.models.base import Call, decode_vectors, encode_vectors
 from tgraph.models.recorded_calls import RecordedCalls
 from tgraph.record.recorder import call_iri
 from tgraph.retrieve.base import Context, Question, Retriever
-from tgraph.retrieve.text.lexicon import CountedWords, Languages, frequencies
+from tgraph.retrieve.text.lexicon import CountedWords, Languages, count_frequencies
 from tgraph.retrieve.text.word_vectors import WordEmbedder, words_of
 from tgraph.store.base import Graph, Results, Solutions, Store, Subject, Term
 from tgraph.vocabulary import SOURCE_GRAPH
@@ -44,7 +43,7 @@ _READ_FROM = (DefaultGraph(), SOURCE_GRAPH)
 
 
 class NotingStore:
-    """A store that notes which quads of knowledge and sources it gave, and which rows."""
+    """A store that notes returned rows, and quads from knowledge and source graphs."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -59,19 +58,19 @@ class NotingStore:
         graph: Graph | None = None,
     ) -> Iterator[Quad]:
         """As ``Store.match``. All that is found counts as read, however soon the reader stops."""
-        found = list(self._store.match(subject, predicate, obj, graph))
-        self.quads.update(quad for quad in found if quad.graph_name in _READ_FROM)
-        return iter(found)
+        quads = list(self._store.match(subject, predicate, obj, graph))
+        self.quads.update(quad for quad in quads if quad.graph_name in _READ_FROM)
+        return iter(quads)
 
     def lines(self, graph: NamedNode) -> list[bytes]:
         return self._store.lines(graph)
 
     def query(self, text: str, *, union: bool = True) -> Results:
-        found = self._store.query(text, union=union)
-        if not isinstance(found, Solutions):
-            return found
-        rows = RowsRead.of(found)
-        self.rows[_key(text, union)] = rows
+        results = self._store.query(text, union=union)
+        if not isinstance(results, Solutions):
+            return results
+        rows = RowsRead.of(results)
+        self.rows[_query_key(text, union)] = rows
         return rows
 
     def extend(self, quads: Iterable[Quad]) -> None:
@@ -82,29 +81,29 @@ class NotingStore:
 
 
 class StoreFromReads(NotingStore):
-    """A store whose queries have the rows that were noted; quads are those of the store given."""
+    """A store that answers queries from noted rows; quads come from the underlying store."""
 
     def __init__(self, store: Store, rows: Mapping[str, RowsRead]) -> None:
         super().__init__(store)
         self._noted = rows
 
     def query(self, text: str, *, union: bool = True) -> Results:
-        """``StoreError`` for a query that was not asked."""
-        rows = self._noted.get(_key(text, union))
+        """Return noted rows. Raise ``StoreError`` if the query was never noted."""
+        rows = self._noted.get(_query_key(text, union))
         if rows is None:
             raise StoreError("The package does not hold what a query of this replay asks for.")
         return rows
 
 
-def _key(text: str, union: bool) -> str:
-    """What a query is known by: its words, in whatever order its parameters come."""
+def _query_key(text: str, union: bool) -> str:
+    """Return a query key independent of parameter order: a hash of sorted words."""
     words = " ".join(sorted(text.split()))
     return sha256(f"{union} {words}".encode()).hexdigest()
 
 
 @dataclass(frozen=True)
 class RowsRead:
-    """The rows of a SELECT, which can be read again and again."""
+    """SELECT rows that can be read repeatedly."""
 
     names: tuple[str, ...]
     rows: tuple[tuple[Term | None, ...], ...]
@@ -124,7 +123,7 @@ class RowsRead:
 
 
 class NotingLibrarian(Librarian):
-    """A librarian that notes which contents it gave."""
+    """A librarian that notes returned contents."""
 
     def __init__(self, librarian: Librarian) -> None:
         super().__init__(librarian.folder)
@@ -136,7 +135,7 @@ class NotingLibrarian(Librarian):
 
 
 class LibrarianInMemory(Librarian):
-    """A librarian of contents that were read; what it has not is missing."""
+    """An in-memory librarian of noted contents; other contents are missing."""
 
     def __init__(self, contents: Mapping[str, bytes]) -> None:
         self._contents = contents
@@ -157,16 +156,16 @@ class LibrarianInMemory(Librarian):
 
 
 class NotingKeys(Keys):
-    """The keys of a vector set that note which of them were looked up."""
+    """Vector set keys that note looked-up keys."""
 
     def __init__(self, keys: Keys) -> None:
         super().__init__(keys.block, keys.ends)
         self.asked: set[str] = set()
 
     def places(self, allowed: Collection[str] | NDArray[bool_]) -> NDArray[int64]:
-        found = super().places(allowed)
-        self.asked.update(self[place] for place in found.tolist())
-        return found
+        positions = super().places(allowed)
+        self.asked.update(self[place] for place in positions.tolist())
+        return positions
 
 
 class NotingIndex(IndexDecorator):
@@ -198,7 +197,7 @@ class NotingIndex(IndexDecorator):
         asked = sorted(self.keys.asked)
         windows = self.read_windows(self.keys.places(asked))
         return {
-            "agent": plain(self.agent),
+            "agent": to_json_types(self.agent),
             "keys": asked,
             "counts": windows.counts.tolist(),
             "hashes": [bytes(digest).hex() for digest in windows.hashes],
@@ -226,36 +225,36 @@ class NotingVectors(Mapping[str, VectorIndex]):
         return len(self.whole)
 
     def noted(self) -> dict[str, Any]:
-        """What was read, in JSON's types."""
+        """Return vectors read so far, as JSON types."""
         return {kind: index.noted() for kind, index in sorted(self.indexes.items())}
 
 
 def vectors_from(noted: Mapping[str, Any]) -> dict[str, VectorIndex]:
     """The vector sets of which ``NotingVectors.noted`` told. ``ValueError`` where they are odd."""
-    return {kind: _vectors_from(kind, each) for kind, each in noted.items()}
+    return {kind: _vectors_from(kind, noted_set) for kind, noted_set in noted.items()}
 
 
 def _vectors_from(kind: str, noted: Mapping[str, Any]) -> VectorIndex:
     import numpy as np
 
     keys, counts, dimension = noted["keys"], noted["counts"], int(noted["dimension"])
-    hashes = [bytes.fromhex(each) for each in noted["hashes"]]
+    hashes = [bytes.fromhex(hash_text) for hash_text in noted["hashes"]]
     matrix = np.zeros((0, dimension), dtype=np.float32)
     if keys:
         matrix = decode_vectors(noted["vectors"], dimension).astype(np.float32)
     fits = len(keys) == len(counts) and sum(counts) == len(hashes) == len(matrix)
-    if not fits or keys != sorted(set(keys)) or any(len(each) != 16 for each in hashes):
+    if not fits or keys != sorted(set(keys)) or any(len(hash_text) != 16 for hash_text in hashes):
         raise ValueError("vectors that don't belong together")
     block = np.frombuffer(b"".join(hashes), dtype=np.uint8).reshape(-1, 16)
     windows = TextWindows(np.array(counts, dtype=np.int64), block, matrix)
-    return exact_index(kind, made(Agent, noted["agent"]), Keys.of(keys), windows)
+    return exact_index(kind, build_value(Agent, noted["agent"]), Keys.of(keys), windows)
 
 
 # --- words ---
 
 
 class _Asked(Counter[str]):
-    """Counts that note of which terms they were read."""
+    """Counts that note looked-up terms."""
 
     def __init__(self, counts: Mapping[str, int]) -> None:
         super().__init__(counts)
@@ -267,7 +266,7 @@ class _Asked(Counter[str]):
 
 
 class WordsRead(CountedWords):
-    """The frequencies of terms as they were counted, which note of which terms they are read."""
+    """Term frequencies that note looked-up terms."""
 
     def __init__(
         self, counts: Mapping[str, int], size: int, codes: Sequence[str], embeds_english: bool
@@ -282,7 +281,7 @@ class WordsRead(CountedWords):
         return cls(words._counts, words._size, words.languages.codes, words.embeds_english)
 
     def noted(self) -> dict[str, Any]:
-        """What was read of them, in JSON's types."""
+        """Return frequencies read so far, as JSON types."""
         terms = sorted(self._counts.terms)
         return {
             "size": self._size,
@@ -297,19 +296,21 @@ class WordsRead(CountedWords):
 
 @dataclass(frozen=True)
 class RetrievalRead:
-    """What one retrieval found, and the calls that it made, by IRI."""
+    """A noted retrieval: its question, result and call IRIs."""
 
     question: str
     calls: tuple[str, ...]
     found: Retrieval
 
 
-def _asked(question: Question) -> str:
-    return json.dumps(plain(question), sort_keys=True)
+def _question_key(question: Question) -> str:
+    return json.dumps(to_json_types(question), sort_keys=True)
 
 
 class NotingRetriever:
-    """A retriever that notes what it found. It reads ``known``, whose reads count for nothing."""
+    """A retriever that notes its results.
+
+    It reads from ``known``, where reads are not noted."""
 
     def __init__(
         self, inner: Retriever, known: Context, uuid: str, noted: list[RetrievalRead]
@@ -328,41 +329,41 @@ class NotingRetriever:
             calls.append(call_iri(self._uuid, call))
             context.sink(call)
 
-        known, embedder = self._known, context.embedder
+        base_context, embedder = self._known, context.embedder
         plainly = replace(
             context,
-            store=known.store,
-            texts=known.texts,
-            vectors=words_of(known, embedder.language)
+            store=base_context.store,
+            texts=base_context.texts,
+            vectors=words_of(base_context, embedder.language)
             if isinstance(embedder, WordEmbedder)
-            else known.vectors,
+            else base_context.vectors,
             sink=sink,
-            _memory=known._memory,
+            _memory=base_context._memory,
         )
-        found = self._inner.retrieve(question, plainly)
-        self._noted.append(RetrievalRead(_asked(question), tuple(calls), found))
-        return found
+        retrieval = self._inner.retrieve(question, plainly)
+        self._noted.append(RetrievalRead(_question_key(question), tuple(calls), retrieval))
+        return retrieval
 
 
 class RetrieverFromReads:
-    """A retriever that finds what was noted, and gives the calls that were made for it."""
+    """A retriever that returns noted retrievals, and replays their calls."""
 
     def __init__(
         self, inner: Retriever, noted: Sequence[RetrievalRead], calls: RecordedCalls, uuid: str
     ) -> None:
         self.step, self.matches_entities = inner.step, inner.matches_entities
         self._noted: dict[str, list[RetrievalRead]] = {}
-        for each in noted:
-            self._noted.setdefault(each.question, []).append(each)
+        for noted_retrieval in noted:
+            self._noted.setdefault(noted_retrieval.question, []).append(noted_retrieval)
         self._recorded = calls
         self._calls = {call_iri(uuid, call): call for call in calls.calls}
 
     def retrieve(self, question: Question, context: Context) -> Retrieval:
-        """``StoreError`` for a question that nothing was retrieved for."""
-        known = self._noted.get(_asked(question))
-        if not known:
+        """Return the noted retrieval for a question. Raise ``StoreError`` if none was noted."""
+        remaining = self._noted.get(_question_key(question))
+        if not remaining:
             raise StoreError("The package holds no retrieval for a question of this replay.")
-        read = known.pop(0) if len(known) > 1 else known[0]
+        read = remaining.pop(0) if len(remaining) > 1 else remaining[0]
         for iri in read.calls:
             call = self._calls[iri]
             if call.kind == "embedding" and "error" not in call.reply:
@@ -377,7 +378,7 @@ class RetrieverFromReads:
 
 @dataclass(frozen=True, slots=True)
 class EmbedderRead:
-    """What is asked of an embedder beside vectors: who it is, and how much of a text it reads."""
+    """Embedder properties needed besides vectors: agent, lexical flag and token limit per text."""
 
     agent: Agent
     lexical: bool
@@ -386,8 +387,8 @@ class EmbedderRead:
 
 @dataclass(slots=True)
 class Reads:
-    """What a replay read, to be given again: ``rows`` of queries, ``retrievals``, the ``words``
-    and ``vectors`` in JSON's types, and what the context had to say of itself (``notes``)."""
+    """Noted replay inputs: query ``rows``, ``retrievals``, ``words`` and ``vectors`` as JSON
+    types, and context ``notes``."""
 
     embedder: EmbedderRead
     retrievals: list[RetrievalRead] = field(default_factory=list)
@@ -397,38 +398,44 @@ class Reads:
     notes: tuple[str, ...] = ()
 
     def to_json(self) -> bytes:
-        """The same reads, the same bytes."""
-        retrievals = sorted(map(plain, self.retrievals), key=lambda each: str(each["question"]))
-        whole = {
-            "embedder": plain(self.embedder),
+        """Return noted inputs as JSON; identical inputs yield identical bytes."""
+        retrievals = sorted(
+            map(to_json_types, self.retrievals), key=lambda each: str(each["question"])
+        )
+        document = {
+            "embedder": to_json_types(self.embedder),
             "notes": list(self.notes),
-            "queries": {key: plain(rows) for key, rows in self.rows.items()},
+            "queries": {key: to_json_types(rows) for key, rows in self.rows.items()},
             "retrievals": retrievals,
             "vectors": self.vectors,
             "words": self.words,
         }
-        return (json.dumps(whole, ensure_ascii=False, sort_keys=True, indent=1) + "\n").encode()
+        return (json.dumps(document, ensure_ascii=False, sort_keys=True, indent=1) + "\n").encode()
 
     @classmethod
     def from_json(cls, data: bytes) -> Reads:
-        """``ValueError``, ``KeyError`` or ``TypeError`` where it is odd."""
-        said = json.loads(data)
-        rows = {key: _rows(each) for key, each in said["queries"].items()}
-        retrievals = [made(RetrievalRead, each) for each in said["retrievals"]]
-        embedder, notes = made(EmbedderRead, said["embedder"]), tuple(map(str, said["notes"]))
-        return cls(embedder, retrievals, rows, said["words"], said["vectors"], notes)
+        """Return noted inputs parsed from JSON. Raise ``ValueError``, ``KeyError`` or
+        ``TypeError`` if malformed."""
+        document = json.loads(data)
+        rows = {key: _parse_rows(item) for key, item in document["queries"].items()}
+        retrievals = [build_value(RetrievalRead, item) for item in document["retrievals"]]
+        embedder, notes = (
+            build_value(EmbedderRead, document["embedder"]),
+            tuple(map(str, document["notes"])),
+        )
+        return cls(embedder, retrievals, rows, document["words"], document["vectors"], notes)
 
 
-def _rows(said: Mapping[str, Any]) -> RowsRead:
+def _parse_rows(said: Mapping[str, Any]) -> RowsRead:
     names = tuple(map(str, said["names"]))
-    rows = tuple(tuple(None if t is None else term(t) for t in row) for row in said["rows"])
+    rows = tuple(tuple(None if t is None else parse_term(t) for t in row) for row in said["rows"])
     if any(len(row) != len(names) for row in rows):
         raise ValueError("a row that has another number of columns")
     return RowsRead(names, rows)
 
 
-def noting(context: Context, librarian: NotingLibrarian) -> Context:
-    """The context, with store, texts, vectors and words that note what is read of them."""
+def wrap_noting_context(context: Context, librarian: NotingLibrarian) -> Context:
+    """Return a context whose store, texts, vectors and words note all reads."""
     store = NotingStore(context.store)
     noted = replace(
         context,
@@ -437,10 +444,10 @@ def noting(context: Context, librarian: NotingLibrarian) -> Context:
         vectors=NotingVectors(context.vectors),
         _memory={},
     )
-    return with_words(noted, WordsRead.of(frequencies(context)))
+    return with_words(noted, WordsRead.of(count_frequencies(context)))
 
 
 def with_words(context: Context, words: CountedWords) -> Context:
-    """The context, which knows these frequencies of terms."""
+    """Return the context after setting its term frequencies."""
     context.remembered("frequencies", 1).get("frequencies", lambda: words)
     return context

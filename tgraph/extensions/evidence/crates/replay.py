@@ -1,9 +1,8 @@
-"""Replay of a session from its package alone.
+"""Session replay from a package alone.
 
-What was retrieved is taken from the package; everything else is done again: the choice among what
-was found, the sentences, the citations, the notes. ``NotedReplay`` runs beside the graph and notes
-what that takes, ``ReplayFromCrate`` runs without one.
-"""
+Retrievals come from the package; selection, sentences, citations and notes are done again.
+``NotedReplay`` runs beside the graph and notes needed inputs, ``ReplayFromCrate`` runs without
+a graph."""
 
 from __future__ import annotations
 
@@ -33,9 +32,9 @@ from tgraph.extensions.evidence.crates.reads import (
     RetrieverFromReads,
     StoreFromReads,
     WordsRead,
-    noting,
     vectors_from,
     with_words,
+    wrap_noting_context,
 )
 from tgraph.index.sources import Texts
 from tgraph.librarian import Librarian
@@ -56,7 +55,7 @@ Wrap = Callable[[Retriever], Retriever]
 
 
 def _retrieving_by(method: Method, wrap: Wrap) -> Method:
-    """The method with what ``wrap`` makes of its retriever, where it has one."""
+    """Return the method with its retriever, if present, replaced by ``wrap``."""
     if (inner := getattr(method, "inner", None)) is not None:
         return replace(method, inner=_retrieving_by(inner, wrap))  # type: ignore[type-var]
     if (retriever := getattr(method, "retriever", None)) is not None:
@@ -65,19 +64,19 @@ def _retrieving_by(method: Method, wrap: Wrap) -> Method:
 
 
 class _AsChosen(SessionReplay):
-    """A replay in which the mode that was chosen is the one on record: what there was to choose
-    from is not read again, only what the question is about."""
+    """A replay that keeps the recorded mode choice: the available modes are not read again,
+    only the question analysis."""
 
     def _method(self, parts: Components, question: Question, context: Context) -> Method:
         session = self.session
         if not was_chosen(session.parameters):
             return self._method_by_name(parts, question)
         chooser, calls = parts.chooser, list[Call]()
-        about = chooser.choose(question, context, calls.append)
+        choice_result = chooser.choose(question, context, calls.append)
         choice = v.session_part_iri("mode-choice", session.uuid)
-        about = replace(about, reason=session.said.one(choice, "reasoning"))
-        method = in_steps(method_of(session.mode, parts), question.text, parts, about.form)
-        return Chosen(method, about, chooser.agent, tuple(calls))
+        choice_result = replace(choice_result, reason=session.said.one(choice, "reasoning"))
+        method = in_steps(method_of(session.mode, parts), question.text, parts, choice_result.form)
+        return Chosen(method, choice_result, chooser.agent, tuple(calls))
 
     def _trace(self, journal: Path) -> Trace | None:
         return None
@@ -85,7 +84,7 @@ class _AsChosen(SessionReplay):
 
 @dataclass(frozen=True, slots=True)
 class WhatWasRead:
-    """What a noted replay read: the quads, the texts of the librarian, and the rest."""
+    """Inputs of a noted replay: quads, librarian texts, and other reads."""
 
     replay: Replay
     quads: frozenset[Quad]
@@ -95,7 +94,7 @@ class WhatWasRead:
 
 @dataclass
 class NotedReplay(_AsChosen):
-    """A replay over the graph that notes what it reads beside its retrieval."""
+    """A replay beside the graph that notes inputs besides retrieval."""
 
     _plain: Context | None = None
     _noted: Context | None = None
@@ -103,19 +102,19 @@ class NotedReplay(_AsChosen):
     _texts: NotingLibrarian = field(init=False)
 
     def read(self) -> WhatWasRead:
-        """Replay, and what that read."""
+        """Replay the session and return noted inputs."""
         texts = self._texts = NotingLibrarian(self.librarian)
         replay = self.run()
-        own, embedder = self._noted, self.parts.embedder
+        noted_context, embedder = self._noted, self.parts.embedder
         reads = Reads(EmbedderRead(embedder.agent, embedder.lexical, embedder.max_tokens))
-        if own is None:
+        if noted_context is None:
             return WhatWasRead(replay, frozenset(), {}, reads)
-        store, vectors = own.store, own.vectors
+        store, vectors = noted_context.store, noted_context.vectors
         assert isinstance(store, NotingStore)
         assert isinstance(vectors, NotingVectors)
-        words = own.once("frequencies", lambda: None)
+        words = noted_context.once("frequencies", lambda: None)
         assert isinstance(words, WordsRead)
-        reads.retrievals, reads.rows, reads.notes = self._found, store.rows, own.notes
+        reads.retrievals, reads.rows, reads.notes = self._found, store.rows, noted_context.notes
         reads.words, reads.vectors = words.noted(), vectors.noted()
         return WhatWasRead(replay, frozenset(store.quads), dict(texts.given), reads)
 
@@ -123,7 +122,7 @@ class NotedReplay(_AsChosen):
         self._found.clear()  # of a run that began anew
         self._texts.given.clear()
         self._plain = context
-        self._noted = noting(context, self._texts)
+        self._noted = wrap_noting_context(context, self._texts)
         return self._noted
 
     def _retrieving(
@@ -131,18 +130,18 @@ class NotedReplay(_AsChosen):
     ) -> Method | None:
         assert self._plain is not None
         plain = self._plain
-        found = super()._retrieving(method, settings, plain, lost)
+        method_copy = super()._retrieving(method, settings, plain, lost)
         uuid = self.session.uuid
 
         def noted(retriever: Retriever) -> Retriever:
             return NotingRetriever(retriever, plain, uuid, self._found)
 
-        return None if found is None else _retrieving_by(found, noted)
+        return None if method_copy is None else _retrieving_by(method_copy, noted)
 
 
 @dataclass(frozen=True)
 class _NoEmbedder:
-    """Who embedded, where nobody does any more: every vector is on record."""
+    """A substitute embedder without embedding: all vectors are on record."""
 
     read: EmbedderRead
 
@@ -168,7 +167,7 @@ class _NoEmbedder:
 
 @dataclass
 class ReplayFromCrate(_AsChosen):
-    """A replay that reads what was noted, and nothing else."""
+    """A replay that reads only noted inputs."""
 
     _reads: Reads | None = None
 
@@ -176,8 +175,10 @@ class ReplayFromCrate(_AsChosen):
     def over(
         cls, session: RecordedSession, store: Store, librarian: Librarian, reads: Reads, own: str
     ) -> ReplayFromCrate:
-        """That of the session over the package's store and texts; ``own`` is the name of its
-        explainability collection. No setting of this machine has a say in it."""
+        """Return a session replay over package store and texts; ``own`` names its
+        explainability collection.
+
+        Local settings have no influence."""
         settings = Settings.model_construct().model_copy(update={"explain_collection": own})
         embedder = _NoEmbedder(reads.embedder)
         parts = Components(settings, Path(), embedder=embedder)
@@ -196,27 +197,33 @@ class ReplayFromCrate(_AsChosen):
 
     def _reading(self, context: Context) -> Context:
         assert self._reads is not None
-        said = self._reads.words
-        counts = {str(term): int(count) for term, count in said["counts"].items()}
-        codes = [str(code) for code in said["languages"]]
-        words = WordsRead(counts, int(said["size"]), codes, bool(said["embeds_english"]))
+        word_counts = self._reads.words
+        counts = {str(term): int(count) for term, count in word_counts["counts"].items()}
+        codes = [str(code) for code in word_counts["languages"]]
+        words = WordsRead(
+            counts, int(word_counts["size"]), codes, bool(word_counts["embeds_english"])
+        )
         return with_words(context, words)
 
     def _retrieving(
         self, method: Method, settings: Settings, context: Context, lost: str
     ) -> Method | None:
         assert self._reads is not None
-        found, calls, uuid = self._reads.retrievals, self.session.calls, self.session.uuid
-        return _retrieving_by(method, lambda each: RetrieverFromReads(each, found, calls, uuid))
+        retrievals, calls, uuid = self._reads.retrievals, self.session.calls, self.session.uuid
+        return _retrieving_by(
+            method, lambda each: RetrieverFromReads(each, retrievals, calls, uuid)
+        )
 
 
 def what_is_replayed(session: RecordedSession, reads: Reads) -> str:
-    """What of the session was taken from the record, and what was done again."""
-    taken = "Retrieval is taken from the record" if reads.retrievals else _NOTHING_RETRIEVED
+    """Describe which session steps came from the record and which were repeated."""
+    retrieval_text = (
+        "Retrieval is taken from the record" if reads.retrievals else _NOTHING_RETRIEVED
+    )
     only = session.parameters.get(ONLY)
     again = "selection was done again" if only else "selection and writing were done again"
     replies = ", with the model's recorded replies" if session.chat is not None and not only else ""
-    return f"{taken}; {again}{replies}."
+    return f"{retrieval_text}; {again}{replies}."
 
 
 _NOTHING_RETRIEVED = "No retrieval is taken from the record: what was read is in the package"

@@ -1,1 +1,1 @@
-"""Graphs that others made, read into documents, evidence and communities."""
+"""Import of foreign graphs into documents, evidence and communities."""

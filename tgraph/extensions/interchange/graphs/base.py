@@ -1,4 +1,4 @@
-"""The interface of readers of graphs: a file or folder in, documents with what they state out."""
+"""Graph reader interface: a file or folder in, documents with statements out."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ from tgraph.model import Chunk, Document, Extraction
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """A stretch of a document and what a graph states there. Spans are in the page's coordinates,
-    and quotes are the page's text, as for any extractor."""
+    """A document stretch with the statements found there.
+
+    Spans use page coordinates, and quotes are page text, like for any extractor."""
 
     chunk: Chunk
     extraction: Extraction
@@ -21,11 +22,10 @@ class Reading:
 
 @dataclass(frozen=True, slots=True)
 class ImportedDocument:
-    """What statements rest on: a file of the graph itself, or a text that the graph was made from.
+    """A document supporting statements: a graph file, or a source text of the graph.
 
-    ``path`` is what it is taken in under, ``content`` its bytes. ``readings`` are made as they are
-    asked for, once, in the order of their chunks.
-    """
+    ``path`` is the ingestion path, ``content`` the bytes. ``readings`` are created lazily,
+    once, in chunk order."""
 
     path: str
     content: bytes
@@ -35,7 +35,7 @@ class ImportedDocument:
 
 @dataclass(frozen=True, slots=True)
 class SkippedRow:
-    """What could not be used, with its place: a line's number, or a row's, counted from 1."""
+    """An unusable row with its place: line or row number, counted from 1."""
 
     file: str
     row: int
@@ -47,7 +47,9 @@ OnSkipped = Callable[[SkippedRow], None]
 
 @dataclass(frozen=True, slots=True)
 class ImportedGraph:
-    """A graph of others. ``kind`` is the format's name, ``documents`` come one after the other."""
+    """An imported graph.
+
+    ``kind`` is the format's name, ``documents`` are yielded sequentially."""
 
     kind: str
     documents: Iterator[ImportedDocument]
@@ -59,12 +61,11 @@ class GraphReader(Protocol):
 
     @property
     def kind(self) -> str:
-        """The format's name."""
+        """Format label."""
 
     def recognises(self, path: str) -> bool: ...
 
     def read(self, path: str, skipped: OnSkipped) -> ImportedGraph:
-        """The graph in a file or folder. What can't be used is told, and left out.
+        """Return the graph from a file or folder; unusable rows are reported and skipped.
 
-        Raises ``IngestError`` where nothing can be read.
-        """
+        Raises ``IngestError`` if nothing can be read."""

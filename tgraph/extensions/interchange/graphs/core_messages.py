@@ -26,7 +26,7 @@ from pyoxigraph import BlankNode, DefaultGraph, Literal, NamedNode, Quad, Triple
 
 from tgraph.errors import IngestError
 from tgraph.extensions.interchange.graphs.base import OnSkipped, SkippedRow
-from tgraph.ingest.base import reason, storable
+from tgraph.ingest.base import error_reason, storable
 
 _BEGINS = re.compile(rb"\x92(?:\xa1t|\xa2(?:ge|de|lm|lb))[\x80-\x8f\xde\xdf]")
 """How a message begins: a pair, its kind, and a map."""
@@ -38,13 +38,13 @@ _MOST_DAMAGE = 1_000
 
 
 def begins_core(head: bytes) -> bool:
-    """Whether a file that begins like this is a core."""
+    """Tell whether leading file bytes mark a knowledge core."""
     return _BEGINS.match(head) is not None
 
 
 @dataclass(slots=True)
 class LibraryText:
-    """A document, page or chunk that the core brings: its text, as far as it is one."""
+    """A document, page or chunk supplied by the core, with text if textual."""
 
     id: str
     title: str = ""
@@ -57,68 +57,71 @@ class LibraryText:
 
 @dataclass(slots=True)
 class CoreContent:
-    """What a core holds: its triples as lines of N-Quads, each once, and the texts by their ids."""
+    """A core's contents: distinct triples as N-Quads lines, and texts by id."""
 
     lines: dict[str, None] = field(default_factory=dict)
     texts: dict[str, LibraryText] = field(default_factory=dict)
 
 
 def read_core(data: bytes, path: str, skipped: OnSkipped) -> CoreContent:
-    """All messages of a core. One that can't be read is told with its number and where it begins,
-    and the next one that can is searched for. ``IngestError`` where msgpack isn't installed."""
+    """Return all messages of a core.
+
+    An unreadable message is reported with its number and position, and reading continues at the
+    next readable message. Raise ``IngestError`` if msgpack isn't installed."""
     reader = _CoreReading(path, skipped)
     number = offset = last = damage = 0
-    unpacked = _unpacked(data, path, offset)
+    unpacked = _unpack_messages(data, path, offset)
     while offset < len(data):
         number += 1
         try:
             end, message = next(unpacked)
         except _DamageError as error:
             damage += 1
-            following = _next(data, last, offset) if damage < _MOST_DAMAGE else len(data)
-            rest = "; what follows is left out" if following == len(data) else ""
-            reader.tell(number, offset, f"{error}{rest}")
+            following = _next_message(data, last, offset) if damage < _MOST_DAMAGE else len(data)
+            remark = "; what follows is left out" if following == len(data) else ""
+            reader.tell(number, offset, f"{error}{remark}")
             offset = last = following
-            unpacked = _unpacked(data, path, offset)
+            unpacked = _unpack_messages(data, path, offset)
             continue
-        whole = reader.take(number, offset, message)
-        within = None if whole else _BEGINS.search(data, offset + 1, end)
+        is_complete = reader.take(number, offset, message)
+        inner_start = None if is_complete else _BEGINS.search(data, offset + 1, end)
         last, offset = offset, end
-        if within is not None:
-            offset = within.start()
-            unpacked = _unpacked(data, path, offset)
+        if inner_start is not None:
+            offset = inner_start.start()
+            unpacked = _unpack_messages(data, path, offset)
     return reader.content
 
 
 class _DamageError(Exception):
-    """A message that can't be read."""
+    """An unreadable message."""
 
 
-def _next(data: bytes, last: int, damaged: int) -> int:
-    """Where a message begins after one that can't be read: it may be in the one before that, whose
-    end is then not where it seemed to be."""
-    found = _BEGINS.search(data, last + 1)
-    if found is not None and found.start() == damaged:
-        found = _BEGINS.search(data, damaged + 1)
-    return found.start() if found else len(data)
+def _next_message(data: bytes, last: int, damaged: int) -> int:
+    """Return the position of the message following an unreadable message.
+
+    The search starts inside the preceding message, whose end may have been misjudged."""
+    match = _BEGINS.search(data, last + 1)
+    if match is not None and match.start() == damaged:
+        match = _BEGINS.search(data, damaged + 1)
+    return match.start() if match else len(data)
 
 
-def _unpacked(data: bytes, path: str, start: int) -> Iterator[tuple[int, Any]]:
-    """The messages from a place on, each with where it ends."""
-    msgpack = _msgpack(path)
-    left = len(data) - start
+def _unpack_messages(data: bytes, path: str, start: int) -> Iterator[tuple[int, Any]]:
+    """Yield messages starting at a position, each with end position."""
+    msgpack = _import_msgpack(path)
+    remaining_size = len(data) - start
     file = BytesIO(data)
     file.seek(start)
-    limits = {f"max_{kind}_len": left for kind in ("str", "bin", "ext")}
-    limits |= {f"max_{kind}_len": min(left, _MOST_ITEMS) for kind in ("array", "map")}
-    unpacker = msgpack.Unpacker(file, raw=False, max_buffer_size=max(left, 1), **limits)
+    limits = {f"max_{kind}_len": remaining_size for kind in ("str", "bin", "ext")}
+    limits |= {f"max_{kind}_len": min(remaining_size, _MOST_ITEMS) for kind in ("array", "map")}
+    unpacker = msgpack.Unpacker(file, raw=False, max_buffer_size=max(remaining_size, 1), **limits)
     while True:
         try:
             message = unpacker.unpack()
         except msgpack.OutOfData:
             raise _DamageError("The message has no end") from None
         except (ValueError, TypeError, OverflowError, msgpack.UnpackException) as error:
-            raise _DamageError(f"It is no MessagePack: {reason(error)}") from None
+            raise _DamageError(f"It is no MessagePack: {error_reason(error)}") from None
         if not _is_pair(message):
             raise _DamageError("It is no pair of a kind and a map")
         yield start + unpacker.tell(), message
@@ -131,7 +134,7 @@ def _is_pair(message: Any) -> bool:
     return False
 
 
-def _msgpack(path: str) -> Any:
+def _import_msgpack(path: str) -> Any:
     try:
         import msgpack
     except ModuleNotFoundError as error:
@@ -142,7 +145,7 @@ def _msgpack(path: str) -> Any:
 
 
 class _CoreReading:
-    """Takes messages in, one after the other."""
+    """Reader for successive core messages."""
 
     def __init__(self, path: str, skipped: OnSkipped) -> None:
         self.content = CoreContent()
@@ -157,60 +160,60 @@ class _CoreReading:
         self._skipped(SkippedRow(self._path, number, f"at byte {offset:,}: {why}"))
 
     def take(self, number: int, offset: int, message: Any) -> bool:
-        """Take a message in; whether all of it could be."""
-        kind, told = message
+        """Read a message and tell whether all parts were usable."""
+        kind, payload = message
         self._place, self._whole = (number, offset), True
         if kind == "t":
-            self._take_triples(told)
+            self._take_triples(payload)
         elif kind == "de":
-            self._take_chunks(_listed(told, "c"))
+            self._take_chunks(_read_list(payload, "c"))
         elif kind in ("lm", "lb"):
-            self._take_library(kind, told)
+            self._take_library(kind, payload)
         elif kind not in ("ge", "eos"):
-            self._skip(f"There is no kind of message {kind[:20]!r}")
+            self._skip_item(f"There is no kind of message {kind[:20]!r}")
         return self._whole
 
-    def _skip(self, why: str) -> None:
+    def _skip_item(self, why: str) -> None:
         self._whole = False
         self.tell(*self._place, why)
 
     def _take_triples(self, told: Mapping[Any, Any]) -> None:
-        about = told.get("m")
-        described = _listed(about, "m") if isinstance(about, dict) else []
+        metadata = told.get("m")
+        described = _read_list(metadata, "m") if isinstance(metadata, dict) else []
         if not isinstance(told.get("t"), list):
-            self._skip("It has no list of triples")
-        for index, triple in enumerate((*described, *_listed(told, "t")), 1):
+            self._skip_item("It has no list of triples")
+        for index, triple in enumerate((*described, *_read_list(told, "t")), 1):
             try:
-                self.content.lines[storable(f"{self._quad(triple)} .")] = None
+                self.content.lines[storable(f"{self._read_quad(triple)} .")] = None
             except (ValueError, TypeError) as error:
-                self._skip(f"triple {index}: {reason(error)}")
+                self._skip_item(f"triple {index}: {error_reason(error)}")
 
-    def _quad(self, told: Any) -> Quad:
+    def _read_quad(self, told: Any) -> Quad:
         graph = told.get("g") if isinstance(told, dict) else None
-        subject, predicate, obj = self._triple(told)
-        named = NamedNode(graph) if graph else DefaultGraph()
-        return Quad(subject, predicate, obj, named)
+        subject, predicate, obj = self._read_triple(told)
+        graph_node = NamedNode(graph) if graph else DefaultGraph()
+        return Quad(subject, predicate, obj, graph_node)
 
-    def _triple(self, told: Any) -> Triple:
+    def _read_triple(self, told: Any) -> Triple:
         match told:
             case {"s": subject, "p": predicate, "o": obj}:
-                return Triple(*map(self._term, (subject, predicate, obj)))
+                return Triple(*map(self._read_term, (subject, predicate, obj)))
         raise ValueError("it lacks a subject, predicate or object")
 
-    def _term(self, told: Any) -> Any:
+    def _read_term(self, told: Any) -> Any:
         match told:
             case {"t": "i", "i": str(iri)} | {"v": str(iri), "e": True}:
                 return NamedNode(iri)
             case {"t": "b", "d": str(label)}:
                 return self._nodes.setdefault(label, BlankNode(f"b{len(self._nodes)}"))
             case {"t": "t", "tr": triple}:
-                return self._triple(triple)
+                return self._read_triple(triple)
             case {"t": "l", "v": str(value)} | {"v": str(value), "e": False}:
-                return _literal(value, told.get("ln"), told.get("dt"))
+                return _create_literal(value, told.get("ln"), told.get("dt"))
         raise ValueError("a term is of no known kind")
 
     def _take_chunks(self, chunks: list[Any]) -> None:
-        """The texts that chunks are told by; ids tell nothing."""
+        """Read texts supplied by chunks; chunk ids are ignored."""
         for chunk in chunks:
             text = chunk.get("c") if isinstance(chunk, dict) else None
             if not isinstance(text, str) or text in self._chunks or _IRI.fullmatch(text):
@@ -222,33 +225,33 @@ class _CoreReading:
     def _take_library(self, kind: str, told: Mapping[Any, Any]) -> None:
         name = told.get("i")
         if not isinstance(name, str) or not name:
-            self._skip("It has no id")
+            self._skip_item("It has no id")
             return
         entry = self.content.texts.setdefault(name, LibraryText(name))
         if kind == "lm":
-            entry.title, entry.kind, entry.parent = (_said(told, key) for key in "tkp")
+            entry.title, entry.kind, entry.parent = (_read_field(told, key) for key in "tkp")
         else:
-            entry.place, text = self._place, _text(told.get("d"))
+            entry.place, text = self._place, _decode_blob(told.get("d"))
             entry.text = None if text is None else storable(text)
 
 
-def _listed(told: Mapping[Any, Any], key: str) -> list[Any]:
-    found = told.get(key)
-    return found if isinstance(found, list) else []
+def _read_list(told: Mapping[Any, Any], key: str) -> list[Any]:
+    items = told.get(key)
+    return items if isinstance(items, list) else []
 
 
-def _said(told: Mapping[Any, Any], key: str) -> str:
+def _read_field(told: Mapping[Any, Any], key: str) -> str:
     return storable(str(told.get(key) or ""))
 
 
-def _literal(value: str, language: object, datatype: object) -> Literal:
+def _create_literal(value: str, language: object, datatype: object) -> Literal:
     if language:
         return Literal(value, language=str(language))
     return Literal(value, datatype=NamedNode(str(datatype))) if datatype else Literal(value)
 
 
-def _text(data: object) -> str | None:
-    """The text of a blob, which is base64; None where it is no text."""
+def _decode_blob(data: object) -> str | None:
+    """Return the text of a base64 blob, or None for binary data."""
     content = data.encode("utf-8", "replace") if isinstance(data, str) else data
     if not isinstance(content, bytes):
         return None

@@ -59,7 +59,7 @@ _PLAIN = ("", "text/plain", "text/markdown")
 
 @dataclass(frozen=True, slots=True)
 class CoreReader:
-    """Reads a knowledge core; ``languages`` are those of names, the best first."""
+    """Knowledge core reader; ``languages`` are preferred name languages, best choice leading."""
 
     languages: tuple[str, ...] = ()
     limits: FileLimits = DEFAULT_LIMITS
@@ -67,7 +67,7 @@ class CoreReader:
     kind: str = field(default="core", init=False)
 
     def recognises(self, path: str) -> bool:
-        """By the first bytes, which are those of a message."""
+        """Tell whether leading file bytes are a message start."""
         try:
             with Path(path).open("rb") as file:
                 return begins_core(file.read(_HEAD))
@@ -75,7 +75,9 @@ class CoreReader:
             return False
 
     def read(self, path: str, skipped: OnSkipped) -> ImportedGraph:
-        """The core in the file. ``IngestError`` where nothing of it can be read."""
+        """Return the graph of a knowledge core file.
+
+        Raise ``IngestError`` if nothing is readable."""
         content = read_bytes(Path(path), path, self.limits)
         core = read_core(content, path, skipped)
         if not core.lines and not any(entry.text for entry in core.texts.values()):
@@ -92,56 +94,59 @@ class _CoreGraph:
         check_lines(text, path, reader.limits)
         self._text = RdfText(text, _NQUADS, sha256(content).hexdigest())
         self._resources = Resources(reader.languages)
-        self._key = v.digest("core 1", *reader.languages)
+        self._key = v.digest_parts("core 1", *reader.languages)
         self._read: dict[str, list[StatedTriple]] = {}
         self._subgraphs = SubgraphProvenance(())
 
     def documents(self, skipped: OnSkipped) -> Iterator[ImportedDocument]:
-        """The triples, but for those with a text, and then the texts."""
+        """Yield the document of triples without texts, followed by text documents."""
 
         def problem(line: int, reason: str) -> None:
             skipped(SkippedRow(self._path, line, reason))
 
         for entry in self._library.unread:
             number, offset = entry.place
-            what = f"{entry.id} is {entry.kind or 'bytes'}, and no text"
-            skipped(SkippedRow(self._path, number, f"at byte {offset:,}: {what}"))
+            problem_text = f"{entry.id} is {entry.kind or 'bytes'}, and no text"
+            skipped(SkippedRow(self._path, number, f"at byte {offset:,}: {problem_text}"))
         elsewhere = self._share_out()
         if self._text.text:
-            yield self._triples(elsewhere, problem)
+            yield self._triple_document(elsewhere, problem)
         documents, units = self._library.documents, self._library.units
         yield from texts_of(documents, units, self._of_chunk, self._path)
 
     def _share_out(self) -> set[int]:
-        """Read what each chunk states that the core has the text of; where that begins here."""
+        """Read chunk statements for chunks with stored texts; return start positions of
+        statements read."""
         self._resources.read(self._text.stated())
         if self._resources.reifies:
             self._resources.read_reified(self._text.stated())
         self._subgraphs = SubgraphProvenance(self._text.stated())
         units = {unit.id for unit in self._library.units}
         elsewhere = set()
-        for said in self._text.stated() if units and self._subgraphs else ():
-            if not is_reserved(said.predicate.value):
-                for chunk in units.intersection(self._subgraphs.chunks(said)):
-                    self._read.setdefault(chunk, []).append(said)
-                    elsewhere.add(said.start)
+        for statement in self._text.stated() if units and self._subgraphs else ():
+            if not is_reserved(statement.predicate.value):
+                for chunk in units.intersection(self._subgraphs.chunks(statement)):
+                    self._read.setdefault(chunk, []).append(statement)
+                    elsewhere.add(statement.start)
         return elsewhere
 
-    def _triples(self, elsewhere: set[int], problem: OnProblem) -> ImportedDocument:
+    def _triple_document(self, elsewhere: set[int], problem: OnProblem) -> ImportedDocument:
         title, key = readable_stem(self._path), self._text.key
         document = Document(key, title, CORE, (Page(None, self._text.text),))
         graph = RdfGraph(self._text, self._reader.languages, self._reader.encoding, elsewhere)
         return ImportedDocument(self._path, self._content, document, graph.readings(problem))
 
     def _of_chunk(self, chunk: Chunk, units: Sequence[str]) -> Extraction:
-        run = [said for unit in units for said in self._read.get(unit, ())]
+        run = [statement for unit in units for statement in self._read.get(unit, ())]
         reader = StretchReader(self._resources, self._text.text)
-        found = self._subgraphs.sourced(reader.extraction(chunk, dict.fromkeys(run), self._key))
-        return _ChunkPlaces(chunk, self._resources).placed(found)
+        extraction = self._subgraphs.sourced(
+            reader.extraction(chunk, dict.fromkeys(run), self._key)
+        )
+        return _ChunkPlaces(chunk, self._resources).placed(extraction)
 
 
 class _ChunkPlaces:
-    """Finds the places in a chunk of what was read in it."""
+    """Locator of extracted items within a chunk."""
 
     def __init__(self, chunk: Chunk, resources: Resources) -> None:
         self._resources = resources
@@ -149,34 +154,35 @@ class _ChunkPlaces:
         self._whole = Span(chunk.start, chunk.end, chunk.text)
 
     def placed(self, found: Extraction) -> Extraction:
-        """The same with these places: each thing in each place once."""
-        entities = dict.fromkeys(map(self._entity, found.entities))
-        relationships = dict.fromkeys(map(self._relationship, found.relationships))
+        """Return the extraction with located spans, without duplicates."""
+        entities = dict.fromkeys(map(self._locate_entity, found.entities))
+        relationships = dict.fromkeys(map(self._locate_relationship, found.relationships))
         return replace(found, entities=tuple(entities), relationships=tuple(relationships))
 
-    def _entity(self, entity: ExtractedEntity) -> ExtractedEntity:
-        said = self._text.of_quote(entity.description)
-        return replace(entity, span=said or self._text.of_entity(entity.name))
+    def _locate_entity(self, entity: ExtractedEntity) -> ExtractedEntity:
+        quote_span = self._text.of_quote(entity.description)
+        return replace(entity, span=quote_span or self._text.of_entity(entity.name))
 
-    def _relationship(self, told: ExtractedRelationship) -> ExtractedRelationship:
-        ends = (self._name(told.subject), self._name(told.object))
+    def _locate_relationship(self, told: ExtractedRelationship) -> ExtractedRelationship:
+        ends = (self._end_name(told.subject), self._end_name(told.object))
         return replace(told, span=self._text.of_relationship(*ends) or self._whole)
 
-    def _name(self, end: str | NamedNode | Literal) -> str:
+    def _end_name(self, end: str | NamedNode | Literal) -> str:
         if isinstance(end, NamedNode):
             return self._resources.name(end.value)
         return end.value if isinstance(end, Literal) else end
 
 
 class _Library:
-    """The texts of a core: ``units`` are those that no other text is part of, each in the
-    ``documents`` that it is part of, or one itself; ``unread`` has no text, and no part with one.
-    """
+    """Texts of a core.
+
+    ``units`` are texts without parts, each listed with its containing ``documents``, or as its
+    own document; ``unread`` entries have neither text nor parts with text."""
 
     def __init__(self, entries: Iterable[LibraryText]) -> None:
         self._entries = {entry.id: entry for entry in entries}
         texts = [entry for entry in self._entries.values() if _is_text(entry)]
-        above = {entry.id: self._above(entry) for entry in texts}
+        above = {entry.id: self._list_ancestors(entry) for entry in texts}
         parents = {name for names in above.values() for name in names}
         leaves = [entry for entry in texts if entry.id not in parents]
         homes = {e.id: [n for n in above[e.id] if _is_text(self._entries[n])] for e in leaves}
@@ -192,13 +198,13 @@ class _Library:
             if entry.place != (0, 0) and not _is_text(entry) and entry.id not in parents
         ]
 
-    def _above(self, entry: LibraryText) -> list[str]:
-        """What the entry is part of, the nearest first."""
-        found: dict[str, None] = {}
-        while entry.parent in self._entries and entry.parent not in found:
-            found[entry.parent] = None
+    def _list_ancestors(self, entry: LibraryText) -> list[str]:
+        """Return containing entries, nearest ancestor leading."""
+        ancestors: dict[str, None] = {}
+        while entry.parent in self._entries and entry.parent not in ancestors:
+            ancestors[entry.parent] = None
             entry = self._entries[entry.parent]
-        return list(found)
+        return list(ancestors)
 
 
 def _is_text(entry: LibraryText) -> bool:

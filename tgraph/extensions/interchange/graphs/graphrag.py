@@ -57,28 +57,30 @@ class GraphRagReader:
     kind = "graphrag"
 
     def recognises(self, path: str) -> bool:
-        return {"entities", "relationships"} <= _tables(path).keys()
+        return {"entities", "relationships"} <= _find_tables(path).keys()
 
     def read(self, path: str, skipped: OnSkipped) -> ImportedGraph:
-        tables = _tables(path)
+        tables = _find_tables(path)
         if not {"entities", "relationships"} & tables.keys():
             raise IngestError(path, "There are no tables of GraphRAG in it.")
         return _GraphRagFolder(path, tables, skipped).read()
 
 
-def _tables(path: str) -> dict[str, Path]:
-    """The tables in a folder; where generations lie side by side, the later."""
+def _find_tables(path: str) -> dict[str, Path]:
+    """Return table paths in a folder; of several generations, the later."""
     folder = Path(path)
-    found = {}
+    tables = {}
     for name in TABLES:
         for file in (f"{name}.parquet", f"{_FIRST}{name}.parquet"):
-            if name not in found and (folder / file).is_file():
-                found[name] = folder / file
-    return found
+            if name not in tables and (folder / file).is_file():
+                tables[name] = folder / file
+    return tables
 
 
 def read_rows(path: Path) -> Iterator[Row]:
-    """The rows of a parquet file, a batch at a time. ``IngestError`` where it can't be read."""
+    """Yield rows of a parquet file, batch by batch.
+
+    Raise ``IngestError`` if unreadable."""
     try:
         from pyarrow import ArrowException, parquet
     except ModuleNotFoundError as error:
@@ -94,7 +96,7 @@ def read_rows(path: Path) -> Iterator[Row]:
 
 
 class _GraphRagFolder:
-    """A folder of tables, read one after the other."""
+    """A folder of tables, read sequentially."""
 
     def __init__(self, path: str, tables: Mapping[str, Path], skipped: OnSkipped) -> None:
         self._path = path
@@ -107,141 +109,160 @@ class _GraphRagFolder:
 
     def read(self) -> ImportedGraph:
         documents = [
-            TextDocument(_text(row, "id"), _text(row, "title"), _text(row, "text", "raw_content"))
-            for row in self._rows("documents")
+            TextDocument(
+                _read_text(row, "id"),
+                _read_text(row, "title"),
+                _read_text(row, "text", "raw_content"),
+            )
+            for row in self._read_table("documents")
         ]
         units = [
             TextUnit(
-                _text(row, "id"),
-                _text(row, "text", "chunk"),
-                tuple(_texts(row, "document_ids")) or tuple(_texts(row, "document_id")),
+                _read_text(row, "id"),
+                _read_text(row, "text", "chunk"),
+                tuple(_read_ids(row, "document_ids")) or tuple(_read_ids(row, "document_id")),
             )
-            for row in self._rows("text_units")
+            for row in self._read_table("text_units")
         ]
         readings = UnitReadings(unit.id for unit in units)
         self._read_entities(readings)
         self._read_relationships(readings)
         self._read_claims(readings)
-        names = {v.entity_iri(one.name) for one in readings.entities.values()}
-        given = self._communities(names)
-        reports = ReportDocument(f"{self._path}/community reports", given, readings, self._referred)
-        found = documents_of(documents, units, readings, self._path)
-        return ImportedGraph("graphrag", _chained(found, reports.imported()), reports.communities)
+        names = {v.entity_iri(entity.name) for entity in readings.entities.values()}
+        communities = self._read_communities(names)
+        reports = ReportDocument(
+            f"{self._path}/community reports", communities, readings, self._resolve_references
+        )
+        text_documents = documents_of(documents, units, readings, self._path)
+        return ImportedGraph(
+            "graphrag", _append_document(text_documents, reports.imported()), reports.communities
+        )
 
-    def _referred(self, text: str) -> Referred:
-        """What the numbers in a report's text stand for, as in ``[Data: Entities (5, 7)]``."""
-        found: dict[str, set[str]] = {"entities": set(), "relationships": set()}
+    def _resolve_references(self, text: str) -> Referred:
+        """Return entities and relationships referenced by number in report text, as in ``[Data:
+        Entities (5, 7)]``."""
+        numbers_by_kind: dict[str, set[str]] = {"entities": set(), "relationships": set()}
         for kind, numbers in _REFERENCE.findall(text):
-            found[kind.casefold()].update(_DIGITS.findall(numbers))
-        entities = (self._numbers[n] for n in found["entities"] if n in self._numbers)
-        ties = (self._tie_numbers[n] for n in found["relationships"] if n in self._tie_numbers)
+            numbers_by_kind[kind.casefold()].update(_DIGITS.findall(numbers))
+        entities = (self._numbers[n] for n in numbers_by_kind["entities"] if n in self._numbers)
+        ties = (
+            self._tie_numbers[n] for n in numbers_by_kind["relationships"] if n in self._tie_numbers
+        )
         return Referred(frozenset(entities), frozenset(ties))
 
-    def _rows(self, name: str) -> Iterator[Row]:
+    def _read_table(self, name: str) -> Iterator[Row]:
         if name in self._tables:
             yield from read_rows(self._tables[name])
 
-    def _skip(self, table: str, row: int, reason: str) -> None:
+    def _skip_row(self, table: str, row: int, reason: str) -> None:
         self._skipped(SkippedRow(self._tables[table].name, row, reason))
 
     def _read_entities(self, readings: UnitReadings) -> None:
-        for number, row in enumerate(self._rows("entities"), 1):
-            name = _text(row, "title", "name")
+        for number, row in enumerate(self._read_table("entities"), 1):
+            name = _read_text(row, "title", "name")
             if not v.normalise_name(name):
-                self._skip("entities", number, "an entity without a title")
+                self._skip_row("entities", number, "an entity without a title")
                 continue
-            self._titles[_text(row, "id")] = name
-            self._numbers[_text(row, "human_readable_id", "short_id")] = name
-            kind, said = _text(row, "type"), _text(row, "description")
+            self._titles[_read_text(row, "id")] = name
+            self._numbers[_read_text(row, "human_readable_id", "short_id")] = name
+            kind, description = _read_text(row, "type"), _read_text(row, "description")
             readings.add_entity(
-                ExtractedEntity(name, kind or "concept", said), _texts(row, "text_unit_ids")
+                ExtractedEntity(name, kind or "concept", description),
+                _read_ids(row, "text_unit_ids"),
             )
 
     def _read_relationships(self, readings: UnitReadings) -> None:
-        for number, row in enumerate(self._rows("relationships"), 1):
-            source, target = _text(row, "source"), _text(row, "target")
+        for number, row in enumerate(self._read_table("relationships"), 1):
+            source, target = _read_text(row, "source"), _read_text(row, "target")
             if not v.normalise_name(source) or not v.normalise_name(target):
-                self._skip("relationships", number, "a relationship without its two ends")
+                self._skip_row("relationships", number, "a relationship without its two ends")
                 continue
-            self._edges[_text(row, "id")] = (source, target)
-            self._tie_numbers[_text(row, "human_readable_id", "short_id")] = (source, target)
+            self._edges[_read_text(row, "id")] = (source, target)
+            self._tie_numbers[_read_text(row, "human_readable_id", "short_id")] = (source, target)
             relationship = ExtractedRelationship(
                 source,
                 RELATED,
                 target,
-                _text(row, "description"),
-                strength=_number(row.get("weight"), 1.0),
+                _read_text(row, "description"),
+                strength=_parse_number(row.get("weight"), 1.0),
             )
-            readings.add_relationship(relationship, _texts(row, "text_unit_ids"))
+            readings.add_relationship(relationship, _read_ids(row, "text_unit_ids"))
 
     def _read_claims(self, readings: UnitReadings) -> None:
-        for number, row in enumerate(self._rows("covariates"), 1):
-            subject = self._named(_text(row, "subject_id"))
+        for number, row in enumerate(self._read_table("covariates"), 1):
+            subject = self._entity_title(_read_text(row, "subject_id"))
             if not v.normalise_name(subject):
-                self._skip("covariates", number, "a claim about nobody")
+                self._skip_row("covariates", number, "a claim about nobody")
                 continue
             claim = ExtractedClaim(
                 subject=subject,
-                object=self._named(_text(row, "object_id")),
-                type=_text(row, "type") or _text(row, "covariate_type") or "claim",
-                status=_STATUSES.get(_text(row, "status").upper(), "SUSPECTED"),
-                description=_text(row, "description"),
-                started=date_literal(_text(row, "start_date")),
-                ended=date_literal(_text(row, "end_date")),
+                object=self._entity_title(_read_text(row, "object_id")),
+                type=_read_text(row, "type") or _read_text(row, "covariate_type") or "claim",
+                status=_STATUSES.get(_read_text(row, "status").upper(), "SUSPECTED"),
+                description=_read_text(row, "description"),
+                started=date_literal(_read_text(row, "start_date")),
+                ended=date_literal(_read_text(row, "end_date")),
             )
             readings.add_claim(
-                SourcedClaim(claim, _text(row, "source_text")), _texts(row, "text_unit_id")
+                SourcedClaim(claim, _read_text(row, "source_text")), _read_ids(row, "text_unit_id")
             )
 
-    def _named(self, text: str) -> str:
-        """Who is meant by a title, or by an entity's id."""
+    def _entity_title(self, text: str) -> str:
+        """Return the entity title for a title or entity id."""
         return "" if text.casefold() in _NOTHING else self._titles.get(text, text)
 
     # --- communities ---
 
-    def _communities(self, names: Set[str]) -> list[ImportedCommunity]:
-        rows = list(self._rows("communities"))
-        members = self._members(rows)
-        reports = {_key(row, "community"): row for row in self._rows("community_reports")}
+    def _read_communities(self, names: Set[str]) -> list[ImportedCommunity]:
+        rows = list(self._read_table("communities"))
+        members = self._read_members(rows)
+        reports = {
+            _community_key(row, "community"): row for row in self._read_table("community_reports")
+        }
         levels: dict[str, int] = {}
-        told: dict[str, Row] = {}
+        community_rows: dict[str, Row] = {}
         for row in (*rows, *reports.values()):
-            key = _key(row, "community") or _key(row, "id")
-            told.setdefault(key, row)
-            levels.setdefault(key, int(_number(row.get("level"), 0)))
-        known = {key: frozenset(members.get(key, ())) & names for key in told}
+            key = _community_key(row, "community") or _community_key(row, "id")
+            community_rows.setdefault(key, row)
+            levels.setdefault(key, int(_parse_number(row.get("level"), 0)))
+        known_members = {key: frozenset(members.get(key, ())) & names for key in community_rows}
         return [
             ImportedCommunity(
                 key,
                 levels[key],
-                known[key],
-                _parent(key, row, levels, known),
-                _report(reports[key]) if key in reports else None,
-                _text(row, "title") or f"Community {key}",
+                known_members[key],
+                _find_parent(key, row, levels, known_members),
+                _read_report(reports[key]) if key in reports else None,
+                _read_text(row, "title") or f"Community {key}",
             )
-            for key, row in sorted(told.items(), key=lambda item: (levels[item[0]], item[0]))
-            if known[key]
+            for key, row in sorted(
+                community_rows.items(), key=lambda item: (levels[item[0]], item[0])
+            )
+            if known_members[key]
         ]
 
-    def _members(self, rows: Iterable[Row]) -> dict[str, set[str]]:
-        """Who is in each community: as it says itself, else as nodes do, else by its edges."""
-        found: dict[str, set[str]] = {}
+    def _read_members(self, rows: Iterable[Row]) -> dict[str, set[str]]:
+        """Return community members: from the community row, otherwise from nodes, otherwise
+        from edges."""
+        members: dict[str, set[str]] = {}
         for row in rows:
-            titles = [self._titles[i] for i in _texts(row, "entity_ids") if i in self._titles]
-            found[_key(row, "community") or _key(row, "id")] = set(map(v.entity_iri, titles))
-        for row in self._rows("nodes"):
-            key, name = _key(row, "community"), _text(row, "title")
+            titles = [self._titles[i] for i in _read_ids(row, "entity_ids") if i in self._titles]
+            members[_community_key(row, "community") or _community_key(row, "id")] = set(
+                map(v.entity_iri, titles)
+            )
+        for row in self._read_table("nodes"):
+            key, name = _community_key(row, "community"), _read_text(row, "title")
             if key and v.normalise_name(name):
-                found.setdefault(key, set()).add(v.entity_iri(name))
+                members.setdefault(key, set()).add(v.entity_iri(name))
         for row in rows:
-            key = _key(row, "community") or _key(row, "id")
-            if not found[key]:
-                ends = (self._edges.get(i, ()) for i in _texts(row, "relationship_ids"))
-                found[key] = {v.entity_iri(name) for pair in ends for name in pair}
-        return found
+            key = _community_key(row, "community") or _community_key(row, "id")
+            if not members[key]:
+                ends = (self._edges.get(i, ()) for i in _read_ids(row, "relationship_ids"))
+                members[key] = {v.entity_iri(name) for pair in ends for name in pair}
+        return members
 
 
-def _chained(
+def _append_document(
     documents: Iterable[ImportedDocument], last: ImportedDocument | None
 ) -> Iterator[ImportedDocument]:
     yield from documents
@@ -249,45 +270,45 @@ def _chained(
         yield last
 
 
-def _parent(
+def _find_parent(
     key: str, row: Row, levels: Mapping[str, int], members: Mapping[str, frozenset[str]]
 ) -> str | None:
-    """The community of the level before that contains this one: as it says, or by the members."""
-    if (said := _key(row, "parent")) in levels:
-        return said
+    """Return the parent community one level up: as stated, otherwise by members."""
+    if (stated_parent := _community_key(row, "parent")) in levels:
+        return stated_parent
     above = (k for k, level in levels.items() if level == levels[key] - 1)
     return min((k for k in above if members[k] >= members[key]), default=None)
 
 
-def _report(row: Row) -> ImportedReport:
+def _read_report(row: Row) -> ImportedReport:
     rating = row.get("rank", row.get("rating"))
     return ImportedReport(
-        title=_text(row, "title"),
-        summary=_text(row, "summary"),
-        rating=None if rating is None else _number(rating, 0.0),
-        rating_reason=_text(row, "rating_explanation", "rank_explanation"),
-        findings=tuple(_findings(row)),
+        title=_read_text(row, "title"),
+        summary=_read_text(row, "summary"),
+        rating=None if rating is None else _parse_number(rating, 0.0),
+        rating_reason=_read_text(row, "rating_explanation", "rank_explanation"),
+        findings=tuple(_read_findings(row)),
     )
 
 
-def _findings(row: Row) -> Iterator[tuple[str, str]]:
-    """The findings of a report, in whatever form: structs, texts, or JSON of all of it."""
-    found = row.get("findings")
-    if isinstance(found, str):
-        found = _json(found)
-    if not isinstance(found, Sequence) or not found:
-        whole = _json(_text(row, "full_content_json"))
-        found = whole.get("findings") if isinstance(whole, Mapping) else None
-    for each in found if isinstance(found, Sequence) else ():
-        if isinstance(each, Mapping):
-            summary, said = _text(each, "summary"), _text(each, "explanation")
-            if summary or said:
-                yield summary, said
-        elif each:
-            yield str(each), ""
+def _read_findings(row: Row) -> Iterator[tuple[str, str]]:
+    """Yield report findings in any form: structs, texts, or JSON of the entire report."""
+    entries = row.get("findings")
+    if isinstance(entries, str):
+        entries = _parse_json(entries)
+    if not isinstance(entries, Sequence) or not entries:
+        content = _parse_json(_read_text(row, "full_content_json"))
+        entries = content.get("findings") if isinstance(content, Mapping) else None
+    for entry in entries if isinstance(entries, Sequence) else ():
+        if isinstance(entry, Mapping):
+            summary, explanation = _read_text(entry, "summary"), _read_text(entry, "explanation")
+            if summary or explanation:
+                yield summary, explanation
+        elif entry:
+            yield str(entry), ""
 
 
-def _json(text: str) -> Any:
+def _parse_json(text: str) -> Any:
     with suppress(ValueError, RecursionError):
         return json.loads(text)
     return None
@@ -296,23 +317,23 @@ def _json(text: str) -> Any:
 # --- cells ---
 
 
-def _text(row: Row, *names: str) -> str:
-    """The first of the cells that there is, as text; lone surrogates become replacement marks."""
+def _read_text(row: Row, *names: str) -> str:
+    """Return the leading non-null cell as text; lone surrogates become replacement marks."""
     value = next((row[name] for name in names if row.get(name) is not None), "")
     text = str(value).encode("utf-8", "replace").decode()
     return text if names[0] == "text" else text.strip()
 
 
-def _texts(row: Row, name: str) -> list[str]:
-    """A list of ids; of a single one a list of it."""
+def _read_ids(row: Row, name: str) -> list[str]:
+    """Return a list of ids; a single id becomes a list."""
     value = row.get(name)
     if isinstance(value, str):
         return [value] if value else []
-    return [str(each) for each in value or () if each is not None]
+    return [str(element) for element in value or () if element is not None]
 
 
-def _key(row: Row, name: str) -> str:
-    """The number of a community as text; empty where there is none."""
+def _community_key(row: Row, name: str) -> str:
+    """Return a community number as text, blank if missing."""
     value = row.get(name)
     if isinstance(value, float) and value.is_integer():
         value = int(value)
@@ -320,7 +341,7 @@ def _key(row: Row, name: str) -> str:
     return "" if text.casefold() in _NOTHING else text
 
 
-def _number(value: Any, otherwise: float) -> float:
+def _parse_number(value: Any, otherwise: float) -> float:
     try:
         number = float(value)
     except (TypeError, ValueError):
@@ -332,7 +353,9 @@ _DATE = re.compile(r"(\d{4})(?:-(\d\d)(?:-(\d\d)(?:[T ](\d\d:\d\d:\d\d(?:\.\d{1,
 
 
 def date_literal(text: str) -> Literal | None:
-    """The date as exactly as it is said; midnight is no time, and what is no date is none."""
+    """Return a date literal with the stated precision.
+
+    Midnight counts as no time; text that is no date gives None."""
     match = _DATE.fullmatch(text)
     if match is None:
         return None

@@ -36,7 +36,7 @@ _MINTED = v.type_iri("")
 
 @dataclass(slots=True)
 class _DescribedThing:
-    """Something that an export is about."""
+    """A resource described by an export."""
 
     kind: str
     said: dict[NamedNode, list[Term]] = field(default_factory=dict)
@@ -50,74 +50,77 @@ class _DescribedThing:
 
 
 class OwnTerms:
-    """The things of tgraph's own vocabulary that a graph describes."""
+    """Graph resources described in tgraph's vocabulary."""
 
     def __init__(self, stated: Iterable[StatedTriple]) -> None:
-        known = [said for said in stated if said.graph != v.SOURCE_GRAPH.value]
+        triples = [triple for triple in stated if triple.graph != v.SOURCE_GRAPH.value]
         self._things: dict[str, _DescribedThing] = {}
-        for said in known:
-            if said.predicate == v.RDF_TYPE and said.object in _CLASSES:
-                self._things.setdefault(said.subject.value, _DescribedThing(_CLASSES[said.object]))  # type: ignore[index]
+        for triple in triples:
+            kind = triple.object
+            if triple.predicate == v.RDF_TYPE and isinstance(kind, NamedNode) and kind in _CLASSES:
+                self._things.setdefault(triple.subject.value, _DescribedThing(_CLASSES[kind]))
         self._edges: dict[Triple, str] = {}
-        for said in known:
-            thing = self._things.get(said.subject.value)
-            if thing is not None:
-                thing.said.setdefault(said.predicate, []).append(said.object)
-                if said.predicate == v.RDF_REIFIES and isinstance(said.object, Triple):
-                    self._edges[said.object] = said.subject.value
+        for triple in triples:
+            resource = self._things.get(triple.subject.value)
+            if resource is not None:
+                resource.said.setdefault(triple.predicate, []).append(triple.object)
+                if triple.predicate == v.RDF_REIFIES and isinstance(triple.object, Triple):
+                    self._edges[triple.object] = triple.subject.value
 
     def __bool__(self) -> bool:
-        return any(thing.kind == "Entity" for thing in self._things.values())
+        return any(resource.kind == "Entity" for resource in self._things.values())
 
     def takes(self, said: StatedTriple) -> bool:
-        """Whether the triple is part of what an export says, and is read here."""
+        """Tell whether a triple belongs to tgraph's own export, read by this class."""
         if said.graph == v.SOURCE_GRAPH.value:
             return True
         if not isinstance(said.object, Triple):
             obj: NamedNode | Literal = said.object
             if Triple(said.subject, said.predicate, obj) in self._edges:
                 return True
-        thing = self._things.get(said.subject.value)
-        return thing is not None and (
-            thing.kind != "Entity" or said.predicate in _ABOUT or said.predicate == v.RDF_TYPE
+        resource = self._things.get(said.subject.value)
+        return resource is not None and (
+            resource.kind != "Entity" or said.predicate in _ABOUT or said.predicate == v.RDF_TYPE
         )
 
     def extraction(
         self, chunk: Chunk, run: Sequence[StatedTriple], text: str, key: str
     ) -> Extraction:
-        """What the triples state, as far as they are read here."""
-        found = _ChunkStatements(self, text)
-        for said in run:
-            if (thing := self._things.get(said.subject.value)) and self.takes(said):
-                found.take(said, thing)
+        """Return the extraction of the triples read here."""
+        chunk_statements = _ChunkStatements(self, text)
+        for triple in run:
+            if (resource := self._things.get(triple.subject.value)) and self.takes(triple):
+                chunk_statements.take(triple, resource)
         return Extraction(
             chunk.iri,
-            (*found.entities, *found.ends()),
-            tuple(found.relationships),
+            (*chunk_statements.entities, *chunk_statements.ends()),
+            tuple(chunk_statements.relationships),
             key,
-            found.dropped,
-            tuple(found.claims),
+            chunk_statements.dropped,
+            tuple(chunk_statements.claims),
         )
 
     def entity(self, iri: str, span: Span, **told: object) -> ExtractedEntity:
-        """The entity as it is named everywhere."""
-        thing = self._things.get(iri, _DescribedThing("Entity"))
-        minted = (one for one in thing.texts(v.RDF_TYPE) if one.startswith(_MINTED))
-        kind = next((unquote(one.removeprefix(_MINTED)) for one in minted), "concept")
-        name = thing.text(v.RDFS_LABEL) or v.local_words(iri)
+        """Return an entity labelled consistently across the graph."""
+        resource = self._things.get(iri, _DescribedThing("Entity"))
+        minted = (
+            type_iri for type_iri in resource.texts(v.RDF_TYPE) if type_iri.startswith(_MINTED)
+        )
+        kind = next((unquote(type_iri.removeprefix(_MINTED)) for type_iri in minted), "concept")
+        name = resource.text(v.RDFS_LABEL) or v.local_words(iri)
         return ExtractedEntity(name, kind, span=span, iri=iri, **told)  # type: ignore[arg-type]
 
     def label(self, iri: str) -> str:
-        """What a relation is called."""
-        thing = self._things.get(iri)
-        return thing.text(v.RDFS_LABEL) if thing else ""
+        """Return a relation's label."""
+        resource = self._things.get(iri)
+        return resource.text(v.RDFS_LABEL) if resource else ""
 
 
 _ABOUT = frozenset((v.RDFS_LABEL, v.SKOS_ALT_LABEL, _DESCRIPTION))
 
 
 class _ChunkStatements:
-    """What a chunk states."""
+    """Statements read from a chunk."""
 
     def __init__(self, own: OwnTerms, text: str) -> None:
         self.entities: list[ExtractedEntity] = []
@@ -130,14 +133,14 @@ class _ChunkStatements:
         self._places: set[tuple[str, int, int]] = set()
 
     def ends(self) -> Iterator[ExtractedEntity]:
-        """Who is spoken of, and not described here."""
+        """Yield entities mentioned as ends without description in the chunk."""
         described = {entity.iri for entity in self.entities}
         for iri, span in self._ends.items():
             if iri not in described:
                 yield self._own.entity(iri, span)
 
     def take(self, said: StatedTriple, thing: _DescribedThing) -> None:
-        """Read a triple about a thing: what is said of it by one is recorded once, at that."""
+        """Read a triple about a resource; multi-triple statements are recorded once."""
         begins = said.predicate == v.RDF_TYPE and said.object == v.tg(thing.kind)
         if thing.kind == "Entity":
             self._take_entity(said, thing, begins=begins)
@@ -147,14 +150,16 @@ class _ChunkStatements:
             self._take_claim(said, thing)
 
     def _take_entity(self, said: StatedTriple, thing: _DescribedThing, *, begins: bool) -> None:
-        iri, span = said.subject.value, self._span(said)
+        iri, span = said.subject.value, self._triple_span(said)
         if begins:
             classes = [
-                one for one in thing.texts(v.RDF_TYPE) if not one.startswith((v.TG, v.type_iri("")))
+                class_iri
+                for class_iri in thing.texts(v.RDF_TYPE)
+                if not class_iri.startswith((v.TG, v.type_iri("")))
             ]
             aliases = tuple(thing.texts(v.SKOS_ALT_LABEL))
-            told = {"aliases": aliases, "classes": tuple(classes)}
-            self.entities.append(self._own.entity(iri, span, **told))
+            properties = {"aliases": aliases, "classes": tuple(classes)}
+            self.entities.append(self._own.entity(iri, span, **properties))
         elif said.predicate == _DESCRIPTION and isinstance(said.object, Literal):
             self.entities.append(self._own.entity(iri, span, description=said.object.value))
 
@@ -165,12 +170,12 @@ class _ChunkStatements:
         if said.predicate == v.RDF_REIFIES:
             weight = float(thing.text(v.tg("weight")) or 0)
             words = tuple(thing.texts(v.tg("keyword")))
-            self._relate(triple, self._span(said), strength=weight, keywords=words)
+            self._add_relationship(triple, self._triple_span(said), strength=weight, keywords=words)
         elif said.predicate == _DESCRIPTION and isinstance(said.object, Literal):
-            place = self._literal(said, said.object)
-            self._relate(triple, place, strength=0.0, description=said.object.value)
+            place = self._literal_span(said, said.object)
+            self._add_relationship(triple, place, strength=0.0, description=said.object.value)
 
-    def _relate(self, triple: Triple, span: Span, **told: object) -> None:
+    def _add_relationship(self, triple: Triple, span: Span, **told: object) -> None:
         obj = triple.object
         assert isinstance(triple.subject, NamedNode)
         assert isinstance(obj, NamedNode | Literal)
@@ -195,11 +200,13 @@ class _ChunkStatements:
         )
 
     def _take_claim(self, said: StatedTriple, thing: _DescribedThing) -> None:
-        subject, other = thing.text(v.tg("subject")), thing.text(v.tg("object"))
-        if not all(v.is_iri(end) and not is_reserved(end) for end in (subject, other or subject)):
+        subject, object_iri = thing.text(v.tg("subject")), thing.text(v.tg("object"))
+        if not all(
+            v.is_iri(end) and not is_reserved(end) for end in (subject, object_iri or subject)
+        ):
             return
-        span = self._span(said)
-        for end in filter(None, (subject, other)):
+        span = self._triple_span(said)
+        for end in filter(None, (subject, object_iri)):
             self._ends.setdefault(end, span)
         started, ended = (
             next((d for d in thing.said.get(v.tg(name), ()) if isinstance(d, Literal)), None)
@@ -207,7 +214,7 @@ class _ChunkStatements:
         )
         claim = ExtractedClaim(
             self._own.entity(subject, span).name,
-            self._own.entity(other, span).name if other else "",
+            self._own.entity(object_iri, span).name if object_iri else "",
             thing.text(v.tg("claimType")),
             _STATUSES.get(thing.text(v.tg("claimStatus")), "SUSPECTED"),
             thing.text(_DESCRIPTION),
@@ -215,17 +222,17 @@ class _ChunkStatements:
             ended,
             span,
             subject,
-            other,
+            object_iri,
         )
         self.claims.append(claim)
 
-    def _span(self, said: StatedTriple) -> Span:
+    def _triple_span(self, said: StatedTriple) -> Span:
         return Span(said.start, said.end, self._text[said.start : said.end])
 
-    def _literal(self, said: StatedTriple, literal: Literal) -> Span:
-        """Where a text stands in the lines that state it; all of these where it can't be found."""
+    def _literal_span(self, said: StatedTriple, literal: Literal) -> Span:
+        """Return a literal's position within its statement lines; all lines if not found."""
         for written in (str(literal), literal.value):
             at = self._text.find(written, said.start, said.end)
             if at >= 0:
                 return Span(at, at + len(written), written)
-        return self._span(said)
+        return self._triple_span(said)

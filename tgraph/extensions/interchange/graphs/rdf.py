@@ -1,4 +1,4 @@
-"""Any RDF as a document with what it states: each triple with its lines as the quote."""
+"""RDF files as documents with statements: each triple quotes its lines."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from tgraph.extensions.interchange.graphs.rdf_syntax import (
     RdfText,
     StatedTriple,
     Syntax,
-    rendered,
+    render_quads,
 )
 from tgraph.extensions.interchange.graphs.rdf_terms import (
     ALIASES,
@@ -45,7 +45,7 @@ from tgraph.extensions.interchange.graphs.rdf_terms import (
 from tgraph.extensions.interchange.graphs.trustgraph import SubgraphProvenance
 from tgraph.ingest.base import DEFAULT_LIMITS, FileLimits, check_lines
 from tgraph.ingest.files import read_bytes, readable_stem
-from tgraph.ingest.text import decode
+from tgraph.ingest.text import decode_text
 from tgraph.model import (
     Chunk,
     Document,
@@ -68,9 +68,10 @@ _HEAD = 4_096
 
 @dataclass(frozen=True, slots=True)
 class RdfReader:
-    """Reads RDF 1.2 in any of its syntaxes, also packed by gzip. ``languages`` are those of names,
-    the best first; ``base`` is what relative IRIs are read against; ``syntax`` names one
-    (default: as the suffix tells)."""
+    """Reader for RDF 1.2 in any syntax, including gzip files.
+
+    ``languages`` are preferred name languages, best first; ``base`` resolves relative IRIs;
+    ``syntax`` names a syntax (default: by suffix)."""
 
     languages: tuple[str, ...] = ()
     base: str = ""
@@ -80,13 +81,15 @@ class RdfReader:
     kind: str = field(default="rdf", init=False)
 
     def recognises(self, path: str) -> bool:
-        """By the suffix; JSON and XML also by their first bytes."""
+        """Tell whether a file is RDF: by suffix, for JSON and XML also by leading bytes."""
         return not self.syntax and syntax_of(path) is not None
 
     def read(self, path: str, skipped: OnSkipped) -> ImportedGraph:
-        """The graph in the file. ``IngestError`` where nothing of it can be read."""
-        named = (syntax for syntax in SYNTAXES if syntax.name == self.syntax)
-        syntax = next(named, None) or syntax_of(path)
+        """Return the graph of an RDF file.
+
+        Raise ``IngestError`` if nothing is readable."""
+        chosen = (syntax for syntax in SYNTAXES if syntax.name == self.syntax)
+        syntax = next(chosen, None) or syntax_of(path)
         if syntax is None:
             names = ", ".join(syntax.name for syntax in SYNTAXES)
             remedy = f"Name its format: {names}."
@@ -97,46 +100,46 @@ class RdfReader:
     def document(
         self, path: str, content: bytes, syntax: Syntax, skipped: OnSkipped
     ) -> ImportedDocument:
-        """The document that the bytes of a file are."""
+        """Return the document for a file's bytes."""
 
         def problem(line: int, reason: str) -> None:
             skipped(SkippedRow(path, line, reason))
 
         key = sha256(content).hexdigest()
-        data = _unpacked(content, path, self.limits)
+        data = _decompress(content, path, self.limits)
         if syntax.rendered:
-            text = rendered(data, path, syntax, self.base, problem)
+            text = render_quads(data, path, syntax, self.base, problem)
         else:
-            text = _text(data, path, self.limits)
+            text = _decode_text(data, path, self.limits)
         check_lines(text, path, self.limits)
-        title = readable_stem(str(_bare(path)))
+        title = readable_stem(str(_strip_gzip(path)))
         document = Document(key, title, syntax.media_type, (Page(None, text),))
         graph = RdfGraph(RdfText(text, syntax, key, self.base), self.languages, self.encoding)
         return ImportedDocument(path, content, document, graph.readings(problem))
 
 
 def syntax_of(path: str) -> Syntax | None:
-    """The syntax that a file's name tells, or its first bytes where these are JSON or XML."""
-    suffix = _bare(path).suffix.lower()
-    named = next((syntax for syntax in SYNTAXES if suffix in syntax.suffixes), None)
-    if named is not None or suffix not in (".json", ".xml"):
-        return named
+    """Return the syntax indicated by a file name, or by leading bytes for JSON and XML."""
+    suffix = _strip_gzip(path).suffix.lower()
+    match = next((syntax for syntax in SYNTAXES if suffix in syntax.suffixes), None)
+    if match is not None or suffix not in (".json", ".xml"):
+        return match
     mark, name = (b'"@context"', "jsonld") if suffix == ".json" else (b"<rdf:RDF", "rdfxml")
     try:
         with Path(path).open("rb") as file:
-            found = mark in file.read(_HEAD)
+            has_mark = mark in file.read(_HEAD)
     except OSError:
         return None
-    return next(syntax for syntax in SYNTAXES if syntax.name == name) if found else None
+    return next(syntax for syntax in SYNTAXES if syntax.name == name) if has_mark else None
 
 
-def _bare(path: str) -> PurePath:
-    """The path without the suffix of gzip."""
+def _strip_gzip(path: str) -> PurePath:
+    """Return the path without gzip suffix."""
     name = PurePath(path)
     return name.with_suffix("") if name.suffix.lower() == ".gz" else name
 
 
-def _unpacked(content: bytes, name: str, limits: FileLimits) -> bytes:
+def _decompress(content: bytes, name: str, limits: FileLimits) -> bytes:
     if not content.startswith(_GZIP):
         return content
     try:
@@ -149,12 +152,12 @@ def _unpacked(content: bytes, name: str, limits: FileLimits) -> bytes:
     return data
 
 
-def _text(data: bytes, name: str, limits: FileLimits) -> str:
-    """RDF's text is UTF-8; what isn't is read as any other text."""
+def _decode_text(data: bytes, name: str, limits: FileLimits) -> str:
+    """Return RDF text decoded as UTF-8; other encodings are detected like any text."""
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError:
-        return decode(data, name, limits)
+        return decode_text(data, name, limits)
     if "\0" in text:
         raise IngestError(name, "The file isn't text: it holds NUL characters.")
     if not text.strip():
@@ -163,8 +166,9 @@ def _text(data: bytes, name: str, limits: FileLimits) -> str:
 
 
 class RdfGraph:
-    """What a text states, stretch by stretch, for the record of evidence; but for what stands
-    ``elsewhere`` better, by where it begins here."""
+    """Text statements, stretch by stretch, for recording evidence.
+
+    Statements starting at positions in ``elsewhere`` are excluded, as better placed there."""
 
     def __init__(
         self,
@@ -177,51 +181,59 @@ class RdfGraph:
         self._elsewhere = elsewhere
         self._resources = Resources(languages)
         self._encoding = encoding
-        self._key = v.digest("rdf 1", *languages, "", text.base)
+        self._key = v.digest_parts("rdf 1", *languages, "", text.base)
 
     def readings(self, problem: OnProblem) -> Iterator[Reading]:
-        """The chunks with what each states, in their order."""
+        """Yield chunks with their statements, in order."""
         resources = self._resources
         resources.read(self._text.stated(problem))
         if resources.reifies:
             resources.read_reified(self._text.stated())
         ours = v.TG in self._text.text
-        own = OwnTerms(self._text.stated()) if ours else None
+        export_terms = OwnTerms(self._text.stated()) if ours else None
         subgraphs = SubgraphProvenance(self._text.stated()) if ours else None
-        for index, run in enumerate(self._runs()):
-            chunk = self._chunk(run, index)
-            left = [said for said in run if not own.takes(said)] if own else run
-            found = StretchReader(resources, self._text.text).extraction(chunk, left, self._key)
-            if own:
-                found = _joined(own.extraction(chunk, run, self._text.text, self._key), found)
+        for index, run in enumerate(self._group_triples()):
+            chunk = self._create_chunk(run, index)
+            other_triples = (
+                [triple for triple in run if not export_terms.takes(triple)]
+                if export_terms
+                else run
+            )
+            extraction = StretchReader(resources, self._text.text).extraction(
+                chunk, other_triples, self._key
+            )
+            if export_terms:
+                extraction = _merge_extractions(
+                    export_terms.extraction(chunk, run, self._text.text, self._key), extraction
+                )
             if subgraphs:
-                found = subgraphs.sourced(found)
-            yield Reading(chunk, found)
+                extraction = subgraphs.sourced(extraction)
+            yield Reading(chunk, extraction)
 
-    def _runs(self) -> Iterator[list[StatedTriple]]:
+    def _group_triples(self) -> Iterator[list[StatedTriple]]:
         """Statements that fit a chunk; places that overlap stay together."""
         run: list[StatedTriple] = []
         end = 0
-        for said in self._text.stated():
-            if said.start in self._elsewhere:
+        for triple in self._text.stated():
+            if triple.start in self._elsewhere:
                 continue
-            if run and said.start >= end and said.end - run[0].start > CHUNK:
+            if run and triple.start >= end and triple.end - run[0].start > CHUNK:
                 yield run
                 run = []
-            run.append(said)
-            end = max(end, said.end)
+            run.append(triple)
+            end = max(end, triple.end)
         if run:
             yield run
 
-    def _chunk(self, run: Sequence[StatedTriple], index: int) -> Chunk:
-        start, end = min(said.start for said in run), max(said.end for said in run)
+    def _create_chunk(self, run: Sequence[StatedTriple], index: int) -> Chunk:
+        start, end = min(triple.start for triple in run), max(triple.end for triple in run)
         text = self._text.text[start:end]
         tokens = count_tokens(text, self._encoding)
         return Chunk(self._text.key, None, index, start, end, text, tokens)
 
 
-def _joined(own: Extraction, other: Extraction) -> Extraction:
-    """What an export states, and what else its text does."""
+def _merge_extractions(own: Extraction, other: Extraction) -> Extraction:
+    """Return an export's extraction combined with further statements of its text."""
     return replace(
         own,
         entities=own.entities + other.entities,
@@ -231,8 +243,7 @@ def _joined(own: Extraction, other: Extraction) -> Extraction:
 
 
 class StretchReader:
-    """Turns triples into what evidence is recorded for: entities, with what is said of them, and
-    relationships."""
+    """Converter from triples to evidence: described entities and relationships."""
 
     def __init__(self, resources: Resources, text: str) -> None:
         self._resources = resources
@@ -244,92 +255,95 @@ class StretchReader:
         self._dropped: dict[str, int] = {}
 
     def extraction(self, chunk: Chunk, run: Iterable[StatedTriple], key: str) -> Extraction:
-        """All that the triples state."""
+        """Return the extraction of all triples."""
         span = Span(-1, -1, "")
-        for said in run:
-            if (said.start, said.end) != (span.start, span.end):
-                span = Span(said.start, said.end, self._text[said.start : said.end])
-            self._take(said, span)
-        named = (
-            self._entity(iri, place)
+        for triple in run:
+            if (triple.start, triple.end) != (span.start, span.end):
+                span = Span(triple.start, triple.end, self._text[triple.start : triple.end])
+            self._read_triple(triple, span)
+        mentioned = (
+            self._create_entity(iri, place)
             for iri, place in self._mentions.items()
             if iri not in self._described
         )
-        entities = (*self._entities, *named)
+        entities = (*self._entities, *mentioned)
         return Extraction(chunk.iri, entities, tuple(self._relationships), key, self._dropped)
 
-    def _take(self, said: StatedTriple, span: Span) -> None:
+    def _read_triple(self, said: StatedTriple, span: Span) -> None:
         subject, predicate, obj = said.subject, said.predicate, said.object
-        if is_reserved(subject.value) or is_reserved(predicate.value) or _reserved(obj):
-            self._drop(RESERVED)
+        if is_reserved(subject.value) or is_reserved(predicate.value) or _is_reserved_term(obj):
+            self._count_dropped(RESERVED)
         elif isinstance(obj, Triple):
             self._take_term(said, obj, span)
         elif isinstance(obj, Literal):
             self._take_literal(said, obj, span)
         elif predicate == v.RDF_TYPE:
-            self._describe(said, span, type=self._resources.kind(obj.value), classes=(obj.value,))
+            self._add_description(
+                said, span, type=self._resources.kind(obj.value), classes=(obj.value,)
+            )
         elif predicate in SAME:
-            self._describe(said, span, same=(obj.value,))
+            self._add_description(said, span, same=(obj.value,))
             self._mentions.setdefault(obj.value, span)
         elif predicate in PARTS and self._take_part(said, span):
             return
         else:
-            self._relate(said, predicate, obj, span)
+            self._add_relationship(said, predicate, obj, span)
 
     def _take_literal(self, said: StatedTriple, obj: Literal, span: Span) -> None:
         predicate, text = said.predicate, " ".join(obj.value.split())
         if predicate in LABELS or predicate in ALIASES:
-            other = text and text != self._resources.name(said.subject.value)
-            self._describe(said, span, aliases=(text,) if other else ())
+            is_alias = text and text != self._resources.name(said.subject.value)
+            self._add_description(said, span, aliases=(text,) if is_alias else ())
         elif predicate in DESCRIPTIONS and text:
-            self._describe(said, span, description=text)
+            self._add_description(said, span, description=text)
         elif predicate not in PARTS or not self._take_part(said, span):
-            self._relate(said, predicate, obj, span)
+            self._add_relationship(said, predicate, obj, span)
 
     def _take_part(self, said: StatedTriple, span: Span) -> bool:
-        """Whether the triple is a part of a statement that the graph asserts too: that is recorded
-        once, with its predicate."""
-        known = self._resources.reified(said.subject.value)
-        if known is None or not known.asserted:
+        """Read a reification part; tell whether the graph also asserts its statement.
+
+        Such a statement is recorded once, with its predicate."""
+        reified = self._resources.reified(said.subject.value)
+        if reified is None or not reified.asserted:
             return False
         if said.predicate == PARTS[1]:
             self._take_reified(said, span)
         return True
 
     def _take_reified(self, said: StatedTriple, span: Span) -> None:
-        known = self._resources.reified(said.subject.value)
-        assert known is not None
-        assert known.triple is not None
-        subject, predicate, obj = known.triple
-        about = said._replace(subject=subject, predicate=predicate)
-        self._relate(about, predicate, obj, span, tuple(known.sources))
+        reified = self._resources.reified(said.subject.value)
+        assert reified is not None
+        assert reified.triple is not None
+        subject, predicate, obj = reified.triple
+        statement = said._replace(subject=subject, predicate=predicate)
+        self._add_relationship(statement, predicate, obj, span, tuple(reified.sources))
         self._mentions.setdefault(said.subject.value, span)
 
     def _take_term(self, said: StatedTriple, term: Triple, span: Span) -> None:
-        """A triple term: evidence of the statement where the graph asserts it; of a resource with
-        three parts where it is merely spoken of."""
+        """Read a triple term: evidence for an asserted statement, otherwise a resource with
+        three properties."""
         resource = reifier_of(said)
         if said.predicate != v.RDF_REIFIES:
-            self._relate(said, said.predicate, NamedNode(resource), span)
-        known = self._resources.reified(resource)
-        about = said._replace(subject=NamedNode(resource))
-        if known is not None and known.asserted:
-            self._take_reified(about, span)
+            self._add_relationship(said, said.predicate, NamedNode(resource), span)
+        reified = self._resources.reified(resource)
+        statement = said._replace(subject=NamedNode(resource))
+        if reified is not None and reified.asserted:
+            self._take_reified(statement, span)
         else:
-            self._speak_of(about, term, span)
+            self._speak_of(statement, term, span)
 
     def _speak_of(self, about: StatedTriple, term: Triple, span: Span) -> None:
-        """A resource that is a statement which nobody makes."""
+        """Describe a resource that is an unasserted statement."""
         kind = STATEMENT.value
-        self._describe(about, span, type=self._resources.kind(kind), classes=(kind,))
+        self._add_description(about, span, type=self._resources.kind(kind), classes=(kind,))
         for part, value in zip(PARTS, term, strict=True):
             if isinstance(value, Triple):
                 inner = NamedNode(term_iri(value))
                 self._speak_of(about._replace(subject=inner), value, span)
                 value = inner
-            self._relate(about, part, value, span)
+            self._add_relationship(about, part, value, span)
 
-    def _relate(
+    def _add_relationship(
         self,
         said: StatedTriple,
         predicate: NamedNode,
@@ -338,11 +352,11 @@ class StretchReader:
         sources: tuple[str, ...] = (),
     ) -> None:
         if said.subject == obj:
-            self._drop(ITSELF)
+            self._count_dropped(ITSELF)
         self._mentions.setdefault(said.subject.value, span)
         if isinstance(obj, NamedNode) and not self._resources.is_described(obj.value):
             self._mentions.setdefault(obj.value, span)
-        told = ExtractedRelationship(
+        relationship = ExtractedRelationship(
             said.subject,
             predicate,
             obj,
@@ -351,24 +365,26 @@ class StretchReader:
             graph=said.graph,
         )
         if sources:  # the same lines may state it by itself too
-            self._relationships = [known for known in self._relationships if known != told]
-            told = replace(told, sources=sources)
-        self._relationships.append(told)
+            self._relationships = [
+                existing for existing in self._relationships if existing != relationship
+            ]
+            relationship = replace(relationship, sources=sources)
+        self._relationships.append(relationship)
 
-    def _describe(self, said: StatedTriple, span: Span, **told: object) -> None:
+    def _add_description(self, said: StatedTriple, span: Span, **told: object) -> None:
         iri = said.subject.value
         self._described.add(iri)
-        self._entities.append(self._entity(iri, span, graph=said.graph, **told))
+        self._entities.append(self._create_entity(iri, span, graph=said.graph, **told))
 
-    def _entity(self, iri: str, span: Span, **told: object) -> ExtractedEntity:
-        about = {"type": self._resources.type(iri), **told}
-        return ExtractedEntity(self._resources.name(iri), span=span, iri=iri, **about)  # type: ignore[arg-type]
+    def _create_entity(self, iri: str, span: Span, **told: object) -> ExtractedEntity:
+        properties = {"type": self._resources.type(iri), **told}
+        return ExtractedEntity(self._resources.name(iri), span=span, iri=iri, **properties)  # type: ignore[arg-type]
 
-    def _drop(self, reason: str) -> None:
+    def _count_dropped(self, reason: str) -> None:
         self._dropped[reason] = self._dropped.get(reason, 0) + 1
 
 
-def _reserved(term: object) -> bool:
+def _is_reserved_term(term: object) -> bool:
     if isinstance(term, Triple):
-        return any(map(_reserved, term))
+        return any(map(_is_reserved_term, term))
     return isinstance(term, NamedNode) and is_reserved(term.value)

@@ -1,10 +1,10 @@
-"""RDF in its syntaxes, as triples with the place of each: what a file states, in which characters.
+"""RDF syntaxes parsed into triples with their text positions.
 
-A line of N-Triples or N-Quads is a triple; Turtle and TriG are cut where their statements stand
-(``turtle``). RDF/XML and JSON-LD have no places worth quoting: what they state is written down as
-N-Quads, in the order of the document, as a PDF is rendered as text. Nothing is fetched: neither
-contexts of JSON-LD nor entities of XML. A line or statement with an error is told, and left out.
-"""
+A line of N-Triples or N-Quads is a triple; Turtle and TriG are cut into statements
+(``turtle``). RDF/XML and JSON-LD have no places worth quoting: their statements are written
+down as N-Quads, in document order, as a PDF is rendered as text. Nothing is fetched: neither
+contexts of JSON-LD nor entities of XML. A line or statement with an error is reported and left
+out."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tgraph.extensions.interchange.graphs.turtle import (
     DEEPEST,
     TriplePiece,
     TurtleStatement,
-    statements,
+    split_statements,
 )
 from tgraph.ingest.base import one_line, storable
 
@@ -33,7 +33,7 @@ OnProblem = Callable[[int, str], None]
 
 @dataclass(frozen=True, slots=True)
 class Syntax:
-    """One of RDF's syntaxes; what is ``rendered`` is stored as N-Quads."""
+    """An RDF syntax; ``rendered`` syntaxes are stored as N-Quads."""
 
     name: str
     format: RdfFormat
@@ -61,8 +61,9 @@ CORE = "application/vnd.msgpack"
 
 
 class StatedTriple(NamedTuple):
-    """A triple, in a named ``graph`` or none (""), and where the text states it. Blank nodes have
-    IRIs by now."""
+    """A positioned triple, in a named ``graph`` or without graph ("").
+
+    Blank nodes are already replaced by IRIs."""
 
     subject: NamedNode
     predicate: NamedNode
@@ -74,8 +75,10 @@ class StatedTriple(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class RdfText:
-    """A text in a syntax. ``key`` is what its blank nodes are named by, ``base`` what relative IRIs
-    are read against (empty: they are errors)."""
+    """RDF text in a syntax.
+
+    ``key`` names its blank nodes, ``base`` resolves relative IRIs (blank: relative IRIs are
+    errors)."""
 
     text: str
     syntax: Syntax
@@ -83,28 +86,28 @@ class RdfText:
     base: str = ""
 
     def stated(self, problem: OnProblem = lambda line, reason: None) -> Iterator[StatedTriple]:
-        """All that it states, in its order; it may be asked for again."""
-        told = _ProblemLines(self.text, problem)
+        """Iterate over stated triples in text order; repeated calls are allowed."""
+        problem_lines = _ProblemLines(self.text, problem)
         chosen = RdfFormat.N_QUADS if self.syntax.rendered else self.syntax.format
         skolem = Skolem(self.key)
         if chosen in (RdfFormat.N_TRIPLES, RdfFormat.N_QUADS):
-            return _of_lines(self.text, chosen, skolem, told)
-        return _TurtleText(self.text, chosen, skolem, told, self.base).stated()
+            return _of_lines(self.text, chosen, skolem, problem_lines)
+        return _TurtleText(self.text, chosen, skolem, problem_lines, self.base).stated()
 
 
 class Skolem:
-    """Names blank nodes: by their label, or by where what states them stands."""
+    """Blank node naming: by label, or by the position of the stating text."""
 
     def __init__(self, key: str) -> None:
         self._prefix = f"{v.URN}skolem:{key}:"
         self._names: dict[str, NamedNode] = {}
 
     def node(self, term: NamedNode | BlankNode) -> NamedNode:
-        return self._named(term.value) if isinstance(term, BlankNode) else term
+        return self._node_for_label(term.value) if isinstance(term, BlankNode) else term
 
     def term(self, term: NamedNode | BlankNode | Literal | Triple) -> Term:
         if isinstance(term, BlankNode):
-            return self._named(term.value)
+            return self._node_for_label(term.value)
         if isinstance(term, Triple):
             obj = self.term(term.object)
             return Triple(self.node(term.subject), term.predicate, obj)  # type: ignore[arg-type]
@@ -114,19 +117,19 @@ class Skolem:
         return "" if isinstance(name, DefaultGraph) else self.node(name).value
 
     def place(self, nodes: Iterable[str], start: int) -> None:
-        """Name the nodes, which are without labels, by the place of their statement."""
+        """Name unlabelled nodes by their statement's position."""
         for number, node in enumerate(nodes):
             self._names[node] = NamedNode(f"{self._prefix}@{start}.{number}")
 
-    def _named(self, label: str) -> NamedNode:
-        found = self._names.get(label)
-        if found is None:
-            found = self._names[label] = NamedNode(f"{self._prefix}{v.percent_encoded(label)}")
-        return found
+    def _node_for_label(self, label: str) -> NamedNode:
+        node = self._names.get(label)
+        if node is None:
+            node = self._names[label] = NamedNode(f"{self._prefix}{v.percent_encoded(label)}")
+        return node
 
 
 class _ProblemLines:
-    """Tells problems by the number of the line that a place is in; places come in order."""
+    """Problem reporter by line number, for positions in ascending order."""
 
     def __init__(self, text: str, problem: OnProblem) -> None:
         self._text, self._problem = text, problem
@@ -152,7 +155,7 @@ _WHERE = re.compile(r"^(?:Parser error )?(?:at|between) line \d+ .*?: ")
 def _of_lines(
     text: str, chosen: RdfFormat, skolem: Skolem, told: _ProblemLines
 ) -> Iterator[StatedTriple]:
-    spans = _content(text)
+    spans = _content_spans(text)
     while batch := list(islice(spans, _BATCH)):
         quads = _parsed_whole((text[a:b] for a, b in batch), chosen)
         if len(quads) == len(batch):
@@ -160,11 +163,11 @@ def _of_lines(
         else:
             pairs = _line_by_line(text, batch, chosen, told)
         for quad, (start, end) in pairs:
-            yield _stated(quad, start, end, skolem)
+            yield _create_triple(quad, start, end, skolem)
 
 
-def _content(text: str) -> Iterator[tuple[int, int]]:
-    """Where the lines stand that state something, without white space around it."""
+def _content_spans(text: str) -> Iterator[tuple[int, int]]:
+    """Yield spans of lines with statements, without surrounding white space."""
     for match in _LINE.finditer(text):
         line = match[0]
         start, end = match.span()
@@ -176,12 +179,14 @@ def _content(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _parsed_whole(lines: Iterable[str], chosen: RdfFormat) -> list[Quad]:
-    """The quads, or none where there is an error."""
-    whole = "\n".join(lines)
-    if "<<" in whole and any(map(_is_deep, whole.split("\n"))):
+    """Return quads parsed from all lines.
+
+    If any line has an error, the list has no quads."""
+    joined_text = "\n".join(lines)
+    if "<<" in joined_text and any(map(_is_deep, joined_text.split("\n"))):
         return []
     try:
-        return list(parse(whole, chosen))
+        return list(parse(joined_text, chosen))
     except SyntaxError:
         return []
 
@@ -196,23 +201,23 @@ def _line_by_line(
         try:
             quads = list(parse(text[start:end], chosen))
         except SyntaxError as error:
-            told.problem(start, _reason(error))
+            told.problem(start, _error_reason(error))
             continue
         for quad in quads:
             yield quad, (start, end)
 
 
 def _is_deep(line: str) -> bool:
-    """Whether more triple terms are in each other than are read."""
+    """Tell whether triple terms are nested too deeply."""
     return line.count("<<") > DEEPEST and _STRING.sub("", line).count("<<") > DEEPEST
 
 
-def _reason(error: Exception) -> str:
+def _error_reason(error: Exception) -> str:
     text = one_line(str(getattr(error, "msg", "") or error))
     return _WHERE.sub("", text).rstrip(".") or type(error).__name__
 
 
-def _stated(quad: Quad, start: int, end: int, skolem: Skolem) -> StatedTriple:
+def _create_triple(quad: Quad, start: int, end: int, skolem: Skolem) -> StatedTriple:
     subject, predicate, obj, graph = quad
     assert not isinstance(subject, Triple)  # RDF 1.2 has none
     return StatedTriple(
@@ -240,104 +245,118 @@ class _TurtleText:
 
     def stated(self) -> Iterator[StatedTriple]:
         batch: list[TurtleStatement] = []
-        for found in statements(self._text, graphs=self._format == RdfFormat.TRIG):
-            plain = not found.broken and not found.anonymous and all(p.count for p in found.pieces)
-            alike = not batch or batch[0].graph == found.graph
-            if batch and not (plain and alike and not found.directive and len(batch) < _TOGETHER):
-                yield from self._batch(batch)
+        for statement in split_statements(self._text, graphs=self._format == RdfFormat.TRIG):
+            plain = (
+                not statement.broken
+                and not statement.anonymous
+                and all(p.count for p in statement.pieces)
+            )
+            alike = not batch or batch[0].graph == statement.graph
+            if batch and not (
+                plain and alike and not statement.directive and len(batch) < _TOGETHER
+            ):
+                yield from self._read_batch(batch)
                 batch = []
-            if found.directive:
-                self._direct(found)
-            elif plain and found.pieces:
-                batch.append(found)
+            if statement.directive:
+                self._read_directive(statement)
+            elif plain and statement.pieces:
+                batch.append(statement)
             else:
-                yield from self._single(found)
+                yield from self._read_single(statement)
         if batch:
-            yield from self._batch(batch)
+            yield from self._read_batch(batch)
 
-    def _direct(self, found: TurtleStatement) -> None:
-        said = self._text[found.start : found.end]
+    def _read_directive(self, found: TurtleStatement) -> None:
+        directive_text = self._text[found.start : found.end]
         try:
             if found.broken:
                 raise SyntaxError("A directive stands in a graph, or has no end")
-            parser = parse(f"{self._head}{said}", self._format, base_iri=self._base)
+            parser = parse(f"{self._head}{directive_text}", self._format, base_iri=self._base)
             list(parser)
         except (SyntaxError, ValueError) as error:
-            self._told.problem(found.start, _reason(error))
+            self._told.problem(found.start, _error_reason(error))
             return
         self._base = parser.base_iri or self._base
         self._prefixes |= parser.prefixes
-        known = (f"PREFIX {name}: <{namespace}> " for name, namespace in self._prefixes.items())
-        self._head = "".join(known)
+        prefix_lines = (
+            f"PREFIX {name}: <{namespace}> " for name, namespace in self._prefixes.items()
+        )
+        self._head = "".join(prefix_lines)
 
-    def _parse(self, said: str, graph: str) -> list[Quad]:
-        whole = f"{self._head}{graph} {{ {said}\n}}" if graph else f"{self._head}{said}\n"
-        return list(parse(whole, self._format, base_iri=self._base))
+    def _parse_statement(self, said: str, graph: str) -> list[Quad]:
+        document_text = f"{self._head}{graph} {{ {said}\n}}" if graph else f"{self._head}{said}\n"
+        return list(parse(document_text, self._format, base_iri=self._base))
 
-    def _said(self, found: TurtleStatement) -> str:
-        said = self._text[found.start : found.end]
-        return said if said.endswith(".") or found.broken else f"{said} ."
+    def _statement_text(self, found: TurtleStatement) -> str:
+        statement_text = self._text[found.start : found.end]
+        return (
+            statement_text
+            if statement_text.endswith(".") or found.broken
+            else f"{statement_text} ."
+        )
 
-    def _batch(self, batch: Sequence[TurtleStatement]) -> Iterator[StatedTriple]:
-        pieces = [piece for found in batch for piece in found.pieces]
+    def _read_batch(self, batch: Sequence[TurtleStatement]) -> Iterator[StatedTriple]:
+        pieces = [piece for statement in batch for piece in statement.pieces]
         try:
-            quads = self._parse("\n".join(map(self._said, batch)), batch[0].graph)
+            quads = self._parse_statement(
+                "\n".join(map(self._statement_text, batch)), batch[0].graph
+            )
         except (SyntaxError, ValueError):
             quads = []
         if len(quads) == len(pieces):
-            yield from self._placed(quads, pieces)
+            yield from self._locate_quads(quads, pieces)
         else:
-            for found in batch:
-                yield from self._single(found)
+            for statement in batch:
+                yield from self._read_single(statement)
 
-    def _single(self, found: TurtleStatement) -> Iterator[StatedTriple]:
+    def _read_single(self, found: TurtleStatement) -> Iterator[StatedTriple]:
         if found.deep:
             self._told.problem(found.start, _TOO_DEEP)
             return
         try:
-            quads = self._parse(self._said(found), found.graph)
+            quads = self._parse_statement(self._statement_text(found), found.graph)
             if found.broken:
                 raise SyntaxError("The statement has no end, or brackets that don't match")
         except (SyntaxError, ValueError) as error:
             further = (getattr(error, "lineno", 0) or 1) - 1
-            self._told.problem(found.start, _reason(error), further)
+            self._told.problem(found.start, _error_reason(error), further)
             return
         if found.anonymous:
-            self._name(found, quads)
-        yield from self._placed(quads, self._shared_out(found, quads))
+            self._name_nodes(found, quads)
+        yield from self._locate_quads(quads, self._shared_out(found, quads))
 
     def _shared_out(self, found: TurtleStatement, quads: Sequence[Quad]) -> list[TriplePiece]:
-        """The piece that each of the quads is of; the whole statement where that can't be told."""
-        counts = [self._counted(piece, found.graph) for piece in found.pieces]
+        """Return the piece matching each quad; the entire statement if uncertain."""
+        counts = [self._count_triples(piece, found.graph) for piece in found.pieces]
         if sum(counts) == len(quads):
             return [p for p, n in zip(found.pieces, counts, strict=True) for _ in range(n)]
         return [TriplePiece(found.start, found.end, "", 0)] * len(quads)
 
-    def _counted(self, piece: TriplePiece, graph: str) -> int:
+    def _count_triples(self, piece: TriplePiece, graph: str) -> int:
         if piece.count or not piece.said:
             return piece.count
         try:
-            return len(self._parse(piece.said, graph))
+            return len(self._parse_statement(piece.said, graph))
         except (SyntaxError, ValueError):
             return 0
 
-    def _name(self, found: TurtleStatement, quads: Iterable[Quad]) -> None:
+    def _name_nodes(self, found: TurtleStatement, quads: Iterable[Quad]) -> None:
         labels = set(_LABEL.findall(self._text, found.start, found.end))
         labels = {label.rstrip(".") for label in labels}
         nodes = dict.fromkeys(node for quad in quads for node in _blank_nodes(quad))
         self._skolem.place((node for node in nodes if node not in labels), found.start)
 
-    def _placed(
+    def _locate_quads(
         self, quads: Iterable[Quad], pieces: Iterable[TriplePiece]
     ) -> Iterator[StatedTriple]:
         text = self._text
-        known: tuple[int, int] = (-1, -1)
-        span = known
+        known_span: tuple[int, int] = (-1, -1)
+        span = known_span
         for quad, piece in zip(quads, pieces, strict=True):
-            if (piece.start, piece.end) != known:
-                known = piece.start, piece.end
-                span = whole_lines(text, *known)
-            yield _stated(quad, *span, self._skolem)
+            if (piece.start, piece.end) != known_span:
+                known_span = piece.start, piece.end
+                span = whole_lines(text, *known_span)
+            yield _create_triple(quad, *span, self._skolem)
 
 
 def _blank_nodes(term: Quad | Triple) -> Iterator[str]:
@@ -349,8 +368,9 @@ def _blank_nodes(term: Quad | Triple) -> Iterator[str]:
 
 
 def whole_lines(text: str, start: int, end: int) -> tuple[int, int]:
-    """The lines that a stretch of the text stands in, without white space around them; the stretch
-    alone where these are long."""
+    """Return bounds of complete lines around a text stretch, without surrounding white space.
+
+    The stretch alone is returned if its lines are long."""
     low, high = max(start - _QUOTED_LINES, 0), end + _QUOTED_LINES
     first = max(text.rfind("\n", low, start), text.rfind("\r", low, start)) + 1
     ends = [at for at in (text.find("\n", end, high), text.find("\r", end, high)) if at >= 0]
@@ -367,31 +387,35 @@ def whole_lines(text: str, start: int, end: int) -> tuple[int, int]:
 # --- what is rendered -----------------------------------------------------------------------------
 
 
-def rendered(data: bytes, name: str, syntax: Syntax, base: str, problem: OnProblem) -> str:
-    """What a file of RDF/XML or JSON-LD states, as N-Quads, a line each. What follows an error is
-    left out, and told. ``IngestError`` where that is all of it."""
+def render_quads(data: bytes, name: str, syntax: Syntax, base: str, problem: OnProblem) -> str:
+    """Return statements of an RDF/XML or JSON-LD file as N-Quads, one quad per line.
+
+    Content after an error is left out and reported. Raise ``IngestError`` if nothing precedes
+    the error."""
     lines: list[str] = []
     names: dict[str, BlankNode] = {}
     try:
         for quad in parse(data, syntax.format, base_iri=base or None):
-            lines.append(storable(f"{_relabelled(quad, names)} ."))
+            lines.append(storable(f"{_relabel_quad(quad, names)} ."))
     except (SyntaxError, ValueError) as error:
         if not lines:
             raise IngestError(
-                name, f"It can't be read as {syntax.name}: {_reason(error)}."
+                name, f"It can't be read as {syntax.name}: {_error_reason(error)}."
             ) from None
-        problem(getattr(error, "lineno", 0) or 1, f"{_reason(error)}; what follows is left out")
+        problem(
+            getattr(error, "lineno", 0) or 1, f"{_error_reason(error)}; what follows is left out"
+        )
     return "\n".join(lines) + "\n"
 
 
-def _relabelled(quad: Quad, names: dict[str, BlankNode]) -> Quad:
+def _relabel_quad(quad: Quad, names: dict[str, BlankNode]) -> Quad:
     """The quad with its blank nodes numbered as they come: parsers label them by chance."""
     for node in _blank_nodes(quad):
         names.setdefault(node, BlankNode(f"b{len(names)}"))
-    return Quad(*(_renamed(term, names) for term in quad))
+    return Quad(*(_rename_nodes(term, names) for term in quad))
 
 
-def _renamed(term: Any, names: dict[str, BlankNode]) -> Any:
+def _rename_nodes(term: Any, names: dict[str, BlankNode]) -> Any:
     if isinstance(term, Triple):
-        return Triple(*(_renamed(part, names) for part in term))
+        return Triple(*(_rename_nodes(part, names) for part in term))
     return names[term.value] if isinstance(term, BlankNode) else term

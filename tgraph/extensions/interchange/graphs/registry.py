@@ -1,4 +1,4 @@
-"""The readers of graphs, by the names of their formats."""
+"""Graph readers, by format."""
 
 from __future__ import annotations
 
@@ -23,44 +23,48 @@ def graph_readers(
 ) -> dict[str, GraphReader]:
     """A reader for each of the ``FORMATS``, then the readers of extensions."""
     names = ("", *(syntax.name for syntax in SYNTAXES))
-    made: Iterable[GraphReader] = (
+    rdf_readers: Iterable[GraphReader] = (
         RdfReader(tuple(languages), base, limits, encoding, name) for name in names
     )
     core = CoreReader(tuple(languages), limits, encoding)
-    others = (GraphRagReader(), LightRagReader(), GraphMlReader(), core)
+    other_readers = (GraphRagReader(), LightRagReader(), GraphMlReader(), core)
     added = GRAPH_READERS.call_all(languages, base, limits, encoding, reserved=FORMATS)
-    return {**dict(zip(FORMATS, (*made, *others), strict=True)), **added}
+    return {**dict(zip(FORMATS, (*rdf_readers, *other_readers), strict=True)), **added}
 
 
 def reader_named(readers: dict[str, GraphReader], name: str) -> GraphReader:
-    """The reader of a format. ``UsageError`` for a name that there is not."""
+    """Return the reader of a format.
+
+    Raise ``UsageError`` if the format is unknown."""
     if name not in readers:
         raise UsageError(f"There is no format {name!r}.", f"Formats: {', '.join(readers)}.")
     return readers[name]
 
 
 def graphs_at(path: str, readers: Sequence[GraphReader]) -> list[tuple[str, GraphReader]]:
-    """What a path leads to: a graph, or those in a folder and below it, sorted, each with who reads
-    it. ``IngestError`` where there is none."""
+    """Return graphs found at a path (file or folder contents, sorted), each paired with a
+    reader.
+
+    Raise ``IngestError`` if no graph exists."""
     place = Path(path)
     if not place.exists():
         raise IngestError(path, "There is no such file.")
-    if reader := _recognised(path, readers):
+    if reader := _find_reader(path, readers):
         return [(path, reader)]
-    files = (each for each in place.rglob("*") if each.is_file() and not _hidden(each, place))
+    files = (file for file in place.rglob("*") if file.is_file() and not _is_hidden(file, place))
     below = sorted(map(str, files))
-    found = [(each, reader) for each in below if (reader := _recognised(each, readers))]
-    if not found:
-        what = "The folder holds no graph" if place.is_dir() else "It is no graph"
+    readable_graphs = [(file, reader) for file in below if (reader := _find_reader(file, readers))]
+    if not readable_graphs:
+        problem = "The folder holds no graph" if place.is_dir() else "It is no graph"
         raise IngestError(
-            path, f"{what} of a known format.", f"Name its format: {', '.join(FORMATS)}."
+            path, f"{problem} of a known format.", f"Name its format: {', '.join(FORMATS)}."
         )
-    return found
+    return readable_graphs
 
 
-def _recognised(path: str, readers: Sequence[GraphReader]) -> GraphReader | None:
+def _find_reader(path: str, readers: Sequence[GraphReader]) -> GraphReader | None:
     return next((reader for reader in readers if reader.recognises(path)), None)
 
 
-def _hidden(path: Path, folder: Path) -> bool:
+def _is_hidden(path: Path, folder: Path) -> bool:
     return any(part.startswith(".") for part in path.relative_to(folder).parts)

@@ -1,9 +1,8 @@
-"""Stretches of text that a graph of others was read from, found again in their documents.
+"""Text stretches read by foreign graphs, located in their documents.
 
-A stretch is found by exact match, and is then a chunk of its document; one that is not found is a
-document of its own. What was read from no stretch that is known rests on a document of rows, one a
-line, so that nothing is without a place.
-"""
+A stretch is found by exact match, and is then a chunk of its document; a stretch not found is a
+document of its own. Statements of no known stretch rest on a document of rows, one per line, so
+that everything has a place."""
 
 from __future__ import annotations
 
@@ -35,7 +34,7 @@ RELATED = "related to"
 
 @dataclass(frozen=True, slots=True)
 class TextDocument:
-    """A document as the graph keeps it."""
+    """A document kept in the graph."""
 
     id: str
     title: str
@@ -44,7 +43,7 @@ class TextDocument:
 
 @dataclass(frozen=True, slots=True)
 class TextUnit:
-    """A stretch that was read. ``documents`` are those that it is of, as far as that is said."""
+    """A text stretch read by the graph. ``documents`` lists its documents, if stated."""
 
     id: str
     text: str
@@ -53,7 +52,7 @@ class TextUnit:
 
 @dataclass(frozen=True, slots=True)
 class SourcedClaim:
-    """A claim, and the words that it was read from."""
+    """A claim with its source words."""
 
     claim: ExtractedClaim
     source: str = ""
@@ -61,7 +60,7 @@ class SourcedClaim:
 
 @dataclass(slots=True)
 class UnitReading:
-    """What was read from a stretch."""
+    """Extractions from a stretch."""
 
     entities: list[ExtractedEntity] = field(default_factory=list)
     relationships: list[ExtractedRelationship] = field(default_factory=list)
@@ -69,8 +68,10 @@ class UnitReading:
 
 
 class UnitReadings:
-    """What a graph states, by the stretches that it rests on; what has none that is known is under
-    ``""``. ``entities`` are all by their normalised names, ``relationships`` by their subjects."""
+    """Graph statements by supporting stretch; statements without known stretch are under
+    ``""``.
+
+    ``entities`` are all by normalised name, ``relationships`` by subject."""
 
     def __init__(self, units: Iterable[str]) -> None:
         self.of: dict[str, UnitReading] = {unit: UnitReading() for unit in units}
@@ -78,50 +79,52 @@ class UnitReadings:
         self.entities: dict[str, ExtractedEntity] = {}
         self.relationships: dict[str, list[ExtractedRelationship]] = {}
 
-    def _known(self, units: Iterable[str]) -> list[str]:
+    def _known_units(self, units: Iterable[str]) -> list[str]:
         return [unit for unit in dict.fromkeys(units) if unit and unit in self.of] or [""]
 
     def add_entity(self, entity: ExtractedEntity, units: Iterable[str]) -> None:
-        """An entity that each of the stretches names."""
+        """Add an entity to every stretch naming it."""
         self.entities.setdefault(normalise_name(entity.name), entity)
-        for unit in self._known(units):
+        for unit in self._known_units(units):
             self.of[unit].entities.append(entity)
 
     def add_relationship(self, relationship: ExtractedRelationship, units: Iterable[str]) -> None:
-        """A relationship that each of the stretches states, with its share of the weight."""
+        """Add a relationship to every stretch stating it, dividing its weight."""
         self.relationships.setdefault(str(relationship.subject), []).append(relationship)
-        known = self._known(units)
-        for unit, strength in zip(known, shares(relationship.strength, len(known)), strict=True):
+        known_units = self._known_units(units)
+        for unit, strength in zip(
+            known_units, split_weight(relationship.strength, len(known_units)), strict=True
+        ):
             self.of[unit].relationships.append(replace(relationship, strength=strength))
 
     def add_claim(self, claim: SourcedClaim, units: Iterable[str]) -> None:
-        """A claim that the first of the stretches makes."""
-        self.of[self._known(units)[0]].claims.append(claim)
+        """Add a claim to the leading stretch."""
+        self.of[self._known_units(units)[0]].claims.append(claim)
 
     def also(self, name: str) -> tuple[str, ...]:
-        """How else what has the name may be called: by its aliases, a person by parts of it."""
-        known = self.entities.get(normalise_name(name))
-        if known is None:
+        """Return alternative names: aliases, for persons also name parts."""
+        entity = self.entities.get(normalise_name(name))
+        if entity is None:
             return ()
-        is_person = known.type.casefold() == "person"
-        return (*known.aliases, *(parts_of_name(name) if is_person else ()))
+        is_person = entity.type.casefold() == "person"
+        return (*entity.aliases, *(parts_of_name(name) if is_person else ()))
 
     def complete(self, unit: str) -> UnitReading:
-        """The reading of a stretch with an entity for each name that it uses."""
+        """Return a stretch's reading, completed with entities for all names used."""
         read = self.of[unit]
-        named = {normalise_name(entity.name) for entity in read.entities}
+        known_keys = {normalise_name(entity.name) for entity in read.entities}
         used = [n for r in read.relationships for n in (r.subject, r.object) if isinstance(n, str)]
         used += [n for c in read.claims for n in (c.claim.subject, c.claim.object) if n]
         for name in used:
-            if (key := normalise_name(name)) not in named:
-                named.add(key)
-                known = self.entities.get(key)
-                read.entities.append(known or ExtractedEntity(name, "concept"))
+            if (key := normalise_name(name)) not in known_keys:
+                known_keys.add(key)
+                known_entity = self.entities.get(key)
+                read.entities.append(known_entity or ExtractedEntity(name, "concept"))
         return read
 
 
-def shares(weight: float, count: int) -> list[float]:
-    """A weight in so many parts of six decimals, whose sum is the weight."""
+def split_weight(weight: float, count: int) -> list[float]:
+    """Return a weight split into equal shares, rounded to six decimals, summing to the weight."""
     part = round(weight / count, 6)
     return [weight - part * (count - 1), *[part] * (count - 1)] if count else []
 
@@ -129,16 +132,16 @@ def shares(weight: float, count: int) -> list[float]:
 def documents_of(
     documents: Sequence[TextDocument], units: Sequence[TextUnit], readings: UnitReadings, path: str
 ) -> Iterator[ImportedDocument]:
-    """The documents with what was read from each: those of the graph, stretches that are not found
-    in any, and the rows of what rests on no stretch."""
+    """Yield documents with their readings: graph documents, stretches found in no document, and
+    rows without stretch."""
 
     def read(chunk: Chunk, units: Sequence[str]) -> Extraction:
         stretch = UnitText(chunk.text, chunk.start, readings.also)
-        return _extraction(chunk, stretch, map(readings.complete, units))
+        return _create_extraction(chunk, stretch, map(readings.complete, units))
 
     yield from texts_of(documents, units, read, path)
-    if rest := _rows(readings, f"{path}/rows without a text"):
-        yield rest
+    if row_document := _create_row_document(readings, f"{path}/rows without a text"):
+        yield row_document
 
 
 ReadUnits = Callable[[Chunk, Sequence[str]], Extraction]
@@ -148,23 +151,23 @@ ReadUnits = Callable[[Chunk, Sequence[str]], Extraction]
 def texts_of(
     documents: Sequence[TextDocument], units: Sequence[TextUnit], read: ReadUnits, path: str
 ) -> Iterator[ImportedDocument]:
-    """The documents, and the stretches that are in none, with what was read from each."""
-    placed, apart = _placed(documents, units)
-    names = _paths(path, [(d.id, d.title or d.id) for d in documents])
+    """Yield documents, then stretches outside documents, each with readings."""
+    placed, apart = _locate_units(documents, units)
+    names = _unique_paths(path, [(d.id, d.title or d.id) for d in documents])
     for document in documents:
         if document.text:
-            yield _document(names[document.id], document, placed.get(document.id, ()), read)
-    names = _paths(path, [(unit.id, f"text unit {unit.id}") for unit in apart])
+            yield _create_document(names[document.id], document, placed.get(document.id, ()), read)
+    names = _unique_paths(path, [(unit.id, f"text unit {unit.id}") for unit in apart])
     for unit in apart:
         if unit.text:
-            whole = TextDocument(unit.id, f"Text unit {unit.id}", unit.text)
-            yield _document(names[unit.id], whole, [(unit, 0)], read)
+            unit_document = TextDocument(unit.id, f"Text unit {unit.id}", unit.text)
+            yield _create_document(names[unit.id], unit_document, [(unit, 0)], read)
 
 
-def _placed(
+def _locate_units(
     documents: Sequence[TextDocument], units: Sequence[TextUnit]
 ) -> tuple[dict[str, list[tuple[TextUnit, int]]], list[TextUnit]]:
-    """Where each stretch begins in its document, and the stretches that are in none."""
+    """Return stretch positions by document, plus stretches found in no document."""
     texts = {document.id: document.text for document in documents}
     placed: dict[str, list[tuple[TextUnit, int]]] = {}
     last: dict[str, int] = {}
@@ -183,20 +186,20 @@ def _placed(
     return placed, apart
 
 
-def _paths(folder: str, named: Sequence[tuple[str, str]]) -> dict[str, str]:
-    """Under which path each is taken in: its own, whatever their titles are."""
-    found: dict[str, str] = {}
-    taken: set[str] = set()
+def _unique_paths(folder: str, named: Sequence[tuple[str, str]]) -> dict[str, str]:
+    """Return distinct ingestion paths by id, even for equal titles."""
+    paths: dict[str, str] = {}
+    used_paths: set[str] = set()
     for identity, title in named:
         path = f"{folder}/{' '.join(title.split())}"
-        if path in taken:
+        if path in used_paths:
             path = f"{path} ({identity[:12]})"
-        taken.add(path)
-        found[identity] = path
-    return found
+        used_paths.add(path)
+        paths[identity] = path
+    return paths
 
 
-def _document(
+def _create_document(
     path: str,
     document: TextDocument,
     units: Iterable[tuple[TextUnit, int]],
@@ -206,12 +209,14 @@ def _document(
     text = content.decode()
     digest = sha256(content).hexdigest()
     page = Page(None, text)
-    kept = Document(digest, document.title, "text/plain", (page,))
+    stored_document = Document(digest, document.title, "text/plain", (page,))
     ordered = sorted(units, key=lambda pair: (pair[1], len(pair[0].text), pair[0].id))
-    return ImportedDocument(path, content, kept, _readings(digest, text, ordered, read))
+    return ImportedDocument(
+        path, content, stored_document, _create_readings(digest, text, ordered, read)
+    )
 
 
-def _readings(
+def _create_readings(
     digest: str, text: str, units: Iterable[tuple[TextUnit, int]], read: ReadUnits
 ) -> Iterator[Reading]:
     merged: dict[tuple[int, int], list[str]] = {}
@@ -223,55 +228,64 @@ def _readings(
         yield Reading(chunk, read(chunk, ids))
 
 
-def _extraction(chunk: Chunk, stretch: UnitText, read: Iterable[UnitReading]) -> Extraction:
+def _create_extraction(chunk: Chunk, stretch: UnitText, read: Iterable[UnitReading]) -> Extraction:
     parts = list(read)
     entities = [
         replace(entity, span=stretch.of_entity(entity.name))
         for part in parts
         for entity in part.entities
     ]
-    relationships = [_spanned(r, stretch) for part in parts for r in part.relationships]
-    claims = [_claim(c, stretch) for part in parts for c in part.claims]
+    relationships = [_locate_relationship(r, stretch) for part in parts for r in part.relationships]
+    claims = [_locate_claim(c, stretch) for part in parts for c in part.claims]
     return Extraction(
         chunk.iri,
         tuple(dict.fromkeys(entities)),
-        tuple(_summed(relationships)),
+        tuple(_merge_relationships(relationships)),
         claims=tuple(claims),
     )
 
 
-def _spanned(relationship: ExtractedRelationship, stretch: UnitText) -> ExtractedRelationship:
-    one, other, said = relationship.subject, relationship.object, relationship.description
-    if not isinstance(one, str) or not isinstance(other, str):
+def _locate_relationship(
+    relationship: ExtractedRelationship, stretch: UnitText
+) -> ExtractedRelationship:
+    source, target, description = (
+        relationship.subject,
+        relationship.object,
+        relationship.description,
+    )
+    if not isinstance(source, str) or not isinstance(target, str):
         return relationship
-    return replace(relationship, span=stretch.of_relationship(one, other, said))
+    return replace(relationship, span=stretch.of_relationship(source, target, description))
 
 
-def _claim(sourced: SourcedClaim, stretch: UnitText) -> ExtractedClaim:
+def _locate_claim(sourced: SourcedClaim, stretch: UnitText) -> ExtractedClaim:
     claim = sourced.claim
     span = stretch.of_quote(sourced.source) or stretch.of_entity(claim.subject)
     return replace(claim, span=span)
 
 
-def _summed(relationships: Iterable[ExtractedRelationship]) -> list[ExtractedRelationship]:
-    """One statement of one place is one piece of evidence, with the strength of all."""
-    found: dict[tuple[object, ...], ExtractedRelationship] = {}
-    for one in relationships:
-        ends = (one.subject, one.predicate, one.object)
-        named = (normalise_name(e) if isinstance(e, str) else str(e) for e in ends)
-        key = (*named, one.span)
-        known = found.get(key)
-        if known is None:
-            found[key] = one
+def _merge_relationships(
+    relationships: Iterable[ExtractedRelationship],
+) -> list[ExtractedRelationship]:
+    """Return relationships with equal statements at equal places merged into one, strengths
+    added."""
+    merged: dict[tuple[object, ...], ExtractedRelationship] = {}
+    for relationship in relationships:
+        ends = (relationship.subject, relationship.predicate, relationship.object)
+        end_keys = (normalise_name(e) if isinstance(e, str) else str(e) for e in ends)
+        key = (*end_keys, relationship.span)
+        previous = merged.get(key)
+        if previous is None:
+            merged[key] = relationship
             continue
-        words = dict.fromkeys((*known.keywords, *one.keywords))
-        found[key] = replace(
-            known,
-            strength=known.strength + one.strength,
-            description=known.description or one.description,
+        words = dict.fromkeys((*previous.keywords, *relationship.keywords))
+        merged[key] = replace(
+            previous,
+            strength=previous.strength + relationship.strength,
+            description=previous.description or relationship.description,
             keywords=tuple(words),
         )
-    return list(found.values())
+    return list(merged.values())
 
 
 # --- what rests on no stretch ---
@@ -279,15 +293,17 @@ def _summed(relationships: Iterable[ExtractedRelationship]) -> list[ExtractedRel
 _Item = ExtractedEntity | ExtractedRelationship | ExtractedClaim
 
 
-def _rows(readings: UnitReadings, path: str) -> ImportedDocument | None:
-    """The document of the rows that have no stretch; None where all have one."""
+def _create_row_document(readings: UnitReadings, path: str) -> ImportedDocument | None:
+    """Return a document of rows without stretch.
+
+    Return None if every row has a stretch."""
     read = readings.complete("")
     if not (read.entities or read.relationships or read.claims):
         return None
-    items: list[_Item] = [*dict.fromkeys(read.entities), *_summed(read.relationships)]
+    items: list[_Item] = [*dict.fromkeys(read.entities), *_merge_relationships(read.relationships)]
     items += [sourced.claim for sourced in read.claims]
     names = {entity.iri: entity.name for entity in read.entities if entity.iri}
-    lines = [_line(item, names) for item in items]
+    lines = [_format_row(item, names) for item in items]
     text = "\n".join(lines) + "\n"
     content = text.encode("utf-8", "replace")
     digest = sha256(content).hexdigest()
@@ -301,16 +317,16 @@ def _row_readings(
     items: Sequence[_Item],
     read: UnitReading,
 ) -> Iterator[Reading]:
-    entities = {each.iri or normalise_name(each.name): each for each in read.entities}
+    entities = {entity.iri or normalise_name(entity.name): entity for entity in read.entities}
     at = 0
     for index, (line, item) in enumerate(zip(lines, items, strict=True)):
         span = Span(at, at + len(line), line)
         chunk = Chunk(digest, None, index, at, span.end, line, count_tokens(line))
         at = span.end + 1
-        yield Reading(chunk, _row(chunk, item, entities, span))
+        yield Reading(chunk, _create_row_extraction(chunk, item, entities, span))
 
 
-def _row(
+def _create_row_extraction(
     chunk: Chunk,
     item: _Item,
     entities: Mapping[str, ExtractedEntity],
@@ -318,37 +334,43 @@ def _row(
 ) -> Extraction:
     if isinstance(item, ExtractedEntity):
         return Extraction(chunk.iri, (replace(item, span=span),), ())
-    named = (entities.get(name) for name in map(_key, _ends(item)))
-    ends = tuple(replace(end, span=span, description="") for end in named if end)
+    end_entities = (entities.get(name) for name in map(_entity_key, _item_ends(item)))
+    ends = tuple(replace(end, span=span, description="") for end in end_entities if end)
     if isinstance(item, ExtractedClaim):
         return Extraction(chunk.iri, ends, (), claims=(replace(item, span=span),))
     return Extraction(chunk.iri, ends, (replace(item, span=span),))
 
 
-def _ends(item: ExtractedRelationship | ExtractedClaim) -> tuple[str | NamedNode | Literal, ...]:
+def _item_ends(
+    item: ExtractedRelationship | ExtractedClaim,
+) -> tuple[str | NamedNode | Literal, ...]:
     if isinstance(item, ExtractedRelationship):
         return item.subject, item.object
     ends = ((item.subject, item.subject_iri), (item.object, item.object_iri))
     return tuple(NamedNode(iri) if iri else name for name, iri in ends)
 
 
-def _key(end: str | NamedNode | Literal) -> str:
-    """What an entity is known by; empty for a value."""
+def _entity_key(end: str | NamedNode | Literal) -> str:
+    """Return an entity lookup key, blank for literal values."""
     if isinstance(end, NamedNode):
         return end.value
     return normalise_name(end) if isinstance(end, str) else ""
 
 
-def _line(item: _Item, names: Mapping[str, str]) -> str:
+def _format_row(item: _Item, names: Mapping[str, str]) -> str:
     if isinstance(item, ExtractedEntity):
-        said = {"entity": item.name, "type": item.type, "description": item.description}
+        fields = {"entity": item.name, "type": item.type, "description": item.description}
     else:
-        told = item.type if isinstance(item, ExtractedClaim) else item.label or str(item.predicate)
-        subject, obj = (names.get(_key(end)) or str(end) for end in (item.subject, item.object))
-        said = {
+        relation = (
+            item.type if isinstance(item, ExtractedClaim) else item.label or str(item.predicate)
+        )
+        subject, obj = (
+            names.get(_entity_key(end)) or str(end) for end in (item.subject, item.object)
+        )
+        fields = {
             "subject": subject,
-            "relation": told,
+            "relation": relation,
             "object": obj,
             "description": item.description,
         }
-    return json.dumps({k: value for k, value in said.items() if value}, ensure_ascii=False)
+    return json.dumps({k: value for k, value in fields.items() if value}, ensure_ascii=False)

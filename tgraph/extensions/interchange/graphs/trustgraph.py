@@ -1,10 +1,9 @@
-"""TrustGraph's provenance of its triples: which chunk, and of what document, a triple was read in.
+"""TrustGraph provenance of triples: source chunk and document of every triple.
 
 Its triples are RDF like any other. Beside them, in the graph ``urn:graph:source``, a subgraph
 contains triples (``tg:contains``; in the seed vocabulary a statement ``tg:reifies`` one) and is
 derived from a chunk, that from a page or a section, that from a document. TrustGraph writes the
-literals there without datatype or language, so triples are compared without these.
-"""
+literals there without datatype or language, so triples are compared without these."""
 
 from __future__ import annotations
 
@@ -26,44 +25,50 @@ _Key = tuple[str, str, str]
 
 
 class SubgraphProvenance:
-    """What the subgraphs of a graph say."""
+    """Provenance statements found in subgraphs."""
 
     def __init__(self, stated: Iterable[StatedTriple]) -> None:
         self._holders: dict[_Key, list[str]] = {}
         self._origin: dict[str, str] = {}
-        for said in stated:
-            if said.predicate in _HOLDS and isinstance(said.object, Triple):
-                self._holders.setdefault(_key(*said.object), []).append(said.subject.value)
-            elif said.predicate == _DERIVED and isinstance(said.object, NamedNode):
-                self._origin.setdefault(said.subject.value, said.object.value)
+        for triple in stated:
+            if triple.predicate in _HOLDS and isinstance(triple.object, Triple):
+                self._holders.setdefault(_triple_key(*triple.object), []).append(
+                    triple.subject.value
+                )
+            elif triple.predicate == _DERIVED and isinstance(triple.object, NamedNode):
+                self._origin.setdefault(triple.subject.value, triple.object.value)
 
     def __bool__(self) -> bool:
         return bool(self._holders)
 
     def sourced(self, found: Extraction) -> Extraction:
-        """The extraction with the chunks that its statements were read in, each with the document
-        that it is of."""
+        """Return the extraction with source chunks and documents added to its statements."""
         relationships = tuple(
-            replace(one, sources=tuple(dict.fromkeys((*one.sources, *self._sources(one)))))
-            for one in found.relationships
+            replace(
+                relationship,
+                sources=tuple(
+                    dict.fromkeys((*relationship.sources, *self._find_sources(relationship)))
+                ),
+            )
+            for relationship in found.relationships
         )
         return replace(found, relationships=relationships)
 
     def chunks(self, said: StatedTriple) -> tuple[str, ...]:
-        """The chunks that a triple was read in."""
-        ways = map(self._way, self._holders.get(_key(*said[:3]), ()))
+        """Return a triple's source chunks."""
+        ways = map(self._derivation_path, self._holders.get(_triple_key(*said[:3]), ()))
         return tuple(dict.fromkeys(way[0] for way in ways if way))
 
-    def _sources(self, relationship: ExtractedRelationship) -> tuple[str, ...]:
-        key = _key(relationship.subject, relationship.predicate, relationship.object)
-        found: dict[str, None] = {}
+    def _find_sources(self, relationship: ExtractedRelationship) -> tuple[str, ...]:
+        key = _triple_key(relationship.subject, relationship.predicate, relationship.object)
+        sources: dict[str, None] = {}
         for holder in self._holders.get(key, ()):
-            way = self._way(holder)
-            found |= dict.fromkeys((*way[:1], *way[-1:]))
-        return tuple(found)
+            way = self._derivation_path(holder)
+            sources |= dict.fromkeys((*way[:1], *way[-1:]))
+        return tuple(sources)
 
-    def _way(self, holder: str) -> list[str]:
-        """What the holder is derived from, step by step."""
+    def _derivation_path(self, holder: str) -> list[str]:
+        """Return a holder's derivation sources, step by step."""
         way: list[str] = []
         while holder in self._origin and len(way) < _STEPS:
             holder = self._origin[holder]
@@ -71,9 +76,9 @@ class SubgraphProvenance:
         return way
 
 
-def _key(subject: object, predicate: object, obj: object) -> _Key:
-    return _plain(subject), _plain(predicate), _plain(obj)
+def _triple_key(subject: object, predicate: object, obj: object) -> _Key:
+    return _term_text(subject), _term_text(predicate), _term_text(obj)
 
 
-def _plain(term: object) -> str:
+def _term_text(term: object) -> str:
     return term.value if isinstance(term, NamedNode | Literal) else str(term)

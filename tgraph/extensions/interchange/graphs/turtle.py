@@ -1,10 +1,9 @@
-"""Where the statements of a Turtle or TriG file stand: its text cut into statements and directives,
-each statement into its predicates and objects, so that each triple has lines of its own.
+"""Statement positions in Turtle and TriG files: text cut into statements and directives,
+statements into predicates and objects, so that each triple has lines to quote.
 
-Only places are found here; what a statement says, and whether it is well-formed, the parser
-decides (pyoxigraph), which reads one statement after the other with the prefixes in force. So an
-error costs its statement alone.
-"""
+Only places are found here; content and well-formedness of a statement are decided by the parser
+(pyoxigraph), which reads one statement after the other with the prefixes in force. So an error
+costs its statement alone."""
 
 from __future__ import annotations
 
@@ -46,9 +45,11 @@ class TurtleToken(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class TriplePiece:
-    """A part of a statement that stands for triples of its own: an object, with its predicate and
-    its subject where they stand before it. ``start`` and ``end`` are its place, ``said`` is the
-    same statement by itself; ``count`` is how many triples it is, 0 where only the parser knows."""
+    """A statement part standing for separate triples: an object, with preceding predicate and
+    subject if adjacent.
+
+    ``start`` and ``end`` are its place, ``said`` is the same statement by itself; ``count`` is
+    the triple count, 0 if only the parser knows."""
 
     start: int
     end: int
@@ -58,12 +59,12 @@ class TriplePiece:
 
 @dataclass(frozen=True, slots=True)
 class TurtleStatement:
-    """A statement, or a ``directive``, at its place, with its end mark. ``graph`` is the name of
-    the graph that it is in, as it is written there (empty: none).
+    """A statement or ``directive`` with position, including its end mark; ``graph`` is the
+    written graph name (blank: none).
 
-    ``pieces`` are in the order of their triples. ``anonymous`` tells whether some of its resources
-    have no name. A ``broken`` one has no end, or brackets that don't match; a ``deep`` one has more
-    than ``DEEPEST`` in each other."""
+    ``pieces`` are in triple order. ``anonymous`` marks resources without names. A ``broken``
+    statement has no end, or brackets that don't match; a ``deep`` statement nests more than
+    ``DEEPEST`` levels."""
 
     start: int
     end: int
@@ -75,9 +76,10 @@ class TurtleStatement:
     deep: bool = False
 
 
-def statements(text: str, *, graphs: bool = True) -> Iterator[TurtleStatement]:
-    """The statements and directives of a TriG text, or of a Turtle text, which has no ``graphs``,
-    in their order, without a gap but for white space and comments."""
+def split_statements(text: str, *, graphs: bool = True) -> Iterator[TurtleStatement]:
+    """Yield statements and directives in text order: TriG, or Turtle without ``graphs``.
+
+    The statements leave no gap except white space and comments."""
     return _Splitter(text, graphs).statements()
 
 
@@ -97,26 +99,28 @@ class _Splitter:
                 continue
             token = TurtleToken(kind, *match.span(), match[0] if kind != "string" else "")
             if kind == "brace" and depth == 0 and self._graphs:
-                yield from self._brace(tokens, token)
+                yield from self._read_brace(tokens, token)
                 tokens = []
                 continue
             tokens.append(token)
             depth = max(depth + (kind == "open") - (kind == "close"), 0)
             deepest = max(deepest, depth)
             if kind == "stop" or (depth == 0 and _is_whole_directive(tokens)):
-                yield self._statement(tokens, broken=depth > 0, deep=deepest > DEEPEST)
+                yield self._create_statement(tokens, broken=depth > 0, deep=deepest > DEEPEST)
                 tokens, depth, deepest = [], 0, 0
         if tokens or self._inside:
             at = TurtleToken("bad", len(self._text), len(self._text), "")
-            yield self._statement(tokens or [at], broken=True, deep=deepest > DEEPEST)
+            yield self._create_statement(tokens or [at], broken=True, deep=deepest > DEEPEST)
 
-    def _brace(self, tokens: list[TurtleToken], brace: TurtleToken) -> Iterator[TurtleStatement]:
-        """A graph begins or ends; what stands before its end is a statement without a stop."""
+    def _read_brace(
+        self, tokens: list[TurtleToken], brace: TurtleToken
+    ) -> Iterator[TurtleStatement]:
+        """Begin or end a graph; tokens before a graph's end form a statement without stop."""
         if brace.text == "}":
             if tokens:
-                yield self._statement(tokens, broken=not self._inside)
+                yield self._create_statement(tokens, broken=not self._inside)
             elif not self._inside:
-                yield self._statement([brace], broken=True)
+                yield self._create_statement([brace], broken=True)
             self._inside, self._graph = False, ""
             return
         name = tokens[1:] if tokens and tokens[0].text.lower() == "graph" else tokens
@@ -125,67 +129,75 @@ class _Splitter:
         anonymous = "".join(token.text for token in name) == "[]"
         wrong = len(name) > (2 if anonymous else 1) or (keyword and not name) or self._inside
         if wrong or (name and not anonymous and name[0].kind not in ("iri", "name")):
-            yield self._statement([*tokens, brace], broken=True)
+            yield self._create_statement([*tokens, brace], broken=True)
         self._graph = f"_:g{brace.start}" if anonymous else label
         self._inside = True
 
-    def _statement(
+    def _create_statement(
         self, tokens: Sequence[TurtleToken], *, broken: bool = False, deep: bool = False
     ) -> TurtleStatement:
         start, end = tokens[0].start, tokens[-1].end
-        if _directs(tokens[0]):
+        if _is_directive(tokens[0]):
             return TurtleStatement(start, end, directive=True, broken=broken or self._inside)
-        pieces = () if broken or deep else tuple(self._pieces(tokens))
+        pieces = () if broken or deep else tuple(self._split_pieces(tokens))
         anonymous = any(token.text in ("[", "(", "<<", "{|", "~") for token in tokens)
         return TurtleStatement(start, end, self._graph, False, pieces, anonymous, broken, deep)
 
-    def _pieces(self, tokens: Sequence[TurtleToken]) -> Iterator[TriplePiece]:
+    def _split_pieces(self, tokens: Sequence[TurtleToken]) -> Iterator[TriplePiece]:
         body = tokens[:-1] if tokens[-1].kind == "stop" else tokens
         subject = _term_length(body)
         simple = subject == 1 or (subject == 2 and body[0].text == "[" and body[1].text == "]")
         if not simple or len(body) < subject + 2:
             yield TriplePiece(tokens[0].start, tokens[-1].end, "", 0)
             return
-        named = self._text[body[0].start : body[subject - 1].end]
+        subject_text = self._text[body[0].start : body[subject - 1].end]
         first, predicate = body[0].start, ""
-        for part in _parts(body[subject:], tokens[-1].end):
-            whole = part.tokens
+        for part in _split_parts(body[subject:], tokens[-1].end):
+            part_tokens = part.tokens
             if part.predicate:
-                predicate, whole = self._text[whole[0].start : whole[0].end], whole[1:]
-            if not whole:
+                predicate, part_tokens = (
+                    self._text[part_tokens[0].start : part_tokens[0].end],
+                    part_tokens[1:],
+                )
+            if not part_tokens:
                 continue
-            said = self._text[whole[0].start : whole[-1].end]
+            object_text = self._text[part_tokens[0].start : part_tokens[-1].end]
             first = min(first, part.tokens[0].start)
-            yield TriplePiece(first, part.end, f"{named} {predicate} {said} .", _count(whole))
+            yield TriplePiece(
+                first,
+                part.end,
+                f"{subject_text} {predicate} {object_text} .",
+                _count_triples(part_tokens),
+            )
             first = len(self._text)
 
 
 class _ObjectPart(NamedTuple):
-    """An object of a statement, after its predicate where that is its first; ``end`` is that of the
-    mark that follows."""
+    """A statement's object, plus its predicate if the object follows directly; ``end`` is the
+    end of the closing mark."""
 
     tokens: Sequence[TurtleToken]
     predicate: bool
     end: int
 
 
-def _parts(tokens: Sequence[TurtleToken], end: int) -> Iterator[_ObjectPart]:
-    own: list[TurtleToken] = []
+def _split_parts(tokens: Sequence[TurtleToken], end: int) -> Iterator[_ObjectPart]:
+    part_tokens: list[TurtleToken] = []
     depth, predicate = 0, True
     for token in tokens:
         depth += (token.kind == "open") - (token.kind == "close")
         if depth == 0 and token.kind == "mark":
-            if own:
-                yield _ObjectPart(own, predicate, token.end)
-            own, predicate = [], token.text == ";" or (predicate and not own)
+            if part_tokens:
+                yield _ObjectPart(part_tokens, predicate, token.end)
+            part_tokens, predicate = [], token.text == ";" or (predicate and not part_tokens)
         else:
-            own.append(token)
-    if own:
-        yield _ObjectPart(own, predicate, end)
+            part_tokens.append(token)
+    if part_tokens:
+        yield _ObjectPart(part_tokens, predicate, end)
 
 
 def _term_length(tokens: Sequence[TurtleToken]) -> int:
-    """How many tokens the first term takes."""
+    """Return the token count of the leading term."""
     depth = 0
     for length, token in enumerate(tokens, 1):
         depth += (token.kind == "open") - (token.kind == "close")
@@ -194,21 +206,21 @@ def _term_length(tokens: Sequence[TurtleToken]) -> int:
     return len(tokens)
 
 
-def _count(tokens: Sequence[TurtleToken]) -> int:
-    """The triples that an object stands for: one for a name, an IRI or a literal."""
+def _count_triples(tokens: Sequence[TurtleToken]) -> int:
+    """Return an object's triple count: 1 for names, IRIs and literals, otherwise 0."""
     first, kinds = tokens[0], [token.kind for token in tokens[1:]]
     plain = first.kind in ("iri", "name", "string")
     literal = first.kind == "string" and kinds in (["at"], ["typed", "iri"], ["typed", "name"])
     return int((plain and not kinds) or literal)
 
 
-def _directs(token: TurtleToken) -> bool:
+def _is_directive(token: TurtleToken) -> bool:
     return token.text in _AT or (token.kind == "name" and token.text.lower() in _KEYWORDS)
 
 
 def _is_whole_directive(tokens: Sequence[TurtleToken]) -> bool:
-    """Whether a directive without an end mark is complete: SPARQL's."""
+    """Tell whether a directive without end mark (SPARQL style) is complete."""
     first = tokens[0]
-    if first.kind != "name" or not _directs(first):
+    if first.kind != "name" or not _is_directive(first):
         return False
     return len(tokens) == (3 if first.text.lower() == "prefix" else 2)

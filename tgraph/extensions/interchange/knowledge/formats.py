@@ -1,10 +1,8 @@
-"""Knowledge in the formats of others: who writes which, and into what.
+"""Knowledge export in foreign formats: writers by format.
 
-A format is written to a stream (RDF, GraphML) or into a folder of its own (tables, notes). Texts
-are anybody's: what could command a terminal is written as an escape of the format, what a
-spreadsheet would take for a formula gets an apostrophe, and no name of a file is taken from a text
-as it stands.
-"""
+A format is written to a stream (RDF, GraphML) or into a folder (tables, notes). Texts may come
+from anyone: terminal control characters become escapes of the format, spreadsheet formulas get
+an apostrophe, and no file name is taken from a text unchanged."""
 
 from __future__ import annotations
 
@@ -21,9 +19,9 @@ from tgraph import vocabulary as v
 from tgraph.errors import UsageError
 from tgraph.extensions.interchange.knowledge.statements import KnowledgeSource
 from tgraph.model import Evidence
-from tgraph.rendering import Notation, inert
+from tgraph.rendering import Notation, escape_serialised
 from tgraph.store.files import private_file
-from tgraph.store.statements import stated
+from tgraph.store.statements import build_statements
 
 # --- RDF ---
 
@@ -32,11 +30,11 @@ _PREFIXES = v.PREFIXES | {
 }
 
 
-def _trig(source: KnowledgeSource, out: BinaryIO, sources: bool) -> None:
+def _write_trig(source: KnowledgeSource, out: BinaryIO, sources: bool) -> None:
     _write_rdf(_with_sources(source, sources), out, RdfFormat.TRIG)
 
 
-def _turtle(source: KnowledgeSource, out: BinaryIO, sources: bool) -> None:
+def _write_turtle(source: KnowledgeSource, out: BinaryIO, sources: bool) -> None:
     quads = (
         Quad(quad.subject, quad.predicate, quad.object, v.KNOWLEDGE_GRAPH)
         for quad in _with_sources(source, sources)
@@ -44,10 +42,10 @@ def _turtle(source: KnowledgeSource, out: BinaryIO, sources: bool) -> None:
     _write_rdf(quads, out, RdfFormat.TURTLE)
 
 
-def _nquads(source: KnowledgeSource, out: BinaryIO, sources: bool) -> None:
-    """In canonical form (RDFC-1.0), so that two exports can be compared line by line."""
+def _write_nquads(source: KnowledgeSource, out: BinaryIO, sources: bool) -> None:
+    """Write canonical N-Quads (RDFC-1.0), so that exports can be compared line by line."""
     for line in source.knowledge.canonical_lines():
-        out.write(inert(line, "u").encode())
+        out.write(escape_serialised(line, "u").encode())
     if sources:
         _write_rdf(_source_quads(source), out, RdfFormat.N_QUADS)
 
@@ -59,19 +57,21 @@ def _with_sources(source: KnowledgeSource, sources: bool) -> Iterator[Quad]:
 
 
 def _source_quads(source: KnowledgeSource) -> Iterator[Quad]:
-    """Where each thing is stated: evidence with quote and offsets, and its document."""
-    told: set[str] = set()
+    """Yield source quads: evidence with quote and offsets, plus document quads."""
+    written_documents: set[str] = set()
     for subject, places in source.places():
         for place in places:
             yield from _place_quads(subject, place)
-            if place.document not in told:
-                told.add(place.document)
+            if place.document not in written_documents:
+                written_documents.add(place.document)
                 yield from _document_quads(place)
 
 
 def _place_quads(subject: str, place: Evidence) -> list[Quad]:
     graph, page = v.SOURCE_GRAPH, NamedNode(v.page_of(place.document, place.page))
-    return stated(graph, subject, (v.prov("wasDerivedFrom"), NamedNode(place.iri))) + stated(
+    return build_statements(
+        graph, subject, (v.prov("wasDerivedFrom"), NamedNode(place.iri))
+    ) + build_statements(
         graph,
         place.iri,
         (v.RDF_TYPE, v.tg("Evidence")),
@@ -84,8 +84,8 @@ def _place_quads(subject: str, place: Evidence) -> list[Quad]:
 
 
 def _document_quads(place: Evidence) -> list[Quad]:
-    said = ((v.RDF_TYPE, v.tg("Document")), (v.dcterms("title"), place.title))
-    return stated(v.SOURCE_GRAPH, place.document, *said, (v.tg("path"), place.path))
+    properties = ((v.RDF_TYPE, v.tg("Document")), (v.dcterms("title"), place.title))
+    return build_statements(v.SOURCE_GRAPH, place.document, *properties, (v.tg("path"), place.path))
 
 
 def _write_rdf(quads: Iterable[Quad], out: BinaryIO, chosen: RdfFormat) -> None:
@@ -95,7 +95,7 @@ def _write_rdf(quads: Iterable[Quad], out: BinaryIO, chosen: RdfFormat) -> None:
 
 
 class Inert(io.BufferedIOBase, BinaryIO):
-    """Passes text on with what could command a terminal as escapes of Turtle or XML."""
+    """A binary stream that escapes terminal control characters in Turtle or XML notation."""
 
     def __init__(self, out: BinaryIO, notation: Notation = "u") -> None:
         self._out = out
@@ -108,49 +108,49 @@ class Inert(io.BufferedIOBase, BinaryIO):
     def write(self, data: object) -> int:
         raw = bytes(data)  # type: ignore[call-overload]  # any buffer
         text = self._decoder.decode(raw)
-        self._out.write(inert(text, self._notation).encode())
+        self._out.write(escape_serialised(text, self._notation).encode())
         return len(raw)
 
 
 # --- every format ---
 
 
-def _graphml(source: KnowledgeSource, out: BinaryIO, sources: bool) -> None:
+def _write_graphml(source: KnowledgeSource, out: BinaryIO, sources: bool) -> None:
     from tgraph.extensions.interchange.knowledge.property_graph import write_graphml
 
     write_graphml(source.knowledge, Inert(out, "xml"))
 
 
-def _csv(source: KnowledgeSource, folder: Path, sources: bool) -> None:
+def _write_csv(source: KnowledgeSource, folder: Path, sources: bool) -> None:
     from tgraph.extensions.interchange.knowledge.property_graph import write_csv
 
     write_csv(source, folder, sources)
 
 
-def _graphrag(source: KnowledgeSource, folder: Path, sources: bool) -> None:
+def _write_graphrag(source: KnowledgeSource, folder: Path, sources: bool) -> None:
     from tgraph.extensions.interchange.knowledge.graphrag_tables import write_tables
 
     write_tables(source, folder)
 
 
-def _markdown(source: KnowledgeSource, folder: Path, sources: bool) -> None:
+def _write_markdown(source: KnowledgeSource, folder: Path, sources: bool) -> None:
     from tgraph.extensions.interchange.knowledge.notes import write_notes
 
     write_notes(source, folder)
 
 
 STREAMS: Mapping[str, Callable[[KnowledgeSource, BinaryIO, bool], None]] = {
-    "trig": _trig,
-    "turtle": _turtle,
-    "nquads": _nquads,
-    "graphml": _graphml,
+    "trig": _write_trig,
+    "turtle": _write_turtle,
+    "nquads": _write_nquads,
+    "graphml": _write_graphml,
 }
 """The formats of one file."""
 
 FOLDERS: Mapping[str, Callable[[KnowledgeSource, Path, bool], None]] = {
-    "csv": _csv,
-    "graphrag": _graphrag,
-    "markdown": _markdown,
+    "csv": _write_csv,
+    "graphrag": _write_graphrag,
+    "markdown": _write_markdown,
 }
 """The formats of several files."""
 
@@ -158,12 +158,11 @@ FOLDERS: Mapping[str, Callable[[KnowledgeSource, Path, bool], None]] = {
 def write_knowledge(
     source: KnowledgeSource, format: str, output: Path | BinaryIO, *, sources: bool = False
 ) -> None:
-    """Write what is known in a format; ``sources`` adds where it is stated, to formats in which
-    that is not always so.
+    """Write knowledge in a format; ``sources`` adds evidence places where the format makes them
+    optional.
 
-    A file is there whole or not at all. ``UsageError`` for a format that there is not, and where
-    several files have no folder of their own to go to.
-    """
+    A file is written atomically. Raise ``UsageError`` for an unknown format, or for a folder
+    format without a folder."""
     if format in STREAMS:
         _write_stream(source, format, output, sources)
     elif format not in FOLDERS:
@@ -182,7 +181,7 @@ def _write_stream(
         STREAMS[format](source, output, sources)
         return
     is_device = output.exists() and not output.is_file()
-    with _to_disk(output), _opened(output, is_device=is_device) as file:
+    with _to_disk(output), _open_output(output, is_device=is_device) as file:
         STREAMS[format](source, file, sources)
 
 
@@ -194,7 +193,7 @@ def _write_folder(source: KnowledgeSource, format: str, folder: Path, sources: b
         FOLDERS[format](source, folder, sources)
 
 
-def _opened(output: Path, *, is_device: bool) -> AbstractContextManager[BinaryIO]:
+def _open_output(output: Path, *, is_device: bool) -> AbstractContextManager[BinaryIO]:
     return output.open("wb") if is_device else private_file(output.resolve())
 
 

@@ -50,13 +50,13 @@ def write_tables(source: KnowledgeSource, folder: Path) -> None:
 
 
 class _Tables:
-    """The tables of a graph."""
+    """GraphRAG tables of a graph."""
 
     def __init__(self, source: KnowledgeSource) -> None:
         knowledge = source.knowledge
         self._source = source
         self._entities = list(knowledge.entities())
-        self._labels = _unique((each.iri, each.label) for each in self._entities)
+        self._labels = _unique_titles((entity.iri, entity.label) for entity in self._entities)
         edges = list(knowledge.edges())
         self._attributes: dict[str, list[ExportedEdge]] = {}
         self._ties: dict[tuple[str, str], list[ExportedEdge]] = {}
@@ -69,43 +69,55 @@ class _Tables:
         self._chunks: dict[str, list[str]] = {}
         for subject, places in source.places():
             self._chunks[subject] = list(dict.fromkeys(place.chunk for place in places))
-        for name, told in self._attributes.items():
-            found = [chunk for edge in told for chunk in self._chunks.get(edge.iri, ())]
-            known = self._chunks.setdefault(name, [])
-            known += [chunk for chunk in dict.fromkeys(found) if chunk not in known]
+        for name, attribute_edges in self._attributes.items():
+            edge_chunks = [
+                chunk for edge in attribute_edges for chunk in self._chunks.get(edge.iri, ())
+            ]
+            chunks = self._chunks.setdefault(name, [])
+            chunks += [chunk for chunk in dict.fromkeys(edge_chunks) if chunk not in chunks]
         self._degree: dict[str, int] = {}
-        for one, other in self._ties:
-            for end in {one, other}:
+        for source_iri, target in self._ties:
+            for end in {source_iri, target}:
                 self._degree[end] = self._degree.get(end, 0) + 1
 
     def tables(self) -> dict[str, pyarrow.Table]:
-        """Each table by its name."""
+        """Return all tables by name."""
         rows = {
-            "entities": [self._entity(n, e) for n, e in enumerate(self._entities)],
-            "relationships": [self._tie(n, *pair) for n, pair in enumerate(self._ties.items())],
-            "covariates": [self._claim(n, c) for n, c in enumerate(self._claims)],
-            **self._grouped(),
+            "entities": [self._entity_row(n, e) for n, e in enumerate(self._entities)],
+            "relationships": [
+                self._relationship_row(n, *pair) for n, pair in enumerate(self._ties.items())
+            ],
+            "covariates": [self._claim_row(n, c) for n, c in enumerate(self._claims)],
+            **self._community_rows(),
         }
-        rows |= self._texts(rows)
-        schemas = _schemas()
-        written = {name: own for name, own in rows.items() if own or name != "covariates"}
-        return {name: _table(own, schemas[name]) for name, own in written.items()}
+        rows |= self._text_rows(rows)
+        schemas = _table_schemas()
+        written = {
+            name: table_rows
+            for name, table_rows in rows.items()
+            if table_rows or name != "covariates"
+        }
+        return {
+            name: _build_table(table_rows, schemas[name]) for name, table_rows in written.items()
+        }
 
-    def _entity(self, number: int, entity: ExportedEntity) -> dict[str, Any]:
-        told = [f"{e.relation}: {e.object}" for e in self._attributes.get(entity.iri, ())]
+    def _entity_row(self, number: int, entity: ExportedEntity) -> dict[str, Any]:
+        attribute_texts = [
+            f"{e.relation}: {e.object}" for e in self._attributes.get(entity.iri, ())
+        ]
         chunks = self._chunks.get(entity.iri, [])
         return {
             "id": entity.iri,
             "human_readable_id": number,
             "title": self._labels[entity.iri],
             "type": entity.type,
-            "description": "\n".join([*entity.descriptions, *told]),
+            "description": "\n".join([*entity.descriptions, *attribute_texts]),
             "text_unit_ids": chunks,
             "frequency": len(chunks),
             "degree": self._degree.get(entity.iri, 0),
         }
 
-    def _tie(
+    def _relationship_row(
         self, number: int, ends: tuple[str, str], edges: Sequence[ExportedEdge]
     ) -> dict[str, Any]:
         chunks = [chunk for edge in edges for chunk in self._chunks.get(edge.iri, ())]
@@ -114,13 +126,13 @@ class _Tables:
             "human_readable_id": number,
             "source": self._labels[ends[0]],
             "target": self._labels[ends[1]],
-            "description": "\n".join(map(_described, edges)),
+            "description": "\n".join(map(_edge_description, edges)),
             "weight": sum(edge.weight for edge in edges),
             "combined_degree": sum(self._degree[end] for end in ends),
             "text_unit_ids": list(dict.fromkeys(chunks)),
         }
 
-    def _claim(self, number: int, claim: ExportedClaim) -> dict[str, Any]:
+    def _claim_row(self, number: int, claim: ExportedClaim) -> dict[str, Any]:
         chunks = self._chunks.get(claim.iri, [])
         return {
             "id": claim.iri,
@@ -137,41 +149,46 @@ class _Tables:
             "text_unit_id": next(iter(chunks), ""),
         }
 
-    def _grouped(self) -> dict[str, list[dict[str, Any]]]:
+    def _community_rows(self) -> dict[str, list[dict[str, Any]]]:
         communities = read_communities(self._source.store)
         numbers = {community.iri: number for number, community in enumerate(communities)}
-        ids = {edge.iri: own[0].iri for own in self._ties.values() for edge in own}
+        ids = {
+            edge.iri: tie_edges[0].iri for tie_edges in self._ties.values() for edge in tie_edges
+        }
         reports = read_reports(self._source.store)
-        about, told = [], []
-        for one in communities:
-            number, parent = numbers[one.iri], numbers.get(one.parent or "", -1)
+        community_rows, report_rows = [], []
+        for graph_community in communities:
+            number, parent = (
+                numbers[graph_community.iri],
+                numbers.get(graph_community.parent or "", -1),
+            )
             place = {
                 "human_readable_id": number,
                 "community": number,
-                "level": one.level,
+                "level": graph_community.level,
                 "parent": parent,
-                "children": sorted(numbers[child] for child in one.children),
+                "children": sorted(numbers[child] for child in graph_community.children),
                 "period": "",
-                "size": len(one.members),
+                "size": len(graph_community.members),
             }
-            edges = dict.fromkeys(ids[edge] for edge in one.edges if edge in ids)
+            edges = dict.fromkeys(ids[edge] for edge in graph_community.edges if edge in ids)
             chunks = [c for edge in edges for c in self._chunks.get(edge, ())]
-            about.append(
+            community_rows.append(
                 {
                     **place,
-                    "id": one.iri,
+                    "id": graph_community.iri,
                     "title": f"Community {number}",
-                    "entity_ids": [m for m in one.members if m in self._labels],
+                    "entity_ids": [m for m in graph_community.members if m in self._labels],
                     "relationship_ids": list(edges),
                     "text_unit_ids": list(dict.fromkeys(chunks)),
                 }
             )
-            if one.iri in reports:
-                told.append({**place, **_report(reports[one.iri])})
-        return {"communities": about, "community_reports": told}
+            if graph_community.iri in reports:
+                report_rows.append({**place, **_report_fields(reports[graph_community.iri])})
+        return {"communities": community_rows, "community_reports": report_rows}
 
-    def _texts(self, rows: Mapping[str, Sequence[Mapping[str, Any]]]) -> dict[str, Any]:
-        """The text units that anything rests on, and their documents."""
+    def _text_rows(self, rows: Mapping[str, Sequence[Mapping[str, Any]]]) -> dict[str, Any]:
+        """Return rows for supporting text units, and rows for their documents."""
         used: dict[str, dict[str, list[str]]] = {}
         for name in ("entities", "relationships", "covariates"):
             for row in rows[name]:
@@ -201,7 +218,7 @@ class _Tables:
                 "id": document,
                 "human_readable_id": number,
                 "title": titles.get(document, document),
-                "text": self._whole(chunks),
+                "text": self._document_text(chunks),
                 "text_unit_ids": chunks,
                 "creation_date": "",
             }
@@ -209,32 +226,37 @@ class _Tables:
         ]
         return {"text_units": units, "documents": documents}
 
-    def _whole(self, chunks: Sequence[str]) -> str:
-        """The text of a document: its pages, as far as something rests on them."""
+    def _document_text(self, chunks: Sequence[str]) -> str:
+        """Return document text from pages containing supporting chunks."""
         pages = sorted({page_of_chunk(chunk) or 0 for chunk in chunks})
         document = document_of_chunk(chunks[0])
         return "\n".join(self._source.texts.of_page(document, page or None) for page in pages)
 
 
-def _unique(named: Iterable[tuple[str, str]]) -> dict[str, str]:
-    """Titles by IRI; GraphRAG knows entities by these, so a second of one name says which it is."""
-    found: dict[str, str] = {}
-    taken: set[str] = set()
+def _unique_titles(named: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """Return unique titles by IRI: GraphRAG identifies entities by title, so that a repeated
+    label gets a hash suffix."""
+    titles: dict[str, str] = {}
+    used_titles: set[str] = set()
     for iri, label in named:
-        title = label if v.normalise_name(label) not in taken else f"{label} ({v.digest(iri)[:8]})"
-        taken.add(v.normalise_name(title))
-        found[iri] = title
-    return found
+        title = (
+            label
+            if v.normalise_name(label) not in used_titles
+            else f"{label} ({v.digest_parts(iri)[:8]})"
+        )
+        used_titles.add(v.normalise_name(title))
+        titles[iri] = title
+    return titles
 
 
-def _described(edge: ExportedEdge) -> str:
-    told = " ".join(edge.descriptions)
+def _edge_description(edge: ExportedEdge) -> str:
+    description = " ".join(edge.descriptions)
     if edge.relation == RELATED:
-        return told
-    return f"{edge.relation}: {told}" if told else edge.relation
+        return description
+    return f"{edge.relation}: {description}" if description else edge.relation
 
 
-def _report(report: CommunityReport) -> dict[str, Any]:
+def _report_fields(report: CommunityReport) -> dict[str, Any]:
     findings = [{"explanation": f.explanation, "summary": f.summary} for f in report.findings]
     content = {
         "title": report.title,
@@ -243,12 +265,12 @@ def _report(report: CommunityReport) -> dict[str, Any]:
         "rating_explanation": report.rating_explanation,
         "findings": findings,
     }
-    told = (f"## {each['summary']}\n\n{each['explanation']}" for each in findings)
+    finding_texts = (f"## {finding['summary']}\n\n{finding['explanation']}" for finding in findings)
     return {
         "id": report.iri,
         "title": report.title,
         "summary": report.summary,
-        "full_content": "\n\n".join((f"# {report.title}", report.summary, *told)),
+        "full_content": "\n\n".join((f"# {report.title}", report.summary, *finding_texts)),
         "rank": report.rating,
         "rating_explanation": report.rating_explanation,
         "findings": findings,
@@ -275,7 +297,7 @@ _COLUMNS = {
 numbers (I), findings (F)."""
 
 
-def _schemas() -> dict[str, pyarrow.Schema]:
+def _table_schemas() -> dict[str, pyarrow.Schema]:
     from pyarrow import float64, int64, list_, schema, string, struct
 
     finding = struct([("explanation", string()), ("summary", string())])
@@ -288,12 +310,12 @@ def _schemas() -> dict[str, pyarrow.Schema]:
         "F": list_(finding),
     }
     return {
-        name: schema([(c.partition(":")[0], kinds[c.partition(":")[2]]) for c in told.split()])
-        for name, told in _COLUMNS.items()
+        name: schema([(c.partition(":")[0], kinds[c.partition(":")[2]]) for c in columns.split()])
+        for name, columns in _COLUMNS.items()
     }
 
 
-def _table(rows: Sequence[Mapping[str, Any]], schema: pyarrow.Schema) -> pyarrow.Table:
+def _build_table(rows: Sequence[Mapping[str, Any]], schema: pyarrow.Schema) -> pyarrow.Table:
     from pyarrow import Table
 
     return Table.from_pylist(list(rows), schema=schema)

@@ -21,7 +21,7 @@ from tgraph.extensions.interchange.knowledge.statements import (
 from tgraph.index.communities.communities import read_communities
 from tgraph.index.reports.report import read_reports
 from tgraph.model import CommunityReport, Evidence
-from tgraph.rendering import safe
+from tgraph.rendering import escape_controls
 
 _LONGEST_NAME = 80
 _QUOTES = 3
@@ -33,7 +33,7 @@ _ACTIVE = re.compile(r"([\\`*_\[\]<>$%=#|~^!{}])")
 
 
 def write_notes(source: KnowledgeSource, folder: Path) -> None:
-    """``index.md``, ``entities/`` and ``communities/``; a folder that is empty or new."""
+    """Write ``index.md``, ``entities/`` and ``communities/`` into a new or empty folder."""
     entities = list(source.knowledge.entities())
     files = file_names((entity.iri, entity.label) for entity in entities)
     reports = read_reports(source.store)
@@ -54,17 +54,17 @@ def _write_all(
 
 
 def file_names(named: Iterable[tuple[str, str]]) -> dict[str, str]:
-    """For each IRI a name that any file system takes, like its label, and no other's whatever the
-    case of letters."""
-    found: dict[str, str] = {}
-    taken: set[str] = set()
+    """Return file names by IRI: safe for all file systems, similar to labels, unique regardless
+    of letter case."""
+    file_names_by_iri: dict[str, str] = {}
+    used_names: set[str] = set()
     for iri, label in named:
         name = _file_name(label)
-        if name.casefold() in taken or not name:
-            name = f"{name} {v.digest(iri)[:8]}".strip()
-        taken.add(name.casefold())
-        found[iri] = name
-    return found
+        if name.casefold() in used_names or not name:
+            name = f"{name} {v.digest_parts(iri)[:8]}".strip()
+        used_names.add(name.casefold())
+        file_names_by_iri[iri] = name
+    return file_names_by_iri
 
 
 def _file_name(label: str) -> str:
@@ -73,13 +73,13 @@ def _file_name(label: str) -> str:
     return f"{name} note" if _RESERVED.fullmatch(name) else name
 
 
-def plain(text: str) -> str:
-    """The text on one line, with nothing in it that Markdown or Obsidian would act on."""
-    return _ACTIVE.sub(r"\\\1", safe(" ".join(text.split())))
+def escape_markdown(text: str) -> str:
+    """Return text on a single line, with active Markdown and Obsidian characters escaped."""
+    return _ACTIVE.sub(r"\\\1", escape_controls(" ".join(text.split())))
 
 
 class _NoteBook:
-    """All notes of a graph."""
+    """Markdown notes of a graph."""
 
     def __init__(
         self,
@@ -104,84 +104,107 @@ class _NoteBook:
         self._places = dict(source.places())
 
     def entity_notes(self) -> Iterator[tuple[str, Iterator[str]]]:
-        """Each entity with the lines of its note."""
-        return ((entity.iri, self._entity(entity)) for entity in self._entities)
+        """Yield entity IRIs with note lines."""
+        return ((entity.iri, self._entity_lines(entity)) for entity in self._entities)
 
     def report_notes(
         self, reports: Mapping[str, CommunityReport]
     ) -> Iterator[tuple[str, Iterator[str]]]:
-        """Each report with the lines of its note."""
+        """Yield report IRIs with note lines."""
         communities = {c.iri: c for c in read_communities(self._source.store, edges=False)}
         for report in reports.values():
-            known = communities.get(report.community)
-            yield report.iri, self._report(report, known.members if known else ())
+            community = communities.get(report.community)
+            yield report.iri, self._report_lines(report, community.members if community else ())
 
     def index(self, reports: Mapping[str, CommunityReport]) -> str:
-        """The note that leads to all others."""
+        """Return an index note linking all other notes."""
         lines = ["# Knowledge", "", f"{len(self._entities):,} entities", ""]
         ordered = sorted(reports.values(), key=lambda r: (r.level, -r.rating, r.iri))
-        lines += [f"- [[communities/{self._titles[r.iri]}|{_alias(r.title)}]]" for r in ordered]
-        named = sorted(self._entities, key=lambda e: (e.label.casefold(), e.iri))
-        lines += ["", *(f"- {self._link(entity.iri)}" for entity in named)]
+        lines += [
+            f"- [[communities/{self._titles[r.iri]}|{_link_alias(r.title)}]]" for r in ordered
+        ]
+        sorted_entities = sorted(self._entities, key=lambda e: (e.label.casefold(), e.iri))
+        lines += ["", *(f"- {self._entity_link(entity.iri)}" for entity in sorted_entities)]
         return "\n".join(lines).rstrip() + "\n"
 
-    def _entity(self, entity: ExportedEntity) -> Iterator[str]:
-        yield from _front({"iri": entity.iri, "type": entity.type, "aliases": entity.aliases})
-        yield from (f"# {plain(entity.label)}", "")
+    def _entity_lines(self, entity: ExportedEntity) -> Iterator[str]:
+        yield from _front_matter(
+            {"iri": entity.iri, "type": entity.type, "aliases": entity.aliases}
+        )
+        yield from (f"# {escape_markdown(entity.label)}", "")
         for text in entity.descriptions:
-            yield from (plain(text), "")
+            yield from (escape_markdown(text), "")
         if edges := self._edges.get(entity.iri):
             yield from ("## Facts", "")
             for edge in edges:
-                yield from self._fact(edge)
+                yield from self._fact_lines(edge)
         if claims := self._claims.get(entity.iri):
             yield from ("", "## Claims", "")
             for claim in claims:
-                about = f" (about {self._link(claim.object)})" if claim.object else ""
-                yield f"- {plain(claim.type)}, {claim.status}{about}: {plain(claim.description)}"
-                yield from self._quotes(claim.iri)
-        yield from ("", "## Mentions", "", *self._quotes(entity.iri, ""))
+                object_note = f" (about {self._entity_link(claim.object)})" if claim.object else ""
+                kind, text = map(escape_markdown, (claim.type, claim.description))
+                yield f"- {kind}, {claim.status}{object_note}: {text}"
+                yield from self._quote_lines(claim.iri)
+        yield from ("", "## Mentions", "", *self._quote_lines(entity.iri, ""))
 
-    def _fact(self, edge: ExportedEdge) -> Iterator[str]:
-        other = plain(edge.object) if edge.is_attribute else self._link(edge.object)
-        told = f": {plain(' '.join(edge.descriptions))}" if edge.descriptions else ""
-        yield f"- {self._link(edge.subject)} — {plain(edge.relation)} — {other}{told}"
-        yield from self._quotes(edge.iri)
+    def _fact_lines(self, edge: ExportedEdge) -> Iterator[str]:
+        object_text = (
+            escape_markdown(edge.object) if edge.is_attribute else self._entity_link(edge.object)
+        )
+        description = (
+            f": {escape_markdown(' '.join(edge.descriptions))}" if edge.descriptions else ""
+        )
+        subject, relation = self._entity_link(edge.subject), escape_markdown(edge.relation)
+        yield f"- {subject} — {relation} — {object_text}{description}"
+        yield from self._quote_lines(edge.iri)
 
-    def _report(self, report: CommunityReport, members: Iterable[str]) -> Iterator[str]:
-        yield from _front({"iri": report.iri, "level": str(report.level)})
-        yield from (f"# {plain(report.title)}", "", plain(report.summary), "")
-        yield from (f"Rating {report.rating:g}: {plain(report.rating_explanation)}", "")
+    def _report_lines(self, report: CommunityReport, members: Iterable[str]) -> Iterator[str]:
+        yield from _front_matter({"iri": report.iri, "level": str(report.level)})
+        yield from (f"# {escape_markdown(report.title)}", "", escape_markdown(report.summary), "")
+        yield from (f"Rating {report.rating:g}: {escape_markdown(report.rating_explanation)}", "")
         for finding in report.findings:
-            yield from (f"## {plain(finding.summary)}", "", plain(finding.explanation), "")
-        yield from ("## Members", "", *(f"- {self._link(member)}" for member in members))
+            yield from (
+                f"## {escape_markdown(finding.summary)}",
+                "",
+                escape_markdown(finding.explanation),
+                "",
+            )
+        yield from ("## Members", "", *(f"- {self._entity_link(member)}" for member in members))
 
-    def _quotes(self, subject: str, indent: str = "  ") -> Iterator[str]:
+    def _quote_lines(self, subject: str, indent: str = "  ") -> Iterator[str]:
         for place in self._places.get(subject, ())[:_QUOTES]:
-            yield f"{indent}> {plain(place.quote)}"
-            yield f"{indent}> — {_where(place)}"
+            yield f"{indent}> {escape_markdown(place.quote)}"
+            yield f"{indent}> — {_format_place(place)}"
             yield indent.rstrip()
 
-    def _link(self, iri: str) -> str:
+    def _entity_link(self, iri: str) -> str:
         label = self._labels.get(iri, iri)
-        return f"[[{self._files[iri]}|{_alias(label)}]]" if iri in self._files else plain(label)
+        return (
+            f"[[{self._files[iri]}|{_link_alias(label)}]]"
+            if iri in self._files
+            else escape_markdown(label)
+        )
 
 
-def _where(place: Evidence) -> str:
+def _format_place(place: Evidence) -> str:
     page = f", page {place.page}" if place.page is not None else ""
-    return f"{plain(place.path)}{page}, characters {place.start}–{place.end}"
+    return f"{escape_markdown(place.path)}{page}, characters {place.start}–{place.end}"
 
 
-def _alias(label: str) -> str:
-    """A label as the shown part of a link, which nothing escapes."""
-    return " ".join(re.sub(r"[\[\]|#^`<>]+", " ", safe(label)).split())
+def _link_alias(label: str) -> str:
+    """Return a label usable as link text, where escapes don't work."""
+    return " ".join(re.sub(r"[\[\]|#^`<>]+", " ", escape_controls(label)).split())
 
 
-def _front(values: Mapping[str, str | Sequence[str]]) -> Iterator[str]:
-    """Front matter: YAML, of which JSON's strings and lists are a part."""
+def _front_matter(values: Mapping[str, str | Sequence[str]]) -> Iterator[str]:
+    """Yield front matter lines in YAML, with JSON strings and lists as values."""
     yield "---"
     for name, value in values.items():
         if value:
-            shown = safe(value) if isinstance(value, str) else list(map(safe, value))
-            yield f"{name}: {json.dumps(shown, ensure_ascii=False)}"
+            safe_value = (
+                escape_controls(value)
+                if isinstance(value, str)
+                else list(map(escape_controls, value))
+            )
+            yield f"{name}: {json.dumps(safe_value, ensure_ascii=False)}"
     yield from ("---", "")

@@ -34,7 +34,8 @@ Value = str | float | tuple[str, ...]
 
 @dataclass(frozen=True, slots=True)
 class PropertyNode:
-    """A node: of an entity, a value (a literal) or a claim. Empty values are left out."""
+    """A property graph node: an entity, a value (literal) or a claim; empty values are left
+    out."""
 
     id: str
     kind: str
@@ -43,7 +44,7 @@ class PropertyNode:
 
 @dataclass(frozen=True, slots=True)
 class PropertyRelationship:
-    """A relationship from a node to another."""
+    """A directed property graph relationship: source node, target node, kind, values."""
 
     id: str
     source: str
@@ -52,28 +53,28 @@ class PropertyRelationship:
     values: Mapping[str, Value] = field(default_factory=dict)
 
 
-def nodes(knowledge: Knowledge) -> Iterator[PropertyNode]:
-    """The nodes: entities, then the values of their attributes, then claims."""
-    yield from map(_entity, knowledge.entities())
-    seen = set()
+def property_nodes(knowledge: Knowledge) -> Iterator[PropertyNode]:
+    """Yield entity nodes, then attribute value nodes, then claim nodes."""
+    yield from map(_entity_node, knowledge.entities())
+    literals = set()
     for edge in knowledge.edges():
         literal = edge.triple.object
-        if isinstance(literal, Literal) and str(literal) not in seen:
-            seen.add(str(literal))
-            yield _value(literal)
-    yield from map(_claim, knowledge.claims())
+        if isinstance(literal, Literal) and str(literal) not in literals:
+            literals.add(str(literal))
+            yield _value_node(literal)
+    yield from map(_claim_node, knowledge.claims())
 
 
-def relationships(knowledge: Knowledge) -> Iterator[PropertyRelationship]:
-    """The relationships: edges, then what claims are about."""
-    yield from map(_edge, knowledge.edges())
+def property_relationships(knowledge: Knowledge) -> Iterator[PropertyRelationship]:
+    """Yield edge relationships, then claim relationships (subject, object)."""
+    yield from map(_edge_relationship, knowledge.edges())
     for claim in knowledge.claims():
         for role, entity in (("subject", claim.subject), ("object", claim.object)):
             if entity:
                 yield PropertyRelationship(f"{claim.iri}:{role}", claim.iri, entity, role)
 
 
-def _entity(entity: ExportedEntity) -> PropertyNode:
+def _entity_node(entity: ExportedEntity) -> PropertyNode:
     values: dict[str, Value] = {
         "label": entity.label,
         "entity_type": entity.type,
@@ -81,19 +82,19 @@ def _entity(entity: ExportedEntity) -> PropertyNode:
         "aliases": entity.aliases,
         "description": entity.descriptions,
     }
-    return PropertyNode(entity.iri, "Entity", _said(values))
+    return PropertyNode(entity.iri, "Entity", _drop_empty(values))
 
 
-def _value(literal: Literal) -> PropertyNode:
+def _value_node(literal: Literal) -> PropertyNode:
     values: dict[str, Value] = {
         "label": literal.value,
         "datatype": literal.datatype.value,
         "language": literal.language or "",
     }
-    return PropertyNode(str(literal), "Literal", _said(values))
+    return PropertyNode(str(literal), "Literal", _drop_empty(values))
 
 
-def _claim(claim: ExportedClaim) -> PropertyNode:
+def _claim_node(claim: ExportedClaim) -> PropertyNode:
     values: dict[str, Value] = {
         "label": claim.type,
         "status": claim.status,
@@ -101,10 +102,10 @@ def _claim(claim: ExportedClaim) -> PropertyNode:
         "started": claim.started,
         "ended": claim.ended,
     }
-    return PropertyNode(claim.iri, "Claim", _said(values))
+    return PropertyNode(claim.iri, "Claim", _drop_empty(values))
 
 
-def _edge(edge: ExportedEdge) -> PropertyRelationship:
+def _edge_relationship(edge: ExportedEdge) -> PropertyRelationship:
     target = str(edge.triple.object) if edge.is_attribute else edge.object
     values: dict[str, Value] = {
         "relation": edge.triple.predicate.value,
@@ -112,10 +113,10 @@ def _edge(edge: ExportedEdge) -> PropertyRelationship:
         "keywords": edge.keywords,
         "description": edge.descriptions,
     }
-    return PropertyRelationship(edge.iri, edge.subject, target, edge.relation, _said(values))
+    return PropertyRelationship(edge.iri, edge.subject, target, edge.relation, _drop_empty(values))
 
 
-def _said(values: Mapping[str, Value]) -> dict[str, Value]:
+def _drop_empty(values: Mapping[str, Value]) -> dict[str, Value]:
     return {name: value for name, value in values.items() if value or isinstance(value, float)}
 
 
@@ -127,29 +128,37 @@ def write_graphml(knowledge: Knowledge, out: BinaryIO) -> None:
     from networkx import MultiDiGraph, write_graphml
 
     graph = MultiDiGraph()
-    for node in nodes(knowledge):
-        graph.add_node(_text(node.id), kind=node.kind, **_attributes(node.values))
-    for one in relationships(knowledge):
-        said = {"label": _text(one.kind), **_attributes(one.values)}
-        graph.add_edge(_text(one.source), _text(one.target), key=one.id, **said)
+    for node in property_nodes(knowledge):
+        graph.add_node(_replace_unfit(node.id), kind=node.kind, **_graphml_attributes(node.values))
+    for relationship in property_relationships(knowledge):
+        attributes = {
+            "label": _replace_unfit(relationship.kind),
+            **_graphml_attributes(relationship.values),
+        }
+        graph.add_edge(
+            _replace_unfit(relationship.source),
+            _replace_unfit(relationship.target),
+            key=relationship.id,
+            **attributes,
+        )
     write_graphml(graph, out)
 
 
-def _attributes(values: Mapping[str, Value]) -> dict[str, str | float]:
+def _graphml_attributes(values: Mapping[str, Value]) -> dict[str, str | float]:
     return {
-        name: value if isinstance(value, float) else _text(_joined(value))
+        name: value if isinstance(value, float) else _replace_unfit(_join_values(value))
         for name, value in values.items()
     }
 
 
-def _joined(value: str | tuple[str, ...]) -> str:
+def _join_values(value: str | tuple[str, ...]) -> str:
     return value if isinstance(value, str) else SEPARATOR.join(value)
 
 
 _UNFIT = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
 
 
-def _text(text: str) -> str:
+def _replace_unfit(text: str) -> str:
     return _UNFIT.sub("\ufffd", text)
 
 
@@ -187,11 +196,11 @@ def write_csv(source: KnowledgeSource, folder: Path, sources: bool) -> None:
     """``nodes.csv`` and ``relationships.csv`` with the headers of ``neo4j-admin database import``;
     with sources ``evidence.csv``, which says of each IRI where it is stated."""
     knowledge = source.knowledge
-    found = ({"id": n.id, "kind": n.kind, **n.values} for n in nodes(knowledge))
-    _write_table(folder / "nodes.csv", _NODE_COLUMNS, found)
+    node_rows = ({"id": n.id, "kind": n.kind, **n.values} for n in property_nodes(knowledge))
+    _write_table(folder / "nodes.csv", _NODE_COLUMNS, node_rows)
     ties = (
         {"id": r.id, "source": r.source, "target": r.target, "kind": r.kind, **r.values}
-        for r in relationships(knowledge)
+        for r in property_relationships(knowledge)
     )
     _write_table(folder / "relationships.csv", _RELATIONSHIP_COLUMNS, ties)
     if sources:
@@ -201,8 +210,8 @@ def write_csv(source: KnowledgeSource, folder: Path, sources: bool) -> None:
             for subject, places in source.places()
             for p in places
         )
-        told = (dict(zip(_PLACE_COLUMNS, row, strict=True)) for row in rows)
-        _write_table(folder / "evidence.csv", columns, told)
+        place_rows = (dict(zip(_PLACE_COLUMNS, row, strict=True)) for row in rows)
+        _write_table(folder / "evidence.csv", columns, place_rows)
 
 
 def _write_table(
@@ -210,13 +219,13 @@ def _write_table(
 ) -> None:
     with path.open("x", encoding="utf-8", newline="") as file:
         table = csv.writer(file)
-        cells = ([_cell(name, row.get(name, "")) for name in columns] for row in rows)
+        cells = ([_csv_cell(name, row.get(name, "")) for name in columns] for row in rows)
         table.writerows(chain([list(columns.values())], cells))
 
 
-def _cell(name: str, value: Value) -> str | float:
+def _csv_cell(name: str, value: Value) -> str | float:
     if isinstance(value, float):
         return value
     if name in _LISTS and not isinstance(value, str):
-        return as_cell(ARRAY_DELIMITER.join(each.replace(ARRAY_DELIMITER, "|") for each in value))
-    return as_cell(_joined(value))
+        return as_cell(ARRAY_DELIMITER.join(item.replace(ARRAY_DELIMITER, "|") for item in value))
+    return as_cell(_join_values(value))

@@ -1,4 +1,4 @@
-"""The values of an evaluation, and how a person or RAGChecker reads them: rows, Markdown, JSON."""
+"""Evaluation values and their presentation for people or RAGChecker: rows, Markdown, JSON."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from tgraph.extensions.lab.evaluation.metrics import (
     GROUPS,
     RETRIEVAL,
     EvaluationItem,
-    percent,
+    mean_percent,
 )
 from tgraph.model import NO_USAGE, Agent, Usage
-from tgraph.rendering import brief, many, one_line, safe
+from tgraph.rendering import brief_repr, escape_controls, format_count, one_line
 from tgraph.vocabulary import agent_iri
 
 APPROXIMATE = (
@@ -29,8 +29,8 @@ APPROXIMATE = (
 
 @dataclass(frozen=True, slots=True)
 class Assessment:
-    """How one question came out: RAGChecker's metrics and those of the retrieval (0 to 1) as far as
-    there is something to judge by, or ``error``: why it could not be judged."""
+    """An assessed question: RAGChecker metrics and retrieval metrics (0 to 1) where labels or
+    gold exist, or ``error`` explaining failed judging."""
 
     item: EvaluationItem
     metrics: Mapping[str, float] = field(default_factory=dict)
@@ -41,11 +41,10 @@ class Assessment:
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """An evaluation: the assessments in the order of the questions, and what they come to.
+    """An evaluation: assessments in question order, and summary metrics.
 
-    ``judges`` made the statements and checked them; there are none where the file brought every
-    label. ``evaluation`` is the IRI under which it is on record, empty where it isn't.
-    """
+    ``judges`` extracted and checked statements; the tuple is empty if the file brought every
+    label. ``evaluation`` is the recorded IRI, empty if unrecorded."""
 
     assessments: tuple[Assessment, ...]
     mode: str | None = None
@@ -54,51 +53,52 @@ class Evaluation:
     evaluation: str = ""
     explain_collection: str = ""
 
-    __repr__ = brief
+    __repr__ = brief_repr
 
     @property
     def metrics(self) -> dict[str, dict[str, float]]:
-        """RAGChecker's metrics by group, in percent: unweighted means over the questions that could
-        be judged. A group is empty where none could."""
+        """RAGChecker metrics by group, in percent: unweighted means over judged questions.
+
+        A group without judged questions is empty."""
         return {
-            group: percent([a.metrics for a in self.assessments], names)
+            group: mean_percent([a.metrics for a in self.assessments], names)
             for group, names in GROUPS.items()
         }
 
     @property
     def retrieval(self) -> dict[str, float]:
-        """The retrieval metrics in percent, over the questions that name gold."""
-        return percent([a.retrieval for a in self.assessments], RETRIEVAL)
+        """Retrieval metrics in percent, over questions with gold."""
+        return mean_percent([a.retrieval for a in self.assessments], RETRIEVAL)
 
     @property
     def judged(self) -> int:
-        """How many questions have RAGChecker's metrics."""
+        """Number of questions with RAGChecker metrics."""
         return sum(bool(a.metrics) for a in self.assessments)
 
     @property
     def failed(self) -> tuple[Assessment, ...]:
-        """What could not be judged; it is in no mean."""
+        """Assessments of failed questions, excluded from all means."""
         return tuple(a for a in self.assessments if a.error)
 
     @property
     def approximate(self) -> bool:
-        """Whether a method, and no language model, did any of the judging, now or for the file."""
+        """Whether a method without language model produced any judgement, now or for the file."""
         method = agent_iri("method", "", "")
         return any(j.startswith(method) for a in self.assessments for j in a.item.judges)
 
     @property
     def dropped(self) -> dict[str, int]:
-        """What was left out on the way, by reason."""
+        """Counts of dropped content, by reason."""
         return dict(sum((Counter(a.dropped) for a in self.assessments), Counter[str]()))
 
     def to_ragchecker(self) -> dict[str, Any]:
-        """The whole in RAGChecker's format."""
+        """Return the evaluation in RAGChecker's format."""
         rows = [ragchecker_item(a.item, a.metrics) for a in self.assessments]
         return {"results": rows, "metrics": self.metrics}
 
     def to_markdown(self) -> str:
-        """A report for people."""
-        return markdown(self)
+        """Return a Markdown report."""
+        return format_markdown(self)
 
 
 GROUP_TITLES = {
@@ -129,35 +129,41 @@ _QUESTION = 70
 Row = tuple[str, str, str]
 
 
-def rows(evaluation: Evaluation) -> Iterator[tuple[str, list[Row]]]:
-    """For each group that has figures its title and (metric, percent, meaning)."""
+def metric_rows(evaluation: Evaluation) -> Iterator[tuple[str, list[Row]]]:
+    """Yield metric groups with figures: group title and rows (metric, percent, meaning)."""
     groups = {**evaluation.metrics, "retrieval": evaluation.retrieval}
     for group, figures in groups.items():
-        found = [(name, f"{value:.1f}", MEANINGS[name]) for name, value in figures.items()]
-        if found:
-            yield GROUP_TITLES[group], found
+        table_rows = [(name, f"{value:.1f}", MEANINGS[name]) for name, value in figures.items()]
+        if table_rows:
+            yield GROUP_TITLES[group], table_rows
 
 
-def questions(evaluation: Evaluation) -> Iterator[tuple[str, ...]]:
-    """For each question its id, three figures in percent (or why there are none), and its text."""
-    for found in evaluation.assessments:
-        item = found.item
-        yield one_line(item.query_id, 20), *_figures(found), one_line(item.query, _QUESTION)
+def question_rows(evaluation: Evaluation) -> Iterator[tuple[str, ...]]:
+    """Yield question rows: question ID, three figures in percent (or a failure note), question
+    text."""
+    for assessment in evaluation.assessments:
+        item = assessment.item
+        yield (
+            one_line(item.query_id, 20),
+            *_question_figures(assessment),
+            one_line(item.query, _QUESTION),
+        )
 
 
 QUESTION_COLUMNS = ("Question", *_WORST, "Text")
 
 
-def _figures(assessment: Assessment) -> list[str]:
+def _question_figures(assessment: Assessment) -> list[str]:
     if assessment.error:
         return ["failed", "", ""]
-    found = assessment.metrics
-    return [f"{found[name] * 100:.1f}" if name in found else "" for name in _WORST]
+    metrics = assessment.metrics
+    return [f"{metrics[name] * 100:.1f}" if name in metrics else "" for name in _WORST]
 
 
-def remarks(evaluation: Evaluation) -> Iterator[str]:
-    """What to know beside the figures, a sentence each."""
-    yield f"Judged: {many(evaluation.judged, 'question')} of {len(evaluation.assessments):,}."
+def evaluation_remarks(evaluation: Evaluation) -> Iterator[str]:
+    """Yield remarks about the evaluation, a sentence each."""
+    judged = format_count(evaluation.judged, "question")
+    yield f"Judged: {judged} of {len(evaluation.assessments):,}."
     if evaluation.mode:
         yield f"Answered in the mode {evaluation.mode}."
     if evaluation.judges:
@@ -176,21 +182,26 @@ def remarks(evaluation: Evaluation) -> Iterator[str]:
         yield f"Evaluation: {evaluation.evaluation}"
 
 
-def markdown(evaluation: Evaluation) -> str:
+def format_markdown(evaluation: Evaluation) -> str:
     """The report as Markdown: remarks, figures in percent, a row for each question."""
-    parts = ["# Evaluation", "\n".join(f"- {_cell(one_line(r))}" for r in remarks(evaluation))]
-    for title, found in rows(evaluation):
-        parts.append(f"## {title}\n\n{_table(('metric', '%', 'meaning'), found)}")
-    parts.append(f"## Questions\n\n{_table(QUESTION_COLUMNS, list(questions(evaluation)))}")
+    parts = [
+        "# Evaluation",
+        "\n".join(f"- {_escape_cell(one_line(r))}" for r in evaluation_remarks(evaluation)),
+    ]
+    for title, table_rows in metric_rows(evaluation):
+        parts.append(f"## {title}\n\n{_markdown_table(('metric', '%', 'meaning'), table_rows)}")
+    parts.append(
+        f"## Questions\n\n{_markdown_table(QUESTION_COLUMNS, list(question_rows(evaluation)))}"
+    )
     return "\n\n".join(parts) + "\n"
 
 
-def _table(columns: Sequence[str], found: Sequence[Sequence[str]]) -> str:
+def _markdown_table(columns: Sequence[str], found: Sequence[Sequence[str]]) -> str:
     lines = [f"| {' | '.join(columns)} |", f"|{'---|' * len(columns)}"]
-    lines += [f"| {' | '.join(map(_cell, row))} |" for row in found]
+    lines += [f"| {' | '.join(map(_escape_cell, row))} |" for row in found]
     return "\n".join(lines)
 
 
-def _cell(text: str) -> str:
+def _escape_cell(text: str) -> str:
     """Foreign text that can't leave its cell."""
-    return safe(text).replace("\\", "\\\\").replace("|", "\\|").replace("<", "&lt;")
+    return escape_controls(text).replace("\\", "\\\\").replace("|", "\\|").replace("<", "&lt;")

@@ -1,4 +1,4 @@
-"""Files of questions, and RAGChecker's own: reading both, writing the latter."""
+"""Question files and RAGChecker files: readers for both, a writer for RAGChecker's format."""
 
 from __future__ import annotations
 
@@ -83,58 +83,59 @@ def read_items(path: Path, *, answered: bool = True) -> list[EvaluationItem]:
         text = path.read_text("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"{path} can't be read: {error}.") from error
-    rows = _rows(path, text)
-    items = [_item(path, number, row, answered) for number, row in enumerate(rows)]
+    rows = _parse_rows(path, text)
+    items = [_parse_item(path, number, row, answered) for number, row in enumerate(rows)]
     if not items:
         raise UsageError(f"{path} holds no question.", SHAPE)
     return items
 
 
-def _rows(path: Path, text: str) -> Sequence[Any]:
+def _parse_rows(path: Path, text: str) -> Sequence[Any]:
     try:
         if path.suffix == ".toml":
-            found: Any = tomllib.loads(text)
+            rows: Any = tomllib.loads(text)
         elif path.suffix == ".jsonl":
-            found = [json.loads(line) for line in text.split("\n") if line.strip()]
+            rows = [json.loads(line) for line in text.split("\n") if line.strip()]
         else:
-            found = json.loads(text)
+            rows = json.loads(text)
     except ValueError as error:  # of both libraries
         raise UsageError(f"{path} can't be read: {error}.", SHAPE) from error
-    if isinstance(found, Mapping):
-        found = next((found[name] for name in _LISTS if name in found), None)
-    if not isinstance(found, list):
+    if isinstance(rows, Mapping):
+        rows = next((rows[name] for name in _LISTS if name in rows), None)
+    if not isinstance(rows, list):
         raise UsageError(f"{path} holds no list of questions.", SHAPE)
-    return found
+    return rows
 
 
-def _item(path: Path, number: int, row: Any, answered: bool) -> EvaluationItem:
+def _parse_item(path: Path, number: int, row: Any, answered: bool) -> EvaluationItem:
     where = f"{path}, question {number + 1}"
     try:
         read = _QuestionRow.model_validate(row)
     except ValidationError as error:
         first = error.errors()[0]
-        what = ".".join(str(part) for part in first["loc"]) or "it"
-        raise UsageError(f"{where}: {what}: {first['msg']}.", SHAPE) from error
+        location = ".".join(str(part) for part in first["loc"]) or "it"
+        raise UsageError(f"{where}: {location}: {first['msg']}.", SHAPE) from error
     item = EvaluationItem(
         query_id=read.query_id or str(number),
-        context=_texts(read.retrieved_context or ()),
-        ranking=None if read.ranking is None else _texts(read.ranking),
+        context=_context_texts(read.retrieved_context or ()),
+        ranking=None if read.ranking is None else _context_texts(read.ranking),
         session=read.explain_id,
         **{name: getattr(read, name) for name in _AS_READ},
     )
-    _check(where, item, answered)
+    _check_labels(where, item, answered)
     return item
 
 
-def _texts(rows: Sequence[_GivenContext]) -> tuple[ContextText, ...]:
+def _context_texts(rows: Sequence[_GivenContext]) -> tuple[ContextText, ...]:
     return tuple(
         ContextText(row.doc_id or str(at), row.text, getattr(row, "names", ()))
         for at, row in enumerate(rows)
     )
 
 
-def _check(where: str, item: EvaluationItem, answered: bool) -> None:
-    """Labels need the response, the statements and the contexts that they are of."""
+def _check_labels(where: str, item: EvaluationItem, answered: bool) -> None:
+    """Check that labels match existing response, statements and contexts. Raise ``UsageError``
+    otherwise."""
     if answered and not (item.has_answer or item.gold_documents or item.gold_passages):
         raise UsageError(
             f"{where}: there is no gt_answer, and no gold passages or documents.",
@@ -143,20 +144,24 @@ def _check(where: str, item: EvaluationItem, answered: bool) -> None:
     if item.response is None and (item.response_claims is not None or item.is_checked()):
         raise UsageError(f"{where}: it has statements of a response, and no response.", SHAPE)
     for labels, claims in _LABELS.items():
-        found, of = getattr(item, labels), getattr(item, claims)
-        if found is None:
+        label_values, of = getattr(item, labels), getattr(item, claims)
+        if label_values is None:
             continue
-        if of is None or len(found) != len(of):
+        if of is None or len(label_values) != len(of):
             raise UsageError(f"{where}: {labels} and {claims} are not of the same length.", SHAPE)
-        if labels.startswith("retrieved") and any(len(row) != len(item.context) for row in found):
+        if labels.startswith("retrieved") and any(
+            len(row) != len(item.context) for row in label_values
+        ):
             raise UsageError(
                 f"{where}: a row of {labels} has not one label for each retrieved context.", SHAPE
             )
 
 
 def ragchecker_item(item: EvaluationItem, metrics: Mapping[str, float]) -> dict[str, Any]:
-    """A question as RAGChecker's JSON has it; what it doesn't know comes under other keys, which
-    it passes over, and what is not there yet is left out, so that it does it itself."""
+    """Return a question as RAGChecker JSON.
+
+    Fields unknown to RAGChecker have other keys, which it ignores; missing values are left out,
+    so that RAGChecker computes them."""
     row: dict[str, Any] = {
         "query_id": item.query_id,
         "query": item.query,
@@ -166,14 +171,14 @@ def ragchecker_item(item: EvaluationItem, metrics: Mapping[str, float]) -> dict[
     }
     for name in _JUDGED:
         if (value := getattr(item, name)) is not None:
-            row[name] = [list(one) if isinstance(one, tuple) else one for one in value]
+            row[name] = [list(entry) if isinstance(entry, tuple) else entry for entry in value]
     row["metrics"] = dict(metrics)
     for name, extra in (
         ("explain_id", item.session),
         ("gold_documents", list(item.gold_documents)),
         ("gold_passages", list(item.gold_passages)),
         ("judges", list(item.judges)),
-        ("ranking", [asdict(one) for one in item.ranking or ()]),
+        ("ranking", [asdict(entry) for entry in item.ranking or ()]),
     ):
         if extra:
             row[name] = extra

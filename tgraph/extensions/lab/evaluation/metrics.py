@@ -1,9 +1,8 @@
-"""The figures of an evaluation: RAGChecker's eleven metrics, from labels alone.
+"""Evaluation metrics: RAGChecker's eleven figures, computed from labels alone.
 
-Definitions: Ru et al. 2024 (arXiv:2408.08067) as RAGChecker 0.1.9 computes them, its edge cases
-included: without statements or without context a figure is 0. "X2Y" says whether X entails the
-statements of Y; only the label ``Entailment`` counts.
-"""
+Definitions: Ru et al. 2024 (arXiv:2408.08067) as RAGChecker 0.1.9 computes them, including edge
+cases: without statements or context a figure is 0. "X2Y" says whether X entails the statements
+of Y; only the label ``Entailment`` counts."""
 
 from __future__ import annotations
 
@@ -56,27 +55,27 @@ LABELS: Mapping[str, tuple[str, ...]] = {
 
 
 def chosen_metrics(names: Sequence[str]) -> tuple[str, ...]:
-    """The metrics that these name, by themselves or by their group (``overall``, ``retriever``,
-    ``generator``, ``all``, also with RAGChecker's ``_metrics`` behind it); all where none is named.
-    ``UsageError`` for a name that is neither."""
-    found: set[str] = set()
+    """Return metrics selected by metric name or group name (``overall``, ``retriever``,
+    ``generator``, ``all``, also with RAGChecker's ``_metrics`` suffix); all metrics without
+    names. Raise ``UsageError`` for unknown names."""
+    selected: set[str] = set()
     for name in names:
         group = name.removesuffix("_metrics")
-        known = {"all": METRICS, **GROUPS}.get(group, (name,) if name in METRICS else ())
-        if not known:
+        group_metrics = {"all": METRICS, **GROUPS}.get(group, (name,) if name in METRICS else ())
+        if not group_metrics:
             remedy = nearest_names(name, (*GROUPS, "all", *METRICS), most=3)
             raise UsageError(f"There is no metric {name!r}.", remedy)
-        found.update(known)
-    return tuple(name for name in METRICS if name in found) or METRICS
+        selected.update(group_metrics)
+    return tuple(name for name in METRICS if name in selected) or METRICS
 
 
 def labels_for(metrics: Sequence[str]) -> frozenset[str]:
-    """The labels that the metrics are computed from."""
+    """Return labels required by the metrics."""
     return frozenset(label for metric in metrics for label in LABELS[metric])
 
 
 def need_answer(metrics: Sequence[str]) -> bool:
-    """Whether any of the metrics compares with the right answer."""
+    """Tell whether any metric compares with the expected answer."""
     return labels_for(metrics) != {_GROUNDED}
 
 
@@ -85,7 +84,7 @@ Matrix = tuple[tuple[str, ...], ...]
 
 @dataclass(frozen=True, slots=True)
 class ContextText:
-    """A text that was retrieved for a question. ``names`` are what a gold entry may call it by."""
+    """A context text retrieved for a question; ``names`` are names used in gold entries."""
 
     doc_id: str
     text: str
@@ -94,13 +93,13 @@ class ContextText:
 
 @dataclass(frozen=True, slots=True)
 class EvaluationItem:
-    """One question with what there is of answer, context, statements and labels; None: not yet.
+    """An evaluation question with its answer, context, statements and labels; None means
+    missing.
 
-    A matrix has a row for each statement and in it a label for each context. ``ranking`` is what
-    was retrieved, best first, where that is more than the context. ``session`` is the IRI of the
-    session that answered, ``refused`` says that it found no evidence. ``judges`` are the IRIs of
-    the agents that made statements or labels.
-    """
+    A matrix has one row per statement, one label per context in a row. ``ranking`` lists
+    retrieved texts, best first, if more than the context. ``session`` is the answering
+    session's IRI, ``refused`` tells that it found no evidence. ``judges`` are IRIs of agents
+    that made statements or labels."""
 
     query_id: str
     query: str
@@ -122,29 +121,30 @@ class EvaluationItem:
 
     @property
     def has_answer(self) -> bool:
-        """Whether there is a right answer to judge by; else only the retrieval can be judged."""
+        """True if an expected answer exists; otherwise only retrieval can be judged."""
         return bool(self.gt_answer.strip()) or self.gt_answer_claims is not None
 
     def is_checked(self, metrics: Sequence[str] = METRICS) -> bool:
-        """Whether every label is there that the metrics are computed from."""
+        """Tell whether all labels required by the metrics are present."""
         return all(getattr(self, label) is not None for label in labels_for(metrics))
 
 
 def metrics_of(item: EvaluationItem, metrics: Sequence[str] = METRICS) -> dict[str, float]:
-    """The metrics of one question, by default all eleven, each from 0 to 1. ``ValueError`` where
-    labels lack that they are computed from."""
+    """Return question metrics between 0 and 1, by default all eleven.
+
+    Raise ``ValueError`` if required labels are missing."""
     if not item.is_checked(metrics):
         raise ValueError(f"question {item.query_id} has not been checked")
     statements = max(len(item.answer2response or ()), len(item.retrieved2response or ()))
     expected = max(len(item.response2answer or ()), len(item.retrieved2answer or ()))
     nothing = ((),)  # in the place of labels that none of the metrics needs
-    found = _figures_of(
-        _true(item.answer2response or statements * ("",)),
-        _true(item.response2answer or expected * ("",)),
-        [_true(row) for row in item.retrieved2response or statements * nothing],
-        [_true(row) for row in item.retrieved2answer or expected * nothing],
+    figures = _figures_of(
+        _entailed_flags(item.answer2response or statements * ("",)),
+        _entailed_flags(item.response2answer or expected * ("",)),
+        [_entailed_flags(row) for row in item.retrieved2response or statements * nothing],
+        [_entailed_flags(row) for row in item.retrieved2answer or expected * nothing],
     )
-    return {name: found[name] for name in METRICS if name in metrics}
+    return {name: figures[name] for name in METRICS if name in metrics}
 
 
 def _figures_of(
@@ -153,72 +153,81 @@ def _figures_of(
     by_response: Sequence[Sequence[bool]],
     by_answer: Sequence[Sequence[bool]],
 ) -> dict[str, float]:
-    """All eleven."""
-    precision, recall = _mean(correct), _mean(said)
-    both = precision and recall
+    """Return all eleven RAGChecker metrics."""
+    precision, recall = _mean_truth(correct), _mean_truth(said)
+    is_defined = precision and recall
     return {
         "precision": precision,
         "recall": recall,
-        "f1": 2 * precision * recall / (precision + recall) if both else 0.0,
-        "claim_recall": _mean(list(map(any, by_answer))),
-        "context_precision": _mean(_relevant(by_answer)),
+        "f1": 2 * precision * recall / (precision + recall) if is_defined else 0.0,
+        "claim_recall": _mean_truth(list(map(any, by_answer))),
+        "context_precision": _mean_truth(_find_relevant(by_answer)),
         # of the right statements that the context holds, the share that the response states
-        "context_utilization": _mean(list(compress(said, map(any, by_answer)))),
-        **_noise(by_response, by_answer, correct),
-        **_grounds(by_response, correct),
+        "context_utilization": _mean_truth(list(compress(said, map(any, by_answer)))),
+        **_noise_sensitivity(by_response, by_answer, correct),
+        **_grounding_shares(by_response, correct),
     }
 
 
-def _relevant(by_answer: Sequence[Sequence[bool]]) -> list[bool]:
-    """Which contexts entail at least one statement of the right answer."""
+def _find_relevant(by_answer: Sequence[Sequence[bool]]) -> list[bool]:
+    """Return flags for relevant contexts, which entail at least one statement of the expected
+    answer."""
     return [any(column) for column in zip(*by_answer, strict=True)]
 
 
-def _noise(
+def _noise_sensitivity(
     by_response: Sequence[Sequence[bool]],
     by_answer: Sequence[Sequence[bool]],
     correct: Sequence[bool],
 ) -> dict[str, float]:
-    """Wrong statements that come from a relevant context, or else from an irrelevant one."""
-    relevant = _relevant(by_answer)
+    """Return shares of wrong statements from relevant and from irrelevant contexts."""
+    relevant = _find_relevant(by_answer)
     inside, outside = [], []
     for row, right in zip(by_response, correct, strict=True):
         sources = set() if right else {r for r, there in zip(relevant, row, strict=False) if there}
         inside.append(True in sources)
         outside.append(sources == {False})
     return {
-        "noise_sensitivity_in_relevant": _mean(inside),
-        "noise_sensitivity_in_irrelevant": _mean(outside),
+        "noise_sensitivity_in_relevant": _mean_truth(inside),
+        "noise_sensitivity_in_irrelevant": _mean_truth(outside),
     }
 
 
-def _grounds(by_response: Sequence[Sequence[bool]], correct: Sequence[bool]) -> dict[str, float]:
-    """Statements that no context entails, wrong and right, and those that one does."""
+def _grounding_shares(
+    by_response: Sequence[Sequence[bool]], correct: Sequence[bool]
+) -> dict[str, float]:
+    """Return shares of ungrounded wrong statements, ungrounded right statements, and statements
+    entailed by a context."""
     if not any(by_response):
         return dict.fromkeys(("hallucination", "self_knowledge", "faithfulness"), 0.0)
     faithful = list(map(any, by_response))
     pairs = list(zip(faithful, correct, strict=True))
     return {
-        "hallucination": _mean([not grounded and not right for grounded, right in pairs]),
-        "self_knowledge": _mean([not grounded and right for grounded, right in pairs]),
-        "faithfulness": _mean(faithful),
+        "hallucination": _mean_truth([not grounded and not right for grounded, right in pairs]),
+        "self_knowledge": _mean_truth([not grounded and right for grounded, right in pairs]),
+        "faithfulness": _mean_truth(faithful),
     }
 
 
-def percent(figures: Sequence[Mapping[str, float]], names: Sequence[str]) -> dict[str, float]:
-    """The means of the figures times 100 with one decimal, as RAGChecker prints them; a question
-    that lacks a figure doesn't count for it, and a figure that no question has is left out."""
+def mean_percent(figures: Sequence[Mapping[str, float]], names: Sequence[str]) -> dict[str, float]:
+    """Return mean figures in percent with one decimal, as RAGChecker prints them.
+
+    A question without a figure does not count for its mean; a figure missing from all questions
+    is left out."""
     import numpy as np
 
-    columns = {name: [one[name] for one in figures if name in one] for name in names}
+    columns = {
+        name: [question_figures[name] for question_figures in figures if name in question_figures]
+        for name in names
+    }
     return {n: float(np.round(np.mean(values) * 100, 1)) for n, values in columns.items() if values}
 
 
-def _true(labels: Sequence[str]) -> list[bool]:
+def _entailed_flags(labels: Sequence[str]) -> list[bool]:
     return [label == ENTAILMENT for label in labels]
 
 
-def _mean(truths: Sequence[bool]) -> float:
+def _mean_truth(truths: Sequence[bool]) -> float:
     return sum(truths) / len(truths) if truths else 0.0
 
 
@@ -234,24 +243,23 @@ _ENOUGH = 0.5
 
 
 def retrieval_metrics(item: EvaluationItem) -> dict[str, float]:
-    """The figures of one question, each from 0 to 1; none where it names no gold.
+    """Return retrieval metrics between 0 and 1; empty without gold.
 
-    Recall@k is the share of the gold among the first k texts (documents, where only these are
-    named), all_gold whether all of it is there, mrr one divided by the first rank that holds any.
-    """
+    Recall@k is the share of gold among the first k texts (documents, if only documents are
+    given), all_gold whether all gold is present, mrr one divided by the first rank with gold."""
     ranking = item.context if item.ranking is None else item.ranking
     if item.gold_passages:
         gold: Sequence[str] = tuple(dict.fromkeys(item.gold_passages))
-        found = [_passages_in(text, gold) for text in ranking]
+        matches = [_passages_in(text, gold) for text in ranking]
     elif item.gold_documents:
         gold = tuple(dict.fromkeys(item.gold_documents))
-        found = [_documents_in(text, gold) for text in _by_document(ranking)]
+        matches = [_documents_in(text, gold) for text in _by_document(ranking)]
     else:
         return {}
-    return _figures(found, len(gold))
+    return _ranking_figures(matches, len(gold))
 
 
-def _figures(found: Sequence[frozenset[int]], size: int) -> dict[str, float]:
+def _ranking_figures(found: Sequence[frozenset[int]], size: int) -> dict[str, float]:
     def within(depth: int) -> int:
         return len(frozenset().union(*found[:depth]))
 
@@ -264,7 +272,7 @@ def _figures(found: Sequence[frozenset[int]], size: int) -> dict[str, float]:
 
 
 def _by_document(ranking: Sequence[ContextText]) -> list[ContextText]:
-    """The first text of each document."""
+    """Return the first text per document."""
     first: dict[str, ContextText] = {}
     for text in ranking:
         first.setdefault(text.names[0] if text.names else text.doc_id, text)
@@ -275,29 +283,31 @@ def _documents_in(text: ContextText, gold: Sequence[str]) -> frozenset[int]:
     names = {name.casefold() for name in (text.doc_id, *text.names)}
     return frozenset(
         at
-        for at, wanted in enumerate(gold)
-        if any(f"/{name}".endswith(f"/{wanted.casefold()}") for name in names)
+        for at, gold_name in enumerate(gold)
+        if any(f"/{name}".endswith(f"/{gold_name.casefold()}") for name in names)
     )
 
 
 def _passages_in(text: ContextText, gold: Sequence[str]) -> frozenset[int]:
-    named = _documents_in(text, gold)  # a passage may be given by its id
-    return named | {at for at, passage in enumerate(gold) if _holds(text.text, passage)}
+    named_positions = _documents_in(text, gold)  # a passage may be given by its id
+    return named_positions | {
+        at for at, passage in enumerate(gold) if _holds_passage(text.text, passage)
+    }
 
 
-def _holds(text: str, passage: str) -> bool:
-    """Whether the text holds the passage, or half of its runs of three words: a passage may go
-    across the border of two chunks."""
-    ours, wanted = words(text), words(passage)
-    if not ours or not wanted:
+def _holds_passage(text: str, passage: str) -> bool:
+    """Tell whether a text contains the passage, or half of its three-word runs: a passage may
+    cross a chunk border."""
+    ours, passage_words = words(text), words(passage)
+    if not ours or not passage_words:
         return False
-    if f" {' '.join(wanted)} " in f" {' '.join(ours)} ":
+    if f" {' '.join(passage_words)} " in f" {' '.join(ours)} ":
         return True
-    runs = _runs(wanted)
-    return bool(runs) and len(runs & _runs(ours)) >= _ENOUGH * len(runs)
+    runs = _word_runs(passage_words)
+    return bool(runs) and len(runs & _word_runs(ours)) >= _ENOUGH * len(runs)
 
 
-def _runs(found: Sequence[str]) -> set[tuple[str, ...]]:
+def _word_runs(found: Sequence[str]) -> set[tuple[str, ...]]:
     return {tuple(found[at : at + _RUN]) for at in range(len(found) - _RUN + 1)}
 
 
@@ -307,14 +317,16 @@ _EVIDENCE = 3
 
 
 def shown_context(answer: Answer) -> tuple[ContextText, ...]:
-    """What the answer was written from: of edges the quotes shown for them, those of a chunk in
-    their order; of other items their texts. A chunk that was shown whole stands for its quotes."""
+    """Return context texts shown to the answer writer: edge quotes grouped by chunk in text
+    order, and texts of other items.
+
+    A chunk shown completely replaces its quotes."""
     quotes: dict[str, list[tuple[int, str]]] = {}
-    whole: dict[str, str] = {}
+    complete_texts: dict[str, str] = {}
     for selected in answer.selection:
         item = selected.item
         if not isinstance(item, Edge):
-            whole[item.iri] = item.text
+            complete_texts[item.iri] = item.text
             quotes.setdefault(item.iri, [])
             continue
         for evidence in selected.candidate.evidence:
@@ -322,24 +334,26 @@ def shown_context(answer: Answer) -> tuple[ContextText, ...]:
         if not selected.candidate.evidence:
             quotes.setdefault(item.iri, []).append((0, item.text))
     return tuple(
-        ContextText(iri, whole.get(iri) or "\n".join(text for _, text in sorted(set(places))))
+        ContextText(
+            iri, complete_texts.get(iri) or "\n".join(text for _, text in sorted(set(places)))
+        )
         for iri, places in quotes.items()
     )
 
 
 def ranking_of(trace: Trace, store: Store, texts: Texts) -> tuple[ContextText, ...]:
-    """The chunks that were retrieved, best first, each with the names of its document.
+    """Return retrieved chunks, best first, with document names.
 
-    Where a mode retrieves no chunks they are those that hold the evidence of what it does; those
-    that points were drawn from come first.
-    """
+    For modes without chunk retrieval, chunks containing item evidence are returned; source
+    chunks of points come first."""
     items = sorted((*trace.selected, *trace.rejected), key=lambda item: item.rank)
     chunks = [item.item for item in items if item.kind == "chunk"]
     drawn = [e.chunk for item in items if item.kind == "point" for e in item.evidence]
-    found = dict.fromkeys([*drawn, *(chunks or _chunks_of_evidence(items, store, texts))])
-    documents = documents_of(store, {document_of_chunk(chunk) for chunk in found})
+    ordered_chunks = dict.fromkeys([*drawn, *(chunks or _chunks_of_evidence(items, store, texts))])
+    documents = documents_of(store, {document_of_chunk(chunk) for chunk in ordered_chunks})
     return tuple(
-        ContextText(chunk, texts.of_chunk(chunk), _names(chunk, documents)) for chunk in found
+        ContextText(chunk, texts.of_chunk(chunk), _document_names(chunk, documents))
+        for chunk in ordered_chunks
     )
 
 
@@ -351,8 +365,8 @@ def _chunks_of_evidence(items: Sequence[TraceItem], store: Store, texts: Texts) 
         yield from (e.chunk for e in item.evidence)
 
 
-def _names(chunk: str, documents: dict[str, tuple[str, str]]) -> tuple[str, ...]:
-    """What a document may be called by: IRI, content hash, title, path, name of the file."""
+def _document_names(chunk: str, documents: dict[str, tuple[str, str]]) -> tuple[str, ...]:
+    """Return names of a document: IRI, content hash, title, path, file name."""
     document = document_of_chunk(chunk)
     title, path = documents.get(document, ("", ""))
     names = (document, document.removeprefix(v.document_iri("")), title, path)

@@ -1,8 +1,7 @@
-"""Evaluating: questions are answered where they have no answer, and all answers are judged.
+"""Evaluation: unanswered questions receive answers, and all answers are judged.
 
-What goes wrong with one question costs that question, and is counted; an endpoint that fails three
-times in a row, or for all questions, ends the evaluation.
-"""
+A failure costs only its question, and is counted; an endpoint that fails three times in a row,
+or for all questions, ends the evaluation."""
 
 from __future__ import annotations
 
@@ -20,7 +19,7 @@ from pyoxigraph import Literal, NamedNode
 
 from tgraph import vocabulary as v
 from tgraph.answer.entailment import NEUTRAL, EntailmentChecker, Statement, StatementExtractor
-from tgraph.engine.ask.conversation import QuestionRequest, stream
+from tgraph.engine.ask.conversation import QuestionRequest, stream_answer
 from tgraph.engine.ask.method_factory import method_of
 from tgraph.engine.ask.question_run import on_record
 from tgraph.engine.ask.streams import result_of
@@ -56,7 +55,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Judge:
-    """Fills in the statements and labels that a question lacks."""
+    """A judge that adds missing statements and labels to questions."""
 
     extractor: StatementExtractor
     checker: EntailmentChecker
@@ -75,13 +74,13 @@ class Judge:
     def judge(
         self, item: EvaluationItem, sink: CallSink, labels: Collection[str]
     ) -> tuple[EvaluationItem, dict[str, int]]:
-        """The question with these labels, and what could not be read on the way."""
+        """Return the question with requested labels, and counts of unreadable replies."""
         return _Judging(self, item, sink, labels).run()
 
 
 @dataclass(slots=True)
 class _Judging:
-    """The judging of one question."""
+    """The judging process for a single question."""
 
     _judge: Judge
     _item: EvaluationItem
@@ -91,57 +90,64 @@ class _Judging:
 
     def run(self) -> tuple[EvaluationItem, dict[str, int]]:
         item = self._item
-        found: dict[str, Any] = {}
+        values: dict[str, Any] = {}
         if any(label.endswith("2response") for label in self._labels):
-            said = self._statements(
+            response_statements = self._extract_statements(
                 item.response_claims, "" if item.refused else item.response or ""
             )
-            found["response_claims"] = said
-            found["answer2response"] = lambda: self._check(item.gt_answer, said)
-            found["retrieved2response"] = lambda: self._matrix(said)
+            values["response_claims"] = response_statements
+            values["answer2response"] = lambda: self._check_statements(
+                item.gt_answer, response_statements
+            )
+            values["retrieved2response"] = lambda: self._label_contexts(response_statements)
         if any(label.endswith("2answer") for label in self._labels):
-            right = self._statements(item.gt_answer_claims, item.gt_answer)
-            found["gt_answer_claims"] = right
-            found["response2answer"] = lambda: self._check(item.response or "", right)
-            found["retrieved2answer"] = lambda: self._matrix(right)
-        known = {name: value for name, value in found.items() if not callable(value)}
+            right = self._extract_statements(item.gt_answer_claims, item.gt_answer)
+            values["gt_answer_claims"] = right
+            values["response2answer"] = lambda: self._check_statements(item.response or "", right)
+            values["retrieved2answer"] = lambda: self._label_contexts(right)
+        label_values = {name: value for name, value in values.items() if not callable(value)}
         for label in sorted(self._labels, key=_ORDER.index):
-            known[label] = _or(getattr(item, label), found[label])
+            label_values[label] = _value_or_make(getattr(item, label), values[label])
         judges = tuple(dict.fromkeys([*item.judges, *self._judge.iris]))
-        return replace(item, **known, judges=judges), dict(self._dropped)
+        return replace(item, **label_values, judges=judges), dict(self._dropped)
 
-    def _statements(self, known: tuple[Statement, ...] | None, text: str) -> tuple[Statement, ...]:
+    def _extract_statements(
+        self, known: tuple[Statement, ...] | None, text: str
+    ) -> tuple[Statement, ...]:
         if known is not None or not text.strip():
             return known or ()
-        stated = self._judge.extractor.statements(self._item.query, text, self._sink)
-        self._dropped.update(stated.dropped)
-        return stated.statements
+        extraction = self._judge.extractor.statements(self._item.query, text, self._sink)
+        self._dropped.update(extraction.dropped)
+        return extraction.statements
 
-    def _check(self, reference: str, statements: Sequence[Statement]) -> tuple[str, ...]:
-        """Nothing is asked where nothing can be entailed."""
+    def _check_statements(self, reference: str, statements: Sequence[Statement]) -> tuple[str, ...]:
+        """Return entailment labels for statements, without model calls if statements or
+        reference text are missing."""
         if not statements or not reference.strip():
             return (NEUTRAL,) * len(statements)
         checked = self._judge.checker.check(self._item.query, reference, statements, self._sink)
         self._dropped.update(checked.dropped)
         return checked.labels
 
-    def _matrix(self, statements: Sequence[Statement]) -> tuple[tuple[str, ...], ...]:
-        """A row for each statement, in it a label for each context."""
-        columns = [self._check(context.text, statements) for context in self._item.context]
+    def _label_contexts(self, statements: Sequence[Statement]) -> tuple[tuple[str, ...], ...]:
+        """Return a label matrix: one row per statement, one column per context."""
+        columns = [
+            self._check_statements(context.text, statements) for context in self._item.context
+        ]
         return tuple(tuple(column[at] for column in columns) for at in range(len(statements)))
 
 
 _ORDER = ("answer2response", "response2answer", "retrieved2response", "retrieved2answer")
 
 
-def _or(known: T | None, make: Callable[[], T]) -> T:
+def _value_or_make(known: T | None, make: Callable[[], T]) -> T:
     return make() if known is None else known
 
 
 @dataclass
 class EvaluationRun:
-    """One evaluation under way. ``answer`` is None where nothing can be asked, ``record`` where
-    nothing is recorded; ``answer_of`` is the IRI of a question's answer on record."""
+    """An evaluation run: ``answer`` is None without question answering, ``record`` None without
+    recording; ``answer_of`` returns a question's recorded answer IRI."""
 
     judge: Judge
     concurrency: int
@@ -156,17 +162,17 @@ class EvaluationRun:
     _lock: Lock = field(default_factory=Lock)
 
     def run(self, items: Sequence[EvaluationItem], mode: str | None) -> Evaluation:
-        """The evaluation. ``EndpointError`` where the endpoint fails again and again."""
-        made: list[Assessment] = []
+        """Return the evaluation. Raise ``EndpointError`` if the endpoint fails repeatedly."""
+        assessments: list[Assessment] = []
         self.progress(Progress(STAGE, 0, len(items)))
-        with closing(self._assessed(items)) as assessed:
+        with closing(self._iterate_assessments(items)) as assessed:
             for assessment in assessed:
-                made.append(assessment)
+                assessments.append(assessment)
                 self._put_on_record(assessment)
-                self.progress(Progress(STAGE, len(made), len(items), self._usage))
+                self.progress(Progress(STAGE, len(assessments), len(items), self._usage))
         record = self.record
         evaluation = Evaluation(
-            tuple(made),
+            tuple(assessments),
             mode=mode,
             judges=tuple(agent for agent, _ in self.judge.agents) if self._used else (),
             usage=self._usage,
@@ -174,22 +180,26 @@ class EvaluationRun:
         )
         if record is not None:
             record.judged_by(self.judge.agents if self._used else ())
-            record.result(_fractions(evaluation), _content(evaluation.to_ragchecker()))
+            record.result(
+                _metric_fractions(evaluation), _encode_content(evaluation.to_ragchecker())
+            )
         return evaluation
 
-    def _assessed(self, items: Sequence[EvaluationItem]) -> Generator[Assessment, None, None]:
-        """The assessments in the order of the questions, as soon as they are there."""
+    def _iterate_assessments(
+        self, items: Sequence[EvaluationItem]
+    ) -> Generator[Assessment, None, None]:
+        """Yield assessments in question order, as soon as available."""
         by_model = any(agent.kind == "model" for agent, _ in self.judge.agents)
         pool = ThreadPoolExecutor(self.concurrency, "judge") if by_model else None
         waiting: deque[tuple[EvaluationItem, Future[Assessment]]] = deque()
         failures: list[EndpointError] = []
         try:
             for item in items:
-                waiting.append(self._begin(item, pool))
+                waiting.append(self._begin_assessment(item, pool))
                 while waiting and waiting[0][1].done():
-                    yield self._take(*waiting.popleft(), failures)
+                    yield self._finish_assessment(*waiting.popleft(), failures)
             while waiting:
-                yield self._take(*waiting.popleft(), failures)
+                yield self._finish_assessment(*waiting.popleft(), failures)
             if len(failures) == len(items):
                 raise failures[0]
         except BaseException:
@@ -199,19 +209,19 @@ class EvaluationRun:
             if pool is not None:
                 pool.shutdown(wait=True, cancel_futures=True)
 
-    def _begin(
+    def _begin_assessment(
         self, item: EvaluationItem, pool: ThreadPoolExecutor | None
     ) -> tuple[EvaluationItem, Future[Assessment]]:
-        """Answer the question if need be, and begin to judge."""
-        made: Future[Assessment] = Future()
+        """Answer the question if necessary, and begin judging."""
+        future: Future[Assessment] = Future()
         try:
             item = self._answered(item)
             if pool is not None:
-                return item, pool.submit(self._assess, item)
-            made.set_result(self._assess(item))
+                return item, pool.submit(self._assess_item, item)
+            future.set_result(self._assess_item(item))
         except ModelError as error:
-            made.set_exception(error)
-        return item, made
+            future.set_exception(error)
+        return item, future
 
     def _answered(self, item: EvaluationItem) -> EvaluationItem:
         if item.response is not None:
@@ -223,7 +233,7 @@ class EvaluationRun:
             )
         return self.answer(item)
 
-    def _assess(self, item: EvaluationItem) -> Assessment:
+    def _assess_item(self, item: EvaluationItem) -> Assessment:
         retrieval = retrieval_metrics(item)
         metrics = self.metrics
         if not item.has_answer and need_answer(metrics):
@@ -234,12 +244,13 @@ class EvaluationRun:
         judged, dropped = self.judge.judge(item, self._sink, labels_for(metrics))
         return Assessment(judged, metrics_of(judged, metrics), retrieval, "", dropped)
 
-    def _take(
+    def _finish_assessment(
         self, item: EvaluationItem, made: Future[Assessment], failures: list[EndpointError]
     ) -> Assessment:
-        """The assessment, or that there is none; ``failures`` are those in a row."""
+        """Return the assessment, or an empty one after a model error; ``failures`` collects
+        consecutive endpoint errors."""
         try:
-            found = made.result()
+            assessment = made.result()
         except ModelError as error:
             if not isinstance(error, EndpointError):
                 failures.clear()
@@ -250,7 +261,7 @@ class EvaluationRun:
             retrieval = retrieval_metrics(item) if item.response is not None else {}
             return Assessment(item, {}, retrieval, str(error))
         failures.clear()
-        return found
+        return assessment
 
     def _sink(self, call: Call) -> None:
         if self.record is not None:
@@ -265,21 +276,21 @@ class EvaluationRun:
         self.record.assessment(
             assessment.item.query,
             figures,
-            _content(ragchecker_item(assessment.item, assessment.metrics)),
+            _encode_content(ragchecker_item(assessment.item, assessment.metrics)),
             answer=self.answer_of(assessment.item),
             error=assessment.error,
             dropped=assessment.dropped,
         )
 
 
-def _fractions(evaluation: Evaluation) -> dict[str, float]:
-    found = {**evaluation.retrieval}
+def _metric_fractions(evaluation: Evaluation) -> dict[str, float]:
+    percentages = {**evaluation.retrieval}
     for figures in evaluation.metrics.values():
-        found |= figures
-    return {name: value / 100 for name, value in found.items()}
+        percentages |= figures
+    return {name: value / 100 for name, value in percentages.items()}
 
 
-def _content(value: Mapping[str, object]) -> str:
+def _encode_content(value: Mapping[str, object]) -> str:
     return json.dumps(value, ensure_ascii=False, indent=1)
 
 
@@ -292,7 +303,7 @@ Questions = str | Path | Sequence[EvaluationItem]
 def evaluation_run(
     parts: Components, progress: OnProgress, metrics: Sequence[str] = METRICS
 ) -> EvaluationRun:
-    """A run that judges with what the settings say, asks nothing and records nothing."""
+    """Return a judging run according to the settings, without question answering or recording."""
     return EvaluationRun(
         Judge(parts.statements, parts.checker),
         parts.settings.chat.concurrency,
@@ -303,7 +314,7 @@ def evaluation_run(
 
 
 class GraphEvaluation:
-    """One evaluation in a graph."""
+    """An evaluation run within a graph."""
 
     def __init__(self, opened: OpenCollection) -> None:
         self._opened = opened
@@ -315,7 +326,7 @@ class GraphEvaluation:
     ) -> Evaluation:
         """As ``tgraph.extensions.lab.evaluate``."""
         chosen_names = chosen_metrics(metrics)
-        name, content, items = _read(questions, answered=need_answer(chosen_names))
+        name, content, items = _read_questions(questions, answered=need_answer(chosen_names))
         unanswered = any(item.response is None for item in items)
         if unanswered:
             method_of(mode, self._opened.parts)
@@ -327,15 +338,19 @@ class GraphEvaluation:
         collection = self._opened.settings.explain_collection
         chosen = mode if unanswered else None
         with on_record(record, "evaluation"):
-            own = {"metrics": ", ".join(chosen_names)} if chosen_names != METRICS else {}
-            record.start(name, content, chosen, own, self._opened.folder.name, collection)
+            metric_parameters = (
+                {"metrics": ", ".join(chosen_names)} if chosen_names != METRICS else {}
+            )
+            record.start(
+                name, content, chosen, metric_parameters, self._opened.folder.name, collection
+            )
             evaluation = run.run(items, chosen)
             record.finish("completed")
         return replace(evaluation, explain_collection=collection)
 
     def _answered(self, item: EvaluationItem, mode: str) -> EvaluationItem:
-        """The question with the graph's answer, and what that was made from."""
-        answer = result_of(stream(self._opened, QuestionRequest(item.query, mode, ())))
+        """Return the question with the graph's answer and its sources."""
+        answer = result_of(stream_answer(self._opened, QuestionRequest(item.query, mode, ())))
         self._asked.add(answer.session)
         ranking = None
         if item.gold_documents or item.gold_passages:
@@ -352,7 +367,7 @@ class GraphEvaluation:
         )
 
     def _answer_of(self, item: EvaluationItem) -> str | None:
-        """The answer on record that the response is, word for word; None where it is none."""
+        """Return the recorded answer IRI for a verbatim response, or None if absent."""
         uuid = item.session.removeprefix(v.session_iri(""))
         if not uuid:
             return None
@@ -360,20 +375,22 @@ class GraphEvaluation:
         if item.session in self._asked:
             return answer
         try:
-            kept = NamedNode(v.answer_text_iri(uuid))
+            answer_text = NamedNode(v.answer_text_iri(uuid))
         except ValueError:
             return None
-        found = self._opened.read().match(kept, v.tg("contentHash"), None, None)
+        hash_quads = self._opened.read().match(answer_text, v.tg("contentHash"), None, None)
         texts = [
             self._opened.librarian.get_text(quad.object.value)
-            for quad in found
+            for quad in hash_quads
             if isinstance(quad.object, Literal)
         ]
         return answer if item.response in texts else None
 
 
-def _read(questions: Questions, *, answered: bool) -> tuple[str, str, Sequence[EvaluationItem]]:
-    """The name of the set, its content as it will be kept, and the questions."""
+def _read_questions(
+    questions: Questions, *, answered: bool
+) -> tuple[str, str, Sequence[EvaluationItem]]:
+    """Return question set name, storable content, and questions."""
     if isinstance(questions, str | Path):
         path = Path(questions)
         items = read_items(path, answered=answered)

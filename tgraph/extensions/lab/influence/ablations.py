@@ -35,10 +35,9 @@ MOST_TOP = 3
 
 @dataclass(frozen=True, slots=True)
 class AblatedRun:
-    """One writing of the answer from the items that are ``kept`` (places in the selection).
+    """An answer regeneration from ``kept`` items (selection positions).
 
-    ``repeat`` tells equal ones apart. ``alone`` is the writer without any documents.
-    """
+    ``repeat`` distinguishes equal runs. ``alone`` uses the writer without documents."""
 
     kept: frozenset[int]
     repeat: int = 0
@@ -47,7 +46,8 @@ class AblatedRun:
 
 @dataclass(frozen=True, slots=True)
 class Ablation:
-    """A run and what it is for; ``subject`` is the item or sentence left out, or else -1."""
+    """An ablation run with its purpose; ``subject`` identifies an omitted item or sentence
+    (default -1)."""
 
     kind: Kind
     run: AblatedRun
@@ -56,8 +56,8 @@ class Ablation:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The ablations in their order. At most ``later`` calls may follow from what these show, and
-    no more than ``budget`` in all."""
+    """An ablation plan in running order, with at most ``later`` follow-up calls and at most
+    ``budget`` calls in total."""
 
     method: Means
     ablations: tuple[Ablation, ...]
@@ -67,24 +67,24 @@ class Plan:
 
     @property
     def runs(self) -> tuple[AblatedRun, ...]:
-        """The distinct runs: ablations that come to the same share one."""
+        """Distinct runs: equal ablations share a run."""
         return tuple(dict.fromkeys(ablation.run for ablation in self.ablations))
 
     def of(self, kind: Kind) -> list[Ablation]:
         return [ablation for ablation in self.ablations if ablation.kind == kind]
 
     def with_samples(self, halves: Sequence[Ablation]) -> Plan:
-        """The plan with random halves in the place of leaving one out."""
-        rest = [ablation for ablation in self.ablations if ablation.kind != "one"]
-        return replace(self, method="sampled", ablations=(*rest, *halves))
+        """Return the plan with random halves instead of leave-one-out ablations."""
+        remaining = [ablation for ablation in self.ablations if ablation.kind != "one"]
+        return replace(self, method="sampled", ablations=(*remaining, *halves))
 
 
-def asks(run: AblatedRun) -> bool:
-    """Whether a model is called for it: nobody is where there is nothing to write from."""
+def calls_model(run: AblatedRun) -> bool:
+    """Tell whether a run calls a model: a run without items calls none."""
     return run.alone or bool(run.kept)
 
 
-def plan(
+def plan_ablations(
     count: int,
     cited: Sequence[frozenset[int]],
     resting: Sequence[frozenset[int]],
@@ -94,45 +94,48 @@ def plan(
     budget: int | None = None,
     is_sure: bool = False,
 ) -> Plan:
-    """The ablations for ``count`` items, of which each sentence cites those in ``cited``; those in
-    ``resting`` rest on the places that it cites.
+    """Return ablations for ``count`` items; ``cited`` lists cited items per sentence,
+    ``resting`` lists items sharing cited positions.
 
-    What is cited is tried as often as the whole selection, unless ``is_sure``: then equal runs
-    come to the same. Within ``budget`` calls. ``UsageError`` where these are too few for anything
-    to be told.
-    """
-    whole = frozenset(range(count))
-    fixed = _fixed(whole, frozenset().union(*cited), repeats)
+    Cited items are tried as often as the whole selection, unless ``is_sure``, when equal runs
+    have equal results. Calls stay within ``budget``. Raise ``UsageError`` if the budget is too
+    small for any conclusion."""
+    all_items = frozenset(range(count))
+    fixed = _fixed_ablations(all_items, frozenset().union(*cited), repeats)
     groups = [
-        Ablation("sentence", AblatedRun(whole - own), n) for n, own in enumerate(cited) if own
+        Ablation("sentence", AblatedRun(all_items - omitted), n)
+        for n, omitted in enumerate(cited)
+        if omitted
     ]
     groups += [
-        Ablation("places", AblatedRun(whole - own), n) for n, own in enumerate(resting) if own
+        Ablation("places", AblatedRun(all_items - omitted), n)
+        for n, omitted in enumerate(resting)
+        if omitted
     ]
-    left = None if budget is None else budget - calls_of(fixed)
-    method, main = _main(whole, samples, left)
-    kept = [*fixed, *main, *groups]
+    remaining_calls = None if budget is None else budget - calls_of(fixed)
+    method, main = _choose_main(all_items, samples, remaining_calls)
+    ablations = [*fixed, *main, *groups]
     notes: list[str] = []
-    if budget is not None and groups and calls_of(kept) > budget:
-        kept = [*fixed, *main]
+    if budget is not None and groups and calls_of(ablations) > budget:
+        ablations = [*fixed, *main]
         notes.append("The budget left no call to try each sentence by itself.")
-    again = [] if is_sure else _again(fixed, repeats)
-    if budget is None or calls_of([*kept, *again]) <= budget:
-        kept += again
+    again = [] if is_sure else _repeat_fixed(fixed, repeats)
+    if budget is None or calls_of([*ablations, *again]) <= budget:
+        ablations += again
     else:
         notes.append("The budget left no call to try what is cited more than once.")
     later = 2 if method == "sampled" else 2 + len(main) + samples
     if budget is not None:
-        later = min(later, budget - calls_of(kept))
-    return Plan(method, tuple(kept), later, budget, tuple(notes))
+        later = min(later, budget - calls_of(ablations))
+    return Plan(method, tuple(ablations), later, budget, tuple(notes))
 
 
 def calls_of(ablations: Iterable[Ablation]) -> int:
-    """The calls that distinct runs of these make."""
-    return sum(map(asks, dict.fromkeys(ablation.run for ablation in ablations)))
+    """Return the number of model calls in distinct runs of these ablations."""
+    return sum(map(calls_model, dict.fromkeys(ablation.run for ablation in ablations)))
 
 
-def _fixed(whole: frozenset[int], cited: frozenset[int], repeats: int) -> list[Ablation]:
+def _fixed_ablations(whole: frozenset[int], cited: frozenset[int], repeats: int) -> list[Ablation]:
     return [
         *(Ablation("none", AblatedRun(whole, n)) for n in range(repeats)),
         Ablation("closed-book", AblatedRun(frozenset(), alone=True)),
@@ -141,17 +144,21 @@ def _fixed(whole: frozenset[int], cited: frozenset[int], repeats: int) -> list[A
     ]
 
 
-def _again(fixed: Sequence[Ablation], repeats: int) -> list[Ablation]:
-    """The cited set once more, and the rest without it; what asks nobody always says the same."""
-    sets = [a for a in fixed if a.kind in ("cited-only", "without-cited") and asks(a.run)]
+def _repeat_fixed(fixed: Sequence[Ablation], repeats: int) -> list[Ablation]:
+    """Return repeated cited-only and without-cited ablations, restricted to runs calling a
+    model; other runs always repeat their result."""
+    sets = [a for a in fixed if a.kind in ("cited-only", "without-cited") and calls_model(a.run)]
     return [replace(a, run=replace(a.run, repeat=n)) for n in range(1, repeats) for a in sets]
 
 
-def _main(whole: frozenset[int], samples: int, left: int | None) -> tuple[Means, list[Ablation]]:
-    """Leave-one-out where the items and the calls that are left allow it, else samples."""
-    one = [Ablation("one", AblatedRun(whole - {n}), n) for n in sorted(whole)]
-    if len(whole) <= MOST_ONE_BY_ONE and (left is None or calls_of(one) <= left):
-        return "leave-one-out", one
+def _choose_main(
+    whole: frozenset[int], samples: int, left: int | None
+) -> tuple[Means, list[Ablation]]:
+    """Return leave-one-out ablations if item count and remaining calls allow, otherwise sampled
+    ablations."""
+    ablations = [Ablation("one", AblatedRun(whole - {n}), n) for n in sorted(whole)]
+    if len(whole) <= MOST_ONE_BY_ONE and (left is None or calls_of(ablations) <= left):
+        return "leave-one-out", ablations
     allowed = samples if left is None else min(samples, left)
     if allowed < FEWEST_SAMPLES:
         least = FEWEST_SAMPLES - (left or 0)
@@ -160,28 +167,31 @@ def _main(whole: frozenset[int], samples: int, left: int | None) -> tuple[Means,
             + (f"{least} more are needed." if left is not None else f"{FEWEST_SAMPLES} at least."),
             "Raise `budget` or `samples`.",
         )
-    return "sampled", halves(sorted(whole), allowed)
+    return "sampled", sample_halves(sorted(whole), allowed)
 
 
-def halves(items: Sequence[int], count: int) -> list[Ablation]:
-    """Random subsets, the same for the same number; a subset that comes again is run again."""
+def sample_halves(items: Sequence[int], count: int) -> list[Ablation]:
+    """Return random subset ablations, reproducible for equal counts; a repeated subset becomes
+    a repeated run."""
     random = Random(SEED)  # noqa: S311
-    seen: Counter[frozenset[int]] = Counter()
-    found = []
+    subset_counts: Counter[frozenset[int]] = Counter()
+    ablations = []
     for _ in range(count):
-        kept = frozenset(n for n in items if random.random() < KEPT)
-        found.append(Ablation("sampled", AblatedRun(kept, seen[kept] if kept else 0)))
-        seen[kept] += 1
-    return found
+        subset = frozenset(n for n in items if random.random() < KEPT)
+        ablations.append(
+            Ablation("sampled", AblatedRun(subset, subset_counts[subset] if subset else 0))
+        )
+        subset_counts[subset] += 1
+    return ablations
 
 
 def without_top(ranked: Sequence[int], whole: frozenset[int]) -> list[Ablation]:
-    """The run without the most influential items, and one without as many random others."""
+    """Return two ablations: most influential items removed, equally many random items removed."""
     top = frozenset(ranked[:MOST_TOP])
-    others = sorted(whole - top)
-    if not top or len(others) < len(top):
+    candidates = sorted(whole - top)
+    if not top or len(candidates) < len(top):
         return []
-    random = frozenset(Random(SEED).sample(others, len(top)))  # noqa: S311
+    random = frozenset(Random(SEED).sample(candidates, len(top)))  # noqa: S311
     return [
         Ablation("top", AblatedRun(whole - top)),
         Ablation("random", AblatedRun(whole - random)),

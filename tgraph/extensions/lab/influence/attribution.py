@@ -1,4 +1,4 @@
-"""From what was still said in each ablation to the weight of each item, and what noise may do."""
+"""Item weights computed from sentences repeated in each ablation, with noise bounds."""
 
 from __future__ import annotations
 
@@ -32,9 +32,10 @@ JUST_ABOVE = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class Noise:
-    """What runs with nothing removed came to: ``reproduced`` is the share of them that say each
-    sentence again, ``worst`` the largest share of the answer that one of them lost below the
-    mean. ``differing`` is the share of sentences in which equal runs of another sort differ."""
+    """Noise in unmodified runs: ``reproduced`` is the share of runs repeating each sentence,
+    ``worst`` the largest answer share lost by a run below the mean.
+
+    ``differing`` is the share of sentences that differ between equal runs of another kind."""
 
     reproduced: tuple[float, ...]
     worst: float
@@ -42,26 +43,26 @@ class Noise:
 
     @property
     def loss(self) -> float:
-        """The share of sentences that is lost with nothing removed."""
+        """Share of sentences lost in unmodified runs."""
         return 1 - sum(self.reproduced) / len(self.reproduced)
 
     @property
     def chance(self) -> float:
-        """The probability that a run loses a sentence for no reason; of two runs either may."""
+        """Probability of random sentence loss in a run; in a pair, either run may lose it."""
         return max(self.loss, self.differing / 2)
 
     def losing(self, sentence: int) -> float:
-        """The same for one sentence, of which it is what it has lost if that is more."""
+        """Return the random loss probability of a sentence: its own loss share if higher than
+        the general one."""
         return max(1 - self.reproduced[sentence], self.chance)
 
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """Weights and floors, item by item: for each sentence, and of the whole answer.
+    """Weights and floors by item, per sentence and for the complete answer.
 
-    A row is None where no reply of its ablation could be used. ``noise`` is the floor that noise
-    alone sets for the whole.
-    """
+    A row is None if all replies of its ablation were unusable. ``noise`` is the noise floor of
+    the whole answer."""
 
     by_sentence: tuple[tuple[float, ...] | None, ...]
     floors: tuple[tuple[float, ...], ...]
@@ -74,7 +75,7 @@ class Weights:
         return None if row is None else sum(row) / len(row)
 
     def above(self, item: int, sentence: int) -> bool:
-        """Whether the sentence depends on the item by more than the floor."""
+        """Tell whether a sentence depends on an item above the noise floor."""
         row = self.by_sentence[item]
         return row is not None and row[sentence] > self.floors[item][sentence] + JUST_ABOVE
 
@@ -85,56 +86,59 @@ class Weights:
         return weight > self.whole_floors[item] + JUST_ABOVE or any(above)
 
 
-def share(said: Sequence[bool]) -> float:
+def true_share(said: Sequence[bool]) -> float:
     return sum(said) / len(said)
 
 
 def noise_of(plan: Plan, outcomes: Outcomes) -> Noise | None:
-    """The noise; None where no run with nothing removed could be used."""
-    rows = [said for a in plan.of("none") if (said := outcomes[a.run]) is not None]
+    """Return noise of unmodified runs, or None without usable runs."""
+    rows = [outcome for a in plan.of("none") if (outcome := outcomes[a.run]) is not None]
     if not rows:
         return None
-    reproduced = tuple(share(column) for column in zip(*rows, strict=True))
+    reproduced = tuple(true_share(column) for column in zip(*rows, strict=True))
     mean = sum(reproduced) / len(reproduced)
-    return Noise(reproduced, max(mean - share(row) for row in rows))
+    return Noise(reproduced, max(mean - true_share(row) for row in rows))
 
 
-def differing(pairs: Sequence[tuple[StillSaid, StillSaid]]) -> float:
-    """The share of sentences in which the two of a pair differ; 0 where there is no pair."""
-    same = [one == other for pair in pairs for one, other in zip(*pair, strict=True)]
-    return 1 - share(same) if same else 0.0
+def differing_share(pairs: Sequence[tuple[StillSaid, StillSaid]]) -> float:
+    """Return the share of sentences that differ within pairs; 0 without pairs."""
+    same = [first == second for pair in pairs for first, second in zip(*pair, strict=True)]
+    return 1 - true_share(same) if same else 0.0
 
 
 # --- leave-one-out ---
 
 
 def left_out(plan: Plan, outcomes: Outcomes, noise: Noise) -> Weights:
-    """What the answer loses without each item, over all runs without it."""
+    """Return weights from leave-one-out runs: answer losses without each item, over all such
+    runs."""
     sentences = range(len(noise.reproduced))
     tests = max(1, len(plan.of("one")) * len(sentences))
     rows: list[tuple[float, ...] | None] = []
     floors, whole_floors = [], []
     for ablation in plan.of("one"):
-        found = runs_like(ablation.run, outcomes)
-        columns = list(zip(*found, strict=True))
+        outcome_rows = runs_like(ablation.run, outcomes)
+        columns = list(zip(*outcome_rows, strict=True))
         rows.append(
-            tuple(noise.reproduced[n] - share(columns[n]) for n in sentences) if found else None
+            tuple(noise.reproduced[n] - true_share(columns[n]) for n in sentences)
+            if outcome_rows
+            else None
         )
-        floors.append(tuple(_floor(noise, n, len(found), tests) for n in sentences))
-        whole_floors.append(_whole_floor(noise, len(found), tests))
+        floors.append(tuple(_sentence_floor(noise, n, len(outcome_rows), tests) for n in sentences))
+        whole_floors.append(_whole_floor(noise, len(outcome_rows), tests))
     return Weights(tuple(rows), tuple(floors), tuple(whole_floors), _whole_floor(noise, 1, tests))
 
 
 def runs_like(run: AblatedRun, outcomes: Outcomes) -> list[StillSaid]:
-    """What was said in the run and in its repetitions."""
+    """Return outcomes of a run and its repetitions."""
     return [
-        said
-        for other, said in outcomes.items()
-        if said is not None and other.kept == run.kept and other.alone == run.alone
+        outcome
+        for candidate, outcome in outcomes.items()
+        if outcome is not None and candidate.kept == run.kept and candidate.alone == run.alone
     ]
 
 
-def _floor(noise: Noise, sentence: int, runs: int, tests: int) -> float:
+def _sentence_floor(noise: Noise, sentence: int, runs: int, tests: int) -> float:
     chance = by_chance(runs, noise.losing(sentence), tests)
     return max(0.0, chance - (1 - noise.reproduced[sentence]))
 
@@ -147,39 +151,47 @@ def _whole_floor(noise: Noise, runs: int, tests: int) -> float:
 # --- sampled ---
 
 
-def sampled(plan: Plan, outcomes: Outcomes, noise: Noise, guesses: Guesses) -> Weights:
-    """A sparse linear surrogate for each sentence; the whole answer's is their mean.
+def fit_sampled_weights(plan: Plan, outcomes: Outcomes, noise: Noise, guesses: Guesses) -> Weights:
+    """Return weights of sparse linear surrogates, per sentence; the answer's surrogate is their
+    mean.
 
-    ``ModelError`` where too few replies could be used.
-    """
+    Raise ``ModelError`` if too few replies are usable."""
     import numpy as np
 
-    rows = [(a.run, found) for a in plan.of("sampled") if (found := outcomes[a.run]) is not None]
+    rows = [
+        (a.run, outcome) for a in plan.of("sampled") if (outcome := outcomes[a.run]) is not None
+    ]
     if len(rows) < HELD_OUT:
         problem = "Too few of the replies could be used to tell anything."
         raise ModelError(problem, "Try again, or use a larger model.")
     masks = np.array([[float(n in run.kept) for n in range(guesses.count)] for run, _ in rows])
-    said = np.array([row for _, row in rows], dtype=float).reshape(len(rows), -1)
-    held = np.arange(len(rows)) % HELD_OUT == HELD_OUT - 1
-    known, intercepts = _surrogates(masks[~held], said[~held])
-    guess = masks[held] @ known.T + intercepts
-    wrong = np.sqrt(((said[held] - guess) ** 2).mean(axis=0))
-    wrong_of_all = float(np.sqrt(((said[held] - guess).mean(axis=1) ** 2).mean()))
-    weights, _ = _surrogates(masks, said)
-    sentences = range(said.shape[1])
-    count, tests = len(rows), guesses.count * said.shape[1]
-    spreads = [_spread(noise.losing(n)) for n in sentences]
+    sentence_outcomes = np.array([row for _, row in rows], dtype=float).reshape(len(rows), -1)
+    held_out = np.arange(len(rows)) % HELD_OUT == HELD_OUT - 1
+    coefficients, intercepts = _fit_surrogates(masks[~held_out], sentence_outcomes[~held_out])
+    guess = masks[held_out] @ coefficients.T + intercepts
+    wrong = np.sqrt(((sentence_outcomes[held_out] - guess) ** 2).mean(axis=0))
+    wrong_of_all = float(np.sqrt(((sentence_outcomes[held_out] - guess).mean(axis=1) ** 2).mean()))
+    weights, _ = _fit_surrogates(masks, sentence_outcomes)
+    sentences = range(sentence_outcomes.shape[1])
+    count, tests = len(rows), guesses.count * sentence_outcomes.shape[1]
+    spreads = [_binomial_deviation(noise.losing(n)) for n in sentences]
     floors = tuple(
         weight_by_chance(max(spreads[n], float(wrong[n])), count, tests) for n in sentences
     )
-    noise_alone = weight_by_chance(_spread(noise.chance) / sqrt(len(sentences)), count, tests)
+    noise_alone = weight_by_chance(
+        _binomial_deviation(noise.chance) / sqrt(len(sentences)), count, tests
+    )
     error = weight_by_chance(wrong_of_all, count, tests)
     fit = SurrogateFit(
-        trained=int((~held).sum()),
-        held_out=int(held.sum()),
-        lds=spearman(guess.mean(axis=1), said[held].mean(axis=1)),
-        by_citations=spearman(masks[held] @ guesses.cited, said[held].mean(axis=1)),
-        by_score=spearman(masks[held] @ guesses.scores, said[held].mean(axis=1)),
+        trained=int((~held_out).sum()),
+        held_out=int(held_out.sum()),
+        lds=rank_correlation(guess.mean(axis=1), sentence_outcomes[held_out].mean(axis=1)),
+        by_citations=rank_correlation(
+            masks[held_out] @ guesses.cited, sentence_outcomes[held_out].mean(axis=1)
+        ),
+        by_score=rank_correlation(
+            masks[held_out] @ guesses.scores, sentence_outcomes[held_out].mean(axis=1)
+        ),
         error=error,
     )
     return Weights(
@@ -193,7 +205,7 @@ def sampled(plan: Plan, outcomes: Outcomes, noise: Noise, guesses: Guesses) -> W
 
 @dataclass(frozen=True, slots=True)
 class Guesses:
-    """What else could tell which items matter: 1 for each that is cited, and retrieval scores."""
+    """Baseline guesses of important items: 1 for each cited item, and retrieval scores."""
 
     cited: Matrix
     scores: Matrix
@@ -209,15 +221,15 @@ class Guesses:
         return len(self.cited)
 
 
-def _surrogates(masks: Matrix, said: Matrix) -> tuple[Matrix, Matrix]:
-    """For each sentence the weights (sentences by items) and the intercept."""
+def _fit_surrogates(masks: Matrix, said: Matrix) -> tuple[Matrix, Matrix]:
+    """Return surrogate weights (sentences by items) and intercepts per sentence."""
     import numpy as np
 
-    fitted = [lasso(masks, column) for column in said.T]
+    fitted = [fit_lasso(masks, column) for column in said.T]
     return np.array([w for w, _ in fitted]), np.array([b for _, b in fitted])
 
 
-def _spread(probability: float) -> float:
+def _binomial_deviation(probability: float) -> float:
     return sqrt(probability * (1 - probability))
 
 
@@ -231,7 +243,7 @@ _ROUNDS = 1_000
 _STILL = 1e-7
 
 
-def lasso(masks: Matrix, outcomes: Matrix, alpha: float = ALPHA) -> tuple[Matrix, float]:
+def fit_lasso(masks: Matrix, outcomes: Matrix, alpha: float = ALPHA) -> tuple[Matrix, float]:
     """The weights and the intercept that minimise ``|y - Xw - b|^2 / 2N + alpha |w|_1``.
 
     ``masks`` is N by n, ``outcomes`` has N values. By coordinate descent (Friedman, Hastie and
@@ -243,15 +255,15 @@ def lasso(masks: Matrix, outcomes: Matrix, alpha: float = ALPHA) -> tuple[Matrix
     centre, mean = masks.mean(axis=0), float(outcomes.mean())
     columns = masks - centre
     sizes = (columns**2).sum(axis=0) / count
-    weights, rest = np.zeros(width), outcomes - mean
+    weights, residuals = np.zeros(width), outcomes - mean
     for _ in range(_ROUNDS):
         moved = 0.0
         for n in np.flatnonzero(sizes):
             old = weights[n]
-            pull = columns[:, n] @ rest / count + sizes[n] * old
+            pull = columns[:, n] @ residuals / count + sizes[n] * old
             new = np.sign(pull) * max(abs(pull) - alpha, 0.0) / sizes[n]
             if new != old:
-                rest -= columns[:, n] * (new - old)
+                residuals -= columns[:, n] * (new - old)
                 weights[n] = new
                 moved = max(moved, abs(new - old))
         if moved < _STILL:
@@ -259,18 +271,18 @@ def lasso(masks: Matrix, outcomes: Matrix, alpha: float = ALPHA) -> tuple[Matrix
     return weights, mean - float(centre @ weights)
 
 
-def spearman(first: Sequence[float], second: Sequence[float]) -> float | None:
-    """The rank correlation (-1 to 1), ties having the mean of their ranks; None where one of the
-    two doesn't vary."""
+def rank_correlation(first: Sequence[float], second: Sequence[float]) -> float | None:
+    """Return Spearman rank correlation (-1 to 1), with mean ranks for ties; None if either
+    sequence is constant."""
     import numpy as np
 
-    one, other = _ranks(first), _ranks(second)
-    if len(one) < 2 or not one.std() or not other.std():
+    first_ranks, second_ranks = _mean_ranks(first), _mean_ranks(second)
+    if len(first_ranks) < 2 or not first_ranks.std() or not second_ranks.std():
         return None
-    return float(np.corrcoef(one, other)[0, 1])
+    return float(np.corrcoef(first_ranks, second_ranks)[0, 1])
 
 
-def _ranks(values: Sequence[float]) -> Matrix:
+def _mean_ranks(values: Sequence[float]) -> Matrix:
     import numpy as np
 
     _, place, counts = np.unique(np.round(values, 9), return_inverse=True, return_counts=True)
@@ -280,8 +292,8 @@ def _ranks(values: Sequence[float]) -> Matrix:
 
 
 def by_chance(trials: int, probability: float, tests: int) -> float:
-    """The share of ``trials`` that losing each with that probability exceeds by chance only, where
-    ``tests`` are made: a quantile of the binomial distribution, with Bonferroni's correction."""
+    """Return the share of ``trials`` lost by chance at most, given a loss probability and
+    number of ``tests``: a binomial quantile with Bonferroni correction."""
     if probability <= 0 or trials <= 0:
         return 0.0
     if probability >= 1:
@@ -296,22 +308,21 @@ def by_chance(trials: int, probability: float, tests: int) -> float:
 
 
 def weight_by_chance(spread: float, count: int, tests: int) -> float:
-    """What a weight over ``count`` masks exceeds by chance only, where outcomes are off by a
-    standard deviation of ``spread``: masks of one half give the weight four times its variance."""
+    """Return the largest chance weight over ``count`` masks, for outcomes with standard
+    deviation ``spread``: half masks give weights four times the variance."""
     if spread <= 0 or count <= 0:
         return 0.0
     return NormalDist().inv_cdf(1 - CHANCE / tests) * 2 * spread / sqrt(count)
 
 
 class ClaimOverlap:
-    """Tells which sentences of one answer another answer still says.
+    """Overlap of answers: sentences of one answer repeated in another.
 
-    A sentence is still said where a sentence of the other answer proves it by its words, as
-    ``verify`` judges without a model (``LexicalJudge``).
-    """
+    A sentence is repeated if a sentence of the other answer proves it by its words, as
+    ``verify`` judges without a model (``LexicalJudge``)."""
 
     def __init__(self, sentences: Sequence[str]) -> None:
-        self._sentences = [_plain(text) for text in sentences]
+        self._sentences = [_normalise_text(text) for text in sentences]
         self._judge = LexicalJudge()
         self._known: dict[tuple[int, str], bool] = {}
 
@@ -320,21 +331,23 @@ class ClaimOverlap:
         return self._judge.agent.name
 
     def of(self, answer: Sequence[str]) -> tuple[bool, ...]:
-        """For each sentence whether the answer says it."""
-        places = [_plain(text) for text in answer]
+        """Return flags for sentences repeated in the answer."""
+        places = [_normalise_text(text) for text in answer]
         return tuple(
-            any(self._proves(place, number) for place in places)
+            any(self._proves_sentence(place, number) for place in places)
             for number in range(len(self._sentences))
         )
 
-    def _proves(self, place: str, number: int) -> bool:
+    def _proves_sentence(self, place: str, number: int) -> bool:
         key = number, place
         if key not in self._known:
             sentence = self._sentences[number]
-            found = place == sentence or (self._judge.judge("", sentence, (place,), no_sink).full)
-            self._known[key] = found
+            is_proven = place == sentence or (
+                self._judge.judge("", sentence, (place,), no_sink).full
+            )
+            self._known[key] = is_proven
         return self._known[key]
 
 
-def _plain(text: str) -> str:
+def _normalise_text(text: str) -> str:
     return " ".join(text.removesuffix(VERIFY).split())

@@ -11,7 +11,7 @@ from tempfile import TemporaryDirectory
 
 from tgraph.answer.base import Notes, Synthesiser
 from tgraph.engine.ask.methods import Gathering, Method, MethodAround
-from tgraph.engine.ask.parameters import restored
+from tgraph.engine.ask.parameters import restore_settings
 from tgraph.engine.components import Components
 from tgraph.engine.rerun.replay import SessionReplay, without_model
 from tgraph.errors import UsageError
@@ -30,8 +30,10 @@ Writers = tuple[Synthesiser, Synthesiser | None]
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """What an answer was written from. ``make`` gives its writers, with the settings and prompts
-    of the session, for a model or (None) for the embedded default."""
+    """The inputs of a written answer.
+
+    ``make`` returns writers with session settings and prompts, for a model or (None) for the
+    embedded default."""
 
     question: Question
     selection: Selection
@@ -40,12 +42,12 @@ class Written:
 
 
 class SelectionReplay(SessionReplay):
-    """A replay, without any call, that remembers what the answer was written from."""
+    """A replay without model calls that remembers answer inputs."""
 
     _seen: tuple[Question, Selection] | None = None
 
     def recollect(self) -> Written:
-        """``UsageError`` where the selection can't be had as it was."""
+        """Return answer inputs. Raise ``UsageError`` if the selection is not reproducible."""
         with TemporaryDirectory(prefix="tgraph-influence-") as folder:
             problem = self._ask(Path(folder), live=False)
         if self._seen is None:
@@ -58,16 +60,22 @@ class SelectionReplay(SessionReplay):
     def _retrieving(
         self, method: Method, settings: Settings, context: Context, lost: str
     ) -> Method | None:
-        found = super()._retrieving(method, settings, context, lost)
-        return None if found is None else _Watched(found, partial(self._see, context))
+        replay_method = super()._retrieving(method, settings, context, lost)
+        return (
+            None
+            if replay_method is None
+            else _Watched(replay_method, partial(self._remember_selection, context))
+        )
 
-    def _see(self, context: Context, question: Question, selection: Selection) -> None:
+    def _remember_selection(
+        self, context: Context, question: Question, selection: Selection
+    ) -> None:
         selected = grounded_selection(selection.selected, context)
         self._seen = question, replace(selection, selected=selected)
 
     def _writers(self, chat: ChatModel | None) -> Writers:
         session = self.session
-        settings = restored(self.settings, session.mode, session.parameters)
+        settings = restore_settings(self.settings, session.mode, session.parameters)
         settings = settings if chat else without_model(settings)
         with TemporaryDirectory(prefix="tgraph-influence-") as folder:
             settings = settings.model_copy(update={"prompts": self._prompts(Path(folder))})
@@ -78,19 +86,21 @@ class SelectionReplay(SessionReplay):
 
 @dataclass(frozen=True, slots=True)
 class _Watched(MethodAround):
-    """A method that tells what it gathered."""
+    """A method wrapper that reports gathered selections."""
 
     see: Callable[[Question, Selection], None]
 
     def gather(self, question: Question, context: Context, record: SessionRecord) -> Gathering:
-        found = yield from self.inner.gather(question, context, record)
-        self.see(*found)
-        return found
+        gathered = yield from self.inner.gather(question, context, record)
+        self.see(*gathered)
+        return gathered
 
 
 class Regenerator:
-    """Writes the answer again. Replies are remembered, equal runs each for itself, so that the same
-    analysis costs nothing a second time and an interrupted one goes on where it stopped."""
+    """An answer regenerator with a reply cache.
+
+    Equal runs are cached separately by repetition, so that a repeated analysis costs nothing
+    and an interrupted one continues."""
 
     def __init__(self, written: Written, chat: ChatModel | None, cache: Path) -> None:
         self._written = written
@@ -101,24 +111,24 @@ class Regenerator:
 
     @property
     def agent(self) -> Agent:
-        return self._of(0)[0].agent
+        return self._writers_for_repeat(0)[0].agent
 
     @property
     def is_sure(self) -> bool:
-        """Whether equal runs always come to the same answer."""
+        """Tell whether equal runs always produce identical answers."""
         return self._chat is None
 
     def prepare(self, runs: Sequence[AblatedRun]) -> None:
-        """Make the writers of the runs, before several threads want them."""
+        """Create writers of runs before concurrent use."""
         for run in runs:
-            self._of(run.repeat)
+            self._writers_for_repeat(run.repeat)
 
     def write(self, run: AblatedRun, sink: CallSink) -> list[str]:
-        """The sentences. ``ModelError`` where the reply can't be used."""
-        return self._write(self._of(run.repeat), run, sink)
+        """Return regenerated sentences. Raise ``ModelError`` if a reply is unusable."""
+        return self._write_sentences(self._writers_for_repeat(run.repeat), run, sink)
 
     def request(self, run: AblatedRun) -> ChatRequest | None:
-        """What the run would ask the model; None where it asks nothing."""
+        """Return the chat request of a run, or None without model calls."""
         if self._chat is None:
             return None
         if self._dry is None:
@@ -126,50 +136,52 @@ class Regenerator:
             self._dry = model, self._written.make(model)
         model, writers = self._dry
         model.asked = None
-        self._write(writers, run, no_sink)
+        self._write_sentences(writers, run, no_sink)
         return model.asked
 
     def is_known(self, run: AblatedRun, request: ChatRequest) -> bool:
-        """Whether the reply was had before."""
+        """Tell whether the reply cache contains this request."""
         assert self._chat is not None
         return chat_key(self._chat.agent, request) in _Repeat(self._cache, run.repeat)
 
-    def _of(self, repeat: int) -> Writers:
+    def _writers_for_repeat(self, repeat: int) -> Writers:
         if repeat not in self._writers:
             chat = self._chat
             cached = CachedChat(chat, _Repeat(self._cache, repeat)) if chat else None
             self._writers[repeat] = self._written.make(cached)
         return self._writers[repeat]
 
-    def _write(self, writers: Writers, run: AblatedRun, sink: CallSink) -> list[str]:
+    def _write_sentences(self, writers: Writers, run: AblatedRun, sink: CallSink) -> list[str]:
         writer, alone = writers
-        whole = self._written.selection
-        left = replace(whole, selected=tuple(whole.selected[n] for n in sorted(run.kept)))
+        selection = self._written.selection
+        reduced_selection = replace(
+            selection, selected=tuple(selection.selected[n] for n in sorted(run.kept))
+        )
         writer = alone if run.alone and alone is not None else writer
-        drafts = writer.synthesise(self._written.question, left, Notes(), sink)
+        drafts = writer.synthesise(self._written.question, reduced_selection, Notes(), sink)
         return [draft.text for draft in drafts]
 
 
 class _Repeat(MutableMapping[str, bytes]):
-    """The replies of one repetition: those of the first are under their own keys."""
+    """A reply cache for one repetition; the first repetition uses original keys."""
 
     def __init__(self, cache: MutableMapping[str, bytes], repeat: int) -> None:
         self._cache = cache
         self._repeat = repeat
 
-    def _key(self, key: str) -> str:
+    def _repeat_key(self, key: str) -> str:
         if not self._repeat:
             return key
         return sha256(f"{key}:{self._repeat}".encode()).hexdigest()
 
     def __getitem__(self, key: str) -> bytes:
-        return self._cache[self._key(key)]
+        return self._cache[self._repeat_key(key)]
 
     def __setitem__(self, key: str, value: bytes) -> None:
-        self._cache[self._key(key)] = value
+        self._cache[self._repeat_key(key)] = value
 
     def __delitem__(self, key: str) -> None:
-        del self._cache[self._key(key)]
+        del self._cache[self._repeat_key(key)]
 
     def __iter__(self) -> Iterator[str]:
         return iter(())
@@ -179,7 +191,7 @@ class _Repeat(MutableMapping[str, bytes]):
 
 
 class _Dry:
-    """A ``ChatModel`` that says nothing and remembers what it was asked."""
+    """A dummy ``ChatModel`` that returns empty replies and remembers its last request."""
 
     def __init__(self, agent: Agent) -> None:
         self.agent = agent

@@ -1,4 +1,4 @@
-"""From outcomes and weights to the influence analysis as it is told."""
+"""Influence results built from ablation outcomes and weights."""
 
 from __future__ import annotations
 
@@ -7,7 +7,13 @@ from dataclasses import dataclass
 
 from tgraph.explain.trace.values import Trace, TraceItem
 from tgraph.extensions.lab.influence.ablations import Ablation, Kind
-from tgraph.extensions.lab.influence.attribution import Noise, Outcomes, StillSaid, Weights, share
+from tgraph.extensions.lab.influence.attribution import (
+    Noise,
+    Outcomes,
+    StillSaid,
+    Weights,
+    true_share,
+)
 from tgraph.extensions.lab.influence.values import (
     AblationRun,
     CitedSet,
@@ -24,14 +30,14 @@ BARELY = 0.5
 
 
 def cited_by(trace: Trace) -> list[frozenset[int]]:
-    """For each sentence the places in the selection of what it cites."""
+    """Return selection positions of cited items, per sentence."""
     place = {item.iri: n for n, item in enumerate(trace.selected)}
-    return [frozenset(place[s] for s in each.edge_selections) for each in trace.sentences]
+    return [frozenset(place[s] for s in sentence.edge_selections) for sentence in trace.sentences]
 
 
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """What the runs came to: ``cited`` has for each sentence the places of what it cites."""
+    """Ablation results; ``cited`` holds selection positions cited by each sentence."""
 
     trace: Trace
     method: Means
@@ -46,41 +52,41 @@ class Findings:
         return frozenset().union(*self.cited)
 
     def said(self, kind: Kind, subject: int = -1) -> StillSaid | None:
-        """What the (first) ablation of the kind, for that sentence, still says."""
+        """Return an ablation outcome by kind and subject, taking the first match."""
         alike = (a.run for a in self.ablations if a.kind == kind and a.subject == subject)
         run = next(alike, None)
         return None if run is None else self.outcomes[run]
 
     def shares(self, kind: Kind) -> list[float]:
-        """The share of the answer that each run of the kind still says, of those that could be
-        used."""
+        """Return answer shares reproduced by usable runs of this kind."""
         runs = dict.fromkeys(a.run for a in self.ablations if a.kind == kind)
-        return [share(said) for run in runs if (said := self.outcomes[run]) is not None]
+        return [true_share(outcome) for run in runs if (outcome := self.outcomes[run]) is not None]
 
     def kept(self, kind: Kind) -> float | None:
-        """The share that they say on average."""
+        """Return the mean answer share reproduced by runs of this kind."""
         shares = self.shares(kind)
         return sum(shares) / len(shares) if shares else None
 
     def lost(self, kind: Kind) -> float | None:
-        """The share of the answer that they lose, on average, of what is said with nothing
-        removed."""
-        kept = self.kept(kind)
-        return None if kept is None else max(0.0, 1 - self.noise.loss - kept)
+        """Return the mean answer share lost by runs of this kind, relative to unmodified runs."""
+        mean_share = self.kept(kind)
+        return None if mean_share is None else max(0.0, 1 - self.noise.loss - mean_share)
 
     @property
     def cited_set(self) -> CitedSet:
-        """What everything that is cited is worth."""
+        """Return measures of all cited items together."""
         if not self.all_cited:
             return CitedSet.of(None, None)
         shares = [self.shares("cited-only"), self.shares("without-cited")]
-        spreads = [max(found) - min(found) for found in shares if len(found) > 1]
+        spreads = [
+            max(kind_shares) - min(kind_shares) for kind_shares in shares if len(kind_shares) > 1
+        ]
         return CitedSet.of(
             self.lost("without-cited"), self.kept("cited-only"), max(spreads, default=None)
         )
 
 
-def made(
+def build_influence(
     found: Findings,
     *,
     writer: str,
@@ -90,7 +96,7 @@ def made(
     dropped: Mapping[str, int],
     notes: tuple[str, ...],
 ) -> Influence:
-    """The analysis as it is told and recorded."""
+    """Return the influence analysis for output and recording."""
     trace, alone = found.trace, found.said("closed-book")
     return Influence(
         session=trace.explain_id,
@@ -99,24 +105,24 @@ def made(
         method=found.method,
         writer=writer,
         measure=measure,
-        items=tuple(_item(found, n, item) for n, item in enumerate(trace.selected)),
-        sentences=tuple(_sentence(found, n) for n in range(len(trace.sentences))),
+        items=tuple(_item_influence(found, n, item) for n, item in enumerate(trace.selected)),
+        sentences=tuple(_sentence_influence(found, n) for n in range(len(trace.sentences))),
         noise_floor=found.weights.noise,
         cited_set=found.cited_set,
-        parametric=None if alone is None else share(alone),
-        gap=_gap(found),
+        parametric=None if alone is None else true_share(alone),
+        gap=_citation_gap(found),
         fit=found.weights.fit,
         top=found.lost("top"),
         random=found.lost("random"),
-        runs=_runs(found),
+        runs=_ablation_runs(found),
         analysis=analysis,
         usage=usage,
         dropped=dropped,
-        notes=(*notes, *_notes(found)),
+        notes=(*notes, *_reproduction_notes(found)),
     )
 
 
-def _item(found: Findings, number: int, item: TraceItem) -> ItemInfluence:
+def _item_influence(found: Findings, number: int, item: TraceItem) -> ItemInfluence:
     weights = found.weights
     return ItemInfluence(
         selection=item.iri,
@@ -131,7 +137,7 @@ def _item(found: Findings, number: int, item: TraceItem) -> ItemInfluence:
     )
 
 
-def _sentence(found: Findings, number: int) -> SentenceInfluence:
+def _sentence_influence(found: Findings, number: int) -> SentenceInfluence:
     sentence, items = found.trace.sentences[number], found.trace.selected
     above = [n for n in range(len(items)) if found.weights.above(n, number)]
     rows = [
@@ -144,7 +150,7 @@ def _sentence(found: Findings, number: int) -> SentenceInfluence:
         found.said("places", number),
         found.said("closed-book"),
     ]
-    without = [None if said is None else said[number] for said in still]
+    without = [None if outcome is None else outcome[number] for outcome in still]
     return SentenceInfluence(
         sentence=sentence.iri,
         text=sentence.text,
@@ -157,12 +163,12 @@ def _sentence(found: Findings, number: int) -> SentenceInfluence:
     )
 
 
-def _gap(found: Findings) -> Gap:
+def _citation_gap(found: Findings) -> Gap:
     items = found.trace.selected
     cited = found.all_cited
-    known = [n for n in range(len(items)) if found.weights.by_sentence[n] is not None]
-    moving = {n for n in known if found.weights.influential(n)}
-    idle = [n for n in known if n in cited and n not in moving]
+    measured = [n for n in range(len(items)) if found.weights.by_sentence[n] is not None]
+    moving = {n for n in measured if found.weights.influential(n)}
+    idle = [n for n in measured if n in cited and n not in moving]
     hidden = sorted(moving - cited)
     first = len(idle) / len(cited) if cited else 0.0
     second = len(hidden) / len(moving) if moving else 0.0
@@ -171,7 +177,7 @@ def _gap(found: Findings) -> Gap:
     )
 
 
-def _runs(found: Findings) -> tuple[AblationRun, ...]:
+def _ablation_runs(found: Findings) -> tuple[AblationRun, ...]:
     width = len(found.trace.selected)
     kinds: dict[object, list[str]] = {}
     for ablation in found.ablations:
@@ -179,23 +185,26 @@ def _runs(found: Findings) -> tuple[AblationRun, ...]:
     return tuple(
         AblationRun(
             tuple(dict.fromkeys(kinds[run])),
-            bits([n in run.kept for n in range(width)]),
+            encode_bits([n in run.kept for n in range(width)]),
             run.repeat,
-            None if said is None else bits(said),
+            None if outcome is None else encode_bits(outcome),
         )
-        for run, said in sorted(found.outcomes.items(), key=lambda each: list(kinds).index(each[0]))
+        for run, outcome in sorted(
+            found.outcomes.items(), key=lambda each: list(kinds).index(each[0])
+        )
     )
 
 
-def bits(values: Sequence[bool]) -> str:
-    """A 1 for each that is true, a 0 for each that is not."""
+def encode_bits(values: Sequence[bool]) -> str:
+    """Return a bit string: 1 for true values, 0 for false values."""
     return "".join("01"[value] for value in values)
 
 
-def _notes(found: Findings) -> list[str]:
-    if (said := 1 - found.noise.loss) >= BARELY:
+def _reproduction_notes(found: Findings) -> list[str]:
+    if (reproduced_share := 1 - found.noise.loss) >= BARELY:
         return []
     return [
-        f"With nothing removed only {said:.0%} of the answer was said again: its dependence can't"
+        f"With nothing removed only {reproduced_share:.0%} of the answer was said again: its"
+        " dependence can't"
         " be told well."
     ]

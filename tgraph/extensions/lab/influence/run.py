@@ -1,9 +1,9 @@
-"""Which of what was selected does an answer depend on? It is written again from less, and compared.
+"""Influence analysis: which selected items does an answer depend on? The answer is regenerated
+from fewer items and compared.
 
-Leave-one-out for small selections, ContextCite's sampled ablations with a sparse linear surrogate
-(Cohen-Wang and others, 2409.00729) for larger ones. A chat endpoint gives no probabilities of an
-answer that it did not write, so an outcome is which sentences of the answer are said again.
-"""
+Leave-one-out for small selections, ContextCite's sampled ablations with a sparse linear
+surrogate (Cohen-Wang and others, 2409.00729) for larger ones. A chat endpoint gives no
+probabilities for text it did not write, so an outcome is the set of answer sentences repeated."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from threading import Lock
 from tgraph.answer.support import LexicalJudge
 from tgraph.engine.ask.question_run import answer_of, on_record, usage_of
 from tgraph.engine.open_collection import OpenCollection
-from tgraph.engine.progress import OnProgress, Progress, silent
+from tgraph.engine.progress import OnProgress, Progress, ignore_progress
 from tgraph.engine.session_reader import SessionReader
 from tgraph.errors import EndpointError, ModelError, UsageError
 from tgraph.explain.integrity.erasures import check_whole
@@ -27,10 +27,10 @@ from tgraph.extensions.lab.influence.ablations import (
     AblatedRun,
     Ablation,
     Plan,
-    asks,
+    calls_model,
     calls_of,
-    halves,
-    plan,
+    plan_ablations,
+    sample_halves,
     without_top,
 )
 from tgraph.extensions.lab.influence.attribution import (
@@ -39,17 +39,17 @@ from tgraph.extensions.lab.influence.attribution import (
     Noise,
     StillSaid,
     Weights,
-    differing,
+    differing_share,
+    fit_sampled_weights,
     left_out,
     noise_of,
-    sampled,
 )
 from tgraph.extensions.lab.influence.regeneration import Regenerator, SelectionReplay, Written
-from tgraph.extensions.lab.influence.result import Findings, bits, cited_by, made
+from tgraph.extensions.lab.influence.result import Findings, build_influence, cited_by, encode_bits
 from tgraph.extensions.lab.influence.values import Influence, InfluenceEstimate
 from tgraph.model import Evidence
 from tgraph.models.base import ChatModel
-from tgraph.models.concurrency import nothing, together
+from tgraph.models.concurrency import do_nothing, run_parallel
 from tgraph.record.assessments import InfluenceRecord
 from tgraph.retrieve.modes.bypass import BYPASS
 
@@ -58,25 +58,30 @@ UNUSABLE = "ablation whose reply can't be used"
 
 
 def resting_on(trace: Trace, written: Written) -> list[frozenset[int]]:
-    """For each sentence the places in the selection of what rests on characters that it cites."""
+    """Return selection positions per sentence: selected items whose evidence overlaps cited
+    characters."""
     chosen = written.selection.selected
     return [
         frozenset(
             number
             for number, selected in enumerate(chosen)
-            if any(_overlap(own, c) for own in selected.candidate.evidence for c in each.citations)
+            if any(
+                _quotes_overlap(evidence, c)
+                for evidence in selected.candidate.evidence
+                for c in sentence.citations
+            )
         )
-        for each in trace.sentences
+        for sentence in trace.sentences
     ]
 
 
-def _overlap(one: Evidence, other: TraceQuotation) -> bool:
+def _quotes_overlap(one: Evidence, other: TraceQuotation) -> bool:
     same = one.document == other.document and one.page == other.page
     return same and one.start < other.end and other.start < one.end
 
 
-def check(trace: Trace) -> None:
-    """``UsageError`` where there is no answer, or nothing that it could depend on."""
+def check_measurable(trace: Trace) -> None:
+    """Raise ``UsageError`` if a session has no answer, or no selection influencing the answer."""
     if not trace.selected and trace.mode == BYPASS.name:
         raise UsageError(
             f"The language model answered alone ({trace.mode}): nothing was selected for the"
@@ -91,7 +96,7 @@ def check(trace: Trace) -> None:
 
 
 def check_same(trace: Trace, written: Written) -> None:
-    """``UsageError`` where the selection is not the recorded one."""
+    """Raise ``UsageError`` if the selection differs from the recorded selection."""
     now = [selected.item.iri for selected in written.selection.selected]
     if now != [item.item for item in trace.selected]:
         raise UsageError(
@@ -102,35 +107,37 @@ def check_same(trace: Trace, written: Written) -> None:
 
 @dataclass(frozen=True, slots=True)
 class InfluenceAnalysis:
-    """An analysis that could be made: who writes, what would be run, and by which model;
-    ``concurrency`` runs at a time, ``cancel`` ends those under way."""
+    """A prepared influence analysis: regenerator, planned runs and model.
+
+    ``concurrency`` limits parallel runs, ``cancel`` ends pending ones."""
 
     trace: Trace
     regenerator: Regenerator
     plan: Plan
     model: str | None = None
     concurrency: int = 1
-    cancel: Callable[[], None] = nothing
+    cancel: Callable[[], None] = do_nothing
     samples: int = SAMPLES
     notes: tuple[str, ...] = ()
 
     def told(self) -> str:
-        """What it will cost, in a sentence; empty where it costs nothing."""
+        """Return a sentence about estimated costs; empty if free."""
         cost = self.estimate()
         if cost.model is None:
             return ""
-        known = f" ({cost.known:,} of them had before)" if cost.known else ""
+        cached_text = f" ({cost.known:,} of them had before)" if cost.known else ""
         return (
-            f"Calls of {cost.model}: {cost.calls:,}{known}, about {cost.input_tokens:,} tokens in,"
+            f"Calls of {cost.model}: {cost.calls:,}{cached_text}, about {cost.input_tokens:,}"
+            " tokens in,"
             f" {cost.output_tokens:,} out; at most {cost.later:,} more follow from what these show."
         )
 
     def estimate(self) -> InfluenceEstimate:
-        """The cost."""
+        """Return the estimated cost of this analysis."""
         from tgraph.engine.index.cost_estimate import cost_of
         from tgraph.models.tokens import count_tokens, encoding_for
 
-        sizes, known = self._sizes()
+        sizes, known_count = self._estimate_prompt_sizes()
         reply = count_tokens(self.trace.answer, encoding_for(self.model)) if self.model else 0
         tokens_in, tokens_out = sum(sizes), len(sizes) * reply
         return InfluenceEstimate(
@@ -140,35 +147,35 @@ class InfluenceAnalysis:
             method=self.plan.method,
             model=self.model,
             runs=len(self.plan.runs),
-            calls=len(sizes) + known,
-            known=known,
+            calls=len(sizes) + known_count,
+            known=known_count,
             later=self.plan.later if self.model else 0,
             input_tokens=tokens_in,
             output_tokens=tokens_out,
             cost=cost_of(self.model, tokens_in, tokens_out),
         )
 
-    def _sizes(self) -> tuple[list[int], int]:
-        """The tokens of each prompt that is not known yet, and how many are."""
+    def _estimate_prompt_sizes(self) -> tuple[list[int], int]:
+        """Return token counts of prompts without cached replies, and the number of cached ones."""
         if self.model is None:
             return [], 0
         from tgraph.models.tokens import count_tokens, encoding_for
 
         encoding = encoding_for(self.model)
-        sizes, known = [], 0
+        sizes, known_count = [], 0
         for run in self.plan.runs:
             request = self.regenerator.request(run)
             if request is None:
                 continue
             if self.regenerator.is_known(run, request):
-                known += 1
+                known_count += 1
             else:
                 sizes.append(sum(count_tokens(m["content"], encoding) for m in request.messages))
-        return sizes, known
+        return sizes, known_count
 
 
 class InfluenceRun:
-    """One analysis under way."""
+    """An influence analysis run."""
 
     def __init__(
         self, analysis: InfluenceAnalysis, record: InfluenceRecord, progress: OnProgress
@@ -188,8 +195,10 @@ class InfluenceRun:
         self._lock = Lock()
 
     def run(self, explain_collection: str) -> Influence:
-        """The weights, on record. ``EndpointError`` where the model is gone; what it said until
-        then is kept, and the next analysis does not ask for it again."""
+        """Return recorded influence weights. Raise ``EndpointError`` if the model is
+        unreachable.
+
+        Replies received earlier are kept, and the next analysis does not request them again."""
         record = self._record
         answer = answer_of(self._trace)
         with on_record(record, "analysis"):
@@ -200,19 +209,19 @@ class InfluenceRun:
                 {"repeats": len(self._plan.of("none")), "measure": self._again.measure},
                 explain_collection,
             )
-            found = self._measured()
-            self._put_on_record(found, answer)
-        return found
+            influence = self._measure_influence()
+            self._put_on_record(influence, answer)
+        return influence
 
-    def _parameters(self) -> dict[str, str | int | float]:
+    def _method_parameters(self) -> dict[str, str | int | float]:
         plan = self._plan
-        found: dict[str, str | int | float] = {"method": plan.method}
+        parameters: dict[str, str | int | float] = {"method": plan.method}
         if plan.method == "sampled":
-            found |= {"samples": len(plan.of("sampled")), "kept": KEPT, "seed": SEED}
-        return found
+            parameters |= {"samples": len(plan.of("sampled")), "kept": KEPT, "seed": SEED}
+        return parameters
 
-    def _measured(self) -> Influence:
-        self._do(self._plan.of("none"))
+    def _measure_influence(self) -> Influence:
+        self._run_ablations(self._plan.of("none"))
         noise = noise_of(self._plan, self._outcomes)
         if noise is None:
             raise ModelError(
@@ -220,23 +229,25 @@ class InfluenceRun:
                 "Try again, or use a larger model.",
             )
         if self._plan.method == "leave-one-out":
-            noise = noise if noise.chance else replace(noise, differing=self._differing())
+            noise = (
+                noise if noise.chance else replace(noise, differing=self._estimate_instability())
+            )
             if noise.chance:
                 self._take_samples()
-        self._do(self._plan.ablations)
-        weights = self._weigh(noise)
+        self._run_ablations(self._plan.ablations)
+        weights = self._compute_weights(noise)
         ranked = sorted(
             (n for n in self._whole if weights.influential(n)),
             key=lambda n: (-(weights.whole(n) or 0.0), n),
         )
-        if self._room(0):
-            self._do(without_top(ranked, self._whole))
+        if self._has_budget(0):
+            self._run_ablations(without_top(ranked, self._whole))
         findings = Findings(
             self._trace, self._plan.method, noise, weights, self._ablations, self._outcomes,
             self._cited,
         )  # fmt: skip
-        lost = sum(said is None for said in self._outcomes.values())
-        return made(
+        lost = sum(outcome is None for outcome in self._outcomes.values())
+        return build_influence(
             findings,
             writer=self._regenerator.agent.name,
             measure=self._again.measure,
@@ -246,105 +257,113 @@ class InfluenceRun:
             notes=tuple(self._notes),
         )
 
-    def _weigh(self, noise: Noise) -> Weights:
+    def _compute_weights(self, noise: Noise) -> Weights:
         if self._plan.method == "leave-one-out":
             return left_out(self._plan, self._outcomes, noise)
         scores = [item.score for item in self._trace.selected]
         guesses = Guesses.of(frozenset().union(*self._cited), scores)
-        return sampled(self._plan, self._outcomes, noise, guesses)
+        return fit_sampled_weights(self._plan, self._outcomes, noise, guesses)
 
-    def _differing(self) -> float:
-        """The share of sentences that a run without an item says and an equal one does not, or the
-        reverse; asked of those that lost something."""
+    def _estimate_instability(self) -> float:
+        """Return the share of sentences that differ between two equal runs without an item,
+        measured on runs that lost sentences."""
         if self._regenerator.is_sure:
             return 0.0
-        one = self._plan.of("one")
-        self._do(one)
-        lost = [a for a in one if asks(a.run) and not all(self._outcomes[a.run] or (True,))]
-        if not self._room(len(lost) + calls_of(self._rest)):
+        single_ablations = self._plan.of("one")
+        self._run_ablations(single_ablations)
+        lost = [
+            a
+            for a in single_ablations
+            if calls_model(a.run) and not all(self._outcomes[a.run] or (True,))
+        ]
+        if not self._has_budget(len(lost) + calls_of(self._pending_ablations)):
             self._notes.append("The budget left no call to see whether answers differ anyway.")
             return 0.0
         again = [Ablation("one", replace(a.run, repeat=1), a.subject) for a in lost]
-        self._do(again)
+        self._run_ablations(again)
         pairs = [
             (first, second)
             for a, b in zip(lost, again, strict=True)
             if (first := self._outcomes[a.run]) and (second := self._outcomes[b.run])
         ]
-        return differing(pairs)
+        return differing_share(pairs)
 
     def _take_samples(self) -> None:
         """Leaving one out tells little where answers differ anyway: random halves average over
         many runs."""
-        rest = calls_of(self._rest)
+        reserved_calls = calls_of(self._pending_ablations)
         count = (
             self._analysis.samples
-            if self._room(self._analysis.samples + rest)
-            else self._left - rest
+            if self._has_budget(self._analysis.samples + reserved_calls)
+            else self._remaining_calls - reserved_calls
         )
         if count < FEWEST_SAMPLES:
             self._notes.append("The budget left too few calls to tell the weights from noise well.")
             return
-        self._plan = self._plan.with_samples(halves(sorted(self._whole), count))
+        self._plan = self._plan.with_samples(sample_halves(sorted(self._whole), count))
 
     @property
-    def _rest(self) -> list[Ablation]:
-        """What the plan has beside leaving one out, and has not been made."""
+    def _pending_ablations(self) -> list[Ablation]:
+        """Return planned ablations not yet run, except leave-one-out."""
         planned = self._plan.ablations
         return [a for a in planned if a.kind != "one" and a.run not in self._outcomes]
 
     @property
-    def _left(self) -> int:
-        """The calls that the budget still allows, two for the end kept back."""
+    def _remaining_calls(self) -> int:
+        """The remaining call budget, minus two calls reserved for the end."""
         assert self._plan.budget is not None
-        return self._plan.budget - sum(map(asks, self._outcomes)) - 2
+        return self._plan.budget - sum(map(calls_model, self._outcomes)) - 2
 
-    def _room(self, calls: int) -> bool:
-        return self._plan.budget is None or calls <= self._left
+    def _has_budget(self, calls: int) -> bool:
+        return self._plan.budget is None or calls <= self._remaining_calls
 
-    def _do(self, ablations: Sequence[Ablation]) -> None:
-        """Make the runs that were not made yet, several at a time."""
+    def _run_ablations(self, ablations: Sequence[Ablation]) -> None:
+        """Run pending ablations, several concurrently."""
         self._ablations += [a for a in ablations if a not in self._ablations]
         runs = [run for run in dict.fromkeys(a.run for a in ablations) if run not in self._outcomes]
         self._regenerator.prepare(runs)
-        done = len(self._outcomes)
-        total = max(done + len(runs), len(self._plan.runs))
-        self._progress(Progress(STAGE, done, total, self._record.usage))
-        most, cancel = self._analysis.concurrency, self._analysis.cancel
-        together(runs, lambda run: self._one(run, total), most, cancel)
+        finished = len(self._outcomes)
+        total = max(finished + len(runs), len(self._plan.runs))
+        self._progress(Progress(STAGE, finished, total, self._record.usage))
+        concurrency, cancel = self._analysis.concurrency, self._analysis.cancel
+        run_parallel(runs, lambda run: self._run_ablation(run, total), concurrency, cancel)
 
-    def _one(self, run: AblatedRun, total: int) -> None:
+    def _run_ablation(self, run: AblatedRun, total: int) -> None:
         record = self._record
-        known = (*self._plan.ablations, *self._ablations)
-        kinds = sorted({a.kind for a in known if a.run == run})
-        mask = bits([n in run.kept for n in range(len(self._whole))])
+        ablations = (*self._plan.ablations, *self._ablations)
+        kinds = sorted({a.kind for a in ablations if a.run == run})
+        mask = encode_bits([n in run.kept for n in range(len(self._whole))])
         ablation = record.ablation(kinds, mask, run.repeat)
-        said: StillSaid | None = None
+        outcome: StillSaid | None = None
         try:
             texts = self._regenerator.write(run, lambda call: record.call(call, ablation))
             with self._lock:
-                said = self._again.of(texts)
+                outcome = self._again.of(texts)
         except EndpointError:
             raise
         except ModelError:
-            said = None
+            outcome = None
         finally:
-            record.ablated(ablation, None if said is None else bits(said))
+            record.ablated(ablation, None if outcome is None else encode_bits(outcome))
         with self._lock:
-            self._outcomes[run] = said
+            self._outcomes[run] = outcome
             self._progress(Progress(STAGE, len(self._outcomes), total, record.usage))
 
     def _put_on_record(self, found: Influence, answer: str) -> None:
         record = self._record
-        record.parameters(self._parameters())
+        record.parameters(self._method_parameters())
         for item in found.items:
             if item.weight is not None:
                 above = item.influential
                 record.influence(item.selection, answer, item.weight, item.floor, above=above)
         for sentence in found.sentences:
-            for one in sentence.depends_on:
+            for dependency in sentence.depends_on:
                 record.influence(
-                    one.selection, sentence.sentence, one.weight, sentence.floor, above=True
+                    dependency.selection,
+                    sentence.sentence,
+                    dependency.weight,
+                    sentence.floor,
+                    above=True,
                 )
         measures = {
             "necessity": found.cited_set.necessity,
@@ -352,8 +371,8 @@ class InfluenceRun:
             "parametric-share": found.parametric,
             "noise-floor": min(found.noise_floor, 1.0),
         }
-        known = {name: value for name, value in measures.items() if value is not None}
-        record.result(known, found.fit.lds if found.fit else None, found.dropped)
+        known_measures = {name: value for name, value in measures.items() if value is not None}
+        record.result(known_measures, found.fit.lds if found.fit else None, found.dropped)
         record.finish("completed")
 
 
@@ -364,7 +383,7 @@ def analyse_influence(
     budget: int | None = None,
     repeats: int = REPEATS,
     samples: int = SAMPLES,
-    progress: OnProgress = silent,
+    progress: OnProgress = ignore_progress,
 ) -> Influence:
     """Write the answer of a session again without parts of its selection, on record; arguments and
     errors are those of ``tgraph.extensions.lab.measure_influence``."""
@@ -387,21 +406,21 @@ def prepare_analysis(
     sessions = SessionReader(opened)
     summary, trace = sessions.find(session), sessions.trace(session)
     check_whole(opened.read(), summary.bundle, summary.explain_id, "measured")
-    check(trace)
+    check_measurable(trace)
     recollection = SelectionReplay.of(opened, summary)
     if repeats < 1:
         raise UsageError("At least one run with nothing removed is needed.", "Raise `repeats`.")
-    chat = _chat(recollection)
+    chat = _answer_model(recollection)
     written = recollection.recollect()
     check_same(trace, written)
     notes = [*written.notes]
-    concurrency, cancel = 1, nothing
+    concurrency, cancel = 1, do_nothing
     if chat is not None:
         options = recollection.parts.concurrent_options
         concurrency, cancel = options["concurrency"], options["cancel"]
         if chat.agent.iri != (then := recollection.session.chat or chat.agent).iri:
             notes.append(f"{then.name} wrote the answer, {chat.agent.name} writes it again.")
-    made = plan(
+    made = plan_ablations(
         len(trace.selected),
         cited_by(trace),
         resting_on(trace, written),
@@ -417,8 +436,9 @@ def prepare_analysis(
     )
 
 
-def _chat(recollection: SelectionReplay) -> ChatModel | None:
-    """Who wrote the answer: the model as it is set now, None for the embedded default."""
+def _answer_model(recollection: SelectionReplay) -> ChatModel | None:
+    """Return the currently configured chat model if a model wrote the answer, or None for the
+    embedded default."""
     then = recollection.session.chat
     if then is None:
         return None

@@ -1,4 +1,4 @@
-"""The values of an influence analysis: which of what was selected an answer depends on."""
+"""Influence analysis values: dependence of an answer on selected items."""
 
 from __future__ import annotations
 
@@ -6,20 +6,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal as Choice
 
-from tgraph.rendering import brief
+from tgraph.rendering import brief_repr
 
 Means = Choice["leave-one-out", "sampled"]
 
 
 @dataclass(frozen=True, slots=True)
 class ItemInfluence:
-    """What the answer loses without a selected item.
+    """The answer's loss without a selected item.
 
-    ``weight`` is the share of the answer's sentences that is lost (-1 to 1; below 0 where more of
-    it is said without the item), ``by_sentence`` the same for each sentence; both are None where
-    no reply could be used. ``influential`` says whether the item moves the answer, or one of its
-    sentences, by more than ``floor``, what runs differ by in any case.
-    """
+    ``weight`` is the share of answer sentences lost (-1 to 1; negative if more sentences appear
+    without the item), ``by_sentence`` the loss per sentence; both are None if no reply was
+    usable. ``influential`` tells whether the item changes the answer or a sentence by more than
+    ``floor``, the ordinary difference between runs."""
 
     selection: str
     item: str
@@ -34,7 +33,8 @@ class ItemInfluence:
 
 @dataclass(frozen=True, slots=True)
 class SentenceWeight:
-    """What a selection weighs for one sentence, above the noise; whether the sentence cites it."""
+    """A selected item's weight for a sentence, above noise, with a flag for citation by the
+    sentence."""
 
     selection: str
     label: str
@@ -44,12 +44,11 @@ class SentenceWeight:
 
 @dataclass(frozen=True, slots=True)
 class SentenceInfluence:
-    """A sentence of the answer, and what it depends on, the heaviest first.
+    """An answer sentence with its dependencies, heaviest first.
 
-    ``reproduced`` is the share of the runs with nothing removed that say it again. The others say
-    whether it is still said without what it cites, without everything that rests on the places that
-    it cites, and by the writer without any document; None where that could not be told.
-    """
+    ``reproduced`` is the share of unmodified runs repeating the sentence. The other flags tell
+    whether it appears without its cited items, without all items at its cited positions, and
+    from the writer without documents; None if unknown."""
 
     sentence: str
     text: str
@@ -63,13 +62,12 @@ class SentenceInfluence:
 
 @dataclass(frozen=True, slots=True)
 class CitedSet:
-    """The set of all that the answer cites (0 to 1, None where it could not be measured).
+    """Measures of the joint citation set (0 to 1, None if unmeasured).
 
-    ``sufficiency`` is the share of the answer that is said from it alone, ``necessity`` the share
-    that is lost without it, ``f1`` their harmonic mean. Each is the mean of as many runs as could
-    be used; ``spread`` is the most by which two runs of the same kind differ, None where none was
-    repeated.
-    """
+    ``sufficiency`` is the answer share reproduced from cited items alone, ``necessity`` the
+    share lost without them, ``f1`` their harmonic mean. Each is a mean over usable runs;
+    ``spread`` is the largest difference between runs of the same kind, None without
+    repetitions."""
 
     necessity: float | None
     sufficiency: float | None
@@ -80,21 +78,20 @@ class CitedSet:
     def of(
         cls, necessity: float | None, sufficiency: float | None, spread: float | None = None
     ) -> CitedSet:
-        """The two with their mean."""
+        """Return a cited set with F1, the harmonic mean of necessity and sufficiency."""
         if necessity is None or sufficiency is None:
             return cls(necessity, sufficiency, None, spread)
-        both = necessity + sufficiency
-        f1 = 2 * necessity * sufficiency / both if both else 0.0
+        total = necessity + sufficiency
+        f1 = 2 * necessity * sufficiency / total if total else 0.0
         return cls(necessity, sufficiency, f1, spread)
 
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """The gap between what is cited and what has influence, by IRIs of selections.
+    """The gap between citation and influence, as selection IRIs.
 
-    ``gap`` is the share of the cited without influence plus the share of the influential that is
-    not cited (0 to 2).
-    """
+    ``gap`` is the share of cited items without influence plus the share of influential items
+    without citation (0 to 2)."""
 
     cited_without_influence: tuple[str, ...]
     influential_uncited: tuple[str, ...]
@@ -103,14 +100,13 @@ class Gap:
 
 @dataclass(frozen=True, slots=True)
 class SurrogateFit:
-    """How well the sum of weights tells what an ablation does (sampled ablations only).
+    """The predictive quality of summed weights (sampled ablations only).
 
-    ``lds`` is the linear datamodeling score, Spearman's rank correlation (-1 to 1) of the predicted
-    and the actual share of the answer over ablations that were held out; ``by_citations`` and
-    ``by_score`` are the same for the number of cited items and for the sum of the retrieval scores
-    that were left, in place of the weights. None where nothing varies. ``error`` is what a weight
-    may be off by for the fit alone; what is below it is not shown as influence.
-    """
+    ``lds`` is the linear datamodeling score: Spearman's rank correlation (-1 to 1) between
+    predicted and actual answer shares over held-out ablations. ``by_citations`` and
+    ``by_score`` are the same for the number of remaining cited items and for the sum of
+    remaining retrieval scores. None without variation. ``error`` is the possible fit error of a
+    weight; smaller weights are not shown as influence."""
 
     trained: int
     held_out: int
@@ -122,9 +118,8 @@ class SurrogateFit:
 
 @dataclass(frozen=True, slots=True)
 class AblationRun:
-    """One time the answer was written: what for, from which of the selected items (``mask``, a 1
-    for each that was left), and which sentences were said again (``said``, a 1 for each; None where
-    the reply could not be used)."""
+    """A regeneration run: purposes, selection ``mask`` (1 for each remaining item), and
+    repeated sentences ``said`` (1 for each; None if the reply was unusable)."""
 
     kinds: tuple[str, ...]
     mask: str
@@ -134,15 +129,13 @@ class AblationRun:
 
 @dataclass(frozen=True, slots=True)
 class Influence:
-    """Which of the selected items an answer depends on.
+    """An influence analysis: dependence of an answer on selected items.
 
-    ``writer`` wrote the answers again, ``measure`` told whether a sentence is still said.
-    ``noise_floor`` is what a weight may come to by noise alone: 0 where runs with nothing removed
-    say the same.
-    ``parametric`` is the share of the answer that the writer says without any document.
-    ``top`` is what is lost without the (at most three) most influential items, ``random`` without
-    as many others. ``analysis`` is the IRI on record.
-    """
+    ``writer`` regenerated answers, ``measure`` detected repeated sentences. ``noise_floor`` is
+    the largest weight explained by noise: 0 if unmodified runs are equal. ``parametric`` is the
+    answer share written without documents. ``top`` is the loss without the (at most three) most
+    influential items, ``random`` the loss without equally many others. ``analysis`` is the
+    recorded IRI."""
 
     session: str
     question: str
@@ -165,25 +158,23 @@ class Influence:
     dropped: Mapping[str, int] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 
-    __repr__ = brief
+    __repr__ = brief_repr
 
     @property
     def ranked(self) -> tuple[ItemInfluence, ...]:
-        """The items with influence, the heaviest first."""
-        found = [item for item in self.items if item.influential]
-        return tuple(sorted(found, key=lambda item: -(item.weight or 0.0)))
+        """Influential items, heaviest first."""
+        influential_items = [item for item in self.items if item.influential]
+        return tuple(sorted(influential_items, key=lambda item: -(item.weight or 0.0)))
 
 
 @dataclass(frozen=True, slots=True)
 class InfluenceEstimate:
-    """What an analysis would cost, told before anything is spent.
+    """An influence analysis cost estimate, made before any spending.
 
-    ``calls`` will be made, except those ``known`` from before, which cost nothing; at most
-    ``later`` more follow, the more the writer's answers differ by themselves. Tokens are those of
-    the calls that are left: of the prompts exactly, of replies as many as the answer had. ``cost``
-    is in US dollars, None where no price is known; ``model`` is None where the embedded default
-    writes, without calls.
-    """
+    ``calls`` will be made, except free cached calls, counted in ``known``; at most ``later``
+    more follow, depending on answer variation. Token counts cover remaining calls: exact for
+    prompts, replies as long as the answer. ``cost`` is in US dollars, None without a known
+    price; ``model`` is None if the embedded default writes without calls."""
 
     session: str
     items: int

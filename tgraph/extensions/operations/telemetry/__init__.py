@@ -1,1 +1,1 @@
-"""Spans for OpenTelemetry, in the words of OpenInference, made of what is told to the record."""
+"""OpenTelemetry spans following OpenInference conventions, built from record events."""

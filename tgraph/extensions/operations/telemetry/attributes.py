@@ -1,5 +1,7 @@
-"""What a span says of a call or a retrieval, by OpenTelemetry's conventions for generative AI and
-by OpenInference's. Without ``content`` nothing of a question or a text is in it."""
+"""Span attributes for calls and retrievals, following OpenTelemetry generative AI and
+OpenInference conventions.
+
+Without ``content``, attributes contain no question or document text."""
 
 from __future__ import annotations
 
@@ -68,7 +70,7 @@ _CONTENT = {v.tg("query"): SpanAttributes.INPUT_VALUE, v.tg("collection"): "tgra
 
 
 def kind_of(activity: str) -> Kind:
-    """The kind of span for an activity of the class; a retrieval is known by what it finds."""
+    """Return the span kind of an activity class; retrievals are recognised by their results."""
     return _KINDS.get(activity, Kind.CHAIN)
 
 
@@ -76,8 +78,8 @@ def of_kind(kind: Kind) -> Attributes:
     return {SpanAttributes.OPENINFERENCE_SPAN_KIND: kind.value}
 
 
-def stated(said: Iterable[Pair], *, content: bool) -> Attributes:
-    """What of what was stated belongs into a span."""
+def statement_attributes(said: Iterable[Pair], *, content: bool) -> Attributes:
+    """Return recorded statements suitable as span attributes."""
     names = {**_COUNTS, **(_CONTENT if content else {})}
     return {
         names[predicate]: value
@@ -87,39 +89,39 @@ def stated(said: Iterable[Pair], *, content: bool) -> Attributes:
 
 
 def call_name(call: Call) -> str:
-    """What is done, and by which model."""
+    """Return a call name: operation plus model name."""
     return f"{_CALLS[call.kind][1]} {call.agent.name}"
 
 
 def call_attributes(call: Call, *, content: bool) -> Attributes:
-    """All that a span says of a call."""
-    kind, operation, named = _CALLS[call.kind]
-    found: Attributes = {
+    """Return call attributes for a span."""
+    kind, operation, name_attribute = _CALLS[call.kind]
+    attributes: Attributes = {
         **of_kind(kind),
         gen_ai.GEN_AI_OPERATION_NAME: operation,
         gen_ai.GEN_AI_PROVIDER_NAME: call.agent.provider or "tgraph",
         gen_ai.GEN_AI_REQUEST_MODEL: call.agent.name,
         "tgraph.call.cached": call.cached,
         "tgraph.call.occurrence": call.occurrence,
-        **_usage(call),
+        **_usage_attributes(call),
     }
-    if named:
-        found[named] = call.agent.name
+    if name_attribute:
+        attributes[name_attribute] = call.agent.name
     if call.prompt:
-        found["gen_ai.prompt.name"] = call.prompt.name
-        found["tgraph.prompt.iri"] = call.prompt.iri
+        attributes["gen_ai.prompt.name"] = call.prompt.name
+        attributes["tgraph.prompt.iri"] = call.prompt.iri
     if isinstance(reason := call.reply.get("finish_reason"), str):
-        found[gen_ai.GEN_AI_RESPONSE_FINISH_REASONS] = [reason]
-    return {**found, **_content(call)} if content else found
+        attributes[gen_ai.GEN_AI_RESPONSE_FINISH_REASONS] = [reason]
+    return {**attributes, **_content_attributes(call)} if content else attributes
 
 
-def _usage(call: Call) -> Attributes:
-    """Tokens under the names of both conventions."""
+def _usage_attributes(call: Call) -> Attributes:
+    """Return token counts under both conventions."""
     usage = call.usage
-    found: Attributes = {gen_ai.GEN_AI_USAGE_INPUT_TOKENS: usage.input_tokens}
+    attributes: Attributes = {gen_ai.GEN_AI_USAGE_INPUT_TOKENS: usage.input_tokens}
     if call.kind != "chat":
-        return found
-    found |= {
+        return attributes
+    attributes |= {
         gen_ai.GEN_AI_USAGE_OUTPUT_TOKENS: usage.output_tokens,
         SpanAttributes.LLM_PROVIDER: call.agent.provider or "tgraph",
         SpanAttributes.LLM_TOKEN_COUNT_PROMPT: usage.input_tokens,
@@ -127,51 +129,55 @@ def _usage(call: Call) -> Attributes:
         SpanAttributes.LLM_TOKEN_COUNT_TOTAL: usage.input_tokens + usage.output_tokens,
     }
     if usage.reasoning_tokens:
-        found[SpanAttributes.LLM_TOKEN_COUNT_COMPLETION_DETAILS_REASONING] = usage.reasoning_tokens
-    return found
+        attributes[SpanAttributes.LLM_TOKEN_COUNT_COMPLETION_DETAILS_REASONING] = (
+            usage.reasoning_tokens
+        )
+    return attributes
 
 
-def _content(call: Call) -> Attributes:
-    """What was asked and what came back, as far as it is text."""
+def _content_attributes(call: Call) -> Attributes:
+    """Return request and reply texts as attributes."""
     request, reply = call.request, call.reply
     if call.kind == "chat":
-        return _chat(request, reply)
+        return _chat_attributes(request, reply)
     if call.kind == "embedding":
-        return _numbered(
+        return _number_rows(
             SpanAttributes.EMBEDDING_EMBEDDINGS,
             [{EmbeddingAttributes.EMBEDDING_TEXT: text} for text in request.get("input", ())],
             MOST_TEXTS,
         )
     if call.kind == "rerank":
         texts = [{DocumentAttributes.DOCUMENT_CONTENT: t} for t in request.get("documents", ())]
-        listed = _numbered(RerankerAttributes.RERANKER_INPUT_DOCUMENTS, texts, MOST_TEXTS)
+        listed = _number_rows(RerankerAttributes.RERANKER_INPUT_DOCUMENTS, texts, MOST_TEXTS)
         return {RerankerAttributes.RERANKER_QUERY: str(request.get("query", "")), **listed}
-    return {**_json("input", request), **_json("output", reply)}
+    return {**_json_attributes("input", request), **_json_attributes("output", reply)}
 
 
-def _chat(request: Mapping[str, Any], reply: Mapping[str, Any]) -> Attributes:
-    asked = [_message(m["role"], m["content"]) for m in request.get("messages", ())]
-    said = [_message("assistant", reply["text"])] if reply.get("text") else []
+def _chat_attributes(request: Mapping[str, Any], reply: Mapping[str, Any]) -> Attributes:
+    input_messages = [
+        _message_attributes(m["role"], m["content"]) for m in request.get("messages", ())
+    ]
+    output_messages = [_message_attributes("assistant", reply["text"])] if reply.get("text") else []
     how = {name: value for name, value in request.items() if name != "messages"}
     return {
         SpanAttributes.LLM_INVOCATION_PARAMETERS: canonical_json(how),
-        **_numbered(SpanAttributes.LLM_INPUT_MESSAGES, asked, MOST_DOCUMENTS),
-        **_numbered(SpanAttributes.LLM_OUTPUT_MESSAGES, said, MOST_DOCUMENTS),
+        **_number_rows(SpanAttributes.LLM_INPUT_MESSAGES, input_messages, MOST_DOCUMENTS),
+        **_number_rows(SpanAttributes.LLM_OUTPUT_MESSAGES, output_messages, MOST_DOCUMENTS),
     }
 
 
-def _message(role: str, content: object) -> Attributes:
+def _message_attributes(role: str, content: object) -> Attributes:
     text = content if isinstance(content, str) else canonical_json(content)
     return {MessageAttributes.MESSAGE_ROLE: role, MessageAttributes.MESSAGE_CONTENT: text}
 
 
-def _json(side: str, value: object) -> Attributes:
+def _json_attributes(side: str, value: object) -> Attributes:
     mime = OpenInferenceMimeTypeValues.JSON.value
     return {f"{side}.value": canonical_json(value), f"{side}.mime_type": mime}
 
 
-def _numbered(name: str, rows: Sequence[Attributes], most: int) -> Attributes:
-    """The rows as OpenInference lists them, the first ``most``."""
+def _number_rows(name: str, rows: Sequence[Attributes], most: int) -> Attributes:
+    """Return the first ``most`` rows as OpenInference numbered attributes."""
     return {
         f"{name}.{index}.{key}": value
         for index, row in enumerate(rows[:most])
@@ -180,22 +186,22 @@ def _numbered(name: str, rows: Sequence[Attributes], most: int) -> Attributes:
 
 
 def retrieval_attributes(retrieval: Retrieval, *, content: bool) -> Attributes:
-    """How much was retrieved; with content also what came first."""
-    found: Attributes = {
+    """Return retrieval counts; ``content`` adds top candidates."""
+    attributes: Attributes = {
         "tgraph.retrieval.edges": retrieval.total,
         "tgraph.retrieval.items": retrieval.items,
         "tgraph.retrieval.candidates": len(retrieval.candidates),
     }
-    return {**found, **documents(retrieval.candidates)} if content else found
+    return {**attributes, **document_attributes(retrieval.candidates)} if content else attributes
 
 
-def documents(candidates: Sequence[Candidate]) -> Attributes:
+def document_attributes(candidates: Sequence[Candidate]) -> Attributes:
     """The candidates as documents: their IRIs, scores and texts."""
-    rows = [_document(candidate) for candidate in candidates[:MOST_DOCUMENTS]]
-    return _numbered(SpanAttributes.RETRIEVAL_DOCUMENTS, rows, MOST_DOCUMENTS)
+    rows = [_candidate_attributes(candidate) for candidate in candidates[:MOST_DOCUMENTS]]
+    return _number_rows(SpanAttributes.RETRIEVAL_DOCUMENTS, rows, MOST_DOCUMENTS)
 
 
-def _document(candidate: Candidate) -> Attributes:
+def _candidate_attributes(candidate: Candidate) -> Attributes:
     item = candidate.item
     text = " ".join(item.labels) if isinstance(item, Edge) else item.text
     return {

@@ -1,5 +1,7 @@
-"""Where spans go: to the provider of the application that uses tgraph, or else to the one that the
-environment (``OTEL_*``) describes, by a queue of its own that nobody waits for."""
+"""Span export: to the host application's tracer provider, or to a provider configured by
+environment variables (``OTEL_*``).
+
+A separate queue keeps callers from waiting."""
 
 from __future__ import annotations
 
@@ -40,44 +42,45 @@ _PROTOCOLS = ("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL
 
 
 class Telemetry:
-    """Makes an observer for each record, and sends what the process has made so far."""
+    """Telemetry: creates record observers and sends finished spans."""
 
     def __init__(self, settings: TelemetrySettings) -> None:
         self._settings = settings
         self._harmed = 0
-        given = trace.get_tracer_provider()
+        current_provider = trace.get_tracer_provider()
         with _LOCK:
-            self._sending = None if _is_real(given) else _own_provider()
-        provider = self._sending.provider if self._sending else given
+            self._sending = None if _is_real(current_provider) else _own_provider()
+        provider = self._sending.provider if self._sending else current_provider
         self._tracer = provider.get_tracer(NAME, __version__)
 
     def observer(self) -> Observer:
-        """The observer of one record, whose spans are children of the current one."""
-        return SpanObserver(self._tracer, self._harm, content=self._settings.content)
+        """Return an observer for one record; its spans are children of the current span."""
+        return SpanObserver(self._tracer, self._count_harm, content=self._settings.content)
 
     def send(self, message: Callable[[str], None]) -> None:
-        """Begin to send what waits. The end of the process waits for that as long as the settings
-        allow; ``message`` is told then how many spans reached nobody. An application sends its
-        own."""
+        """Start sending pending spans.
+
+        Process exit waits for delivery up to the configured limit, then reports undelivered
+        spans through ``message``. Host applications send their own spans."""
         if self._sending is not None:
             self._sending.send(self._settings.flush_seconds, message)
 
-    def _harm(self) -> None:
+    def _count_harm(self) -> None:
         if self._sending is not None:
             self._sending.count()
 
 
-def _ignore(message: str) -> None:
-    """Nobody is there to be told."""
+def _ignore_message(message: str) -> None:
+    """Ignore a message without recipient."""
 
 
 def _is_real(provider: trace.TracerProvider) -> bool:
-    """Whether an application has set it."""
+    """Return whether an application configured the tracer provider."""
     return not isinstance(provider, trace.ProxyTracerProvider | trace.NoOpTracerProvider)
 
 
 class _DeliveryCounter(SpanExporter):
-    """An exporter that fails in one way only, and counts what was delivered."""
+    """A span exporter with uniform failures, counting delivered spans."""
 
     def __init__(self, inner: SpanExporter) -> None:
         self.delivered = 0
@@ -109,38 +112,38 @@ class _Sending(BatchSpanProcessor):
         self._asked, self._idle = threading.Event(), threading.Event()
         self._idle.set()
         self._until = 0.0
-        self._message: Callable[[str], None] = _ignore
-        threading.Thread(target=self._serve, name="tgraph-spans", daemon=True).start()
+        self._message: Callable[[str], None] = _ignore_message
+        threading.Thread(target=self._flush_on_request, name="tgraph-spans", daemon=True).start()
         atexit.register(self.finish)
         # OTEL_TRACES_SAMPLER, OTEL_RESOURCE_ATTRIBUTES, OTEL_BSP_* are read by what is made here
-        self.provider = TracerProvider(resource=_resource(), shutdown_on_exit=False)
+        self.provider = TracerProvider(resource=_describe_process(), shutdown_on_exit=False)
         self.provider.add_span_processor(self)
 
     def on_end(self, span: ReadableSpan) -> None:
-        """As ``SpanProcessor.on_end``."""
+        """Count sampled spans, then proceed as ``SpanProcessor.on_end``."""
         if span.context and span.context.trace_flags.sampled:
             self.count()
         super().on_end(span)
 
     def count(self) -> None:
-        """A span was made, or should have been."""
+        """Count a span, made or failed."""
         with self._changing:
             self._made += 1
 
     @property
     def unsent(self) -> int:
-        """How many spans were made and not delivered."""
+        """The number of undelivered spans."""
         return self._made - self._delivery.delivered
 
     def send(self, seconds: float, message: Callable[[str], None]) -> None:
-        """Have what waits sent; ``finish`` waits so long for it."""
+        """Request delivery of pending spans; ``finish`` waits up to ``seconds``."""
         with self._changing:
             self._until, self._message = time.monotonic() + seconds, message
             self._idle.clear()
             self._asked.set()
 
     def finish(self) -> None:
-        """Wait for what is being sent, and tell how much was not: the end of the process."""
+        """Wait for pending delivery at process exit, then report undelivered spans."""
         self._idle.wait(max(0.0, self._until - time.monotonic()))
         if self.unsent:
             self._message(
@@ -148,8 +151,8 @@ class _Sending(BatchSpanProcessor):
                 " (OTEL_EXPORTER_OTLP_ENDPOINT)."
             )
 
-    def _serve(self) -> None:
-        """The SDK's own flush knows no limit of time, so it has a thread to itself."""
+    def _flush_on_request(self) -> None:
+        """Flush spans upon request in a dedicated thread, since SDK flushes have no time limit."""
         while self._asked.wait():
             self._asked.clear()
             self.force_flush()
@@ -158,23 +161,28 @@ class _Sending(BatchSpanProcessor):
                     self._idle.set()
 
 
-def _resource() -> Resource:
-    """What the environment says of this process, which is tgraph where that doesn't name it."""
-    given = Resource.create()
-    name = given.attributes.get(SERVICE_NAME, "")
-    own = {SERVICE_NAME: NAME} if str(name).startswith("unknown_service") else {}
-    return Resource({ResourceAttributes.PROJECT_NAME: NAME}).merge(given).merge(Resource(own))
+def _describe_process() -> Resource:
+    """Return process resource attributes from the environment, named tgraph unless configured."""
+    environment_resource = Resource.create()
+    name = environment_resource.attributes.get(SERVICE_NAME, "")
+    service_name = {SERVICE_NAME: NAME} if str(name).startswith("unknown_service") else {}
+    return (
+        Resource({ResourceAttributes.PROJECT_NAME: NAME})
+        .merge(environment_resource)
+        .merge(Resource(service_name))
+    )
 
 
 @cache
 def _own_provider() -> _Sending | None:
-    """The process's own; None where the environment wants no exporter."""
+    """Return the process's tracer provider; return None where the environment disables
+    exporters."""
     logging.getLogger("opentelemetry").addHandler(logging.NullHandler())  # ``finish`` tells
-    exporter = _exporter(os.environ.get(_WANTED, "otlp").strip().lower() or "otlp")
+    exporter = _create_exporter(os.environ.get(_WANTED, "otlp").strip().lower() or "otlp")
     return _Sending(exporter) if exporter is not None else None
 
 
-def _exporter(wanted: str) -> SpanExporter | None:
+def _create_exporter(wanted: str) -> SpanExporter | None:
     if wanted == "none":
         return None
     if wanted == "console":
@@ -196,8 +204,10 @@ def _exporter(wanted: str) -> SpanExporter | None:
 
 
 class _StatusOnly(HTTPAdapter):
-    """Takes the status of an answer and leaves its body, which may have no end. Spans go where they
-    were sent and nowhere else; the exporter would take a redirection for success."""
+    """An HTTP adapter reading reply status but no body, since bodies may be endless.
+
+    Redirects raise errors: spans go only to their destination, and the exporter would treat
+    redirects as success."""
 
     def send(self, *args: Any, **kwargs: Any) -> requests.Response:
         """As ``HTTPAdapter.send``."""

@@ -14,8 +14,9 @@ if TYPE_CHECKING:
 
 
 class SpanObservers:
-    """The spans that are made of what is recorded, where the settings want any. Nothing of
-    OpenTelemetry is imported before."""
+    """Telemetry spans for records, if enabled by settings.
+
+    OpenTelemetry is imported only on first use."""
 
     def __init__(self, settings: TelemetrySettings) -> None:
         self._settings = settings
@@ -28,7 +29,7 @@ class SpanObservers:
         return self._telemetry.observer()
 
     def end(self, message: OnMessage) -> None:
-        """Have sent what has not been sent; nobody waits for it here."""
+        """Send unsent spans without waiting."""
         if self._telemetry is not None:
             self._telemetry.send(message)
 

@@ -1,4 +1,4 @@
-"""The spans of one record: their tree, names and times are those of its activities."""
+"""Spans of one record: tree, names and times follow record activities."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from tgraph.extensions.operations.telemetry.attributes import (
     Kind,
     call_attributes,
     call_name,
-    documents,
+    document_attributes,
     kind_of,
     of_kind,
     retrieval_attributes,
-    stated,
+    statement_attributes,
 )
 from tgraph.model import Retrieval, Selection, Sentence
 from tgraph.models.base import Call
@@ -40,15 +40,15 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 
 
-def nanoseconds(when: datetime) -> int:
+def to_nanoseconds(when: datetime) -> int:
     """The time as OpenTelemetry counts it, exactly."""
     return (when - _EPOCH) // _MICROSECOND * 1000
 
 
-def _harmless(
+def _guard_observer(
     told: Callable[Concatenate[SpanObserver, P], None],
 ) -> Callable[Concatenate[SpanObserver, P], None]:
-    """What goes wrong in making a span is counted and costs the span, never the record."""
+    """Wrap an observer method; errors are counted and cost the span, never the record."""
 
     def tell(self: SpanObserver, /, *args: P.args, **kwargs: P.kwargs) -> None:
         try:
@@ -61,8 +61,10 @@ def _harmless(
 
 
 class SpanObserver(Observer):
-    """Makes the spans of one record. They are children of the span that is current where the
-    observer is made; ``harmed`` is called for each that can't be made."""
+    """An observer building spans of one record.
+
+    Spans are children of the span current at creation; ``harmed`` is called for each failed
+    span."""
 
     def __init__(self, tracer: Tracer, harmed: Callable[[], None], *, content: bool) -> None:
         self.harmed = harmed
@@ -75,106 +77,120 @@ class SpanObserver(Observer):
         self._question: Attributes = {}
         self._error_class = ""
 
-    @_harmless
+    @_guard_observer
     def began(self, activity: Activity, said: Iterable[Pair] = ()) -> None:
-        """As ``Observer.began``; the first is the session or the run."""
-        known = stated(said, content=self._content)
+        """Start an activity span, like ``Observer.began``; the first activity is the session or
+        run."""
+        attributes = statement_attributes(said, content=self._content)
         if self._root is None:
             self._root = activity
-            self._question = {k: v for k, v in known.items() if k == SpanAttributes.INPUT_VALUE}
+            self._question = {
+                k: v for k, v in attributes.items() if k == SpanAttributes.INPUT_VALUE
+            }
         kind = activity.kinds[0]
-        self._spans[activity.iri] = self._start(
+        self._spans[activity.iri] = self._start_span(
             activity.label,
             activity.part_of,
             activity.started,
-            {TYPE: kind, **of_kind(kind_of(kind)), **known, **self._named(activity.iri)},
+            {
+                TYPE: kind,
+                **of_kind(kind_of(kind)),
+                **attributes,
+                **self._record_attributes(activity.iri),
+            },
         )
 
-    @_harmless
+    @_guard_observer
     def ended(self, activity: str, ending: Ending, said: Iterable[Pair] = ()) -> None:
-        """As ``Observer.ended``; with the first ends all that has begun."""
+        """End an activity span, like ``Observer.ended``; ending the first activity ends all
+        spans."""
         self._error_class = ending.error_class or self._error_class
-        known: Attributes = {STATUS: ending.status, **stated(said, content=self._content)}
-        if activity == self._whole:
+        attributes: Attributes = {
+            STATUS: ending.status,
+            **statement_attributes(said, content=self._content),
+        }
+        if activity == self._root_iri:
             self._end_phase(ending)
-            known[RECORDED] = ending.when is not None
+            attributes[RECORDED] = ending.when is not None
             if ending.error:
                 ending = replace(ending, error_class=self._error_class)
         span = self._spans[activity]
-        span.set_attributes(known)
+        span.set_attributes(attributes)
         self._set_status(span, ending)
-        span.end(nanoseconds(ending.when) if ending.when else None)
+        span.end(to_nanoseconds(ending.when) if ending.when else None)
 
-    @_harmless
+    @_guard_observer
     def called(self, activity: Activity, call: Call, step: str = "") -> None:
         """As ``Observer.called``."""
-        known = call_attributes(call, content=self._content)
-        said = {TYPE: "Call", **known, **self._named(activity.iri)}
-        span = self._start(call_name(call), step, call.started, said, client=True)
+        attributes = call_attributes(call, content=self._content)
+        span_attributes = {TYPE: "Call", **attributes, **self._record_attributes(activity.iri)}
+        span = self._start_span(call_name(call), step, call.started, span_attributes, client=True)
         error = activity.error or ""
         self._set_status(span, Ending(call.ended, "failed" if error else "completed", error))
-        span.end(nanoseconds(max(call.started, call.ended)))
+        span.end(to_nanoseconds(max(call.started, call.ended)))
 
-    @_harmless
+    @_guard_observer
     def retrieved(self, step: str, retrieval: Retrieval) -> None:
-        """As ``Observer.retrieved``. What was gathered by many steps is said of the session."""
+        """Record retrieval attributes, like ``Observer.retrieved``; retrievals gathered over
+        many steps go to the session span."""
         span = self._spans.get(step)
-        known = retrieval_attributes(retrieval, content=self._content)
+        attributes = retrieval_attributes(retrieval, content=self._content)
         if span is None or not span.is_recording():
-            self._spans[self._whole].set_attributes(known)
+            self._spans[self._root_iri].set_attributes(attributes)
         elif retrieval.candidates or retrieval.concepts or retrieval.total:
-            span.set_attributes({**of_kind(Kind.RETRIEVER), **self._question, **known})
+            span.set_attributes({**of_kind(Kind.RETRIEVER), **self._question, **attributes})
         else:
-            span.set_attributes(known)
+            span.set_attributes(attributes)
 
-    @_harmless
+    @_guard_observer
     def selected(self, step: str, selection: Selection) -> None:
         """As ``Observer.selected``."""
-        known: Attributes = {
+        attributes: Attributes = {
             "tgraph.selection.selected": len(selection.selected),
             "tgraph.selection.rejected": len(selection.rejected),
         }
         if self._content:
-            chosen = [each.candidate for each in selection.selected]
-            known |= {**self._question, **documents(chosen)}
-        self._spans[step].set_attributes(known)
+            chosen = [item.candidate for item in selection.selected]
+            attributes |= {**self._question, **document_attributes(chosen)}
+        self._spans[step].set_attributes(attributes)
 
-    @_harmless
+    @_guard_observer
     def answered(self, step: str, text: str, sentences: Sequence[Sentence]) -> None:
         """As ``Observer.answered``."""
-        known: Attributes = {
+        attributes: Attributes = {
             "tgraph.answer.sentences": len(sentences),
             "tgraph.answer.citations": sum(len(sentence.citations) for sentence in sentences),
         }
         if self._content:
-            known[SpanAttributes.OUTPUT_VALUE] = text
-        self._spans[self._whole].set_attributes(known)
+            attributes[SpanAttributes.OUTPUT_VALUE] = text
+        self._spans[self._root_iri].set_attributes(attributes)
 
-    @_harmless
+    @_guard_observer
     def entered(self, phase: str) -> None:
-        """As ``Observer.entered``: a span for as long as nothing else is entered."""
+        """Start a phase span, like ``Observer.entered``; the span lasts until another phase
+        starts."""
         if self._root is None or (self._phase and self._phase[0] == phase):
             return
         self._end_phase(Ending(None))
-        said: Attributes = {PHASE: phase, WITHIN: self._whole, **of_kind(Kind.CHAIN)}
-        self._phase = phase, self._start(phase, "", None, said)
+        attributes: Attributes = {PHASE: phase, WITHIN: self._root_iri, **of_kind(Kind.CHAIN)}
+        self._phase = phase, self._start_span(phase, "", None, attributes)
 
-    @_harmless
+    @_guard_observer
     def left(self, record: str) -> None:
-        """As ``Observer.left``: what does not say how it ended will be aborted."""
+        """Abort a record without ending, like ``Observer.left``."""
         span = self._spans.get(record)
         if span is not None and span.is_recording():
             self.ended(record, Ending(None, "aborted", "The record was closed before its end."))
 
     @property
-    def _whole(self) -> str:
-        """The IRI of the session or the run."""
+    def _root_iri(self) -> str:
+        """The session or run IRI."""
         return self._root.iri if self._root else ""
 
-    def _named(self, activity: str) -> Attributes:
-        return {IRI: activity, WITHIN: self._whole or activity}
+    def _record_attributes(self, activity: str) -> Attributes:
+        return {IRI: activity, WITHIN: self._root_iri or activity}
 
-    def _start(
+    def _start_span(
         self,
         name: str,
         part_of: str,
@@ -183,16 +199,16 @@ class SpanObserver(Observer):
         *,
         client: bool = False,
     ) -> Span:
-        """A span within that of ``part_of``, of the phase, of the whole, or of who asks."""
+        """Start a span below the ``part_of`` span, phase span, root span or caller span."""
         phase = self._phase[1] if self._phase else None
-        parent = self._spans.get(part_of) or phase or self._spans.get(self._whole)
-        within = self._outside if parent is None else trace.set_span_in_context(parent)
+        parent = self._spans.get(part_of) or phase or self._spans.get(self._root_iri)
+        parent_context = self._outside if parent is None else trace.set_span_in_context(parent)
         return self._tracer.start_span(
             name,
-            within,
+            parent_context,
             kind=trace.SpanKind.CLIENT if client else trace.SpanKind.INTERNAL,
             attributes=said,
-            start_time=nanoseconds(started) if started else None,
+            start_time=to_nanoseconds(started) if started else None,
         )
 
     def _end_phase(self, ending: Ending) -> None:
@@ -202,11 +218,11 @@ class SpanObserver(Observer):
             self._phase = None
 
     def _set_status(self, span: Span, ending: Ending) -> None:
-        """What went wrong is told in words only where content is wanted: a server's error may quote
-        what it was sent."""
+        """Set span status; error texts require ``content``, since server errors may quote their
+        input."""
         if ending.is_good:
             span.set_status(Status(StatusCode.OK))
             return
         span.set_attribute("error.type", ending.error_class or "_OTHER")
-        told = ending.error if self._content and ending.error else ending.status
-        span.set_status(Status(StatusCode.ERROR, told))
+        description = ending.error if self._content and ending.error else ending.status
+        span.set_status(Status(StatusCode.ERROR, description))

@@ -1,4 +1,4 @@
-"""Questions: asked, streamed, and what an answer would be written from."""
+"""Question operations: answers, answer streams, and writing context."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tgraph.engine.json_answers import (
     event_json,
 )
 from tgraph.errors import UsageError
-from tgraph.extensions.server.events import event, event_stream
+from tgraph.extensions.server.events import event_stream, format_event
 from tgraph.extensions.server.linked_data import provenance_links
 from tgraph.extensions.server.requests import BodyParameters, QueryParameters, TurnIn
 from tgraph.extensions.server.rest.routes import (
@@ -87,7 +87,7 @@ class QuestionIn(BodyParameters):
         }
 
     def overrides(self) -> dict[str, Any]:
-        """The settings. ``UsageError`` for one that is not a question's to set."""
+        """Return setting overrides; raise ``UsageError`` for settings beyond request control."""
         sections = {*ModeSettings.model_fields, "answer"}
         for name in self.settings:
             section, _, field = name.partition(".")
@@ -137,7 +137,7 @@ async def ask(call: CollectionCall, asking: Asking) -> Response:
     if not asking.question.strip():
         raise UsageError("The question is empty.")
     if asking.stream:
-        return event_stream(_events(call, asking, settings))
+        return event_stream(_stream_events(call, asking, settings))
     notes: list[str] = []
     answer = await call.service.run(
         call.access,
@@ -151,7 +151,7 @@ async def ask(call: CollectionCall, asking: Asking) -> Response:
     return json_response(answer_json(answer), headers={"Link": links})
 
 
-async def _events(
+async def _stream_events(
     call: CollectionRestCall, asking: Asking, settings: Mapping[str, Any]
 ) -> AsyncIterator[bytes]:
     """Yield the messages of the specification in their order; the last has the whole answer."""
@@ -168,11 +168,11 @@ async def _events(
             last = message if message.end_of_session else None
             sentence = message.sentence if isinstance(message, SentenceMessage) else None
             if last is None:
-                yield event(event_json(message, sentence))
+                yield format_event(event_json(message, sentence))
         else:
             assert isinstance(part, Answer)
             assert last is not None
-            yield event(event_json(last, None, part))
+            yield format_event(event_json(last, None, part))
 
 
 @router.post(

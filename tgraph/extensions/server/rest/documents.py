@@ -15,10 +15,10 @@ from tgraph.engine.graph import KnowledgeGraph
 from tgraph.errors import UnknownNameError, UsageError
 from tgraph.explain.audit.impact import Impact
 from tgraph.explain.trace.documents import DocumentSummary, find_document
-from tgraph.extensions.server.events import event, event_stream
+from tgraph.extensions.server.events import event_stream, format_event
 from tgraph.extensions.server.jobs import Job, Jobs
 from tgraph.extensions.server.pdf_page import PageBoxes, page_boxes, page_image
-from tgraph.extensions.server.requests import BodyParameters, QueryParameters, number
+from tgraph.extensions.server.requests import BodyParameters, QueryParameters, parse_number
 from tgraph.extensions.server.rest.routes import (
     EVENTS,
     CollectionCall,
@@ -29,7 +29,7 @@ from tgraph.extensions.server.rest.routes import (
     needs,
     rest_router,
 )
-from tgraph.extensions.server.uploads import received
+from tgraph.extensions.server.uploads import receive_files
 from tgraph.vocabulary import document_iri
 
 
@@ -68,7 +68,7 @@ _DOCUMENTS = "/collections/{collection}/documents"
 _DOCUMENT = f"{_DOCUMENTS}/{{document}}"
 _JOBS = "/collections/{collection}/jobs"
 _JOB = f"{_JOBS}/{{job}}"
-PageNumber = Annotated[int, BeforeValidator(number)]
+PageNumber = Annotated[int, BeforeValidator(parse_number)]
 _FILES = {"type": "array", "items": {"type": "string", "format": "binary"}, "minItems": 1}
 _UPLOAD = {
     "requestBody": {
@@ -106,14 +106,16 @@ async def documents(call: CollectionCall, asked: Annotated[Everything, Query()])
     dependencies=needs("index"),
 )
 async def upload(call: CollectionCall, asked: Annotated[Uploading, Query()]) -> Response:
-    """Take files in; a job indexes them."""
+    """Receive files and queue an index job."""
     jobs = _jobs(call)
     call.service.graph(call.collection)
     job = await call.service.call(
         lambda: jobs.new(call.collection, call.access.person, reinstate=asked.reinstate)
     )
     try:
-        files = await received(call.request, jobs.files(job), call.service.limits.upload_mb << 20)
+        files = await receive_files(
+            call.request, jobs.files(job), call.service.limits.upload_mb << 20
+        )
     except BaseException:
         await call.service.call(lambda: jobs.forget(job))
         raise
@@ -184,8 +186,10 @@ async def locate_boxes(
 
 
 def pdf_of(graph: KnowledgeGraph, name: str, page: int) -> bytes:
-    """The bytes of a PDF that has the page. ``UnknownNameError`` where it is another file, and as
-    ``KnowledgeGraph.source_text`` does where its text is not kept any more."""
+    """Return PDF bytes of a document containing the page.
+
+    Raise ``UnknownNameError`` for other file types, and, like ``KnowledgeGraph.source_text``,
+    for discarded texts."""
     graph.source_text(name, page)
     document = find_document(graph.read(), name)
     if document.media_type != "application/pdf":
@@ -272,12 +276,12 @@ async def job(call: CollectionCall, job: Name) -> Response:
 )
 async def follow_job(call: CollectionCall, job: Name) -> Response:
     """Stream the progress of a job, until the job ends."""
-    return event_stream(_progress(call, await _find_job(call, job)))
+    return event_stream(_progress_events(call, await _find_job(call, job)))
 
 
-async def _progress(call: CollectionRestCall, job: Job) -> AsyncIterator[bytes]:
+async def _progress_events(call: CollectionRestCall, job: Job) -> AsyncIterator[bytes]:
     async for state in _jobs(call).follow(job, call.service):
-        yield event(asdict(state))
+        yield format_event(asdict(state))
 
 
 @job_router.delete(_JOB, summary="End a job", response_model=Job, dependencies=needs("index"))

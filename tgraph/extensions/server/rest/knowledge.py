@@ -107,7 +107,7 @@ async def collections(call: ServerCall) -> Response:
     status_code=HTTP_201_CREATED,
     dependencies=needs("govern"),
 )
-async def create_collection(call: ServerCall, asked: CollectionName) -> Response:
+async def create(call: ServerCall, asked: CollectionName) -> Response:
     """Make an empty collection."""
     call.access.check("govern", asked.name)
     root = call.service.root
@@ -122,7 +122,7 @@ async def create_collection(call: ServerCall, asked: CollectionName) -> Response
     status_code=HTTP_201_CREATED,
     dependencies=needs("govern"),
 )
-async def copy_collection(call: CollectionCall, asked: CollectionName) -> Response:
+async def copy(call: CollectionCall, asked: CollectionName) -> Response:
     """Copy a collection with its record."""
     call.access.check("govern", asked.name)
     root, name = call.service.root, call.collection
@@ -137,7 +137,7 @@ async def copy_collection(call: CollectionCall, asked: CollectionName) -> Respon
     status_code=HTTP_204_NO_CONTENT,
     dependencies=needs("govern"),
 )
-async def delete_collection(call: CollectionCall) -> Response:
+async def delete(call: CollectionCall) -> Response:
     """Delete a collection, for good."""
     service, name = call.service, call.collection
 
@@ -225,12 +225,12 @@ async def split(call: CollectionCall, asked: Splitting) -> Response:
     dependencies=needs("govern"),
 )
 async def rejoin(call: CollectionCall, asked: Splitting) -> Response:
-    """Take a split back."""
-    other = asked.other
-    if other is None:
+    """Undo an entity split."""
+    second_name = asked.other
+    if second_name is None:
         raise UsageError("Both names are needed.")
     decision = await call.graph(
-        lambda graph: graph.rejoin(asked.name, other, reason=asked.reason), "audit"
+        lambda graph: graph.rejoin(asked.name, second_name, reason=asked.reason), "audit"
     )
     return json_response({"split": decision}, HTTP_201_CREATED)
 

@@ -1,4 +1,4 @@
-"""Sessions: the record of what was asked, and what can be asked of it."""
+"""Session operations: question records, and analyses of records."""
 
 from __future__ import annotations
 

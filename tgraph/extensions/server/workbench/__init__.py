@@ -1,4 +1,4 @@
-"""The workbench: pages for a browser on the same engine as every other door."""
+"""Workbench: browser pages sharing one engine with all interfaces."""
 
 from __future__ import annotations
 
@@ -18,7 +18,9 @@ from tgraph.extensions.server.workbench import (
 
 
 def workbench_routes(service: Service, tokens: Tokens | None) -> list[BaseRoute]:
-    """All of its routes; the entrance's go first, since a collection can't have their names."""
+    """Return all workbench routes.
+
+    Entrance routes come first, reserving their names against collections."""
     modules = (
         question_pages,
         session_pages,
@@ -28,4 +30,8 @@ def workbench_routes(service: Service, tokens: Tokens | None) -> list[BaseRoute]
         audit_pages,
     )
     pages = [page.route(service) for module in modules for page in module.PAGES]
-    return [*entrance.entrance_routes(service, tokens), *pages, entrance.nowhere(service)]
+    return [
+        *entrance.entrance_routes(service, tokens),
+        *pages,
+        entrance.missing_page_route(service),
+    ]

@@ -1,4 +1,4 @@
-"""Audits, and SPARQL with them as examples."""
+"""Audit pages, and a SPARQL editor with audit queries as examples."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tgraph.explain.audit.named_audits import AuditResult, list_audits
 from tgraph.extensions.server.node_link import NodeLinkGraph, node_link_svg, triples_of
 from tgraph.extensions.server.workbench.knowledge_pages import short_iri
 from tgraph.extensions.server.workbench.pages import Visit, WorkbenchPage
-from tgraph.resources import names, read_text
+from tgraph.resources import list_names, read_text
 from tgraph.store.base import load_query
 
 ROWS = 500
@@ -26,54 +26,60 @@ ROWS = 500
 _FIRST = "What entities are there?"
 
 
-async def audits(visit: Visit) -> Response:
-    """The audits by group."""
-    known = await visit.service.call(list_audits)
-    groups = [(name, list(found)) for name, found in groupby(known, key=lambda a: a.group)]
+async def show_audits(visit: Visit) -> Response:
+    """Show audits by group."""
+    named_audits = await visit.service.call(list_audits)
+    groups = [
+        (name, list(audit_group))
+        for name, audit_group in groupby(named_audits, key=lambda a: a.group)
+    ]
     return await visit.page("audits.html", groups=groups, rdf="")
 
 
-async def audit(visit: Visit) -> Response:
-    """One of them, run where it has all that it needs."""
+async def show_audit(visit: Visit) -> Response:
+    """Show an audit, run when all required arguments are present."""
     name = visit.part("audit")
-    known = {each.name: each for each in await visit.service.call(list_audits)}
-    if name not in known:
+    audits_by_name = {entry.name: entry for entry in await visit.service.call(list_audits)}
+    if name not in audits_by_name:
         raise UnknownNameError(f"There is no audit {name!r}.", "See the list of audits.")
-    about = known[name]
-    given = [visit.asked(each.name) for each in about.parameters]
-    wanted = any(each.default is None for each in about.parameters)
-    found: AuditResult | None = None
-    if not wanted or any(given):
-        arguments = _arguments(about.parameters, given)
-        found = await visit.graph(lambda graph: graph.audit(name, *arguments), "audit")
+    named_audit = audits_by_name[name]
+    argument_values = [visit.asked(entry.name) for entry in named_audit.parameters]
+    needs_arguments = any(entry.default is None for entry in named_audit.parameters)
+    audit_result: AuditResult | None = None
+    if not needs_arguments or any(argument_values):
+        arguments = _fill_arguments(named_audit.parameters, argument_values)
+        audit_result = await visit.graph(lambda graph: graph.audit(name, *arguments), "audit")
     return await visit.page(
         "audit.html",
-        audit=about,
-        given=dict(zip((each.name for each in about.parameters), given, strict=True)),
-        found=found,
+        audit=named_audit,
+        given=dict(
+            zip((entry.name for entry in named_audit.parameters), argument_values, strict=True)
+        ),
+        found=audit_result,
         most=ROWS,
-        query=_query(name),
+        query=_audit_query(name),
         rdf="",
     )
 
 
-def _arguments(parameters: Any, given: list[str]) -> list[str]:
-    """What was filled in, up to the last; what is missing between has its default."""
+def _fill_arguments(parameters: Any, given: list[str]) -> list[str]:
+    """Return arguments up to the last filled value; gaps take parameter defaults."""
     last = max((place for place, value in enumerate(given, 1) if value), default=0)
     pairs = zip(parameters[:last], given, strict=False)
     return [value or (parameter.default or "") for parameter, value in pairs]
 
 
-def _query(name: str) -> str:
-    """The audit's SPARQL; empty for one that is more than a query."""
+def _audit_query(name: str) -> str:
+    """Return an audit's SPARQL; return an empty string for audits beyond a single query."""
     file = f"audit/{name}.rq"
-    return read_text("sparql", file) if file in names("sparql") else ""
+    return read_text("sparql", file) if file in list_names("sparql") else ""
 
 
 @dataclass(frozen=True)
 class _ResultTable:
-    """A result as a table; each cell is its words, and the IRI that it leads to or nothing.
-    ``more`` says that there are more rows than are shown; ``drawn`` are triples as a graph."""
+    """A query result table; each cell has words and a target IRI, possibly empty.
+
+    ``more`` signals further rows beyond the displayed rows; ``drawn`` holds triples as a graph."""
 
     columns: tuple[str, ...]
     rows: list[list[tuple[str, str]]]
@@ -82,78 +88,86 @@ class _ResultTable:
     drawn: NodeLinkGraph | None = None
 
 
-async def sparql(visit: Visit) -> Response:
-    """The editor, and what the query found."""
+async def show_sparql(visit: Visit) -> Response:
+    """Show the SPARQL editor with query results."""
     query = visit.asked("query")
-    found = await visit.graph(lambda graph: _rows(graph, query), "audit") if query.strip() else None
-    examples = await visit.service.call(_examples)
-    drawn = found.drawn if found is not None else None
+    result_table = (
+        await visit.graph(lambda graph: _query_rows(graph, query), "audit")
+        if query.strip()
+        else None
+    )
+    examples = await visit.service.call(_example_queries)
+    drawn = result_table.drawn if result_table is not None else None
     picture = node_link_svg(drawn, visit.links.resource, "What was constructed") if drawn else ""
     return await visit.page(
         "sparql.html",
         query=query,
-        found=found,
+        found=result_table,
         examples=examples,
         picture=Markup(picture),  # noqa: S704 - tgraph's own, words of others escaped
         left_out=drawn.left_out if drawn else 0,
-        rdf=visit.links.rdf(query) if found is not None else "",
+        rdf=visit.links.rdf(query) if result_table is not None else "",
     )
 
 
-def _rows(graph: KnowledgeGraph, query: str) -> _ResultTable:
-    found = graph.sparql(query, limit=ROWS + 1)
-    if isinstance(found, QueryBoolean):
-        return _ResultTable((), [], False, bool(found))
-    if isinstance(found, list):
-        cells = [[_cell(t.subject), _cell(t.predicate), _cell(t.object)] for t in found]
+def _query_rows(graph: KnowledgeGraph, query: str) -> _ResultTable:
+    query_result = graph.sparql(query, limit=ROWS + 1)
+    if isinstance(query_result, QueryBoolean):
+        return _ResultTable((), [], False, bool(query_result))
+    if isinstance(query_result, list):
+        cells = [
+            [_format_cell(t.subject), _format_cell(t.predicate), _format_cell(t.object)]
+            for t in query_result
+        ]
         triple = ("subject", "predicate", "object")
-        return _ResultTable(triple, cells[:ROWS], len(cells) > ROWS, drawn=_drawn(cells))
-    columns = tuple(each.value for each in found.variables)
-    rows = [[_cell(row[name]) for name in columns] for row in found]
+        return _ResultTable(triple, cells[:ROWS], len(cells) > ROWS, drawn=_draw_triples(cells))
+    columns = tuple(variable.value for variable in query_result.variables)
+    rows = [[_format_cell(row[name]) for name in columns] for row in query_result]
     return _ResultTable(columns, rows[:ROWS], len(rows) > ROWS)
 
 
-def _drawn(cells: Sequence[Sequence[tuple[str, str]]]) -> NodeLinkGraph:
-    """The triples as a graph; labels are what things are called, and no arrows."""
-    words = {iri: said for row in cells for said, iri in row if iri}
+def _draw_triples(cells: Sequence[Sequence[tuple[str, str]]]) -> NodeLinkGraph:
+    """Return result triples as a node-link graph, drawing label triples as node labels instead
+    of arrows."""
+    words = {iri: cell_text for row in cells for cell_text, iri in row if iri}
     labels = {row[0][1]: row[2][0] for row in cells if row[1][1] == v.RDFS_LABEL.value}
     rows = [row for row in cells if row[1][1] != v.RDFS_LABEL.value] or cells
-    triples = [(_key(row[0]), _key(row[1]), _key(row[2])) for row in rows]
+    triples = [(_cell_key(row[0]), _cell_key(row[1]), _cell_key(row[2])) for row in rows]
     return triples_of(triples, {**words, **labels})
 
 
-def _key(cell: tuple[str, str]) -> str:
+def _cell_key(cell: tuple[str, str]) -> str:
     words, iri = cell
     return iri or f"“{words}”"
 
 
-def _cell(term: Any) -> tuple[str, str]:
+def _format_cell(term: Any) -> tuple[str, str]:
     if term is None:
         return "", ""
     if isinstance(term, NamedNode):
         return short_iri(term.value), term.value
     if isinstance(term, Triple):
-        return " ".join(_cell(t)[0] for t in (term.subject, term.predicate, term.object)), ""
+        return " ".join(_format_cell(t)[0] for t in (term.subject, term.predicate, term.object)), ""
     return (term.value if isinstance(term, Literal) else str(term)), ""
 
 
-def _examples() -> list[tuple[str, str]]:
-    """Queries to begin with: what each audit asks that needs nothing more."""
-    found = [(_FIRST, _without_header(load_query("page/entity-types")))]
-    for each in list_audits():
-        query = _query(each.name)
-        if query and not each.parameters and "$" not in query:
-            found.append((each.title, _without_header(query)))
-    return found
+def _example_queries() -> list[tuple[str, str]]:
+    """Return example queries: an introduction, plus SPARQL of audits without parameters."""
+    examples = [(_FIRST, _without_header(load_query("page/entity-types")))]
+    for named_audit in list_audits():
+        query = _audit_query(named_audit.name)
+        if query and not named_audit.parameters and "$" not in query:
+            examples.append((named_audit.title, _without_header(query)))
+    return examples
 
 
 def _without_header(query: str) -> str:
-    """The query from its first line that says something to the store."""
+    """Return a query without comment lines."""
     return "\n".join(line for line in query.splitlines() if not line.startswith("#")).strip()
 
 
 PAGES = (
-    WorkbenchPage("/audits", "audits", audits),
-    WorkbenchPage("/audits/{audit}", "audit", audit),
-    WorkbenchPage("/sparql", "sparql", sparql),
+    WorkbenchPage("/audits", "audits", show_audits),
+    WorkbenchPage("/audits/{audit}", "audit", show_audit),
+    WorkbenchPage("/sparql", "sparql", show_sparql),
 )

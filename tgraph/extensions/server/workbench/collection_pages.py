@@ -1,4 +1,4 @@
-"""The collections of a graph, and how the knowledge of one became what it is."""
+"""Collection pages, and knowledge history pages."""
 
 from __future__ import annotations
 
@@ -9,21 +9,31 @@ from tgraph.engine.graph import KnowledgeGraph
 from tgraph.errors import UsageError
 from tgraph.explain.trace.generations import Generation
 from tgraph.explain.trace.knowledge_diff import KnowledgeDiff
-from tgraph.extensions.server.workbench.pages import Links, Visit, WorkbenchPage, part_of, seen
+from tgraph.extensions.server.workbench.pages import (
+    Links,
+    Visit,
+    WorkbenchPage,
+    part_of,
+    redirect_to,
+)
 
 CHANGES = 300
 """Changes of a kind that a page shows."""
 
 
-async def collections(visit: Visit) -> Response:
-    """Those that the visitor may see, and forms that make, copy and delete one."""
-    found = await visit.service.call(lambda: of_folder.list_collections(visit.service.root))
-    rows = [(each, Links(each.name).home) for each in found if visit.access.admits(each.name)]
+async def show_collections(visit: Visit) -> Response:
+    """Show visible collections, with forms for creating, copying and deleting."""
+    summaries = await visit.service.call(lambda: of_folder.list_collections(visit.service.root))
+    rows = [
+        (summary, Links(summary.name).home)
+        for summary in summaries
+        if visit.access.admits(summary.name)
+    ]
     return await visit.page("collections.html", rows=rows, rdf="")
 
 
-async def create(visit: Visit) -> Response:
-    """An empty one; a copy of the one at hand, with its record, where that is wanted."""
+async def create_collection(visit: Visit) -> Response:
+    """Create an empty collection, or copy the current collection with its record."""
     form = await visit.form()
     name = form.needed("name", "The name of the collection")
     visit.access.check("govern", name)
@@ -32,11 +42,11 @@ async def create(visit: Visit) -> Response:
         await visit.service.call(lambda: of_folder.copy_collection(root, here, name), "audit")
     else:
         await visit.service.call(lambda: of_folder.create_collection(root, name))
-    return seen(Links(name).home)
+    return redirect_to(Links(name).home)
 
 
-async def delete(visit: Visit) -> Response:
-    """The one at hand, for good, once its name was typed."""
+async def delete_collection(visit: Visit) -> Response:
+    """Delete the current collection permanently after name confirmation."""
     service, name = visit.service, visit.collection
     if (await visit.form()).get("name") != name:
         raise UsageError("The name that was typed is another.", "Nothing was deleted.")
@@ -46,11 +56,11 @@ async def delete(visit: Visit) -> Response:
         of_folder.delete_collection(service.root, name)
 
     await service.call(work, "audit")
-    return seen("/workbench/")
+    return redirect_to("/workbench/")
 
 
-async def history(visit: Visit) -> Response:
-    """The generations of knowledge, the newest first."""
+async def show_history(visit: Visit) -> Response:
+    """Show knowledge generations, newest first."""
 
     def work(graph: KnowledgeGraph) -> list[Generation]:
         return graph.history()
@@ -59,18 +69,22 @@ async def history(visit: Visit) -> Response:
     return await visit.page("history.html", part=part, rdf=visit.links.listed("page/history"))
 
 
-async def changes(visit: Visit) -> Response:
-    """What came, went and changed between two points in time."""
+async def show_changes(visit: Visit) -> Response:
+    """Show knowledge added, removed and changed between two points in time."""
     before, after = visit.asked("before", "0"), visit.asked("after", "now")
 
     def work(graph: KnowledgeGraph) -> KnowledgeDiff:
         return graph.knowledge_diff(before, after)
 
-    found = await visit.graph(work, "audit")
-    kinds = ("entities", found.entities), ("facts", found.facts), ("claims", found.claims)
+    difference = await visit.graph(work, "audit")
+    kinds = (
+        ("entities", difference.entities),
+        ("facts", difference.facts),
+        ("claims", difference.claims),
+    )
     return await visit.page(
         "changes.html",
-        found=found,
+        found=difference,
         before=before,
         after=after,
         kinds=[(name, items[:CHANGES], len(items)) for name, items in kinds if items],
@@ -79,9 +93,9 @@ async def changes(visit: Visit) -> Response:
 
 
 PAGES = (
-    WorkbenchPage("/collections", "collections", collections),
-    WorkbenchPage("/collections", "create_collection", create, "govern", "POST"),
-    WorkbenchPage("/collections/delete", "delete_collection", delete, "govern", "POST"),
-    WorkbenchPage("/history", "history", history),
-    WorkbenchPage("/history/changes", "changes", changes),
+    WorkbenchPage("/collections", "collections", show_collections),
+    WorkbenchPage("/collections", "create_collection", create_collection, "govern", "POST"),
+    WorkbenchPage("/collections/delete", "delete_collection", delete_collection, "govern", "POST"),
+    WorkbenchPage("/history", "history", show_history),
+    WorkbenchPage("/history/changes", "changes", show_changes),
 )

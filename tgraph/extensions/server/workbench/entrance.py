@@ -1,4 +1,4 @@
-"""Into the workbench: signing in and out, which collection, and the files that its pages load."""
+"""Workbench entrance: sign-in, sign-out, collection choice, static files."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from starlette.routing import Route
 
 from tgraph.engine.collections import list_collections
 from tgraph.errors import UsageError
-from tgraph.explain.render.templates import template
+from tgraph.explain.render.templates import load_template
 from tgraph.extensions.server.access import Access, Tokens
 from tgraph.extensions.server.service import Service
 from tgraph.extensions.server.sign_in import COOKIE
@@ -23,11 +23,11 @@ from tgraph.extensions.server.workbench.pages import (
     Links,
     SentForm,
     Visit,
-    answered,
-    html,
-    seen,
+    answer_visit,
+    html_response,
+    redirect_to,
 )
-from tgraph.resources import data
+from tgraph.resources import data_file
 
 _ASSETS = {
     "workbench.css": "text/css; charset=utf-8",
@@ -38,55 +38,55 @@ _MONTH = 30 * 24 * 3600
 
 
 def entrance_routes(service: Service, tokens: Tokens | None) -> list[Route]:
-    """``/``, ``/workbench/``, signing in and out, and the assets."""
-    home = partial(_home, service)
+    """Return routes for ``/``, ``/workbench/``, sign-in, sign-out and assets."""
+    home = partial(_open_home, service)
     return [
         Route("/", home),
-        Route("/favicon.ico", _icon),
+        Route("/favicon.ico", _redirect_icon),
         Route(BASE, home),
         Route(f"{BASE}/", home),
-        Route(f"{BASE}/static/{{name}}", _asset),
+        Route(f"{BASE}/static/{{name}}", _serve_asset),
         Route(SIGN_IN, partial(_sign_in_page, tokens)),
         Route(SIGN_IN, partial(_sign_in, service, tokens), methods=["POST"]),
         Route(f"{BASE}/sign-out", _sign_out, methods=["POST"]),
     ]
 
 
-def nowhere(service: Service) -> Route:
-    """What any other address below the workbench's is answered with: that there is no such page."""
+def missing_page_route(service: Service) -> Route:
+    """Return a catch-all route answering unknown workbench addresses with "no such page"."""
 
     async def missing(visit: Visit) -> Response:
         raise HTTPException(404, "There is no such page.")
 
     async def answer(request: Request) -> Response:
-        return await answered(service, request, "read", missing)
+        return await answer_visit(service, request, "read", missing)
 
     return Route(f"{BASE}/{{collection}}/{{rest:path}}", answer)
 
 
-async def _icon(request: Request) -> Response:
+async def _redirect_icon(request: Request) -> Response:
     return RedirectResponse(f"{BASE}/static/icon.svg", 303)
 
 
-async def _home(service: Service, request: Request) -> Response:
-    """The collection of the settings, if it is theirs, else one that is."""
+async def _open_home(service: Service, request: Request) -> Response:
+    """Redirect to the default collection if admitted, otherwise to an admitted collection."""
 
     async def go(visit: Visit) -> Response:
-        own = service.default_collection
-        found = await service.call(lambda: list_collections(service.root))
-        names = [each.name for each in found if visit.access.admits(each.name)]
-        if visit.access.admits(own) or not names:
-            return seen(Links(own).home)
-        return seen(Links(names[0]).home)
+        default_name = service.default_collection
+        summaries = await service.call(lambda: list_collections(service.root))
+        names = [summary.name for summary in summaries if visit.access.admits(summary.name)]
+        if visit.access.admits(default_name) or not names:
+            return redirect_to(Links(default_name).home)
+        return redirect_to(Links(names[0]).home)
 
-    return await answered(service, request, "read", go)
+    return await answer_visit(service, request, "read", go)
 
 
-async def _asset(request: Request) -> Response:
+async def _serve_asset(request: Request) -> Response:
     name = request.path_params["name"]
     if name not in _ASSETS:
         raise HTTPException(404, "There is no such file.")
-    content = data(f"workbench/{name}").read_bytes()
+    content = data_file(f"workbench/{name}").read_bytes()
     tag = f'"{sha256(content).hexdigest()[:32]}"'
     headers = {"ETag": tag, "Cache-Control": "no-cache"}
     if request.headers.get("if-none-match") == tag:
@@ -99,26 +99,26 @@ async def _asset(request: Request) -> Response:
 
 async def _sign_in_page(tokens: Tokens | None, request: Request) -> Response:
     if tokens is None:
-        return seen(f"{BASE}/")
-    return _asking(str(request.query_params.get("next", "")))
+        return redirect_to(f"{BASE}/")
+    return _sign_in_form(str(request.query_params.get("next", "")))
 
 
-def _asking(back: str, wrong: str = "") -> Response:
-    page = template("workbench/sign-in.html").render(back=back, wrong=wrong)
-    return html(page, 401 if wrong else 200)
+def _sign_in_form(back: str, wrong: str = "") -> Response:
+    page = load_template("workbench/sign-in.html").render(back=back, wrong=wrong)
+    return html_response(page, 401 if wrong else 200)
 
 
 async def _sign_in(service: Service, tokens: Tokens | None, request: Request) -> Response:
     if tokens is None:
-        return seen(f"{BASE}/")
+        return redirect_to(f"{BASE}/")
     try:
         form: SentForm = await Visit(service, request, Access(None, (), ()), "").form()
     except UsageError as error:
-        return _asking("", error.message)
+        return _sign_in_form("", error.message)
     token, back = form.get("token"), form.get("next")
     if not token or tokens.find(token) is None:
-        return _asking(back, "There is no such token, or its time is over.")
-    response = seen(_within(back))
+        return _sign_in_form(back, "There is no such token, or its time is over.")
+    response = redirect_to(_safe_return_path(back))
     secure = request.url.scheme == "https"
     response.set_cookie(
         COOKIE, token, max_age=_MONTH, path="/", secure=secure, httponly=True, samesite="lax"
@@ -126,8 +126,9 @@ async def _sign_in(service: Service, tokens: Tokens | None, request: Request) ->
     return response
 
 
-def _within(back: str) -> str:
-    """Where to go on, if that is a page of the workbench."""
+def _safe_return_path(back: str) -> str:
+    """Return a path within the workbench unchanged; replace other paths with the workbench
+    start."""
     parts = urlsplit(back)
     inside = back.startswith(f"{BASE}/") and not parts.scheme and not parts.netloc
     safe = inside and "\\" not in back and back.isprintable()
@@ -135,6 +136,6 @@ def _within(back: str) -> str:
 
 
 async def _sign_out(request: Request) -> Response:
-    response = seen(SIGN_IN)
+    response = redirect_to(SIGN_IN)
     response.delete_cookie(COOKIE, path="/")
     return response

@@ -1,4 +1,4 @@
-"""Entities and their facts, what people decided about them, and anything that has an IRI."""
+"""Knowledge pages: entities, facts, human decisions, and any IRI."""
 
 from __future__ import annotations
 
@@ -19,7 +19,13 @@ from tgraph.errors import UsageError
 from tgraph.explain.trace.entities import EntityMerges
 from tgraph.explain.trace.facts import Facts, KnownFact
 from tgraph.extensions.server.node_link import facts_of, node_link_svg
-from tgraph.extensions.server.workbench.pages import SentForm, Visit, WorkbenchPage, part_of, seen
+from tgraph.extensions.server.workbench.pages import (
+    SentForm,
+    Visit,
+    WorkbenchPage,
+    part_of,
+    redirect_to,
+)
 from tgraph.index.evidence import stored_evidence
 from tgraph.index.sources import Texts
 from tgraph.model import Evidence
@@ -32,13 +38,13 @@ _QUOTES = 3
 """Quotes of a fact that an entity's page shows."""
 
 
-async def entities(visit: Visit) -> Response:
-    """Their names, those that hold a text where one is looked for."""
+async def show_entities(visit: Visit) -> Response:
+    """Show entity names, filtered by a search text."""
     sought = visit.asked("text").casefold()
 
     def work(graph: KnowledgeGraph) -> list[str]:
-        found = (name for name in entity_names(graph.read()) if sought in name.casefold())
-        return sorted(found, key=lambda n: (not n.casefold().startswith(sought), n.casefold(), n))
+        matches = (name for name in entity_names(graph.read()) if sought in name.casefold())
+        return sorted(matches, key=lambda n: (not n.casefold().startswith(sought), n.casefold(), n))
 
     part = part_of(await visit.graph(work), visit.asked("from"), 200)
     rdf = visit.links.listed("page/entities")
@@ -47,7 +53,7 @@ async def entities(visit: Visit) -> Response:
 
 @dataclass(frozen=True)
 class _ShownEntity:
-    """An entity with its facts, their quotes, and the names that it goes by."""
+    """An entity with facts, quotes and merged names."""
 
     iri: str
     name: str
@@ -58,100 +64,100 @@ class _ShownEntity:
     apart: list[Any]
 
 
-async def entity(visit: Visit) -> Response:
-    """What is known of it, and on which words that rests."""
+async def show_entity(visit: Visit) -> Response:
+    """Show known facts about an entity with supporting quotes."""
     name = visit.asked("iri") or visit.asked("name")
     if not name:
         raise UsageError("No entity was named.", "Choose one from the list of entities.")
-    found = await visit.graph(partial(_entity, name))
-    part = part_of(found.facts, visit.asked("from"), 50)
-    drawn = facts_of([fact for fact, _ in found.facts])
-    picture = node_link_svg(drawn, visit.links.resource, f"Facts about {found.name}")
+    shown_entity = await visit.graph(partial(_read_entity, name))
+    part = part_of(shown_entity.facts, visit.asked("from"), 50)
+    drawn = facts_of([fact for fact, _ in shown_entity.facts])
+    picture = node_link_svg(drawn, visit.links.resource, f"Facts about {shown_entity.name}")
     return await visit.page(
         "entity.html",
-        entity=found,
+        entity=shown_entity,
         part=part,
         left_out=drawn.left_out,
         picture=Markup(picture),  # noqa: S704 - tgraph's own, words of others escaped
-        rdf=visit.links.described(found.iri),
+        rdf=visit.links.described(shown_entity.iri),
     )
 
 
-def _entity(name: str, graph: KnowledgeGraph) -> _ShownEntity:
+def _read_entity(name: str, graph: KnowledgeGraph) -> _ShownEntity:
     store = graph.read()
     facts = Facts(store)
     iri = facts.entity(name)
-    known = facts.about(iri)
+    known_facts = facts.about(iri)
     reader = stored_evidence(store, Texts(store, graph.librarian), lambda error: None)
-    quotes = reader.of_edges([fact.edge for fact in known], _QUOTES)
+    quotes = reader.of_edges([fact.edge for fact in known_facts], _QUOTES)
     merges = EntityMerges(store)
     return _ShownEntity(
         iri,
         facts.label(iri),
-        sorted(set(_values(store, iri, v.RDF_TYPE)) - {"tg:Entity"}),
-        " ".join(_values(store, iri, v.tg("description"))),
-        [(fact, quotes.get(fact.edge, ())) for fact in known],
-        [each for each in merges.merges() if each.canonical == iri],
-        [each for each in merges.splits() if iri in each.entities],
+        sorted(set(_read_values(store, iri, v.RDF_TYPE)) - {"tg:Entity"}),
+        " ".join(_read_values(store, iri, v.tg("description"))),
+        [(fact, quotes.get(fact.edge, ())) for fact in known_facts],
+        [merge_entry for merge_entry in merges.merges() if merge_entry.canonical == iri],
+        [merge_entry for merge_entry in merges.splits() if iri in merge_entry.entities],
     )
 
 
-def _values(store: Store, iri: str, predicate: NamedNode) -> list[str]:
-    found = store.match(NamedNode(iri), predicate, None, v.KNOWLEDGE_GRAPH)
-    return [_label(store, q.object) if isinstance(q.object, NamedNode) else text_of(q.object)
-            for q in found]  # fmt: skip
+def _read_values(store: Store, iri: str, predicate: NamedNode) -> list[str]:
+    quads = store.match(NamedNode(iri), predicate, None, v.KNOWLEDGE_GRAPH)
+    return [_read_label(store, q.object) if isinstance(q.object, NamedNode) else text_of(q.object)
+            for q in quads]  # fmt: skip
 
 
 # --- decisions ---
 
 
-def _edited(graph: KnowledgeGraph, name: str, form: SentForm, reason: str) -> None:
-    given = {key: form.get(key) for key in ("label", "type", "description") if form.get(key)}
+def _edit_entity(graph: KnowledgeGraph, name: str, form: SentForm, reason: str) -> None:
+    changes = {key: form.get(key) for key in ("label", "type", "description") if form.get(key)}
     if aliases := form.get("aliases"):
-        given["aliases"] = [each.strip() for each in aliases.split(",") if each.strip()]  # type: ignore[assignment]
-    if not given:
+        changes["aliases"] = [alias.strip() for alias in aliases.split(",") if alias.strip()]  # type: ignore[assignment]
+    if not changes:
         raise UsageError("Nothing was filled in.", "Say what is to be different.")
-    graph.edit_entity(name, reason=reason, **given)
+    graph.edit_entity(name, reason=reason, **changes)
 
 
-def _split(graph: KnowledgeGraph, name: str, form: SentForm, reason: str) -> None:
+def _split_entity(graph: KnowledgeGraph, name: str, form: SentForm, reason: str) -> None:
     graph.split(form.needed("other", "The other name"), name, reason=reason)
 
 
-def _rejoined(graph: KnowledgeGraph, name: str, form: SentForm, reason: str) -> None:
+def _rejoin_entity(graph: KnowledgeGraph, name: str, form: SentForm, reason: str) -> None:
     graph.rejoin(name, form.needed("other", "The other name"), reason=reason)
 
 
-def _merged(graph: KnowledgeGraph, name: str, form: SentForm, reason: str) -> None:
+def _merge_entity(graph: KnowledgeGraph, name: str, form: SentForm, reason: str) -> None:
     graph.merge_entities(name, form.needed("other", "The other name"), reason=reason)
 
 
-def _deleted(graph: KnowledgeGraph, name: str, form: SentForm, reason: str) -> None:
+def _delete_entity(graph: KnowledgeGraph, name: str, form: SentForm, reason: str) -> None:
     graph.delete_entity(name, reason=reason)
 
 
-def _denied(graph: KnowledgeGraph, name: str, form: SentForm, reason: str) -> None:
+def _deny_fact(graph: KnowledgeGraph, name: str, form: SentForm, reason: str) -> None:
     graph.deny_fact(form.needed("fact", "The fact"), reason=reason)
 
 
-def _stated(graph: KnowledgeGraph, name: str, form: SentForm, reason: str) -> None:
+def _add_fact(graph: KnowledgeGraph, name: str, form: SentForm, reason: str) -> None:
     words = form.needed("predicate", "The relation"), form.needed("object", "The object")
     graph.add_fact(name, *words, reason=reason)
 
 
 _DECISIONS = {
-    "edit": _edited,
-    "split": _split,
-    "rejoin": _rejoined,
-    "merge": _merged,
-    "delete": _deleted,
-    "deny": _denied,
-    "state": _stated,
+    "edit": _edit_entity,
+    "split": _split_entity,
+    "rejoin": _rejoin_entity,
+    "merge": _merge_entity,
+    "delete": _delete_entity,
+    "deny": _deny_fact,
+    "state": _add_fact,
 }
 
 
-async def decide(visit: Visit) -> Response:
-    """Correct the entity, or a fact about it; recorded with the reason and who it was."""
+async def record_decision(visit: Visit) -> Response:
+    """Correct an entity, or a fact about an entity, recording reason and person."""
     decision = _DECISIONS.get(visit.part("decision"))
     if decision is None:
         raise HTTPException(404, "There is no such decision.")
@@ -159,22 +165,22 @@ async def decide(visit: Visit) -> Response:
     name = form.needed("name", "The entity")
     reason = form.needed("reason", "The reason")
     await visit.graph(lambda graph: decision(graph, name, form, reason), "audit")
-    return seen(visit.links.to("curations"))
+    return redirect_to(visit.links.to("curations"))
 
 
-async def curations(visit: Visit) -> Response:
-    """What people decided, the last first."""
-    found = await visit.graph(lambda graph: graph.curations())
-    part = part_of(found, visit.asked("from"))
+async def show_curations(visit: Visit) -> Response:
+    """Show human decisions, latest first."""
+    decisions = await visit.graph(lambda graph: graph.curations())
+    part = part_of(decisions, visit.asked("from"))
     return await visit.page("curations.html", part=part, rdf=visit.links.listed("page/curations"))
 
 
-async def undo(visit: Visit) -> Response:
-    """Take a decision back."""
+async def undo_decision(visit: Visit) -> Response:
+    """Undo a human decision."""
     form = await visit.form()
     name, reason = form.needed("curation", "The decision"), form.needed("reason", "The reason")
     await visit.graph(lambda graph: graph.undo(name, reason=reason), "audit")
-    return seen(visit.links.to("curations"))
+    return redirect_to(visit.links.to("curations"))
 
 
 # --- anything ---
@@ -182,14 +188,14 @@ async def undo(visit: Visit) -> Response:
 
 @dataclass(frozen=True)
 class _ShownTerm:
-    """A term as a page shows it; ``iri`` is where a click leads, empty for a literal."""
+    """A displayed term; ``iri`` is the link target, empty for literals."""
 
     words: str
     iri: str = ""
 
 
-async def resource(visit: Visit) -> Response:
-    """What is said of an IRI, and where it is named."""
+async def show_resource(visit: Visit) -> Response:
+    """Show RDF statements mentioning an IRI, as subject or object."""
     iri = visit.asked("iri")
     try:
         node = NamedNode(iri)
@@ -198,46 +204,51 @@ async def resource(visit: Visit) -> Response:
 
     def work(graph: KnowledgeGraph) -> tuple[list[Any], list[Any], str]:
         store = graph.read()
-        said = [_row(store, q) for q in islice(store.match(node, None, None, None), _SHOWN)]
-        named = [_row(store, q) for q in islice(store.match(None, None, node, None), _SHOWN)]
-        return said, named, _label(store, node)
+        outgoing_rows = [
+            _build_row(store, q) for q in islice(store.match(node, None, None, None), _SHOWN)
+        ]
+        incoming_rows = [
+            _build_row(store, q) for q in islice(store.match(None, None, node, None), _SHOWN)
+        ]
+        return outgoing_rows, incoming_rows, _read_label(store, node)
 
-    said, named, label = await visit.graph(work)
-    if not said and not named:
+    outgoing_rows, incoming_rows, label = await visit.graph(work)
+    if not outgoing_rows and not incoming_rows:
         raise HTTPException(404, "Nothing is known of it here.")
     rdf = visit.links.described(iri)
     return await visit.page(
-        "resource.html", iri=iri, label=label, said=said, named=named, most=_SHOWN, rdf=rdf,
+        "resource.html", iri=iri, label=label, said=outgoing_rows, named=incoming_rows,
+        most=_SHOWN, rdf=rdf,
         identifier=f"/id/{quote(visit.collection, safe='')}/{quote(iri, safe=':')}",
     )  # fmt: skip
 
 
-def _row(store: Store, quad: Quad) -> tuple[_ShownTerm, _ShownTerm, _ShownTerm, str]:
-    terms = (_term(store, each) for each in (quad.subject, quad.predicate, quad.object))
+def _build_row(store: Store, quad: Quad) -> tuple[_ShownTerm, _ShownTerm, _ShownTerm, str]:
+    terms = (_display_term(store, term) for term in (quad.subject, quad.predicate, quad.object))
     subject, predicate, obj = terms
     graph = quad.graph_name
     return subject, predicate, obj, graph.value if isinstance(graph, NamedNode) else ""
 
 
-def _term(store: Store, term: Any) -> _ShownTerm:
+def _display_term(store: Store, term: Any) -> _ShownTerm:
     if isinstance(term, NamedNode):
-        return _ShownTerm(_label(store, term), term.value)
+        return _ShownTerm(_read_label(store, term), term.value)
     if isinstance(term, Triple):
         parts = (term.subject, term.predicate, term.object)
-        return _ShownTerm(" — ".join(_term(store, each).words for each in parts))
+        return _ShownTerm(" — ".join(_display_term(store, part).words for part in parts))
     if isinstance(term, Literal):
         return _ShownTerm(term.value)
     return _ShownTerm(str(term))
 
 
-def _label(store: Store, node: NamedNode) -> str:
+def _read_label(store: Store, node: NamedNode) -> str:
     for quad in islice(store.match(node, v.RDFS_LABEL, None, None), 1):
         return text_of(quad.object)
     return short_iri(node.value)
 
 
 def short_iri(iri: str) -> str:
-    """The IRI with the prefix that queries have for it."""
+    """Abbreviate an IRI using query prefixes."""
     for prefix, space in v.PREFIXES.items():
         if iri.startswith(space) and iri != space:
             return f"{prefix}:{iri.removeprefix(space)}"
@@ -245,10 +256,10 @@ def short_iri(iri: str) -> str:
 
 
 PAGES = (
-    WorkbenchPage("/entities", "entities", entities),
-    WorkbenchPage("/entity", "entity", entity),
-    WorkbenchPage("/entity/{decision}", "decide", decide, "govern", "POST"),
-    WorkbenchPage("/curations", "curations", curations),
-    WorkbenchPage("/curations/undo", "undo", undo, "govern", "POST"),
-    WorkbenchPage("/resource", "resource", resource),
+    WorkbenchPage("/entities", "entities", show_entities),
+    WorkbenchPage("/entity", "entity", show_entity),
+    WorkbenchPage("/entity/{decision}", "decide", record_decision, "govern", "POST"),
+    WorkbenchPage("/curations", "curations", show_curations),
+    WorkbenchPage("/curations/undo", "undo", undo_decision, "govern", "POST"),
+    WorkbenchPage("/resource", "resource", show_resource),
 )

@@ -1,8 +1,7 @@
-"""The frame of the workbench's pages: who sees them, how they are written, and what they refuse.
+"""Workbench page framework: access, rendering, refusals.
 
-The pages work without JavaScript, and load nothing from elsewhere: their policy allows what this
-server itself sends, and no script or style within a page.
-"""
+Pages work without JavaScript and load nothing external: the content policy permits only
+resources from this server, and no inline scripts or styles."""
 
 from __future__ import annotations
 
@@ -20,7 +19,7 @@ from starlette.routing import Route
 
 from tgraph.engine.graph import KnowledgeGraph
 from tgraph.errors import TgraphError, UsageError
-from tgraph.explain.render.templates import template
+from tgraph.explain.render.templates import load_template
 from tgraph.extensions.server.access import Access, Right
 from tgraph.extensions.server.problems import TITLES, problem_of
 from tgraph.extensions.server.requests import read_body
@@ -40,7 +39,7 @@ _FORM = "application/x-www-form-urlencoded"
 
 @dataclass
 class Visit:
-    """Somebody at a page of a collection."""
+    """A visit to a collection page."""
 
     service: Service
     request: Request
@@ -48,28 +47,28 @@ class Visit:
     collection: str
 
     async def graph(self, work: Callable[[KnowledgeGraph], T], pool: Pool = "read") -> T:
-        """What ``work`` gives of the collection, in a thread of the pool."""
+        """Run ``work`` on the collection in a pool thread and return its result."""
         return await self.service.run(self.access, self.collection, work, pool=pool)
 
     def part(self, name: str) -> str:
-        """A part of the path."""
+        """Return a path parameter."""
         return str(self.request.path_params[name])
 
     def asked(self, name: str, default: str = "") -> str:
-        """A value of the query."""
+        """Return a query parameter."""
         return str(self.request.query_params.get(name, default))
 
     def may(self, right: Right) -> bool:
-        """Whether it is theirs to do that here."""
+        """Check visitor rights within this collection."""
         return right in self.access.rights and self.access.admits(self.collection)
 
     @cached_property
     def links(self) -> Links:
-        """Where the pages of the collection are."""
+        """Page links of the collection."""
         return Links(self.collection)
 
     async def form(self) -> SentForm:
-        """What a form sent. ``UsageError`` where it is none."""
+        """Read form fields; raise ``UsageError`` for unreadable forms."""
         kind = self.request.headers.get("content-type", "").partition(";")[0].strip().lower()
         if kind != _FORM:
             raise UsageError("The form can't be read.", f"Send it as {_FORM}.")
@@ -81,41 +80,41 @@ class Visit:
         return SentForm(tuple(pairs))
 
     async def page(self, template_name: str, **values: Any) -> Response:
-        """A page by its template, written in a thread since large ones take a while."""
+        """Render a page template in a thread, since large pages take time."""
 
         def written() -> str:
-            return rendered(template_name, self, **values)
+            return render_page(template_name, self, **values)
 
-        return html(await self.service.call(written))
+        return html_response(await self.service.call(written))
 
     def part_of_page(self, name: str, macro: str, *values: Any) -> str:
-        """What a macro of a template writes, for a page that shows it as it comes."""
-        return str(getattr(template(f"workbench/{name}").module, macro)(self.links, *values))
+        """Render a template macro, for incremental page updates."""
+        return str(getattr(load_template(f"workbench/{name}").module, macro)(self.links, *values))
 
 
 @dataclass(frozen=True)
 class SentForm:
-    """The fields of a form in their order."""
+    """Form fields in submission order."""
 
     pairs: tuple[tuple[str, str], ...]
 
     def get(self, name: str) -> str:
-        """A field without white space around it; empty where there is none."""
+        """Return a field stripped of white space; return an empty string for missing fields."""
         return next((value.strip() for key, value in self.pairs if key == name), "")
 
     def all(self, name: str) -> tuple[str, ...]:
-        """Every value of a field, without empty ones."""
+        """Return all non-empty values of a field."""
         return tuple(v.strip() for key, v in self.pairs if key == name and v.strip())
 
     def needed(self, name: str, what: str) -> str:
-        """A field that must be filled in. ``UsageError`` where it is not."""
+        """Return a required field; raise ``UsageError`` for empty fields."""
         if not (value := self.get(name)):
             raise UsageError(f"{what} is missing.", "Go back, and fill it in.")
         return value
 
 
 class Links:
-    """The addresses of the pages of a collection."""
+    """Page addresses of a collection."""
 
     def __init__(self, collection: str) -> None:
         self.home = f"{BASE}/{quote(collection, safe='')}/"
@@ -123,27 +122,27 @@ class Links:
         self._sparql = f"/sparql/{quote(collection, safe='')}"
 
     def to(self, *parts: str, **values: Any) -> str:
-        """A page below the collection's, with values in its query; those that are None or empty
-        are left out."""
+        """Return a page address below the collection, with query values; None and empty values
+        are dropped."""
         path = self.home + "/".join(quote(part, safe="") for part in parts)
-        given = {name: value for name, value in values.items() if value not in (None, "")}
-        return f"{path}?{urlencode(given, doseq=True)}" if given else path
+        parameters = {name: value for name, value in values.items() if value not in (None, "")}
+        return f"{path}?{urlencode(parameters, doseq=True)}" if parameters else path
 
     def session(self, iri: str, **values: Any) -> str:
-        """The page of a session."""
+        """Return a session page address."""
         return self.to("sessions", iri.rpartition(":")[2], **values)
 
     def document(self, iri: str, **values: Any) -> str:
-        """The page of a document."""
+        """Return a document page address."""
         return self.to("documents", iri.rpartition(":")[2], **values)
 
     def place(self, cited: Any) -> str:
-        """Where a quote is shown in its page."""
+        """Return the page address showing a quote."""
         where = self.document(cited.document, page=cited.page, start=cited.start, end=cited.end)
         return f"{where}#quote"
 
     def resource(self, iri: str) -> str:
-        """The page of anything that has an IRI."""
+        """Return the page address of any IRI."""
         kinds = {"session": self.session, "document": self.document}
         kind = iri.removeprefix("urn:trustgraph:").partition(":")[0]
         if iri.startswith("urn:trustgraph:") and kind in kinds and iri.count(":") == 3:
@@ -153,15 +152,16 @@ class Links:
         return self.to("resource", iri=iri)
 
     def rdf(self, query: str) -> str:
-        """What a query constructs, as RDF."""
+        """Return the RDF address of a query's constructed triples."""
         return f"{self._sparql}?{urlencode({'query': query})}"
 
     def listed(self, query: str) -> str:
-        """What a page lists, as RDF, by a query of tgraph's."""
+        """Return the RDF address of a page listing, built from a tgraph query."""
         return self.rdf(load_query(query))
 
     def described(self, iri: str) -> str:
-        """What is known of an IRI, as RDF; nothing where it can't stand in a query."""
+        """Return the RDF address describing an IRI; return an empty string for IRIs invalid in
+        queries."""
         unfit = set(iri) & set('<>"{}|^`\\') or any(c <= " " for c in iri)
         return "" if unfit else self.rdf(f"DESCRIBE <{iri}>")
 
@@ -171,7 +171,7 @@ Handler = Callable[[Visit], Awaitable[Response]]
 
 @dataclass(frozen=True)
 class WorkbenchPage:
-    """A page of the workbench: its place below the collection's, and what it needs."""
+    """A workbench page: path below the collection, handler, required right."""
 
     path: str
     name: str
@@ -180,17 +180,19 @@ class WorkbenchPage:
     method: str = "GET"
 
     def route(self, service: Service) -> Route:
-        """The route that answers it."""
+        """Return the route serving this page."""
 
         async def answer(request: Request) -> Response:
-            return await answered(service, request, self.right, self.handler)
+            return await answer_visit(service, request, self.right, self.handler)
 
         path = f"{BASE}/{{collection}}{self.path}"
         return Route(path, answer, methods=[self.method], name=f"workbench_{self.name}")
 
 
-async def answered(service: Service, request: Request, right: Right, handler: Handler) -> Response:
-    """What the handler answers, once it is known that the visitor may ask for it."""
+async def answer_visit(
+    service: Service, request: Request, right: Right, handler: Handler
+) -> Response:
+    """Check visitor access, then return the handler's response."""
     access = request.state.access
     if access is None:
         return to_sign_in(request)
@@ -200,31 +202,31 @@ async def answered(service: Service, request: Request, right: Right, handler: Ha
         access.check(right, collection or None)
         return await handler(visit)
     except TgraphError as error:
-        told = problem_of(error)
-        return refused(visit, int(told["status"]), error.message, error.remedy)
+        details = problem_of(error)
+        return render_problem(visit, int(details["status"]), error.message, error.remedy)
     except HTTPException as error:
-        return refused(visit, error.status_code, error.detail, "")
+        return render_problem(visit, error.status_code, error.detail, "")
 
 
-def refused(visit: Visit, status: int, said: str, remedy: str | None) -> Response:
-    """A page that says what went wrong, and what helps."""
+def render_problem(visit: Visit, status: int, said: str, remedy: str | None) -> Response:
+    """Return a page explaining a problem with its remedy."""
     title = TITLES.get(status, "Something failed")
-    page = rendered("problem.html", visit, title=title, said=said, remedy=remedy or "")
-    return html(page, status)
+    page = render_page("problem.html", visit, title=title, said=said, remedy=remedy or "")
+    return html_response(page, status)
 
 
 def to_sign_in(request: Request) -> Response:
-    """Send to where one signs in, and back from there."""
+    """Redirect to sign-in, returning to the current page afterwards."""
     back = request.url.path + (f"?{request.url.query}" if request.url.query else "")
     reading = request.method in ("GET", "HEAD")
     return RedirectResponse(f"{SIGN_IN}?{urlencode({'next': back})}" if reading else SIGN_IN, 303)
 
 
-def rendered(name: str, visit: Visit, **values: Any) -> str:
-    """A page of a template. ``signed_in`` is whether there is a cookie to be rid of."""
+def render_page(name: str, visit: Visit, **values: Any) -> str:
+    """Render a page template; ``signed_in`` tells whether a sign-in cookie exists."""
     from tgraph.extensions.server.sign_in import COOKIE
 
-    return template(f"workbench/{name}").render(
+    return load_template(f"workbench/{name}").render(
         visit=visit,
         links=visit.links,
         collection=visit.collection,
@@ -234,25 +236,25 @@ def rendered(name: str, visit: Visit, **values: Any) -> str:
     )
 
 
-def html(text: str, status: int = 200) -> Response:
-    """The page with its policy."""
+def html_response(text: str, status: int = 200) -> Response:
+    """Return an HTML response with content security policy."""
     headers = {"Content-Security-Policy": POLICY, "Vary": "Cookie, Authorization"}
     return HTMLResponse(text, status, headers)
 
 
-def seen(place: str) -> Response:
-    """Go on to another page (after something was done: 303, RFC 9110 15.4.4)."""
+def redirect_to(place: str) -> Response:
+    """Redirect to another page after an action (303, RFC 9110 15.4.4)."""
     return RedirectResponse(place, 303)
 
 
-def sse(name: str, data: Any) -> bytes:
-    """An event of a page that shows something as it comes."""
+def format_page_event(name: str, data: Any) -> bytes:
+    """Format a server-sent event for live page updates."""
     return f"event: {name}\ndata: {json.dumps(data, ensure_ascii=False)}\n\n".encode()
 
 
 @dataclass(frozen=True, slots=True)
 class ListPart:
-    """One of the parts of a long list: its rows, where they begin, and how many there are."""
+    """A segment of a long list: rows, start position, total count."""
 
     rows: Sequence[Any]
     first: int
@@ -273,7 +275,8 @@ class ListPart:
 
 
 def part_of(rows: Sequence[Any], asked: str, size: int = 100) -> ListPart:
-    """The part that begins at the place that was asked for; the first where it is no place."""
+    """Return the list segment starting at the requested position; invalid positions select the
+    first segment."""
     first = int(asked) if asked.isascii() and asked.isdigit() and len(asked) < 10 else 0
     first = first if first < len(rows) else 0
     return ListPart(rows[first : first + size], first, len(rows), size)

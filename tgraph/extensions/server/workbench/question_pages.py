@@ -1,4 +1,4 @@
-"""Asking: the form, the answer as it comes, and proposals of what to ask."""
+"""Question pages: form, live answer, suggested questions."""
 
 from __future__ import annotations
 
@@ -16,7 +16,13 @@ from tgraph.explain.render.wording import stage_lines
 from tgraph.extensions.server.events import event_stream
 from tgraph.extensions.server.problems import problem_of
 from tgraph.extensions.server.service import Message
-from tgraph.extensions.server.workbench.pages import SentForm, Visit, WorkbenchPage, seen, sse
+from tgraph.extensions.server.workbench.pages import (
+    SentForm,
+    Visit,
+    WorkbenchPage,
+    format_page_event,
+    redirect_to,
+)
 from tgraph.model import Answer, Turn
 from tgraph.retrieve.filters import Filters
 from tgraph.retrieve.modes.registry import AUTO, MODES
@@ -29,7 +35,7 @@ _LONGEST = 20_000
 
 @dataclass(frozen=True)
 class AskForm:
-    """What the form asks; ``after`` are the sessions that the question follows, oldest first."""
+    """A submitted question form; ``after`` lists preceding sessions, oldest first."""
 
     question: str
     mode: str
@@ -39,7 +45,7 @@ class AskForm:
 
     @staticmethod
     def read(form: SentForm) -> AskForm:
-        """``UsageError`` where the question is missing, or the mode is none."""
+        """Parse the form; raise ``UsageError`` for missing questions or unknown modes."""
         question = form.needed("question", "The question")
         if len(question) > _LONGEST:
             raise UsageError(f"The question has more than {_LONGEST:,} characters.")
@@ -53,7 +59,7 @@ class AskForm:
         return AskForm(question, mode, after, form.get("as_of") or None, filters)
 
     def asked(self, graph: KnowledgeGraph) -> dict[str, Any]:
-        """The question as the graph takes it, with the turns that it follows."""
+        """Return question arguments for the graph, including preceding turns."""
         traces = [graph.trace(name) for name in self.after]
         return {
             "question": self.question,
@@ -65,19 +71,26 @@ class AskForm:
 
 
 async def ask_page(visit: Visit) -> Response:
-    """The form, the last sessions, and what to do where there is nothing yet."""
+    """Show the question form, recent sessions, and first steps for empty collections."""
     return await _ask_page(visit)
 
 
 async def _ask_page(visit: Visit, **more: Any) -> Response:
     service = visit.service
-    found = await service.call(lambda: list_collections(service.root))
-    known = [each for each in found if visit.access.admits(each.name)]
-    here = next((each for each in known if each.name == visit.collection), None)
+    summaries = await service.call(lambda: list_collections(service.root))
+    visible_collections = [summary for summary in summaries if visit.access.admits(summary.name)]
+    here = next(
+        (summary for summary in visible_collections if summary.name == visit.collection), None
+    )
     sessions: list[Any] = []
     if here is None or here.generation:
         sessions = list(await visit.graph(lambda graph: graph.sessions(RECENT)))
-    values = {"collections": known, "here": here, "sessions": sessions, **form_values(visit)}
+    values = {
+        "collections": visible_collections,
+        "here": here,
+        "sessions": sessions,
+        **form_values(visit),
+    }
     empty = {"suggested": (), "session": "", "as_of": visit.asked("as_of")}
     return await visit.page("ask.html", **{**values, **empty, **more})
 
@@ -87,22 +100,22 @@ def form_values(visit: Visit) -> dict[str, Any]:
     return {"modes": (AUTO, *MODES), "may_ask": visit.may("ask"), "asked": visit.asked("question")}
 
 
-async def ask(visit: Visit) -> Response:
-    """The answer: its page, or for a script what happens on the way."""
+async def ask_question(visit: Visit) -> Response:
+    """Answer a question: redirect to the answer page, or stream events for scripts."""
     asking = AskForm.read(await visit.form())
     if "text/event-stream" in visit.request.headers.get("accept", ""):
-        return event_stream(_events(visit, asking))
+        return event_stream(_stream_events(visit, asking))
 
     def work(graph: KnowledgeGraph) -> Answer:
         return graph.ask(**asking.asked(graph))
 
     answer = await visit.graph(work, "ask")
-    return seen(visit.links.session(answer.session, after=asking.after))
+    return redirect_to(visit.links.session(answer.session, after=asking.after))
 
 
-async def _events(visit: Visit, asking: AskForm) -> AsyncIterator[bytes]:
-    """Each stage when it is on record, each sentence when it is written, and where the page of the
-    whole is; all as HTML of the same templates."""
+async def _stream_events(visit: Visit, asking: AskForm) -> AsyncIterator[bytes]:
+    """Yield recorded stages, written sentences and finally the answer page address, as HTML
+    from page templates."""
     session = ""
 
     def begin(graph: KnowledgeGraph) -> Any:
@@ -110,39 +123,43 @@ async def _events(visit: Visit, asking: AskForm) -> AsyncIterator[bytes]:
 
     stream = visit.service.stream(visit.access, visit.collection, begin)
     try:
-        async for told in stream:
-            if isinstance(told, Answer):
-                yield sse("done", visit.links.session(told.session, after=asking.after))
+        async for stream_item in stream:
+            if isinstance(stream_item, Answer):
+                yield format_page_event(
+                    "done", visit.links.session(stream_item.session, after=asking.after)
+                )
                 continue
-            assert isinstance(told, Message)
-            message = told.value
+            assert isinstance(stream_item, Message)
+            message = stream_item.value
             session = session or message.explain_id or ""
             if message.explain_id:
-                lines = await _stage(visit, session, message.explain_id)
-                yield sse("stage", visit.part_of_page("asking.html", "stage", lines))
+                lines = await _read_stage(visit, session, message.explain_id)
+                yield format_page_event("stage", visit.part_of_page("asking.html", "stage", lines))
             elif isinstance(message, SentenceMessage) and message.sentence is not None:
-                yield sse("sentence", visit.part_of_page("asking.html", "said", message.sentence))
+                yield format_page_event(
+                    "sentence", visit.part_of_page("asking.html", "said", message.sentence)
+                )
     except TgraphError as error:
         told_error = problem_of(error)
-        shown = visit.part_of_page("asking.html", "failed", error.message, error.remedy or "")
-        yield sse("failed", shown if told_error else "")
+        error_html = visit.part_of_page("asking.html", "failed", error.message, error.remedy or "")
+        yield format_page_event("failed", error_html if told_error else "")
 
 
-async def _stage(visit: Visit, session: str, stage: str) -> list[str]:
+async def _read_stage(visit: Visit, session: str, stage: str) -> list[str]:
     return await visit.graph(lambda graph: list(stage_lines(graph.trace_so_far(session), stage)))
 
 
-async def suggest(visit: Visit) -> Response:
-    """Questions that the documents can answer."""
+async def suggest_questions(visit: Visit) -> Response:
+    """Show suggested questions answerable from the documents."""
     try:
         answer = await visit.graph(lambda graph: graph.suggest(5, history=()), "ask")
     except NothingIndexedError:
-        return seen(visit.links.home)
+        return redirect_to(visit.links.home)
     return await _ask_page(visit, suggested=answer.sentences, session=answer.session)
 
 
 PAGES = (
     WorkbenchPage("/", "ask_page", ask_page),
-    WorkbenchPage("/ask", "ask", ask, "ask", "POST"),
-    WorkbenchPage("/suggest", "suggest", suggest, "ask", "POST"),
+    WorkbenchPage("/ask", "ask", ask_question, "ask", "POST"),
+    WorkbenchPage("/suggest", "suggest", suggest_questions, "ask", "POST"),
 )
