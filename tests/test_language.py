@@ -17,7 +17,7 @@ CEILINGS = {
     "functions named by a stop word or participle": 340,
     "names of classes and aliases with two meanings": 58,
 }
-"""The measures of ``tgraph`` above their limit in ``tools.language.LIMITS`` today; they may only fall."""
+"""Measures that are above their limit in ``tools.language.LIMITS`` today; they may only fall."""
 
 
 @pytest.fixture(scope="module")
