@@ -232,3 +232,26 @@ def test_settings_name_what_a_package_adds(site: Path, tmp_path: Path):
 
 def test_what_is_not_installed_is_no_mode():
     assert "verbatim" not in MODES
+
+
+STORE = """
+from tgraph.extensions import Extension
+from tgraph.index.vectors import inverted_list_store
+
+EXTENSION = Extension(name="stores", vector_stores={"mine": lambda: inverted_list_store})
+"""
+
+
+def test_a_vector_store_of_a_package_is_found_by_its_name(tmp_path: Path) -> None:
+    install(tmp_path / "site", "stores", STORE)
+    code = (
+        "from tgraph.index.vectors.stores import vector_store; print(vector_store('mine').__name__)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, "PYTHONPATH": f"{tmp_path / 'site'}{os.pathsep}{REPOSITORY}"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stdout == "tgraph.index.vectors.inverted_list_store\n", done.stderr

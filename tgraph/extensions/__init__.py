@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from tgraph.engine.checks import HealthCheck
     from tgraph.engine.session_reader import SessionWriter, VocabularyWriter
     from tgraph.explain.export.formats import PictureWriter
+    from tgraph.index.vectors.base import VectorStore
     from tgraph.ingest.base import Loader
     from tgraph.models.base import ChatModel, Embedder
     from tgraph.record.observer import RecordObservers
@@ -55,8 +56,8 @@ class Extension:
     """Embedders by the value of ``embedding.provider``."""
     rerankers: Mapping[str, Callable[[Settings], Rank]] = field(default_factory=dict)
     """Functions that rank texts anew, by the value of ``rerank.provider``."""
-    vector_stores: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
-    """Stores of vectors by name."""
+    vector_stores: Mapping[str, Callable[[], VectorStore]] = field(default_factory=dict)
+    """Stores of vectors by the name that ``vector_store`` is given."""
     observers: Mapping[str, Callable[[Settings], RecordObservers | None]] = field(
         default_factory=dict
     )
