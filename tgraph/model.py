@@ -682,7 +682,9 @@ class Retrieval:
 
 @dataclass(frozen=True, slots=True)
 class Rejected:
-    """A rejected candidate, including reason: ``not chosen``, ``below the limit``, ..."""
+    """A candidate that a selector did not select, with the reason, such as ``over the edge limit``.
+
+    ``SessionRecord.selection`` records the reason as ``tg:rejectionReason``."""
 
     candidate: Candidate
     reason: str

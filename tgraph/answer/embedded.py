@@ -72,7 +72,7 @@ def _is_telling(token: str) -> bool:
 
 
 class EmbeddedSelector:
-    """Selects candidates by descending score, one source sentence after another."""
+    """Selects candidates in the order of the retrieval, at most two edges of one sentence."""
 
     agent = Agent("method", "embedded-selection", __version__)
     step = "EdgeSelecting"
@@ -113,6 +113,9 @@ class EmbeddedSelector:
         most: int,
         shown: dict[_Place, int],
     ) -> str:
+        """Return the first reason against selecting the candidate; empty for none.
+
+        The limit is checked first: once it is reached, it is the reason for all that follow."""
         if count >= most:
             return "over the edge limit"
         if UNREAD in candidate.reasons:
@@ -143,8 +146,9 @@ class EmbeddedSynthesiser:
     """Quotes the best-answering sentences: top sentences first, further sentences after, each
     group in text order.
 
-    If the confidence in the read answer is below ``least_confidence``, no answer is composed,
-    only the nearest sentences."""
+    If the reader's confidence is below ``least_confidence``, no answer is composed; the best
+    sentences are noted as nearest. Without a reader, the best score is compared with
+    ``LEAST_SCORE`` instead."""
 
     agent = Agent("method", "embedded-synthesis", __version__)
 
@@ -152,7 +156,7 @@ class EmbeddedSynthesiser:
     MOST = 5
     NEAREST = 2
     (LEAST_SCORE,) = load_weights("answer")
-    """The least of the best score where nothing was read."""
+    """The score that the best sentence must have where no reader read (``weights.toml``)."""
     TIE = 0.0006
     """Sentences whose scores differ by less answer together."""
     CLOSE, CLOSE_READ = 0.85, 0.25

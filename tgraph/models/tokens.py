@@ -4,7 +4,7 @@ tiktoken would download its ranks; tgraph unpacks its own copies into a cache fo
 where tiktoken finds them and checks their hash. Text that looks like a special token counts as the
 plain text it is. Where the ranks can't be used, counts are an estimate and the log says so.
 
-Whoever loads the ranks leaves a table of them beside (``token_table``), from which later processes
+Whoever loads the ranks leaves a table of them beside (a ``TokenTable``), from which later processes
 count at a fraction of the cost: the same counts, without tiktoken.
 """
 

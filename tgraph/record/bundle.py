@@ -88,7 +88,7 @@ def make_monotonic(clock: Clock) -> Clock:
 class BundleRecord(Recorder):
     """A bundle's statements.
 
-    All statements go through ``_write_frame``, so nothing is reported unwritten."""
+    All statements go through ``_write``, so nothing is reported unwritten."""
 
     kind: ClassVar[BundleKind]
 

@@ -108,7 +108,7 @@ class SessionDescription:
 class SessionRecord(BundleRecord):
     """A session's provenance record.
 
-    All statements go through ``_write_frame``, so nothing is reported unwritten."""
+    All statements go through ``_write``, so nothing is reported unwritten."""
 
     kind = SESSION
 
