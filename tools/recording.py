@@ -871,11 +871,10 @@ def make_models_option(folder: Path, *, scripted: bool) -> dict[str, Any]:
 
 
 def describe_outcome(call: Callable[[], Any]) -> str:
-    import tgraph
-
+    """The value that a call returns, or the error that it raises."""
     try:
         return format_json(call())
-    except tgraph.TgraphError as error:
+    except Exception as error:
         return f"{type(error).__name__}: {error}\n"
 
 
