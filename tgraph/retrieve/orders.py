@@ -321,8 +321,3 @@ def format_ordinal(rank: int) -> str:
         "th" if rank % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(rank % 10, "th")
     )
     return f"{rank}{ending}"
-
-
-def collapse_whitespace(text: str) -> str:
-    """Return the text on a single line."""
-    return " ".join(text.split())

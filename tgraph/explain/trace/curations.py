@@ -104,14 +104,6 @@ def find_curation(curations: Sequence[Curation], name: str) -> Curation:
     raise UnknownNameError(problem, "`tgraph curations list` lists them with their ids.")
 
 
-def note_of(store: Store, document: str) -> Curation | None:
-    """Return the newest decision recorded in a note document; None for other documents."""
-    note_curations = [
-        c for c in read_curations(store) if c.document == document and c.label != "Retraction"
-    ]
-    return note_curations[0] if note_curations else None
-
-
 def _read_curation(store: Store, names: NamesAsOf, curation: str) -> Curation:
     results = tuple(_read_results(store, names, curation))
     undone = {text_value(store, r.iri, v.prov("wasInvalidatedBy")) for r in results} - {""}

@@ -23,7 +23,7 @@ from tgraph.index.summary_tree import is_chunk, standing_tree, summary_title
 from tgraph.librarian import Librarian
 from tgraph.model import RankedOrder
 from tgraph.models.base import Embedder
-from tgraph.rendering import one_line
+from tgraph.rendering import collapse_whitespace, one_line
 from tgraph.retrieve.base import Context
 from tgraph.retrieve.filters import Filters
 from tgraph.retrieve.labels import labels_of, read_reified_edges
@@ -37,7 +37,6 @@ from tgraph.retrieve.orders import (
     OrderReader,
     RatedReport,
     RecordedSearch,
-    collapse_whitespace,
     format_ordinal,
     no_cut_offs,
     orders_from_json,

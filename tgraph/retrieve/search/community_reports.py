@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from tgraph.model import Candidate, CommunityReport, RankedOrder, Retrieval
+from tgraph.rendering import collapse_whitespace
 from tgraph.retrieve.base import Context, Question
 from tgraph.retrieve.candidates import cost_of
 from tgraph.retrieve.orders import (
@@ -20,7 +21,6 @@ from tgraph.retrieve.orders import (
     Missing,
     RatedReport,
     RecordedSearch,
-    collapse_whitespace,
     cut_order,
     format_ordinal,
     list_hit_iris,

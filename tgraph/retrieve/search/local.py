@@ -27,6 +27,7 @@ from tgraph.model import (
     RankedOrder,
     Retrieval,
 )
+from tgraph.rendering import collapse_whitespace
 from tgraph.retrieve.base import Context, Question, in_conversation
 from tgraph.retrieve.candidates import (
     KnownEntity,
@@ -55,7 +56,6 @@ from tgraph.retrieve.orders import (
     CutOffs,
     Missing,
     RecordedSearch,
-    collapse_whitespace,
     cut_order,
     format_ordinal,
     left_out_order,
