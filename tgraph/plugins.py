@@ -89,13 +89,15 @@ class Registry:
         return _collect(self.field, self.kind).keys()
 
     def get(self, name: str) -> Contribution | None:
-        """Return the contribution of a name, None where no extension has one."""
+        """Return a contribution by name; None if no extension has such a contribution."""
         owner_and_value = _collect(self.field, self.kind).get(name)
         return owner_and_value[1] if owner_and_value else None
 
     def require(self, name: str, extension: str) -> Contribution:
-        """Return the contribution of a name. Raise ``UsageError`` where no extension has one;
-        ``extension`` is the one of tgraph's own that should."""
+        """Return a contribution by name.
+
+        Raise ``UsageError`` if no extension has the contribution; ``extension`` names tgraph's
+        own extension expected to have the contribution."""
         contribution = self.get(name)
         if contribution is None:
             raise UsageError(
@@ -106,14 +108,14 @@ class Registry:
         return contribution
 
     def check_names(self, reserved: Iterable[str]) -> None:
-        """Raise ``UsageError`` where an extension has a name that the core has."""
+        """Raise ``UsageError`` if an extension uses a core name."""
         collected = _collect(self.field, self.kind)
         for name in reserved:
             if name in collected:
                 raise _name_taken(f"tgraph and the extension {collected[name][0]}", self.kind, name)
 
     def call(self, name: str, *arguments: Any) -> Any:
-        """Return the result of a contribution; None, with a warning, where the call fails."""
+        """Return the result of calling a contribution; warn and return None if the call fails."""
         extension, contribution = _collect(self.field, self.kind)[name]
         try:
             return contribution(*arguments)
@@ -122,11 +124,10 @@ class Registry:
             return None
 
     def call_all(self, *arguments: Any, reserved: Collection[str] = ()) -> Mapping[str, Any]:
-        """Return the result of each contribution, called with the arguments, by its name.
+        """Call each contribution with the arguments and return results by name.
 
-        A contribution that fails is left out with a warning. Raise ``UsageError`` for a name that
-        is ``reserved``, because the core has it.
-        """
+        A failing contribution is skipped with a warning. Raise ``UsageError`` for ``reserved``
+        names, which belong to the core."""
         self.check_names(reserved)
         results = {name: self.call(name, *arguments) for name in self.names()}
         return {name: result for name, result in results.items() if result is not None}
@@ -134,7 +135,7 @@ class Registry:
 
 @cache
 def _collect(field: str, kind: str) -> Mapping[str, tuple[str, Contribution]]:
-    """Return the contributions of one kind by name, each with the name of its extension."""
+    """Return contributions of one kind by name, each with its extension name."""
     collected: dict[str, tuple[str, Contribution]] = {}
     for extension in load_extensions().values():
         for name, contribution in getattr(extension, field).items():

@@ -237,8 +237,9 @@ def _term_share(said: frozenset[str], found: Iterable[str]) -> float:
 
 
 def citation_of(selected: Selected, evidence: Evidence, session_uuid: str) -> Citation:
-    """That something rests on what was selected, at one of its places. A point that was drawn from
-    something else than a report is cited as a summary."""
+    """Return a citation of the selected item at one evidence place.
+
+    A point drawn from a source other than a report is cited as a summary."""
     item = selected.item
     through_report = evidence.via and evidence.via[0].startswith(f"{v.URN}report:")
     is_summary = item.kind == "point" and not through_report

@@ -206,8 +206,11 @@ class EmbeddedSynthesiser:
 
 
 def _collect_quotations(selection: Selection) -> list[_QuotedSentence]:
-    """The distinct sentences behind the selection, best first; of those that overlap the best. An
-    edge has the sentence that it was chosen for, other items have each ranked sentence."""
+    """Return distinct quoted sentences behind the selection, best first; among overlapping
+    sentences, the best.
+
+    An edge contributes the sentence that led to its selection, other items contribute each
+    ranked sentence."""
     by_place: dict[_Place, tuple[Evidence, list[Selected]]] = {}
     for selected in selection.selected:
         evidence = selected.candidate.evidence

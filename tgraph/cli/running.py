@@ -56,11 +56,10 @@ class Command(click.Command):
 
 
 class CommandGroup(click.Group):
-    """A group with commands of its own, and with commands that extensions add.
+    """A command group extended by commands of extensions.
 
-    An extension names a command of a group as ``"GROUP COMMAND"``. A command of the core is found
-    before extensions are looked for.
-    """
+    An extension names a group command as ``"GROUP COMMAND"``. Core commands are found before
+    extensions are searched."""
 
     def main(self, *args: Any, **options: Any) -> Any:
         try:

@@ -1,8 +1,7 @@
-"""The components that a graph works with, made from its settings when they are first needed.
+"""Components of a graph, made from settings on first use.
 
-A component is made by a model where one is set, or else by the embedded default. The modules of
-components are imported by the properties and methods that make them.
-"""
+A component uses a model if one is configured, otherwise the embedded default. Properties and
+methods import the modules of the components that they make."""
 
 from __future__ import annotations
 
@@ -44,17 +43,16 @@ T = TypeVar("T")
 
 
 class ConcurrentOptions(Options, total=False):
-    """How a model is asked by a step that makes several calls at the same time."""
+    """Model options for steps making several concurrent calls."""
 
     concurrency: int
     cancel: Callable[[], None]
 
 
 class ComponentProperty(Generic[T]):
-    """A property of ``Components`` whose value is made at the first use.
+    """A property of ``Components``, computed on first use.
 
-    Every use opens the endpoints again whose calls were cancelled.
-    """
+    Every use reopens endpoints whose calls were cancelled."""
 
     def __init__(self, make: Callable[[Components], T]) -> None:
         self._make = make
@@ -67,7 +65,7 @@ class ComponentProperty(Generic[T]):
     def __get__(self, components: Components, owner: type) -> T: ...
 
     def __get__(self, components: Components | None, owner: type) -> ComponentProperty[T] | T:
-        """The component, or the property itself where the class is asked."""
+        """Return the component; on the class, return the property itself."""
         return self if components is None else components.cached(self._make)
 
 
@@ -103,8 +101,9 @@ class Components:
         return components
 
     def cached(self, make: Callable[[Components], T]) -> T:
-        """The component that the function makes, the same at each call. Endpoints whose calls were
-        cancelled are opened again."""
+        """Return the cached component of a factory function.
+
+        Endpoints whose calls were cancelled are opened again."""
         self._reopen_endpoints()
         if make not in self._made:
             self._made[make] = make(self)
@@ -149,7 +148,7 @@ class Components:
 
     @ComponentProperty
     def claims(self) -> ClaimExtractor:
-        """The extractor of claims. ``UsageError`` where there is no model."""
+        """The claim extractor. ``UsageError`` without a model."""
         from tgraph.extract.model.claims import ModelClaims
 
         chat = self._required_chat(
@@ -167,8 +166,8 @@ class Components:
 
     @property
     def summariser(self) -> Summariser | None:
-        """The summariser that makes one description of several; None where the settings switch
-        summaries off."""
+        """The summariser merging several descriptions into one; None if settings disable
+        summaries."""
         return self._summariser if self.settings.summaries.enabled else None
 
     @ComponentProperty
@@ -262,7 +261,7 @@ class Components:
 
     @ComponentProperty
     def chooser(self) -> Chooser:
-        """The chooser of the mode of a question."""
+        """The component choosing a mode for each question."""
         from tgraph.answer.mode_choice import EmbeddedChooser, ModelChooser
 
         if self.chat is None or not self.settings.auto.by_model:
@@ -287,7 +286,7 @@ class Components:
 
     @ComponentProperty
     def selector(self) -> Selector:
-        """The selector that judges edges one by one."""
+        """The selector judging edges individually."""
         if self.chat is None:
             from tgraph.answer.embedded import EmbeddedSelector
 
@@ -342,7 +341,7 @@ class Components:
 
     @ComponentProperty
     def alone(self) -> Synthesiser:
-        """The model without any documents. ``UsageError`` where there is no model."""
+        """The model answering without documents. ``UsageError`` without a model."""
         from tgraph.answer.model import ModelAlone
 
         chat = self._required_chat(
@@ -367,8 +366,8 @@ class Components:
 
     @ComponentProperty
     def support_judge(self) -> SupportJudge:
-        """The judge of whether texts prove a statement: the model, or else the reader where it can
-        judge, or else the words."""
+        """The judge of statement support: the model, otherwise a capable reader, otherwise word
+        overlap."""
         from tgraph.answer.support import LexicalJudge, ModelJudge, ReaderJudge
 
         if self.chat is not None:
@@ -380,7 +379,7 @@ class Components:
 
     @ComponentProperty
     def statements(self) -> StatementExtractor:
-        """The extractor of the statements of a text."""
+        """The extractor of statements from a text."""
         if self.chat is None:
             from tgraph.answer.entailment import SentenceStatements
 
@@ -416,13 +415,15 @@ class Components:
 
     @property
     def options(self) -> Options:
-        """The options by which models are asked in every step."""
+        """Model options shared by every step."""
         chat = self.settings.chat
         return {"temperature": chat.temperature, "seed": chat.seed, "max_tokens": chat.max_tokens}
 
     def _required_chat(self, problem: str, remedy: str) -> ChatModel:
-        """The language model. ``UsageError`` with the problem where there is none; the remedy is
-        what may be done instead of setting one."""
+        """Return the language model.
+
+        Without a model, raise ``UsageError`` with the problem; the remedy names an alternative
+        to configuring a model."""
         if self.chat is None:
             raise UsageError(problem, f"Set `chat.base_url` or OPENAI_API_KEY, or {remedy}")
         return self.chat

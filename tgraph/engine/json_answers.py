@@ -1,4 +1,4 @@
-"""The JSON of answers, of the context of an answer, and of the messages of a stream."""
+"""JSON models of answers, answer contexts and stream messages."""
 
 from __future__ import annotations
 

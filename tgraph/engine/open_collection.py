@@ -294,7 +294,7 @@ class OpenCollection:
         return made
 
     def observe(self) -> Observer:
-        """Who observes a record; nobody unless an extension does."""
+        """The record observer; a silent observer unless an extension supplies another."""
         members = [observers.observer() for observers in self._observers]
         return members[0] if len(members) == 1 else ObserverGroup(members)
 

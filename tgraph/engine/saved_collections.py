@@ -1,4 +1,4 @@
-"""What is published of a collection, as files that are copied elsewhere and published there."""
+"""Published collection files, copied elsewhere and published there."""
 
 from __future__ import annotations
 

@@ -44,8 +44,8 @@ TRUSTGRAPH = "trustgraph"
 
 @dataclass(frozen=True, slots=True)
 class WrittenSession:
-    """A session in a format of an extension: ``data`` are the bytes, ``summary`` says what is in
-    them where that is several files, and ``notes`` what a reader should know."""
+    """A session in an extension's format: ``data`` holds bytes, ``summary`` describes
+    multi-file content, ``notes`` inform readers."""
 
     data: bytes
     summary: str = ""

@@ -243,7 +243,7 @@ class BundleRecord(Recorder):
         self._shared += self._new([agent], prompts)
 
     def _add_trig(self, text: str) -> None:
-        """Put statements about the bundle that are TriG already into the next frame."""
+        """Add TriG statements about the bundle to the next frame."""
         self._serialised += text
 
     def keep(self, content: str) -> str:

@@ -78,7 +78,7 @@ class Observer:
 
 
 class ObserverGroup(Observer):
-    """Tells each of its members what it is told."""
+    """An observer forwarding every event to its members."""
 
     def __init__(self, members: Iterable[Observer]) -> None:
         self._members = tuple(members)
@@ -119,10 +119,10 @@ class ObserverGroup(Observer):
 
 
 class RecordObservers(Protocol):
-    """Who observes the records of an open collection, each record with an observer of its own."""
+    """Observers for records of an open collection, one observer per record."""
 
     def observer(self) -> Observer:
         """Return the observer of one record."""
 
     def end(self, message: Callable[[str], None]) -> None:
-        """Send what has not been sent; the collection is closed."""
+        """Send pending events; the collection is closed."""

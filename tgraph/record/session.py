@@ -274,11 +274,11 @@ class SessionRecord(BundleRecord):
         return subject
 
     def retrieval(self, retrieval: Retrieval, derived_from: Sequence[str] = ()) -> str:
-        """What was retrieved, each with rank, score and, where a mode has it, hop and cost.
+        """Record a retrieval: candidates with rank, score and, depending on the mode, hop and
+        cost.
 
-        Where a limit cut something before the candidates, the librarian keeps the complete list. It
-        also keeps the orders in which the search ranked, as far as limits cut them off.
-        """
+        The librarian keeps the complete list if a limit cut candidates, and the ranked orders
+        beyond the limits."""
         subject, cut = self.retrieval_iri, retrieval.cut
         self.entity(
             subject,

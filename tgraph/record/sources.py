@@ -159,8 +159,8 @@ class EvidenceRecord:
         return shared + new
 
     def state(self) -> tuple[list[Quad], list[Quad]]:
-        """Return the quads that other extractions may state too, and the remaining quads, which no
-        store has unless the subgraph is on record already."""
+        """Return quads shared with other extractions, and the remaining quads, absent from
+        stores unless the subgraph is recorded."""
         for entity in self.extraction.entities:
             self._entity(entity)
         for relationship in self.extraction.relationships:

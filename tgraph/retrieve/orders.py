@@ -53,9 +53,11 @@ def cut_order(
     total: int | None = 0,
     about: str = "",
 ) -> tuple[RankedOrder, ...]:
-    """The order of the ranked IRIs, best first, after a cut at ``cutoff``; nothing where the limit
-    cut nothing off. ``total`` counts all that were ranked, where that is more than the IRIs are;
-    None where they were not counted."""
+    """Return the order of ranked IRIs, best first, beyond a cut at ``cutoff``; empty if the
+    limit cut nothing.
+
+    ``total`` counts all ranked items if more items were ranked than IRIs passed; None if items
+    were not counted."""
     items = tuple(ranked[cutoff : cutoff + MOST_BEYOND])
     if not items:
         return ()
@@ -73,8 +75,10 @@ def left_out_order(
     total: int = 0,
     scores: Sequence[float] = (),
 ) -> tuple[RankedOrder, ...]:
-    """The order of the IRIs that a limit left out, each with its rank, nearest to the cut first;
-    nothing where there are none. A rank that is not known is 0."""
+    """Return the order of IRIs excluded by a limit, each with its rank, nearest first; empty
+    without excluded IRIs.
+
+    An unknown rank is 0."""
     if not ranks:
         return ()
     items, places = tuple(ranks)[:MOST_BEYOND], tuple(ranks.values())[:MOST_BEYOND]
@@ -85,8 +89,10 @@ def left_out_order(
 def unlike_order(
     kind: str, hits: Hits, least: float, what: str, taken: Collection[str] = ()
 ) -> tuple[RankedOrder, ...]:
-    """The order of the hits, but for those taken otherwise, whose likeness to a text, which
-    ``what`` names, is below the least score."""
+    """Return the order of hits whose similarity to a text is below the least score, excluding
+    hits taken otherwise.
+
+    ``what`` names the text."""
     ranks = {iri: rank for rank, (iri, _) in enumerate(hits, 1)}
     below = [(iri, score) for iri, score in hits if score < least and iri not in taken]
     reason = f"its likeness to {what} is {SCORE}, below {least:g} (least-score)"
@@ -118,7 +124,7 @@ def orders_from_json(text: str) -> tuple[RankedOrder, ...]:
 
 
 def _share(sizes: Sequence[int]) -> int:
-    """The items that each order may have; ``sizes`` are those of the orders, the least first."""
+    """Return the maximum item count per order; ``sizes`` lists order sizes, ascending."""
     room = MOST_OF_SESSION
     for number, size in enumerate(sizes):
         share = room // (len(sizes) - number)
@@ -190,10 +196,9 @@ class AskedAction:
 
 @dataclass(frozen=True, slots=True)
 class RecordedSearch:
-    """What the record of a session has of its retrieval.
+    """Recorded retrieval of a session.
 
-    ``candidates`` are its edges and items, by IRI; ``orders`` is what limits cut off.
-    """
+    ``candidates`` maps IRIs to edges and items; ``orders`` lists items cut off by limits."""
 
     mode: str
     matches: Sequence[EntityMatch] = ()
@@ -231,7 +236,7 @@ not asked. In the sequence in which something can be lost."""
 
 
 def no_cut_offs(missing: Missing, search: RecordedSearch, context: Context) -> CutOffs:
-    """For a mode that leaves things out by rank alone."""
+    """Return no cut-offs, for modes excluding items by rank alone."""
     yield from ()
 
 
@@ -250,8 +255,10 @@ class OrderReader:
     may_have: Callable[[RankedOrder], bool]
 
     def first_cut(self, orders: Sequence[RankedOrder]) -> CutOff | None:
-        """The cut-off of the first limit that the missing is beyond; where several orders have that
-        limit, the nearest. None where it is beyond none."""
+        """Return the cut-off of the first limit excluding the missing item; None if no limit
+        excludes the item.
+
+        If several orders share the limit, the nearest order counts."""
         for _, group in groupby(orders, key=lambda order: order.limit):
             places = [(order, n) for order in group if (n := self._place(order)) is not None]
             if places:
@@ -259,17 +266,18 @@ class OrderReader:
         return next(filter(None, map(self.unlisted, orders)), None)
 
     def listed(self, order: RankedOrder) -> CutOff | None:
-        """The cut-off of an order that has the missing after its cut."""
+        """Return the cut-off of an order listing the missing item beyond its cut."""
         number = self._place(order)
         return None if number is None else self._at(order, number)
 
     def _place(self, order: RankedOrder) -> int | None:
-        """Where in the order the missing is, from 0."""
+        """Return the position of the missing item in the order, counting from 0."""
         places = (n for n, item in enumerate(order.items) if self.is_missing(order, item))
         return next(places, None)
 
     def unlisted(self, order: RankedOrder) -> CutOff | None:
-        """The cut-off of an order that may have the missing after the last item on record."""
+        """Return the cut-off of an order possibly holding the missing item beyond its last
+        recorded item."""
         last = order.ranks[-1] if order.ranks else int(order.cutoff or 0) + len(order.items)
         is_shortened = last < order.total or not (order.total or order.ranks)
         if order.cutoff is None or not is_shortened or not self.may_have(order):
@@ -308,7 +316,7 @@ def _rank_of(order: RankedOrder, number: int) -> int:
 
 
 def _distance_of(place: tuple[RankedOrder, int]) -> float:
-    """How far beyond the limit an item of an order is."""
+    """Return the distance between an order item and the limit."""
     order, number = place
     if order.scores:
         return -order.scores[number]

@@ -91,7 +91,7 @@ class _LazyRows(Mapping[str, T]):
         return {iri: self._all[iri] for iri in iris if iri in self._all}
 
     def hold(self, rows: Mapping[str, T]) -> None:
-        """Keep rows that were read otherwise, where not all rows are kept already."""
+        """Keep rows read elsewhere, unless all rows are already kept."""
         if self._all is None:
             self._held.get_all(rows, lambda missing: {iri: rows[iri] for iri in missing})
 

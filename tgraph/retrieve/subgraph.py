@@ -189,8 +189,8 @@ def grow_subgraph(
 def _edges_in_order(
     entity: str, edges: Edges, inquiry: AnalysedQuestion, meaning: Similarity, context: Context
 ) -> Sequence[str]:
-    """The edges of an entity as they are taken: by likeness, and of more than the limit also by the
-    words of their sentences."""
+    """Return an entity's edges in selection order: by similarity and, beyond the limit, also by
+    words of edge sentences."""
     if len(edges) <= context.limits.triple_limit:
         return by_meaning(edges, meaning)
     return nearest_of(entity, edges, inquiry, meaning, context)
@@ -199,7 +199,7 @@ def _edges_in_order(
 def _cut_edges(
     entity: str, order: Sequence[str], taken: int, context: Context
 ) -> tuple[RankedOrder, ...]:
-    """The edges of an entity beyond those that were taken of it."""
+    """Return an entity's edges beyond the selected edges."""
     limit = context.limits.triple_limit
     more = f"; {limit - taken} more only beside good sentences" if limit > taken else ""
     why = "{item} is {place} edges of {about} by likeness to {question} and the words shared with"
@@ -208,7 +208,7 @@ def _cut_edges(
 
 
 def _cut_entities(order: Sequence[str], hop: int, context: Context) -> tuple[RankedOrder, ...]:
-    """The entities that a hop came to and that were not gone on from."""
+    """Return entities reached by a hop but not expanded further."""
     limit, hops = context.limits.entity_limit, f"{hop + 1} hop{'s' if hop else ''}"
     why = f"{{item}} is {{place}} entities that {hops} came to, by likeness of their edges to"
     reason = f"{why} {{question}}, and {limit} were gone on from (entity-limit {limit})"
@@ -218,8 +218,8 @@ def _cut_entities(order: Sequence[str], hop: int, context: Context) -> tuple[Ran
 def _at_hubs(
     entities: Iterable[str], inquiry: AnalysedQuestion, meaning: Similarity, context: Context
 ) -> dict[str, tuple[Sequence[str], Edges]]:
-    """For those of the entities that are hubs and have more edges than the limit, these in their
-    order, and those that are taken of them."""
+    """For hub entities with more edges than the limit, return ordered edges, and the selected
+    edges."""
     limit = context.limits.triple_limit
     hubs = {} if inquiry.by_words else hubs_of(entities, context)
     large_hubs = {entity: hub for entity, hub in hubs.items() if len(hub) > limit}

@@ -1,8 +1,7 @@
-"""The small language in which everything is stated: of a subject, predicates with their values.
+"""Statements: a subject, predicates, values.
 
 ``Statements`` makes quads; pyoxigraph writes and reads the quads (``to_bytes``, ``trig``,
-``nquads``, ``read_trig``, ``read_nquads``).
-"""
+``nquads``, ``read_trig``, ``read_nquads``)."""
 
 from __future__ import annotations
 
@@ -76,7 +75,7 @@ class Statements:
         return node
 
     def take(self) -> list[Quad]:
-        """Return the quads that were stated since the last call."""
+        """Return quads stated since the last call."""
         quads, self.quads = self.quads, []
         return quads
 

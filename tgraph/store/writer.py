@@ -119,7 +119,7 @@ class LayeredStore:
         return new
 
     def add_new(self, quads: Sequence[Quad]) -> None:
-        """Add quads of which none is there already."""
+        """Add quads known to be new."""
         if self._on_disk and len(quads) >= BULK:
             self._disk.fill(quads)
             self._came += len(quads)
@@ -268,7 +268,7 @@ class WorkingCopy:
             self._record_quads(new)
 
     def add_new(self, quads: Iterable[Quad]) -> None:
-        """Add quads of which none is there already. ``changed_quads`` does not list these quads."""
+        """Add quads known to be new, unlisted by ``changed_quads``."""
         self.store.add_new(self._write_lines(quads))
 
     def note(self, quads: Iterable[Quad]) -> None:

@@ -94,8 +94,9 @@ class AskedKnowledge:
 
     @classmethod
     def of(cls, opened: OpenCollection, request: QuestionRequest) -> Self:
-        """The knowledge that a request asks. A message says which earlier knowledge it is, and what
-        of it can't be had."""
+        """Resolve the knowledge addressed by a request.
+
+        A message names the earlier knowledge and its unavailable parts."""
         point = point_in_time(opened, request.as_of) if request.as_of else None
         if point is not None:
             if not point.generation:
@@ -137,8 +138,7 @@ class AskedKnowledge:
 
 @dataclass(frozen=True, slots=True)
 class PreparedQuestion:
-    """A request with what answers it: the question after its turns, the knowledge that is asked,
-    and the method."""
+    """A request prepared for answering: question after its turns, addressed knowledge, method."""
 
     request: QuestionRequest
     question: Question
@@ -191,8 +191,9 @@ class PreparedQuestion:
 
 
 def prepare_question(opened: OpenCollection, request: QuestionRequest) -> PreparedQuestion:
-    """The request with its question, knowledge and method. ``UsageError`` for an empty question, a
-    mode that there is not, and for a prompt where there is no language model."""
+    """Prepare a request: resolve question, knowledge and method.
+
+    ``UsageError`` for an empty question, an unknown mode, or a prompt without a language model."""
     if not request.text.strip():
         raise UsageError("The question is empty.")
     if request.only == "prompt" and opened.parts.chat is None:
@@ -273,7 +274,7 @@ def _missing_need(mode: str, context: Context) -> Need | None:
 
 
 def _limit_history(opened: OpenCollection, request: QuestionRequest) -> tuple[Turn, ...]:
-    """The turns before the question, as many as the settings admit."""
+    """Return preceding turns, limited by the settings."""
     turns = tuple(opened.turns if request.history is None else request.history)
     return turns[-opened.settings.graph.history_turns :] if turns else ()
 

@@ -137,7 +137,7 @@ class TwoStages:
     def _find_concepts(
         self, question: Question, context: Context, record: SessionRecord
     ) -> tuple[Question, list[str]]:
-        """The question with its concepts or keywords, and the IRI of what is on record of them."""
+        """Return the question with concepts or keywords, and the IRI of their record."""
         finder = self.keywords if self.keywords is not None else self.concepts
         if finder is None:
             return question, []

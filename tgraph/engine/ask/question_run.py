@@ -203,7 +203,8 @@ class QuestionRun:
         )
 
     def _gather_evidence(self) -> Generator[GraphRagResponse, None, tuple[Question, Selection]]:
-        """A message for each stage on record; in the end what the answer is made from."""
+        """Yield a message for each recorded stage; return question and selection for the
+        answer."""
         gathering = self._method.gather(self._question, self._context, self._record)
         while True:
             try:

@@ -1,4 +1,4 @@
-"""The files of prompts that were tuned for a collection, as its record knows them."""
+"""Prompt files tuned for a collection, found by its record."""
 
 from __future__ import annotations
 

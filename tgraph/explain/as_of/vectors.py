@@ -94,10 +94,9 @@ class VectorsOnRecord:
 
     @cached_property
     def _recorded_places(self) -> dict[str, tuple[str, int]]:
-        """Where the vector of each text is: the hash of a call's text, and the row.
+        """Places of recorded text vectors: hash of the call text, and row.
 
-        Of a text that several calls have, the last call counts.
-        """
+        If several calls embed one text, the last call counts."""
         found: dict[str, tuple[str, int]] = {}
         for key in self._embedding_call_keys():
             with suppress(StoreError, KeyError, ValueError):

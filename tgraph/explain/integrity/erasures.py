@@ -160,8 +160,9 @@ _ORDERS = v.session_part_iri("orders", "")
 
 
 def erasure_of_bundle(store: Store, bundle: str) -> Erasure | None:
-    """The last erasure that rewrote a bundle, or removed a text that it refers to; what limits cut
-    off in a session, which no answer rests on, is no such text."""
+    """Return the last erasure that rewrote a bundle or removed a text referenced by the bundle.
+
+    Ranked orders cut off by limits are no such texts: no answer rests on ranked orders."""
     erasure_quads = list(store.match(None, v.tg("rewrote"), NamedNode(bundle), None))
     for quad in store.match(None, v.tg("contentHash"), None, NamedNode(bundle)):
         if not term_text(quad.subject).startswith(_ORDERS):

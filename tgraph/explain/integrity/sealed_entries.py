@@ -52,8 +52,8 @@ class SealedEntries:
         return list(merge(*chains, key=lambda entry: v.in_time(entry.time)))
 
     def head_at(self, catalogue: str, sequence: int) -> str | None:
-        """Return the head of the chain after an entry; None where there is no such entry, "" for
-        the beginning of the chain."""
+        """Return the chain head after an entry; None for unknown entries, "" for the chain's
+        beginning."""
         graph = NamedNode(catalogue)
         entry = entry_at(self._store, graph, sequence) if sequence else None
         if entry is None:
@@ -62,8 +62,8 @@ class SealedEntries:
         return next((text_of(quad.object) for quad in heads), None)
 
     def content_hash(self, subject: str, sealed: str) -> str:
-        """Return the hash that a batch or a bundle has now: the ``sealed`` hash, or the hash after
-        the last erasure that rewrote the batch or the bundle."""
+        """Return the current hash of a batch or bundle: the ``sealed`` hash, or the hash after
+        the last erasure rewriting the batch or bundle."""
         return self._rewritings.hash_of(subject, sealed)
 
     def removed(self, entry: ChainEntry) -> Iterator[Quad]:
@@ -89,7 +89,7 @@ class SealedEntries:
 
 
 def catalogue_of(entry: ChainEntry) -> str:
-    """Return the catalogue that an entry is in."""
+    """Return the catalogue containing an entry."""
     return text_of(entry.quads[0].graph_name)
 
 

@@ -451,7 +451,7 @@ def _explain_unlinked(case: _Case) -> WhyNot:
 
 
 def _unrecorded(case: _Case) -> WhyNot:
-    """The orders are not on record in which it may have been ranked."""
+    """Return the cause for sessions whose ranked orders are not on record."""
     return case.because(
         "not-recorded",
         "It was extracted, and is not among the candidates. Where it was cut can't be told: the"

@@ -49,8 +49,9 @@ from tgraph.store.base import Store, text_of
 
 @dataclass(frozen=True, slots=True)
 class SessionParameters:
-    """The settings and filters of a session, as they are on record. ``embedder`` is that of the
-    graph, which is asked for nothing."""
+    """Recorded settings and filters of a session.
+
+    ``embedder`` belongs to the graph; no embedding is computed."""
 
     settings: Settings
     filters: Filters
@@ -75,7 +76,7 @@ class SessionBundle:
 
     @cached_property
     def orders(self) -> tuple[RankedOrder, ...] | None:
-        """The orders that limits cut off; None where they were erased, or not recorded."""
+        """Orders cut off by limits; None if erased or unrecorded."""
         text = self._content(v.session_part_iri("orders", self._session_uuid))
         return orders_from_json(text) if text else None
 
@@ -84,7 +85,7 @@ class SessionBundle:
         return self.summary.explain_id.removeprefix(v.session_iri(""))
 
     def _content(self, subject: str) -> str:
-        """What the librarian keeps for a part of the session; empty where there is nothing."""
+        """Return librarian content for a session part; empty without content."""
         graph = NamedNode(self.summary.bundle)
         for key in values_of(self.store, subject, v.tg("contentHash"), graph):
             try:
@@ -114,8 +115,10 @@ def cut_off(
     filters: Filters,
     bundle: SessionBundle,
 ) -> CutOff | None:
-    """The filter or limit that the expected is beyond; None where nothing links it to the question.
-    ``whole`` is what the session read, filters aside."""
+    """Return the filter or limit excluding the expected item; None if nothing links the item to
+    the question.
+
+    ``whole`` is the context read by the session, without filters."""
     mode = mode_named(trace.mode)
     reports = mode.reports if mode else None
     cut_offs: ModeCutOffs = load_entry(mode.cut_offs) if mode and mode.cut_offs else no_cut_offs
@@ -208,15 +211,17 @@ _LIKE = {
 
 @dataclass(frozen=True)
 class MissingInOrders:
-    """The missing, as it is looked for in the recorded orders of a session."""
+    """The missing item during its search in recorded orders of a session."""
 
     missing: Missing
     context: Context
     trace: Trace
 
     def first_cut(self, orders: Sequence[RankedOrder]) -> CutOff | None:
-        """The limit of the orders that the missing is beyond; of several searches for the question
-        and others on the way the one that came closest."""
+        """Return the limit excluding the missing item from the orders.
+
+        Among several searches, for the question and follow-up questions, the closest search
+        counts."""
         reader = OrderReader(self._is_missing, self._describe, self._label, self._may_have)
         is_local = any(order.limit == "top-k-entities" for order in orders)
         kinds = _FIRST.get(self.missing.kind, _OTHERS) if is_local else ()
@@ -241,7 +246,7 @@ class MissingInOrders:
 
     @cached_property
     def _above(self) -> set[str]:
-        """The nodes of the tree of summaries in which the missing is, and those above them."""
+        """Return summary tree nodes containing the missing item, and their ancestors."""
         tree = standing_tree(self.context.store)
         telling = {iri for iri in tree if self.missing.tells(iri)}
         return nodes_above(tree, self.missing.chunks | telling)
@@ -287,7 +292,7 @@ class MissingInOrders:
         return False
 
     def _describe(self, order: RankedOrder, item: str) -> str:
-        """How a reason speaks of the item; one without an IRI is not on record."""
+        """Return words for an item in a reason; items without IRIs are not on record."""
         if order.kind in ("report", "primer"):
             return "the report that speaks of it"
         if order.kind == "layer" and item and not is_chunk(item):

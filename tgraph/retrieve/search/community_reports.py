@@ -89,8 +89,8 @@ class NearReport:
 def nearest_reports(
     context: Context, text: str, k: int, level: int
 ) -> tuple[list[NearReport], tuple[RankedOrder, ...]]:
-    """At most ``k`` of the reports that are read at ``level``, the nearest first, and what the
-    limit cut off; none where the graph has none."""
+    """Return at most ``k`` reports of ``level``, nearest first, and the orders cut off by the
+    limit; nothing for graphs without reports."""
     reports = reports_at_hand(context)
     if reports is None:
         return [], ()

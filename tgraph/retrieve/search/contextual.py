@@ -77,7 +77,7 @@ class ContextualRetriever:
     def _cut_orders(
         self, found: Sequence[_FusedChunk], low: Sequence[_FusedChunk]
     ) -> tuple[RankedOrder, ...]:
-        """The chunks beyond the first ``k``, and those that were ranked too low."""
+        """Return chunks beyond the first ``k``, and chunks ranked too low."""
         k, least = self._settings.k, self._min_score or 0.0
         how = "as they were ranked anew" if self._rerank else "by meaning and words together"
         why = f"{{item}} is {{place}} chunks {how}, of which the first {k} were taken (k)"
@@ -154,7 +154,8 @@ class ContextualRetriever:
 def _cut_by_pool(
     way: str, hits: Hits, total: int, pool: int, taken: Collection[str]
 ) -> tuple[RankedOrder, ...]:
-    """The chunks of one ranking beyond the pool that are not taken by the other ranking."""
+    """Return chunks of one ranking beyond the pool, excluding chunks taken by the other
+    ranking."""
     ranks = {chunk: n for n, (chunk, _) in enumerate(hits, 1) if n > pool and chunk not in taken}
     why = f"{{item}} is {{place}} chunks by {way} in its context, and the first {pool} of each"
     reason = f"{why} ranking were fused (pool)"

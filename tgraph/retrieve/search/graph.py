@@ -427,8 +427,8 @@ _GROWTH = ("triple-limit", "entity-limit")
 
 
 def subgraph_cut_offs(missing: Missing, search: RecordedSearch, context: Context) -> CutOffs:
-    """Where the way from the nearest matched entity to the missing was cut: after so many hops, or
-    at the first of its edges and entities that others went before."""
+    """Return cuts along the path from the nearest matched entity to the missing item: a hop
+    limit, or the first edge or entity outranked by others."""
     if not search.matches or not missing.edges | missing.entities:
         return
     hops = context.limits.max_path_length
@@ -444,8 +444,10 @@ def subgraph_cut_offs(missing: Missing, search: RecordedSearch, context: Context
 def _way_to(
     missing: Missing, search: RecordedSearch, context: Context, most: int
 ) -> tuple[str, list[tuple[str, str]]]:
-    """The label of the nearest matched entity, and the way from it to the missing: pairs of an
-    entity and the edge that leads on from it. No way where it is longer than ``most``."""
+    """Return the label of the nearest matched entity, and the path to the missing item as pairs
+    of entity and outgoing edge.
+
+    Paths longer than ``most`` are not returned."""
     ways: dict[str, list[tuple[str, str]]] = {match.entity: [] for match in search.matches}
     labels = {match.entity: match.label for match in search.matches}
     frontier = list(ways)
@@ -467,8 +469,10 @@ def _way_to(
 def _cuts_at(
     entity: str, edge: str, what: Mapping[str, str], name: str, orders: Sequence[RankedOrder]
 ) -> CutOffs:
-    """The cut-offs of the entity among those that were reached, and of the edge among its edges;
-    ``what`` is how a reason speaks of either, ``name`` the entity's."""
+    """Return cut-offs of the entity among reached entities, and of the edge among the entity's
+    edges.
+
+    ``what`` has the words for either in a reason, ``name`` the entity name."""
     reader = OrderReader(
         lambda order, item: item == (entity if order.kind == "reached" else edge),
         lambda order, _: what[order.kind],
@@ -487,7 +491,8 @@ def _cuts_on_the_way(
     search: RecordedSearch,
     context: Context,
 ) -> CutOffs:
-    """The first cut on the way, by the orders on record; without a rank where these have none."""
+    """Return the first cut along the path, using recorded orders; without a rank if no order
+    has one."""
     read = [order for order in search.orders if order.limit == "most-read"]
     in_subgraph = OrderReader(
         lambda _, edge: edge in missing.edges, lambda *_: "it", str, lambda _: False

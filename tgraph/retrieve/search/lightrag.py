@@ -68,7 +68,7 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class LinkedItems:
-    """What keywords lead to, best first, and what limits cut off of it."""
+    """Items linked by keywords, best first, and orders cut off by limits."""
 
     links: Sequence[Link] = ()
     orders: tuple[RankedOrder, ...] = ()
@@ -102,7 +102,7 @@ def linked_edges(
 def _nearest_links(
     kind: str, keywords: Sequence[str], count: int, context: Context
 ) -> dict[str, list[tuple[str, float]]]:
-    """The nearest of the kind to each keyword, and some more."""
+    """Return items of a kind nearest to each keyword, and further items beyond the count."""
     if not keywords:
         return {}
     vectors = context.embed(list(keywords))
@@ -173,7 +173,8 @@ PICK = "related-chunk-number"
 def pick_by_vector(
     groups: Groups, each: int, question: NDArray[float32], context: Context
 ) -> tuple[list[str], tuple[RankedOrder, ...]]:
-    """The chunks most similar to the question, ``each`` for every two groups, and the others."""
+    """Return chunks most similar to the question, ``each`` for every two groups, and the
+    remaining chunks."""
     chunk_iris = {chunk for group in groups for chunk in group}
     count = each * len(groups) // 2
     compared = list_hit_iris(
@@ -455,7 +456,7 @@ class _KeywordCandidates:
 def _over_budget(
     kind: str, limit: str, budget: int, ordered: Sequence[Candidate], kept: Sequence[Candidate]
 ) -> tuple[RankedOrder, ...]:
-    """The candidates whose chunks were not read, each with the budget that has room for it."""
+    """Return candidates with unread chunks, each with the budget required."""
     has_room = {candidate.item.iri for candidate in kept}
     spent = accumulate(candidate.tokens or 0 for candidate in ordered)
     needed = {c.item.iri: tokens for c, tokens in zip(ordered, spent, strict=True)}

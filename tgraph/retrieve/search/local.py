@@ -362,7 +362,7 @@ class Surroundings:
         chunks: Sequence[str],
         touched: Sequence[tuple[CommunityReport, int]],
     ) -> tuple[RankedOrder, ...]:
-        """The edges out of the entities, the chunks and the reports that limits cut off."""
+        """Return edges out of the entities, chunks and reports cut off by limits."""
         each, inside = self.settings.top_k_relationships, len(self.entities)
         level, most = self.settings.community_level, each * inside
         edges = f"{{item}} is {{place}} edges that lead out of the {inside} entities matched with"
@@ -472,7 +472,7 @@ _BY_PROMISE = {NO_CALLS: "call_budget", NO_ROUND: "breadth"}
 
 
 def questions_not_asked(missing: Missing, search: RecordedSearch, context: Context) -> CutOffs:
-    """The questions in line that speak of the missing and were not asked, the closest first."""
+    """Return queued questions mentioning the missing item but never asked, closest first."""
     own = context.settings.drift_search
     named = [a for a in search.actions if a.status == "pruned" and missing.names(a.query)]
     pruned = [_explain_pruning(action, search, own) for action in named]

@@ -41,8 +41,8 @@ class Adjacency:
 
     @classmethod
     def of(cls, size: int, kinds: Iterable[WeightedPairs]) -> Self:
-        """The ties of so many nodes; ties of several kinds between two nodes add up, and those
-        that weigh nothing are left out."""
+        """Return the adjacency of ``size`` nodes; ties of several kinds between two nodes add
+        up, weightless ties are dropped."""
         import numpy as np
 
         pairs = list(kinds)

@@ -97,7 +97,8 @@ class PprRetriever:
     def _compare(
         self, vector: NDArray[float32], kind: str, count: int, context: Context
     ) -> tuple[Hits, int]:
-        """The nearest of a kind and some more, and how many there are of the kind."""
+        """Return the nearest items of a kind, further items beyond the count, and the kind's
+        total."""
         vectors = context.vectors[kind]
         return vectors.search(vector, count, beyond=MOST_BEYOND)[0], len(vectors)
 
@@ -108,7 +109,7 @@ class PprRetriever:
         offered: Sequence[Candidate],
         kept: Sequence[Candidate],
     ) -> tuple[RankedOrder, ...]:
-        """The edges that the walk could have started from."""
+        """Return edges the walk could have started from."""
         most = self._settings.top_k_edges
         why = "{item} is {place} edges by likeness to {question}, and the"
         limit = f"{why} walk starts from the first {most} (top-k-edges)"
@@ -124,7 +125,7 @@ class PprRetriever:
     def _chunks_cut(
         self, order: Sequence[str], near: Sequence[str], total: int
     ) -> tuple[RankedOrder, ...]:
-        """The chunks beyond those that are taken, and those that were not ranked at all."""
+        """Return chunks beyond the selected chunks, and unranked chunks."""
         own, ranked_chunks = self._settings, set(order)
         most, often = own.passages, max(OFTEN, own.passages)
         why = "{item} is {place} chunks in the order of the walk, of which the first"

@@ -1,7 +1,6 @@
-"""The retriever of each mode, made from the settings.
+"""Retrievers of modes, made from settings.
 
-The module of a search is imported when its retriever is made, so that a question loads one search.
-"""
+A search module is imported when its retriever is made, so a question loads a single search."""
 
 from __future__ import annotations
 

@@ -103,8 +103,8 @@ def _searched_levels(own: RaptorSearchSettings, context: Context) -> range | Non
 
 
 def nearest_nodes(vector: object, count: int, own: RaptorSearchSettings, context: Context) -> Hits:
-    """Summaries and chunks of the levels that are searched, of each at most ``count`` and some
-    more, nearest to the question first."""
+    """Return summaries and chunks of the searched levels, nearest first, at most ``count`` per
+    kind plus further hits."""
     searched, tree = _searched_levels(own, context), tree_of(context)
     hits: list[tuple[str, float]] = []
     for kind in ("summary", "chunk"):
@@ -263,8 +263,10 @@ def cut_by_likeness(
     reason: tuple[str, str],
     total: int = 0,
 ) -> tuple[RankedOrder, ...]:
-    """The nodes after those that are ``taken``, as many as the setting of that name, or those like
-    enough. The reason has two parts: before how many are taken, and after."""
+    """Return nodes beyond the selected nodes: beyond the count of setting ``limit``, or below
+    the similarity threshold.
+
+    The reason has two parts: text before and after the number of selected nodes."""
     count = int(getattr(own, limit))
     how, name = f"{count}", limit.replace("_", "-")
     if own.threshold is not None:
@@ -276,7 +278,7 @@ def cut_by_likeness(
 
 
 def unsearched_levels(missing: Missing, search: RecordedSearch, context: Context) -> CutOffs:
-    """The levels, where the missing is on none that was searched."""
+    """Return the level limit if no searched level contains the missing item."""
     own, tree = context.settings.raptor_search, tree_of(context)
     searched = _searched_levels(own, context)
     levels = {_tree_level(iri, tree) for iri in _find_carriers(missing, context)}
@@ -293,7 +295,7 @@ def _find_carriers(missing: Missing, context: Context) -> set[str]:
 
 
 def nodes_above(tree: Mapping[str, TreeNode], items: Collection[str]) -> set[str]:
-    """The items and all nodes of the tree above them."""
+    """Return the items and all ancestor nodes in the tree."""
     found = set(items)
     for node in tree.values():  # in the order of their levels
         if found.intersection(node.members):

@@ -37,8 +37,8 @@ class BasicRetriever:
 def nearest_chunks(
     question: Question, count: int, limit: str, least_score: float, context: Context
 ) -> tuple[list[tuple[str, float]], tuple[RankedOrder, ...]]:
-    """The chunks nearest to the question with their likeness (cosine), best first, and what the
-    limit of that name and the least score cut off."""
+    """Return chunks nearest to the question with cosine similarity, best first, and orders cut
+    off by the named limit and the least score."""
     vector, vectors = context.embed([in_conversation(question)]), context.vectors["chunk"]
     compared = vectors.search(vector, count, beyond=MOST_BEYOND)[0]
     hits = [(chunk, score) for chunk, score in compared[:count] if score >= least_score]

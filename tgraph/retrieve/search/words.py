@@ -37,7 +37,7 @@ class WordRetriever:
 def word_candidates(
     question: Question, context: Context, k: int, among: Collection[str]
 ) -> list[Candidate]:
-    """The first ``k`` chunks of these documents by their words."""
+    """Return the first ``k`` chunks of the documents, ranked by words."""
     hits, _ = rank_by_words(question, context, _ALL)
     own = [hit for hit in hits if document_of_chunk(hit[0]) in among]
     return candidates_by_words(own[:k], context)
@@ -60,8 +60,8 @@ _ALL = 1 << 30
 def rank_by_words(
     question: Question, context: Context, k: int
 ) -> tuple[list[tuple[str, float]], int]:
-    """The first ``k`` chunks by their words, with their scores, and how many share a word with the
-    question."""
+    """Return the first ``k`` chunks ranked by words, with scores, and the number of chunks
+    sharing a word with the question."""
     text = in_conversation(question)
     lexicon = count_frequencies(context).languages.of_question(text)
     return words_of_chunks(context).rank(text, k, lexicon)

@@ -411,8 +411,8 @@ def _find_likeliest(readings: Sequence[SentenceReading]) -> SentenceReading | No
 
 
 def _judge_readings(inquiry: AnalysedQuestion, readings: Sequence[SentenceReading]) -> Judgement:
-    """Whether what was read answers the question, the answer of the likeliest sentence, and the
-    words of the question that no passage has, in their order."""
+    """Judge whether the readings answer the question; return the verdict with the likeliest
+    sentence's answer and question words found in no passage, in order."""
     best = _find_likeliest(readings)
     if best is None:
         return Judgement(0.0)

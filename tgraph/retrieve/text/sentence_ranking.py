@@ -212,7 +212,7 @@ def _list_ends(edge: Edge) -> Iterable[tuple[str, str]]:
 
 
 def _read_kinds(entities: Sequence[str], context: Context) -> dict[str, str]:
-    """The kinds of the entities as their types say; empty for an entity without a type."""
+    """Return entity kinds by IRI, named by their types; empty for untyped entities."""
 
     def read(missing: list[str]) -> dict[str, str]:
         types = context.graph.statements.types(missing)

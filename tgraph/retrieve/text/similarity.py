@@ -57,7 +57,7 @@ class Similarity:
             self._sentences.setdefault(digest, scores)
 
     def _compute_products(self, rows: NDArray[float32]) -> NDArray[float32]:
-        """The similarity of these vectors to the question with and without its names."""
+        """Return similarities of the vectors to the question, with and without names."""
         import numpy as np
 
         # a row at a time: a matrix product depends on the neighbours
