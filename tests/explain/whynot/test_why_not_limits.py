@@ -20,7 +20,7 @@ from tgraph.explain.trace.values import Trace
 from tgraph.explain.whynot.causes import WhyNot
 from tgraph.index.sources import derived_items
 from tgraph.retrieve.filters import NO_FILTERS, Filters
-from tgraph.retrieve.search.local import MOST_CHUNKS, MOST_REPORTS
+from tgraph.retrieve.search.surroundings import MOST_CHUNKS, MOST_REPORTS
 from tgraph.settings import load_settings
 from tgraph.testing import HashingEmbedder, ScriptedModel
 from tgraph.testing.script import parse_blocks

@@ -41,6 +41,7 @@ from tgraph.retrieve.base import Context, Question, Retriever, in_conversation
 from tgraph.retrieve.modes.drift import DriftSearchSettings
 from tgraph.retrieve.reports import grounded_selection
 from tgraph.retrieve.search.community_reports import NearReport, nearest_reports
+from tgraph.retrieve.search.drift import read_ahead
 from tgraph.retrieve.search.drift_actions import (
     ENDED,
     NO_CALLS,
@@ -50,7 +51,6 @@ from tgraph.retrieve.search.drift_actions import (
     ActionGraph,
     ActionStatus,
 )
-from tgraph.retrieve.search.local import read_ahead
 
 UNUSED = "cited by no answer on the way"
 UNHELPFUL = "it does not help to answer"

@@ -36,7 +36,7 @@ from tgraph.retrieve.base import Context, Question, Retriever
 from tgraph.retrieve.candidates import chunk_evidence, chunk_item, known_entities
 from tgraph.retrieve.labels import add_description, read_reified_edges
 from tgraph.retrieve.reports import evidence_of_parts, item_of, reports_at_hand
-from tgraph.retrieve.search.local import claim_item
+from tgraph.retrieve.search.surroundings import claim_item
 from tgraph.retrieve.subgraph import weights_of
 
 _LASTING = frozenset({"edge", "entity", "claim", "report", "chunk"})

@@ -60,5 +60,5 @@ DRIFT = Mode(
     selecting=shared_with_rest,
     reports="beside",
     flags={**SUBGRAPH, COMMUNITY_LEVEL: "drift_search.community_level"},
-    cut_offs="tgraph.retrieve.search.local:questions_not_asked",
+    cut_offs="tgraph.retrieve.search.drift:questions_not_asked",
 )

@@ -64,7 +64,8 @@ def _make_contextual(settings: Settings, services: Services) -> Retriever:
 
 
 def _make_drift(settings: Settings, services: Services) -> Retriever:
-    from tgraph.retrieve.search.local import LocalRetriever, local_settings
+    from tgraph.retrieve.search.drift import local_settings
+    from tgraph.retrieve.search.local import LocalRetriever
 
     return LocalRetriever(local_settings(settings.drift_search))
 
@@ -88,7 +89,7 @@ def _make_local(settings: Settings, services: Services) -> Retriever:
 
 
 def _make_overview(settings: Settings, services: Services) -> Retriever:
-    from tgraph.retrieve.search.local import OverviewRetriever
+    from tgraph.retrieve.search.overview import OverviewRetriever
 
     return OverviewRetriever(settings.local_search)
 
