@@ -23,8 +23,9 @@ from tgraph.engine.components import Components
 from tgraph.engine.index.chunk_context import update_contexts
 from tgraph.engine.index.community_reports import cluster_entities, write_reports
 from tgraph.engine.index.derivation import derive_knowledge, summarise_descriptions, update_prefaces
-from tgraph.engine.index.embeddings import grow_tree_anew
+from tgraph.engine.index.embeddings import load_previous_vectors
 from tgraph.engine.index.phase import IndexContext
+from tgraph.engine.index.raptor_tree import grow_tree
 from tgraph.engine.index.run import BUSY, Run
 from tgraph.engine.open_collection import OpenCollection
 from tgraph.errors import ModelError, UsageError
@@ -35,6 +36,8 @@ from tgraph.index.reports.report import read_reports
 from tgraph.index.sources import text_value
 from tgraph.index.summary_tree import standing_tree
 from tgraph.index.touched import Touched, touch_everything
+from tgraph.index.vectors.items import items_of
+from tgraph.index.vectors.stores import vector_store
 from tgraph.model import Agent
 from tgraph.models.base import CallSink, ChatReply, ChatRequest, no_sink
 from tgraph.record.merges import standing_merges
@@ -119,7 +122,7 @@ def _derive_anew(context: IndexContext, standing: Store) -> None:
     update_prefaces(context)
     update_contexts(context, wanted=bool(standing_contexts(standing)))
     if context.settings.raptor.enabled or standing_tree(standing):
-        grow_tree_anew(context, context.ledger)
+        _grow_tree_anew(context)
 
 
 def _derive_all(context: IndexContext, started: datetime) -> None:
@@ -127,6 +130,16 @@ def _derive_all(context: IndexContext, started: datetime) -> None:
     touch_everything(context.copy.store, touched)
     derived = derive_knowledge(context, touched, started)
     summarise_descriptions(context, derived.undescribed)
+
+
+def _grow_tree_anew(context: IndexContext) -> None:
+    """Grow the summary tree from chunk vectors, reusing published vectors where possible."""
+    items = items_of("chunk", context.copy.store, context.librarian, context.evidence)
+    previous_vectors = load_previous_vectors(context, "chunk")
+    chunks = vector_store().build_vectors(
+        "chunk", items, context.embedder, previous_vectors, sink=context.record.call
+    )
+    grow_tree(context, chunks, load_previous_vectors(context, "summary"))
 
 
 def _merge_triple(absorbed: str, canonical: str) -> tuple[NamedNode, NamedNode, NamedNode]:

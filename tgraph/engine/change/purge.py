@@ -23,8 +23,8 @@ from pyoxigraph import DefaultGraph, Literal, NamedNode, Quad
 from tgraph import vocabulary as v
 from tgraph.engine.change.entity_curation import check_reason, impact_of, take_back
 from tgraph.engine.change.tuned_prompts import FOLDER, remove_tuned, tuned_from
-from tgraph.engine.index.embeddings import consolidate_tables
 from tgraph.engine.index.run import BUSY, PATIENCE
+from tgraph.engine.index.saved_tables import consolidate_tables
 from tgraph.engine.open_collection import OpenCollection
 from tgraph.engine.progress import OnMessage, OnProgress, Progress, RunSetup
 from tgraph.errors import StoreError, UsageError

@@ -60,7 +60,7 @@ class UpdateRun(Run):
             if context.copy.changed:
                 cluster_entities(context)
                 write_reports(context)
-                embed_knowledge(context, self._ledger)
+                embed_knowledge(context)
                 based = f"BASE <{bounds.base}>\n{text}" if bounds.base else text
                 _describe_update(context, based, started)
                 self._commit(context)

@@ -88,7 +88,7 @@ def follow_up(
     update_prefaces(context)
     if contexts:
         update_contexts(context)
-    return FollowUp(derived, clustered, reports, embed_knowledge(context, context.ledger))
+    return FollowUp(derived, clustered, reports, embed_knowledge(context))
 
 
 def derive_knowledge(context: IndexContext, touched: Touched, started: datetime) -> Derived:

@@ -19,7 +19,7 @@ class PrepareRun(Run):
             started = shop.begin(self.label)
             if need.what == "contexts":
                 update_contexts(shop, wanted=True)
-            if embed_knowledge(shop, self._ledger, tree=need.what == "tree"):
+            if embed_knowledge(shop, tree=need.what == "tree"):
                 describe_run(shop, started, self.label)
                 self._commit(shop)
             self._publish(shop)

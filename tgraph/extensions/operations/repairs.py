@@ -17,7 +17,7 @@ from functools import partial
 from pathlib import Path
 
 from tgraph.engine.checks import PATIENCE, HealthFinding
-from tgraph.engine.index.embeddings import count_reports, tables_of
+from tgraph.engine.index.saved_tables import count_reports, tables_of
 from tgraph.engine.open_collection import OpenCollection
 from tgraph.engine.progress import OnProgress, Progress
 from tgraph.errors import DamagedStoreError, StoreError, TgraphError
