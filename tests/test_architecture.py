@@ -85,6 +85,15 @@ def test_no_module_imports_itself_by_way_of_others():
     assert circles(imports()) == []
 
 
+def test_values_are_imported_from_their_package():
+    imports_of_parts = (
+        (name, part)
+        for name, part in imports().edges
+        if part.startswith("tgraph.model.") and not name.startswith("tgraph.model")
+    )
+    assert list(imports_of_parts) == []
+
+
 def packages() -> list[str]:
     return sorted(path.parent.name for path in CODE.glob("*/__init__.py"))
 

@@ -1,0 +1,229 @@
+"""Documents with pages, the segments in which a page is read, and chunks."""
+
+from __future__ import annotations
+
+from array import array
+from bisect import bisect_left, bisect_right
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal as Choice
+from typing import NamedTuple
+
+from tgraph import vocabulary as v
+
+
+@dataclass(frozen=True, slots=True)
+class Heading:
+    """A page heading: text, level (1 is highest) and start offset."""
+
+    text: str
+    level: int
+    start: int
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Stored page text, or a document's text in pageless formats (``number`` None)."""
+
+    number: int | None
+    text: str
+    headings: tuple[Heading, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """Document content, identified by the SHA-256 of the bytes, regardless of file names."""
+
+    sha256: str
+    title: str
+    media_type: str
+    pages: tuple[Page, ...]
+    metadata: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def iri(self) -> str:
+        return v.document_iri(self.sha256)
+
+    def page_iri(self, page: Page) -> str:
+        """Return the origin of the page's chunks: the page, or the document if pageless."""
+        return self.iri if page.number is None else v.page_iri(self.sha256, page.number)
+
+
+SegmentKind = Choice[
+    "prose",  # a paragraph, or the part of one
+    "item",  # an item of a list
+    "row",  # a row of a table, or a field such as "Author: Charles Dickens"
+    "code",  # a block of code, its lines kept
+    "heading",
+    "display",  # a line set apart that states nothing: a caption, the head of a table
+    "reference",  # an entry of a bibliography
+    "navigation",  # contents, menus, lists of links
+    "licence",
+]
+
+
+TextSpan = tuple[int, int]
+
+
+class Inline(NamedTuple):
+    """Mark-up inside a block (CommonMark's inlines), in the coordinates of the page: emphasis, a
+    link, an image, code, an element of HTML, an escaped character.
+
+    ``start`` and ``end`` are those of all of it, the content stands between ``content_start`` and
+    ``content_end``; of code and of what stands for a character the content is empty, since a part
+    of it reads otherwise. ``outer`` is the place among the segment's inlines of the one that it is
+    in, -1 where it is in none.
+    """
+
+    start: int
+    content_start: int
+    content_end: int
+    end: int
+    outer: int = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """A page stretch read as a unit: a paragraph, list item, row or code block.
+
+    ``text`` is the reader's view of ``page[start:end]``: without mark-up, white space collapsed
+    (code keeps its lines), a row as ``Column: value; Column: value``. ``offsets[i]`` is the
+    page position of character ``i`` in ``text``, and never decreases; text added by the reading
+    (a column's name) has the place of the text it belongs to. ``headings`` contains the
+    headings above the segment, highest first; ``lead`` contains the sentence introducing its
+    list, table or code, and the enclosing item. ``pairs`` gives, for a row, the positions of
+    each column's name and value in ``text``. ``inlines`` contains mark-up sorted by start:
+    nested, never crossed."""
+
+    kind: SegmentKind
+    start: int
+    end: int
+    text: str
+    offsets: array[int] = field(hash=False, repr=False)
+    headings: tuple[str, ...] = ()
+    lead: tuple[str, ...] = ()
+    pairs: tuple[tuple[TextSpan, TextSpan], ...] = ()
+    inlines: tuple[Inline, ...] = field(default=(), hash=False, repr=False)
+
+    @property
+    def context(self) -> tuple[str, ...]:
+        """The segment's context: headings, followed by lead sentences."""
+        return (*self.headings, *self.lead)
+
+    def clip(self, start: int, end: int) -> Segment:
+        """Return a segment restricted to ``text[start:end]``, which must not be empty."""
+        first, last = self.locate(start, end)
+        first = self.start if start == 0 else first
+        last = self.end if end == len(self.text) else last
+        clipped_pairs = tuple(
+            ((key[0] - start, key[1] - start), (value[0] - start, min(value[1], end) - start))
+            for key, value in self.pairs
+            if start <= key[0] and value[0] < end
+        )
+        return replace(
+            self,
+            start=first,
+            end=last,
+            text=self.text[start:end],
+            offsets=self.offsets[start:end],
+            pairs=clipped_pairs,
+        )
+
+    def locate(self, start: int, end: int) -> tuple[int, int]:
+        """Return the page position of nonempty ``text[start:end]``, extended to a well-formed
+        quote.
+
+        Every inline shared beyond its content is included whole."""
+        return self.whole(self.offsets[start], self.offsets[end - 1] + 1)
+
+    def whole(self, first: int, last: int) -> tuple[int, int]:
+        """Return the page stretch, extended to include whole every inline shared beyond its
+        content.
+
+        The result for a part of a stretch is never larger."""
+        for innermost in (self._inline_at(first), self._inline_at(last - 1)):
+            number = innermost
+            while number >= 0:
+                inline = self.inlines[number]
+                if inline.content_start <= first and last <= inline.content_end:
+                    break
+                first, last = min(first, inline.start), max(last, inline.end)
+                number = inline.outer
+        return first, last
+
+    def _inline_at(self, position: int) -> int:
+        """Return the index of the innermost inline at a page position; -1 if none."""
+        number = bisect_right(self.inlines, position, key=_inline_start) - 1
+        while number >= 0 and self.inlines[number].end <= position:
+            number = self.inlines[number].outer
+        return number
+
+    def fit(self, start: int, end: int, low: int, high: int) -> TextSpan:
+        """Return the longest span of ``text[start:end]`` that stands in ``page[low:high]`` with
+        whole inlines.
+
+        For a cut inline, the inside or the outside is kept, whichever is longer. The span may
+        be empty."""
+        start, end = max(start, self.find(low)), min(end, self.find(high))
+        while start < end:
+            first, last = self.locate(start, end)
+            if low <= first and last <= high:
+                break
+            cut = next(i for i in self.inlines if i.start == first < low or i.end == last > high)
+            opens, inside, closes, after = map(self.find, cut[:4])
+            parts = ((start, opens), (max(start, inside), min(end, closes)), (after, end))
+            start, end = max(parts, key=lambda part: part[1] - part[0])
+        return start, end
+
+    def find(self, position: int) -> int:
+        """Return the index of the earliest ``text`` character at or after a page position."""
+        return bisect_left(self.offsets, position)
+
+
+def _inline_start(inline: Inline) -> int:
+    return inline.start
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """A stretch of a page: ``page_text[start:end] == text``, always.
+
+    ``segments`` is what of the page's segments lies in it; a chunk that was read from a store comes
+    without.
+    """
+
+    sha256: str
+    page: int | None
+    index: int
+    start: int
+    end: int
+    text: str
+    tokens: int
+    headings: tuple[str, ...] = ()
+    segments: tuple[Segment, ...] = field(default=(), compare=False, repr=False)
+    preface: str = field(default="", compare=False, repr=False)
+    """What of its document's metadata stands before it where a model reads it."""
+
+    @property
+    def iri(self) -> str:
+        return v.chunk_iri(self.sha256, self.page, self.start, self.end)
+
+
+def well_formed(
+    segments: Sequence[Segment], start: int, end: int, low: int, high: int
+) -> tuple[int, int]:
+    """Extend a page stretch to whole inlines of the segments, as in ``Segment.whole``, within
+    ``page[low:high]``.
+
+    The stretch itself must lie within ``page[low:high]``."""
+    at = bisect_right(segments, start, key=_segment_end)
+    while at < len(segments) and segments[at].start < end:
+        segment = segments[at]
+        first, last = segment.whole(max(start, segment.start), min(end, segment.end))
+        start, end = max(min(start, first), low), min(max(end, last), high)
+        at += 1
+    return start, end
+
+
+def _segment_end(segment: Segment) -> int:
+    return segment.end
