@@ -13,14 +13,10 @@ from hypothesis import strategies as st
 from tests.support.examples import examples
 from tgraph.errors import ModelError
 from tgraph.extract.model.summariser import ModelSummariser
-from tgraph.extract.summaries import (
-    DistinctSentences,
-    JoinedDescriptions,
-    count_words,
-)
-from tgraph.ingest.base import one_line
+from tgraph.extract.summaries import DistinctSentences, JoinedDescriptions, count_words
 from tgraph.models.base import ChatRequest
 from tgraph.models.tokens import count_tokens
+from tgraph.rendering import collapse_whitespace
 from tgraph.testing import ScriptedModel
 from tgraph.testing.script import parse_blocks
 
@@ -77,7 +73,7 @@ def test_without_a_model_everything_is_quoted_and_within_the_limit(
     for sentence in summary.sentences:
         assert sentence.rests_on
         for at in sentence.rests_on:
-            said = one_line(descriptions[at]).casefold()
+            said = collapse_whitespace(descriptions[at]).casefold()
             assert sentence.text.removesuffix("…").casefold() in said
 
 

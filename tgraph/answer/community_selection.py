@@ -17,12 +17,13 @@ from pydantic import BaseModel, BeforeValidator
 
 from tgraph.answer.base import Step
 from tgraph.answer.model import ModelStep, question_values
-from tgraph.answer.rows import as_score, collapse_spaces
+from tgraph.answer.rows import as_score
 from tgraph.errors import ModelError
 from tgraph.model import CommunityReport
 from tgraph.models.base import CallSink, ChatModel
 from tgraph.models.concurrency import do_nothing, run_parallel
 from tgraph.models.prompts import Prompts
+from tgraph.rendering import collapse_whitespace
 from tgraph.retrieve.base import Context, Question
 from tgraph.retrieve.modes.global_search import GlobalSearchSettings
 from tgraph.retrieve.reports import Reports, reports_of
@@ -224,6 +225,6 @@ class ModelRater(ModelStep):
             reply = self.try_ask(values, RatingReply, sink)
             if isinstance(reply, ModelError):
                 return Vote(None, reply.message)
-            return Vote(reply.rating, collapse_spaces(reply.reason)[:_LONGEST_REASON])
+            return Vote(reply.rating, collapse_whitespace(reply.reason)[:_LONGEST_REASON])
 
         return run_parallel(reports, vote, self._concurrency, self._cancel)

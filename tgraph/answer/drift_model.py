@@ -17,13 +17,14 @@ from tgraph.answer.drift import DriftPoint, Response, Told, with_way
 from tgraph.answer.map_reduce import closest_places
 from tgraph.answer.model import ModelStep, question_values
 from tgraph.answer.report_batches import format_rows, single_rows
-from tgraph.answer.rows import collapse_spaces, format_items, read_citations
+from tgraph.answer.rows import format_items, read_citations
 from tgraph.errors import ModelError
 from tgraph.model import Agent, Candidate, CommunityReport, Evidence, Prompt, Selected
 from tgraph.models.base import Call, CallSink, ChatModel
 from tgraph.models.json_parsing import Read, read_reply
 from tgraph.models.prompts import Prompts
 from tgraph.models.structured_output import strict_schema
+from tgraph.rendering import collapse_whitespace
 from tgraph.retrieve.base import Context, Question
 from tgraph.retrieve.search.community_reports import NearReport, parts_of
 from tgraph.retrieve.search.drift_actions import select_follow_ups
@@ -99,7 +100,7 @@ class _Hypothesis(ModelStep):
 
     def write(self, question: Question, template: CommunityReport, sink: CallSink) -> str:
         values = {**question_values(question), "template": template.text[:LONGEST_EXPANSION]}
-        text = collapse_spaces(self.model.complete(self.request(values), sink).text)[
+        text = collapse_whitespace(self.model.complete(self.request(values), sink).text)[
             :LONGEST_EXPANSION
         ]
         if not text:

@@ -19,8 +19,8 @@ from tgraph.answer.entailment import (
     statement_text,
 )
 from tgraph.answer.model import ModelStep
-from tgraph.answer.rows import collapse_spaces
 from tgraph.models.base import CallSink
+from tgraph.rendering import collapse_whitespace
 
 TOGETHER = 10
 """Statements that are checked by one call."""
@@ -70,7 +70,11 @@ class ModelStatements(ModelStep):
         count once."""
         reply = self.ask({"question": question, "text": text}, StatementsReply, sink)
         rows = [
-            (collapse_spaces(r.subject), collapse_spaces(r.predicate), collapse_spaces(r.object))
+            (
+                collapse_whitespace(r.subject),
+                collapse_whitespace(r.predicate),
+                collapse_whitespace(r.object),
+            )
             for r in reply.value.statements
         ]
         distinct_rows = dict.fromkeys(row for row in rows if row[0] and (row[1] or row[2]))

@@ -18,7 +18,6 @@ from tgraph.answer.rows import (
     SentenceRow,
     ShownRows,
     T,
-    collapse_spaces,
     format_items,
     read_citations,
     read_prose,
@@ -44,6 +43,7 @@ from tgraph.models.base import CallSink, ChatModel, ChatRequest
 from tgraph.models.json_parsing import JsonlReader
 from tgraph.models.prompts import Prompts, fill_messages, load_prompt
 from tgraph.models.structured_output import Structured, ask_structured
+from tgraph.rendering import collapse_whitespace
 from tgraph.retrieve.base import Context, Question
 
 R = TypeVar("R", bound=BaseModel)
@@ -195,7 +195,7 @@ class ModelSynthesiser(ModelStep):
         **options: Any,
     ) -> None:
         super().__init__(model, prompts, **options)
-        form = f", in the form of: {collapse_spaces(response_type)}" if response_type else ""
+        form = f", in the form of: {collapse_whitespace(response_type)}" if response_type else ""
         length = f", in at most {max_words:,} words" if max_words else ""
         self._form = {
             "response_type": form + length,
@@ -374,7 +374,7 @@ class ModelAlone(ModelSynthesiser):
     def _drafts(
         self, row: SentenceRow, by_id: Mapping[str, Selected], notes: Notes
     ) -> Iterator[Draft]:
-        text = collapse_spaces(row.sentence)
+        text = collapse_whitespace(row.sentence)
         if row.no_evidence:
             return
         if not text:

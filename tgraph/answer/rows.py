@@ -18,6 +18,7 @@ from tgraph.errors import UsageError
 from tgraph.ingest.sentences import sentences
 from tgraph.model import Candidate, Edge, Item, Selected
 from tgraph.models.json_parsing import read_jsonl
+from tgraph.rendering import collapse_whitespace
 from tgraph.retrieve.labels import get_labelgraph
 
 _BYTES_OF_A_TOKEN = 2  # text has more than that on average, so what is short enough needs no count
@@ -248,7 +249,7 @@ def _named_in(text: str, known: Collection[str]) -> Iterator[SelectionRow]:
 
 
 def reasoning_of(row: SelectionRow) -> str:
-    reasoning = collapse_spaces(row.reasoning)
+    reasoning = collapse_whitespace(row.reasoning)
     return reasoning[:LONGEST_REASONING] or NO_REASON
 
 
@@ -269,7 +270,7 @@ def read_citations(
     inside = [i.lower() for i in _ID.findall(text) if i.lower() in known]
     cited_ids = list(dict.fromkeys([*(i for i, _ in listed_ids if i is not None), *inside]))
     unknown = {citation for i, citation in listed_ids if i is None}
-    return collapse_spaces(_BRACKET.sub(_without_ids, text)), cited_ids, len(unknown)
+    return collapse_whitespace(_BRACKET.sub(_without_ids, text)), cited_ids, len(unknown)
 
 
 def _without_ids(match: re.Match[str]) -> str:
@@ -291,7 +292,3 @@ def _find_known_id(said: str, known: Collection[str]) -> str | None:
         return said
     inside = [i.lower() for i in _ID.findall(said)]
     return inside[0] if len(inside) == 1 and inside[0] in known else None
-
-
-def collapse_spaces(text: str) -> str:
-    return " ".join(text.split())

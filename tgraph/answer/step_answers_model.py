@@ -14,12 +14,13 @@ from typing import Annotated, TypeVar
 from pydantic import BaseModel, BeforeValidator, Field, field_validator
 
 from tgraph.answer.model import ModelStep, question_values
-from tgraph.answer.rows import as_texts, collapse_spaces, read_citations
+from tgraph.answer.rows import as_texts, read_citations
 from tgraph.errors import EndpointError, ModelError
 from tgraph.model import Candidate, Selected
 from tgraph.models.base import CallSink
 from tgraph.models.json_parsing import Read, read_reply
 from tgraph.models.structured_output import ask_structured
+from tgraph.rendering import collapse_whitespace
 from tgraph.retrieve.base import Question
 from tgraph.retrieve.text.decomposition import MOST, QuestionStep
 
@@ -60,7 +61,7 @@ class _StepsReply(BaseModel):
     @field_validator("steps")
     @classmethod
     def _are_sound(cls, steps: list[str]) -> list[str]:
-        step_texts = [collapse_spaces(step) for step in steps]
+        step_texts = [collapse_whitespace(step) for step in steps]
         if len(step_texts) > MOST:
             raise ValueError(f"there are more than {MOST} steps")
         for number, step in enumerate(step_texts, 1):

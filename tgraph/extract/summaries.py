@@ -9,10 +9,10 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from tgraph.extract.base import ExtractionStep
-from tgraph.ingest.base import one_line
 from tgraph.ingest.sentences import sentences
 from tgraph.model import Agent, Prompt
 from tgraph.models.base import CallSink, no_sink
+from tgraph.rendering import collapse_whitespace
 from tgraph.vocabulary import digest_parts, normalise_name
 
 OVER_THE_LIMIT = "sentence over the limit of a summary"
@@ -132,7 +132,9 @@ def join_descriptions(descriptions: Sequence[str], max_words: int) -> Summary:
 
 def descriptions_as_sentences(descriptions: Sequence[str]) -> list[SummarySentence]:
     """Return descriptions unchanged as sentences, each resting on itself."""
-    return [SummarySentence(one_line(text), (at,)) for at, text in enumerate(descriptions)]
+    return [
+        SummarySentence(collapse_whitespace(text), (at,)) for at, text in enumerate(descriptions)
+    ]
 
 
 def limit_words(
@@ -166,7 +168,7 @@ def _distinct_sentences(descriptions: Sequence[str]) -> list[SummarySentence]:
     places: dict[str, list[int]] = {}
     for at, description in enumerate(descriptions):
         for start, end in sentences(description):
-            text = one_line(description[start:end])
+            text = collapse_whitespace(description[start:end])
             key = normalise_name(text)
             texts.setdefault(key, text)
             if at not in places.setdefault(key, []):

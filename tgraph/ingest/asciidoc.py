@@ -11,9 +11,10 @@ import re
 from collections.abc import Iterator, Sequence
 
 from tgraph.errors import IngestError
-from tgraph.ingest.base import FileContent, FileLimits, TextBuilder, one_line, storable
+from tgraph.ingest.base import FileContent, FileLimits, TextBuilder, storable
 from tgraph.ingest.tables import table_lines
 from tgraph.ingest.text import decode_text, metadata_key
+from tgraph.rendering import collapse_whitespace
 
 _HEADING = re.compile(r"(={1,6}|#{1,6})[ \t]+(\S.*)$")
 _ATTRIBUTE = re.compile(r":(!?[\w-]{1,60}!?):(?:[ \t]+(.*))?$")
@@ -128,10 +129,10 @@ class _AsciiDocReader:
                 cell.append(before)
             for part in parts:
                 if cell is not None:
-                    yield self._render_inline(one_line(" ".join(cell)))
+                    yield self._render_inline(collapse_whitespace(" ".join(cell)))
                 cell = [part.replace("\\|", "|")]
         if cell is not None:
-            yield self._render_inline(one_line(" ".join(cell)))
+            yield self._render_inline(collapse_whitespace(" ".join(cell)))
 
     # --- blocks of one line -------------------------------------------------------------------
 
@@ -158,7 +159,7 @@ class _AsciiDocReader:
 
     def _add_heading(self, marks: int, text: str) -> None:
         is_title = marks == 1 and self.builder.is_empty
-        self.builder.heading(self._render_inline(one_line(text.rstrip("= "))), marks)
+        self.builder.heading(self._render_inline(collapse_whitespace(text.rstrip("= "))), marks)
         self._tight = False
         if is_title:
             self._read_header()
@@ -171,13 +172,13 @@ class _AsciiDocReader:
                 return
             self._at += 1
             value = line.partition("<")[0] if key == "author" else line.rpartition(", ")[2]
-            if value := one_line(value.partition(":")[0] if key == "date" else value):
+            if value := collapse_whitespace(value.partition(":")[0] if key == "date" else value):
                 self.metadata.setdefault(key, value)
 
     def _set_attribute(self, name: str, value: str) -> None:
         self._attributes[name] = value
         if value and (key := metadata_key(name)) and key != "title":
-            self.metadata.setdefault(key, one_line(value))
+            self.metadata.setdefault(key, collapse_whitespace(value))
 
     # --- text ---------------------------------------------------------------------------------
 
@@ -222,7 +223,8 @@ class _AsciiDocReader:
 
     def _add_text(self, text: str, lead: str = "") -> None:
         lines = (
-            one_line(line.removesuffix(" +")) for line in self._render_inline(text).split("\n")
+            collapse_whitespace(line.removesuffix(" +"))
+            for line in self._render_inline(text).split("\n")
         )
         if rendered_text := "\n".join(filter(None, lines)):
             self.builder.add(lead + rendered_text, "\n" if lead and self._tight else "\n\n")

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from tgraph.errors import IngestError
 from tgraph.model import Heading, Page
+from tgraph.rendering import collapse_whitespace
 
 _UNSTORABLE = re.compile("[\0\ud800-\udfff]")
 
@@ -70,14 +71,9 @@ def split_words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-def one_line(text: str) -> str:
-    """Return the text trimmed, with every run of white space replaced by a single space."""
-    return " ".join(text.split())
-
-
 def shorten_line(text: str, most: int) -> str:
     """Shorten text to a single line of ``most`` characters, cutting between words if possible."""
-    line = one_line(text[: 2 * most])
+    line = collapse_whitespace(text[: 2 * most])
     if len(line) <= most:
         return line
     return f"{line[:most].rpartition(' ')[0] or line[:most]} …"
@@ -85,7 +81,7 @@ def shorten_line(text: str, most: int) -> str:
 
 def error_reason(error: Exception) -> str:
     """Return a library's error message as a single line."""
-    return one_line(str(error)).rstrip(".") or type(error).__name__
+    return collapse_whitespace(str(error)).rstrip(".") or type(error).__name__
 
 
 def check_lines(text: str, name: str, limits: FileLimits) -> None:

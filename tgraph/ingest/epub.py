@@ -11,16 +11,10 @@ from lxml import etree
 
 from tgraph.errors import IngestError
 from tgraph.ingest.archive import open_archive, read_part, unreadable_error
-from tgraph.ingest.base import (
-    FileContent,
-    FileLimits,
-    TextBuilder,
-    error_reason,
-    one_line,
-    storable,
-)
+from tgraph.ingest.base import FileContent, FileLimits, TextBuilder, error_reason, storable
 from tgraph.ingest.html import read_html
 from tgraph.model import Page
+from tgraph.rendering import collapse_whitespace
 
 _DC = "{http://purl.org/dc/elements/1.1/}"
 _METADATA = {
@@ -79,7 +73,7 @@ def _read_metadata(package: etree._Element) -> tuple[str, dict[str, str]]:
     title = ""
     metadata: dict[str, str] = {}
     for element in package.iterfind(".//{*}metadata/*"):
-        text = one_line(storable("".join(element.itertext())))
+        text = collapse_whitespace(storable("".join(element.itertext())))
         tag = element.tag if isinstance(element.tag, str) else ""
         if tag == f"{_DC}title":
             title = title or text

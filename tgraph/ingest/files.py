@@ -16,10 +16,11 @@ from pathlib import Path, PurePath
 from typing import BinaryIO
 
 from tgraph.errors import IngestError, UsageError
-from tgraph.ingest.base import DEFAULT_LIMITS, FileLimits, Loader, check_lines, one_line
+from tgraph.ingest.base import DEFAULT_LIMITS, FileLimits, Loader, check_lines
 from tgraph.ingest.parser_process import load_reader, parse
 from tgraph.model import Document
 from tgraph.plugins import LOADERS
+from tgraph.rendering import collapse_whitespace
 
 # Offset, bytes (or several), name. A ZIP may be DOCX, so it comes with what it might hold.
 _SIGNATURES = (
@@ -128,7 +129,7 @@ def load(
     content = read(data, name, limits)
     for page in content.pages:
         check_lines(page.text, name, limits)
-    title = one_line(content.title) or readable_stem(name)
+    title = collapse_whitespace(content.title) or readable_stem(name)
     digest = hashlib.sha256(data).hexdigest()
     return Document(digest, title, kind, content.pages, content.metadata)
 
@@ -208,7 +209,7 @@ def readable_stem(name: str) -> str:
     """A title made of a file's name: ``annual_report-2024.txt`` gives ``Annual report 2024``."""
     path = PurePath(name)
     stem = path.stem if has_known_suffix(name) else path.name
-    words = one_line(_WORDS.sub(" ", stem))
+    words = collapse_whitespace(_WORDS.sub(" ", stem))
     return words[:1].upper() + words[1:] or name
 
 

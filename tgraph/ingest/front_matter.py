@@ -8,8 +8,9 @@ from collections.abc import Iterator, Mapping
 from datetime import date
 from typing import Any, NamedTuple
 
-from tgraph.ingest.base import one_line, storable
+from tgraph.ingest.base import storable
 from tgraph.ingest.text import header_fields
+from tgraph.rendering import collapse_whitespace
 
 _OPENING = re.compile(r"(---|\+\+\+)[ \t]*(?:\r\n?|\n)(?!\s)")
 _LINE = re.compile(r"([^\r\n]*)(\r\n?|\n|\Z)")
@@ -93,7 +94,7 @@ def _parse_values(front: FrontMatter) -> Iterator[tuple[str, Any]]:
 def _scalar_text(value: Any, listed: bool) -> str:
     """Return a scalar as text, or joined scalars if the key allows lists."""
     if isinstance(value, str):
-        return one_line(storable(value))
+        return collapse_whitespace(storable(value))
     if isinstance(value, date):
         return value.isoformat()
     if isinstance(value, int | float) and not isinstance(value, bool):

@@ -8,9 +8,10 @@ from collections.abc import Sequence
 from lxml import etree
 
 from tgraph.errors import IngestError
-from tgraph.ingest.base import FileContent, FileLimits, TextBuilder, one_line, split_words, storable
+from tgraph.ingest.base import FileContent, FileLimits, TextBuilder, split_words, storable
 from tgraph.ingest.tables import table_lines
 from tgraph.ingest.text import decode_text
+from tgraph.rendering import collapse_whitespace
 
 _UNSEEN = split_words(
     "script style noscript template svg math canvas iframe object select button audio video"
@@ -128,7 +129,7 @@ class _Walk:
             self._end_block()
             return False
         if tag == "title":
-            self._title = self._title or one_line(storable("".join(element.itertext())))
+            self._title = self._title or collapse_whitespace(storable("".join(element.itertext())))
             return False
         if tag in ("meta", "html"):
             self._read_metadata(element)
@@ -189,7 +190,7 @@ class _Walk:
         if not text:
             return
         if level and not self._tables:
-            self._builder.heading(one_line(text), level)
+            self._builder.heading(collapse_whitespace(text), level)
             self._tight = False
         elif self._preformatted and not self._tables:
             self._builder.code(text)
@@ -219,7 +220,7 @@ class _Walk:
         else:
             label = element.get("name") or element.get("property") or ""
             key, value = _METADATA.get(label.lower(), ""), element.get("content")
-        text = one_line(storable(value or ""))
+        text = collapse_whitespace(storable(value or ""))
         if key and text:
             self._metadata.setdefault(key, text)
 
@@ -253,7 +254,7 @@ class _Table:
 def _row_line(row: list[tuple[str, bool]]) -> str:
     """Return a row without column names, as ``Head: value`` if only the leading cell is a
     heading."""
-    texts = [one_line(text) for text, _ in row if text]
+    texts = [collapse_whitespace(text) for text, _ in row if text]
     if len(texts) > 1 and row[0][1] and not row[1][1]:
         return f"{texts[0].rstrip(':')}: {' | '.join(texts[1:])}"
     return " | ".join(texts)

@@ -7,15 +7,9 @@ from typing import TYPE_CHECKING
 
 from tgraph.errors import IngestError
 from tgraph.ingest.archive import unpack_archive, unreadable_error
-from tgraph.ingest.base import (
-    FileContent,
-    FileLimits,
-    TextBuilder,
-    error_reason,
-    one_line,
-    storable,
-)
+from tgraph.ingest.base import FileContent, FileLimits, TextBuilder, error_reason, storable
 from tgraph.ingest.tables import table_lines
+from tgraph.rendering import collapse_whitespace
 
 if TYPE_CHECKING:
     from docx.document import Document as WordDocument
@@ -56,8 +50,10 @@ def _read_properties(document: WordDocument) -> tuple[str, dict[str, str]]:
     if core.author != "python-docx":  # its template's author and date are nobody's
         properties["author"] = core.author
         properties["date"] = core.created.date().isoformat() if core.created else ""
-    metadata = {key: one_line(storable(value or "")) for key, value in properties.items()}
-    return one_line(storable(core.title or "")), {
+    metadata = {
+        key: collapse_whitespace(storable(value or "")) for key, value in properties.items()
+    }
+    return collapse_whitespace(storable(core.title or "")), {
         key: metadata[key] for key in metadata if metadata[key]
     }
 
@@ -84,7 +80,7 @@ def _add_paragraph(builder: TextBuilder, paragraph: Paragraph, in_list: bool) ->
     style = (paragraph.style.name if paragraph.style is not None else "") or ""
     match = _HEADING.match(style)
     if level := int(match[1]) if match else int(style == "Title"):
-        builder.heading(one_line(text), level)
+        builder.heading(collapse_whitespace(text), level)
         return False
     is_item = style.startswith("List")
     builder.add(f"- {text}" if is_item else text, "\n" if is_item and in_list else "\n\n")

@@ -11,8 +11,9 @@ import threading
 from collections.abc import Mapping, Sequence
 
 from tgraph.errors import IngestError
-from tgraph.ingest.base import FileContent, FileLimits, error_reason, one_line, storable
+from tgraph.ingest.base import FileContent, FileLimits, error_reason, storable
 from tgraph.model import Page
+from tgraph.rendering import collapse_whitespace
 
 # PDFium is not thread-safe.
 _lock = threading.Lock()
@@ -87,7 +88,7 @@ def _read_pages(data: bytes, name: str) -> tuple[Sequence[str], Mapping[str, str
 
 
 def _clean_value(value: str | None) -> str:
-    text = one_line(storable(value or ""))
+    text = collapse_whitespace(storable(value or ""))
     return "" if text.lower() in _PLACEHOLDERS else text
 
 

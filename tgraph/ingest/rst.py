@@ -16,16 +16,10 @@ from docutils.parsers.rst import Parser
 from docutils.parsers.rst.states import Inliner
 
 from tgraph.errors import IngestError
-from tgraph.ingest.base import (
-    FileContent,
-    FileLimits,
-    TextBuilder,
-    error_reason,
-    one_line,
-    storable,
-)
+from tgraph.ingest.base import FileContent, FileLimits, TextBuilder, error_reason, storable
 from tgraph.ingest.tables import table_lines
 from tgraph.ingest.text import decode_text, metadata_key
+from tgraph.rendering import collapse_whitespace
 
 _SETTINGS = {
     "_disable_config": True,
@@ -107,7 +101,7 @@ class _RstReader:
             self.read(node, depth)
             self._level -= 1
         elif isinstance(node, nodes.title) and self._level:
-            self.builder.heading(one_line(_node_text(node)), self._level)
+            self.builder.heading(collapse_whitespace(_node_text(node)), self._level)
         elif isinstance(node, nodes.system_message):
             self._read_unknown(node, depth)
         elif isinstance(node, nodes.field_list):
@@ -125,7 +119,7 @@ class _RstReader:
             self._tight = False
 
     def _add_text(self, text: str, lead: str = "") -> None:
-        lines = (one_line(line) for line in storable(text).split("\n"))
+        lines = (collapse_whitespace(line) for line in storable(text).split("\n"))
         if block_text := "\n".join(filter(None, lines)):
             self.builder.add(lead + block_text, "\n" if lead and self._tight else "\n\n")
             self._tight = bool(lead)
@@ -144,7 +138,7 @@ class _RstReader:
             bodies = [c for c in children if isinstance(c, nodes.definition)]
             children = [c for body in bodies for c in body.children if isinstance(c, nodes.Element)]
             first = children[:1] if children and isinstance(children[0], nodes.paragraph) else []
-            self._add_text(": ".join([one_line(term), *map(_node_text, first)]), "- ")
+            self._add_text(": ".join([collapse_whitespace(term), *map(_node_text, first)]), "- ")
         else:
             first = children[:1] if children and isinstance(children[0], nodes.paragraph) else []
             self._add_text("".join(map(_node_text, first)), "- ")
@@ -156,7 +150,7 @@ class _RstReader:
         elsewhere."""
         is_head = self.builder.is_one_line  # after the title, or before it
         for field in node.children:
-            name, body = (one_line(part.astext()) for part in field.children[:2])
+            name, body = (collapse_whitespace(part.astext()) for part in field.children[:2])
             key = metadata_key(name) if is_head else ""
             if key and body:
                 self.metadata.setdefault(key, storable(body))

@@ -15,9 +15,10 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from tgraph.errors import IngestError
-from tgraph.ingest.base import FileContent, FileLimits, TextBuilder, one_line, storable
+from tgraph.ingest.base import FileContent, FileLimits, TextBuilder, storable
 from tgraph.ingest.text import decode_text
 from tgraph.model import Page
+from tgraph.rendering import collapse_whitespace
 
 _DELIMITERS = ",;\t|"
 _SAMPLE = 65536
@@ -51,7 +52,7 @@ def table_lines(rows: Sequence[Sequence[str]], headed: bool | None = None) -> li
     cells are left out; a table with only a head gives its cells as a single line."""
     if not rows:
         return []
-    names = [one_line(cell) for cell in rows[0]]
+    names = [collapse_whitespace(cell) for cell in rows[0]]
     if not (is_head(names) if headed is None else headed):
         return [_row_line(row, []) for row in rows]
     if len(rows) == 1:
@@ -71,7 +72,7 @@ def is_head(cells: Sequence[str]) -> bool:
 def _row_line(cells: Sequence[str], names: Sequence[str]) -> str:
     pairs = []
     for index, cell in enumerate(cells):
-        value = one_line(cell)
+        value = collapse_whitespace(cell)
         column = names[index] if index < len(names) and names[index] else f"Column {index + 1}"
         if value:
             pairs.append(f"{column}: {value}")
@@ -205,7 +206,7 @@ def _flatten_values(
 ) -> Iterator[tuple[str, str]]:
     if isinstance(value, dict):
         for key, inner in value.items():
-            label = one_line(storable(str(key)))
+            label = collapse_whitespace(storable(str(key)))
             yield from _flatten_values(inner, f"{path}.{label}" if path else label, nested)
     elif isinstance(value, list):
         scalars = [_scalar_text(item) for item in value if _is_scalar(item)]
@@ -234,4 +235,6 @@ def _record_title(record: Any) -> str:
     if not isinstance(record, dict):
         return ""
     values = (value for key in _TITLE_KEYS if _is_scalar(value := record.get(key)))
-    return next(filter(None, (one_line(_scalar_text(value)) for value in values)), "")[:_SHORT]
+    return next(filter(None, (collapse_whitespace(_scalar_text(value)) for value in values)), "")[
+        :_SHORT
+    ]

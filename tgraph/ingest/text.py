@@ -11,8 +11,9 @@ import re
 from contextlib import suppress
 
 from tgraph.errors import IngestError
-from tgraph.ingest.base import FileContent, FileLimits, check_lines, one_line
+from tgraph.ingest.base import FileContent, FileLimits, check_lines
 from tgraph.model import Page
+from tgraph.rendering import collapse_whitespace
 
 # Longest first: a UTF-32 mark begins with a UTF-16 one.
 _MARKS = (
@@ -152,5 +153,5 @@ def header_fields(text: str) -> dict[str, str]:
     values: dict[str, str] = {}
     for match in _FIELD.finditer(text):
         if key := metadata_key(match[1]):
-            values.setdefault(key, one_line(_NOTE.sub("", match[2]).strip("\"'")))
+            values.setdefault(key, collapse_whitespace(_NOTE.sub("", match[2]).strip("\"'")))
     return values

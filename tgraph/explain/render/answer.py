@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 from tgraph.explain.render.markup import ReadQuote, terminal_quote
 from tgraph.model import Answer, Citation, Note, Sentence
-from tgraph.rendering import escape_controls, one_line
+from tgraph.rendering import collapse_whitespace, escape_controls, one_line
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
@@ -45,7 +45,11 @@ SaidT = TypeVar("SaidT", bound=SaidSentence)
 def find_verbatim_quote(sentence: SaidSentence) -> QuotedWords | None:
     """Return a citation identical to the sentence text, or None without a verbatim quote."""
     return next(
-        (c for c in sentence.citations if _flatten_text(c.quote) == _flatten_text(sentence.text)),
+        (
+            c
+            for c in sentence.citations
+            if collapse_whitespace(c.quote) == collapse_whitespace(sentence.text)
+        ),
         None,
     )
 
@@ -101,7 +105,7 @@ def quote_groups(sentences: Sequence[SaidT]) -> Iterator[QuoteGroup[SaidT]]:
         numbered = tuple((n, *pair) for n, pair in enumerate(cited, number + 1))
         number += len(numbered)
         yield QuoteGroup(
-            document, "" if heading is None else _flatten_text(heading.text), numbered, heads
+            document, "" if heading is None else collapse_whitespace(heading.text), numbered, heads
         )
 
 
@@ -128,7 +132,7 @@ def answer_block(answer: Answer) -> Iterator[RenderableType]:
     numbered quotes, and further notes for readers."""
     if answer.short:
         yield _styled_line(
-            (_flatten_text(answer.short), "bold"), (_format_confidence(answer), _FAINT)
+            (collapse_whitespace(answer.short), "bold"), (_format_confidence(answer), _FAINT)
         )
         yield ""
     for place, group in enumerate(quote_groups(answer.sentences)):
@@ -206,7 +210,7 @@ def _other_sources(sentence: Sentence, cited: Citation) -> str:
 
 def _format_note(note: Note) -> str:
     """Return note text, prefixed with "Note:" for notes about facts."""
-    return _flatten_text(f"Note: {note.text}" if note.facts else note.text)
+    return collapse_whitespace(f"Note: {note.text}" if note.facts else note.text)
 
 
 def _format_confidence(answer: Answer) -> str:
@@ -217,7 +221,3 @@ def _styled_line(*parts: tuple[str, str]) -> Text:
     from rich.text import Text
 
     return Text.assemble(*((escape_controls(text), style) for text, style in parts))
-
-
-def _flatten_text(text: str) -> str:
-    return " ".join(text.split())

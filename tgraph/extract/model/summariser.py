@@ -20,10 +20,10 @@ from tgraph.extract.summaries import (
     descriptions_as_sentences,
     limit_words,
 )
-from tgraph.ingest.base import one_line
 from tgraph.models.base import CallSink, ChatModel, no_sink
 from tgraph.models.prompts import Options, Prompted, Prompts, fill_messages, load_prompt
 from tgraph.models.tokens import count_tokens, truncate_text
+from tgraph.rendering import collapse_whitespace
 
 NAME = "summarise_descriptions"
 _LEAST_ROOM = 100
@@ -110,7 +110,7 @@ class ModelSummariser(Prompted):
             for number, item in enumerate(items, 1)
         )
         return {
-            "subject": one_line(subject),
+            "subject": collapse_whitespace(subject),
             "descriptions": "\n".join(lines),
             "max_words": str(self._max_words),
         }
@@ -187,7 +187,7 @@ def _check_sentences(
         dropped["unknown id in a summary"] += sum(
             sentence_id not in sources_by_id for sentence_id in ids
         )
-        text = one_line(row.text)
+        text = collapse_whitespace(row.text)
         if text and rests_on:
             sentences.append(SummarySentence(text, tuple(sorted(rests_on))))
         else:

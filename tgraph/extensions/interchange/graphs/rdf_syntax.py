@@ -24,7 +24,8 @@ from tgraph.extensions.interchange.graphs.turtle import (
     TurtleStatement,
     split_statements,
 )
-from tgraph.ingest.base import one_line, storable
+from tgraph.ingest.base import storable
+from tgraph.rendering import collapse_whitespace
 
 Term = NamedNode | Literal | Triple
 OnProblem = Callable[[int, str], None]
@@ -213,7 +214,7 @@ def _is_deep(line: str) -> bool:
 
 
 def _error_reason(error: Exception) -> str:
-    text = one_line(str(getattr(error, "msg", "") or error))
+    text = collapse_whitespace(str(getattr(error, "msg", "") or error))
     return _WHERE.sub("", text).rstrip(".") or type(error).__name__
 
 
