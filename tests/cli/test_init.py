@@ -11,10 +11,11 @@ from click.testing import CliRunner
 from pydantic import SecretStr
 
 from tgraph.cli.main import cli
+from tgraph.engine.effective_settings import effective_settings
 from tgraph.engine.settings_file import init_graph, settings_file, write_settings
 from tgraph.errors import UsageError
 from tgraph.resources import read_text
-from tgraph.settings import Settings, effective_settings, load_settings
+from tgraph.settings import Settings, load_settings
 
 COMMENTED = re.compile(r"(?m)^#(?=[a-z_]+ = )")
 

@@ -24,8 +24,8 @@ from tgraph.explain.trace.reader import Trace
 from tgraph.model import Answer, Turn
 from tgraph.models.tokens import count_tokens
 from tgraph.testing import Fault, ScriptedServer
+from tgraph.testing.faults import PROSE, FaultKind
 from tgraph.testing.script import parse_blocks
-from tgraph.testing.server import PROSE, FaultKind
 
 TEXT = """# Marie Curie
 

@@ -17,10 +17,10 @@ from hypothesis import strategies as st
 import tgraph
 from tgraph import vocabulary as v
 from tgraph.cli.main import cli
+from tgraph.engine.effective_settings import MASK, without_secrets
 from tgraph.extensions.operations import back_up, repair, restore
 from tgraph.ingest.files import SourceFile, Unread, discover_files
 from tgraph.rendering import as_cell
-from tgraph.settings import MASK, without_secrets
 from tgraph.store.files import write_private
 
 FAST = {"embedding.provider": "hashing"}

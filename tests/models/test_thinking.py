@@ -15,7 +15,7 @@ from tgraph.models.endpoint import Endpoint
 from tgraph.models.openai import OpenAIChat
 from tgraph.models.thinking import ThoughtFilter, without_thoughts
 from tgraph.testing import Fault, ScriptedServer
-from tgraph.testing.server import THOUGHT, FaultKind
+from tgraph.testing.faults import THOUGHT, FaultKind
 
 ROW = '{"sentence": "He said <think> and left.", "citations": ["e1"]}'
 REQUEST = ChatRequest(Prompt("say", "Say it.", "0" * 64), [{"role": "user", "content": "Speak."}])

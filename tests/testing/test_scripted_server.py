@@ -18,8 +18,8 @@ from tgraph.errors import ModelError
 from tgraph.model import Prompt
 from tgraph.models.base import Call, ChatModel, ChatRequest
 from tgraph.testing import Fault, HashingEmbedder, ScriptedModel, ScriptedServer
+from tgraph.testing.faults import FAULT_KINDS
 from tgraph.testing.script import build_instance, parse_blocks, plausible_reply
-from tgraph.testing.server import FAULT_KINDS
 
 TEXT = (
     "Marie Curie discovered polonium with Pierre Curie in Paris. The weather was fine.\n"

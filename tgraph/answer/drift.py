@@ -30,9 +30,10 @@ from tgraph.retrieve.labels import with_labels
 from tgraph.retrieve.search.community_reports import NearReport
 from tgraph.retrieve.search.drift_actions import select_follow_ups
 from tgraph.retrieve.subgraph import edges_of, ends
+from tgraph.retrieve.text.evidence_ranking import sharpen_evidence
 from tgraph.retrieve.text.lexical import terms, words
 from tgraph.retrieve.text.report_sentences import nearest_sentence
-from tgraph.retrieve.text.sentence_ranking import likeness_to, place_of, sharpen_evidence
+from tgraph.retrieve.text.sentence_ranking import likeness_to, place_of
 from tgraph.version import __version__
 from tgraph.vocabulary import normalise_name
 

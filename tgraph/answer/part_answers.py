@@ -19,10 +19,11 @@ from tgraph.model import Evidence, Judgement, Retrieval, Selected, Selection
 from tgraph.retrieve.base import Context, Question
 from tgraph.retrieve.text.answer_type import rate_kind_fit
 from tgraph.retrieve.text.comparison import COUNTRIES, QuestionComparison
+from tgraph.retrieve.text.evidence_ranking import sharpen_evidence
 from tgraph.retrieve.text.lexical import STOP_WORDS, stem, term_set, words
 from tgraph.retrieve.text.page_sentences import read_surroundings
 from tgraph.retrieve.text.reading import read_candidates
-from tgraph.retrieve.text.sentence_ranking import place_of, places_overlap, sharpen_evidence
+from tgraph.retrieve.text.sentence_ranking import place_of, places_overlap
 
 MOST = 3
 """Sentences that are quoted for a part."""

@@ -11,15 +11,11 @@ from tgraph.retrieve.base import Context, Question
 from tgraph.retrieve.entity_matching import triples_of
 from tgraph.retrieve.labels import with_labels
 from tgraph.retrieve.text.answer_type import NamedAnswer, rate_kind_fit
+from tgraph.retrieve.text.evidence_ranking import sharpen_evidence
 from tgraph.retrieve.text.lexical import term_set
 from tgraph.retrieve.text.lexicon import count_frequencies
 from tgraph.retrieve.text.page_sentences import read_surroundings
-from tgraph.retrieve.text.sentence_ranking import (
-    gather_sentences,
-    place_of,
-    sharpen_evidence,
-    stated_in,
-)
+from tgraph.retrieve.text.sentence_ranking import gather_sentences, place_of, stated_in
 
 READ = 5
 """Sentences in which the answer of a step is looked for."""

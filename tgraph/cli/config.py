@@ -38,7 +38,7 @@ def show(as_json: bool) -> None:
     Example:
       tgraph config show --json | jq '.["chat.model"]'
     """
-    from tgraph.settings import effective_settings
+    from tgraph.engine.effective_settings import effective_settings
 
     root = _find_root()
     found = effective_settings(root, {"collection": common_option("collection")})

@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from tgraph.models.hashing import HashingEmbedder
+    from tgraph.testing.faults import Fault
     from tgraph.testing.recorded import RecordedModel, read_recorded
     from tgraph.testing.scripted_model import ScriptedModel, ticking_clock
-    from tgraph.testing.server import Fault, ScriptedServer, ServerRequest
+    from tgraph.testing.server import ScriptedServer, ServerRequest
 
 __all__ = [
     "Fault",
@@ -31,7 +32,7 @@ __all__ = [
 ]
 
 _HOMES = {
-    "Fault": "tgraph.testing.server",
+    "Fault": "tgraph.testing.faults",
     "HashingEmbedder": "tgraph.models.hashing",
     "RecordedModel": "tgraph.testing.recorded",
     "ScriptedModel": "tgraph.testing.scripted_model",

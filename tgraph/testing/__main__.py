@@ -7,7 +7,8 @@ import signal
 import threading
 from collections.abc import Sequence
 
-from tgraph.testing.server import FAULT_KINDS, Fault, ScriptedServer
+from tgraph.testing.faults import FAULT_KINDS, Fault
+from tgraph.testing.server import ScriptedServer
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

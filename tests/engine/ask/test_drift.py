@@ -23,8 +23,8 @@ from tgraph.explain.audit.shacl import check_shapes
 from tgraph.explain.trace.values import Trace, TraceAction
 from tgraph.model import Answer
 from tgraph.testing import Fault, ScriptedServer
+from tgraph.testing.faults import FaultKind
 from tgraph.testing.script import parse_blocks
-from tgraph.testing.server import FaultKind
 
 TEXTS = {
     "curie.md": "# Marie Curie\n\nMarie Curie discovered Polonium in Paris. Pierre Curie worked"

@@ -31,7 +31,7 @@ from tgraph.models.tokens import count_tokens
 from tgraph.resources import read_text
 from tgraph.store.base import Store
 from tgraph.testing import Fault, ScriptedServer
-from tgraph.testing.server import FaultKind
+from tgraph.testing.faults import FaultKind
 
 STEP = "community_report"
 CURIE = """Marie Curie discovered polonium.

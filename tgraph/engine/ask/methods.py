@@ -12,8 +12,8 @@ from tgraph.models.base import Call, CallSink
 from tgraph.models.reader import Reader
 from tgraph.record.session import SessionRecord
 from tgraph.retrieve.base import Context, Question, Retriever
+from tgraph.retrieve.text.evidence_ranking import sharpen_evidence
 from tgraph.retrieve.text.reading import in_order_read, is_for, is_known_to, read_candidates
-from tgraph.retrieve.text.sentence_ranking import sharpen_evidence
 
 if TYPE_CHECKING:
     from tgraph.answer.keywords import KeywordFinder

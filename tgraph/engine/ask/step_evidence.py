@@ -6,20 +6,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from tgraph.answer.base import Selector
-from tgraph.model import (
-    Agent,
-    Candidate,
-    Evidence,
-    Judgement,
-    QuestionPart,
-    Retrieval,
-    Selection,
-)
+from tgraph.model import Agent, Candidate, Evidence, Judgement, QuestionPart, Retrieval, Selection
 from tgraph.models.base import CallSink
 from tgraph.retrieve.base import Context, Question, Retriever
 from tgraph.retrieve.candidates import assign_ranks as renumbered
 from tgraph.retrieve.candidates import chunk_candidates
-from tgraph.retrieve.text.sentence_ranking import Place, place_of, sharpen_evidence
+from tgraph.retrieve.text.evidence_ranking import sharpen_evidence
+from tgraph.retrieve.text.sentence_ranking import Place, place_of
 
 SLACK = 0.1
 """How much less than the best sentence alone the steps together may be worth."""

@@ -16,8 +16,9 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
+from tgraph.engine.effective_settings import MASK, without_secrets
 from tgraph.errors import UsageError
-from tgraph.settings import MASK, Settings, without_secrets
+from tgraph.settings import Settings
 
 NAMES = ("settings.yaml", "settings.yml", "settings.json")
 _LARGEST = 1_000_000

@@ -14,11 +14,12 @@ from pathlib import Path
 
 from tgraph.engine.checks import HealthFinding
 from tgraph.engine.components import Components
+from tgraph.engine.effective_settings import without_secrets
 from tgraph.errors import DamagedStoreError, TgraphError
 from tgraph.index.vectors.items import KINDS
 from tgraph.index.vectors.stores import vector_store
 from tgraph.plugins import CHAT_MODELS
-from tgraph.settings import Settings, load_settings, without_secrets
+from tgraph.settings import Settings, load_settings
 from tgraph.store.folder import FORMAT, CollectionFolder, GraphFolder
 from tgraph.store.journal import is_free
 from tgraph.store.snapshot import Snapshot, check_store

@@ -15,9 +15,12 @@ from typing import TYPE_CHECKING
 from pyoxigraph import Literal
 
 from tgraph.extract.english import parser
-from tgraph.extract.english.arguments import (
-    Arguments,
-    KnownPhrases,
+from tgraph.extract.english.arguments import Arguments, KnownPhrases
+from tgraph.extract.english.beings import find_characters, learn_genders
+from tgraph.extract.english.clauses import Statement, read_statements, subjects_of
+from tgraph.extract.english.coreference import Discourse, is_definite
+from tgraph.extract.english.mentions import Mention, find_mentions
+from tgraph.extract.english.nominals import (
     Nominal,
     OtherName,
     find_nominals,
@@ -27,10 +30,6 @@ from tgraph.extract.english.arguments import (
     record_acronyms,
     record_localities,
 )
-from tgraph.extract.english.beings import find_characters, learn_genders
-from tgraph.extract.english.clauses import Statement, read_statements, subjects_of
-from tgraph.extract.english.coreference import Discourse, is_definite
-from tgraph.extract.english.mentions import Mention, find_mentions
 from tgraph.extract.english.parser import (
     find_lemma,
     number_predicate,
@@ -47,14 +46,7 @@ from tgraph.extract.english.speech import (
     spoken_spans,
 )
 from tgraph.extract.entity_types import kind_of_noun
-from tgraph.extract.facts import (
-    MENTIONS,
-    WEAK,
-    Argument,
-    ChunkReading,
-    NamedEntity,
-    NameTable,
-)
+from tgraph.extract.facts import MENTIONS, WEAK, Argument, ChunkReading, NamedEntity, NameTable
 from tgraph.extract.literals import is_number
 from tgraph.model import Segment
 

@@ -154,5 +154,5 @@ GRAPH = Mode(
     },
     answers=("one", "listed"),
     stepwise=True,
-    cut_offs="tgraph.retrieve.search.graph:subgraph_cut_offs",
+    cut_offs="tgraph.retrieve.search.graph_cut_offs:subgraph_cut_offs",
 )

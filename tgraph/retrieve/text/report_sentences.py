@@ -12,9 +12,10 @@ from tgraph.ingest.sentences import sentences
 from tgraph.model import CommunityReport, Evidence
 from tgraph.retrieve.base import Context
 from tgraph.retrieve.reports import evidence_of_parts
+from tgraph.retrieve.text.evidence_ranking import relevance_of
 from tgraph.retrieve.text.lexical import terms, words
 from tgraph.retrieve.text.page_sentences import page_sentences, with_whole_marks
-from tgraph.retrieve.text.sentence_ranking import ASIDE, place_of, relevance_of
+from tgraph.retrieve.text.sentence_ranking import ASIDE, place_of
 
 ABOVE = 0.03
 """What it counts at most that the report is like the question in meaning."""
