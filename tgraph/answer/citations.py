@@ -13,7 +13,6 @@ from functools import lru_cache
 
 from tgraph import vocabulary as v
 from tgraph.answer.base import Draft
-from tgraph.ingest.page_reading import kind_at
 from tgraph.ingest.sentences import sentences
 from tgraph.model import (
     Citation,
@@ -23,11 +22,11 @@ from tgraph.model import (
     Evidence,
     Selected,
     Sentence,
+    kind_at,
 )
 from tgraph.rendering import collapse_whitespace
 from tgraph.retrieve.base import Context
 from tgraph.retrieve.reports import evidence_of_parts, reports_of
-from tgraph.retrieve.text.graph_sentences import is_graph
 from tgraph.retrieve.text.lexical import term_set, terms
 from tgraph.retrieve.text.page_sentences import page_sentences, read_place_text, with_whole_marks
 
@@ -130,7 +129,7 @@ def _in_words(sentence: Sentence, context: Context) -> str:
         cited for cited in sentence.citations if collapse_whitespace(cited.quote) == sentence_text
     )
     readings = (
-        read_place_text(cited, context) for cited in quoted if is_graph(cited.chunk, context)
+        read_place_text(cited, context) for cited in quoted if context.texts.is_graph(cited.chunk)
     )
     return next(readings, sentence.text)
 

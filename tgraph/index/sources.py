@@ -12,7 +12,7 @@ from pyoxigraph import Literal, NamedNode
 from tgraph import vocabulary as v
 from tgraph.errors import ErasedTextError, EvidenceError, StoreError
 from tgraph.librarian import Librarian
-from tgraph.model import Chunk, SegmentKind
+from tgraph.model import Chunk, SegmentKind, kind_at
 from tgraph.rendering import one_line
 from tgraph.store.base import Store, Subject, Term, select_rows, text_of
 
@@ -317,6 +317,10 @@ class Texts:
         """Return the media type of the document's file."""
         return self._document_facts(document)[0]
 
+    def is_graph(self, chunk: str) -> bool:
+        """Check whether a chunk comes from a graph document rather than text."""
+        return self.media_type(document_of_chunk(chunk)) in v.GRAPH_MEDIA_TYPES
+
     def is_note(self, document: str) -> bool:
         """Return whether a person stated the document by hand."""
         return self._document_facts(document)[1]
@@ -354,8 +358,6 @@ class Texts:
     def segment_kind(self, chunk: str, start: int, end: int) -> SegmentKind | None:
         """Return the segment kind at a chunk position, as in ``kind_at``; None if the page text
         is lost or erased."""
-        from tgraph.ingest.page_reading import kind_at
-
         try:
             page = self.reading(document_of_chunk(chunk), page_of_chunk(chunk))
         except StoreError:

@@ -8,14 +8,13 @@ from __future__ import annotations
 import json
 import zlib
 from array import array
-from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import chain
 from typing import Any
 
-from tgraph.model import Inline, Segment, SegmentKind, TextSpan
+from tgraph.model import Inline, Segment, TextSpan
 
 _SMALL = 2_000
 """Bytes below which compression isn't worth its time."""
@@ -44,12 +43,6 @@ def reading_of(found: tuple[Segment, ...]) -> PageReading:
     from tgraph.ingest.segments import sentences_of
 
     return PageReading(found, tuple(tuple(sentences_of(segment)) for segment in found))
-
-
-def kind_at(page: Sequence[Segment], start: int, end: int) -> SegmentKind | None:
-    """Return the segment kind at a page stretch; None if the stretch crosses the segment's end."""
-    at = bisect_right(page, start, key=lambda segment: segment.start) - 1
-    return page[at].kind if at >= 0 and end <= page[at].end else None
 
 
 def pack_reading(page: PageReading, text: str) -> bytes:

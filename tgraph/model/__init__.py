@@ -33,6 +33,7 @@ from tgraph.model.documents import Page as Page
 from tgraph.model.documents import Segment as Segment
 from tgraph.model.documents import SegmentKind as SegmentKind
 from tgraph.model.documents import TextSpan as TextSpan
+from tgraph.model.documents import kind_at as kind_at
 from tgraph.model.documents import well_formed as well_formed
 from tgraph.model.extraction import ClaimStatus as ClaimStatus
 from tgraph.model.extraction import ExtractedClaim as ExtractedClaim

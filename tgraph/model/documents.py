@@ -227,3 +227,9 @@ def well_formed(
 
 def _segment_end(segment: Segment) -> int:
     return segment.end
+
+
+def kind_at(page: Sequence[Segment], start: int, end: int) -> SegmentKind | None:
+    """Return the segment kind at a page stretch; None if the stretch crosses the segment's end."""
+    at = bisect_right(page, start, key=lambda segment: segment.start) - 1
+    return page[at].kind if at >= 0 and end <= page[at].end else None

@@ -99,13 +99,10 @@ def reduce_precision(vectors: NDArray[Any]) -> NDArray[Any]:
     import numpy as np
 
     with np.errstate(over="ignore"):
-        if any(not np.array_equal(part.astype("<f2"), part) for part in _vector_portions(vectors)):
+        portions = (vectors[at : at + _AT_ONCE] for at in range(0, len(vectors), _AT_ONCE))
+        if any(not np.array_equal(part.astype("<f2"), part) for part in portions):
             return vectors.astype("<f4", copy=False)
         return vectors.astype("<f2", copy=False)
-
-
-def _vector_portions(vectors: NDArray[Any]) -> Iterator[NDArray[Any]]:
-    return (vectors[at : at + _AT_ONCE] for at in range(0, len(vectors), _AT_ONCE))
 
 
 _AT_ONCE = 10_000

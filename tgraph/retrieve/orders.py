@@ -114,7 +114,12 @@ def _adapter() -> TypeAdapter[tuple[RankedOrder, ...]]:
 def orders_to_json(orders: Sequence[RankedOrder]) -> str:
     """The orders of a session as canonical JSON, at most ``MOST_OF_SESSION`` items."""
     most = _share(sorted(len(order.items) for order in orders))
-    shortened = tuple(_shortened(order, most) for order in orders)
+    shortened = tuple(
+        replace(
+            order, items=order.items[:most], ranks=order.ranks[:most], scores=order.scores[:most]
+        )
+        for order in orders
+    )
     return canonical_json(_adapter().dump_python(shortened, mode="json", exclude_defaults=True))
 
 
@@ -132,12 +137,6 @@ def _share(sizes: Sequence[int]) -> int:
             return max(share, 1)
         room -= size
     return MOST_BEYOND
-
-
-def _shortened(order: RankedOrder, most: int) -> RankedOrder:
-    return replace(
-        order, items=order.items[:most], ranks=order.ranks[:most], scores=order.scores[:most]
-    )
 
 
 # --- finding ---

@@ -26,7 +26,6 @@ from tgraph.index.sources import (
     standing_documents,
 )
 from tgraph.index.summary_tree import standing_tree, summary_text
-from tgraph.index.vectors.base import text_hash
 from tgraph.librarian import Librarian
 from tgraph.model import CommunityReport
 from tgraph.store.base import Store
@@ -40,7 +39,8 @@ PLURALS = {
     "summary": "summaries",
 }
 KINDS = tuple(PLURALS)
-_DESCRIPTIONS = 1_000
+LONGEST_TEXT = 1_000
+"""Characters embedded of an edge's sentence, and of an entity's descriptions."""
 _QUOTES = 12
 _AT_ONCE = 5_000
 
@@ -85,7 +85,7 @@ def _entity_items(store: Store, evidence: EvidenceReader, only: Only) -> Iterato
         label = next(
             iter(_literal_texts(store, entity, v.RDFS_LABEL)), entity.value
         )  # an update took it
-        described = " ".join(_literal_texts(store, entity, v.tg("description")))[:_DESCRIPTIONS]
+        described = " ".join(_literal_texts(store, entity, v.tg("description")))[:LONGEST_TEXT]
         yield entity.value, f"{label}: {described}" if described else label
 
 
@@ -108,7 +108,7 @@ def _edge_items(store: Store, evidence: EvidenceReader, only: Only) -> Iterator[
             if len(quotes) < len(edge_evidence):  # a line of a graph is for parsers
                 described = " ".join(filter(None, [_in_words(store, edge), described]))
             for text in dict.fromkeys(filter(None, [described, *quotes])):
-                yield edge.value, text[:_DESCRIPTIONS]
+                yield edge.value, text[:LONGEST_TEXT]
 
 
 def _graph_documents(store: Store) -> set[str]:
@@ -172,11 +172,6 @@ def _summary_items(store: Store, librarian: Librarian, only: Only) -> Iterator[t
         if only is not None and summary not in only:
             continue
         yield summary, summary_text(store, summary)
-
-
-def sentence_hash(quote: str) -> bytes:
-    """What a vector set knows an edge's sentence by."""
-    return text_hash(quote[:_DESCRIPTIONS])
 
 
 def _chosen_chunks(store: Store, only: Only) -> Iterator[tuple[str, str]]:

@@ -7,6 +7,7 @@ no sentence answers alone, by a bridge of two sentences."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -23,7 +24,6 @@ from tgraph.retrieve.search.multi_hop import (
     Bridge,
     BridgePart,
     build_best_bridge,
-    find_antecedent,
     find_described_entities,
 )
 from tgraph.retrieve.subgraph import Subgraph, edges_of, ends, grow_subgraph, weights_of
@@ -72,6 +72,11 @@ AROUND_BEST = 12
 
 BESIDE = 350
 """Characters within which a sentence is a neighbour."""
+
+BACK = 600
+"""Characters before a sentence within which what its pronouns mean is looked for."""
+
+_PRONOUN = re.compile(r"\b(?:he|she|it|they|his|her|its|their|him|them)\b", re.IGNORECASE)
 
 
 class GraphRetriever:
@@ -344,8 +349,9 @@ def _rank_edges(
         passages = [found.passages[place_of(e)] for e in found.evidence[iri]]
         passages.sort(key=lambda p: (-rated.score(p.place), p.evidence.iri))
         points = rated.score(passages[0].place) - 0.0005 * (1 - _label_share(edge, rated.inquiry))
-        shown_evidence = _evidence_in_order(found.evidence[iri], passages)
-        scored[iri] = round(points, 6), passages[0], shown_evidence
+        order = {passage.place: i for i, passage in enumerate(passages)}
+        shown_evidence = sorted(found.evidence[iri], key=lambda e: (order[place_of(e)], e.iri))
+        scored[iri] = round(points, 6), passages[0], tuple(shown_evidence)
     ranked = sorted(scored, key=lambda iri: (-scored[iri][0], iri))
     limits, subgraph = found.context.limits, found.subgraph
     subgraph.drop("subgraph size", max(0, len(ranked) - limits.max_subgraph_size))
@@ -384,17 +390,52 @@ def _label_share(edge: Edge, inquiry: AnalysedQuestion) -> float:
     return word_share * (0.3 if edge.predicate_label == "mentions" else 1.0)
 
 
-def _evidence_in_order(
-    evidence: Iterable[Evidence], passages: Sequence[SentencePassage]
-) -> tuple[Evidence, ...]:
-    """The edge's own evidence, best answering first."""
-    order = {passage.place: i for i, passage in enumerate(passages)}
-    return tuple(sorted(evidence, key=lambda e: (order[place_of(e)], e.iri)))
-
-
 def _describe_way(triple: Triple, hop: int, names: Mapping[str, str]) -> str:
     """Return a description of the way from question to edge."""
     entity_labels = [names[end] for end in ends(triple) if end in names]
     if entity_labels:
         return f"the question names {' and '.join(entity_labels)}"
     return f"it lies {hop + 1} hops from a matched entity" if hop else "it touches a matched entity"
+
+
+def find_antecedent(
+    passage: SentencePassage, passages: Iterable[SentencePassage], inquiry: AnalysedQuestion
+) -> SentencePassage | None:
+    """Find the preceding sentence that names a pronoun's referent in the passage.
+
+    Return None if the question itself names the referent, or if the question names the subject
+    of the passage's document or section title and nothing else identifies the referent."""
+    if not _PRONOUN.search(passage.quote[:60]):
+        return None
+    entity_stems = {
+        stem
+        for mention in passage.named
+        if not any(word in passage.quote for word in mention.label.split())
+        for stem in mention.terms
+    }
+    if entity_stems <= inquiry.weights.keys() and (
+        entity_stems or passage.wording.title & inquiry.names
+    ):
+        return None
+    document, page, start, _ = passage.place
+    before = [
+        p
+        for p in passages
+        if p.place[:2] == (document, page)
+        and start - BACK <= p.place[2] < start
+        and p.wording.is_prose
+    ]
+    before.sort(key=lambda p: (-p.place[2], p.place[3]))
+    resolved = [p for p in before if entity_stems & p.wording.quote]
+    if resolved and not _PRONOUN.search(resolved[0].quote[:60]):
+        return resolved[0]
+    named_there = [
+        p for p in before[:3] if _names_one(p, inquiry) and not _PRONOUN.search(p.quote[:60])
+    ]
+    return next(iter(named_there + resolved), None)
+
+
+def _names_one(passage: SentencePassage, inquiry: AnalysedQuestion) -> bool:
+    """Return whether the passage itself names an entity absent from the question."""
+    fresh = (mention.terms - inquiry.weights.keys() for mention in passage.named)
+    return any(not terms_.isdisjoint(passage.wording.quote) for terms_ in fresh)

@@ -7,8 +7,7 @@ second sentence as an answer to the question with the entity's name in place of 
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from tgraph.resources import load_weights
@@ -34,11 +33,7 @@ FIT, SAID, RARITY = load_weights("bridge")
 CLOSE = 0.9
 """The share of the best second end's score from which another one is an end too."""
 
-BACK = 600
-"""Characters before a sentence within which what its pronouns mean is looked for."""
-
 _VAGUE = frozenset({"topic", "group"})
-_PRONOUN = re.compile(r"\b(?:he|she|it|they|his|her|its|their|him|them)\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,46 +143,3 @@ def _answers_about(
         )
         rated_passages.append((rating.score + SAID * term_share, passages[place]))
     return sorted(rated_passages, key=lambda pair: (-pair[0], pair[1].evidence.iri))
-
-
-def find_antecedent(
-    passage: SentencePassage, passages: Iterable[SentencePassage], inquiry: AnalysedQuestion
-) -> SentencePassage | None:
-    """Find the preceding sentence that names a pronoun's referent in the passage.
-
-    Return None if the question itself names the referent, or if the question names the subject
-    of the passage's document or section title and nothing else identifies the referent."""
-    if not _PRONOUN.search(passage.quote[:60]):
-        return None
-    entity_stems = {
-        stem
-        for mention in passage.named
-        if not any(word in passage.quote for word in mention.label.split())
-        for stem in mention.terms
-    }
-    if entity_stems <= inquiry.weights.keys() and (
-        entity_stems or passage.wording.title & inquiry.names
-    ):
-        return None
-    document, page, start, _ = passage.place
-    before = [
-        p
-        for p in passages
-        if p.place[:2] == (document, page)
-        and start - BACK <= p.place[2] < start
-        and p.wording.is_prose
-    ]
-    before.sort(key=lambda p: (-p.place[2], p.place[3]))
-    resolved = [p for p in before if entity_stems & p.wording.quote]
-    if resolved and not _PRONOUN.search(resolved[0].quote[:60]):
-        return resolved[0]
-    named_there = [
-        p for p in before[:3] if _names_one(p, inquiry) and not _PRONOUN.search(p.quote[:60])
-    ]
-    return next(iter(named_there + resolved), None)
-
-
-def _names_one(passage: SentencePassage, inquiry: AnalysedQuestion) -> bool:
-    """Return whether the passage itself names an entity absent from the question."""
-    fresh = (mention.terms - inquiry.weights.keys() for mention in passage.named)
-    return any(not terms_.isdisjoint(passage.wording.quote) for terms_ in fresh)

@@ -12,7 +12,6 @@ from typing import NamedTuple
 from pyoxigraph import Literal, NamedNode, Triple
 
 from tgraph import vocabulary as v
-from tgraph.index.sources import document_of_chunk
 from tgraph.model import Inline, Segment
 from tgraph.rendering import collapse_whitespace
 from tgraph.retrieve.base import Context
@@ -30,11 +29,6 @@ class _SaidAt(NamedTuple):
     end: int
     faint: bool
     text: str
-
-
-def is_graph(chunk: str, context: Context) -> bool:
-    """Check whether a chunk comes from a graph document rather than text."""
-    return context.texts.media_type(document_of_chunk(chunk)) in v.GRAPH_MEDIA_TYPES
 
 
 def graph_segments(chunk: str, context: Context) -> tuple[Segment, ...]:

@@ -11,7 +11,7 @@ from tgraph.index.sources import document_of_chunk, page_of_chunk, range_of_chun
 from tgraph.ingest.page_reading import PageReading, reading_of
 from tgraph.model import Citation, Evidence, SegmentKind, well_formed
 from tgraph.retrieve.base import Context
-from tgraph.retrieve.text.graph_sentences import graph_segments, is_graph
+from tgraph.retrieve.text.graph_sentences import graph_segments
 
 PlaceT = TypeVar("PlaceT", Evidence, Citation)
 
@@ -99,7 +99,7 @@ def page_sentences(evidence: Evidence | Citation, context: Context) -> PageSente
     chunk; empty if the page text was erased."""
     document, page = document_of_chunk(evidence.chunk), page_of_chunk(evidence.chunk)
     memory = context.remembered("pages", KEPT_PAGES)
-    if is_graph(evidence.chunk, context):
+    if context.texts.is_graph(evidence.chunk):
         graph_sentences: PageSentences = memory.get(
             evidence.chunk,
             lambda: PageSentences(reading_of(graph_segments(evidence.chunk, context))),

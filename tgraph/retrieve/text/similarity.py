@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING
 
-from tgraph.index.vectors.base import VectorIndex
-from tgraph.index.vectors.items import sentence_hash
+from tgraph.index.vectors.base import VectorIndex, text_hash
+from tgraph.index.vectors.items import LONGEST_TEXT
 
 if TYPE_CHECKING:
     from numpy import bytes_, float32, float64, uint8
@@ -43,7 +43,9 @@ class Similarity:
         vectors = self._vectors
         places = vectors.keys.places(missing_edges)
         windows = vectors.read_windows(places)
-        similarities = np.round(self._compute_products(windows.vectors), 6).tolist()
+        # a row at a time: a matrix product depends on the neighbours
+        products = [np.vecdot(windows.vectors, query_vector) for query_vector in self._question]
+        similarities = np.round(np.stack(products, axis=1), 6).tolist()
         names = sorted(missing_edges)  # the order of the keys
         if len(names) != len(places):
             names = [vectors.keys[place] for place in places.tolist()]
@@ -55,13 +57,6 @@ class Similarity:
             scores = (question_score, unnamed_score)
             self._edges[iri] = max(scores, self._edges.get(iri, scores))
             self._sentences.setdefault(digest, scores)
-
-    def _compute_products(self, rows: NDArray[float32]) -> NDArray[float32]:
-        """Return similarities of the vectors to the question, with and without names."""
-        import numpy as np
-
-        # a row at a time: a matrix product depends on the neighbours
-        return np.stack([np.vecdot(rows, query_vector) for query_vector in self._question], axis=1)
 
     def of_all(self, edges: NDArray[bytes_]) -> NDArray[float64]:
         """Return uncached question similarities for edge IRIs."""
@@ -84,7 +79,7 @@ class Similarity:
     def of_sentence(self, quote: str, edges: Iterable[str]) -> tuple[float, float]:
         """Return similarity scores of an embedded sentence; otherwise return the best edge
         scores."""
-        similarity = self._sentences.get(sentence_hash(quote))
+        similarity = self._sentences.get(text_hash(quote[:LONGEST_TEXT]))
         if similarity is not None:
             return similarity
         return max((self._edges.get(edge, (0.0, 0.0)) for edge in edges), default=(0.0, 0.0))
