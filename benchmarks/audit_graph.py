@@ -27,10 +27,10 @@ import tgraph
 from tgraph import vocabulary as v
 from tgraph.engine.components import Components
 from tgraph.engine.graph import KnowledgeGraph
-from tgraph.engine.open_collection import utc_now
 from tgraph.errors import ModelError
 from tgraph.extensions.lab import evaluate, measure_influence
 from tgraph.extensions.lab.evaluation.metrics import EvaluationItem
+from tgraph.models.base import current_time
 from tgraph.record.bundle import KINDS
 from tgraph.record.chain import Chain
 from tgraph.settings import load_settings
@@ -133,7 +133,7 @@ def _parts(folder: Path, model: str, writer: Writer) -> Components:
     return Components(
         load_settings(None, {"graph": {"max_subgraph_size": CANDIDATES}}),
         folder / "cache",
-        chat=ScriptedModel({"synthesise_answer": writer}, name=model, clock=utc_now),
+        chat=ScriptedModel({"synthesise_answer": writer}, name=model, clock=current_time),
         embedder=HashingEmbedder(),
     )
 
@@ -194,7 +194,7 @@ def multiply(folder: Path, sessions: int) -> int:
     assert pointer is not None
     store = OxigraphStore.open(collection.store)
     recorded = originals(store, NamedNode(catalogue))
-    chain = Chain(store, catalogue, utc_now)
+    chain = Chain(store, catalogue, current_time)
     target = folder / "copies.nq"
     quads = 0
     with target.open("wb") as out:

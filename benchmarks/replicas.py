@@ -23,7 +23,6 @@ from typing import ClassVar
 import tgraph
 from benchmarks.scale import DIMENSIONS, ForgetfulModel, index, opened, question, write_corpus
 from tgraph.engine.components import Components
-from tgraph.engine.open_collection import utc_now
 from tgraph.extensions.operations import (
     follow,
     replica_shipping,
@@ -31,6 +30,7 @@ from tgraph.extensions.operations import (
     replicas,
     ship,
 )
+from tgraph.models.base import current_time
 from tgraph.models.hashing import HashingEmbedder
 from tgraph.settings import load_settings
 
@@ -90,7 +90,7 @@ def replica(folder: Path) -> tgraph.KnowledgeGraph:
     parts = Components(
         load_settings(None, {}),
         folder / "cache",
-        chat=ForgetfulModel(clock=utc_now),
+        chat=ForgetfulModel(clock=current_time),
         embedder=HashingEmbedder(DIMENSIONS),
     )
     return tgraph.open(folder / "graph", create=True, parts=parts)

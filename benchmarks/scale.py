@@ -37,8 +37,7 @@ from benchmarks.overhead import measure
 from tgraph import vocabulary as v
 from tgraph.engine.components import Components
 from tgraph.engine.graph import KnowledgeGraph
-from tgraph.engine.open_collection import utc_now
-from tgraph.models.base import CallSink, no_sink
+from tgraph.models.base import CallSink, current_time, no_sink
 from tgraph.models.hashing import HashingEmbedder
 from tgraph.settings import load_settings
 from tgraph.store.oxigraph import OxigraphStore
@@ -125,7 +124,7 @@ def opened(folder: Path) -> Iterator[KnowledgeGraph]:
     parts = Components(
         load_settings(None, {}),
         folder / "cache",
-        chat=ForgetfulModel(clock=utc_now),
+        chat=ForgetfulModel(clock=current_time),
         embedder=HashingEmbedder(DIMENSIONS),
     )
     with tgraph.open(folder / "graph", create=True, parts=parts) as graph:

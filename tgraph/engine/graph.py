@@ -13,11 +13,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from tgraph.engine.components import Components
-from tgraph.engine.open_collection import OpenCollection, new_uuid, utc_now
+from tgraph.engine.open_collection import OpenCollection, new_uuid
 from tgraph.engine.progress import OnMessage, OnProgress, Watching, ignore_message, ignore_progress
 from tgraph.engine.session_reader import SessionReader
 from tgraph.librarian import Librarian
 from tgraph.model import Answer, GraphRagResponse, Only, ShownContext, Turn
+from tgraph.models.base import current_time
 from tgraph.retrieve.base import Context
 from tgraph.retrieve.filters import NO_FILTERS, Filters
 from tgraph.settings import Settings, load_settings, with_overrides
@@ -69,7 +70,7 @@ class KnowledgeGraph:
         settings: Settings,
         *,
         create: bool = False,
-        clock: Callable[[], datetime] = utc_now,
+        clock: Callable[[], datetime] = current_time,
         uuid: Callable[[], str] = new_uuid,
         parts: Components | None = None,
         message: OnMessage = ignore_message,

@@ -7,7 +7,7 @@ import uuid as uuids
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import datetime
 from functools import cache, cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -35,10 +35,6 @@ if TYPE_CHECKING:
     from tgraph.store.sparql_endpoint import SparqlStore
 
 R = TypeVar("R", bound=BundleRecord)
-
-
-def utc_now() -> datetime:
-    return datetime.now(UTC)
 
 
 def new_uuid() -> str:

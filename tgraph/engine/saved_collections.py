@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from tgraph.engine.checks import PATIENCE, check_snapshot
-from tgraph.engine.open_collection import utc_now
 from tgraph.engine.progress import OnMessage
 from tgraph.errors import DamagedStoreError, StoreError, UsageError, VerificationError
 from tgraph.librarian import Librarian
+from tgraph.models.base import current_time
 from tgraph.record.ledger import Ledger
 from tgraph.settings import load_settings
 from tgraph.store.files import FileLock, sync_folder
@@ -62,7 +62,7 @@ def published(
     before = {key for key, _ in Librarian(folder.librarian).files()}
     settings = load_settings(root, {"collection": folder.name})
     catalogue = collection_iri(settings.explain_collection)
-    ledger = Ledger(folder, catalogue, utc_now, settings.integrity.signing_key)
+    ledger = Ledger(folder, catalogue, current_time, settings.integrity.signing_key)
     if ledger.waiting():
         try:
             ledger.fold(timeout=PATIENCE)
@@ -192,7 +192,7 @@ def publish_saved(folder: CollectionFolder, saved: SavedCollection) -> None:
     ``saved``.
 
     Raises ``VerificationError`` if the record is not intact."""
-    ledger = Ledger(folder, saved.catalogue, utc_now)
+    ledger = Ledger(folder, saved.catalogue, current_time)
     with ledger.open(timeout=PATIENCE) as (store, _):
         snapshot = Snapshot.open(folder)
         if snapshot is None:

@@ -28,6 +28,11 @@ def current_time() -> datetime:
     return datetime.now(UTC)
 
 
+def well_formed(text: str) -> str:
+    """Replace lone surrogates by ``?`` one for one, giving the text a UTF-8 form."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
+
+
 def canonical_json(value: object) -> str:
     """JSON with sorted keys, no spaces and no escapes, so that equal values have equal text."""
     return _CANONICAL.encode(value)

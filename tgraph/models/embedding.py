@@ -8,17 +8,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from tgraph.model import Agent, Usage
-from tgraph.models.base import Call, CallSink, Clock, Embedder, encode_vectors, no_sink
+from tgraph.models.base import Call, CallSink, Clock, Embedder, encode_vectors, no_sink, well_formed
 from tgraph.models.tokens import token_offsets
 
 if TYPE_CHECKING:
     from numpy import float32, int64
     from numpy.typing import NDArray
-
-
-def well_formed(text: str) -> str:
-    """Replace lone surrogates by ``?``, giving the text a UTF-8 form."""
-    return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
 
 
 @dataclass(slots=True)

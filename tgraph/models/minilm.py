@@ -24,8 +24,8 @@ from typing import TYPE_CHECKING, Any
 from tgraph import resources
 from tgraph.errors import ModelError, UsageError
 from tgraph.model import Agent
-from tgraph.models.base import CallSink, Clock, Embedder, current_time, no_sink
-from tgraph.models.embedding import embedding_call, well_formed
+from tgraph.models.base import CallSink, Clock, Embedder, current_time, no_sink, well_formed
+from tgraph.models.embedding import embedding_call
 from tgraph.models.hashing import HashingEmbedder
 
 if TYPE_CHECKING:

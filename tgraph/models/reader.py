@@ -21,8 +21,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from tgraph import resources
 from tgraph.errors import ModelError
 from tgraph.model import Agent, Usage
-from tgraph.models.base import Call, CallSink, Clock, current_time, no_sink
-from tgraph.models.embedding import well_formed
+from tgraph.models.base import Call, CallSink, Clock, current_time, no_sink, well_formed
 from tgraph.models.minilm import weights_folder
 
 if TYPE_CHECKING:

@@ -26,8 +26,8 @@ from tgraph.models.base import (
     decode_vectors,
     no_sink,
     request_hash,
+    well_formed,
 )
-from tgraph.models.embedding import well_formed
 from tgraph.models.reader import Passage, PassageReading, asks_for, recorded_readings
 from tgraph.models.server_capabilities import ServerCapabilities
 

@@ -31,6 +31,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from tgraph.errors import UsageError
+from tgraph.models.base import well_formed
 from tgraph.resources import data_file
 from tgraph.store.files import sweep_files, write_atomic
 
@@ -359,15 +360,10 @@ def _split_segments(text: str) -> Iterator[str]:
     while len(text) - start > _SEGMENT:
         cut = _SAFE_CUT.search(text, start + _SEGMENT // 2, start + _SEGMENT)
         end = cut.start() if cut else start + _SEGMENT
-        yield _replace_surrogates(text[start:end])
+        yield well_formed(text[start:end])
         start = end
     if start < len(text):
-        yield _replace_surrogates(text[start:])
-
-
-def _replace_surrogates(text: str) -> str:
-    """Return the text with lone surrogates replaced one for one, keeping offsets valid."""
-    return text.encode("utf-8", "replace").decode()
+        yield well_formed(text[start:])
 
 
 def _iterate_offsets(text: str, tokenizer: _Tokenizer) -> Iterator[int]:

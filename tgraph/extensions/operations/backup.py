@@ -21,7 +21,6 @@ from hashlib import sha256
 from pathlib import Path, PurePosixPath
 from typing import Any, BinaryIO
 
-from tgraph.engine.open_collection import utc_now
 from tgraph.engine.progress import OnMessage, OnProgress, Progress, ignore_message, ignore_progress
 from tgraph.engine.saved_collections import (
     SavedCollection,
@@ -38,6 +37,7 @@ from tgraph.errors import (
     StoreError,
     UsageError,
 )
+from tgraph.models.base import current_time
 from tgraph.store.files import (
     disk_errors,
     make_folder,
@@ -75,7 +75,7 @@ def back_up(
     root: Path,
     file: Path,
     *,
-    clock: Callable[[], datetime] = utc_now,
+    clock: Callable[[], datetime] = current_time,
     progress: OnProgress = ignore_progress,
     message: OnMessage = ignore_message,
 ) -> Backup:

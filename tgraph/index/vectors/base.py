@@ -11,8 +11,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Protocol
 
 from tgraph.errors import StoreError
-from tgraph.models.base import CallSink, Embedder, no_sink
-from tgraph.models.embedding import well_formed
+from tgraph.models.base import CallSink, Embedder, no_sink, well_formed
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -17,7 +17,6 @@ from typing import Any
 from tgraph.errors import StoreError
 from tgraph.index.sources import document_of_chunk, page_of_chunk
 from tgraph.ingest.languages import detect_language, signs_of_english
-from tgraph.model import Evidence
 from tgraph.resources import load_tables
 from tgraph.retrieve.base import Context
 from tgraph.retrieve.text import lexical
@@ -300,8 +299,3 @@ def lexicon_of_chunk(chunk: str, context: Context) -> Lexicon:
     place = document_of_chunk(chunk), page_of_chunk(chunk)
     memory: Any = context.remembered("languages of pages", 50_000)
     return get_lexicon(memory.get(place, read))
-
-
-def lexicon_of(evidence: Evidence, context: Context) -> Lexicon:
-    """Return the lexicon for an evidence page."""
-    return lexicon_of_chunk(evidence.chunk, context)

@@ -25,7 +25,7 @@ from tgraph.retrieve.text.lexicon import (
     compound_parts,
     count_frequencies,
     is_pair,
-    lexicon_of,
+    lexicon_of_chunk,
 )
 from tgraph.retrieve.text.page_sentences import QuoteSurroundings, read_surroundings
 from tgraph.retrieve.text.question_analysis import (
@@ -183,7 +183,7 @@ def gather_sentences(
 def _build_passage(
     place: Place, evidence: Evidence, edges: Sequence[Edge], context: Context
 ) -> SentencePassage:
-    lexicon = lexicon_of(evidence, context)
+    lexicon = lexicon_of_chunk(evidence.chunk, context)
     ends = {end: label for edge in edges for end, label in _list_ends(edge)}
     named_answers = tuple(
         NamedAnswer(
