@@ -28,7 +28,7 @@ ONE = (sys.executable, "-m", "benchmarks.audit", "--one")
 def run_one(root: Path, name: str, arguments: Sequence[str]) -> None:
     """Run one audit and print its costs; for a process of its own."""
     with tgraph.open(root) as graph:
-        graph.read()
+        graph.opened.read()
         wall, cpu = time.perf_counter(), time.process_time()
         found = graph.audit(name, *arguments)
         wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
@@ -43,7 +43,7 @@ def _peak() -> float:
 
 def subjects(graph: KnowledgeGraph) -> dict[str, str]:
     """What bounded audits are asked about: something that many answers share."""
-    wanted = (s for s in graph.sessions() if (s.status, s.mode) == ("completed", "graph"))
+    wanted = (s for s in graph.sessions.summaries() if (s.status, s.mode) == ("completed", "graph"))
     trace = graph.trace(next(wanted).explain_id)
     return {
         "session": trace.explain_id,

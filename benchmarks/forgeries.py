@@ -61,7 +61,7 @@ def make(folder: Path) -> Path:
 
 def quads_of(root: Path) -> list[Quad]:
     with opened(root) as graph:
-        return sorted(graph.read().match(), key=str)
+        return sorted(graph.opened.read().match(), key=str)
 
 
 def changed(quad: Quad, change: str, rng: random.Random) -> tuple[list[Quad], list[Quad]]:

@@ -70,7 +70,7 @@ KNOWN = {
 
 def rejoin(tell: Tell, root: Path, name: str, other: str) -> None:
     with open_graph(root, create=False) as kg:
-        tell(("rejoined", kg.rejoin(name, other, reason=REASON)))
+        tell(("rejoined", kg.entities.rejoin(name, other, reason=REASON)))
 
 
 def purge(tell: Tell, root: Path, document: str) -> None:
@@ -260,7 +260,7 @@ class World:
                 allowed = [change.after.edges]
             self.told.add(str(kg.ask(QUESTION, "graph").session))
         with open_graph(self.root, create=False) as kg:
-            known = {session.explain_id for session in kg.sessions()}
+            known = {session.explain_id for session in kg.sessions.summaries()}
             integrity = kg.integrity()
             assert integrity.ok, integrity.problems
         seen = edges(self.root)

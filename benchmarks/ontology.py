@@ -84,8 +84,8 @@ def measure(corpus: Path, ontology: Path, folder: Path) -> None:
 
     with opened(False) as graph:
         _, reading = timed(lambda: graph.index([corpus]))
-        _, adding = timed(lambda: graph.add_ontology(ontology))
-        terms, store = graph.ontology(), graph.read()
+        _, adding = timed(lambda: graph.ontologies.add(ontology))
+        terms, store = graph.ontologies.read_terms(), graph.opened.read()
         found = list(edges(store, terms))
         print(f"{len(terms.classes)} classes, {len(terms.properties)} properties\n")
         print("| | all | kept | retyped | outside |\n|---|---|---|---|---|")
@@ -95,11 +95,11 @@ def measure(corpus: Path, ontology: Path, folder: Path) -> None:
         print(row("edges but `mentions` and `have section`", Counter(stated)))
     with opened(True) as graph:
         _, tightening = timed(lambda: graph.index([]))
-        store = graph.read()
+        store = graph.opened.read()
         kept = sum(1 for _ in store.match(None, v.RDF_TYPE, v.tg("Edge"), v.KNOWLEDGE_GRAPH))
         outside = store.query("SELECT ?e { ?e a tg:Edge ; tg:outsideOntology ?why }", union=False)
         print(f"\nStrict: {kept} edges in knowledge, {len(list(outside))} of them outside.")  # type: ignore[arg-type]
-        _, removing = timed(lambda: graph.remove_ontology(ontology.name, reason="Measured."))
+        _, removing = timed(lambda: graph.ontologies.remove(ontology.name, reason="Measured."))
         holds = graph.audit("knowledge").passed
     times = f"read {reading:.1f}, ontology added {adding:.1f}, strict {tightening:.1f}"
     print(f"CPU seconds: {times}, removed {removing:.1f}.")

@@ -269,13 +269,13 @@ def recording(kg: KnowledgeGraph) -> Recording:
             kg.ask(QUESTION, history=[])
             sessions.append((sum(w for w, _ in writes), sum(c for _, c in writes)))
             start = time.perf_counter(), time.process_time()
-            kg.read()
+            kg.opened.read()
             folds.append((time.perf_counter() - start[0], time.process_time() - start[1]))
     finally:
         Journal.append = original  # type: ignore[method-assign]
-    bundle = kg.sessions()[0].bundle
+    bundle = kg.sessions.summaries()[0].bundle
     graph = NamedNode(bundle)
-    quads = sum(1 for _ in kg.read().match(None, None, None, graph))
+    quads = sum(1 for _ in kg.opened.read().match(None, None, None, graph))
     middle = [statistics.median(column) for column in zip(*sessions, strict=True)]
     folded = [statistics.median(column) for column in zip(*folds, strict=True)]
     return Recording(quads, middle[0], middle[1], folded[0], folded[1])

@@ -140,7 +140,7 @@ def index(folder: Path) -> dict[str, float]:
         report = graph.index([folder / "corpus"])
         if report.failed:
             raise SystemExit(str(report.failed[0]))
-        found = list(graph.read().match(None, v.RDF_TYPE, v.tg("Edge"), v.KNOWLEDGE_GRAPH))
+        found = list(graph.opened.read().match(None, v.RDF_TYPE, v.tg("Edge"), v.KNOWLEDGE_GRAPH))
         return {"edges": float(len(found))}
 
 
@@ -160,7 +160,7 @@ def ask(folder: Path, modes: Sequence[str]) -> dict[str, float]:
     known = json.loads((folder / "names.json").read_text("utf-8"))
     told: dict[str, float] = {}
     with opened(folder) as graph, store_calls() as calls:
-        _, told["open"] = _timed(graph.read)
+        _, told["open"] = _timed(graph.opened.read)
         for number, mode in enumerate(modes):
             first = graph_question(graph, question(known, 40), mode)
             before = calls.total()
@@ -169,7 +169,7 @@ def ask(folder: Path, modes: Sequence[str]) -> dict[str, float]:
                 told["first question"] = first
             told[f"question, {mode}"] = statistics.median(warm)
             told[f"store calls, {mode}"] = (calls.total() - before) / len(warm)
-        graph.read()  # which brings the sessions into the store
+        graph.opened.read()  # which brings the sessions into the store
         before = calls.total()
         _, told["trace"] = _timed(graph.trace)
         told["store calls, trace"] = calls.total() - before

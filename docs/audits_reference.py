@@ -143,7 +143,9 @@ def example(folder: Path) -> KnowledgeGraph:
             with contextlib.suppress(tgraph.TgraphError):
                 graph.ask(BROKEN, history=[])
             graph.ask(NOTHING, history=[])
-            answered = {session.question: session.explain_id for session in graph.sessions()}
+            answered = {
+                session.question: session.explain_id for session in graph.sessions.summaries()
+            }
             graph.verify(answered[OLD], lexical=True)
             graph.verify(answered[BOTH], lexical=True)
             graph.retract("notes.txt", reason=REASON)
@@ -183,7 +185,7 @@ def spoilt(folder: Path) -> KnowledgeGraph:
             (folder / "gerlache.txt").write_text(DOUBTS["gerlache.txt"] + "Lecointe met Cook.\n")
             graph.index(["gerlache.txt"])
             (folder / "vessels.ttl").write_text(VESSELS)
-            graph.add_ontology("vessels.ttl")
+            graph.ontologies.add("vessels.ttl")
         _spoil(folder / "graph", session.removeprefix(v.session_iri("")))
         return opened("scripted-1")
 

@@ -150,17 +150,19 @@ def store(tmp_path_factory) -> Iterator[OxigraphStore]:
         kg.ask("Where was the woman who discovered Polonium born?", "ppr")
         kg.verify(sessions[0], lexical=True)
         measure_influence(kg, sessions[0])
-        kg.split("M. Curie", reason="It may be another.")
-        kg.rejoin("M. Curie", "Marie Curie", reason="It is not.")
-        kg.add_fact("Marie Curie", "won", "Nobel Prize", description="Twice.", reason="She did.")
-        kg.edit_entity("Marie Curie", not_aliases=["M. Curie"], reason="Nobody calls her so.")
-        kg.create_entity("Paris", reason="It is lacking.")
-        kg.merge_entities("Nobel Prize", "Polonium", reason="An example.")
-        kg.deny_fact("M. Curie", "discovered", "Polonium", reason="It was another.")
-        kg.delete_entity("Paris", reason="An example.")
+        kg.entities.split("M. Curie", reason="It may be another.")
+        kg.entities.rejoin("M. Curie", "Marie Curie", reason="It is not.")
+        kg.entities.add_fact(
+            "Marie Curie", "won", "Nobel Prize", description="Twice.", reason="She did."
+        )
+        kg.entities.edit("Marie Curie", not_aliases=["M. Curie"], reason="Nobody calls her so.")
+        kg.entities.create("Paris", reason="It is lacking.")
+        kg.entities.merge("Nobel Prize", "Polonium", reason="An example.")
+        kg.entities.deny_fact("M. Curie", "discovered", "Polonium", reason="It was another.")
+        kg.entities.delete("Paris", reason="An example.")
         for _ in range(3):
-            kg.undo("last", reason="An example.")
-        kg.weigh("*.md", 0.9, reason="An example.")
+            kg.history.undo_curation("last", reason="An example.")
+        kg.documents.set_authority("*.md", 0.9, reason="An example.")
         (root / "people.ttl").write_text(PEOPLE)
         import_graph(kg, [root / "people.ttl"])
     reader = OnnxReader.of_folder(small_reader(root / "reader", {"Polonium": 5.0}))
@@ -170,7 +172,7 @@ def store(tmp_path_factory) -> Iterator[OxigraphStore]:
     with opened(failing) as kg:
         with pytest.raises(ModelError):
             kg.ask("What did Marie Curie discover?")
-        found = kg.read()
+        found = kg.opened.read()
         assert isinstance(found, OxigraphStore)
         yield found
 

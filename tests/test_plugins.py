@@ -158,7 +158,7 @@ def test_the_core_alone_answers_and_proves(tmp_path: Path):
         assert kg.why_not(answer.session, "Larvik").cause
         assert kg.integrity().ok
         with pytest.raises(UsageError, match="extension evidence, which is not installed"):
-            kg.report(answer.session)
+            kg.export(answer.session, "html")
         kg.retract("fram.txt", reason="It is wrong.")
         kg.purge("fram.txt", reason="Nobody may know.")
     names = CliRunner().invoke(cli, ["--help"]).output

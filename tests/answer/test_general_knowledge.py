@@ -81,7 +81,7 @@ def test_what_the_model_adds_is_marked_and_cites_nothing(root):
         for mode in MODES:
             answer = kg.ask(QUESTION, mode, history=[])
             trace = kg.trace(answer.session)
-            assert not check_shapes(kg.read(), CATALOGUE, answer.session)
+            assert not check_shapes(kg.opened.read(), CATALOGUE, answer.session)
             *proven, last = answer.sentences
             assert proven
             assert all(s.citations and VERIFY not in s.text for s in proven)
@@ -120,7 +120,7 @@ def test_where_nothing_was_selected_the_model_is_asked_what_it_knows(root):
         for mode in ("global", "drift", "graph"):
             answer = kg.ask(QUESTION, mode, history=[])
             trace = kg.trace(answer.session)
-            assert not check_shapes(kg.read(), CATALOGUE, answer.session)
+            assert not check_shapes(kg.opened.read(), CATALOGUE, answer.session)
             assert server.requests[-1].step == "synthesise_answer"
             assert parse_blocks(server.requests[-1].body["messages"])["EVIDENCE"] == ""
             assert not answer.selection

@@ -103,7 +103,7 @@ def test_commands_and_what_they_name_are_completed(terminal):
             for begun in ("/so", "/mode lightrag-h", "/filter --document cur", "/trace l", "/x ")
         }
         sessions = [item.value for item in complete_line("/continue ", talk)[1]]
-        recorded = [each.explain_id[-36:] for each in talk.graph.sessions()]
+        recorded = [each.explain_id[-36:] for each in talk.graph.sessions.summaries()]
     assert list(found.values()) == [["/source"], ["lightrag-hybrid"], ["curie.md"], ["last"], []]
     assert sessions == ["last", *recorded]
 

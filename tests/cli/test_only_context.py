@@ -31,7 +31,9 @@ def sent_for_the_answer(terminal: Terminal, session: str) -> list[dict[str, str]
     """The messages that the session sent to have its answer written, from the record."""
     with tgraph.open(terminal.root) as graph:
         store = graph.context().store
-        recorded = read_recorded(store, graph.librarian, v.bundle_iri(session[-36:]), session)
+        recorded = read_recorded(
+            store, graph.opened.librarian, v.bundle_iri(session[-36:]), session
+        )
     calls = recorded.calls.calls
     wanted = [c for c in calls if c.prompt and c.prompt.name == "synthesise_answer"]
     messages: list[dict[str, str]] = wanted[-1].request["messages"]
@@ -103,7 +105,7 @@ def test_what_is_not_there_is_no_context(own):
 
 def test_the_library_has_both(own):
     with tgraph.open(own.root) as graph:
-        shown = graph.context_of(QUESTION, "graph")
+        shown = graph.gather_context(QUESTION, "graph")
         assert graph.trace(shown.session).status == "context-only"
         assert len(shown.text.splitlines()) == len(shown.rows)
         assert graph.ask(QUESTION, "graph").sentences

@@ -18,7 +18,7 @@ import pytest
 from tgraph import __version__
 from tgraph.cli.running import Command
 from tgraph.cli.terminal import format_count
-from tgraph.engine.graph import KnowledgeGraph
+from tgraph.engine.sessions import Sessions
 from tgraph.errors import StoreError
 
 from .conftest import QUESTION
@@ -265,7 +265,7 @@ def test_an_unforeseen_failure_is_one_sentence_and_debug_shows_it_all(terminal, 
     def broken(self, limit=None):
         raise RuntimeError("the sky\nfell")
 
-    monkeypatch.setattr(KnowledgeGraph, "sessions", broken)
+    monkeypatch.setattr(Sessions, "summaries", broken)
     root = str(terminal.root)
     result = terminal("sessions", "-r", root, code=1)
     assert result.stderr.splitlines() == [
@@ -279,7 +279,7 @@ def test_a_foreseen_failure_keeps_its_code_under_debug(terminal, monkeypatch):
     def broken(self, limit=None):
         raise StoreError("The disk is full.", "Free some space.")
 
-    monkeypatch.setattr(KnowledgeGraph, "sessions", broken)
+    monkeypatch.setattr(Sessions, "summaries", broken)
     result = terminal("sessions", "-r", str(terminal.root), code=1)
     assert result.stderr == "Error: The disk is full. Free some space.\n"
     assert Command.interrupted

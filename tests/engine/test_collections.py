@@ -62,12 +62,12 @@ def test_a_copy_holds_the_same_and_goes_its_own_way(root: Path) -> None:
     before, after = tgraph.list_collections(root)
     assert (before.documents, before.entries) == (after.documents, after.entries) == (1, 3)
     with in_collection(root, "trial") as trial, in_collection(root, "default") as default:
-        assert trial.sessions() == default.sessions()
+        assert trial.sessions.summaries() == default.sessions.summaries()
         assert trial.integrity(done.head).ok
         assert trial.replay("last").same
         trial.retract("a.txt", reason="a trial")
-        assert not [each for each in trial.documents() if each.standing]
-        assert len([each for each in default.documents() if each.standing]) == 1
+        assert not [each for each in trial.documents.summaries() if each.standing]
+        assert len([each for each in default.documents.summaries() if each.standing]) == 1
     assert edges(root)
     folders = [root / "collections" / name for name in names(root)]
     assert {folder.stat().st_mode & 0o777 for folder in folders} == {0o700}

@@ -87,7 +87,7 @@ def test_a_damaged_snapshot_is_made_anew_of_the_store(root: Path, damage: str) -
     messages: list[str] = []
     with open_graph(root, create=False, message=messages.append) as kg:
         assert "polonium" in kg.ask(QUESTION, "graph").text
-        assert len(kg.sessions()) == 2
+        assert len(kg.sessions.summaries()) == 2
     assert [message for message in messages if "made anew" in message] == messages[:1] != []
     with open_graph(root, create=False, message=messages.append) as kg:
         assert kg.integrity().ok
@@ -104,11 +104,11 @@ def test_where_it_can_t_be_made_anew_the_store_itself_is_read(
     with open_graph(root, create=False, message=messages.append) as kg:
         with hold_lock(collection(root).write_lock, timeout=1):
             assert "polonium" in kg.ask(QUESTION, "graph").text
-            assert len(kg.sessions()) == 1
+            assert len(kg.sessions.summaries()) == 1
             assert bool(kg.sparql("ASK { ?s ?p ?o }"))
             note = next(message for message in messages if "itself is read" in message)
             assert "tgraph doctor --repair" in note
-        assert len(kg.sessions()) == 2
+        assert len(kg.sessions.summaries()) == 2
     assert not must_be_mended(collection(root))
 
 
@@ -125,9 +125,9 @@ def listing(tell: Tell, root: Path, checkpoint: Path, at: float) -> None:
     for table in sorted(path for path in checkpoint.glob("*.sst") if path.stat().st_nlink > 1):
         xor_in_place(table, at)
         for name, read in (
-            ("query", lambda kg: kg.sessions()),
+            ("query", lambda kg: kg.sessions.summaries()),
             ("sparql", lambda kg: list(kg.sparql(SORTED, memory=400 << 20))),
-            ("match", lambda kg: list(kg.read().match())),
+            ("match", lambda kg: list(kg.opened.read().match())),
         ):
             try:
                 with open_graph(root, create=False) as kg:
@@ -142,9 +142,9 @@ def test_no_damaged_block_makes_a_query_go_on_for_ever(indexed: Path, tmp_path: 
     subprocess.run(["cp", "-a", indexed, root], check=True)  # with its hard links
     with open_graph(root, create=False) as kg:
         whole = {
-            "query": len(kg.sessions()),
+            "query": len(kg.sessions.summaries()),
             "sparql": len(list(kg.sparql(SORTED))),  # type: ignore[arg-type]
-            "match": len(list(kg.read().match())),
+            "match": len(list(kg.opened.read().match())),
         }
     worker: Worker = start(listing, root, checkpoint(root), 0.3)
     assert worker.end() == 0
@@ -213,7 +213,7 @@ def repaired(root: Path) -> set[str]:
     with open_graph(root, create=False, message=pytest.fail) as kg:
         assert "polonium" in kg.ask(QUESTION, "graph").text
         assert kg.integrity().ok
-        assert len(kg.sessions()) == 2
+        assert len(kg.sessions.summaries()) == 2
     return {subject for subject, (status, _) in before.items() if status == "mended"}
 
 

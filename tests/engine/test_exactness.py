@@ -123,8 +123,10 @@ def opened(root: Path, kind: str) -> KnowledgeGraph:
 def exact(graph: KnowledgeGraph) -> Exact:
     """All triples of knowledge, the names that are one, and the vectors."""
     found: Exact = {
-        "knowledge": frozenset(knowledge(graph.read())),
-        "merges": frozenset((merge.absorbed, merge.canonical) for merge in graph.merges()),
+        "knowledge": frozenset(knowledge(graph.opened.read())),
+        "merges": frozenset(
+            (merge.absorbed, merge.canonical) for merge in graph.entities.read_merges()
+        ),
     }
     folder = graph.opened.folder
     for kind in KINDS:
@@ -140,7 +142,7 @@ def exact(graph: KnowledgeGraph) -> Exact:
 def assert_derived_as_stated(graph: KnowledgeGraph) -> None:
     """The network and the reports beside the knowledge, which a purge takes away, are what it
     says."""
-    store, folder = graph.read(), graph.opened.folder
+    store, folder = graph.opened.read(), graph.opened.folder
     pointer = read_pointer(folder)
     assert pointer is not None
     stated, told = read_network(store), stored_reports(store)
@@ -174,12 +176,12 @@ def fresh(kind: str, standing: frozenset[tuple[str, str]], apart: frozenset[Pair
             (Path(folder) / name).write_text(text)
         graph.index(sorted(Path(folder).glob("*.md")))
         while together := sorted(pair for pair in apart if in_one(graph, pair)):
-            graph.split(*together[0], reason="They are two.")
+            graph.entities.split(*together[0], reason="They are two.")
         return exact(graph)
 
 
 def in_one(graph: KnowledgeGraph, pair: Pair) -> bool:
-    canonical = {merge.absorbed: merge.canonical for merge in graph.merges()}
+    canonical = {merge.absorbed: merge.canonical for merge in graph.entities.read_merges()}
     first, second = (canonical.get(entity, entity) for entity in pair)
     return first == second
 
@@ -267,19 +269,19 @@ class History(RuleBasedStateMachine):
     def ended(self, text: str) -> None:
         self.standing = {path: said for path, said in self.standing.items() if said != text}
 
-    @precondition(lambda self: self.graph.merges())
+    @precondition(lambda self: self.graph.entities.read_merges())
     @rule(data=st.data())
     def split(self, data: st.DataObject) -> None:
         self.taken_steps["split"] += 1
-        merge = data.draw(st.sampled_from(self.graph.merges()))
-        self.graph.split(merge.absorbed, merge.canonical, reason="They are two.")
+        merge = data.draw(st.sampled_from(self.graph.entities.read_merges()))
+        self.graph.entities.split(merge.absorbed, merge.canonical, reason="They are two.")
 
-    @precondition(lambda self: self.graph.splits())
+    @precondition(lambda self: self.graph.entities.read_splits())
     @rule(data=st.data())
     def rejoin(self, data: st.DataObject) -> None:
         self.taken_steps["rejoin"] += 1
-        split = data.draw(st.sampled_from(self.graph.splits()))
-        self.graph.rejoin(*split.entities, reason="They are one.")
+        split = data.draw(st.sampled_from(self.graph.entities.read_splits()))
+        self.graph.entities.rejoin(*split.entities, reason="They are one.")
 
     @precondition(lambda self: self.standing)
     @rule(data=st.data(), what=st.sampled_from(["ask", "audit", "remove"]))
@@ -301,7 +303,7 @@ class History(RuleBasedStateMachine):
     def is_as_if_fresh(self) -> None:
         if not self.known and not self.erased:
             return  # nothing has been published yet
-        apart = frozenset(split.entities for split in self.graph.splits())
+        apart = frozenset(split.entities for split in self.graph.entities.read_splits())
         standing = frozenset((path.name, text) for path, text in self.standing.items())
         expected = fresh(self.kind, standing, apart)
         assert_derived_as_stated(self.graph)
@@ -338,7 +340,7 @@ def test_a_name_that_another_document_claimed_is_an_entity_again(tmp_path: Path)
         (tmp_path / f"{number}.md").write_text(TEXTS[number])
     with opened(tmp_path / "graph", "embedded") as graph:
         graph.index(sorted(tmp_path.glob("*.md")))
-        assert [merge.absorbed_name for merge in graph.merges()] == ["Nansen"]
+        assert [merge.absorbed_name for merge in graph.entities.read_merges()] == ["Nansen"]
         graph.retract(document(TEXTS[2]), reason="It is wrong.")
         assert exact(graph) == fresh("embedded", frozenset([("1.md", TEXTS[1])]), frozenset())
 
@@ -372,8 +374,8 @@ def test_the_audit_finds_each_triple_that_does_not_follow(tmp_path: Path) -> Non
             (tmp_path / f"{number}.md").write_text(TEXTS[number])
         graph.index(sorted(tmp_path.glob("*.md")))
         assert graph.audit("knowledge").passed
-        found = sorted(knowledge(graph.read()), key=str)
-        merges = list(graph.read().match(None, v.tg("absorbed")))
+        found = sorted(knowledge(graph.opened.read()), key=str)
+        merges = list(graph.opened.read().match(None, v.tg("absorbed")))
         assert graph.audit("knowledge").rows == ()
     weight = next(quad for quad in found if quad.predicate == v.tg("weight"))
     label = next(quad for quad in found if quad.predicate == v.RDFS_LABEL)

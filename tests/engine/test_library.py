@@ -120,7 +120,7 @@ def test_a_stream_that_is_left_is_recorded_as_interrupted(graph):
     stream = graph.stream(QUESTION)
     next(stream)
     stream.close()
-    assert graph.sessions()[0].status == "interrupted"
+    assert graph.sessions.summaries()[0].status == "interrupted"
 
 
 @pytest.mark.slow
@@ -129,7 +129,7 @@ def test_an_answer_that_was_begun_and_never_finished_is_none(graph):
     stream = graph.stream(QUESTION)
     told = next(message for message in stream if ":answer:" in (message.explain_id or ""))
     stream.close()
-    store, session = graph.read(), graph.sessions()[0]
+    store, session = graph.opened.read(), graph.sessions.summaries()[0]
     begun, entity = NamedNode(told.explain_id), v.prov("Entity")
     assert session.status == "interrupted"
     assert [q.object for q in store.match(begun, v.RDF_TYPE, None)] == [entity]
@@ -144,8 +144,8 @@ def test_a_stream_that_is_left_after_the_answer_has_ended_once(graph):
     stream = graph.stream(QUESTION)
     assert next(message for message in stream if message.end_of_session)
     stream.close()
-    session = graph.sessions(1)[0]
-    ended = graph.read().match(NamedNode(session.explain_id), v.tg("status"))
+    session = graph.sessions.summaries(1)[0]
+    ended = graph.opened.read().match(NamedNode(session.explain_id), v.tg("status"))
     assert [quad.object.value for quad in ended] == ["completed"]
 
 
@@ -178,12 +178,12 @@ def test_what_holds_much_is_told_on_one_line(graph):
         graph,
         answer,
         graph.trace(),
-        graph.source("curie.md"),
+        graph.documents.read_extractions("curie.md"),
         graph.impact("curie.md"),
         graph.verify(answer.session),
         graph.why_not(answer.session, "Henri Becquerel"),
         graph.replay(),
-        graph.compare(answer.session),
+        graph.sessions.compare(answer.session),
         graph.audit("costs"),
     ]
     for value in found:

@@ -93,9 +93,9 @@ def asked(made: Path) -> Asked:
 
 def recorded(kg: KnowledgeGraph, call: str) -> dict[str, Any]:
     """A call as the librarian has it."""
-    key = next(kg.read().match(NamedNode(call), v.tg("contentHash"), None, None)).object
+    key = next(kg.opened.read().match(NamedNode(call), v.tg("contentHash"), None, None)).object
     assert isinstance(key, Literal)
-    content = json.loads(kg.librarian.get_text(key.value))
+    content = json.loads(kg.opened.librarian.get_text(key.value))
     assert isinstance(content, dict)
     return content
 
@@ -103,9 +103,9 @@ def recorded(kg: KnowledgeGraph, call: str) -> dict[str, Any]:
 def dropped_in_sources(kg: KnowledgeGraph) -> dict[str, int]:
     """What the record of extraction says was left out."""
     found: dict[str, int] = {}
-    for quad in kg.read().match(None, v.tg("reason"), None, v.SOURCE_GRAPH):
+    for quad in kg.opened.read().match(None, v.tg("reason"), None, v.SOURCE_GRAPH):
         assert isinstance(quad.object, Literal)
-        count = next(kg.read().match(quad.subject, v.tg("count"), None, None)).object
+        count = next(kg.opened.read().match(quad.subject, v.tg("count"), None, None)).object
         assert isinstance(count, Literal)
         found[quad.object.value] = int(count.value)
     return found
@@ -177,7 +177,7 @@ def test_own_prompts_are_used_and_on_record(tmp_path, documents):
         sent = server.requests[-1].body["messages"]
         assert sent[0]["content"] == "Step: synthesise_answer\nBe brief."
         plan = NamedNode(v.prompt_iri("synthesise_answer", sha256(text.encode()).hexdigest()))
-        plans = {q.object for q in kg.read().match(None, v.prov("hadPlan"), None, None)}
+        plans = {q.object for q in kg.opened.read().match(None, v.prov("hadPlan"), None, None)}
         assert plan in plans
 
 

@@ -129,8 +129,8 @@ def assert_nothing_lost(root: Path, told: Told) -> None:
     if not told.lines:
         return
     with tgraph.open(root, settings=SETTINGS) as graph:
-        sessions = {session.explain_id for session in graph.sessions()}
-        documents = {Path(document.path).name: document for document in graph.documents()}
+        sessions = {session.explain_id for session in graph.sessions.summaries()}
+        documents = {Path(document.path).name: document for document in graph.documents.summaries()}
         purged = {line["document"] for line in told.of("purge")}
         for line in told.of("ask"):
             assert line["session"] in sessions
@@ -140,7 +140,7 @@ def assert_nothing_lost(root: Path, told: Told) -> None:
                 assert answer == line["text"] or being_purged
         for line in told.of("stage"):
             stage = line["iri"] and NamedNode(line["iri"])
-            assert not stage or next(graph.read().match(stage), None)
+            assert not stage or next(graph.opened.read().match(stage), None)
         for line in told.of("index"):
             assert set(line["documents"]) - purged <= set(documents)
         for line in told.of("retract"):

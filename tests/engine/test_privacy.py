@@ -129,7 +129,7 @@ def on_record(root: Path, person: str | None) -> str:
     with tgraph.open(root, settings=FAST) as graph:
         assert graph.audit("shapes").passed
         assert graph.replay("last").same
-        return "\n".join(map(str, graph.read().match()))
+        return "\n".join(map(str, graph.opened.read().match()))
 
 
 @pytest.mark.slow

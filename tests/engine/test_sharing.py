@@ -127,9 +127,9 @@ def test_reading_goes_on_while_a_writer_holds_the_lock(
     with open_graph(root, create=False, message=messages.append) as kg:
         with hold_lock(collection(root).write_lock, timeout=1):
             answer = kg.ask(workers.QUESTION, "graph")
-            assert kg.sessions() == []
+            assert kg.sessions.summaries() == []
         assert str(os.getpid()) in messages[0]
-        assert [session.explain_id for session in kg.sessions()] == [answer.session]
+        assert [session.explain_id for session in kg.sessions.summaries()] == [answer.session]
 
 
 def test_the_store_can_be_opened_again_whoever_still_holds_an_old_handle(root: Path) -> None:
@@ -201,7 +201,7 @@ def on_full_disk() -> None:
         kept += _ask(root)
         _index(root, document)
         with open_graph(root, create=False) as kg:
-            listed = [session.explain_id for session in kg.sessions()]
+            listed = [session.explain_id for session in kg.sessions.summaries()]
             assert kept[0] in listed
             assert kg.trace(kept[0]) is not None
     Path("disk/ballast").unlink()
@@ -267,7 +267,7 @@ def on_read_only_disk() -> None:
 
 def as_nobody(tell: workers.Tell, root: Path) -> None:
     with open_graph(root, create=False) as kg:  # nobody may not be able to read this checkout
-        kg.sessions()
+        kg.sessions.summaries()
         kg.integrity()
         list(kg.stream(workers.QUESTION))
         kg.index([])
@@ -299,8 +299,8 @@ def _read_only(root: Path) -> None:
     answer."""
     told: list[object] = []
     with open_graph(root, create=False) as kg:
-        kg.sessions()
-        assert workers.knowledge(kg.read())
+        kg.sessions.summaries()
+        assert workers.knowledge(kg.opened.read())
         assert kg.integrity().ok
         with pytest.raises(StoreError, match="can't be written"):
             told += kg.stream(workers.QUESTION)
@@ -349,7 +349,7 @@ def test_a_damaged_pointer_is_made_anew(root: Path, damage: str | None) -> None:
 def test_a_vanished_snapshot_is_made_anew(root: Path) -> None:
     shutil.rmtree(collection(root).snapshots)
     with open_graph(root, create=False) as kg:
-        assert kg.sessions() == []
+        assert kg.sessions.summaries() == []
         kg.ask(workers.QUESTION, "graph")
     assert edges(root) == EDGES
 

@@ -45,7 +45,7 @@ def look(graph: KnowledgeGraph, count: int) -> int:
     while count or not seen:
         count -= bool(count)
         with graph.view() as view:
-            for summary in view.sessions(3):
+            for summary in view.sessions.summaries(3):
                 assert view.trace(summary.explain_id).question == QUESTION
                 seen += 1
     return seen
@@ -69,7 +69,7 @@ def test_many_ask_and_look_while_the_graph_grows(graph: KnowledgeGraph, tmp_path
         growing.result()
         asked = [each.result() for each in asking]
         assert all(each.result() for each in looking)
-    sessions = {s.explain_id: s for s in graph.sessions()}
+    sessions = {s.explain_id: s for s in graph.sessions.summaries()}
     assert set(sessions) == {session for each in asked for session in each}
     assert {s.status for s in sessions.values()} == {"completed"}
     for number, each in enumerate(asked):
@@ -81,12 +81,21 @@ def test_many_ask_and_look_while_the_graph_grows(graph: KnowledgeGraph, tmp_path
 
 def test_a_view_reads_to_its_end_what_it_began_with(graph: KnowledgeGraph, tmp_path: Path) -> None:
     with graph.view() as view:
-        store = view.read()
+        store = view.opened.read()
         before = set(store.match(None, None, None, None))
         grow(graph, tmp_path, 2)
-        graph.read()
+        graph.opened.read()
         assert graph.context().generation == 3
         assert set(store.match(None, None, None, None)) == before
+
+
+def test_the_parts_of_a_view_work_with_the_settings_of_the_view(graph: KnowledgeGraph) -> None:
+    assert graph.documents is graph.documents
+    with graph.view({"person": "Ada Archivist"}) as view:
+        view.documents.set_authority("0.txt", 0.5, reason="Hearsay.")
+        assert view.documents is not graph.documents
+    graph.entities.create("Radium", reason="It is lacking.")
+    assert [each.person for each in graph.history.read_curations()] == ["", "Ada Archivist"]
 
 
 def test_a_view_has_settings_and_a_history_of_its_own(graph: KnowledgeGraph) -> None:

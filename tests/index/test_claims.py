@@ -68,9 +68,11 @@ class Place:
 
     def claims(self, *names: str):
         with self.open() as kg:
-            store = kg.read()
-            found = claims_of(store, Texts(store, kg.librarian), [v.entity_iri(n) for n in names])
-            texts = Texts(store, kg.librarian)
+            store = kg.opened.read()
+            found = claims_of(
+                store, Texts(store, kg.opened.librarian), [v.entity_iri(n) for n in names]
+            )
+            texts = Texts(store, kg.opened.librarian)
             for claim in [c for claims in found.values() for c in claims]:
                 for e in claim.evidence:
                     assert e.quote == texts.of_page(e.document, e.page)[e.start : e.end]
@@ -102,7 +104,7 @@ def test_claims_are_knowledge_with_exact_evidence(place):
 def test_what_was_extracted_from_a_document_shows_its_claims(place):
     place.index(COOK)
     with place.open() as kg:
-        tree = kg.source("cook.txt")
+        tree = kg.documents.read_extractions("cook.txt")
         ((claim,),) = [chunk.claims for page in tree.pages for chunk in page.chunks]
         assert claim.quote == "Frederick Cook reached the North Pole in 1908."
         assert (claim.subject, claim.status) == (v.entity_iri("Frederick Cook"), "TRUE")
@@ -140,9 +142,11 @@ def test_a_claim_of_two_documents_stands_until_neither_does(place):
     place.index("Nothing.", "again.txt")
     assert place.claims("Frederick Cook") == {}
     with place.open() as kg:
-        known = kg.read().match(None, v.RDF_TYPE, v.tg("Claim"), v.KNOWLEDGE_GRAPH)
+        known = kg.opened.read().match(None, v.RDF_TYPE, v.tg("Claim"), v.KNOWLEDGE_GRAPH)
         assert list(known) == []
-        kept = list(kg.read().match(None, v.tg("claim"), NamedNode(claim.iri), v.SOURCE_GRAPH))
+        kept = list(
+            kg.opened.read().match(None, v.tg("claim"), NamedNode(claim.iri), v.SOURCE_GRAPH)
+        )
         assert len(kept) == 2  # what was once said stays on record
 
 
@@ -178,11 +182,11 @@ def test_a_claim_that_an_answer_cites_leads_to_characters(place):
         cited = [c for s in answer.sentences for c in s.citations if c.quote.startswith("Robert")]
         assert selected
         assert cited
-        texts = Texts(kg.read(), kg.librarian)
+        texts = Texts(kg.opened.read(), kg.opened.librarian)
         for citation in cited:
             page = texts.of_page(citation.document, citation.page)
             assert page[citation.start : citation.end] == citation.quote
-        assert check_shapes(kg.read(), v.collection_iri("explainability")) == ()
+        assert check_shapes(kg.opened.read(), v.collection_iri("explainability")) == ()
 
 
 def _item(selected):

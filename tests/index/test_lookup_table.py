@@ -126,7 +126,7 @@ def changed_graphs(folder: Path) -> dict[str, Path]:
                 case "the merge again":
                     index(kg, w="nothing at all\n")
                 case "split":
-                    kg.split("Scott", reason="two people")
+                    kg.entities.split("Scott", reason="two people")
                 case "retracted":
                     kg.retract(str(folder / "c.txt"), reason="withdrawn")
                 case "purged":

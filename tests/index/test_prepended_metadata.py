@@ -56,18 +56,18 @@ def test_what_stands_before_a_chunk_is_the_same_from_the_file_and_from_the_recor
     assert document_preface(document, FIELDS) == PREFACE
     assert document_preface(document, ()) == ""
     with made.open() as kg:
-        texts = Texts(kg.read(), kg.librarian)
-        assert stored_preface(kg.read(), texts, document.iri, FIELDS) == PREFACE
-        assert set(standing_prefaces(kg.read()).values()) == {PREFACE, "title: Depot"}
+        texts = Texts(kg.opened.read(), kg.opened.librarian)
+        assert stored_preface(kg.opened.read(), texts, document.iri, FIELDS) == PREFACE
+        assert set(standing_prefaces(kg.opened.read()).values()) == {PREFACE, "title: Depot"}
 
 
 def test_it_is_read_by_the_model_and_embedded_and_shown(made: Corpus):
     read = [r for r in made.chat.requests if r.prompt.name == "extract_graph"]
     assert any(f"{PREFACE}\n\n" in r.messages[1]["content"] for r in read)
     with made.open() as kg:
-        embedded = [text for _, text in items_of("chunk", kg.read(), kg.librarian)]
+        embedded = [text for _, text in items_of("chunk", kg.opened.read(), kg.opened.librarian)]
         assert any(text.startswith(f"{PREFACE}\n\n") for text in embedded)
-        shown = kg.context_of(QUESTION, "basic")
+        shown = kg.gather_context(QUESTION, "basic")
     assert shown.rows[0].row["metadata"] in (PREFACE, "title: Depot")
     assert {row.row.get("metadata") for row in shown.rows} == {PREFACE, "title: Depot"}
 
@@ -102,13 +102,19 @@ def test_the_default_adds_nothing(tmp_path: Path):
     found = corpus(tmp_path, ScriptedModel())
     found.index({"night.md": PAGE})
     with found.open() as kg:
-        assert standing_prefaces(kg.read()) == {}
-        assert "metadata" not in kg.context_of(QUESTION, "basic").rows[0].row
-        chunks = [chunk.chunk for page in kg.source("night.md").pages for chunk in page.chunks]
+        assert standing_prefaces(kg.opened.read()) == {}
+        assert "metadata" not in kg.gather_context(QUESTION, "basic").rows[0].row
+        chunks = [
+            chunk.chunk
+            for page in kg.documents.read_extractions("night.md").pages
+            for chunk in page.chunks
+        ]
     other = corpus(tmp_path / "other", None, "title")
     other.index({"night.md": PAGE})
     with other.open() as kg:  # the place of a chunk depends on nothing that stands before it
-        found_there = [c.chunk for page in kg.source("night.md").pages for c in page.chunks]
+        found_there = [
+            c.chunk for page in kg.documents.read_extractions("night.md").pages for c in page.chunks
+        ]
     assert found_there == chunks
 
 
@@ -121,11 +127,11 @@ def test_a_changed_setting_counts_from_the_next_run_on(tmp_path: Path):
     found.settings["chunk.prepend_metadata"] = ("author",)
     found.index({"night.md": PAGE, "depot.txt": PLAIN})
     with found.open() as kg:
-        assert set(standing_prefaces(kg.read()).values()) == {"author: Ann Ice"}
+        assert set(standing_prefaces(kg.opened.read()).values()) == {"author: Ann Ice"}
         assert kg.audit("knowledge").rows == ()
         assert kg.replay(session).same
         kg.retract("night.md", reason="test")
-        assert standing_prefaces(kg.read()) == {}
+        assert standing_prefaces(kg.opened.read()) == {}
     found.settings["chunk.prepend_metadata"] = ()
 
 
@@ -137,7 +143,7 @@ def test_an_erased_document_leaves_none(tmp_path: Path):
     (tmp_path / "night.md").unlink()
     with found.open() as kg:
         kg.ask(QUESTION, "basic")
-        assert set(standing_prefaces(kg.read()).values()) == {"ship: Zyxomara"}
+        assert set(standing_prefaces(kg.opened.read()).values()) == {"ship: Zyxomara"}
         kg.purge("night.md", reason="test")
     for file in (tmp_path / "graph").rglob("*"):
         kept = file.read_bytes() if file.is_file() else b""

@@ -99,7 +99,7 @@ def test_index_and_ask_over_http(server: str, tmp_path: Path):
         except ModelError:  # so weak a model may reply with anything; the record says so
             usable = False
         trace = kg.trace()
-        store = kg.read()
+        store = kg.opened.read()
 
         assert [m.message_type for m in messages[:3]] == ["explain"] * 3
         assert trace.status in ({"completed", "no-evidence"} if usable else {"failed"})
@@ -110,7 +110,7 @@ def test_index_and_ask_over_http(server: str, tmp_path: Path):
             node = NamedNode(call.iri)
             key = next(store.match(node, v.tg("contentHash"), None, None)).object
             assert isinstance(key, Literal)
-            recorded = json.loads(kg.librarian.get_text(key.value))
+            recorded = json.loads(kg.opened.librarian.get_text(key.value))
             assert recorded["request"]
             assert recorded["reply"]
         for sentence in trace.sentences:

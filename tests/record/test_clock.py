@@ -31,9 +31,9 @@ def test_a_clock_set_back_while_a_session_goes_on_breaks_no_shape(tmp_path: Path
         first, second = (kg.ask(QUESTION, "graph").session for _ in range(2))
         assert kg.audit("shapes").rows == ()
         assert kg.integrity().ok
-        assert [session.explain_id for session in kg.sessions()] == [second, first]
-        assert kg.find_session("last").explain_id == second
-        assert kg.sessions()[0].started < kg.sessions()[1].started
+        assert [session.explain_id for session in kg.sessions.summaries()] == [second, first]
+        assert kg.sessions.find("last").explain_id == second
+        assert kg.sessions.summaries()[0].started < kg.sessions.summaries()[1].started
 
 
 def test_an_activity_that_seems_to_end_before_it_began_ended_then() -> None:

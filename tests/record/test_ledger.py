@@ -228,7 +228,7 @@ def test_one_altered_quad_breaks_the_seal(tmp_path: Path) -> None:
     with open_graph(tmp_path / "g") as kg:
         kg.index([tmp_path / "a.txt"])
         answer = kg.ask("Who discovered polonium?")
-        kg.read()
+        kg.opened.read()
         bundle = NamedNode(v.bundle_iri(answer.session.rpartition(":")[2]))
         assert_chain(tmp_path / "g")
         with kg.opened.ledger.open() as (store, _):

@@ -354,9 +354,9 @@ def test_what_the_engine_records_conforms(graph, validate, as_graph):
             list(stream)
     else:
         list(stream)
-    summary = kg.find_session("last")
+    summary = kg.sessions.find("last")
     assert summary.status == ending
-    store, catalogue = kg.read(), "urn:trustgraph:collection:explainability"
+    store, catalogue = kg.opened.read(), "urn:trustgraph:collection:explainability"
     quads = session_quads(store, summary.bundle) + catalogue_quads(store, summary.bundle, catalogue)
     for exported in (quads, list(store.match())):
         conforms, _, text = validate(as_graph(exported))
@@ -367,7 +367,7 @@ def test_what_the_engine_records_conforms(graph, validate, as_graph):
 def test_an_update_by_the_user_conforms(graph, validate, as_graph):
     kg, _ = graph
     assert kg.update("INSERT DATA { <urn:x:radium> rdfs:label 'Radium' }") == (1, 0)
-    store = as_graph(list(kg.read().match()))
+    store = as_graph(list(kg.opened.read().match()))
     update = store.value(predicate=RDF.type, object=TG.Update)
     assert store.value(predicate=TG.run, object=update) is not None
     conforms, _, text = validate(store)
@@ -388,7 +388,7 @@ def test_an_update_by_the_user_conforms(graph, validate, as_graph):
 )
 def test_a_claim_that_is_bent_does_not_conform(graph, validate, as_graph, term, value):
     kg, _ = graph
-    store = as_graph(list(kg.read().match()))
+    store = as_graph(list(kg.opened.read().match()))
     for kind in (TG.Claim, TG.Evidence):
         claim = next(
             s for s in store.subjects(RDF.type, kind) if (s, TG.claimStatus, None) in store
@@ -416,7 +416,7 @@ SCRIPTS["says it twice"] = {"extract_graph": TWICE}
 @pytest.mark.parametrize("graph", ["says it twice"], indirect=True)
 def test_a_place_that_is_named_twice_is_one_evidence(graph, validate, as_graph):
     kg, _ = graph
-    store = as_graph(list(kg.read().match()))
+    store = as_graph(list(kg.opened.read().match()))
     assert [value.toPython() for value in store.objects(None, TG.strength)] == [3.0]
     conforms, _, text = validate(store)
     assert conforms, text

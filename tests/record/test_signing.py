@@ -78,7 +78,7 @@ def check(home: Path, name: str = "two", head: str | None = None) -> Integrity:
 
 def test_each_signature_covers_the_chain_before_it(home):
     with opened(home / "g") as graph:
-        kinds = [entry.kind for entry in read_entries(graph.read(), CATALOGUE)]
+        kinds = [entry.kind for entry in read_entries(graph.opened.read(), CATALOGUE)]
     assert kinds.count(KIND) == 2
     assert kinds[-1] == KIND
     first, last = kinds.index(KIND) + 1, len(kinds)
@@ -113,7 +113,7 @@ def test_the_record_names_the_key_and_keeps_the_private_one_out(home, caplog):
                 " ?key a tg:SigningKey, prov:Agent ; tg:publicKey ?text }"
             )
         )
-        assert str(home / "two") not in "".join(map(str, graph.read().match()))
+        assert str(home / "two") not in "".join(map(str, graph.opened.read().match()))
     assert key.public.agent in {row["key"].value for row in rows}
     assert key.public.text in {row["text"].value for row in rows}
     files = [path for path in (home / "g").rglob("*") if path.is_file()]
@@ -131,7 +131,7 @@ def test_signatures_conform_to_the_shapes_and_nothing_is_signed_twice(copied):
         before = graph.integrity().sequence
     with opened(copied / "g", copied / "two") as graph:
         assert graph.integrity().sequence == before
-        shapes = run_audit(graph.read(), CATALOGUE, find_audit("shapes"), ["all"])
+        shapes = run_audit(graph.opened.read(), CATALOGUE, find_audit("shapes"), ["all"])
     assert shapes.passed, shapes.rows
 
 
@@ -159,8 +159,8 @@ class Forger:
     def __init__(self, home: Path) -> None:
         self.home = home
         with opened(home / "g") as graph:
-            self.quads = list(graph.read().match())
-            self.librarian = graph.librarian
+            self.quads = list(graph.opened.read().match())
+            self.librarian = graph.opened.librarian
         self.key = load_public_key(home / "two.pub")
 
     def tamper(self) -> None:
@@ -346,12 +346,14 @@ def test_a_key_that_is_of_no_use_is_one_sentence_before_anything_is_recorded(cop
         with pytest.raises(UsageError, match=said):
             load_signing_key(file)
         with opened(copied / "g", file) as graph:
-            before = len(graph.sessions())
+            before = len(graph.sessions.summaries())
             with pytest.raises(UsageError, match=said):
                 graph.ask(QUESTION, history=[])
             with pytest.raises(UsageError, match=said):
                 graph.index([copied / "a.txt"])
-            assert len(graph.sessions()) == before, "what is there can be read without the key"
+            assert len(graph.sessions.summaries()) == before, (
+                "what is there can be read without the key"
+            )
     with pytest.raises(UsageError, match="no Ed25519 public key"):
         load_public_key(tmp_path / "text")
     with pytest.raises(UsageError, match="can't be read"):

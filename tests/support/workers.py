@@ -236,7 +236,7 @@ def index(
 
 def split(tell: Tell, root: Path, name: str) -> None:
     with open_graph(root, create=False) as kg:
-        tell(("split", kg.split(name, reason="They are two.")))
+        tell(("split", kg.entities.split(name, reason="They are two.")))
 
 
 def retract(tell: Tell, root: Path, document: str) -> None:
@@ -246,7 +246,7 @@ def retract(tell: Tell, root: Path, document: str) -> None:
 
 def fold(tell: Tell, root: Path) -> None:
     with open_graph(root, create=False) as kg:
-        tell(("sessions", [session.explain_id for session in kg.sessions()]))
+        tell(("sessions", [session.explain_id for session in kg.sessions.summaries()]))
 
 
 # --- faults -------------------------------------------------------------------------------------

@@ -109,8 +109,8 @@ def test_real_replies_become_a_graph_with_exact_evidence(carol):
     assert report.relationships > 400
     assert len(model.used) > 70  # of 84
     with open_graph(home) as graph:
-        store = graph.read()
-        texts = Texts(store, graph.librarian)
+        store = graph.opened.read()
+        texts = Texts(store, graph.opened.librarian)
         quoted = whole = 0
         for quad in store.match(None, v.tg("edge"), None, v.SOURCE_GRAPH):
             chunk, start, length, quote = (
@@ -138,7 +138,7 @@ def test_real_reports_become_reports_on_the_communities(carol):
     recorded = {json.loads(reply)["title"] for reply in model.used if '"findings"' in reply}
     assert len(recorded) > 10
     with open_graph(home) as graph:
-        store = graph.read()
+        store = graph.opened.read()
         reports = list(read_reports(store).values())
     assert len(reports) == indexed.reports
     titles = [report.title for report in reports]
@@ -158,7 +158,7 @@ def test_a_question_is_answered_over_that_graph_in_every_mode(carol, mode):
         assert not answer.no_evidence
         assert "Fezziwig" in answer.text
         document = next(iter(answer.sources)).document
-        text = Texts(graph.read(), graph.librarian).of_page(document, None)
+        text = Texts(graph.opened.read(), graph.opened.librarian).of_page(document, None)
         for sentence in answer.sentences:
             assert sentence.citations
             assert all(text[c.start : c.end] == c.quote for c in sentence.citations)

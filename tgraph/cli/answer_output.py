@@ -185,7 +185,7 @@ class AnswerOutput:
     def _stage_lines(self, session: str, stage: str) -> Sequence[str]:
         from tgraph.explain.render.wording import stage_lines
 
-        return tuple(stage_lines(self._graph.trace_so_far(session), stage))
+        return tuple(stage_lines(self._graph.sessions.trace_running(session), stage))
 
     @property
     def _prints_at_once(self) -> bool:
@@ -201,7 +201,7 @@ def _print_event(message: GraphRagResponse, answer: Answer | None = None) -> Non
 
 def _retracted_sources(graph: KnowledgeGraph, answer: Answer) -> Sequence[str]:
     """Return a line for each cited document that doesn't stand any more."""
-    standing = {document.document for document in graph.documents() if document.standing}
+    standing = {document.document for document in graph.documents.summaries() if document.standing}
     gone = (source.path for source in answer.sources if source.document not in standing)
     return [f"{one_line(path)} doesn't stand any more." for path in gone]
 

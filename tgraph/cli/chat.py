@@ -161,7 +161,7 @@ def _complete_input(begun: str, conversation: Conversation) -> Any:
 
 
 def _greeting_text(conversation: Conversation) -> str:
-    number = sum(document.standing for document in conversation.graph.documents())
+    number = sum(document.standing for document in conversation.graph.documents.summaries())
     where = one_line(str(conversation.graph.root))
     of = "1 document" if number == 1 else f"{number:,} documents"
     return f"{of} in {where}. Ask, or type /help; Ctrl-D leaves.\n"

@@ -51,7 +51,7 @@ def complete_sessions(
         context,
         lambda graph: [
             (each.explain_id.removeprefix(prefix), each.question)
-            for each in graph.sessions(_SESSIONS)
+            for each in graph.sessions.summaries(_SESSIONS)
         ],
     )
     return _matching_items([(LAST, "the newest session"), *recorded], begun)
@@ -63,7 +63,9 @@ def complete_documents(
     """Complete standing documents by path, otherwise by file name."""
     paths = _read_graph(
         context,
-        lambda graph: [(each.path, each.title) for each in graph.documents() if each.standing],
+        lambda graph: [
+            (each.path, each.title) for each in graph.documents.summaries() if each.standing
+        ],
     )
     names = [(path.rpartition("/")[2], title) for path, title in paths]
     return _matching_items(paths, begun) or _matching_items(names, begun)

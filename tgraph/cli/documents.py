@@ -51,7 +51,7 @@ def list_(everything: bool, as_json: bool) -> None:
       tgraph documents list --json | jq '.[] | select(.authority < 1).path'
     """
     with open_call_graph() as graph:
-        found = [each for each in graph.documents() if each.standing or everything]
+        found = [each for each in graph.documents.summaries() if each.standing or everything]
     if as_json:
         print_json(found)
     else:
@@ -102,8 +102,10 @@ def weigh(target: str, authority: float | None, clear: bool, reason: str, **flag
     if clear is (authority is not None):
         raise UsageError("Give an authority from 0 to 1, or --clear.")
     with open_call_graph(settings_of(flags)) as graph:
-        pattern = one_line(graph.weigh(target, authority, reason=reason))
-        fitting = sum(1 for each in graph.documents() if each.standing and each.authority != 1)
+        pattern = one_line(graph.documents.set_authority(target, authority, reason=reason))
+        fitting = sum(
+            1 for each in graph.documents.summaries() if each.standing and each.authority != 1
+        )
     done = "is as any other" if authority is None else f"has an authority of {authority:g}"
     print_message(f"{pattern} {done} from now on ({format_count(fitting, 'document')} weighed).")
 
@@ -269,9 +271,9 @@ def source(
         raise click.UsageError("--page goes with --text.")
     with open_call_graph() as graph:
         if text:
-            write_bytes(graph.source_text(document, page).encode("utf-8", "surrogatepass"))
+            write_bytes(graph.documents.read_text(document, page).encode("utf-8", "surrogatepass"))
             return
-        found = graph.source(document)
+        found = graph.documents.read_extractions(document)
         if format == "json":
             print_json(found)
         else:

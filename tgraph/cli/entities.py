@@ -48,7 +48,9 @@ def merges(as_json: bool) -> None:
     """
     with open_call_graph() as graph:
         columns = "Name", "Entity", "Merged (UTC)", "Grounds"
-        _print_items(graph.merges(), as_json, columns, _merge_row, "No names have been merged.")
+        _print_items(
+            graph.entities.read_merges(), as_json, columns, _merge_row, "No names have been merged."
+        )
 
 
 @command("splits")
@@ -58,7 +60,9 @@ def splits(as_json: bool) -> None:
     """List the names that were told apart by hand, with who, why and when."""
     with open_call_graph() as graph:
         columns = "Name", "Other", "Split (UTC)", "By", "Reason"
-        _print_items(graph.splits(), as_json, columns, _split_row, "No names have been split.")
+        _print_items(
+            graph.entities.read_splits(), as_json, columns, _split_row, "No names have been split."
+        )
 
 
 @command("split")
@@ -78,7 +82,9 @@ def split(name: str, other: str | None, reason: str, **flags: Any) -> None:
       tgraph entities split "Scott" --reason "in letters.txt this is Walter Scott"
     """
     with open_call_graph(settings_of(flags)) as graph:
-        print_message(f"Two entities from now on ({graph.split(name, other, reason=reason)}).")
+        print_message(
+            f"Two entities from now on ({graph.entities.split(name, other, reason=reason)})."
+        )
 
 
 @command("rejoin")
@@ -90,7 +96,7 @@ def split(name: str, other: str | None, reason: str, **flags: Any) -> None:
 def rejoin(name: str, other: str, reason: str, **flags: Any) -> None:
     """Take the split of NAME and OTHER back: whether they are one is up to the documents again."""
     with open_call_graph(settings_of(flags)) as graph:
-        print_message(f"Taken back: {graph.rejoin(name, other, reason=reason)}.")
+        print_message(f"Taken back: {graph.entities.rejoin(name, other, reason=reason)}.")
 
 
 type_option = click.option("--type", "kind", help="What it is, such as person or ship.")
@@ -123,7 +129,7 @@ def create(
       tgraph entities create "Adrien de Gerlache" --type person --reason "the index lacks him"
     """
     with open_call_graph(settings_of(flags)) as graph:
-        done = graph.create_entity(
+        done = graph.entities.create(
             name, reason=reason, type=kind, description=description, aliases=aliases
         )
     print_correction(done)
@@ -161,7 +167,7 @@ def edit(
       tgraph entities edit "Coats Land" --no-alias Coats --reason "a family, not the land"
     """
     with open_call_graph(settings_of(flags)) as graph:
-        done = graph.edit_entity(
+        done = graph.entities.edit(
             name,
             reason=reason,
             label=label,
@@ -189,7 +195,7 @@ def delete(name: str, reason: str, **flags: Any) -> None:
       tgraph entities delete "Chapter Three" --reason "a heading, not a thing"
     """
     with open_call_graph(settings_of(flags)) as graph:
-        done = graph.delete_entity(name, reason=reason)
+        done = graph.entities.delete(name, reason=reason)
     print_correction(done)
 
 
@@ -210,7 +216,7 @@ def merge(name: str, other: str, reason: str, **flags: Any) -> None:
       tgraph entities merge "Titus Oates" "Lawrence Oates" --reason "his nickname"
     """
     with open_call_graph(settings_of(flags)) as graph:
-        done = graph.merge_entities(name, other, reason=reason)
+        done = graph.entities.merge(name, other, reason=reason)
     print_correction(done)
 
 

@@ -57,7 +57,7 @@ def list_(entity: str, as_json: bool) -> None:
       tgraph facts list "Roald Amundsen" --json | jq '.[] | select(.by_hand)'
     """
     with open_call_graph() as graph:
-        found = graph.facts(entity)
+        found = graph.entities.read_facts(entity)
         if as_json:
             print_json(found)
         elif found:
@@ -110,7 +110,7 @@ def add(
     """
     with open_call_graph(settings_of(flags)) as graph:
         values = {"description": description or "", "weight": weight}
-        done = graph.add_fact(
+        done = graph.entities.add_fact(
             subject,
             predicate,
             object_,
@@ -157,7 +157,7 @@ def edit(
     """
     _check_fact(fact)
     with open_call_graph(settings_of(flags)) as graph:
-        done = graph.edit_fact(
+        done = graph.entities.edit_fact(
             *fact,
             reason=reason,
             subject=subject,
@@ -189,7 +189,7 @@ def deny(fact: tuple[str, ...], reason: str, **flags: Any) -> None:
     """
     _check_fact(fact)
     with open_call_graph(settings_of(flags)) as graph:
-        done = graph.deny_fact(*fact, reason=reason)
+        done = graph.entities.deny_fact(*fact, reason=reason)
     print_correction(done)
 
 
@@ -236,7 +236,7 @@ def list_curations(standing: bool, as_json: bool) -> None:
       tgraph curations list --json | jq '.[] | select(.label == "Fact denied")'
     """
     with open_call_graph() as graph:
-        found = [each for each in graph.curations() if each.standing or not standing]
+        found = [each for each in graph.history.read_curations() if each.standing or not standing]
         if as_json:
             print_json(found)
         elif found:
@@ -274,7 +274,7 @@ def show_(name: str, as_json: bool) -> None:
       tgraph curations show last
     """
     with open_call_graph() as graph:
-        found = graph.curation(name)
+        found = graph.history.find_curation(name)
         if as_json:
             print_json(found)
             return
@@ -295,7 +295,7 @@ def show_(name: str, as_json: bool) -> None:
         ]
         click.echo("\n".join(lines))
         if found.document and any(each.kind == "Accession" for each in found.results):
-            text = graph.source_text(found.document)
+            text = graph.documents.read_text(found.document)
             click.echo(
                 "".join(f"  {one_line(line)}\n" for line in text.splitlines() if line), nl=False
             )
@@ -318,7 +318,7 @@ def undo(name: str, reason: str, **flags: Any) -> None:
       tgraph curations undo last --reason "the register was misread"
     """
     with open_call_graph(settings_of(flags)) as graph:
-        done = graph.undo(name, reason=reason)
+        done = graph.history.undo_curation(name, reason=reason)
     print_message(f"Taken back: {one_line(done.said)} ({done.curation})")
     if done.questioned:
         print_message(f"{format_count(len(done.questioned), 'answer')} called into question.")

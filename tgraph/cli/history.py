@@ -51,7 +51,7 @@ def history(limit: int | None, as_json: bool) -> None:
       tgraph history --limit 1 --json | jq '.[0].number'
     """
     with open_call_graph() as graph:
-        found = graph.history()[:limit]
+        found = graph.history.read_generations()[:limit]
     if as_json:
         print_json(found)
     elif found:

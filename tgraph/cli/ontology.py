@@ -59,7 +59,7 @@ def add(file: Path, reason: str, as_json: bool, quiet: bool, **flags: Any) -> No
         open_call_graph(settings_of(flags), create=True) as graph,
         show_progress(quiet) as (progress, message),
     ):
-        added = graph.add_ontology(file, reason=reason, progress=progress, message=message)
+        added = graph.ontologies.add(file, reason=reason, progress=progress, message=message)
     if as_json:
         print_json(added)
         return
@@ -98,7 +98,7 @@ def _fit_text(fit: FitCounts) -> str:
 def list_(as_json: bool) -> None:
     """List the ontologies that lead the graph now, with who added each, why and when."""
     with open_call_graph() as graph:
-        found = graph.ontologies()
+        found = graph.ontologies.read_standing()
     if as_json:
         print_json(found)
     elif found:
@@ -132,7 +132,7 @@ def show_(name: str | None, as_json: bool) -> None:
       tgraph ontology show polar.ttl --json | jq '.properties[].label'
     """
     with open_call_graph() as graph:
-        found = graph.ontology(name)
+        found = graph.ontologies.read_terms(name)
     if as_json:
         print_json(_plain_ontology(found))
         return
@@ -203,7 +203,7 @@ def remove(name: str, reason: str, quiet: bool, **flags: Any) -> None:
         open_call_graph(settings_of(flags)) as graph,
         show_progress(quiet) as (progress, message),
     ):
-        removed = graph.remove_ontology(name, reason=reason, progress=progress, message=message)
+        removed = graph.ontologies.remove(name, reason=reason, progress=progress, message=message)
     print_message(f"Removed {one_line(removed.name)}.")
 
 

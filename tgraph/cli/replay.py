@@ -97,12 +97,12 @@ def diff(
         if knowledge:
             from tgraph.cli.history import print_knowledge_diff
 
-            found = graph.knowledge_diff(before, after or "now")
+            found = graph.history.compare(before, after or "now")
             print_knowledge_diff(found, None if everything else _MOST, as_json=as_json)
             if exit_code and not found.same:
                 raise VerificationError("Knowledge differs.")
             return
-        comparison = graph.compare(before, after or "last")
+        comparison = graph.sessions.compare(before, after or "last")
         if after is None and comparison.before == comparison.after:
             raise UsageError(
                 "That is the last session itself, so there is nothing to compare it with.",

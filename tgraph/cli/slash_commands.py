@@ -175,7 +175,7 @@ def _show_place(conversation: Conversation, place: Quotation) -> None:
 
     from tgraph.explain.render.page_quote import page_quote, page_quote_text
 
-    text = conversation.graph.source_text(place.document, place.page)
+    text = conversation.graph.documents.read_text(place.document, place.page)
     quote = page_quote(text, place)
     print_renderable(Text(f"{one_line(place.title)}", "cyan"))
     print_renderable(Text(place_text(place.path, place.page, place.start, place.end), "dim"))
@@ -313,7 +313,7 @@ def documents(conversation: Conversation) -> None:
     """List the documents."""
     from tgraph.cli.documents import print_documents
 
-    print_documents([each for each in conversation.graph.documents() if each.standing])
+    print_documents([each for each in conversation.graph.documents.summaries() if each.standing])
 
 
 @_register_command("sessions", _limit)
@@ -321,7 +321,7 @@ def sessions(conversation: Conversation, limit: int) -> None:
     """List the last N recorded sessions."""
     from tgraph.cli.trace import print_sessions
 
-    print_sessions(conversation.graph.sessions(limit), as_json=False)
+    print_sessions(conversation.graph.sessions.summaries(limit), as_json=False)
 
 
 @_register_command(

@@ -82,10 +82,13 @@ def sparql(
 
 def print_query(graph: KnowledgeGraph, query: str, format: str, bounds: Bounds) -> None:
     """Print a query result as a table, or stream the result in another format."""
+    from tgraph.engine.sparql_results import stream_query_results
+
     if format == "table":
         _print_table(graph, query, bounds)
         return
-    write_blocks(graph.sparql_stream(query, format, bounds), _NOTATIONS.get(format, "u"))
+    blocks = stream_query_results(graph.opened, query, format, bounds)
+    write_blocks(blocks, _NOTATIONS.get(format, "u"))
 
 
 def _print_table(graph: KnowledgeGraph, query: str, bounds: Bounds) -> None:
@@ -103,8 +106,10 @@ def _print_table(graph: KnowledgeGraph, query: str, bounds: Bounds) -> None:
 
 
 def _result_lines(graph: KnowledgeGraph, query: str, bounds: Bounds) -> Iterator[bytes]:
+    from tgraph.engine.sparql_results import stream_query_results
+
     remainder = b""
-    for block in graph.sparql_stream(query, "lines", bounds):
+    for block in stream_query_results(graph.opened, query, "lines", bounds):
         *lines, remainder = (remainder + block).split(b"\n")
         yield from lines
     if remainder:

@@ -94,8 +94,6 @@ def trace(
                 write_result(text_of(tree).encode(), output)
         elif format == "json":
             write_result((json_text(graph.trace(session).as_dict()) + "\n").encode(), output)
-        elif format == "html":
-            write_result(graph.report(session).encode(), output)
         else:
             write_result(graph.export(session, format), output)
 
@@ -123,7 +121,7 @@ def sessions(limit: int, as_json: bool, format: str) -> None:
       tgraph sessions --json | jq -r '.[].explain_id'
     """
     with open_call_graph() as graph:
-        print_sessions(graph.sessions(limit), as_json=as_json or format == "json")
+        print_sessions(graph.sessions.summaries(limit), as_json=as_json or format == "json")
 
 
 def print_sessions(sessions: Sequence[SessionSummary], *, as_json: bool) -> None:

@@ -1,14 +1,14 @@
-"""A knowledge graph, open: index documents into it, ask it, read its record.
+"""The library's face: ``KnowledgeGraph``, an open graph, and ``open_graph``.
 
-``KnowledgeGraph`` says what can be done; what does it is held, or called with what is open.
+Each method delegates to the module that does the work, imported on first use.
 """
 
 from __future__ import annotations
 
-import copy
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
-from contextlib import aclosing, closing, contextmanager
+from contextlib import aclosing, contextmanager
 from datetime import date, datetime
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -16,7 +16,6 @@ from tgraph.engine.components import Components
 from tgraph.engine.open_collection import OpenCollection, new_uuid
 from tgraph.engine.progress import OnMessage, OnProgress, Watching, ignore_message, ignore_progress
 from tgraph.engine.session_reader import SessionReader
-from tgraph.librarian import Librarian
 from tgraph.model import Answer, GraphRagResponse, Only, ShownContext, Turn
 from tgraph.models.base import current_time
 from tgraph.retrieve.base import Context
@@ -28,40 +27,34 @@ if TYPE_CHECKING:
     from pyoxigraph import QueryBoolean, QuerySolutions, Triple
 
     from tgraph.engine.ask.question_run import ContextStream, Stream
-    from tgraph.engine.change.corrections import Correction
     from tgraph.engine.change.entity_curation import Retraction
-    from tgraph.engine.change.ontology_curation import AddedOntology
     from tgraph.engine.change.purge import Purge
+    from tgraph.engine.documents import Documents
+    from tgraph.engine.entities import Entities
+    from tgraph.engine.history import KnowledgeHistory
     from tgraph.engine.index.run import IndexReport
+    from tgraph.engine.ontologies import Ontologies
     from tgraph.engine.rerun.replay import Replay
+    from tgraph.engine.sessions import Sessions
     from tgraph.explain.assess.verification import Verification
     from tgraph.explain.audit.impact import Impact
     from tgraph.explain.audit.named_audits import AuditResult
     from tgraph.explain.integrity.check import Integrity
-    from tgraph.explain.query.sparql import Bounds, Dataset
-    from tgraph.explain.trace.comparison import Comparison
-    from tgraph.explain.trace.curations import Curation
-    from tgraph.explain.trace.documents import DocumentSummary, SourceTree
-    from tgraph.explain.trace.entities import Merge, Split
-    from tgraph.explain.trace.facts import KnownFact
-    from tgraph.explain.trace.generations import Generation
-    from tgraph.explain.trace.knowledge_diff import KnowledgeDiff
+    from tgraph.explain.query.sparql import Bounds
     from tgraph.explain.trace.reader import Trace
-    from tgraph.explain.trace.sessions import SessionList, SessionSummary
     from tgraph.explain.whynot.causes import WhyNot
-    from tgraph.extract.ontology import Ontology
-    from tgraph.record.ontologies import RecordedOntology
-    from tgraph.store.base import Store
 
 
 class KnowledgeGraph:
-    """One collection of a graph folder. Use it as a context manager, or ``close`` it.
+    """One open collection of a graph folder, a context manager: index, ask, trace, audit.
+
+    Methods for sessions, documents, entities, ontologies and the history of knowledge are in
+    ``sessions``, ``documents``, ``entities``, ``ontologies`` and ``history``. ``opened`` is the
+    open collection (``tgraph.engine.open_collection.OpenCollection``), the store included, for
+    extensions.
 
     Any number of processes may have the same folder open. ``clock`` and ``uuid`` make the times and
     names of a record; tests put their own in.
-
-    ``opened`` is the open collection (``tgraph.engine.open_collection.OpenCollection``), with which
-    extensions work.
     """
 
     def __init__(
@@ -80,7 +73,6 @@ class KnowledgeGraph:
         self.settings = settings
         place = folder.collection(settings.collection, create=create)
         self.opened = OpenCollection(place, settings, clock, uuid, parts, message, watching)
-        self._sessions = SessionReader(self.opened)
 
     def __enter__(self) -> Self:
         return self
@@ -89,7 +81,7 @@ class KnowledgeGraph:
         self.close()
 
     def __repr__(self) -> str:
-        return f"KnowledgeGraph({str(self.root)!r}, collection={self.collection!r})"
+        return f"KnowledgeGraph({str(self.root)!r}, collection={self.settings.collection!r})"
 
     def close(self) -> None:
         """Fold sessions asked here into the store, and release the folder."""
@@ -110,32 +102,46 @@ class KnowledgeGraph:
         embeddings and collection stay those of the graph. Raises ``UsageError`` for an unknown
         setting."""
         changed = with_overrides(self.settings, settings) if settings else self.settings
-        graph = copy.copy(self)
-        graph.settings = changed
+        graph = object.__new__(type(self))
+        graph.root, graph.settings = self.root, changed
         graph.opened = self.opened.view(changed, message, watching)
-        graph._sessions = SessionReader(graph.opened)
         with graph.opened.reading():
             yield graph
 
-    def fold(self) -> None:
-        """Fold ended sessions into the store, where sessions become readable; reading folds
-        sessions too."""
-        self.opened.fold()
+    @cached_property
+    def sessions(self) -> Sessions:
+        """Recorded sessions: listed, found, compared."""
+        from tgraph.engine.sessions import Sessions
 
-    @property
-    def collection(self) -> str:
-        return self.opened.folder.name
+        return Sessions(self.opened)
 
-    @property
-    def librarian(self) -> Librarian:
-        return self.opened.librarian
+    @cached_property
+    def documents(self) -> Documents:
+        """Indexed documents: listed, read, weighed by authority."""
+        from tgraph.engine.documents import Documents
 
-    def read(self) -> Store:
-        """Return the newest published state, including finished sessions, for reading.
+        return Documents(self.opened)
 
-        If a writer keeps the lock for too long, the state lacks the newest sessions, and
-        ``message`` says so."""
-        return self.opened.read()
+    @cached_property
+    def entities(self) -> Entities:
+        """Entities and facts: read and corrected."""
+        from tgraph.engine.entities import Entities
+
+        return Entities(self.opened)
+
+    @cached_property
+    def ontologies(self) -> Ontologies:
+        """Ontologies guiding the graph: added, removed, read."""
+        from tgraph.engine.ontologies import Ontologies
+
+        return Ontologies(self.opened)
+
+    @cached_property
+    def history(self) -> KnowledgeHistory:
+        """Generations of knowledge, changes between generations, and decisions of people."""
+        from tgraph.engine.history import KnowledgeHistory
+
+        return KnowledgeHistory(self.opened)
 
     # --- index ---
 
@@ -171,216 +177,11 @@ class KnowledgeGraph:
 
         return UpdateRun(self.opened.setup()).update(text, bounds or Bounds())
 
-    def split(self, name: str, other: str | None = None, *, reason: str) -> str:
-        """Tell two names apart that entity resolution made one entity; the split's IRI.
-
-        ``other`` is by default the entity that ``name`` was merged into. The decision lasts: later
-        index runs honour it until ``rejoin`` takes it back. It is recorded with the reason and, if
-        ``person`` is set, with who made it. ``UsageError`` where the names are not one entity.
-        """
-        from tgraph.engine.change.entity_curation import CurationRun
-
-        return CurationRun(self.opened.setup()).split(name, other, reason)
-
-    def rejoin(self, name: str, other: str, *, reason: str) -> str:
-        """Undo a split; return the split's IRI. The names form one entity again if the texts
-        still say so.
-
-        Raises ``UsageError`` if the names have not been split."""
-        from tgraph.engine.change.entity_curation import CurationRun
-
-        return CurationRun(self.opened.setup()).rejoin(name, other, reason)
-
-    def weigh(self, target: str, authority: float | None, *, reason: str) -> str:
-        """Set document authority, a factor from 0 to 1 on ranking scores (0: nothing is
-        answered from the documents).
-
-        Returns the path or pattern with the new authority. ``target`` is a document, named as
-        for ``retract``, or a pattern of paths (``minutes/*``; ``*`` for all): the path itself
-        goes before patterns, a longer pattern before a shorter. Later versions under the path
-        keep the authority. None removes the authority. The decision is recorded like a
-        ``split``. Raises ``UsageError`` if nothing would change, or if the value is no weight."""
-        from tgraph.engine.change.entity_curation import CurationRun
-
-        return CurationRun(self.opened.setup()).weigh(target, authority, reason)
-
-    def add_fact(
-        self,
-        subject: str,
-        predicate: str,
-        object: str,
-        *,
-        reason: str,
-        literal: bool = False,
-        datatype: str | None = None,
-        description: str = "",
-        weight: float | None = None,
-    ) -> Correction:
-        """State a fact by hand, about known or new entities; see ``Correction``.
-
-        The fact is evidence of its own kind, a note: cited, traced and weighed like document
-        statements, until ``undo`` removes the note. ``object`` is a value rather than a name
-        with ``literal`` or a ``datatype``; ``weight`` is 1 to 10. The fact is recorded with the
-        reason and, if ``person`` is set, with its author. Raises ``UsageError`` for a denied
-        fact, or for a value outside the datatype."""
-        from tgraph.engine.change.corrections import apply_correction
-        from tgraph.engine.change.curation_notes import NewFact
-
-        new_fact = NewFact(
-            subject, predicate, object, literal, datatype, description or None, weight
-        )
-        return apply_correction(self.opened, reason, lambda run: run.add_fact(new_fact, reason))
-
-    def edit_fact(self, *fact: str, reason: str, **values: Any) -> Correction:
-        """Replace a fact, denying the old fact, as one decision; or change its ``description``
-        or ``weight``.
-
-        ``fact`` and the ``values`` are named as for ``deny_fact`` and ``add_fact``; omitted
-        values stay. Raises ``UsageError`` as there."""
-        from tgraph.engine.change.corrections import apply_correction
-        from tgraph.engine.change.curation_notes import NewFact
-
-        new_fact = NewFact(**values)
-        return apply_correction(
-            self.opened, reason, lambda run: run.edit_fact(fact, new_fact, reason)
-        )
-
-    def deny_fact(self, *fact: str, reason: str) -> Correction:
-        """Keep a fact out of knowledge, whatever documents say now or later, until ``undo``.
-
-        ``fact`` is the edge's IRI or its beginning, or subject, predicate and object. Document
-        statements of the fact stay on record; answers resting on the fact are called into
-        question. Raises ``UsageError`` if no fact or several facts match."""
-        from tgraph.engine.change.corrections import apply_correction
-
-        return apply_correction(self.opened, reason, lambda run: run.deny_fact(fact, reason))
-
-    def facts(self, entity: str) -> list[KnownFact]:
-        """Return facts about an entity, sorted by wording.
-
-        Raises ``UsageError`` for an unknown entity."""
-        from tgraph.explain.trace.facts import Facts
-
-        facts = Facts(self.read())
-        return facts.about(facts.entity(entity))
-
-    def create_entity(
-        self,
-        name: str,
-        *,
-        reason: str,
-        type: str | None = None,
-        description: str | None = None,
-        aliases: Sequence[str] = (),
-    ) -> Correction:
-        """State by hand that an entity exists.
-
-        Raises ``UsageError`` if the entity is known, or deleted."""
-        from tgraph.engine.change.corrections import apply_correction
-        from tgraph.engine.change.curation_notes import EntityValues
-
-        values = EntityValues(None, type, description, tuple(aliases))
-        return apply_correction(
-            self.opened, reason, lambda run: run.create_entity(name, values, reason)
-        )
-
-    def edit_entity(self, name: str, *, reason: str, **values: Any) -> Correction:
-        """Override document statements about an entity: ``label``, ``type``, ``description``,
-        ``aliases``, ``not_aliases``.
-
-        Raises ``UsageError`` for an unknown entity."""
-        from tgraph.engine.change.corrections import apply_correction
-        from tgraph.engine.change.curation_notes import EntityValues
-
-        new_values = EntityValues(**{k: _to_tuple(value) for k, value in values.items()})
-        return apply_correction(
-            self.opened, reason, lambda run: run.edit_entity(name, new_values, reason)
-        )
-
-    def delete_entity(self, name: str, *, reason: str) -> Correction:
-        """Keep an entity and its facts out of knowledge, under all current names, until
-        ``undo``.
-
-        Answers resting on those facts are called into question."""
-        from tgraph.engine.change.corrections import apply_correction
-
-        return apply_correction(self.opened, reason, lambda run: run.delete_entity(name, reason))
-
-    def merge_entities(self, name: str, other: str, *, reason: str) -> Correction:
-        """Merge two entities until ``undo``, regardless of names in documents; the fuller name
-        is kept.
-
-        Raises ``UsageError`` if the entities are merged already, or were told apart by
-        ``split``."""
-        from tgraph.engine.change.corrections import apply_correction
-
-        return apply_correction(self.opened, reason, lambda run: run.merge(name, other, reason))
-
-    def curations(self) -> list[Curation]:
-        """Return decisions by people about the graph, newest first."""
-        from tgraph.explain.trace.curations import read_curations
-
-        return read_curations(self.read())
-
-    def curation(self, name: str) -> Curation:
-        """Return a decision by IRI, UUID, the beginning of either, its result, or ``last``.
-
-        Raises ``UsageError`` if no decision or several decisions match."""
-        from tgraph.explain.trace.curations import find_curation
-
-        return find_curation(self.curations(), name)
-
-    def undo(self, curation: str, *, reason: str) -> Correction:
-        """Undo a decision, named as for ``curation`` (``last`` is the last standing decision).
-
-        Knowledge is then as if the decision had not been made, and answers resting on its
-        statements are called into question. Raises ``UsageError`` if the decision is undone
-        already, or is undone by another method (retractions, weights)."""
-        from tgraph.engine.change.corrections import apply_correction
-
-        return apply_correction(self.opened, reason, lambda run: run.undo(curation, reason))
-
-    def add_ontology(
-        self,
-        file: str | Path,
-        *,
-        reason: str = "",
-        progress: OnProgress = ignore_progress,
-        message: OnMessage | None = None,
-    ) -> AddedOntology:
-        """Guide the graph by an ontology (OWL, RDFS, SKOS or SHACL, in any RDF syntax), and map
-        existing extractions to its terms.
-
-        Nothing is read again. With the setting ``ontology.strict``, extractions that do not fit
-        are kept out of knowledge. An ontology with the IRI of a standing ontology replaces that
-        ontology. Raises ``UsageError`` if the file is no ontology, or if the ontology stands
-        already."""
-        from tgraph.engine.change.ontology_curation import add_ontology
-
-        setup = self.opened.setup(progress, message)
-        return add_ontology(self.opened, setup, Path(file), reason)
-
-    def remove_ontology(
-        self,
-        name: str,
-        *,
-        reason: str,
-        progress: OnProgress = ignore_progress,
-        message: OnMessage | None = None,
-    ) -> RecordedOntology:
-        """Remove an ontology, named by file, IRI or its own name; knowledge is derived without
-        the ontology.
-
-        Raises ``UsageError`` if no standing ontology matches."""
-        from tgraph.engine.change.ontology_curation import OntologyRun
-
-        return OntologyRun(self.opened.setup(progress, message)).remove(name, reason)
-
     def impact(self, document: str) -> Impact:
         """Return facts resting on the document alone, and answers resting on the document."""
         from tgraph.explain.audit.impact import read_impact
 
-        return read_impact(self.read(), self.opened.catalogue, document)
+        return read_impact(self.opened.read(), self.opened.catalogue, document)
 
     def retract(self, document: str, *, reason: str) -> Retraction:
         """Retract a document (named by path, title, IRI or hash): derive knowledge without the
@@ -450,10 +251,9 @@ class KnowledgeGraph:
         as_of: str | int | datetime | date | None = None,
     ) -> Stream:
         """Messages as they happen (design, section 6.3); the generator returns the ``Answer``."""
-        from tgraph.engine.ask.conversation import QuestionRequest, stream_answer
+        from tgraph.engine.ask.conversation import QuestionRequest, stream_answer, write_point
 
-        point = "" if as_of is None else _point_name(as_of)
-        request = QuestionRequest(question, mode, history, filters, point)
+        request = QuestionRequest(question, mode, history, filters, write_point(as_of))
         return stream_answer(self.opened, request)
 
     def stream_context(
@@ -471,13 +271,12 @@ class KnowledgeGraph:
 
         Raises ``UsageError`` for ``only="prompt"`` without a language model. The session is
         recorded, without an answer."""
-        from tgraph.engine.ask.conversation import QuestionRequest, context
+        from tgraph.engine.ask.conversation import QuestionRequest, context, write_point
 
-        point = "" if as_of is None else _point_name(as_of)
-        request = QuestionRequest(question, mode, history, filters, point, only)
+        request = QuestionRequest(question, mode, history, filters, write_point(as_of), only)
         return context(self.opened, request)
 
-    def context_of(
+    def gather_context(
         self,
         question: str,
         mode: str = "auto",
@@ -487,7 +286,7 @@ class KnowledgeGraph:
         filters: Filters = NO_FILTERS,
         as_of: str | int | datetime | date | None = None,
     ) -> ShownContext:
-        """What ``stream_context`` returns."""
+        """Return the context for an answer writer, as ``stream_context`` does at its end."""
         from tgraph.engine.ask.streams import result_of
 
         return result_of(
@@ -538,57 +337,11 @@ class KnowledgeGraph:
             async for message in messages:
                 yield message
 
-    async def apurge(self, document: str, **options: Any) -> Purge:
-        """``purge`` without blocking the event loop."""
-        import asyncio
-
-        return await asyncio.to_thread(self.purge, document, **options)
-
     # --- sessions ---
-
-    def history(self) -> list[Generation]:
-        """Return knowledge generations, newest first, with publication time and cause."""
-        from tgraph.explain.trace.generations import list_generations
-
-        return list_generations(self.read())
-
-    def knowledge_diff(
-        self, before: str | int | datetime | date, after: str | int | datetime | date = "now"
-    ) -> KnowledgeDiff:
-        """Compare entities, facts and claims between two points in time, and give causes of
-        changes.
-
-        Points are named as for ``ask``; 0 is before the first generation. Raises ``UsageError``
-        for an invalid point, ``StoreError`` if the record of a change can't be read."""
-        from tgraph.engine.ask.conversation import point_in_time
-        from tgraph.explain.trace.knowledge_diff import knowledge_diff
-
-        start_point, end_point = (
-            point_in_time(self.opened, _point_name(p)) for p in (before, after)
-        )
-        return knowledge_diff(self.read(), self.librarian, start_point, end_point)
-
-    def sessions(self, limit: int | None = None) -> SessionList:
-        """The recorded sessions, newest first; a notebook shows the list as a table."""
-        from tgraph.explain.trace.sessions import list_sessions
-
-        return list_sessions(self.read(), self.opened.catalogue, limit)
-
-    def find_session(self, name: str) -> SessionSummary:
-        """Return a session by IRI, UUID, unambiguous beginning of either, or ``last``."""
-        return self._sessions.find(name)
 
     def trace(self, session: str = "last") -> Trace:
         """Return the session record as a tree; ``to_html`` writes a report."""
-        return self._sessions.trace(session)
-
-    def report(self, session: str = "last") -> str:
-        """Return the session record as a single HTML file, including RDF."""
-        return self._sessions.report(session)
-
-    def trace_so_far(self, session: str) -> Trace:
-        """Return the partial record of a session still running in this process."""
-        return self._sessions.trace_so_far(session)
+        return SessionReader(self.opened).trace(session)
 
     def export(
         self,
@@ -606,7 +359,8 @@ class KnowledgeGraph:
         ``classic`` writes edges without triple terms; ``core`` leaves out calls, ratings,
         rejected candidates, and anything that the answer does not rest on. Raises
         ``UsageError`` for an unknown format or vocabulary."""
-        return self._sessions.export(session, format, vocabulary, classic=classic, core=core)
+        reader = SessionReader(self.opened)
+        return reader.export(session, format, vocabulary, classic=classic, core=core)
 
     def why_not(self, session: str, expected: str) -> WhyNot:
         """Explain why an expected entity, fact, chunk, document or text is missing from a
@@ -614,7 +368,7 @@ class KnowledgeGraph:
 
         ``expected`` is named in any way; exactly one cause is given, from the record and the
         store alone."""
-        return self._sessions.why_not(session, expected)
+        return SessionReader(self.opened).why_not(session, expected)
 
     def verify(
         self,
@@ -631,7 +385,7 @@ class KnowledgeGraph:
         ``UsageError`` if the session has no answer."""
         from tgraph.engine.rerun.verification import verify_session
 
-        summary = self.find_session(session)
+        summary = self.sessions.find(session)
         return verify_session(self.opened, summary, progress, lexical=lexical)
 
     def replay(self, session: str = "last", *, live: bool = False) -> Replay:
@@ -643,67 +397,9 @@ class KnowledgeGraph:
         from tgraph.engine.rerun.replay import SessionReplay
         from tgraph.explain.integrity.erasures import check_whole
 
-        summary = self.find_session(session)
-        check_whole(self.read(), summary.bundle, summary.explain_id)
+        summary = self.sessions.find(session)
+        check_whole(self.opened.read(), summary.bundle, summary.explain_id)
         return SessionReplay.of(self.opened, summary).run(live=live)
-
-    def compare(self, before: str, after: str = "last") -> Comparison:
-        """What differs between two sessions: what was asked, retrieved, selected, said, cited."""
-        from tgraph.explain.trace.comparison import compare_sessions
-
-        return compare_sessions(self.trace(before), self.trace(after))
-
-    # --- documents ---
-
-    def documents(self) -> list[DocumentSummary]:
-        """Return documents under every indexed path, standing documents first."""
-        from tgraph.explain.trace.documents import list_documents
-
-        return list_documents(self.read())
-
-    def source(self, document: str) -> SourceTree:
-        """Return extractions from a document (named by path, title, IRI or hash), with their
-        places."""
-        from tgraph.explain.trace.documents import read_source
-
-        return read_source(self.read(), self.librarian, document)
-
-    def source_text(self, document: str, page: int | None = None) -> str:
-        """Return the stored text of a page, or of the whole document; citation offsets refer to
-        this text."""
-        from tgraph.explain.trace.documents import source_text
-
-        return source_text(self.read(), self.librarian, document, page)
-
-    # --- names ---
-
-    def merges(self) -> list[Merge]:
-        """Return names merged into another entity, with grounds."""
-        from tgraph.explain.trace.entities import EntityMerges
-
-        return EntityMerges(self.read()).merges()
-
-    def splits(self) -> list[Split]:
-        """Return names told apart by ``split``, unless undone by ``rejoin``."""
-        from tgraph.explain.trace.entities import EntityMerges
-
-        return EntityMerges(self.read()).splits()
-
-    # --- ontologies ---
-
-    def ontologies(self) -> list[RecordedOntology]:
-        """Return ontologies currently guiding the graph."""
-        from tgraph.record.ontologies import standing_ontologies
-
-        return standing_ontologies(self.read())
-
-    def ontology(self, name: str | None = None) -> Ontology:
-        """Return classes and properties of a standing ontology, or of all ontologies together."""
-        from tgraph.engine.change.ontology_curation import find_ontology
-        from tgraph.record.ontologies import read_standing
-
-        recorded = [find_ontology(self.read(), name)] if name else self.ontologies()
-        return read_standing(self.librarian, recorded)
 
     # --- questions about the record ---
 
@@ -730,9 +426,9 @@ class KnowledgeGraph:
 
             opened = self.opened
             return audit_ontology(
-                self.read(), self.librarian, self.settings, opened.message, *arguments
+                opened.read(), opened.librarian, self.settings, opened.message, *arguments
             )
-        return run_audit(self.read(), self.opened.catalogue, find_audit(name), arguments)
+        return run_audit(self.opened.read(), self.opened.catalogue, find_audit(name), arguments)
 
     def integrity(
         self, head: str | None = None, *, public_key: str | Path | None = None
@@ -752,35 +448,16 @@ class KnowledgeGraph:
         ``QueryError`` if the query is wrong, refused, or was stopped."""
         from pyoxigraph import QueryResultsFormat, RdfFormat, parse, parse_query_results
 
+        from tgraph.engine.sparql_results import stream_query_results
         from tgraph.explain.query.guard import gives_triples
         from tgraph.explain.query.sparql import Bounds
 
         triples = gives_triples(query)
         chosen = "ntriples" if triples else "json"
-        data = b"".join(self.sparql_stream(query, chosen, Bounds(**bounds)))
+        data = b"".join(stream_query_results(self.opened, query, chosen, Bounds(**bounds)))
         if triples:
             return [quad.triple for quad in parse(data, RdfFormat.N_TRIPLES)]
         return parse_query_results(data, QueryResultsFormat.JSON)
-
-    def sparql_stream(
-        self, query: str, format: str, bounds: Bounds, dataset: Dataset | None = None
-    ) -> Iterator[bytes]:
-        """Stream query results in a format from ``tgraph.explain.query.sparql.FORMATS``; query
-        only ``dataset`` graphs if given."""
-        from tgraph.explain.query.sparql import stream_query
-
-        self.read()
-        with closing(self.opened.snapshot()) as snapshot:
-            yield from stream_query(snapshot.path / "store", query, format, bounds, dataset)
-
-
-def _to_tuple(value: Any) -> Any:
-    return value if value is None or isinstance(value, str) else tuple(value)
-
-
-def _point_name(point: str | int | datetime | date) -> str:
-    """Return the written form of a point in time."""
-    return point.isoformat() if isinstance(point, date) else str(point)
 
 
 def open_graph(

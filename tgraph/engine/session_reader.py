@@ -1,7 +1,5 @@
 """Session reading for an open collection: traces, reports, exports, and explanations of missing
-answer content.
-
-Methods correspond to ``KnowledgeGraph`` methods."""
+answer content, for ``KnowledgeGraph`` and ``KnowledgeGraph.sessions``."""
 
 from __future__ import annotations
 
@@ -38,6 +36,8 @@ def _has_unchained(folder: CollectionFolder) -> bool:
     return folder.replica.exists() and any(folder.journals.glob("*.journal"))
 
 
+REPORT = "html"
+"""The format of a report, which the extension evidence writes."""
 TRUSTGRAPH = "trustgraph"
 """The vocabulary that the extension interchange writes."""
 
@@ -87,7 +87,7 @@ class SessionReader:
         )
 
     def report(self, session: str) -> str:
-        return self.write(session, "html").data.decode()
+        return self.write(session, REPORT).data.decode()
 
     def write(self, session: str, format: str, *, texts: bool = True) -> WrittenSession:
         """Return the session in a format that an extension writes, without the texts of pages and
@@ -115,7 +115,7 @@ class SessionReader:
         from tgraph.explain.export.formats import serialise_quads
 
         if vocabulary == "tgraph":
-            if format in SESSION_FORMATS.names():
+            if format in (REPORT, *SESSION_FORMATS.names()):
                 return self.write(session, format).data
             return self._export_session(session, format, classic=classic, core=core)
         if vocabulary not in (TRUSTGRAPH, *VOCABULARIES.names()):

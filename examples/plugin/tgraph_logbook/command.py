@@ -14,7 +14,7 @@ from tgraph.cli.running import command, open_call_graph
 def entries(part: str) -> None:
     """Print the first line of each document whose path has PART in it."""
     with open_call_graph() as graph:
-        for document in graph.documents():
+        for document in graph.documents.summaries():
             if part in document.path:
-                line = graph.source_text(document.document).partition("\n")[0]
+                line = graph.documents.read_text(document.document).partition("\n")[0]
                 click.echo(f"{document.title}: {line}")

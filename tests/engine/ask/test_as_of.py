@@ -100,8 +100,10 @@ class History:
 
     def form(self, session: str):
         graph = self.graph
-        summary = graph.find_session(session)
-        found = read_recorded(graph.read(), graph.librarian, summary.bundle, summary.explain_id)
+        summary = graph.sessions.find(session)
+        found = read_recorded(
+            graph.opened.read(), graph.opened.librarian, summary.bundle, summary.explain_id
+        )
         return replay_form(found.quads, found.uuid)
 
 
@@ -111,7 +113,7 @@ def history(request, tmp_path_factory) -> Iterator[History]:
     graph, texts = found.graph, TEXTS[request.param]
     found.index(pole=texts["pole"])
     found.index(fram=texts["fram"], scott=texts["scott"])
-    graph.split("Amundsen", reason="Another one.")
+    graph.entities.split("Amundsen", reason="Another one.")
     found.ask_now()
     found.index(fram=texts["changed"])
     graph.retract("scott.md", reason="It is a legend.")
@@ -141,16 +143,19 @@ def test_its_session_replays_and_tells_what_it_was_asked_of(history):
     graph = history.graph
     history.messages.clear()
     session = graph.ask(QUESTION, "graph", history=[], as_of=2).session
-    published = graph.history()[-2].published[:19].replace("T", " ")
+    published = graph.history.read_generations()[-2].published[:19].replace("T", " ")
     assert history.messages == [f"As of generation 2, of {published} UTC."]
     found = graph.replay(session)
     assert (found.problem, found.differences[:2]) == ("", ())
     assert f"of generation 2 of {published} UTC, asked as of 2" in knowledge_text(graph.trace())
-    assert f"Answered from knowledge of generation 2 of {published}" in graph.report(session)
-    changed = graph.compare(history.asked[1, "graph"], session).asked
+    assert (
+        f"Answered from knowledge of generation 2 of {published}"
+        in graph.export(session, "html").decode()
+    )
+    changed = graph.sessions.compare(history.asked[1, "graph"], session).asked
     assert {(c.name, c.before, c.after) for c in changed} >= {("as of", "", "2")}
-    store = graph.read()
-    summary = graph.find_session(session)
+    store = graph.opened.read()
+    summary = graph.sessions.find(session)
     bundle = list(store.match(None, None, None, NamedNode(summary.bundle)))
     assert [q.object.value for q in bundle if q.predicate == v.tg("asOf")] == ["2"]
 
@@ -176,7 +181,7 @@ def test_its_record_is_sound(history):
     graph.close()
     assert not graph.integrity().problems
     assert graph.audit("used-after-retraction").rows == ()
-    assert check_shapes(graph.read(), graph.opened.catalogue, session) == ()
+    assert check_shapes(graph.opened.read(), graph.opened.catalogue, session) == ()
 
 
 @pytest.mark.slow
@@ -235,7 +240,7 @@ def lines(tmp_path_factory) -> Iterator[KnowledgeGraph]:
     ],
 )
 def test_a_point_in_time_is_named_in_many_ways(lines, point, generation):
-    assert lines.knowledge_diff(point, point).before.generation == generation
+    assert lines.history.compare(point, point).before.generation == generation
     if isinstance(point, str) and "T" not in point:
         return
     session = lines.ask("Who led the Fram?", "graph", history=[], as_of=point).session
@@ -243,7 +248,7 @@ def test_a_point_in_time_is_named_in_many_ways(lines, point, generation):
 
 
 def test_a_session_is_what_it_knew(lines):
-    first = lines.sessions()[-1].explain_id
+    first = lines.sessions.summaries()[-1].explain_id
     uuid = first.removeprefix(v.session_iri(""))
     for name in (first, uuid, uuid[:8]):
         trace = lines.trace(lines.ask("Who led?", "graph", history=[], as_of=name).session)
@@ -268,10 +273,10 @@ def test_a_session_is_what_it_knew(lines):
     ],
 )
 def test_what_is_no_point_in_time_is_an_error(lines, point, problem):
-    sessions = len(lines.sessions())
+    sessions = len(lines.sessions.summaries())
     with pytest.raises(UsageError, match=problem):
         lines.ask("Who led the Fram?", "graph", as_of=point)
-    assert len(lines.sessions()) == sessions
+    assert len(lines.sessions.summaries()) == sessions
 
 
 def test_a_mode_that_lacks_what_it_searches_says_so(lines):
@@ -280,7 +285,7 @@ def test_a_mode_that_lacks_what_it_searches_says_so(lines):
 
 
 def test_the_history_is_listed(lines):
-    newest, first = lines.history()
+    newest, first = lines.history.read_generations()
     assert (newest.number, first.number) == (2, 1)
     assert (first.what, first.ended) == ("Index run", ())
     assert [path.rpartition("/")[2] for path in first.taken] == ["0.txt"]

@@ -155,7 +155,7 @@ def test_the_mode_is_chosen_and_why_is_on_record(home, text, mode):
         assert trace.steps[0].agents[0].startswith("embedded-mode-choice")
         retrieval = f"urn:trustgraph:prov:retrieval:{answer.session.rpartition(':')[2]}"
         assert f"Mode: {trace.choice_text}" in "\n".join(stage_lines(trace, retrieval))
-        assert not check_shapes(graph.read(), CATALOGUE, answer.session)
+        assert not check_shapes(graph.opened.read(), CATALOGUE, answer.session)
         assert not graph.trace(graph.ask(text, mode, history=[]).session).choice_text
 
 
@@ -174,7 +174,7 @@ def test_the_model_chooses_where_the_settings_say_so(home):
         trace = graph.trace(answer.session)
         assert trace.choice_text == "auto chose ppr because it asks for links"
         assert any("choose_mode" in call.label for call in trace.calls)
-        assert not check_shapes(graph.read(), CATALOGUE, answer.session)
+        assert not check_shapes(graph.opened.read(), CATALOGUE, answer.session)
     assert model.count("choose_mode") == 1
     with opened(home, model) as graph:
         assert graph.ask(NAMED, "auto", history=[]).mode == "graph"
@@ -195,7 +195,7 @@ def test_a_model_that_cannot_choose_costs_nothing_but_its_choice(home, said, why
         trace = graph.trace(answer.session)
         assert answer.mode == "graph"
         assert trace.dropped[f"mode choice without the model, {why}"] == 1
-        assert not check_shapes(graph.read(), CATALOGUE, answer.session)
+        assert not check_shapes(graph.opened.read(), CATALOGUE, answer.session)
 
 
 def test_a_choice_under_filters_that_leave_nothing(home):
@@ -203,7 +203,7 @@ def test_a_choice_under_filters_that_leave_nothing(home):
         answer = graph.ask(NAMED, "auto", history=[], filters=Filters(since="2999"))
         assert answer.no_evidence
         assert graph.trace(answer.session).choice_text
-        assert not check_shapes(graph.read(), CATALOGUE, answer.session)
+        assert not check_shapes(graph.opened.read(), CATALOGUE, answer.session)
 
 
 def test_documents_that_are_long_are_asked_by_the_mode_for_them(home):

@@ -75,7 +75,7 @@ def asked(made: Path) -> Asked:
                 outcome = error
             trace = kg.trace()
             if check:  # it takes seconds
-                violations = check_shapes(kg.read(), CATALOGUE, trace.explain_id)
+                violations = check_shapes(kg.opened.read(), CATALOGUE, trace.explain_id)
                 assert not violations, violations
         return outcome, trace
 
@@ -221,7 +221,7 @@ def test_what_is_said_and_proposed_again_leaves_a_valid_record(made, asked):
         with opened(made, server) as kg:
             broken = kg.audit("prov-ordering").rows
             reason = v.tg("rejectionReason"), Literal(BEHIND_OTHERS)
-            behind = [q.subject for q in kg.read().match(None, *reason)]
+            behind = [q.subject for q in kg.opened.read().match(None, *reason)]
     assert any(trace.explain_id.rpartition(":")[2] in str(candidate) for candidate in behind)
     assert not [row for row in broken if trace.explain_id.rpartition(":")[2] in str(row)]
     tree = actions(trace)
@@ -367,7 +367,7 @@ def test_without_a_model_it_quotes_follows_neighbours_and_refuses(embedded):
         answer = kg.ask("Where did Marie Curie discover Polonium?", mode="drift")
         trace = kg.trace()
         other = kg.ask("Which football club won the cup in 1998?", mode="drift", history=())
-        assert not check_shapes(kg.read(), CATALOGUE)
+        assert not check_shapes(kg.opened.read(), CATALOGUE)
     assert "Marie Curie discovered Polonium in Paris." in answer.text
     for sentence in answer.sentences:
         [*cited] = {c.quote for c in sentence.citations}

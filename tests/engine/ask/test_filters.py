@@ -78,7 +78,7 @@ def test_sessions_with_filters_conform_to_the_shapes(opened):
     for mode in PROVEN:
         for filters in (ON_RECORD, NOTHING_LEFT):
             opened.graph.ask(QUESTION, mode, history=[], filters=filters)
-    assert check_shapes(opened.graph.read(), CATALOGUE) == ()
+    assert check_shapes(opened.graph.opened.read(), CATALOGUE) == ()
 
 
 @pytest.mark.slow

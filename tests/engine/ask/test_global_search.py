@@ -51,8 +51,8 @@ CATALOGUE = v.collection_iri("explainability")
 
 
 def as_read(kg: KnowledgeGraph) -> Reports:
-    store = kg.read()
-    return Reports(stored_reports(store), stored_evidence(store, Texts(store, kg.librarian)))
+    store = kg.opened.read()
+    return Reports(stored_reports(store), stored_evidence(store, Texts(store, kg.opened.librarian)))
 
 
 @pytest.fixture(scope="module")
@@ -248,7 +248,7 @@ def test_every_session_conforms_to_the_shapes(root):
     ):
         kg.ask(QUESTION, "global", history=[])
         kg.ask("Is there cheese on the moon?", "global", history=[])
-        assert not check_shapes(kg.read(), CATALOGUE)
+        assert not check_shapes(kg.opened.read(), CATALOGUE)
 
 
 def broken_for(text: str, reply: str) -> Callable[[Any], str]:
@@ -274,7 +274,7 @@ def test_a_reply_that_is_no_json_costs_its_batch_alone(root, reply):
     ):
         answer = kg.ask(QUESTION, "global", history=[])
         trace = kg.trace()
-        assert not check_shapes(kg.read(), CATALOGUE, answer.session)
+        assert not check_shapes(kg.opened.read(), CATALOGUE, answer.session)
     assert answer.sentences
     lost = [batch for batch in trace.batches if batch.error]
     assert len(lost) == 1
@@ -431,7 +431,7 @@ def test_where_nothing_is_relevant_the_next_level_is_tried_and_then_nothing_is_r
         with opened(root, server, dynamic=True) as kg:
             answer = kg.ask(QUESTION, "global", history=[])
             trace = kg.trace()
-            assert not check_shapes(kg.read(), CATALOGUE, answer.session)
+            assert not check_shapes(kg.opened.read(), CATALOGUE, answer.session)
         assert server.count("map_points") == 0
     assert answer.no_evidence
     assert {rating.level for rating in trace.ratings} >= {0, 1}
@@ -468,7 +468,7 @@ def test_a_rating_that_can_not_be_read_keeps_the_report_and_is_counted(root):
 def test_the_embedded_default_quotes_what_answers(root, dynamic):
     with opened(root, None, dynamic=dynamic) as kg:
         answer = kg.ask("Who built the Fram?", "global", history=[])
-        assert not check_shapes(kg.read(), CATALOGUE, answer.session)
+        assert not check_shapes(kg.opened.read(), CATALOGUE, answer.session)
     assert "Colin Archer built the Fram in Larvik." in answer.text
     quotes = [s for s in answer.sentences if find_verbatim_quote(s)]
     assert quotes
@@ -486,7 +486,7 @@ def test_a_question_about_the_whole_is_answered_from_the_most_important_reports(
         answer = kg.ask("What are the main themes?", "global", history=[])
         nothing = kg.ask("What are the main themes of astrophysics?", "global", history=[])
         verified = kg.verify(answer.session, lexical=True)
-        assert not check_shapes(kg.read(), CATALOGUE, answer.session)
+        assert not check_shapes(kg.opened.read(), CATALOGUE, answer.session)
     assert len({source.path for source in answer.sources}) == len(TEXTS)
     assert nothing.no_evidence
     judged = {sentence.text: sentence.verdict for sentence in verified.sentences}
@@ -581,8 +581,8 @@ def test_the_flag_for_the_level_serves_every_mode_that_uses_reports(root, mode):
         assert result.exit_code in {0, 3}, result.output
         with opened(root, None) as kg:
             by_iri = as_read(kg).by_iri
-            bundle = NamedNode(kg.sessions(1)[0].bundle)
-            named = {quad.object for quad in kg.read().match(None, None, None, bundle)}
+            bundle = NamedNode(kg.sessions.summaries(1)[0].bundle)
+            named = {quad.object for quad in kg.opened.read().match(None, None, None, bundle)}
         levels.append({r.level for iri, r in by_iri.items() if NamedNode(iri) in named})
     assert max(levels[0]) > 0
     assert levels[1] == {0}

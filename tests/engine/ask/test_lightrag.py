@@ -186,7 +186,7 @@ def test_keywords_are_on_record_with_their_level(home):
         uuid = answer.session.rpartition(":")[2]
         told = "\n".join(stage_lines(trace, f"urn:trustgraph:prov:retrieval:{uuid}"))
         assert "low level: Fram; high level: ships" in told
-        assert not check_shapes(graph.read(), CATALOGUE, answer.session)
+        assert not check_shapes(graph.opened.read(), CATALOGUE, answer.session)
 
 
 @pytest.mark.slow
@@ -199,7 +199,7 @@ def test_broken_keywords_cost_nothing_but_the_models_words(home, said):
         assert answer.sentences
         assert "Marie Curie" in trace.keywords["low"]
         assert trace.dropped["reply without keywords: found without the model"] == 1
-        assert not check_shapes(graph.read(), CATALOGUE, answer.session)
+        assert not check_shapes(graph.opened.read(), CATALOGUE, answer.session)
 
 
 def test_keywords_are_asked_for_once_and_cleaned(home):
@@ -245,7 +245,7 @@ def test_the_model_alone_proves_nothing(home):
         assert not answer.selection
         trace = graph.trace(answer.session)
         assert [step.kind for step in trace.steps] == ["Bypassing", "Synthesising"]
-        assert not check_shapes(graph.read(), CATALOGUE, answer.session)
+        assert not check_shapes(graph.opened.read(), CATALOGUE, answer.session)
     assert [request.prompt.name for request in model.requests] == ["answer_alone"]
 
 

@@ -112,7 +112,7 @@ def test_the_model_takes_the_question_apart_and_answers_each_step(home):
         spent = [call.input_tokens for call in trace.calls if call.prompt]
         assert len(spent) == len(server.requests)
         assert all(spent)
-        assert not check_shapes(graph.read(), CATALOGUE, answer.session)
+        assert not check_shapes(graph.opened.read(), CATALOGUE, answer.session)
         assert graph.replay(answer.session).same
 
 
@@ -127,7 +127,7 @@ def test_the_place_of_a_step_is_the_bridge_to_the_next(home):
         assert "built by Colin Archer" in led.bridge.quote
         selection = f"urn:trustgraph:prov:selection:{answer.session.rpartition(':')[2]}"
         assert "Bridge: “The Fram was built by" in "\n".join(stage_lines(trace, selection))
-        assert "Bridge:" in graph.report(answer.session)
+        assert "Bridge:" in graph.export(answer.session, "html").decode()
 
 
 def test_who_writes_is_told_the_steps_which_prove_nothing(home):
@@ -175,7 +175,7 @@ def test_a_question_that_the_model_leaves_whole_is_asked_as_it_is(home, steps):
         answer = graph.ask(QUESTION, history=[])
         assert "answer_step" not in asked_of(server)
         assert not answer.dropped
-        assert not check_shapes(graph.read(), CATALOGUE, answer.session)
+        assert not check_shapes(graph.opened.read(), CATALOGUE, answer.session)
         assert graph.replay(answer.session).same
 
 
@@ -202,7 +202,7 @@ def test_a_decomposition_that_cannot_be_used_leaves_the_question_whole(home, ste
         assert trace.dropped == answer.dropped
         assert asked_of(server).count("decompose_question") == 2  # told once what was wrong
         assert not trace.step_answers
-        assert not check_shapes(graph.read(), CATALOGUE, answer.session)
+        assert not check_shapes(graph.opened.read(), CATALOGUE, answer.session)
         assert graph.replay(answer.session).same
 
 
@@ -224,7 +224,7 @@ def test_a_step_without_an_answer_that_holds_is_told_and_leaves_the_rest_out(hom
         assert [(step.question, step.answer) for step in trace.step_answers] == [(STEPS[0], "")]
         assert not why or answer.dropped[why] == 1
         assert trace.dropped == answer.dropped
-        assert not check_shapes(graph.read(), CATALOGUE, answer.session)
+        assert not check_shapes(graph.opened.read(), CATALOGUE, answer.session)
         assert graph.replay(answer.session).same
 
 
@@ -249,7 +249,7 @@ def test_the_model_out_of_reach_ends_the_question_and_the_record_says_where(home
         trace = graph.trace("last")
         assert trace.status == "failed"
         assert trace.steps[-1].kind == "StepAnswering"
-        assert not check_shapes(graph.read(), CATALOGUE, trace.explain_id)
+        assert not check_shapes(graph.opened.read(), CATALOGUE, trace.explain_id)
         assert graph.replay(trace.explain_id).same
 
 

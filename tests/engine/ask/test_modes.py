@@ -68,7 +68,7 @@ def test_the_sessions_of_all_modes_conform_to_the_shapes(graph):
     for mode in PROVEN:
         graph.ask(QUESTION, mode, history=[])
     assert graph.suggest(2, history=[]).sentences
-    assert check_shapes(graph.read(), CATALOGUE) == ()
+    assert check_shapes(graph.opened.read(), CATALOGUE) == ()
 
 
 def test_every_citation_resolves_to_its_characters(graph, mode):

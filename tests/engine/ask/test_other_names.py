@@ -23,16 +23,16 @@ def test_a_question_by_one_name_finds_what_is_said_by_the_other(tmp_path):
         assert "Zenith Ltd hired Ada Kern" in answer.sentences[0].text
         other = graph.ask("What does Zenith Ltd make?", "graph", history=[])
         assert "makes clocks" in other.sentences[0].text
-        assert not check_shapes(graph.read(), CATALOGUE, answer.session)
+        assert not check_shapes(graph.opened.read(), CATALOGUE, answer.session)
 
 
 def test_the_evidence_has_the_alias_and_the_merge_its_ground(tmp_path):
     with made(tmp_path, TEXTS) as (graph, _):
-        store = graph.read()
+        store = graph.opened.read()
         claimed = [str(quad.subject) for quad in store.match(None, v.tg("alias"), None)]
         assert claimed
         assert all(iri.startswith("<urn:trustgraph:evidence:") for iri in claimed)
-        [merge] = graph.merges()
+        [merge] = graph.entities.read_merges()
         assert {merge.absorbed_name, merge.canonical_name} == {"Acme Corp", "Zenith Ltd"}
         [ground] = merge.grounds
         assert (ground.kind, ground.alias) == ("alias", "Zenith Ltd")

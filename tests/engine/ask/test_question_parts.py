@@ -79,7 +79,7 @@ def test_both_sides_and_the_decision_are_steps_on_record(home):
             ("Which film was released later, Alba or Nora?", "Nora – 1945 after 1931"),
         ]
         assert answer.sentences[0].text.startswith("Nora")
-        assert not check_shapes(graph.read(), CATALOGUE, answer.session)
+        assert not check_shapes(graph.opened.read(), CATALOGUE, answer.session)
         assert graph.replay(answer.session).same
 
 
@@ -89,7 +89,7 @@ def test_every_mode_without_a_model_decides(home, mode):
     with opened(home) as graph:
         answer = graph.ask("Was Alba released before Nora?", mode, history=[])
         assert answer.short == "Yes – 1931 before 1945"
-        assert not check_shapes(graph.read(), CATALOGUE, answer.session)
+        assert not check_shapes(graph.opened.read(), CATALOGUE, answer.session)
         assert graph.replay(answer.session).same
 
 
@@ -101,7 +101,7 @@ def test_a_side_without_a_value_is_named_and_nothing_is_decided(home):
         assert not answer.short
         assert "Nothing found on: when Zenith Ltd opened." in [n.text for n in answer.notes]
         assert any("1911" in note.text for note in answer.notes)
-        assert not check_shapes(graph.read(), CATALOGUE, answer.session)
+        assert not check_shapes(graph.opened.read(), CATALOGUE, answer.session)
         assert graph.replay(answer.session).same
 
 
@@ -132,7 +132,7 @@ def read(home, scores, question, **settings):
     with tgraph.open(home / "graph", settings=values, parts=parts) as graph:
         answer = graph.ask(question, "graph", history=())
         assert graph.replay(answer.session).same
-        assert not check_shapes(graph.read(), CATALOGUE, answer.session)
+        assert not check_shapes(graph.opened.read(), CATALOGUE, answer.session)
         return answer, graph.trace(answer.session)
 
 

@@ -46,11 +46,11 @@ def test_each_step_is_answered_and_the_answer_cites_both_documents(home):
         assert last.place is not None
         assert "Larvik" in last.place.quote
         assert [step.kind for step in trace.steps].count("StepAnswering") == 2
-        assert not check_shapes(graph.read(), CATALOGUE, answer.session)
+        assert not check_shapes(graph.opened.read(), CATALOGUE, answer.session)
         retrieval = f"urn:trustgraph:prov:retrieval:{answer.session.rpartition(':')[2]}"
         lines = "\n".join(stage_lines(trace, retrieval))
         assert "Step 1: Who is the person who built the Fram? → Colin Archer (Fram)" in lines
-        assert first.words in graph.report(answer.session)
+        assert first.words in graph.export(answer.session, "html").decode()
 
 
 @pytest.mark.slow
@@ -60,7 +60,7 @@ def test_a_replay_answers_the_same_steps(home, mode):
         answer = graph.ask(QUESTION, mode, history=[])
         assert len(graph.trace(answer.session).step_answers) == 2
         assert "Larvik" in " ".join(sentence.text for sentence in answer.sentences)
-        assert not check_shapes(graph.read(), CATALOGUE, answer.session)
+        assert not check_shapes(graph.opened.read(), CATALOGUE, answer.session)
         assert graph.replay(answer.session).same
 
 
@@ -70,7 +70,7 @@ def test_a_step_without_an_answer_ends_the_steps_and_is_on_record(home):
         answer = graph.ask(question, "ppr", history=[], filters=Filters(documents=("bread.md",)))
         steps = graph.trace(answer.session).step_answers
         assert steps
-        assert not check_shapes(graph.read(), CATALOGUE, answer.session)
+        assert not check_shapes(graph.opened.read(), CATALOGUE, answer.session)
 
 
 def test_with_a_model_the_model_is_asked_for_the_steps(home):

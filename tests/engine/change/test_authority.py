@@ -61,7 +61,7 @@ def without_gossip(
     root = tmp_path_factory.mktemp("without")
     shutil.copytree(made / "g", root / "g")
     with opened(root) as graph:
-        graph.weigh("gossip.txt", 0, reason="Invented.")
+        graph.documents.set_authority("gossip.txt", 0, reason="Invented.")
         yield graph
 
 
@@ -79,7 +79,7 @@ def ask(graph: tgraph.KnowledgeGraph, mode: str = "graph") -> tgraph.Answer:
 
 @pytest.mark.parametrize("name", TEXTS)
 def test_what_is_believed_less_comes_later(graph: tgraph.KnowledgeGraph, name: str):
-    graph.weigh(name, 0.2, reason="Hearsay.")
+    graph.documents.set_authority(name, 0.2, reason="Hearsay.")
     answer = ask(graph)
     assert first(answer) == next(other for other in TEXTS if other != name)
     weighed = [s for s in answer.selection if s.candidate.authority == 0.2]
@@ -101,7 +101,7 @@ def test_nothing_is_answered_from_what_is_not_believed(
 
 def test_without_weights_and_with_those_of_others_nothing_changes(graph: tgraph.KnowledgeGraph):
     before = ask(graph)
-    graph.weigh("elsewhere/*", 0.5, reason="Not here.")
+    graph.documents.set_authority("elsewhere/*", 0.5, reason="Not here.")
     after = ask(graph)
     assert [s.text for s in after.sentences] == [s.text for s in before.sentences]
     assert [s.score for s in after.selection] == [s.score for s in before.selection]
@@ -109,43 +109,45 @@ def test_without_weights_and_with_those_of_others_nothing_changes(graph: tgraph.
 
 def test_sessions_asked_before_replay_as_they_were(graph: tgraph.KnowledgeGraph):
     before = ask(graph)
-    graph.weigh("gossip.txt", 0, reason="Invented.")
+    graph.documents.set_authority("gossip.txt", 0, reason="Invented.")
     after = ask(graph)
     for answer in (before, after):
         assert graph.replay(answer.session).same
 
 
 def test_a_filter_keeps_the_weights(graph: tgraph.KnowledgeGraph):
-    graph.weigh("gossip.txt", 0, reason="Invented.")
+    graph.documents.set_authority("gossip.txt", 0, reason="Invented.")
     only = Filters(documents=("*gossip.txt",))
     assert graph.ask(QUESTION, "graph", history=[], filters=only).no_evidence
 
 
 @pytest.mark.slow
 def test_a_decision_is_on_record_until_it_is_taken_back(graph: tgraph.KnowledgeGraph):
-    graph.weigh("gossip.txt", 0.5, reason="Hearsay.")
-    path = graph.weigh("gossip.txt", 0.25, reason="Worse.")
-    assert {Path(d.path).name: d.authority for d in graph.documents()}["gossip.txt"] == 0.25
+    graph.documents.set_authority("gossip.txt", 0.5, reason="Hearsay.")
+    path = graph.documents.set_authority("gossip.txt", 0.25, reason="Worse.")
+    assert {Path(d.path).name: d.authority for d in graph.documents.summaries()}[
+        "gossip.txt"
+    ] == 0.25
     with pytest.raises(UsageError, match=r"0\.25 already"):
-        graph.weigh("gossip.txt", 0.25, reason="Again.")
-    assert check_shapes(graph.read(), CATALOGUE) == ()
+        graph.documents.set_authority("gossip.txt", 0.25, reason="Again.")
+    assert check_shapes(graph.opened.read(), CATALOGUE) == ()
     assert not graph.integrity().problems
     assert graph.audit("knowledge").passed
-    assert graph.weigh("gossip.txt", None, reason="Confirmed.") == path
-    assert {d.authority for d in graph.documents()} == {1.0}
+    assert graph.documents.set_authority("gossip.txt", None, reason="Confirmed.") == path
+    assert {d.authority for d in graph.documents.summaries()} == {1.0}
     with pytest.raises(UsageError, match="was not weighed"):
-        graph.weigh("gossip.txt", None, reason="Again.")
+        graph.documents.set_authority("gossip.txt", None, reason="Again.")
 
 
 def test_the_weight_stays_with_the_path(graph: tgraph.KnowledgeGraph):
-    path = Path(graph.weigh("gossip.txt", 0, reason="Invented."))
+    path = Path(graph.documents.set_authority("gossip.txt", 0, reason="Invented."))
     path.write_text("The Aurora left Perth on 24 December 1914.")
     graph.index([path])
     assert places(ask(graph)) == {"log.txt"}
 
 
 def test_a_removed_document_leaves_no_name_with_its_weight(graph: tgraph.KnowledgeGraph):
-    graph.weigh("gossip.txt", 0, reason="Invented.")
+    graph.documents.set_authority("gossip.txt", 0, reason="Invented.")
     graph.purge("gossip.txt", reason="Asked for.")
     left = graph.sparql("SELECT ?p { GRAPH ?g { ?w tg:pathPattern ?p } }")
     assert all("gossip" not in str(row["p"]) for row in left)  # type: ignore[union-attr]
@@ -154,7 +156,7 @@ def test_a_removed_document_leaves_no_name_with_its_weight(graph: tgraph.Knowled
 @pytest.mark.parametrize("weight", [-0.1, 1.1, float("nan")])
 def test_what_is_no_weight_is_refused(graph: tgraph.KnowledgeGraph, weight: float):
     with pytest.raises(UsageError, match="between 0 and 1"):
-        graph.weigh("gossip.txt", weight, reason="No.")
+        graph.documents.set_authority("gossip.txt", weight, reason="No.")
 
 
 def test_the_command_weighs_and_lists(graph: tgraph.KnowledgeGraph):

@@ -72,7 +72,7 @@ def graph(made: Path, tmp_path: Path) -> Iterator[KnowledgeGraph]:
 
 
 def facts(graph: KnowledgeGraph, entity: str) -> set[str]:
-    return {fact.text for fact in graph.facts(entity)}
+    return {fact.text for fact in graph.entities.read_facts(entity)}
 
 
 def is_exact(graph: KnowledgeGraph) -> bool:
@@ -81,7 +81,7 @@ def is_exact(graph: KnowledgeGraph) -> bool:
 
 def said(graph: KnowledgeGraph, entity: str, predicate: NamedNode) -> set[str]:
     node = NamedNode(v.entity_iri(entity))
-    quads = graph.read().match(node, predicate, None, v.KNOWLEDGE_GRAPH)
+    quads = graph.opened.read().match(node, predicate, None, v.KNOWLEDGE_GRAPH)
     return {quad.object.value for quad in quads}  # type: ignore[union-attr]
 
 
@@ -90,8 +90,8 @@ def said(graph: KnowledgeGraph, entity: str, predicate: NamedNode) -> set[str]:
 
 @pytest.mark.slow
 def test_what_is_stated_is_cited_as_evidence_of_its_own_kind_and_undone(graph):
-    before = knowledge(graph.read())
-    done = graph.add_fact(
+    before = knowledge(graph.opened.read())
+    done = graph.entities.add_fact(
         "Marie Curie", "won", "Nobel Prize", description="In 1903.", reason="the register"
     )
     assert done.new == ("Nobel Prize",)
@@ -101,23 +101,25 @@ def test_what_is_stated_is_cited_as_evidence_of_its_own_kind_and_undone(graph):
     assert cited.quote == "Marie Curie won Nobel Prize. In 1903."
     assert re.fullmatch(r"Stated by hand, \d{4}-\d\d-\d\d: the register", cited.title)
     assert cited.path.startswith("curations/")
-    text = graph.source_text(cited.document)
+    text = graph.documents.read_text(cited.document)
     assert text[cited.start : cited.end] == cited.quote
-    kinds = graph.read().match(NamedNode(cited.document), v.RDF_TYPE, None, v.SOURCE_GRAPH)
+    kinds = graph.opened.read().match(NamedNode(cited.document), v.RDF_TYPE, None, v.SOURCE_GRAPH)
     assert v.tg("CurationNote") in {quad.object for quad in kinds}
     assert is_exact(graph)
-    undone = graph.undo(done.curation, reason="misread")
+    undone = graph.history.undo_curation(done.curation, reason="misread")
     assert undone.questioned == (answer.session,)
-    assert knowledge(graph.read()) == before
+    assert knowledge(graph.opened.read()) == before
     assert is_exact(graph)
-    assert check_shapes(graph.read(), CATALOGUE) == ()
+    assert check_shapes(graph.opened.read(), CATALOGUE) == ()
 
 
 @pytest.mark.slow
 def test_a_denied_fact_stays_out_of_knowledge_whoever_states_it(graph, tmp_path):
-    before = knowledge(graph.read())
-    asked = graph.sessions()[-1].explain_id
-    done = graph.deny_fact("Henri Becquerel", "met", "Lord Kelvin", reason="they never met")
+    before = knowledge(graph.opened.read())
+    asked = graph.sessions.summaries()[-1].explain_id
+    done = graph.entities.deny_fact(
+        "Henri Becquerel", "met", "Lord Kelvin", reason="they never met"
+    )
     assert done.questioned == (asked,)
     assert graph.trace(asked).questioned
     assert not facts(graph, "Henri Becquerel")
@@ -127,53 +129,62 @@ def test_a_denied_fact_stays_out_of_knowledge_whoever_states_it(graph, tmp_path)
     assert not facts(graph, "Henri Becquerel")
     assert is_exact(graph)
     with pytest.raises(UsageError, match="denied by hand"):
-        graph.add_fact("Henri Becquerel", "met", "Lord Kelvin", reason="they did")
-    graph.undo("last", reason="they did")
+        graph.entities.add_fact("Henri Becquerel", "met", "Lord Kelvin", reason="they did")
+    graph.history.undo_curation("last", reason="they did")
     assert len(facts(graph, "Henri Becquerel")) == 1
     graph.retract(str(other), reason="an example")
-    assert knowledge(graph.read()) == before
+    assert knowledge(graph.opened.read()) == before
     assert is_exact(graph)
-    assert check_shapes(graph.read(), CATALOGUE) == ()
+    assert check_shapes(graph.opened.read(), CATALOGUE) == ()
 
 
 def test_an_edited_fact_is_denied_and_stated_as_one_decision(graph):
-    before = knowledge(graph.read())
-    done = graph.edit_fact("Marie Curie", "discovered", "Polonium", object="Radium", reason="no")
+    before = knowledge(graph.opened.read())
+    done = graph.entities.edit_fact(
+        "Marie Curie", "discovered", "Polonium", object="Radium", reason="no"
+    )
     assert facts(graph, "Marie Curie") == {
         "Marie Curie — discovered — Radium",
         "Pierre Curie — married — Marie Curie",
     }
-    assert {result.kind for result in graph.curation("last").results} == {"Denial", "Accession"}
-    graph.undo(done.curation, reason="yes")
-    assert knowledge(graph.read()) == before
+    assert {result.kind for result in graph.history.find_curation("last").results} == {
+        "Denial",
+        "Accession",
+    }
+    graph.history.undo_curation(done.curation, reason="yes")
+    assert knowledge(graph.opened.read()) == before
 
 
 @pytest.mark.slow
 def test_other_values_of_a_fact_take_the_place_of_those_of_documents(graph):
-    before = knowledge(graph.read())
-    (fact,) = (f for f in graph.facts("Marie Curie") if f.object_label == "Polonium")
-    graph.edit_fact(fact.edge[:30], weight=2, description="In July.", reason="no")
-    (edited,) = (f for f in graph.facts("Marie Curie") if f.edge == fact.edge)
+    before = knowledge(graph.opened.read())
+    (fact,) = (f for f in graph.entities.read_facts("Marie Curie") if f.object_label == "Polonium")
+    graph.entities.edit_fact(fact.edge[:30], weight=2, description="In July.", reason="no")
+    (edited,) = (f for f in graph.entities.read_facts("Marie Curie") if f.edge == fact.edge)
     assert (edited.weight, edited.description) == (2.0, "In July.")
     assert (edited.documents, edited.by_hand) == (2, True)
     assert is_exact(graph)
-    graph.undo("last", reason="yes")
-    assert knowledge(graph.read()) == before
+    graph.history.undo_curation("last", reason="yes")
+    assert knowledge(graph.opened.read()) == before
 
 
 def test_a_value_is_of_its_datatype(graph):
-    graph.add_fact("Marie Curie", "born on", "1867-11-07", datatype="date", reason="register")
-    (fact,) = (f for f in graph.facts("Marie Curie") if f.predicate_label == "born on")
+    graph.entities.add_fact(
+        "Marie Curie", "born on", "1867-11-07", datatype="date", reason="register"
+    )
+    (fact,) = (
+        f for f in graph.entities.read_facts("Marie Curie") if f.predicate_label == "born on"
+    )
     assert fact.object == str(Literal("1867-11-07", datatype=v.xsd("date")))
     for text, datatype in (("7 November", "date"), ("x", "xsd:integer"), ("1", "xsd:no such")):
         with pytest.raises(UsageError):
-            graph.add_fact("A", "b", text, datatype=datatype, reason="no")
+            graph.entities.add_fact("A", "b", text, datatype=datatype, reason="no")
 
 
 @pytest.mark.slow
 def test_what_a_person_says_of_an_entity_goes_before_what_documents_say(graph):
-    before = knowledge(graph.read())
-    graph.edit_entity(
+    before = knowledge(graph.opened.read())
+    graph.entities.edit(
         "Marie Curie",
         label="Maria Skłodowska-Curie",
         type="chemist",
@@ -185,19 +196,19 @@ def test_what_a_person_says_of_an_entity_goes_before_what_documents_say(graph):
     assert said(graph, "Marie Curie", v.SKOS_ALT_LABEL) == {"Marie Curie", "Marya"}
     assert said(graph, "Marie Curie", v.tg("description")) == {"Of Warsaw."}
     assert v.type_iri("chemist") in said(graph, "Marie Curie", v.RDF_TYPE)
-    graph.edit_entity("Maria Skłodowska-Curie", type="physicist", description="", reason="later")
+    graph.entities.edit("Maria Skłodowska-Curie", type="physicist", description="", reason="later")
     assert v.type_iri("physicist") in said(graph, "Marie Curie", v.RDF_TYPE)
     assert not said(graph, "Marie Curie", v.tg("description"))
     assert is_exact(graph)
     for _ in range(2):
-        standing = next(c for c in graph.curations() if c.standing and not c.undoes)
-        graph.undo(standing.curation, reason="back")
-    assert knowledge(graph.read()) == before
+        standing = next(c for c in graph.history.read_curations() if c.standing and not c.undoes)
+        graph.history.undo_curation(standing.curation, reason="back")
+    assert knowledge(graph.opened.read()) == before
 
 
 @pytest.mark.slow
 def test_an_edit_keeps_nothing_alive(graph, made):
-    graph.edit_entity("Lord Kelvin", type="physicist", reason="he was")
+    graph.entities.edit("Lord Kelvin", type="physicist", reason="he was")
     graph.retract(str(made / "radium.txt"), reason="forged")
     assert not said(graph, "Lord Kelvin", v.RDF_TYPE)
     graph.index([made / "radium.txt"], reinstate=True)
@@ -207,12 +218,12 @@ def test_an_edit_keeps_nothing_alive(graph, made):
 
 @pytest.mark.slow
 def test_an_entity_is_made_and_deleted_by_hand(graph, tmp_path):
-    before = knowledge(graph.read())
-    graph.create_entity("Radium", type="element", description="Glows.", reason="it is lacking")
+    before = knowledge(graph.opened.read())
+    graph.entities.create("Radium", type="element", description="Glows.", reason="it is lacking")
     assert said(graph, "Radium", v.RDFS_LABEL) == {"Radium"}
     with pytest.raises(UsageError, match="already"):
-        graph.create_entity("radium", reason="again")
-    graph.delete_entity("Lord Kelvin", reason="nobody")
+        graph.entities.create("radium", reason="again")
+    graph.entities.delete("Lord Kelvin", reason="nobody")
     assert not said(graph, "Lord Kelvin", v.RDF_TYPE)
     (tmp_path / "more.txt").write_text("Marie Curie met The Lord-Kelvin.")
     graph.index([tmp_path / "more.txt"])
@@ -222,61 +233,65 @@ def test_an_entity_is_made_and_deleted_by_hand(graph, tmp_path):
     }
     assert is_exact(graph)
     graph.retract(str(tmp_path / "more.txt"), reason="an example")
-    for each in [c for c in graph.curations() if c.label in ("Entity stated", "Entity denied")]:
-        graph.undo(each.curation, reason="back")
-    assert knowledge(graph.read()) == before
-    assert check_shapes(graph.read(), CATALOGUE) == ()
+    for each in [
+        c for c in graph.history.read_curations() if c.label in ("Entity stated", "Entity denied")
+    ]:
+        graph.history.undo_curation(each.curation, reason="back")
+    assert knowledge(graph.opened.read()) == before
+    assert check_shapes(graph.opened.read(), CATALOGUE) == ()
 
 
 @pytest.mark.slow
 def test_names_are_made_one_by_hand_and_parted_again(graph):
-    before = knowledge(graph.read())
-    graph.merge_entities("Henri Becquerel", "Pierre Curie", reason="an example")
+    before = knowledge(graph.opened.read())
+    graph.entities.merge("Henri Becquerel", "Pierre Curie", reason="an example")
     assert len(facts(graph, "Pierre Curie")) == 2
-    (merge,) = graph.merges()
+    (merge,) = graph.entities.read_merges()
     assert merge.grounds[0].kind == "hand"
     with pytest.raises(UsageError, match="already"):
-        graph.merge_entities("Henri Becquerel", "Pierre Curie", reason="again")
+        graph.entities.merge("Henri Becquerel", "Pierre Curie", reason="again")
     assert is_exact(graph)
-    graph.undo("last", reason="an example")
-    assert knowledge(graph.read()) == before
-    graph.merge_entities("Henri Becquerel", "Pierre Curie", reason="an example")
-    graph.split("Henri Becquerel", "Pierre Curie", reason="they are two")
-    assert knowledge(graph.read()) == before
+    graph.history.undo_curation("last", reason="an example")
+    assert knowledge(graph.opened.read()) == before
+    graph.entities.merge("Henri Becquerel", "Pierre Curie", reason="an example")
+    graph.entities.split("Henri Becquerel", "Pierre Curie", reason="they are two")
+    assert knowledge(graph.opened.read()) == before
     with pytest.raises(UsageError, match="told apart"):
-        graph.merge_entities("Henri Becquerel", "Pierre Curie", reason="again")
+        graph.entities.merge("Henri Becquerel", "Pierre Curie", reason="again")
 
 
 def test_what_cannot_be_is_refused_and_changes_nothing(graph):
-    generation = graph.curations()
+    generation = graph.history.read_curations()
     for wrong in (
-        lambda: graph.add_fact("Marie Curie", "is", "Marie Curie", reason="x"),
-        lambda: graph.add_fact("  ", "is", "Marie Curie", reason="x"),
-        lambda: graph.add_fact("Marie Curie", "is", "b", reason=" "),
-        lambda: graph.deny_fact("Marie Curie", "ate", "Polonium", reason="x"),
-        lambda: graph.deny_fact("urn:trustgraph:edge:000000", reason="x"),
-        lambda: graph.edit_fact("Marie Curie", "discovered", "Polonium", reason="x"),
-        lambda: graph.edit_entity("Marie Curie", reason="x"),
-        lambda: graph.edit_entity("Marie Curie", not_aliases=["Zoë"], reason="x"),
-        lambda: graph.delete_entity("Nobody", reason="x"),
-        lambda: graph.undo("0000", reason="x"),
-        lambda: graph.undo("last", reason="x"),
+        lambda: graph.entities.add_fact("Marie Curie", "is", "Marie Curie", reason="x"),
+        lambda: graph.entities.add_fact("  ", "is", "Marie Curie", reason="x"),
+        lambda: graph.entities.add_fact("Marie Curie", "is", "b", reason=" "),
+        lambda: graph.entities.deny_fact("Marie Curie", "ate", "Polonium", reason="x"),
+        lambda: graph.entities.deny_fact("urn:trustgraph:edge:000000", reason="x"),
+        lambda: graph.entities.edit_fact("Marie Curie", "discovered", "Polonium", reason="x"),
+        lambda: graph.entities.edit("Marie Curie", reason="x"),
+        lambda: graph.entities.edit("Marie Curie", not_aliases=["Zoë"], reason="x"),
+        lambda: graph.entities.delete("Nobody", reason="x"),
+        lambda: graph.history.undo_curation("0000", reason="x"),
+        lambda: graph.history.undo_curation("last", reason="x"),
     ):
         with pytest.raises(UsageError):
             wrong()
-    assert graph.curations() == generation
+    assert graph.history.read_curations() == generation
 
 
 @pytest.mark.slow
 def test_a_note_is_erased_as_any_document(graph):
-    graph.add_fact("Marie Curie", "won", "Zymurgic Medal", reason="a rumour")
-    (note,) = (d for d in graph.documents() if d.path.startswith("curations/"))
-    graph.deny_fact("Marie Curie", "won", "Zymurgic Medal", reason="no such Zymurgic thing")
+    graph.entities.add_fact("Marie Curie", "won", "Zymurgic Medal", reason="a rumour")
+    (note,) = (d for d in graph.documents.summaries() if d.path.startswith("curations/"))
+    graph.entities.deny_fact(
+        "Marie Curie", "won", "Zymurgic Medal", reason="no such Zymurgic thing"
+    )
     graph.purge(note.path, reason="a request")
     assert is_exact(graph)
-    listed = " ".join(f"{c.what} {c.reason}" for c in graph.curations())
+    listed = " ".join(f"{c.what} {c.reason}" for c in graph.history.read_curations())
     assert "Zymurgic" not in listed
-    assert not any("Zymurgic" in str(quad) for quad in graph.read().match())
+    assert not any("Zymurgic" in str(quad) for quad in graph.opened.read().match())
 
 
 # --- the commands ---
@@ -371,14 +386,14 @@ class History(RuleBasedStateMachine):
             for name, text in self.texts.items():
                 (Path(other) / name).write_text(text)
             fresh.index([Path(other) / name for name in self.texts])
-            assert knowledge(self.graph.read()) == knowledge(fresh.read())
+            assert knowledge(self.graph.opened.read()) == knowledge(fresh.opened.read())
         self.graph.close()
         self.place.cleanup()
 
     def undo_all(self) -> None:
-        for each in self.graph.curations():
+        for each in self.graph.history.read_curations():
             if any(not result.ended for result in each.results):
-                self.graph.undo(each.curation, reason="an end")
+                self.graph.history.undo_curation(each.curation, reason="an end")
 
     @initialize(texts=st.lists(SENTENCES, min_size=2, max_size=2))
     def begin(self, texts: list[list[str]]) -> None:
@@ -401,19 +416,21 @@ class History(RuleBasedStateMachine):
 
     @rule(ends=st.tuples(st.sampled_from(PEOPLE), st.sampled_from(PEOPLE)))
     def add(self, ends: tuple[str, str]) -> None:
-        self.attempt(self.graph.add_fact, ends[0], "met", ends[1], description="So it was.")
+        self.attempt(
+            self.graph.entities.add_fact, ends[0], "met", ends[1], description="So it was."
+        )
 
     @rule(name=st.sampled_from(PEOPLE), which=st.integers(0, 3), edit=st.booleans())
     def deny(self, name: str, which: int, edit: bool) -> None:
         try:
-            found = self.graph.facts(name)
+            found = self.graph.entities.read_facts(name)
         except UsageError:
             return
         for fact in found[which : which + 1]:
             if edit:
-                self.attempt(self.graph.edit_fact, fact.edge, object="Bo Ek", weight=9)
+                self.attempt(self.graph.entities.edit_fact, fact.edge, object="Bo Ek", weight=9)
             else:
-                self.attempt(self.graph.deny_fact, fact.edge)
+                self.attempt(self.graph.entities.deny_fact, fact.edge)
 
     @rule(
         name=st.sampled_from(PEOPLE),
@@ -422,21 +439,21 @@ class History(RuleBasedStateMachine):
     )
     def edit(self, name: str, label: str | None, aliases: tuple[str, ...]) -> None:
         values = {"label": label, "type": "person", "aliases": aliases}
-        self.attempt(self.graph.edit_entity, name, **values)
+        self.attempt(self.graph.entities.edit, name, **values)
 
     @rule(name=st.sampled_from(PEOPLE))
     def create_or_delete(self, name: str) -> None:
-        if not self.attempt(self.graph.create_entity, name, type="person"):
-            self.attempt(self.graph.delete_entity, name)
+        if not self.attempt(self.graph.entities.create, name, type="person"):
+            self.attempt(self.graph.entities.delete, name)
 
     @rule(pair=st.tuples(st.sampled_from(PEOPLE), st.sampled_from(PEOPLE)), join=st.booleans())
     def join_or_split(self, pair: tuple[str, str], join: bool) -> None:
-        self.attempt(self.graph.merge_entities if join else self.graph.split, *pair)
+        self.attempt(self.graph.entities.merge if join else self.graph.entities.split, *pair)
 
     @rule(which=st.integers(0, 4))
     def undo(self, which: int) -> None:
-        for each in self.graph.curations()[which : which + 1]:
-            self.attempt(self.graph.undo, each.curation)
+        for each in self.graph.history.read_curations()[which : which + 1]:
+            self.attempt(self.graph.history.undo_curation, each.curation)
 
     def attempt(self, method, *arguments, **values) -> bool:
         try:

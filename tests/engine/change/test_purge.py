@@ -104,7 +104,7 @@ def made(request, tmp_path_factory) -> Iterator[tuple[Path, Opened]]:
             graph.ask(ABOUT_OTHERS, history=[])
             graph.ask(ABOUT_OTHERS, history=[], filters=Filters(documents=("kept.txt",)))
             graph.ask("And what did she hide?")
-            graph.verify(graph.sessions()[-1].explain_id)
+            graph.verify(graph.sessions.summaries()[-1].explain_id)
             if used:
                 evaluate(graph, [EvaluationItem("1", ABOUT_IT, gt_answer="The quivering emerald.")])
         yield folder, again
@@ -211,15 +211,15 @@ def test_a_head_that_was_saved_before_still_holds(made, purged):
 def test_tampering_is_still_caught(purged):
     root, again = purged
     with again(root) as graph:
-        quads, checked = list(graph.read().match()), graph.integrity()
+        quads, checked = list(graph.opened.read().match()), graph.integrity()
         (entry,) = [q.subject for q in quads if q.object == Literal("erasure")]
-        rewritten = read_erasure(graph.read(), entry.value)
+        rewritten = read_erasure(graph.opened.read(), entry.value)
         batches = [q for q in quads if q.predicate == v.tg("hash")]
         head = Head(checked.sequence, checked.head)
 
         def check(changed: list[Quad]) -> set[tuple[str, str]]:
             store = OxigraphStore.memory(changed)
-            result = check_integrity(store, graph.librarian, CATALOGUE, head)
+            result = check_integrity(store, graph.opened.librarian, CATALOGUE, head)
             return {(problem.kind, problem.what) for problem in result.problems}
 
         assert check(quads) == set()
@@ -238,9 +238,9 @@ def test_what_was_answered_from_it_is_shown_with_marks_and_not_replayed(purged):
     root, again = purged
     replayed = []
     with again(root) as graph:
-        for session in graph.sessions():
+        for session in graph.sessions.summaries():
             trace = graph.trace(session.explain_id)
-            page = graph.report(session.explain_id)
+            page = graph.export(session.explain_id, "html").decode()
             if trace.sentences:
                 graph.verify(session.explain_id, lexical=True)
             graph.why_not(session.explain_id, "Ernest Shackleton")
@@ -254,14 +254,14 @@ def test_what_was_answered_from_it_is_shown_with_marks_and_not_replayed(purged):
             elif "filter-document" in trace.parameters:
                 replayed.append(graph.replay(session.explain_id).same)
         with pytest.raises(StoreError):
-            graph.source_text(graph.integrity().erased[0].document)
+            graph.documents.read_text(graph.integrity().erased[0].document)
     assert replayed == [True]
 
 
 def test_names_that_were_erased_are_marked_and_paths_stay(purged):
     root, again = purged
     with again(root) as graph:
-        sessions = [s.explain_id for s in graph.sessions() if "[erased " in s.question]
+        sessions = [s.explain_id for s in graph.sessions.summaries() if "[erased " in s.question]
         for session in sessions:
             trace = graph.trace(session)
             items = (*trace.selected, *trace.rejected)
@@ -294,11 +294,11 @@ def test_others_still_answer_and_the_document_stays_out(made, purged, tmp_path):
         quotes = {c.quote for s in answer.sentences for c in s.citations}
         assert quotes
         assert all(quote in KEPT for quote in quotes)
-        left = set(graph.read().match(None, None, None, v.KNOWLEDGE_GRAPH))
+        left = set(graph.opened.read().match(None, None, None, v.KNOWLEDGE_GRAPH))
         report = graph.index([folder / "secret.md"], reinstate=True, message=said.append)
         assert (report.retracted, report.erased) == ((), (str(folder / "secret.md"),))
         assert "was erased and stays out for good" in said[0]
-        assert left == set(graph.read().match(None, None, None, v.KNOWLEDGE_GRAPH))
+        assert left == set(graph.opened.read().match(None, None, None, v.KNOWLEDGE_GRAPH))
         done = graph.purge("secret.md", reason=REASON)
         assert done.already
         assert graph.integrity().ok
@@ -307,13 +307,13 @@ def test_others_still_answer_and_the_document_stays_out(made, purged, tmp_path):
 def test_a_sentence_that_another_document_has_too_stays_in_the_record(purged):
     root, again = purged
     with again(root) as graph:
-        documents = {d.path.rpartition("/")[2]: d.document for d in graph.documents()}
+        documents = {d.path.rpartition("/")[2]: d.document for d in graph.documents.summaries()}
         quotes = {
             q.object.value
-            for q in graph.read().match(None, v.tg("quote"), None, v.SOURCE_GRAPH)
+            for q in graph.opened.read().match(None, v.tg("quote"), None, v.SOURCE_GRAPH)
             if documents["secret.md"].removeprefix(v.document_iri(""))
             in next(
-                graph.read().match(q.subject, v.prov("wasDerivedFrom"), None, v.SOURCE_GRAPH)
+                graph.opened.read().match(q.subject, v.prov("wasDerivedFrom"), None, v.SOURCE_GRAPH)
             ).object.value
         }
     quotes = {" ".join(quote.split()) for quote in quotes}
@@ -354,7 +354,7 @@ def test_what_two_documents_share_goes_with_the_second(tmp_path):
     with workers.open_graph(tmp_path / "g") as graph:
         graph.index([tmp_path / "a.txt", tmp_path / "b.txt"])
         graph.ask("Who discovered polonium?")
-        (first,) = [d.document for d in graph.documents() if d.path.endswith("a.txt")]
+        (first,) = [d.document for d in graph.documents.summaries() if d.path.endswith("a.txt")]
         (tmp_path / "a.txt").write_text("Ottoline Zorblatt led Paris.")
         graph.index([tmp_path / "a.txt"])
         graph.purge("a.txt", reason=REASON, message=said.append)
@@ -393,7 +393,7 @@ def small(two: Path, tmp_path: Path) -> Path:
 def test_nothing_is_erased_while_somebody_reads(small):
     said: list[str] = []
     with workers.open_graph(small / "g") as reader, workers.open_graph(small / "g") as graph:
-        reader.sessions()
+        reader.sessions.summaries()
         with pytest.raises(StoreError, match="Somebody still reads the graph"):
             graph.purge("a.txt", reason=REASON, patience=0.0, message=said.append)
         assert graph.impact("a.txt").standing
@@ -455,7 +455,7 @@ def test_the_command(small):
     assert "had been erased already" in run("a.txt", "--purge", "--reason", REASON, "--yes")
     with workers.open_graph(small / "g") as graph:
         assert graph.trace().answer.startswith("[erased ")
-        assert check_shapes(graph.read(), CATALOGUE) == ()
+        assert check_shapes(graph.opened.read(), CATALOGUE) == ()
     checked = CliRunner().invoke(cli, ["audit", "integrity", "-r", str(small / "g")])
     assert checked.exit_code == 0
     assert f"not tampered with: {v.document_iri('')}" in checked.stdout
@@ -464,7 +464,7 @@ def test_the_command(small):
 
 def test_what_an_erased_text_may_have_said_is_not_denied(small):
     with workers.open_graph(small / "g") as graph:
-        before = graph.sessions()[0].explain_id
+        before = graph.sessions.summaries()[0].explain_id
         graph.purge("a.txt", reason=REASON)
         for expected in ("Ottoline Zorblatt", "Ottoline — discovered — polonium", "hid beneath"):
             with pytest.raises(UsageError, match=f"can't be decided.*was erased on .*{REASON}"):

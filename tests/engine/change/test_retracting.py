@@ -100,35 +100,35 @@ def test_nothing_is_answered_from_a_retracted_document(made, folder):
             cited = {c.document for s in answer.sentences for c in s.citations}
             assert before.document not in cited, mode
         retracted = {fact.edge for fact in before.facts}
-        for session in graph.sessions()[: len(MODES)]:
+        for session in graph.sessions.summaries()[: len(MODES)]:
             trace = graph.trace(session.explain_id)
             assert not retracted & {item.edge for item in (*trace.selected, *trace.rejected)}
         assert graph.integrity().ok
-        assert check_shapes(graph.read(), CATALOGUE) == ()
+        assert check_shapes(graph.opened.read(), CATALOGUE) == ()
 
 
 @pytest.mark.slow
 def test_what_other_documents_say_stays_as_if_the_document_had_never_been(made, folder, tmp_path):
     with opened(folder) as graph:
         graph.retract("alone.txt", reason="It was forged.")
-        left = set(graph.read().match(None, None, None, v.KNOWLEDGE_GRAPH))
+        left = set(graph.opened.read().match(None, None, None, v.KNOWLEDGE_GRAPH))
     (tmp_path / "fresh").mkdir()
     with opened(tmp_path / "fresh") as graph:
         graph.index([made / "both.txt", made / "other.txt"])
-        assert left == set(graph.read().match(None, None, None, v.KNOWLEDGE_GRAPH))
+        assert left == set(graph.opened.read().match(None, None, None, v.KNOWLEDGE_GRAPH))
 
 
 @pytest.mark.slow
 def test_the_answer_stays_readable_and_is_called_into_question(folder):
     with opened(folder) as graph:
-        texts = {s.explain_id: graph.trace(s.explain_id).answer for s in graph.sessions()}
+        texts = {s.explain_id: graph.trace(s.explain_id).answer for s in graph.sessions.summaries()}
         (session,) = graph.retract("alone.txt", reason="It was forged.").questioned
-        found = {s.explain_id: s.questioned for s in graph.sessions()}
+        found = {s.explain_id: s.questioned for s in graph.sessions.summaries()}
         assert [key for key, since in found.items() if since] == [session]
         trace = graph.trace(session)
         assert trace.questioned.endswith(": It was forged.")
         assert trace.answer == texts[session]
-        assert "This answer was called into question:" in graph.report(session)
+        assert "This answer was called into question:" in graph.export(session, "html").decode()
         rows: list[Any] = list(
             graph.sparql(  # type: ignore[arg-type]
                 "SELECT ?person WHERE { ?s a tg:Standing ; prov:wasInvalidatedBy ?a . "
@@ -158,12 +158,16 @@ def shown(root: Path, session: str) -> list[str]:
 @pytest.mark.slow
 def test_names_and_paths_of_an_old_session_stay_as_they_were(made, folder):
     with opened(folder) as graph:
-        session = graph.sessions()[-1].explain_id
+        session = graph.sessions.summaries()[-1].explain_id
         graph.ask(QUESTIONS[0], "naive", history=[])
-        before = {s.explain_id: graph.trace(s.explain_id).as_dict() for s in graph.sessions()}
+        before = {
+            s.explain_id: graph.trace(s.explain_id).as_dict() for s in graph.sessions.summaries()
+        }
         text, *others = shown(folder / "g", session)
         graph.retract("alone.txt", reason="It was forged.")
-        after = {s.explain_id: graph.trace(s.explain_id).as_dict() for s in graph.sessions()}
+        after = {
+            s.explain_id: graph.trace(s.explain_id).as_dict() for s in graph.sessions.summaries()
+        }
         assert after.pop(session)["questioned"] != before.pop(session)["questioned"] == ""
         assert shown(folder / "g", session) == [text, *others]
     assert "Henri Becquerel — met — Lord Kelvin" in text
@@ -181,12 +185,12 @@ def test_a_session_without_an_answer_is_not_called_into_question(made, folder):
     with tgraph.open(folder / "g", parts=parts) as graph:
         with pytest.raises(ModelError):
             graph.ask(QUESTIONS[0], history=[])
-        (failed, *_) = graph.sessions(1)
+        (failed, *_) = graph.sessions.summaries(1)
         assert failed.status == "failed"
         done = graph.retract(path(made, "alone.txt"), reason="Wrong.")
         assert done.questioned
         assert failed.explain_id not in done.questioned
-        assert check_shapes(graph.read(), CATALOGUE) == ()
+        assert check_shapes(graph.opened.read(), CATALOGUE) == ()
 
 
 @pytest.mark.slow
@@ -195,7 +199,7 @@ def test_a_retracted_file_stays_out_until_it_is_reinstated(made, folder, tmp_pat
     copy = tmp_path / "copy.txt"
     copy.write_text(TEXTS["alone.txt"])
     with opened(folder) as graph:
-        before = set(graph.read().match(None, None, None, v.KNOWLEDGE_GRAPH))
+        before = set(graph.opened.read().match(None, None, None, v.KNOWLEDGE_GRAPH))
         graph.retract("alone.txt", reason="It was forged.")
         report = graph.index([made / "alone.txt", copy], message=said.append)
         assert report.retracted == (path(made, "alone.txt"), str(copy))
@@ -203,10 +207,10 @@ def test_a_retracted_file_stays_out_until_it_is_reinstated(made, folder, tmp_pat
         assert "was retracted and stays out; `tgraph index --reinstate`" in said[0]
         report = graph.index([made / "alone.txt"], reinstate=True)
         assert (report.retracted, report.indexed) == ((), (path(made, "alone.txt"),))
-        assert before == set(graph.read().match(None, None, None, v.KNOWLEDGE_GRAPH))
+        assert before == set(graph.opened.read().match(None, None, None, v.KNOWLEDGE_GRAPH))
         assert graph.index([made / "alone.txt"]).unchanged == (path(made, "alone.txt"),)
-        assert [s.questioned != "" for s in graph.sessions()].count(True) == 1
-        assert check_shapes(graph.read(), CATALOGUE) == ()
+        assert [s.questioned != "" for s in graph.sessions.summaries()].count(True) == 1
+        assert check_shapes(graph.opened.read(), CATALOGUE) == ()
         graph.retract("alone.txt", reason="Forged, after all.")
         assert graph.impact("alone.txt").standing is False
 
@@ -216,7 +220,7 @@ def test_why_not_says_that_a_document_had_been_retracted_and_what_came_since(mad
     fact = "Henri Becquerel — met — Lord Kelvin"
     wanted = ("Henri Becquerel", fact, "in Paris. Henri", "alone.txt")
     with opened(folder) as graph:
-        before = graph.sessions()[-1].explain_id
+        before = graph.sessions.summaries()[-1].explain_id
         stood = [graph.why_not(before, each).cause for each in wanted]
         assert stood == ["used", "used", "used", "used"]
         graph.retract("alone.txt", reason="It was forged.")

@@ -54,7 +54,7 @@ def test_an_update_is_published_recorded_and_chained(graph):
       ?update a tg:Update, prov:Activity ; tg:contentHash ?hash ;
         prov:wasAssociatedWith/rdfs:label ?agent ; prov:startedAtTime ?s ; prov:endedAtTime ?e }"""
     ((update, content, agent),) = rows(graph, query)
-    assert graph.librarian.get_text(content) == INSERT
+    assert graph.opened.librarian.get_text(content) == INSERT
     assert agent == "tgraph"
     assert rows(graph, f"SELECT ?b {{ ?b tg:run <{update}> ; tg:chainHash ?h }}")
     after = rows(graph, "SELECT (MAX(?n) AS ?most) { ?entry tg:sequence ?n }")

@@ -70,7 +70,7 @@ def opened(
 
 def reports_of(root: Path) -> dict[str, CommunityReport]:
     with opened(root) as kg:
-        return read_reports(kg.read())
+        return read_reports(kg.opened.read())
 
 
 def reporting_of(store: Store, report: str) -> str:
@@ -88,8 +88,8 @@ def dropped(store: Store, activity: str) -> dict[str, int]:
 
 def assert_proven(kg: KnowledgeGraph) -> int:
     """Every finding resolves by prov:wasDerivedFrom alone to characters that are there."""
-    store = kg.read()
-    texts = Texts(store, kg.librarian)
+    store = kg.opened.read()
+    texts = Texts(store, kg.opened.librarian)
     proven = 0
     for report in read_reports(store).values():
         whole = set(report_evidence(store, report.iri))
@@ -127,7 +127,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_every_community_has_a_report_of_its_level(made):
     with opened(made) as kg:
-        store = kg.read()
+        store = kg.opened.read()
         communities = {c.iri: c for c in read_communities(store)}
         reports = read_reports(store)
         assert reports.keys() == communities.keys()
@@ -147,7 +147,7 @@ def test_every_finding_leads_to_exact_characters(made):
 
 def test_the_record_says_who_when_and_from_what(made):
     with opened(made) as kg:
-        store = kg.read()
+        store = kg.opened.read()
         for report in read_reports(store).values():
             activity = reporting_of(store, report.iri)
             agent = text_value(store, activity, v.prov("wasAssociatedWith"))
@@ -156,7 +156,7 @@ def test_the_record_says_who_when_and_from_what(made):
             assert text_value(store, activity, v.prov("endedAtTime"))
             assert text_value(store, activity, v.tg("community")) == report.community
             content = text_value(store, report.iri, v.tg("contentHash"))
-            kept = json.loads(kg.librarian.get_text(content))
+            kept = json.loads(kg.opened.librarian.get_text(content))
             assert kept["report"]["title"] == report.title
             (community,) = [c for c in read_communities(store) if c.iri == report.community]
             assert set(kept["shown"]["edges"]) >= set(community.edges)
@@ -165,9 +165,9 @@ def test_the_record_says_who_when_and_from_what(made):
 
 def test_every_edge_and_attribute_of_a_community_is_among_its_details(made):
     with opened(made) as kg:
-        store = kg.read()
+        store = kg.opened.read()
         communities = read_communities(store)
-        texts = Texts(store, kg.librarian)
+        texts = Texts(store, kg.opened.librarian)
         network = read_network(store)
         reader = DetailReader(store, texts, stored_evidence(store, texts), network.outline)
         read = list(reader.read(communities))
@@ -194,9 +194,11 @@ def test_reports_have_vectors(made):
         kg.ask("Who discovered radium?")
         context = kg.context()
         vectors = context.vectors["report"]
-        assert set(vectors.keys) == {report.iri for report in read_reports(kg.read()).values()}
+        assert set(vectors.keys) == {
+            report.iri for report in read_reports(kg.opened.read()).values()
+        }
         ((best, _),) = vectors.search(context.embed(["The discovery of radium in Paris"]), 1)[0]
-        (found,) = [r for r in read_reports(kg.read()).values() if r.iri == best]
+        (found,) = [r for r in read_reports(kg.opened.read()).values() if r.iri == best]
         assert "Curie" in found.title
 
 
@@ -224,13 +226,13 @@ def test_a_superseded_report_leaves_knowledge_and_stays_on_record(tmp_path):
     (after,) = reports_of(tmp_path).values()
     assert after.iri != before.iri
     with opened(tmp_path) as kg:
-        store = kg.read()
+        store = kg.opened.read()
         for iri in (before.iri, *(f.iri for f in before.findings)):
             assert not list(store.match(NamedNode(iri), None, None, v.KNOWLEDGE_GRAPH))
             assert report_evidence(store, iri)
         assert all(report_key_of(store, each.iri) for each in (before, after))
         content = text_value(store, before.iri, v.tg("contentHash"))
-        assert json.loads(kg.librarian.get_text(content))["report"]["title"] == before.title
+        assert json.loads(kg.opened.librarian.get_text(content))["report"]["title"] == before.title
 
 
 def test_a_report_that_comes_back_is_the_same_and_recorded_once(tmp_path):
@@ -241,7 +243,7 @@ def test_a_report_that_comes_back_is_the_same_and_recorded_once(tmp_path):
     (after,) = reports_of(tmp_path).values()
     assert after == before
     with opened(tmp_path) as kg:
-        made_by = kg.read().match(
+        made_by = kg.opened.read().match(
             NamedNode(after.iri), v.prov("wasGeneratedBy"), None, v.SOURCE_GRAPH
         )
         assert len(list(made_by)) == 1
@@ -272,7 +274,7 @@ def test_a_community_over_budget_uses_the_reports_of_its_parts(tmp_path):
     (tmp_path / "many.txt").write_text(circles())
     with opened(tmp_path, max_input_tokens=1_000) as kg:
         kg.index([tmp_path / "many.txt"])
-        store = kg.read()
+        store = kg.opened.read()
         reports = read_reports(store)
         communities = {c.iri: c for c in read_communities(store)}
         top = [c for c in communities.values() if c.children]
@@ -280,7 +282,7 @@ def test_a_community_over_budget_uses_the_reports_of_its_parts(tmp_path):
         for community in top:
             report = reports[community.iri]
             content = text_value(store, report.iri, v.tg("contentHash"))
-            kept = json.loads(kg.librarian.get_text(content))
+            kept = json.loads(kg.opened.librarian.get_text(content))
             children = {reports[child].iri for child in community.children}
             used = set(kept["shown"]["reports"])
             assert used, "the details of twelve people need more"
@@ -312,7 +314,8 @@ def test_everything_that_is_written_of_reports_conforms_to_the_shapes(tmp_path):
         index(tmp_path, server, pole="Roald Amundsen reached the South Pole with Oscar Wisting.\n")
     with opened(tmp_path) as kg:
         graph = Graph().parse(
-            data=serialise_quads(replace_triple_terms(kg.read().match()), "turtle"), format="turtle"
+            data=serialise_quads(replace_triple_terms(kg.opened.read().match()), "turtle"),
+            format="turtle",
         )
     shapes = Graph().parse(data=read_text("ontology", "shapes.ttl"), format="turtle")
     conforms, _, text = pyshacl.validate(graph, shacl_graph=shapes, inference="none")
@@ -328,7 +331,7 @@ def test_the_model_writes_the_reports_by_the_prompt_and_both_are_on_record(tmp_p
     with ScriptedServer() as server:
         index(tmp_path, server, curie=TEXT)
         with opened(tmp_path, server) as kg:
-            store = kg.read()
+            store = kg.opened.read()
             reports = read_reports(store)
             assert server.count(STEP) == len(reports) >= 1
             for report in reports.values():
@@ -338,7 +341,7 @@ def test_the_model_writes_the_reports_by_the_prompt_and_both_are_on_record(tmp_p
                 qualified = text_value(store, activity.value, v.prov("qualifiedAssociation"))
                 plan = text_value(store, qualified, v.prov("hadPlan"))
                 assert plan.startswith(f"urn:trustgraph:prompt:{STEP}:")
-                assert kg.librarian.has(text_value(store, plan, v.tg("contentHash")))
+                assert kg.opened.librarian.has(text_value(store, plan, v.tg("contentHash")))
             assert assert_proven(kg)
         (request,) = [r for r in server.requests if r.step == STEP][:1]
         assert request.body["max_tokens"] == 2_000
@@ -374,8 +377,8 @@ def test_a_report_whose_sentences_stand_elsewhere_now_is_not_asked_for_again(tmp
         assert (after.title, after.summary) == (before.title, before.summary)
         assert after.iri != before.iri, "it rests on the new text"
         with opened(tmp_path, server) as kg:
-            assert set(report_evidence(kg.read(), after.iri)).isdisjoint(
-                report_evidence(kg.read(), before.iri)
+            assert set(report_evidence(kg.opened.read(), after.iri)).isdisjoint(
+                report_evidence(kg.opened.read(), before.iri)
             )
             assert assert_proven(kg)
 
@@ -392,7 +395,7 @@ def test_a_useless_reply_costs_its_report_and_nothing_else(tmp_path, fault: Faul
     with ScriptedServer(faults=[Fault(fault, STEP)]) as server:
         report = index(tmp_path, server, curie=TEXT)
         with opened(tmp_path, server) as kg:
-            store = kg.read()
+            store = kg.opened.read()
             reports = read_reports(store)
             assert reports
             for made_report in reports.values():
@@ -409,10 +412,10 @@ def test_an_over_long_reply_counts_as_far_as_it_is_a_report(tmp_path):
     with ScriptedServer(faults=[Fault("over_long", STEP)]) as server:
         index(tmp_path, server, curie=TEXT)
     with opened(tmp_path) as kg:
-        for report in read_reports(kg.read()).values():
+        for report in read_reports(kg.opened.read()).values():
             assert len(report.text) < 2_000
             assert not text_value(
-                kg.read(), reporting_of(kg.read(), report.iri), v.tg("fallbackReason")
+                kg.opened.read(), reporting_of(kg.opened.read(), report.iri), v.tg("fallbackReason")
             )
         assert assert_proven(kg)
 
@@ -422,7 +425,7 @@ def test_a_reply_that_was_cut_off_is_used_or_replaced_and_on_record(tmp_path, fa
     with ScriptedServer(faults=[Fault(fault, STEP)]) as server:
         index(tmp_path, server, curie=TEXT)
     with opened(tmp_path) as kg:
-        store = kg.read()
+        store = kg.opened.read()
         assert assert_proven(kg)
         for report in read_reports(store).values():
             activity = reporting_of(store, report.iri)
@@ -440,7 +443,7 @@ def test_a_made_up_citation_is_dropped_and_counted(tmp_path):
     assert [f.summary for f in only.findings] == ["A"]
     assert len(only.findings[0].cites) == 2
     with opened(tmp_path) as kg:
-        counts = dropped(kg.read(), reporting_of(kg.read(), only.iri))
+        counts = dropped(kg.opened.read(), reporting_of(kg.opened.read(), only.iri))
     assert counts == {
         "citation of an id that was not shown": 2,
         "finding without a citation that holds": 1,
@@ -456,7 +459,7 @@ def test_what_a_summary_of_descriptions_says_is_traced_through_it(tmp_path):
         index(tmp_path, server, curie=TEXT, more=more)
     (report,) = reports_of(tmp_path).values()
     with opened(tmp_path) as kg:
-        grounds = report_evidence(kg.read(), report.findings[0].iri)
+        grounds = report_evidence(kg.opened.read(), report.findings[0].iri)
         assert len(grounds) > 1
         assert all(via[1].startswith("urn:trustgraph:summary:") for via in grounds.values())
         assert assert_proven(kg)
@@ -470,8 +473,8 @@ def test_a_fallback_is_tried_again_when_something_changes(tmp_path):
         after = reports_of(tmp_path)[before.community]
     assert after.iri != before.iri
     with opened(tmp_path) as kg:
-        activity = reporting_of(kg.read(), after.iri)
-        assert not text_value(kg.read(), activity, v.tg("fallbackReason"))
+        activity = reporting_of(kg.opened.read(), after.iri)
+        assert not text_value(kg.opened.read(), activity, v.tg("fallbackReason"))
 
 
 def test_an_interrupted_run_pays_for_no_report_twice(tmp_path):
@@ -523,5 +526,5 @@ def test_another_model_writes_its_own_reports_once_something_changes(tmp_path):
         (tmp_path / "pole.txt").write_text("Roald Amundsen met Oscar Wisting in Oslo.\n")
         with open_graph(tmp_path / "g", settings=values) as kg:
             kg.index([tmp_path / "pole.txt"])
-            reports = read_reports(kg.read())
+            reports = read_reports(kg.opened.read())
         assert server.count(STEP) == calls + len(reports)

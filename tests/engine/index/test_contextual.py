@@ -148,7 +148,7 @@ def test_everything_that_is_written_conforms_to_the_shapes(corpus: Corpus) -> No
     corpus.settings["contextual_search.enabled"] = True
     corpus.index()
     with corpus.open() as kg:
-        quads = replace_triple_terms(kg.read().match())
+        quads = replace_triple_terms(kg.opened.read().match())
     graph = Graph().parse(data=format_nquads(quads), format="nt")
     shapes = Graph().parse(data=read_text("ontology", "shapes.ttl"), format="turtle")
     conforms, _, text = pyshacl.validate(graph, shacl_graph=shapes, inference="none")
@@ -365,7 +365,7 @@ def test_what_is_ranked_too_low_is_left_out_and_named(corpus: Corpus) -> None:
             assert (why.limit, why.cutoff) == ("rerank.min-score", 0.5)
             assert "ranked anew at 0.10, below 0.5" in why.reason
             assert kg.replay(session).same
-            assert not check_shapes(kg.read(), kg.opened.catalogue, session)
+            assert not check_shapes(kg.opened.read(), kg.opened.catalogue, session)
 
 
 def test_a_ranking_is_tried_again(corpus: Corpus) -> None:
@@ -398,7 +398,7 @@ def test_a_session_keeps_the_call_of_the_ranking(corpus: Corpus) -> None:
         with corpus.open() as kg:
             answer = kg.ask("Who built the Fram?", "contextual")
             calls = [call.label for call in kg.trace(answer.session).calls]
-            assert not check_shapes(kg.read(), kg.opened.catalogue, answer.session)
+            assert not check_shapes(kg.opened.read(), kg.opened.catalogue, answer.session)
     assert "rerank call" in calls
 
 
@@ -448,7 +448,7 @@ def test_a_session_that_the_reader_ranked_replays_without_it(
     with corpus.open() as kg:
         answer = kg.ask("Who built the Fram?", "contextual")
         assert "reading call" in [call.label for call in kg.trace(answer.session).calls]
-        assert not check_shapes(kg.read(), kg.opened.catalogue, answer.session)
+        assert not check_shapes(kg.opened.read(), kg.opened.catalogue, answer.session)
     corpus.settings |= {"reader.model": "none"}
     del corpus.settings["rerank.provider"]
     with corpus.open() as kg:

@@ -68,7 +68,7 @@ class Place:
     def knowledge(self) -> set[str]:
         """The default graph without what is about communities, which have tests of their own."""
         with self.open() as kg:
-            store = kg.read()
+            store = kg.opened.read()
             quads = list(store.match(None, None, None, v.KNOWLEDGE_GRAPH))
             kinds = {v.tg("Community"), v.tg("Isolated")}
             others = {q.subject for q in quads if q.predicate == v.RDF_TYPE and q.object in kinds}
@@ -77,8 +77,8 @@ class Place:
     def edges(self) -> dict[tuple[str, str], list[str]]:
         """The pairs by name, with the quotes of their evidence, each checked against its page."""
         with self.open() as kg:
-            store = kg.read()
-            texts = Texts(store, kg.librarian)
+            store = kg.opened.read()
+            texts = Texts(store, kg.opened.librarian)
             found = {}
             for quad in store.match(None, RELATION, None, v.KNOWLEDGE_GRAPH):
                 assert isinstance(quad.subject, NamedNode)
@@ -133,7 +133,7 @@ def test_knowledge_follows_from_what_stands_and_not_from_how_it_came(tmp_path):
     apart.index(nansen=NANSEN)
     assert apart.knowledge() == together.knowledge()
     with together.open() as one, apart.open() as other:
-        assert one.read() is not other.read()
+        assert one.opened.read() is not other.opened.read()
     apart.index(scott="Gone.")
     alone = Place(tmp_path / "alone")
     alone.index(nansen=NANSEN, amundsen=AMUNDSEN)
@@ -173,7 +173,7 @@ def test_both_methods_share_a_graph(place):
     assert ("Bay of Whales", "Roald Amundsen") in edges
     with place.open() as kg:
         scott = NamedNode(v.entity_iri("Robert Falcon Scott"))
-        assert list(kg.read().match(scott, None, None, v.KNOWLEDGE_GRAPH))
+        assert list(kg.opened.read().match(scott, None, None, v.KNOWLEDGE_GRAPH))
 
 
 def read(text: str, title: str = "Notes") -> list[tuple[str, list[str]]]:

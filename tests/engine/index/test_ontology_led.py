@@ -342,7 +342,7 @@ class Sea(corpora.Corpus):
         if text is not None:
             (self.folder / "sea.ttl").write_text(text)
         with self.opened(strict) as graph:
-            return graph.add_ontology(self.folder / "sea.ttl", reason="To be led.")
+            return graph.ontologies.add(self.folder / "sea.ttl", reason="To be led.")
 
     def opened(self, strict: bool | None = None) -> KnowledgeGraph:
         chosen = {} if strict is None else {"ontology.strict": strict}
@@ -355,11 +355,11 @@ class Sea(corpora.Corpus):
 
     def knowledge(self) -> set[Any]:
         with self.open() as graph:
-            return knowledge(graph.read())
+            return knowledge(graph.opened.read())
 
     def facts(self) -> set[tuple[str, str, str]]:
         with self.open() as graph:
-            store = graph.read()
+            store = graph.opened.read()
             edges = store.match(None, v.RDF_TYPE, v.tg("Edge"), v.KNOWLEDGE_GRAPH)
             return {tuple(_names(store, quad.subject)) for quad in edges}  # type: ignore[misc]
 
@@ -408,7 +408,7 @@ def test_knowledge_is_led_and_nothing_is_read_again(corpus: Sea) -> None:
     assert corpus.facts() == LED
     corpus.check()
     with corpus.open() as graph:
-        store = graph.read()
+        store = graph.opened.read()
         fram = entity("Fram")
         types = {
             term_value(q.object) for q in store.match(fram, v.RDF_TYPE, None, v.KNOWLEDGE_GRAPH)
@@ -419,11 +419,11 @@ def test_knowledge_is_led_and_nothing_is_read_again(corpus: Sea) -> None:
         assert "Colin built Fram." in {c.quote for c in cited}
         session = graph.trace("last")
         assert any(item.predicate_label == "builds" for item in session.selected)
-        (record,) = graph.ontologies()
+        (record,) = graph.ontologies.read_standing()
         assert (record.name, record.reason) == ("sea.ttl", "To be led.")
-        assert graph.ontology("sea").classes.keys() == sea().classes.keys()
-        graph.remove_ontology("https://example.org/sea", reason="No more.")
-        assert graph.ontologies() == []
+        assert graph.ontologies.read_terms("sea").classes.keys() == sea().classes.keys()
+        graph.ontologies.remove("https://example.org/sea", reason="No more.")
+        assert graph.ontologies.read_standing() == []
         assert graph.replay(answer.session).same, "as of then it is led"
         assert not graph.audit("shapes").rows
     assert corpus.knowledge() == before
@@ -445,18 +445,18 @@ def test_strict_keeps_out_what_does_not_fit_and_loses_nothing(corpus: Sea) -> No
         assert why.cause == "outside-ontology"
         assert "unknown property" in why.reason
         assert graph.why_not(session, "Tower").cause == "outside-ontology"
-        (chunk,) = graph.source("odd.txt").pages[0].chunks
+        (chunk,) = graph.documents.read_extractions("odd.txt").pages[0].chunks
         assert [e.outside for e in chunk.edges] == ["unknown property"]
-        (chunk,) = graph.source("colin.txt").pages[0].chunks
+        (chunk,) = graph.documents.read_extractions("colin.txt").pages[0].chunks
         assert [e.property for e in chunk.edges] == ["builds"]
         graph.index([])  # what was decided stands
     assert len(corpus.facts()) == 2
     with corpus.opened(strict=False) as graph:
         graph.index([])
-        assert [o.strict for o in graph.ontologies()] == [False]
+        assert [o.strict for o in graph.ontologies.read_standing()] == [False]
     assert corpus.facts() == LED
     with corpus.open() as graph:
-        graph.remove_ontology("sea.ttl", reason="No more.")
+        graph.ontologies.remove("sea.ttl", reason="No more.")
     assert corpus.knowledge() == before
 
 
@@ -486,11 +486,11 @@ def test_a_new_version_takes_the_place_of_the_old(corpus: Sea) -> None:
     assert again.superseded == (first.ontology,)
     assert corpus.facts() == {("Colin", "makes", "Fram")}
     with corpus.open() as graph:
-        assert len(standing_ontologies(graph.read())) == 1
+        assert len(standing_ontologies(graph.opened.read())) == 1
     with pytest.raises(UsageError, match="stands already"):
         corpus.add()
     with corpus.open() as graph, pytest.raises(UsageError, match="No ontology 'see'"):
-        graph.remove_ontology("see", reason="No more.")
+        graph.ontologies.remove("see", reason="No more.")
 
 
 @pytest.mark.slow
@@ -511,7 +511,7 @@ def test_what_is_on_record_conforms_to_the_shapes(corpus: Sea) -> None:
     corpus.add()
     corpus.add(SEA + ":Cat a owl:Class .", strict=True)
     with corpus.open() as graph:
-        store = graph.read()
+        store = graph.opened.read()
         kinds = (v.tg("Ontology"), v.tg("Curation"), v.prov("Agent"), v.tg("Extraction"))
         nodes = {q.subject for k in kinds for q in store.match(None, v.RDF_TYPE, k, v.SOURCE_GRAPH)}
         quads = [q for node in nodes for q in store.match(node, None, None, v.SOURCE_GRAPH)]
@@ -526,7 +526,7 @@ def test_an_erased_document_takes_nothing_of_the_ontology(corpus: Sea) -> None:
     corpus.add(f"{SEA} # Colin built Fram.\n")
     with corpus.open() as graph:
         graph.purge("colin.txt", reason="A wish.")
-        assert graph.ontology().classes
+        assert graph.ontologies.read_terms().classes
     assert corpus.facts() == {("Anna", "birth place", "Oslo")}
     corpus.check()
 
@@ -601,7 +601,7 @@ def test_who_reads_with_a_model_is_led_and_on_record(corpus: Sea) -> None:
     assert "ONTOLOGY" not in str(plain.messages)
     assert "ONTOLOGY" in str(led.messages)
     with corpus.open() as graph:
-        quads = graph.read().match(None, v.tg("ontology"), None, v.SOURCE_GRAPH)
+        quads = graph.opened.read().match(None, v.tg("ontology"), None, v.SOURCE_GRAPH)
         assert {term_value(q.object) for q in quads} == {added.ontology}
 
 

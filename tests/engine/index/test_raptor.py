@@ -70,7 +70,7 @@ class Corpus(corpora.Corpus):
 
     def tree(self) -> dict[str, TreeNode]:
         with self.open() as kg:
-            return standing_tree(kg.read())
+            return standing_tree(kg.opened.read())
 
     def retrieve(self, question: str, mode: str, **values: object) -> Retrieval:
         made = load_settings(None, {**self.settings, **values})
@@ -170,7 +170,7 @@ def test_a_superseded_document_takes_its_summaries_out_of_knowledge(corpus: Corp
     with corpus.open() as kg:
         chunks = set(kg.context().vectors["chunk"].keys)
         gone = next(iter(before.keys() - after.keys()))
-        assert summary_text(kg.read(), gone), "its record stays"
+        assert summary_text(kg.opened.read(), gone), "its record stays"
     members = {m for node in after.values() for m in node.members if is_chunk(m)}
     assert members == chunks
 
@@ -193,7 +193,7 @@ def test_the_tree_is_made_on_first_use_and_kept_up_to_date_from_then_on(corpus: 
 
 def texts(corpus: Corpus) -> list[str]:
     with corpus.open() as kg:
-        store = kg.read()
+        store = kg.opened.read()
         return [summary_text(store, iri) for iri in standing_tree(store)]
 
 
@@ -202,7 +202,7 @@ def test_everything_that_is_written_conforms_to_the_shapes(corpus: Corpus) -> No
     corpus.index()
     corpus.index({"fram.md": ship("Fram II")})
     with corpus.open() as kg:
-        quads = replace_triple_terms(kg.read().match())
+        quads = replace_triple_terms(kg.opened.read().match())
     graph = Graph().parse(data=format_nquads(quads), format="nt")
     shapes = Graph().parse(data=read_text("ontology", "shapes.ttl"), format="turtle")
     conforms, _, text = pyshacl.validate(graph, shacl_graph=shapes, inference="none")
@@ -345,7 +345,7 @@ def test_a_threshold_takes_all_that_are_like_enough(indexed: Corpus, mode: str) 
 
 def test_why_not_names_the_levels_and_the_threshold(indexed: Corpus) -> None:
     with indexed.open() as kg:
-        said = " ".join(summary_text(kg.read(), iri) for iri in indexed.tree())
+        said = " ".join(summary_text(kg.opened.read(), iri) for iri in indexed.tree())
     unsaid = next(name for name in ("Anna", "Berta", "Clara", "Dora", "Emma") if name not in said)
     with indexed.open(**set_for_raptor(start_layer=1, num_layers=1)) as kg:
         session = kg.ask(LEVELS, "raptor").session
@@ -395,7 +395,7 @@ def test_a_selected_summary_does_not_select_what_it_was_made_from(tmp_path: Path
     corpus.index()
     with corpus.open() as kg:
         session = kg.ask("Which ships lay in the ice of the south?", "raptor-traversal").session
-        trace, tree = kg.trace(session), standing_tree(kg.read())
+        trace, tree = kg.trace(session), standing_tree(kg.opened.read())
         below = {m for each in trace.selected if each.item in tree for m in tree[each.item].members}
         assert below & {each.item for each in trace.rejected}
         assert kg.audit("shapes", session).rows == ()

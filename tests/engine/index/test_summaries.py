@@ -65,7 +65,7 @@ class Corpus(corpora.Corpus):
 
     def described(self, subject: str = FRAM) -> list[str]:
         with self.open() as kg:
-            quads = kg.read().match(
+            quads = kg.opened.read().match(
                 NamedNode(subject), v.tg("description"), None, v.KNOWLEDGE_GRAPH
             )
             return sorted(term_value(quad.object) for quad in quads)
@@ -154,7 +154,7 @@ def test_the_way_does_not_matter(tmp_path: Path, order: str) -> None:
     graphs = []
     for corpus in (reference, other):
         with corpus.open() as kg:
-            graphs.append(knowledge(kg.read()))
+            graphs.append(knowledge(kg.opened.read()))
     assert graphs[0] == graphs[1]
 
 
@@ -210,7 +210,7 @@ def test_faults_of_a_server(tmp_path: Path, fault: Fault) -> None:
         }
         with tgraph.open(tmp_path / "g", create=True, settings=settings) as kg:
             report = kg.index([tmp_path / f"{name}.txt" for name in TEXTS])
-            quads = kg.read().match(NamedNode(FRAM), v.tg("description"))
+            quads = kg.opened.read().match(NamedNode(FRAM), v.tg("description"))
             assert [term_value(q.object) for q in quads] == [SUMMARISED]
     lost = report.dropped.get("summary whose reply can't be used", 0)
     assert lost == (2 if fault.kind in ("prose", "empty", "unknown_ids") else 0)
@@ -278,10 +278,10 @@ def test_a_split_divides_the_descriptions_too(corpus: Corpus) -> None:
     corpus.take_in(a="Fram: A ship.\n", b="The Fram: A drifting ship.\n")
     assert corpus.described() == ["A drifting ship. A ship."]
     with corpus.open() as kg:
-        kg.split("The Fram", "Fram", reason="A test.")
+        kg.entities.split("The Fram", "Fram", reason="A test.")
     assert corpus.described() == ["A ship."]
     assert corpus.described(v.entity_iri("The Fram")) == ["A drifting ship."]
     with corpus.open() as kg:
-        kg.rejoin("The Fram", "Fram", reason="It was one.")
+        kg.entities.rejoin("The Fram", "Fram", reason="It was one.")
     assert corpus.described() == ["A drifting ship. A ship."]
     assert corpus.calls == 1

@@ -124,20 +124,20 @@ def falsified(calls, number):
 
 def replaying(graph, session, change):
     """A replay over changed calls."""
-    context, store = graph.context(), graph.read()
-    summary = graph.find_session(session)
-    found = read_recorded(store, graph.librarian, summary.bundle, summary.explain_id)
+    context, store = graph.context(), graph.opened.read()
+    summary = graph.sessions.find(session)
+    found = read_recorded(store, graph.opened.librarian, summary.bundle, summary.explain_id)
     found = replace(found, calls=RecordedCalls(change(list(found.calls.calls))))
-    options = graph.context().generation, graph.opened.parts, graph.settings, graph.librarian
+    options = graph.context().generation, graph.opened.parts, graph.settings, graph.opened.librarian
     return SessionReplay(found, context, *options).run()
 
 
 def test_nothing_of_a_replay_is_recorded(graph):
     answer = graph.ask(QUESTION, "basic", history=[])
-    before = graph.sessions()
+    before = graph.sessions.summaries()
     graph.replay(answer.session)
     graph.replay(answer.session, live=True)
-    assert graph.sessions() == before
+    assert graph.sessions.summaries() == before
 
 
 def test_a_session_replays_with_its_own_parameters(graph, tmp_path):
@@ -182,7 +182,7 @@ def test_a_failed_session_replays_to_its_failure(graph, way, tmp_path):
 
 def test_a_session_whose_calls_are_gone_is_refused(graph, tmp_path):
     answer = graph.ask(QUESTION, "basic", history=[])
-    store, summary = graph.read(), graph.find_session(answer.session)
+    store, summary = graph.opened.read(), graph.sessions.find(answer.session)
     with pytest.raises(UsageError, match="can't be replayed"):
         read_recorded(store, Librarian(tmp_path), summary.bundle, summary.explain_id)
 
@@ -217,8 +217,8 @@ def test_sessions_are_compared_in_all_that_people_see(graph):
     one = graph.ask(QUESTION, "graph", history=[])
     same = graph.ask(QUESTION, "graph", history=[])
     other = graph.ask("What did Roald Amundsen reach?", "basic", history=[])
-    assert graph.compare(one.session, same.session).same
-    found = graph.compare(one.session, other.session)
+    assert graph.sessions.compare(one.session, same.session).same
+    found = graph.sessions.compare(one.session, other.session)
     assert not found.same
     assert {change.name for change in found.asked} >= {"question", "mode"}
     before, after = graph.trace(one.session), graph.trace(other.session)
@@ -227,7 +227,7 @@ def test_sessions_are_compared_in_all_that_people_see(graph):
     shown = {line[1:] for line in found.answer if line.startswith("+") and line[:3] != "+++"}
     assert shown == {s.text for s in after.sentences} - {s.text for s in before.sentences}
     assert found.citations_added
-    back = graph.compare(other.session, one.session)
+    back = graph.sessions.compare(other.session, one.session)
     assert back.candidates_added == found.candidates_removed
 
 

@@ -231,13 +231,16 @@ def test_an_answer_that_quotes_is_called_quoted_and_the_verdicts_are_on_record(f
         assert found.sentences[0].trail == ()
         trace = kg.trace(answer.session)
         assert [s.verdict for s in trace.sentences] == ["quoted"]
-        assert len(kg.sessions()) == 1
+        assert len(kg.sessions.summaries()) == 1
         rows = kg.sparql(
             "SELECT ?k WHERE { GRAPH ?c { ?b tg:verification ?v ; tg:kind ?k ; tg:hash ?hash } }"
         )
         assert [row["k"].value for row in rows] == ["verification"]
         shapes = run_audit(
-            kg.read(), collection_iri("explainability"), find_audit("shapes"), [answer.session]
+            kg.opened.read(),
+            collection_iri("explainability"),
+            find_audit("shapes"),
+            [answer.session],
         )
         assert shapes.passed
 
@@ -492,7 +495,10 @@ def test_without_a_model_the_reader_verifies_and_its_calls_are_on_record(folder)
         )
         assert {row["kind"].value for row in rows} == {"support"}
         shapes = run_audit(
-            kg.read(), collection_iri("explainability"), find_audit("shapes"), [answer.session]
+            kg.opened.read(),
+            collection_iri("explainability"),
+            find_audit("shapes"),
+            [answer.session],
         )
         assert shapes.passed
         assert kg.verify(answer.session, lexical=True).judge == "lexical-support"

@@ -51,7 +51,7 @@ def rows(graph, name: str, *arguments: str) -> list[dict[str, str]]:
 @pytest.fixture(scope="module")
 def answers(graph):
     """The trace of each session, by its question."""
-    traces = [graph.trace(session.explain_id) for session in graph.sessions()]
+    traces = [graph.trace(session.explain_id) for session in graph.sessions.summaries()]
     return {trace.question: trace for trace in traces}
 
 
@@ -68,7 +68,7 @@ def test_the_documents_of_an_answer_are_those_it_cites(graph, answers):
 
 
 def test_the_answers_on_a_document_are_the_way_back(graph, answers):
-    for document in graph.documents():
+    for document in graph.documents.summaries():
         found = {row["session"] for row in rows(graph, "answers-on-document", document.path)}
         assert found == {
             trace.explain_id
@@ -128,8 +128,8 @@ def test_models_and_prompts_are_named_with_their_hashes(graph):
 def test_every_session_has_the_shape_and_a_bent_one_is_caught(graph, answers):
     assert graph.audit("shapes").passed
     catalogue = collection_iri("explainability")
-    store = graph.read()
-    session = graph.sessions()[0]
+    store = graph.opened.read()
+    session = graph.sessions.summaries()[0]
     kept = [
         quad
         for quad in store.match()
@@ -147,7 +147,7 @@ def read_shapes():
 
 
 def test_a_superseded_document_shows_in_the_audit(graph, tmp_path_factory, answers):
-    path = Path(graph.documents()[0].path)
+    path = Path(graph.documents.summaries()[0].path)
     original = path.read_text()
     path.write_text(original + " She was born in Warsaw.")
     graph.index([path])
@@ -158,7 +158,7 @@ def test_a_superseded_document_shows_in_the_audit(graph, tmp_path_factory, answe
             for row in rows(graph, "documents-of-answer", trace.explain_id)
         }
         assert standing[str(path)] == "no"
-        assert graph.source(str(path)).document.standing
+        assert graph.documents.read_extractions(str(path)).document.standing
     finally:
         path.write_text(original)
 

@@ -38,7 +38,7 @@ def graph(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KnowledgeGraph]:
 @pytest.fixture(scope="module")
 def traces(graph: KnowledgeGraph) -> list[Trace]:
     """Oldest first."""
-    return [graph.trace(session.explain_id) for session in reversed(graph.sessions())]
+    return [graph.trace(session.explain_id) for session in reversed(graph.sessions.summaries())]
 
 
 @pytest.fixture(scope="module")
@@ -50,7 +50,7 @@ def first(traces: list[Trace]) -> dict[str, Trace]:
 @pytest.fixture(scope="module")
 def spoilt(graph: KnowledgeGraph) -> OxigraphStore:
     """A copy of the store to add to and to take from again."""
-    return OxigraphStore.memory(graph.read().match())
+    return OxigraphStore.memory(graph.opened.read().match())
 
 
 def rows(graph: KnowledgeGraph, name: str, *arguments: str) -> list[dict[str, str]]:
@@ -62,7 +62,7 @@ def rows(graph: KnowledgeGraph, name: str, *arguments: str) -> list[dict[str, st
 
 def documents(graph: KnowledgeGraph, trace: Trace) -> set[str]:
     """The paths of what the answer cites, also of what does not stand any more."""
-    paths = {known.document: known.path for known in graph.documents()}
+    paths = {known.document: known.path for known in graph.documents.summaries()}
     return {paths[c.document] for sentence in trace.sentences for c in sentence.citations}
 
 
@@ -186,7 +186,7 @@ def test_what_a_session_saw_and_did_not_use(graph, traces):
 
 def test_documents_that_no_answer_quotes(graph, traces):
     quoted = {c.document for trace in traces for s in trace.sentences for c in s.citations}
-    standing = {d.document: d.path for d in graph.documents() if d.standing}
+    standing = {d.document: d.path for d in graph.documents.summaries() if d.standing}
     found = rows(graph, "unused-documents")
     assert {row["path"] for row in found} == {p for d, p in standing.items() if d not in quoted}
     assert "unread.txt" in {row["path"] for row in found}
@@ -235,7 +235,7 @@ def test_the_most_influential_edges_are_counted_right(graph, traces):
 
 def test_what_extraction_lost_is_told_by_document(graph, spoilt):
     assert not [r for r in rows(graph, "extraction-losses") if r["reason"] == "nothing extracted"]
-    (document,) = (d.document for d in graph.documents() if d.path == "unread.txt")
+    (document,) = (d.document for d in graph.documents.summaries() if d.path == "unread.txt")
     chunk = next(spoilt.match(None, v.prov("wasDerivedFrom"), NamedNode(document), None)).subject
     lost = [
         quad
@@ -267,7 +267,7 @@ def test_what_extraction_lost_is_told_by_document(graph, spoilt):
 
 def test_everything_dropped_adds_up(graph):
     expected: dict[str, int] = {}
-    store = graph.read()
+    store = graph.opened.read()
     for quad in store.match(None, v.RDF_TYPE, v.tg("Dropped"), None):
         (reason,) = store.match(quad.subject, v.tg("reason"), None, None)
         (number,) = store.match(quad.subject, v.tg("count"), None, None)
@@ -303,7 +303,7 @@ def test_costs_are_what_the_sessions_and_runs_were_charged(graph, traces):
     assert sum(int(r["output"]) for r in asked) == sum(c.output_tokens for c in calls)
     assert sum(int(r["milliseconds"]) for r in asked) == sum(c.milliseconds for c in calls)
     assert {r["for"] for r in found} == {"session", "indexrun", "curation"}
-    every = sum(1 for _ in graph.read().match(None, v.RDF_TYPE, v.tg("Call"), None))
+    every = sum(1 for _ in graph.opened.read().match(None, v.RDF_TYPE, v.tg("Call"), None))
     assert sum(int(r["calls"]) for r in found) == every
     days = {r["day"] for r in found}
     assert rows(graph, "costs", max(days), max(days)) == [r for r in found if r["day"] == max(days)]

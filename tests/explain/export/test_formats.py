@@ -569,7 +569,7 @@ def test_stages_are_called_as_in_the_specification(records, mode, what):
     kg, iris = records
     uuid = iris[mode].removeprefix(v.session_iri(""))
     for stage, called in ((v.retrieval_iri, "Retrieved"), (v.selection_iri, "Selected")):
-        labels = objects(kg.read(), NamedNode(stage(uuid)), v.RDFS_LABEL)
+        labels = objects(kg.opened.read(), NamedNode(stage(uuid)), v.RDFS_LABEL)
         assert labels == [Literal(f"{called} {what}")]
 
 

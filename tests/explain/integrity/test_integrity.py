@@ -85,7 +85,7 @@ class Memory:
 
     def __init__(self, root: Path) -> None:
         with opened(root) as graph:
-            self.quads = list(graph.read().match())
+            self.quads = list(graph.opened.read().match())
             found = graph.integrity()
         self.head = Head(found.sequence, found.head)
         self.librarian = Held(root / "collections" / "default" / "librarian")
@@ -387,7 +387,7 @@ def paged(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[Quad], Librari
     with opened(folder / "g", create=True) as graph:
         graph.index([folder / "a.txt", folder / "nimrod.pdf"])
         graph.ask("What did Marie Curie discover?", history=[])
-        return list(graph.read().match()), graph.librarian
+        return list(graph.opened.read().match()), graph.opened.librarian
 
 
 @pytest.mark.parametrize(("kind", "name", "change"), FORGERIES)

@@ -27,8 +27,8 @@ def test_the_stream_gives_the_published_graph_also_after_an_erasure(tmp_path: Pa
         for erases in (False, True):
             if erases:
                 graph.purge("a.txt", reason="asked for")
-            store = graph.read()
-            sealed = SealedEntries(store, graph.librarian)
+            store = graph.opened.read()
+            sealed = SealedEntries(store, graph.opened.librarian)
             assert len(sealed.erasures) == erases
             copy = OxigraphStore.memory()
             for entry in sealed.after({}):
@@ -44,7 +44,7 @@ def test_the_stream_goes_on_behind_an_entry(tmp_path: Path) -> None:
     with open_graph(tmp_path / "g") as graph:
         graph.index([tmp_path / "a.txt"])
         graph.ask("Who led Terra Nova Expedition?", history=())
-        sealed = SealedEntries(graph.read(), graph.librarian)
+        sealed = SealedEntries(graph.opened.read(), graph.opened.librarian)
         first, *others = sealed.after({})
         name = catalogue_of(first)
         assert sealed.after({name: 1}) == others

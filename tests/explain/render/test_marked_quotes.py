@@ -88,7 +88,7 @@ def test_the_terminal_the_trace_and_the_source_read_it(graph, answer):
     for shown in (
         printed(*answer_block(answer)),
         printed(trace_tree(trace)),
-        printed(source_tree(graph.source("fram.md"))),
+        printed(source_tree(graph.documents.read_extractions("fram.md"))),
     ):
         assert f"“{READ}”" in shown
         assert QUOTE not in shown
@@ -117,7 +117,7 @@ def test_code_has_its_lines_and_its_characters_wherever_it_is_shown(graph, coded
     for shown in (
         printed(*answer_block(coded)),
         printed(trace_tree(trace)),
-        printed(source_tree(graph.source("fram.md"))),
+        printed(source_tree(graph.documents.read_extractions("fram.md"))),
     ):
         assert "“# keep" not in shown
         lines = [line.strip("│├└─ ") for line in shown.split("\n")]

@@ -111,15 +111,15 @@ def test_answers_and_what_is_said_of_them_are_shown_harmless(graph):
 def test_a_list_of_sessions_is_shown_harmless(graph):
     graph.ask(f"Who was Pierre? {EVIL}", history=[])
     graph.ask("Who was Marie Curie?", history=[])
-    sessions = graph.sessions()
+    sessions = graph.sessions.summaries()
     said = checked(sessions)
     assert "<script>alert(1)</script>" in said
     assert all(s.explain_id in said and s.status in said for s in sessions)
     assert f"{len(sessions)} sessions" in said
     assert "1 session" in checked(sessions[:1])
-    assert "0 sessions" in checked(graph.sessions(0))
+    assert "0 sessions" in checked(graph.sessions.summaries(0))
     assert isinstance(sessions, list)
-    assert sessions[0] == graph.find_session("last")
+    assert sessions[0] == graph.sessions.find("last")
     assert sessions[0].question not in checked(sessions[1:])
 
 

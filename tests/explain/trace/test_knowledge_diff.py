@@ -47,7 +47,7 @@ def graph(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KnowledgeGraph]:
     ) as kg:
         index(pole="Roald Amundsen = Amundsen\nRoald Amundsen reached Pole.\n")
         index(fram="Amundsen led Fram.\nAmundsen reached Pole.\n", scott="Scott led Discovery.\n")
-        kg.split("Amundsen", reason="His cousin.")
+        kg.entities.split("Amundsen", reason="His cousin.")
         index(fram="Roald Amundsen led Fram.\n")
         kg.retract("scott.txt", reason="A legend.")
         yield kg
@@ -66,7 +66,7 @@ def causes(changes: tuple[ItemChange, ...], label: str) -> set[tuple[str, str]]:
 
 
 def test_what_an_index_run_brought(graph):
-    found = graph.knowledge_diff(1, 2)
+    found = graph.history.compare(1, 2)
     assert [g.number for g in found.generations] == [2]
     assert told(found.entities) == {
         "came": {"Fram", "Scott", "Discovery"},
@@ -92,7 +92,7 @@ def test_what_an_index_run_brought(graph):
 
 
 def test_what_a_split_changed(graph):
-    found = graph.knowledge_diff(2, 3)
+    found = graph.history.compare(2, 3)
     [split] = found.generations
     assert (split.what, split.reason, split.person) == ("Split", "His cousin.", "Ada")
     assert [(pair.name, pair.entity) for pair in found.unmerged] == [("Amundsen", "Roald Amundsen")]
@@ -103,10 +103,10 @@ def test_what_a_split_changed(graph):
 
 
 def test_what_a_changed_file_and_a_retraction_took_away(graph):
-    changed = graph.knowledge_diff(3, 4)
+    changed = graph.history.compare(3, 4)
     assert causes(changed.facts, "Amundsen — led — Fram") == {("went", "fram.txt")}
     assert causes(changed.facts, "Roald Amundsen — led — Fram") == {("came", "fram.txt")}
-    gone = graph.knowledge_diff(4)
+    gone = graph.history.compare(4)
     assert gone.after.generation == 5
     assert told(gone.entities)["went"] == {"Scott", "Discovery"}
     assert causes(gone.entities, "Scott") == {("went", "scott.txt")}
@@ -114,11 +114,11 @@ def test_what_a_changed_file_and_a_retraction_took_away(graph):
 
 
 def test_nothing_comes_of_what_came_and_went_between(graph):
-    found = graph.knowledge_diff("2026-05-02", "now")
+    found = graph.history.compare("2026-05-02", "now")
     assert (found.before.generation, found.after.generation) == (1, 5)
     labels = {change.label for change in (*found.entities, *found.facts)}
     assert not {"Scott", "Discovery", "Amundsen — led — Fram"} & labels
-    assert graph.knowledge_diff(3, 3).same
+    assert graph.history.compare(3, 3).same
     assert not found.same
 
 
@@ -128,7 +128,7 @@ def mirrored(found: KnowledgeDiff) -> set[tuple[str, str]]:
 
 
 def test_backwards_is_the_mirror_image(graph):
-    there, back = graph.knowledge_diff(1, 4), graph.knowledge_diff(4, 1)
+    there, back = graph.history.compare(1, 4), graph.history.compare(4, 1)
     assert {(c.change, c.item) for c in (*back.entities, *back.facts)} == mirrored(there)
     assert there.merged == back.unmerged
     assert there.unmerged == back.merged
@@ -157,9 +157,9 @@ def test_it_is_the_difference_of_the_states(graph, first):
             if isinstance(quad.subject, NamedNode) and isinstance(quad.object, Literal)
         }
 
-    with as_of(store, graph.librarian, first) as past:
+    with as_of(store, graph.opened.librarian, first) as past:
         before, heavy = things(past), weights(past)
-    found = graph.knowledge_diff(first)
+    found = graph.history.compare(first)
     changes = (*found.entities, *found.facts)
     assert {c.item for c in changes if c.change == "came"} == things(store) - before
     assert {c.item for c in changes if c.change == "went"} == before - things(store)
@@ -171,14 +171,14 @@ def test_it_is_the_difference_of_the_states(graph, first):
 
 
 def test_from_the_beginning(graph):
-    found = graph.knowledge_diff(0)
+    found = graph.history.compare(0)
     assert told(found.entities)["went"] == set()
     assert len(found.generations) == 5
 
 
 def test_what_is_no_point_in_time(graph):
     with pytest.raises(UsageError, match="no generation 9"):
-        graph.knowledge_diff(9)
+        graph.history.compare(9)
 
 
 def run(graph: KnowledgeGraph, *arguments: str, code: int = 0) -> str:

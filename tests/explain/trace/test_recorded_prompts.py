@@ -44,7 +44,7 @@ def test_steps_have_the_prompts_and_tokens_of_their_calls(graph):
     for prompt in trace.prompts:
         assert prompt.text == read_text("prompts", f"{prompt.name}.md")
         assert prompt.hash == sha256(prompt.text.encode()).hexdigest()
-    page = graph.report()
+    page = graph.export(format="html").decode()
     assert EVIL not in page
     assert all(prompt.text in unescape(page) for prompt in trace.prompts)
     assert "What it was asked" in page
@@ -53,11 +53,11 @@ def test_steps_have_the_prompts_and_tokens_of_their_calls(graph):
     graph.purge("curie.md", reason="A request.")
     after = graph.trace()
     assert [call.prompt for call in after.calls] == [call.prompt for call in trace.calls]
-    texts = graph.librarian.get_text
-    states = {read_request(graph.read(), texts, c)[1] for c in after.calls if c.prompt}
+    texts = graph.opened.librarian.get_text
+    states = {read_request(graph.opened.read(), texts, c)[1] for c in after.calls if c.prompt}
     assert "erased" in states
-    assert "It was erased" in graph.report()
-    assert "Polonium" not in graph.report()
+    assert "It was erased" in graph.export(format="html").decode()
+    assert "Polonium" not in graph.export(format="html").decode()
 
 
 def test_a_report_has_room_for_so_much(graph):

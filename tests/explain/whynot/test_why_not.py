@@ -241,10 +241,10 @@ def test_asking_why_not_asks_no_model_and_no_embedder_and_records_nothing(folder
     parts = Components(load_settings(None), folder / "cache", chat=model, embedder=embedder)
     with tgraph.open(folder / "graph", parts=parts) as graph:
         answer = graph.ask(QUESTION, mode, history=[])
-        before = len(model.requests), embedder.calls, len(graph.sessions())
+        before = len(model.requests), embedder.calls, len(graph.sessions.summaries())
         assert embedder.calls
         graph.why_not(answer.session, "Pemmican")
-        assert (len(model.requests), embedder.calls, len(graph.sessions())) == before
+        assert (len(model.requests), embedder.calls, len(graph.sessions.summaries())) == before
 
 
 @pytest.mark.slow

@@ -82,7 +82,7 @@ class Asking:
 def reports_of(kg: KnowledgeGraph) -> dict[str, int]:
     """All reports with their level."""
     kind = v.tg("CommunityReport")
-    store = kg.read()
+    store = kg.opened.read()
     reports = [quad.subject for quad in store.match(None, v.RDF_TYPE, kind, v.KNOWLEDGE_GRAPH)]
     found = {}
     for report in reports:
@@ -96,8 +96,8 @@ def reports_of(kg: KnowledgeGraph) -> dict[str, int]:
 def chunks_of(asking: Asking, name: str) -> list[str]:
     """The chunks of a document, by IRI."""
     with asking.open() as kg:
-        (found,) = [d for d in kg.documents() if d.path.endswith(name)]
-        return sorted(derived_items(kg.read(), found.document, "Chunk"))
+        (found,) = [d for d in kg.documents.summaries() if d.path.endswith(name)]
+        return sorted(derived_items(kg.opened.read(), found.document, "Chunk"))
 
 
 @pytest.fixture(scope="module")

@@ -222,7 +222,7 @@ def test_what_a_selected_summary_speaks_of_was_selected(asking: Asking) -> None:
     summaries = [item for item in trace.selected if item.kind == "summary"]
     assert summaries
     with asking.open() as kg:
-        store = kg.read()
+        store = kg.opened.read()
         told = "\n".join(summary_text(store, item.item) for item in summaries)
     cited = {c.path for s in trace.sentences for c in s.citations}
     for name in SHIPS:
@@ -253,7 +253,7 @@ def test_a_traversal_is_cut_until_it_follows_enough(asking: Asking) -> None:
 def test_every_chunk_that_a_traversal_did_not_reach_was_cut_in_some_layer(asking: Asking) -> None:
     trace, _ = asking.ask("raptor-traversal", **{**ALL_ALIKE, "raptor_search.top_k": 1})
     with asking.open() as kg:
-        tree = standing_tree(kg.read())
+        tree = standing_tree(kg.opened.read())
     every = {m for node in tree.values() for m in node.members if is_chunk(m)}
     reached = {item.item for item in (*trace.selected, *trace.rejected)}
     shown = {place.chunk for item in trace.selected for place in item.evidence}

@@ -79,10 +79,10 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
             }
             if way == "model":
                 asked["nothing"] = graph.ask("zxcvb qwrtp?", "basic", history=[]).session
-                asked["context"] = graph.context_of(QUESTION, "basic", history=[]).session
+                asked["context"] = graph.gather_context(QUESTION, "basic", history=[]).session
             else:
                 asked["filtered"] = graph.ask(QUESTION, filters=ONLY_CURIE, history=[]).session
-            graph.fold()
+            graph.opened.fold()
             graph.index([folder / "oslo.txt"])
             for name, session in asked.items():
                 made = make_package(graph, session)
@@ -372,7 +372,7 @@ def test_an_interrupted_session_has_a_package_that_says_so(tmp_path):
         stream = graph.stream(QUESTION, "graph")
         session = next(each.explain_id for each in stream if each.explain_id)
         stream.close()
-        graph.fold()
+        graph.opened.fold()
         made = make_package(graph, session)
     assert "interrupted" in made.no_replay
     (tmp_path / "e.zip").write_bytes(made.data)

@@ -79,7 +79,7 @@ def read(text: str) -> Reader:
 @pytest.mark.parametrize("mode", [mode for mode in MODES if mode != "bypass"])
 def test_a_report_shows_the_answer_and_carries_the_record(graph, mode):
     answer = graph.ask(QUESTION, mode, history=[])
-    seen = read(graph.report(answer.session))
+    seen = read(graph.export(answer.session, "html").decode())
     words = " ".join("".join(seen.words).split())
     for sentence in answer.sentences:
         assert escape_controls(" ".join(sentence.text.split())) in words
@@ -111,7 +111,7 @@ def behind(start, quads):
 
 def test_a_report_loads_nothing_and_runs_nothing_of_others(graph):
     graph.ask(QUESTION, history=[])
-    text = graph.report()
+    text = graph.export(format="html").decode()
     seen = read(text)
     assert [tag for tag, _ in seen.elements].count("script") == 2
     assert not [tag for tag, _ in seen.elements if tag in ("img", "link", "iframe", "object")]
@@ -125,10 +125,10 @@ def test_a_report_loads_nothing_and_runs_nothing_of_others(graph):
 
 def test_a_report_tells_at_a_glance_what_was_verified_and_what_matters(graph):
     answer = graph.ask(QUESTION, history=[])
-    before = read(graph.report(answer.session))
+    before = read(graph.export(answer.session, "html").decode())
     graph.verify(answer.session)
     found = measure_influence(graph, answer.session)
-    after = read(graph.report(answer.session))
+    after = read(graph.export(answer.session, "html").decode())
     words = [" ".join("".join(seen.words).split()) for seen in (before, after)]
     count = len(answer.sentences)
     assert all(f"Cited{count} of {count}" in text for text in words)
@@ -170,7 +170,7 @@ def test_no_literal_ends_the_element_that_carries_it(text):
 
 def test_a_report_begins_with_question_answer_and_evidence(graph):
     answer = graph.ask(QUESTION, history=[])
-    text = graph.report(answer.session)
+    text = graph.export(answer.session, "html").decode()
     places = [text.index(f'id="{name}"') for name in ("answer", "evidence", "selected", "steps")]
     assert places == sorted(places)
     below = [text.index(f'id="{name}"') for name in ("picture", "session")]

@@ -189,14 +189,14 @@ def test_a_model_calls_the_tool_and_gets_the_answer_with_its_proof(graph):
 
 def test_an_agent_is_told_what_is_wrong_and_cannot_reach_further(graph):
     tool = TgraphTool(graph=graph, filters=Filters(documents=("curie.md",)))
-    before = len(graph.sessions())
+    before = len(graph.sessions.summaries())
     further = tool.invoke({**CALL, "args": {"question": "Fram?", "documents": ["ships.txt"]}})
     assert further.status == "error"
     assert "documents" in further.content
     wrong = tool.invoke({**CALL, "args": {"question": "Fram?", "since": "soon"}})
     assert wrong.status == "error"
     assert "soon" in wrong.content
-    assert len(graph.sessions()) == before
+    assert len(graph.sessions.summaries()) == before
 
 
 def test_a_folder_is_opened_and_let_go_of(graph):

@@ -84,7 +84,7 @@ def test_everything_is_there_and_once_more_changes_nothing(
     done = publish_graph(graph, empty.update_url)
     assert (done.before, done.classic, done.anew) == (0, False, False)
     assert done.after == graph.integrity().sequence
-    assert quads(there) == set(graph.read().match())
+    assert quads(there) == set(graph.opened.read().match())
     seen: list[Progress] = []
     assert publish_graph(graph, empty.update_url, progress=seen.append).quads == 0
     index(graph, tmp_path, a="Ernest Shackleton led Nimrod Expedition.\n")
@@ -96,7 +96,7 @@ def test_everything_is_there_and_once_more_changes_nothing(
     assert seen[-1].done == more.quads
     assert len(seen) > 4, "each request is told of"
     assert more.before == done.after < more.after
-    assert quads(there) == set(graph.read().match())
+    assert quads(there) == set(graph.opened.read().match())
 
 
 def test_an_erased_text_is_there_no_more(
@@ -106,7 +106,7 @@ def test_an_erased_text_is_there_no_more(
     graph.purge(str(tmp_path / "b.txt"), reason="a request")
     assert publish_graph(graph, empty.update_url).anew
     there = SparqlStore(empty)
-    assert quads(there) == set(graph.read().match())
+    assert quads(there) == set(graph.opened.read().match())
     assert not any("Amundsen" in str(quad) for quad in there.match())
 
 
@@ -131,7 +131,7 @@ def test_wherever_it_is_cut_off_it_goes_on(
     graph: KnowledgeGraph, empty: SparqlEndpoint, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("tgraph.extensions.interchange.publishing.AT_ONCE", 60)
-    store, librarian = graph.read(), graph.librarian
+    store, librarian = graph.opened.read(), graph.opened.librarian
     for after in range(1, 60):
         cut: Any = Breaking(empty, after)
         try:
@@ -153,9 +153,9 @@ def test_what_another_graph_published_is_left_alone(
         index(other, tmp_path, c="Otto Nordenskjöld led Swedish Expedition.\n")
         with pytest.raises(UsageError, match="something else"):
             publish_graph(other, empty.update_url)
-        assert quads(SparqlStore(empty)) == set(graph.read().match())
+        assert quads(SparqlStore(empty)) == set(graph.opened.read().match())
         publish_graph(other, empty.update_url, anew=True)
-        assert quads(SparqlStore(empty)) == set(other.read().match())
+        assert quads(SparqlStore(empty)) == set(other.opened.read().match())
 
 
 # --- what runs there ---
@@ -180,8 +180,8 @@ def test_audits_have_the_same_rows_there(graph: KnowledgeGraph, empty: SparqlEnd
     publish_graph(graph, empty.update_url)
     compared = 0
     for name in audits():
-        assert rows(SparqlStore(empty), name) == rows(graph.read(), name), name
-        compared += bool(rows(graph.read(), name))
+        assert rows(SparqlStore(empty), name) == rows(graph.opened.read(), name), name
+        compared += bool(rows(graph.opened.read(), name))
     assert compared > 8
 
 
@@ -194,11 +194,11 @@ def test_virtuoso_has_the_classic_view(graph: KnowledgeGraph, tmp_path: Path) ->
     graph.retract(str(tmp_path / "b.txt"), reason="withdrawn")
     graph.ask("Who led the Nimrod Expedition?", "local")
     with virtuoso_server(tmp_path) as endpoint:
-        publish(graph.read(), graph.librarian, endpoint)
-        assert publish(graph.read(), graph.librarian, endpoint).quads == 0
+        publish(graph.opened.read(), graph.opened.librarian, endpoint)
+        assert publish(graph.opened.read(), graph.opened.librarian, endpoint).quads == 0
         there, told = SparqlStore(endpoint, classic=True), 0
         for name in audits():
-            here = rows(graph.read(), name)
+            here = rows(graph.opened.read(), name)
             if name in _TOO_MUCH:
                 with pytest.raises(QueryError, match="SQ156"):
                     rows(there, name)
@@ -207,9 +207,9 @@ def test_virtuoso_has_the_classic_view(graph: KnowledgeGraph, tmp_path: Path) ->
             told += bool(here)
         assert told > 12
         statements = list(there.match(None, v.RDF_TYPE, NamedNode(v.RDF + "Statement")))
-        assert len(statements) == len(list(graph.read().match(None, v.RDF_REIFIES)))
+        assert len(statements) == len(list(graph.opened.read().match(None, v.RDF_REIFIES)))
         with pytest.raises(UsageError, match="classic view"):
-            publish(graph.read(), graph.librarian, endpoint, without_terms=False)
+            publish(graph.opened.read(), graph.opened.librarian, endpoint, without_terms=False)
 
 
 def test_an_answer_that_virtuoso_cuts_off_is_an_error(tmp_path: Path) -> None:
@@ -276,7 +276,7 @@ def test_questions_may_read_an_endpoint(
         asked.clear()
         trace = there.trace(answer.session)
         there.why_not(answer.session, "Oslo")
-        assert there.sessions()
+        assert there.sessions.summaries()
         there.replay(answer.session)
         assert not asked, "the record is read where it is written"
     assert answer.text == here.ask(SECOND, mode, history=()).text
@@ -287,7 +287,7 @@ def test_what_filters_leave_is_read_in_the_folder(
     published: tuple[KnowledgeGraph, KnowledgeGraph, bool],
 ) -> None:
     here, there, _ = published
-    [path] = [d.path for d in here.documents() if d.path.endswith("oslo.txt")]
+    [path] = [d.path for d in here.documents.summaries() if d.path.endswith("oslo.txt")]
     with counted() as asked:
         only = Filters(documents=(path,))
         assert there.ask(SECOND, "local", history=(), filters=only).sentences
@@ -314,11 +314,11 @@ def test_an_endpoint_is_read_only_while_it_has_the_same_knowledge(
             index(other, tmp_path, c="Otto Nordenskjöld led Swedish Expedition.\n")
             publish_graph(other, empty.update_url, anew=True)
         refused(there, "another graph")
-        publish(graph.read(), graph.librarian, empty, anew=True)
+        publish(graph.opened.read(), graph.opened.librarian, empty, anew=True)
         cut: Any = Breaking(empty, 1)
         index(graph, tmp_path, c="Carsten Borchgrevink led Southern Cross Expedition.\n")
         with pytest.raises(EndpointError, match="cut off"):
-            publish(graph.read(), graph.librarian, cut)
+            publish(graph.opened.read(), graph.opened.librarian, cut)
     with open_graph(graph.root, settings=url) as there:
         refused(there, "holds generation 1")
         publish_graph(graph, empty.update_url)
@@ -332,14 +332,14 @@ def test_what_is_being_changed_is_not_asked(graph: KnowledgeGraph, empty: Sparql
     publish_graph(graph, empty.update_url)
     cut: Any = Breaking(empty, 1)  # the first takes the cursors away
     with pytest.raises(EndpointError, match="cut off"):
-        publish(graph.read(), graph.librarian, cut, anew=True)
+        publish(graph.opened.read(), graph.opened.librarian, cut, anew=True)
     with (
         open_graph(graph.root, settings={"store.url": empty.query_url}) as there,
         pytest.raises(StoreError, match="being published to"),
     ):
         there.ask("Who reached the South Pole?")
     publish_graph(graph, empty.update_url)
-    assert quads(SparqlStore(empty)) == set(graph.read().match())
+    assert quads(SparqlStore(empty)) == set(graph.opened.read().match())
 
 
 def test_a_question_ends_where_its_endpoint_goes_away(
@@ -349,10 +349,10 @@ def test_a_question_ends_where_its_endpoint_goes_away(
         publish_graph(graph, endpoint.update_url)
         there = open_graph(graph.root, settings={"store.url": endpoint.update_url})
         assert there.ask("Who reached the South Pole?", "local", history=()).sentences
-    asked = len(graph.sessions())
+    asked = len(graph.sessions.summaries())
     with there, pytest.raises(EndpointError, match="can't be reached"):
         there.ask("Who led the Terra Nova Expedition?", "local", history=())
-    assert len(graph.sessions()) == asked
+    assert len(graph.sessions.summaries()) == asked
     assert not graph.integrity().problems
 
 
@@ -439,14 +439,14 @@ def test_an_update_that_nobody_carries_out_is_noticed(
     with answering(_HTML) as (page, seen):
         wrong = SparqlEndpoint(page.update_url, empty.query_url)
         with pytest.raises(EndpointError, match="can't be read at"):
-            publish(graph.read(), graph.librarian, wrong)
+            publish(graph.opened.read(), graph.opened.librarian, wrong)
         assert len(seen) < 20
     assert not list(SparqlStore(empty).match())
 
 
 def test_an_endpoint_that_refuses_everything_has_no_classic_view(graph: KnowledgeGraph) -> None:
     with answering((500, {}, b"Virtuoso 37000 Error")) as (endpoint, _), pytest.raises(QueryError):
-        publish(graph.read(), graph.librarian, endpoint)
+        publish(graph.opened.read(), graph.opened.librarian, endpoint)
 
 
 # --- the command ---

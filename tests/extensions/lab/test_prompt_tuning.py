@@ -54,7 +54,7 @@ def test_without_a_model_all_comes_of_the_graph_and_is_on_record(place: Path) ->
         assert not preview.written
         assert not (place / "graph" / "prompts").exists()
         done = tune_prompts(kg)
-        store = kg.read()
+        store = kg.opened.read()
         assert kg.integrity().ok
         assert not kg.audit("knowledge").rows
         assert not kg.audit("shapes").rows

@@ -254,5 +254,5 @@ def test_the_graph_that_is_served_is_the_folders(guarded: Running) -> None:
         session = client.get(f"{API}/sessions/last").json()["explain_id"]
     parts = small_parts(guarded.root / "cache2")
     with tgraph.open(guarded.root, settings=VALUES, parts=parts) as graph:
-        assert graph.find_session("last").explain_id == session
+        assert graph.sessions.find("last").explain_id == session
         assert graph.integrity().ok

@@ -56,7 +56,7 @@ def status(address: str) -> int:
 def recorded(root: Path) -> dict[str, str]:
     with tgraph.open(root, settings=VALUES, parts=small_parts(root / "c")) as graph:
         assert graph.integrity().ok
-        return {each.explain_id: each.status for each in graph.sessions()}
+        return {each.explain_id: each.status for each in graph.sessions.summaries()}
 
 
 @pytest.mark.slow
@@ -133,7 +133,7 @@ def test_an_upload_survives_the_server(tmp_path: Path) -> None:
             ended = until(lambda: (found := client.get(place).json())["ended"] and found)
     assert ended["status"] == "done"
     with tgraph.open(root, settings=VALUES) as graph:
-        assert "a.txt" in [each.path for each in graph.documents() if each.standing]
+        assert "a.txt" in [each.path for each in graph.documents.summaries() if each.standing]
 
 
 def test_too_much_at_once_is_told(tmp_path: Path) -> None:

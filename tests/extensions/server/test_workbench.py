@@ -332,7 +332,7 @@ def test_a_quote_is_marked_on_the_image_of_its_page(tmp_path: Path) -> None:
     parts = small_parts(tmp_path / "cache")
     with tgraph.open(root, create=True, settings=VALUES, parts=parts) as graph:
         graph.index([Path("examples/antarctica/nimrod.pdf")])
-        text = graph.source_text("nimrod.pdf", 1)
+        text = graph.documents.read_text("nimrod.pdf", 1)
     start = text.index("Early in 1907")
     end = text.index("Magnetic Pole.") + len("Magnetic Pole.")
     with running(root) as served, served.client() as client:

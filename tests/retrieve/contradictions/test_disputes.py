@@ -146,11 +146,14 @@ def test_an_answer_that_cites_one_side_notes_both(graph):
     trace = graph.trace(answer.session)
     assert [note.text for note in trace.notes] == [note.text for note in answer.notes]
     assert all(len(note.places) == 2 for note in trace.notes)
-    page = unescape(graph.report(answer.session))
+    page = unescape(graph.export(answer.session, "html").decode())
     assert all(note.text in page for note in trace.notes)
     assert all(place.quote in page for note in trace.notes for place in note.places)
     shapes = run_audit(
-        graph.read(), collection_iri("explainability"), find_audit("shapes"), [answer.session]
+        graph.opened.read(),
+        collection_iri("explainability"),
+        find_audit("shapes"),
+        [answer.session],
     )
     assert shapes.passed, shapes.rows
 

@@ -171,7 +171,10 @@ def test_an_answer_that_cites_one_side_cites_both_in_its_note(graph):
     assert "about 52 metres" in notes[0].text
     assert {place.path.rpartition("/")[2] for place in notes[0].places} == {"one.txt", "two.txt"}
     shapes = run_audit(
-        graph.read(), v.collection_iri("explainability"), find_audit("shapes"), [answer.session]
+        graph.opened.read(),
+        v.collection_iri("explainability"),
+        find_audit("shapes"),
+        [answer.session],
     )
     assert shapes.passed, shapes.rows
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import date, datetime
 from itertools import islice
 from typing import TYPE_CHECKING, Self
 
@@ -54,6 +55,13 @@ _MISSING: Mapping[str, Callable[[Store], bool]] = {
 """Whether a state of the graph lacks what a mode needs."""
 
 _LACKS = {"contexts": "no contexts of chunks", "tree": "no tree of summaries"}
+
+
+def write_point(point: str | int | datetime | date | None) -> str:
+    """Return the written form of a point in time, empty for None; see ``point_in_time``."""
+    if point is None:
+        return ""
+    return point.isoformat() if isinstance(point, date) else str(point)
 
 
 def point_in_time(opened: OpenCollection, name: str) -> PointInTime:

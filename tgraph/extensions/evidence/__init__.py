@@ -32,7 +32,7 @@ def make_package(
     """
     from tgraph.extensions.evidence.crates.package import make_package
 
-    return make_package(kg.opened, kg.find_session(session), texts=texts)
+    return make_package(kg.opened, kg.sessions.find(session), texts=texts)
 
 
 def verify_package(file: str | Path, public_key: str | Path | None = None) -> PackageVerification:

@@ -85,9 +85,10 @@ class Asker:
         graph belongs to another collection."""
         if not isinstance(graph, KnowledgeGraph):
             return cls(open_graph(graph, collection=collection), True, **how)
-        if collection not in (None, graph.collection):
+        if collection not in (None, graph.settings.collection):
             raise UsageError(
-                f"The graph is open at the collection {graph.collection!r}, not {collection!r}.",
+                f"The graph is open at the collection {graph.settings.collection!r},"
+                f" not {collection!r}.",
                 "Give the folder in its place, or open the other collection.",
             )
         return cls(graph, False, **how)

@@ -75,7 +75,7 @@ def hash_knowledge(kg: KnowledgeGraph) -> KnowledgeHash:
     collection keeps; communities, reports and summaries are derived and not in the hash."""
     from tgraph.extensions.interchange.knowledge.statements import Knowledge
 
-    return Knowledge(kg.read()).hash()
+    return Knowledge(kg.opened.read()).hash()
 
 
 def publish_graph(

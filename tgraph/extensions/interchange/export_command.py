@@ -133,7 +133,7 @@ def _export_knowledge(format: str, output: Path | None, *, sources: bool, hash_o
     with open_call_graph() as graph:
         source = partial(knowledge_source, graph.opened)
         if hash_only:
-            knowledge = Knowledge(graph.read()).hash()
+            knowledge = Knowledge(graph.opened.read()).hash()
             click.echo(knowledge.hash)
             entities = format_count(knowledge.entities, "entity", "entities")
             edges = format_count(knowledge.edges, "edge")

@@ -109,7 +109,7 @@ def workbench_path(collection: str, iri: str) -> str:
 
 def _describe_node(iri: str, graph: KnowledgeGraph) -> list[Quad]:
     """Return quads with an IRI as subject or object, plus labels of mentioned nodes."""
-    store, node = graph.read(), NamedNode(iri)
+    store, node = graph.opened.read(), NamedNode(iri)
     outgoing_quads = store.match(node, None, None, None)
     incoming_quads = store.match(None, None, node, None)
     quads = list(islice(chain(outgoing_quads, incoming_quads), _MOST))
@@ -164,7 +164,7 @@ def _build_term(namespace: str, name: str) -> NamedNode:
 def _count_statements(graph: KnowledgeGraph) -> tuple[int, int]:
     """Count knowledge statements and subject entities."""
     subjects, count = set(), 0
-    for quad in graph.read().match(None, None, None, DefaultGraph()):
+    for quad in graph.opened.read().match(None, None, None, DefaultGraph()):
         count += 1
         if str(quad.subject).startswith(f"<{v.URN}entity:"):
             subjects.add(quad.subject)

@@ -19,6 +19,7 @@ from pydantic import BaseModel, Field
 from tgraph.engine.graph import KnowledgeGraph
 from tgraph.engine.json_answers import AskContextOut, AskOut, answer_json, context_json
 from tgraph.engine.json_judgements import VerificationOut, verification_json
+from tgraph.engine.sparql_results import stream_query_results
 from tgraph.errors import TgraphError
 from tgraph.explain.audit.named_audits import list_audits
 from tgraph.explain.query.guard import gives_triples
@@ -181,7 +182,10 @@ def _add_questions(server: MCPServer, doors: Doors) -> None:
         with _said():
             access, name = doors.of(ctx, "ask", collection)
             found = await doors.service.run(
-                access, name, lambda graph: graph.context_of(query, mode, history=()), pool="ask"
+                access,
+                name,
+                lambda graph: graph.gather_context(query, mode, history=()),
+                pool="ask",
             )
             return _tool_result(found.text or "Nothing was found.", context_json(found))
 
@@ -292,8 +296,8 @@ def read_quote(
 ) -> QuoteOut:
     """Return page characters with surroundings; raise ``UnknownNameError`` for unknown
     documents."""
-    source_document = graph.source(document).document
-    text = graph.source_text(document, page)
+    source_document = graph.documents.read_extractions(document).document
+    text = graph.documents.read_text(document, page)
     start = min(start, len(text))
     end = max(start, min(end, len(text)))
     return QuoteOut(
@@ -328,7 +332,7 @@ def _add_queries(server: MCPServer, doors: Doors) -> None:
             bounds = Bounds(timeout=doors.service.limits.query_seconds, limit=_ROWS + 1)
 
             def work(graph: KnowledgeGraph) -> list[Any]:
-                data = b"".join(graph.sparql_stream(query, "lines", bounds))
+                data = b"".join(stream_query_results(graph.opened, query, "lines", bounds))
                 return [json.loads(line) for line in data.splitlines()]
 
             head, *rows = await doors.service.run(access, name, work, pool="audit")
@@ -382,12 +386,14 @@ def _add_resources(server: MCPServer, doors: Doors) -> None:
     @add("tgraph://{collection}/sessions", title="Sessions")
     async def sessions(collection: str, ctx: Context) -> str:
         """Recent sessions: question, time, outcome."""
-        return _format_json(await read(ctx, collection, lambda graph: list(graph.sessions(50))))
+        return _format_json(
+            await read(ctx, collection, lambda graph: list(graph.sessions.summaries(50)))
+        )
 
     @add("tgraph://{collection}/documents", title="Documents")
     async def documents(collection: str, ctx: Context) -> str:
         """Standing documents of the collection."""
-        summaries = await read(ctx, collection, lambda graph: graph.documents())
+        summaries = await read(ctx, collection, lambda graph: graph.documents.summaries())
         return _format_json([summary for summary in summaries if summary.standing])
 
     @add("tgraph://{collection}/sessions/{session}", title="Session")
@@ -405,7 +411,7 @@ def _add_resources(server: MCPServer, doors: Doors) -> None:
     async def page(collection: str, document: str, page: str, ctx: Context) -> str:
         """The text of a page that citations count in; page 0 is a document without pages."""
         name, number = _resolve_document(document), _parse_page(page)
-        return await read(ctx, collection, lambda graph: graph.source_text(name, number))
+        return await read(ctx, collection, lambda graph: graph.documents.read_text(name, number))
 
     @server.resource(
         "tgraph://{collection}/documents/{document}/pages/{page}/quotes/{start}/{end}",

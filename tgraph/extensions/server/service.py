@@ -301,7 +301,7 @@ class Service:
             await asyncio.sleep(_FOLD_EVERY)
             for graph in list(self._graphs.values()):
                 try:
-                    await asyncio.to_thread(graph.fold)
+                    await asyncio.to_thread(graph.opened.fold)
                 except TgraphError as error:
                     log.warning("%s", error)
 

@@ -21,6 +21,7 @@ from starlette.routing import Route
 
 from tgraph import vocabulary as v
 from tgraph.engine.graph import KnowledgeGraph
+from tgraph.engine.sparql_results import stream_query_results
 from tgraph.errors import QueryError, UsageError
 from tgraph.explain.query.guard import gives_triples
 from tgraph.explain.query.sparql import Bounds, Dataset
@@ -177,7 +178,7 @@ async def _answer_query(
 
     def begin(graph: KnowledgeGraph) -> Iterator[bytes]:
         assert query is not None
-        return graph.sparql_stream(query, result_format, bounds, dataset)
+        return stream_query_results(graph.opened, query, result_format, bounds, dataset)
 
     if name in _CONVERTED:
         content = await service.run(
@@ -268,7 +269,7 @@ def _save_graph(name: str, media: str, graph: KnowledgeGraph) -> IO[bytes] | Non
 
     The default graph, containing knowledge, always exists."""
     node = NamedNode(name) if name else DefaultGraph()
-    quads = graph.read().match(None, None, None, node)
+    quads = graph.opened.read().match(None, None, None, node)
     first = next(quads, None)
     if first is None and name:
         return None

@@ -47,7 +47,7 @@ async def _run_checks(service: Service) -> dict[str, bool]:
     """Check folder, store with vectors, and models for usability."""
 
     def store(graph: KnowledgeGraph) -> bool:
-        graph.read()
+        graph.opened.read()
         return graph.context().vectors is not None
 
     results = {"folder": False, "store": False}

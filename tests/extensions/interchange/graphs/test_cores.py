@@ -82,13 +82,15 @@ def taken(graph: KnowledgeGraph, tmp_path: Path, *parts: bytes, name: str = "a.c
 
 def evidence(graph: KnowledgeGraph, predicate: NamedNode, end: str = "wrote-to") -> set[str]:
     """What is said of all evidence of Ada's statement."""
-    objects = graph.read().match(NamedNode(ADA["i"]), NamedNode(R + end), None, v.KNOWLEDGE_GRAPH)
+    objects = graph.opened.read().match(
+        NamedNode(ADA["i"]), NamedNode(R + end), None, v.KNOWLEDGE_GRAPH
+    )
     found = set()
     for quad in objects:
         assert isinstance(quad.object, NamedNode | Literal)
         edge = NamedNode(v.edge_iri(quad.subject, quad.predicate, quad.object))
-        for one in graph.read().match(None, v.tg("edge"), edge, v.SOURCE_GRAPH):
-            told = graph.read().match(one.subject, predicate, None, v.SOURCE_GRAPH)
+        for one in graph.opened.read().match(None, v.tg("edge"), edge, v.SOURCE_GRAPH):
+            told = graph.opened.read().match(one.subject, predicate, None, v.SOURCE_GRAPH)
             found |= {str(each.object.value) for each in told}  # type: ignore[union-attr]
     return found
 
@@ -130,8 +132,8 @@ def test_what_a_chunk_states_rests_on_its_sentence_where_the_core_has_the_text(g
     assert evidence(graph, v.tg("quote")) == {sentence}
     assert evidence(graph, v.prov("hadPrimarySource")) == {CHUNK, DOCUMENT}
     assert len(evidence(graph, v.tg("quote"), "born")) == 1  # nobody says where: its line
-    (page,) = [one for one in graph.documents() if one.path.endswith("page:1")]
-    assert graph.source_text(page.document)[9 : 9 + len(TEXT)] == TEXT
+    (page,) = [one for one in graph.documents.summaries() if one.path.endswith("page:1")]
+    assert graph.documents.read_text(page.document)[9 : 9 + len(TEXT)] == TEXT
     assert is_sound(graph)
     assert taken(graph, tmp_path, b"".join(parts)).relationships == 0
 
@@ -157,8 +159,8 @@ def test_the_first_generations_are_read(graph, tmp_path):
     )
     assert (report.relationships, report.skipped) == (1, ())
     assert len(evidence(graph, v.tg("quote"))) == 1
-    assert "The letters" in str(knowledge(graph.read()))
-    assert TEXT in [graph.source_text(one.document) for one in graph.documents()]
+    assert "The letters" in str(knowledge(graph.opened.read()))
+    assert TEXT in [graph.documents.read_text(one.document) for one in graph.documents.summaries()]
     assert is_sound(graph)
 
 

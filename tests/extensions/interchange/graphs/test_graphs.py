@@ -132,11 +132,11 @@ def test_what_has_no_known_text_rests_on_a_row(tmp_path: Path) -> None:
         report = import_graph(graph, [tables])
         assert [(one.row, one.file) for one in report.skipped] == [(4, "relationships.parquet")]
         assert hash_knowledge(graph).edges == 3
-        places = {document.title for document in graph.documents()}
+        places = {document.title for document in graph.documents.summaries()}
         assert places == {
             *("sorvik.txt", "Text unit unit-1", "Rows without a text", "Community reports")
         }
-        assert '"entity": "BERGEN"' in graph.source_text("Rows without a text")
+        assert '"entity": "BERGEN"' in graph.documents.read_text("Rows without a text")
 
 
 def test_a_table_that_is_none_is_told(tmp_path: Path) -> None:
@@ -235,7 +235,7 @@ def test_lightrag_folders_and_custom_graphs_say_the_same(tmp_path: Path) -> None
         assert (found.entities, found.edges) == (4, 3)
         rows = rows_of(graph, "SELECT DISTINCT ?k WHERE { ?e tg:keyword ?k }")
         assert {row["k"].value for row in rows} == {"light", "sea"}
-        assert [document.title for document in graph.documents()] == ["sorvik.txt"]
+        assert [document.title for document in graph.documents.summaries()] == ["sorvik.txt"]
         assert graph.audit("integrity").passed
 
 

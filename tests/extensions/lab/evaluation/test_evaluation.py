@@ -88,7 +88,7 @@ def _indexed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 
 def said(kg: tgraph.KnowledgeGraph, subject: str, name: str) -> list[str]:
-    found = kg.read().match(NamedNode(subject), None, None, None)
+    found = kg.opened.read().match(NamedNode(subject), None, None, None)
     return [
         quad.object.value
         for quad in found
@@ -115,7 +115,7 @@ def test_questions_are_answered_judged_and_put_on_record(tmp_path, model):
         assert not second.retrieval
         assert found.approximate is not model
         assert {agent.kind for agent in found.judges} == {"model" if model else "method"}
-        (session,) = kg.sessions()
+        (session,) = kg.sessions.summaries()
         assert first.item.session == session.explain_id
         assert session.question == ASKED.query
         assert said(kg, found.evaluation, "status") == ["completed"]
@@ -172,7 +172,7 @@ def test_what_the_record_keeps_is_ragcheckers_file(tmp_path):
         found = evaluate(kg, [ASKED, GIVEN])
         result = f"{v.URN}prov:result:{found.evaluation.rpartition(':')[2]}"
         (key,) = said(kg, result, "contentHash")
-        kept = json.loads(kg.librarian.get_text(key))
+        kept = json.loads(kg.opened.librarian.get_text(key))
     assert kept == json.loads(json.dumps(found.to_ragchecker()))
     (tmp_path / "out.json").write_text(json.dumps(kept))
     assert read_items(tmp_path / "out.json") == [a.item for a in found.assessments]
@@ -187,7 +187,7 @@ def test_labels_that_are_there_are_not_asked_for_again(tmp_path):
         assert again.metrics == first.metrics
         assert again.retrieval == first.retrieval
         assert (again.usage.calls, again.judges, again.mode) == (0, (), None)
-        assert len(kg.sessions()) == 1
+        assert len(kg.sessions.summaries()) == 1
         judged = f"{v.URN}prov:assessment:{again.evaluation.rpartition(':')[2]}:0"
         answer = v.answer_iri(first.assessments[0].item.session.rpartition(":")[2])
         assert answer in said(kg, judged, "wasDerivedFrom")
@@ -301,7 +301,7 @@ def test_an_endpoint_that_is_away_ends_it_and_that_is_on_record(tmp_path, number
     with opened(tmp_path, {"extract_statements": EndpointError("It is away.")}) as kg:
         with pytest.raises(EndpointError, match="away"):
             evaluate(kg, [GIVEN] * number)
-        store = kg.read()
+        store = kg.opened.read()
         found = [q.subject for q in store.match(None, v.RDF_TYPE, v.tg("Evaluation"), None)]
         (evaluation,) = [node.value for node in found if isinstance(node, NamedNode)]
         assert said(kg, evaluation, "status") == ["failed"]
@@ -318,7 +318,7 @@ def test_an_interruption_is_on_record(tmp_path):
 
         with pytest.raises(KeyboardInterrupt):
             evaluate(kg, [GIVEN, ASKED], progress=interrupt)
-        store = kg.read()
+        store = kg.opened.read()
         (kind,) = store.match(None, v.RDF_TYPE, v.tg("Evaluation"), None)
         assert isinstance(kind.subject, NamedNode)
         assert said(kg, kind.subject.value, "status") == ["interrupted"]
@@ -333,7 +333,7 @@ def test_a_wrong_call_leaves_no_record(tmp_path):
         ):
             with pytest.raises(UsageError):
                 evaluate(kg, questions, mode)
-        assert not list(kg.read().match(None, v.RDF_TYPE, v.tg("Evaluation"), None))
+        assert not list(kg.opened.read().match(None, v.RDF_TYPE, v.tg("Evaluation"), None))
 
 
 def test_an_empty_graph_judges_what_brings_its_answers(tmp_path):
@@ -357,7 +357,7 @@ def test_a_process_that_dies_leaves_an_aborted_evaluation(tmp_path):
         record.start("q", "[]", None, {}, "default", "explainability")
         record.close()
         assert said(kg, v.evaluation_iri(uuid), "status") == ["aborted"]
-        assert kg.sessions() == []
+        assert kg.sessions.summaries() == []
 
 
 @pytest.mark.parametrize("mode", ["local", "global", "drift", "lightrag-mix", "ppr"])

@@ -96,8 +96,10 @@ def test_only_what_is_not_cited_and_matters_is_told(graph):
 def test_a_later_analysis_takes_the_place_of_an_earlier(graph):
     if not found(graph):
         measure_influence(graph, "last")
-    store = OxigraphStore.memory(graph.read().match())
-    answer = NamedNode(v.answer_iri(graph.sessions()[0].explain_id.removeprefix(v.session_iri(""))))
+    store = OxigraphStore.memory(graph.opened.read().match())
+    answer = NamedNode(
+        v.answer_iri(graph.sessions.summaries()[0].explain_id.removeprefix(v.session_iri("")))
+    )
     later, bundle = NamedNode(v.influence_analysis_iri("later")), NamedNode(v.bundle_iri("later"))
     time = Literal("2999-01-01T00:00:00Z", datatype=v.xsd("dateTime"))
     said = [

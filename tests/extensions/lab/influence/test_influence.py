@@ -359,7 +359,7 @@ def test_it_is_sealed_on_record_shown_and_deterministic(ship):
         assert trace.influence.analysis == found.analysis
         assert set(trace.influence.above) == {item.selection for item in found.ranked}
         assert trace.influence.runs == len(found.runs)
-        html = kg.report(session)
+        html = kg.export(session, "html").decode()
         assert "What the answer depends on" in html
         second = measure_influence(kg, session, samples=32)
         assert second.items == found.items
@@ -387,7 +387,7 @@ def test_an_interrupted_analysis_goes_on_where_it_stopped(ship, nearest):
         assert kg.trace(session).influence is not None
         statuses = kg.sparql("SELECT ?s WHERE { ?a a tg:InfluenceAnalysis ; tg:status ?s }")
         assert sorted(row["s"].value for row in statuses) == ["completed", "interrupted"]
-        assert not check_shapes(kg.read(), CATALOGUE)
+        assert not check_shapes(kg.opened.read(), CATALOGUE)
 
 
 # --- every mode, with a model and without ---------------------------------------------------------

@@ -108,7 +108,7 @@ def name(node: object) -> str:
 
 def recorded(kg: KnowledgeGraph, whole: str) -> Tree:
     """The session or run and what is part of it, by PROV: steps and calls."""
-    store = kg.read()
+    store = kg.opened.read()
 
     def time(activity: str, of: str) -> datetime | None:
         found = next(store.match(NamedNode(activity), v.prov(of), None, None), None)
@@ -172,7 +172,9 @@ def test_the_spans_of_an_index_run_are_its_phases_and_the_calls_on_record(made):
     run = root_of(spans)
     with opened(root, telemetry__enabled=False) as kg:
         tree = recorded(kg, said(run)[IRI])
-        calls = {name(q.subject) for q in kg.read().match(None, v.RDF_TYPE, v.tg("Call"), None)}
+        calls = {
+            name(q.subject) for q in kg.opened.read().match(None, v.RDF_TYPE, v.tg("Call"), None)
+        }
     assert calls
     on_record = {iri: told for iri, told in tree.items() if iri in {*calls, said(run)[IRI]}}
     assert spanned(spans) == on_record
@@ -252,7 +254,7 @@ def test_an_index_run_that_fails_says_that_nothing_is_on_record(tmp_path, spans)
             kg.index([tmp_path / "curie.md"])
         found = spans.take()
         run = root_of(found)
-        assert not list(kg.read().match(NamedNode(said(run)[IRI]), None, None, None))
+        assert not list(kg.opened.read().match(NamedNode(said(run)[IRI]), None, None, None))
     assert (said(run)["tgraph.status"], said(run)["tgraph.recorded"]) == ("failed", False)
     failed = {span.name for span in found if span.status.status_code is StatusCode.ERROR}
     assert failed == {"Index run", "Extracting", "chat scripted"}

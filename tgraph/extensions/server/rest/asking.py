@@ -186,7 +186,7 @@ async def context(call: CollectionCall, asked: ContextAsked) -> Response:
     settings = asked.overrides()
 
     def work(graph: KnowledgeGraph) -> dict[str, Any]:
-        return context_json(graph.context_of(**asked.asked(), only=asked.only))
+        return context_json(graph.gather_context(**asked.asked(), only=asked.only))
 
     return json_response(
         await call.service.run(call.access, call.collection, work, pool="ask", settings=settings)
@@ -203,7 +203,7 @@ async def search(call: CollectionCall, asked: Annotated[SearchAsked, Query()]) -
     """Return what the documents say on something, without an answer."""
 
     def work(graph: KnowledgeGraph) -> dict[str, Any]:
-        return context_json(graph.context_of(asked.text, asked.mode, history=()))
+        return context_json(graph.gather_context(asked.text, asked.mode, history=()))
 
     return json_response(await call.graph(work, "ask"))
 

@@ -92,7 +92,9 @@ async def documents(call: CollectionCall, asked: Annotated[Everything, Query()])
     """Return the documents."""
 
     def work(graph: KnowledgeGraph) -> list[DocumentSummary]:
-        return [document for document in graph.documents() if document.standing or asked.all]
+        return [
+            document for document in graph.documents.summaries() if document.standing or asked.all
+        ]
 
     return json_response(await call.graph(work))
 
@@ -132,7 +134,9 @@ async def upload(call: CollectionCall, asked: Annotated[Uploading, Query()]) -> 
 )
 async def source(call: CollectionCall, document: Name) -> Response:
     """Return what was extracted from a document, and where."""
-    return json_response(await call.graph(lambda graph: asdict(graph.source(document))))
+    return json_response(
+        await call.graph(lambda graph: asdict(graph.documents.read_extractions(document)))
+    )
 
 
 @router.get(
@@ -144,7 +148,7 @@ async def source(call: CollectionCall, document: Name) -> Response:
 )
 async def text(call: CollectionCall, document: Name, asked: Annotated[OfPage, Query()]) -> Response:
     """Return the text in which citations count characters."""
-    page_text = await call.graph(lambda graph: graph.source_text(document, asked.page))
+    page_text = await call.graph(lambda graph: graph.documents.read_text(document, asked.page))
     return Response(page_text, media_type="text/plain; charset=utf-8")
 
 
@@ -177,7 +181,7 @@ async def locate_boxes(
     data = await call.graph(lambda graph: pdf_of(graph, document, page))
 
     def work(graph: KnowledgeGraph) -> PageBoxes:
-        text = graph.source_text(document, page)
+        text = graph.documents.read_text(document, page)
         if not 0 <= asked.start < asked.end <= len(text):
             raise UsageError(f"The page has {len(text):,} characters.", "Start before the end.")
         return page_boxes(data, page, text, asked.start, asked.end)
@@ -188,13 +192,12 @@ async def locate_boxes(
 def pdf_of(graph: KnowledgeGraph, name: str, page: int) -> bytes:
     """Return PDF bytes of a document containing the page.
 
-    Raise ``UnknownNameError`` for other file types, and, like ``KnowledgeGraph.source_text``,
-    for discarded texts."""
-    graph.source_text(name, page)
-    document = find_document(graph.read(), name)
+    Raise ``UnknownNameError`` for other file types, and for discarded texts."""
+    graph.documents.read_text(name, page)
+    document = find_document(graph.opened.read(), name)
     if document.media_type != "application/pdf":
         raise UnknownNameError("Only pages of PDFs have images.", "Its text is what is kept.")
-    return graph.librarian.get(document.document.removeprefix(document_iri("")))
+    return graph.opened.librarian.get(document.document.removeprefix(document_iri("")))
 
 
 @router.get(
@@ -234,7 +237,7 @@ async def weigh(call: CollectionCall, document: Name, asked: Weight) -> Response
     """Set how much a document is to be believed."""
 
     def work(graph: KnowledgeGraph) -> dict[str, Any]:
-        path = graph.weigh(document, asked.authority, reason=asked.reason)
+        path = graph.documents.set_authority(document, asked.authority, reason=asked.reason)
         return {"target": path, "authority": asked.authority}
 
     return json_response(await call.graph(work, "audit"))

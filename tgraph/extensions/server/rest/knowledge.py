@@ -163,7 +163,7 @@ async def entities(call: CollectionCall, asked: Annotated[Searching, Query()]) -
     text = asked.text.casefold()
 
     def work(graph: KnowledgeGraph) -> list[str]:
-        names = (name for name in entity_names(graph.read()) if text in name.casefold())
+        names = (name for name in entity_names(graph.opened.read()) if text in name.casefold())
         return sorted(names, key=lambda name: (not name.casefold().startswith(text), name))
 
     return json_response((await call.graph(work))[: asked.limit])
@@ -177,7 +177,7 @@ async def entities(call: CollectionCall, asked: Annotated[Searching, Query()]) -
 )
 async def facts(call: CollectionCall, entity: Name) -> Response:
     """Return the facts about an entity."""
-    return json_response(await call.graph(lambda graph: graph.facts(entity)))
+    return json_response(await call.graph(lambda graph: graph.entities.read_facts(entity)))
 
 
 @router.get(
@@ -188,7 +188,7 @@ async def facts(call: CollectionCall, entity: Name) -> Response:
 )
 async def merges(call: CollectionCall) -> Response:
     """Return the names that stand for another entity."""
-    return json_response(await call.graph(lambda graph: graph.merges()))
+    return json_response(await call.graph(lambda graph: graph.entities.read_merges()))
 
 
 @router.get(
@@ -199,7 +199,7 @@ async def merges(call: CollectionCall) -> Response:
 )
 async def splits(call: CollectionCall) -> Response:
     """Return the names that were told apart."""
-    return json_response(await call.graph(lambda graph: graph.splits()))
+    return json_response(await call.graph(lambda graph: graph.entities.read_splits()))
 
 
 @router.post(
@@ -212,7 +212,7 @@ async def splits(call: CollectionCall) -> Response:
 async def split(call: CollectionCall, asked: Splitting) -> Response:
     """Tell two names apart."""
     decision = await call.graph(
-        lambda graph: graph.split(asked.name, asked.other, reason=asked.reason), "audit"
+        lambda graph: graph.entities.split(asked.name, asked.other, reason=asked.reason), "audit"
     )
     return json_response({"split": decision}, HTTP_201_CREATED)
 
@@ -230,7 +230,7 @@ async def rejoin(call: CollectionCall, asked: Splitting) -> Response:
     if second_name is None:
         raise UsageError("Both names are needed.")
     decision = await call.graph(
-        lambda graph: graph.rejoin(asked.name, second_name, reason=asked.reason), "audit"
+        lambda graph: graph.entities.rejoin(asked.name, second_name, reason=asked.reason), "audit"
     )
     return json_response({"split": decision}, HTTP_201_CREATED)
 
@@ -243,7 +243,7 @@ async def rejoin(call: CollectionCall, asked: Splitting) -> Response:
 )
 async def curations(call: CollectionCall) -> Response:
     """Return the decisions of people."""
-    return json_response(await call.graph(lambda graph: graph.curations()))
+    return json_response(await call.graph(lambda graph: graph.history.read_curations()))
 
 
 # --- audits and time ---
@@ -286,7 +286,7 @@ async def audit(
 )
 async def history(call: CollectionCall) -> Response:
     """Return the generations of knowledge."""
-    return json_response(await call.graph(lambda graph: graph.history()))
+    return json_response(await call.graph(lambda graph: graph.history.read_generations()))
 
 
 @router.get(
@@ -299,7 +299,7 @@ async def knowledge_diff(call: CollectionCall, asked: Annotated[Between, Query()
     """Return what came and went between two generations of knowledge."""
 
     def work(graph: KnowledgeGraph) -> dict[str, Any]:
-        difference = graph.knowledge_diff(asked.before, asked.after)
+        difference = graph.history.compare(asked.before, asked.after)
         return {"same": difference.same, **asdict(difference)}
 
     return json_response(await call.graph(work, "audit"))

@@ -89,14 +89,16 @@ _SESSION = f"{_SESSIONS}/{{session}}"
 async def sessions(call: CollectionCall, listing: Annotated[Listing, Query()]) -> Response:
     """Return the sessions, the newest first."""
     return json_response(
-        await call.graph(lambda graph: list(map(session_json, graph.sessions(listing.limit))))
+        await call.graph(
+            lambda graph: list(map(session_json, graph.sessions.summaries(listing.limit)))
+        )
     )
 
 
 @router.get(_SESSION, summary="A session", response_model=SessionOut, dependencies=needs("read"))
 async def session(call: CollectionCall, session: Name) -> Response:
     """Return a session."""
-    return json_response(await call.graph(lambda graph: session_json(graph.find_session(session))))
+    return json_response(await call.graph(lambda graph: session_json(graph.sessions.find(session))))
 
 
 @router.get(
@@ -119,9 +121,9 @@ async def trace(call: CollectionCall, session: Name) -> Response:
 )
 async def report(call: CollectionCall, session: Name) -> Response:
     """Return the record of a session as one HTML file."""
-    text = await call.graph(lambda graph: graph.report(session))
+    page = await call.graph(lambda graph: graph.export(session, "html"))
     policy = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; sandbox allow-popups"
-    return Response(text, media_type="text/html", headers={"Content-Security-Policy": policy})
+    return Response(page, media_type="text/html", headers={"Content-Security-Policy": policy})
 
 
 @router.get(
@@ -171,7 +173,7 @@ async def diff(call: CollectionCall, session: Name, other: Name) -> Response:
     """Return what differs between two sessions."""
 
     def work(graph: KnowledgeGraph) -> dict[str, Any]:
-        comparison = graph.compare(session, other)
+        comparison = graph.sessions.compare(session, other)
         return {"same": comparison.same, **asdict(comparison)}
 
     return json_response(await call.graph(work))

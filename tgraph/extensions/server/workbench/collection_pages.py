@@ -63,7 +63,7 @@ async def show_history(visit: Visit) -> Response:
     """Show knowledge generations, newest first."""
 
     def work(graph: KnowledgeGraph) -> list[Generation]:
-        return graph.history()
+        return graph.history.read_generations()
 
     part = part_of(await visit.graph(work), visit.asked("from"))
     return await visit.page("history.html", part=part, rdf=visit.links.listed("page/history"))
@@ -74,7 +74,7 @@ async def show_changes(visit: Visit) -> Response:
     before, after = visit.asked("before", "0"), visit.asked("after", "now")
 
     def work(graph: KnowledgeGraph) -> KnowledgeDiff:
-        return graph.knowledge_diff(before, after)
+        return graph.history.compare(before, after)
 
     difference = await visit.graph(work, "audit")
     kinds = (

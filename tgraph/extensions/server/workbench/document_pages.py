@@ -30,7 +30,9 @@ async def show_documents(visit: Visit) -> Response:
     everything, sought = bool(visit.asked("all")), visit.asked("text").casefold()
 
     def work(graph: KnowledgeGraph) -> list[DocumentSummary]:
-        candidates = [summary for summary in graph.documents() if summary.standing or everything]
+        candidates = [
+            summary for summary in graph.documents.summaries() if summary.standing or everything
+        ]
         return [d for d in candidates if sought in f"{d.title} {d.path}".casefold()]
 
     summaries = await visit.graph(work)
@@ -85,10 +87,10 @@ async def show_document(visit: Visit) -> Response:
     name, requested_page = visit.part("document"), _parse_whole_number(visit.asked("page"))
 
     def work(graph: KnowledgeGraph) -> tuple[SourceTree, _ShownPage, PageBoxes | None]:
-        tree = graph.source(name)
+        tree = graph.documents.read_extractions(name)
         numbers = [page.number for page in tree.pages]
         number = requested_page if requested_page in numbers else numbers[0]
-        page = _cut_page(graph.source_text(tree.document.document, number), number, visit)
+        page = _cut_page(graph.documents.read_text(tree.document.document, number), number, visit)
         return tree, page, _on_image(graph, tree.document, page)
 
     tree, page, on_image = await visit.graph(work)
@@ -113,7 +115,7 @@ def _on_image(
     """Return quote boxes on the page image, or None without an image."""
     if document.media_type != "application/pdf" or page.number is None:
         return None
-    text = graph.source_text(document.document, page.number)
+    text = graph.documents.read_text(document.document, page.number)
     start = page.first + len(page.before)
     try:
         data = pdf_of(graph, document.document, page.number)
@@ -127,7 +129,7 @@ async def show_impact(visit: Visit) -> Response:
     name = visit.part("document")
 
     def work(graph: KnowledgeGraph) -> tuple[Any, DocumentSummary]:
-        return graph.impact(name), graph.source(name).document
+        return graph.impact(name), graph.documents.read_extractions(name).document
 
     impact_report, summary = await visit.graph(work)
     return await visit.page("impact.html", found=impact_report, document=summary, rdf="")

@@ -43,7 +43,7 @@ async def show_entities(visit: Visit) -> Response:
     sought = visit.asked("text").casefold()
 
     def work(graph: KnowledgeGraph) -> list[str]:
-        matches = (name for name in entity_names(graph.read()) if sought in name.casefold())
+        matches = (name for name in entity_names(graph.opened.read()) if sought in name.casefold())
         return sorted(matches, key=lambda n: (not n.casefold().startswith(sought), n.casefold(), n))
 
     part = part_of(await visit.graph(work), visit.asked("from"), 200)
@@ -84,11 +84,11 @@ async def show_entity(visit: Visit) -> Response:
 
 
 def _read_entity(name: str, graph: KnowledgeGraph) -> _ShownEntity:
-    store = graph.read()
+    store = graph.opened.read()
     facts = Facts(store)
     iri = facts.entity(name)
     known_facts = facts.about(iri)
-    reader = stored_evidence(store, Texts(store, graph.librarian), lambda error: None)
+    reader = stored_evidence(store, Texts(store, graph.opened.librarian), lambda error: None)
     quotes = reader.of_edges([fact.edge for fact in known_facts], _QUOTES)
     merges = EntityMerges(store)
     return _ShownEntity(
@@ -117,32 +117,32 @@ def _edit_entity(graph: KnowledgeGraph, name: str, form: SentForm, reason: str) 
         changes["aliases"] = [alias.strip() for alias in aliases.split(",") if alias.strip()]  # type: ignore[assignment]
     if not changes:
         raise UsageError("Nothing was filled in.", "Say what is to be different.")
-    graph.edit_entity(name, reason=reason, **changes)
+    graph.entities.edit(name, reason=reason, **changes)
 
 
 def _split_entity(graph: KnowledgeGraph, name: str, form: SentForm, reason: str) -> None:
-    graph.split(form.needed("other", "The other name"), name, reason=reason)
+    graph.entities.split(form.needed("other", "The other name"), name, reason=reason)
 
 
 def _rejoin_entity(graph: KnowledgeGraph, name: str, form: SentForm, reason: str) -> None:
-    graph.rejoin(name, form.needed("other", "The other name"), reason=reason)
+    graph.entities.rejoin(name, form.needed("other", "The other name"), reason=reason)
 
 
 def _merge_entity(graph: KnowledgeGraph, name: str, form: SentForm, reason: str) -> None:
-    graph.merge_entities(name, form.needed("other", "The other name"), reason=reason)
+    graph.entities.merge(name, form.needed("other", "The other name"), reason=reason)
 
 
 def _delete_entity(graph: KnowledgeGraph, name: str, form: SentForm, reason: str) -> None:
-    graph.delete_entity(name, reason=reason)
+    graph.entities.delete(name, reason=reason)
 
 
 def _deny_fact(graph: KnowledgeGraph, name: str, form: SentForm, reason: str) -> None:
-    graph.deny_fact(form.needed("fact", "The fact"), reason=reason)
+    graph.entities.deny_fact(form.needed("fact", "The fact"), reason=reason)
 
 
 def _add_fact(graph: KnowledgeGraph, name: str, form: SentForm, reason: str) -> None:
     words = form.needed("predicate", "The relation"), form.needed("object", "The object")
-    graph.add_fact(name, *words, reason=reason)
+    graph.entities.add_fact(name, *words, reason=reason)
 
 
 _DECISIONS = {
@@ -170,7 +170,7 @@ async def record_decision(visit: Visit) -> Response:
 
 async def show_curations(visit: Visit) -> Response:
     """Show human decisions, latest first."""
-    decisions = await visit.graph(lambda graph: graph.curations())
+    decisions = await visit.graph(lambda graph: graph.history.read_curations())
     part = part_of(decisions, visit.asked("from"))
     return await visit.page("curations.html", part=part, rdf=visit.links.listed("page/curations"))
 
@@ -179,7 +179,7 @@ async def undo_decision(visit: Visit) -> Response:
     """Undo a human decision."""
     form = await visit.form()
     name, reason = form.needed("curation", "The decision"), form.needed("reason", "The reason")
-    await visit.graph(lambda graph: graph.undo(name, reason=reason), "audit")
+    await visit.graph(lambda graph: graph.history.undo_curation(name, reason=reason), "audit")
     return redirect_to(visit.links.to("curations"))
 
 
@@ -203,7 +203,7 @@ async def show_resource(visit: Visit) -> Response:
         raise UsageError(f"{iri[:200]!r} is no IRI.") from error
 
     def work(graph: KnowledgeGraph) -> tuple[list[Any], list[Any], str]:
-        store = graph.read()
+        store = graph.opened.read()
         outgoing_rows = [
             _build_row(store, q) for q in islice(store.match(node, None, None, None), _SHOWN)
         ]

@@ -84,7 +84,7 @@ async def _ask_page(visit: Visit, **more: Any) -> Response:
     )
     sessions: list[Any] = []
     if here is None or here.generation:
-        sessions = list(await visit.graph(lambda graph: graph.sessions(RECENT)))
+        sessions = list(await visit.graph(lambda graph: graph.sessions.summaries(RECENT)))
     values = {
         "collections": visible_collections,
         "here": here,
@@ -146,7 +146,9 @@ async def _stream_events(visit: Visit, asking: AskForm) -> AsyncIterator[bytes]:
 
 
 async def _read_stage(visit: Visit, session: str, stage: str) -> list[str]:
-    return await visit.graph(lambda graph: list(stage_lines(graph.trace_so_far(session), stage)))
+    return await visit.graph(
+        lambda graph: list(stage_lines(graph.sessions.trace_running(session), stage))
+    )
 
 
 async def suggest_questions(visit: Visit) -> Response:

@@ -31,7 +31,7 @@ from tgraph.plugins import FUNCTIONS
 
 async def show_sessions(visit: Visit) -> Response:
     """Show sessions, newest first, filtered by a search word."""
-    summaries = await visit.graph(lambda graph: list(graph.sessions()))
+    summaries = await visit.graph(lambda graph: list(graph.sessions.summaries()))
     sought = visit.asked("text").casefold()
     rows = [summary for summary in summaries if sought in summary.question.casefold()]
     part = part_of(rows, visit.asked("from"))
@@ -57,8 +57,8 @@ async def show_session(visit: Visit) -> Response:
 
     def work(graph: KnowledgeGraph) -> _ShownSession:
         trace = graph.trace(name)
-        sentences = shown.shown_sentences(trace, graph.source_text)
-        turns = [graph.find_session(session_name) for session_name in after]
+        sentences = shown.shown_sentences(trace, graph.documents.read_text)
+        turns = [graph.sessions.find(session_name) for session_name in after]
         earlier = [(turn.explain_id, turn.question) for turn in turns]
         why_not = graph.why_not(name, expected) if expected else None
         return _ShownSession(trace, sentences, earlier, why_not, graph.export(name, "svg").decode())
