@@ -365,7 +365,7 @@ def test_a_sampled_analysis_of_an_earlier_version_is_shown(ship, nearest):
         agent = Agent("method", "lexical-support", "1")
         parameters = {"method": "sampled", "samples": 1, "seed": 0}
         record.start(answer, agent, agent, parameters, "explainability")
-        record.ablated(record.ablation(["sampled"], "01" * 4, 0), "1")
+        record.ablated(record.ablation(["none", "sampled"], "1" * 8, 0), "1")
         record.influence(trace.selected[0].iri, answer, 0.5, 0.1, above=True)
         result = record.result({"necessity": 0.5}, {})
         record.out.add(result, (v.tg("lds"), 0.9))
