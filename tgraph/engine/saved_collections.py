@@ -14,7 +14,8 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from tgraph.engine.checks import PATIENCE, check_snapshot
+from tgraph.engine.checks import PATIENCE
+from tgraph.engine.checks.integrity import check_snapshot
 from tgraph.engine.open_collection import utc_now
 from tgraph.engine.progress import OnMessage
 from tgraph.errors import DamagedStoreError, StoreError, UsageError, VerificationError

@@ -55,7 +55,7 @@ def examine_model(root: Path | None, collection: str | None = None) -> Findings:
     try:
         settings = load_settings(root, {"collection": collection})
     except TgraphError as error:
-        yield _bad_finding("settings", error)
+        yield HealthFinding.of_error("settings", error)
         return
     if settings.uses_model():
         yield from ChatCheck(settings).findings()
@@ -68,10 +68,6 @@ def examine_model(root: Path | None, collection: str | None = None) -> Findings:
         )
     if settings.embedding.provider == "openai":
         yield _check_embeddings(settings, _stored_sizes(root, settings))
-
-
-def _bad_finding(subject: str, error: TgraphError, remedy: str = "") -> HealthFinding:
-    return HealthFinding("bad", subject, error.message, remedy or error.remedy)
 
 
 def _open_endpoint(url: str | None, key: str, settings: Settings) -> Endpoint:
@@ -140,7 +136,7 @@ class ChatCheck:
             try:
                 models = self._list_models()
             except ModelError as error:
-                yield _bad_finding("model", error)
+                yield HealthFinding.of_error("model", error)
                 return
             request = self._build_request("preflight_structure", {"text": _PASSAGE}, _Keepers)
             probe = self._send_request(request)
@@ -199,9 +195,9 @@ class ChatCheck:
         model, names = self._chat.model, _format_names(list(models))
         if isinstance(error := probe.error, EndpointError):
             if "does not have the model" in error.message and models:
-                return _bad_finding("model", error, f"Set chat.model to one of: {names}.")
+                return HealthFinding.of_error("model", error, f"Set chat.model to one of: {names}.")
             remedy = error.remedy.replace("OPENAI_API_KEY", "chat.api_key or OPENAI_API_KEY")
-            return _bad_finding("model", error, remedy)
+            return HealthFinding.of_error("model", error, remedy)
         if models and model not in models:
             detail = f"{model} answers, and the server doesn't list it; models: {names}"
             return HealthFinding("note", "model", detail)
@@ -251,7 +247,9 @@ class ChatCheck:
         request = self._build_request("preflight_stream", {"count": str(_LINES)})
         probe = self._send_request(request, stream=True)
         if probe.error is not None:
-            return _bad_finding("streaming", probe.error, probe.error.remedy or _NO_STREAM)
+            return HealthFinding.of_error(
+                "streaming", probe.error, probe.error.remedy or _NO_STREAM
+            )
         if probe.pieces <= 1:
             detail = "the reply comes in one piece, at its end"
             return HealthFinding("note", "streaming", detail, _NO_STREAM)
@@ -279,7 +277,7 @@ class ChatCheck:
         probe, sent = self._probe_context(needed)
         if probe.error is not None:
             if "longer than" not in probe.error.message:
-                return _bad_finding("context", probe.error)
+                return HealthFinding.of_error("context", probe.error)
             numbers = [int(number) for number in _NUMBER.findall(probe.error.message)]
             limits = [number for number in numbers if _LEAST_CONTEXT <= number < sent]
             reason = probe.error.message.rstrip(".")
@@ -348,7 +346,7 @@ def _check_embeddings(settings: Settings, stored: Mapping[str, int]) -> HealthFi
             single, many = embedder.embed([text]), embedder.embed(batch)
         except ModelError as error:
             remedy = _advise_embeddings(error, embedding.batch_size)
-            return _bad_finding("embeddings", error, remedy)
+            return HealthFinding.of_error("embeddings", error, remedy)
     size, likeness = int(single.shape[1]), float((single[0] * many[0]).sum())
     if likeness < _SAME:
         detail = f"the same text has two vectors (likeness {likeness:.3f})"

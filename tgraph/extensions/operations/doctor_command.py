@@ -67,7 +67,7 @@ def _root() -> Path | None:
 
 def _repair_graph() -> list[HealthFinding]:
     from tgraph.cli.progress import show_progress
-    from tgraph.extensions.operations.repairs import repair_collection
+    from tgraph.extensions.operations.collection_health import repair_collection
 
     with open_call_graph() as graph, show_progress(quiet=False) as (progress, _):
         return list(repair_collection(graph.opened, progress))
