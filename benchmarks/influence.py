@@ -2,7 +2,7 @@
 
 A simulated writer says four sentences each of which needs one of the selected items (one of them
 cites another item) and a fifth that needs none. It forgets, with a probability, each sentence by
-itself or the whole answer at once. Retrieval scores are random.
+itself or the whole answer at once.
 
     python -m benchmarks.influence [ANALYSES]
 """
@@ -25,7 +25,6 @@ from tgraph.extensions.lab.influence.ablations import AblatedRun, plan_ablations
 from tgraph.extensions.lab.influence.regeneration import Regenerator
 from tgraph.extensions.lab.influence.result import cited_by
 from tgraph.extensions.lab.influence.run import InfluenceAnalysis, InfluenceRun
-from tgraph.extensions.lab.influence.values import Influence
 from tgraph.model import Agent
 from tgraph.models.base import CallSink
 from tgraph.record.assessments import InfluenceRecord
@@ -81,7 +80,6 @@ class Found:
     false: int
     right: float
     runs: int
-    influence: Influence
 
 
 def analysed(count: int, forgets: float, *, at_once: bool, seed: int) -> Found:
@@ -91,14 +89,15 @@ def analysed(count: int, forgets: float, *, at_once: bool, seed: int) -> Found:
     trace = traced(count, needs, random)
     writer = Planted(needs, forgets, at_once=at_once, random=random)
     cited = cited_by(trace)
+    plan = plan_ablations(count, cited, cited)
     with tempfile.TemporaryDirectory() as folder:
         record = InfluenceRecord(Path(folder), UUID, lambda: datetime.now(UTC))
-        analysis = InfluenceAnalysis(trace, writer, plan_ablations(count, cited, cited))
+        analysis = InfluenceAnalysis(trace, writer, plan)
         run = InfluenceRun(analysis, record, ignore_progress)
         found = run.run("explainability")
     planted = {edge_selection_iri(UUID, n) for n in needs if n is not None}
     shown = {item.selection for item in found.ranked}
-    return Found(len(shown - planted), len(shown & planted) / len(planted), len(found.runs), found)
+    return Found(len(shown - planted), len(shown & planted) / len(planted), len(found.runs))
 
 
 def traced(count: int, needs: Sequence[int | None], random: Random) -> Trace:
@@ -126,25 +125,14 @@ def traced(count: int, needs: Sequence[int | None], random: Random) -> Trace:
     )  # fmt: skip
 
 
-def mean(values: Sequence[float | None]) -> str:
-    known = [value for value in values if value is not None]
-    return f"{fmean(known):.2f}" if known else "–"
-
-
 def line(count: int, forgets: float, many: int, *, at_once: bool) -> str:
     found = [analysed(count, forgets, at_once=at_once, seed=seed) for seed in range(many)]
-    fits = [each.influence.fit for each in found if each.influence.fit is not None]
     cells = (
         str(count),
         f"{forgets:.0%} of the {'answers' if at_once else 'sentences'}",
-        mean([each.right for each in found]),
-        mean([float(each.false > 0) for each in found]),
+        f"{fmean(each.right for each in found):.2f}",
+        f"{fmean(each.false > 0 for each in found):.2f}",
         f"{fmean(each.runs for each in found):.0f}",
-        mean([fit.lds for fit in fits]),
-        mean([fit.by_citations for fit in fits]),
-        mean([fit.by_score for fit in fits]),
-        mean([each.influence.top for each in found]),
-        mean([each.influence.random for each in found]),
     )
     return f"| {' | '.join(cells)} |"
 
@@ -157,11 +145,6 @@ def main() -> None:
         "planted found",
         "analyses with a false item",
         "runs",
-        "LDS",
-        "of citations",
-        "of scores",
-        "lost without the top",
-        "without others",
     )
     print(f"| {' | '.join(head)} |\n|{'---|' * len(head)}")
     for count, at_once, forgets in product((8, 15, 30, 60), (False, True), (0.0, 0.05, 0.1, 0.2)):

@@ -106,10 +106,10 @@ def test_the_rooms_of_a_package_form_no_circle(package):
     assert circles(graph) == []
 
 
-def test_explain_has_nine_rooms_at_most_and_engine_four():
+def test_explain_has_nine_rooms_at_most_and_engine_five():
     rooms = {package: len(list((CODE / package).glob("*/__init__.py"))) for package in packages()}
     assert rooms["explain"] <= 9
-    assert rooms["engine"] <= 4
+    assert rooms["engine"] <= 5
 
 
 @pytest.mark.slow

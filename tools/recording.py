@@ -195,7 +195,7 @@ verify $session --lexical
 verify $previous --json
 influence $session --estimate
 influence $session
-influence $previous --samples 8 --json -q
+influence $previous --repeats 2 --json -q
 replay $session
 replay $session --json
 replay $previous --live

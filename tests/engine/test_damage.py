@@ -202,7 +202,7 @@ def test_writers_leave_no_logs_behind(root: Path) -> None:
 def mended(root: Path) -> dict[str, tuple[str, str]]:
     """What ``doctor --repair`` finds, by subject."""
     with open_graph(root, create=False) as kg:
-        return {found.subject: (found.status, found.detail) for found in repair(kg)}
+        return {f.subject: (f.status, f"{f.detail}. {f.remedy}") for f in repair(kg)}
 
 
 def repaired(root: Path) -> set[str]:

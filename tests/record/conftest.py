@@ -511,7 +511,8 @@ class SampleRecord:
         selection = v.edge_selection_iri(uuid, 0)
         record.influence(selection, v.answer_iri(uuid), 0.5, 0.0, above=True)
         record.influence(selection, v.session_part_iri("sentence", uuid, 0), 1.0, 0.0, above=True)
-        record.result({"necessity": 0.5}, 0.9, {"ablation whose reply can't be used": 1})
+        result = record.result({"necessity": 0.5}, {"ablation whose reply can't be used": 1})
+        record.out.add(result, (v.tg("lds"), 0.9))  # records of version 0.1.0 have it
         record.finish("completed")
         record.close()
 

@@ -414,11 +414,11 @@ class KnowledgeGraph:
         )
 
         if name == INTEGRITY.name:
-            from tgraph.engine.checks import audit_integrity
+            from tgraph.engine.checks.integrity import audit_integrity
 
             return audit_integrity(self.opened, *arguments)
         if name == KNOWLEDGE.name:
-            from tgraph.engine.rederivation import audit_knowledge
+            from tgraph.engine.checks.rederivation import audit_knowledge
 
             return audit_knowledge(self.opened, *arguments)
         if name == ONTOLOGY.name:
@@ -437,7 +437,7 @@ class KnowledgeGraph:
 
         With the file of a ``public_key``, its owner's signatures are checked too. Writers wait
         meanwhile; in a read-only folder there are no writers."""
-        from tgraph.engine.checks import check_integrity_of
+        from tgraph.engine.checks.integrity import check_integrity_of
 
         return check_integrity_of(self.opened, head, public_key)
 

@@ -14,7 +14,8 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from tgraph.engine.checks import PATIENCE, check_snapshot
+from tgraph.engine.checks import PATIENCE
+from tgraph.engine.checks.integrity import check_snapshot
 from tgraph.engine.progress import OnMessage
 from tgraph.errors import DamagedStoreError, StoreError, UsageError, VerificationError
 from tgraph.librarian import Librarian

@@ -261,14 +261,11 @@ class InfluenceRecord(BundleRecord):
         self._influences += 1
         return subject
 
-    def result(
-        self, metrics: Mapping[str, float], lds: float | None, dropped: Mapping[str, int]
-    ) -> str:
-        """Record the metrics (0 to 1), the surrogate's fit, and counts of unusable items."""
+    def result(self, metrics: Mapping[str, float], dropped: Mapping[str, int]) -> str:
+        """Record the metrics (0 to 1) and counts of unusable items."""
         subject = self.entity(
             self.part("influence-result"),
             "InfluenceResult",
-            (v.tg("lds"), lds),
             label="Result of the influence analysis",
             by=self.analysis,
             metrics=metrics,

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import json
+import runpy
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
+from tests.support.paths import REPOSITORY
 from tgraph.cli.main import cli
 from tgraph.engine.settings_file import init_graph
 from tgraph.errors import UsageError
 from tgraph.extensions.interchange.graphrag_settings import (
     ImportedSettings,
     import_graphrag_settings,
+    load_rules,
 )
-from tgraph.settings import load_settings
+from tgraph.settings import Settings, load_settings
 
 V0 = """
 encoding_model: cl100k_base
@@ -270,6 +273,15 @@ def test_settings_of_ones_own_stay(tmp_path: Path):
 def test_what_is_no_settings_file(text: str, message: str, tmp_path: Path):
     with pytest.raises(UsageError, match=message):
         imported(tmp_path, text)
+
+
+def test_every_setting_of_the_table_exists_and_the_page_is_current():
+    settings = Settings()
+    for rule in load_rules():
+        section, _, key = rule.setting.partition(".")
+        assert rule.reason if not rule.setting else hasattr(getattr(settings, section), key), rule
+    page = runpy.run_path(str(REPOSITORY / "docs/graphrag_settings_table.py"))["page"]()
+    assert (REPOSITORY / "docs/reference/graphrag-settings.md").read_text("utf-8") == page
 
 
 def test_a_folder_without_settings(tmp_path: Path):

@@ -1,15 +1,18 @@
 """Settings of Microsoft GraphRAG, of every generation, converted to tgraph settings.
 
-Settings with an equivalent in ``tgraph.toml`` are moved there, other settings are listed with a
-reason. Keys are never read: users are told the environment variable to set instead."""
+``data/graphrag_settings.csv`` says which tgraph setting takes a GraphRAG setting, or why none does.
+Keys are never read: users are told the environment variable to set instead."""
 
 from __future__ import annotations
 
+import csv
 import math
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
+from functools import cache
 from pathlib import Path
 from string import Template
 from typing import Any
@@ -18,18 +21,23 @@ from pydantic import BaseModel, ValidationError
 
 from tgraph.engine.effective_settings import MASK, without_secrets
 from tgraph.errors import UsageError
+from tgraph.resources import data_file
 from tgraph.settings import Settings
 
 NAMES = ("settings.yaml", "settings.yml", "settings.json")
+KEY_VARIABLES = {
+    "chat.api_key": "OPENAI_API_KEY",
+    "embedding.api_key": "TGRAPH_EMBEDDING__API_KEY",
+}
 _LARGEST = 1_000_000
 _MOST_ALIASES = 12
 """Aliases unfold each other; so few unfold to no more than a hundred times the text."""
 _DEEPEST = 12
 _SECRET = re.compile(r"(^|[._])(api_key|connection_string|.*secret.*|.*password.*)$")
+_VARIABLE = re.compile(r"\$\{?(\w+)\}?")
 _BRACED = re.compile(r"\$\{(\w+)\}")
 _OPEN, _CLOSE = "\ue000", "\ue001"
-"""What stands for the braces of a variable, which mean something else in YAML."""
-_VARIABLE = re.compile(r"\$\{?(\w+)\}?")
+"""Replacements of a variable's braces, which mean something else in YAML."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,18 +89,38 @@ class ImportedSettings:
 
 
 @dataclass(frozen=True, slots=True)
-class _Given:
-    """A GraphRAG value, with its position and lookup name."""
+class _GivenSetting:
+    """A GraphRAG value with its dotted name, its name in the table of settings, and the settings of
+    its model."""
 
     source: str
     name: str
     value: Any
+    model: Mapping[str, Any]
 
 
-Outcome = dict[str, Any] | str
-"""tgraph's settings with their values, or why there is none; an empty text: nothing is lost."""
+@dataclass(frozen=True, slots=True)
+class SettingRule:
+    """A row of the table: patterns of GraphRAG's names, tgraph's setting with the conversion of the
+    value, or the reason without a setting."""
 
-_NEEDS_NOTHING = "nothing to set: tgraph finds it out, or does so anyway"
+    names: tuple[str, ...]
+    setting: str
+    conversion: str
+    reason: str
+
+
+@cache
+def load_rules() -> tuple[SettingRule, ...]:
+    """Return the table of settings; the first rule that matches a name counts."""
+    lines = data_file("graphrag_settings.csv").read_text("utf-8").splitlines()
+    return tuple(
+        SettingRule(tuple(row.pop("names").split()), **row) for row in csv.DictReader(lines)
+    )
+
+
+class _LeftOutError(ValueError):
+    """A value that no tgraph setting takes, with the reason."""
 
 
 def import_graphrag_settings(path: str | Path) -> ImportedSettings:
@@ -102,46 +130,36 @@ def import_graphrag_settings(path: str | Path) -> ImportedSettings:
     except in keys. Raises ``UsageError`` for a file that can't be read as GraphRAG settings."""
     file = _find_file(Path(path))
     tree = _read_mapping(file)
-    leaves = list(_list_leaves(tree, "", 0))
-    renamed = _rename_leaves(leaves, tree)
     variables = {**_read_variables(file.with_name(".env")), **os.environ}
     moved: dict[str, MovedSetting] = {}
-    left_settings: list[LeftSetting] = []
-    keys: list[NeededKey] = []
-    for source_value in renamed:
-        if _SECRET.search(source_value.name):
-            keys += _needed_keys(source_value)
-            left_settings += _kept_secret(source_value)
-            continue
-        try:
-            source_value = _filled_in(source_value, variables)
-        except KeyError as error:
-            left_settings.append(
-                _left_setting(source_value, f"the variable {error.args[0]} is not set")
-            )
-            continue
-        outcome = _convert_setting(source_value, tree)
-        if isinstance(outcome, str):
-            left_settings.append(_left_setting(source_value, outcome or _NEEDS_NOTHING))
-            continue
-        for setting, value in outcome.items():
-            value, problem = _check_value(setting, value)
-            if problem:
-                left_settings.append(_left_setting(source_value, problem))
-            else:
-                moved.setdefault(setting, MovedSetting(source_value.source, setting, value))
-    return ImportedSettings(
-        file, tuple(moved.values()), tuple(left_settings), tuple(_distinct_keys(keys))
-    )
+    left: list[LeftSetting] = []
+    keys: dict[str, NeededKey] = {}
+    for given in _name_settings(list(_list_leaves(tree, "", 0)), tree):
+        if variable := KEY_VARIABLES.get(given.name):
+            match = _VARIABLE.fullmatch(str(given.value).strip())
+            keys[variable] = NeededKey(given.source, match[1] if match else "", variable)
+        elif _SECRET.search(given.name):
+            left.append(LeftSetting(given.source, MASK, "a secret is not copied"))
+        else:
+            try:
+                given = replace(given, value=_fill_variables(given.value, variables))
+                for setting in _move_setting(given):
+                    moved.setdefault(setting.setting, setting)
+            except _LeftOutError as error:
+                text = " ".join(str(given.value).split())
+                shown = without_secrets(text) if "://" in text else text
+                left.append(LeftSetting(given.source, shown, str(error)))
+    chat, embedding = (keys.get(variable) for variable in KEY_VARIABLES.values())
+    if chat and embedding and embedding.named == chat.named != "":
+        del keys[embedding.variable]  # the chat key serves both
+    return ImportedSettings(file, tuple(moved.values()), tuple(left), tuple(keys.values()))
 
 
 def _find_file(path: Path) -> Path:
-    candidates = (
-        [path / name for name in NAMES if (path / name).is_file()] if path.is_dir() else [path]
-    )
-    if not candidates or not candidates[0].is_file():
+    candidates = [path / name for name in NAMES] if path.is_dir() else [path]
+    if (file := next(filter(Path.is_file, candidates), None)) is None:
         raise UsageError(f"There is no {' or '.join(NAMES)} at {path}.")
-    return candidates[0]
+    return file
 
 
 def _read_mapping(file: Path) -> Mapping[str, Any]:
@@ -165,17 +183,28 @@ def _read_mapping(file: Path) -> Mapping[str, Any]:
     return tree
 
 
-def _list_leaves(value: object, name: str, depth: int) -> Iterator[_Given]:
-    """Yield every non-mapping value with its dotted name."""
+def _read_variables(file: Path) -> dict[str, str]:
+    """Return the variables of a ``.env`` file."""
+    lines = file.read_text("utf-8-sig", errors="replace").splitlines() if file.is_file() else []
+    pairs = (line.strip().removeprefix("export ").partition("=") for line in lines)
+    return {
+        name.strip(): value.strip().strip("\"'")
+        for name, equals, value in pairs
+        if equals and not name.startswith("#")
+    }
+
+
+def _list_leaves(value: object, name: str, depth: int) -> Iterator[tuple[str, Any]]:
+    """Yield the dotted name of every value except mappings, with the value."""
     if depth > _DEEPEST:
         raise UsageError(f"{name} is nested too deep for a setting.")
     if isinstance(value, Mapping):
         for key, inner in value.items():
             yield from _list_leaves(inner, f"{name}.{key}" if name else str(key), depth + 1)
     elif isinstance(value, str):
-        yield _Given(name, name, value.replace(_OPEN, "${").replace(_CLOSE, "}"))
+        yield name, value.replace(_OPEN, "${").replace(_CLOSE, "}")
     elif value is not None:
-        yield _Given(name, name, value)
+        yield name, value
 
 
 # --- the generations ----------------------------------------------------------------------------
@@ -190,160 +219,120 @@ _SECTIONS = {
 """Sections that changed their names."""
 
 
-def _rename_leaves(leaves: Sequence[_Given], tree: Mapping[str, Any]) -> Iterator[_Given]:
+def _name_settings(
+    leaves: Sequence[tuple[str, Any]], tree: Mapping[str, Any]
+) -> Iterator[_GivenSetting]:
     """Yield values under names shared by all generations; unused models keep their names."""
-    places = {place: kind for kind, place in _model_places(tree).items() if place}
-    for leaf in leaves:
-        for place, kind in places.items():
-            if leaf.source.startswith(f"{place}."):
-                yield replace(leaf, name=f"{kind}{leaf.source.removeprefix(place)}")
-                break
+    places = {place: kind for kind, place in _find_models(tree).items() if place}
+    for source, value in leaves:
+        place = next((place for place in places if source.startswith(f"{place}.")), "")
+        if place:
+            name = f"{places[place]}{source.removeprefix(place)}"
+            yield _GivenSetting(source, name, value, _section_at(tree, place))
         else:
-            section, dot, suffix = leaf.source.partition(".")
-            yield replace(leaf, name=f"{_SECTIONS.get(section, section)}{dot}{suffix}")
+            section, dot, suffix = source.partition(".")
+            name = f"{_SECTIONS.get(section, section)}{dot}{suffix}"
+            yield _GivenSetting(source, name, value, {})
 
 
-def _model_places(tree: Mapping[str, Any]) -> dict[str, str]:
+def _find_models(tree: Mapping[str, Any]) -> dict[str, str]:
     """Return the places of chat model and embedding model in the settings."""
     if "completion_models" in tree or "embedding_models" in tree:  # 3
+        sections = {"chat": "completion_model", "embedding": "embedding_model"}
         return {
-            "chat": _model_place(tree, "completion_models", "completion_model_id"),
-            "embedding": _model_place(tree, "embedding_models", "embedding_model_id"),
+            kind: _choose_model(
+                f"{section}s",
+                _section_at(tree, f"{section}s"),
+                *(
+                    reference
+                    for user in ("extract_graph", "local_search", "embed_text")
+                    if (reference := _section_at(tree, user).get(f"{section}_id"))
+                ),
+            )
+            for kind, section in sections.items()
         }
     if isinstance(models := tree.get("models"), Mapping):  # 2
-        embedders = {name for name, model in models.items() if "embedding" in _model_type(model)}
+        types = {name: str(_section_at(models, name).get("type", "")) for name in models}
+        embedders = sorted(name for name in models if "embedding" in types[name])
         chat_models = [name for name in models if name not in embedders]
         return {
-            "chat": _choose_place("models", chat_models, "default_chat_model"),
-            "embedding": _choose_place("models", sorted(embedders), "default_embedding_model"),
+            "chat": _choose_model("models", chat_models, "default_chat_model"),
+            "embedding": _choose_model("models", embedders, "default_embedding_model"),
         }
     return {"chat": "llm", "embedding": "embeddings.llm"}  # 0 and 1
 
 
-def _model_type(model: object) -> str:
-    return str(model.get("type", "")) if isinstance(model, Mapping) else ""
+def _choose_model(section: str, names: Sequence[str] | Mapping[str, Any], *wanted: str) -> str:
+    """Return the place of the first wanted model, else of the first model."""
+    candidates = [*(name for name in wanted[:1] if name in names), *names]
+    return f"{section}.{candidates[0]}" if candidates else ""
 
 
-def _model_place(tree: Mapping[str, Any], section: str, reference: str) -> str:
-    """Return the place of the model used for extraction, else the first model."""
-    models = tree.get(section)
-    if not isinstance(models, Mapping):
-        return ""
-    used = [
-        inner[reference]
-        for name in ("extract_graph", "local_search", "embed_text")
-        if isinstance(inner := tree.get(name), Mapping) and reference in inner
-    ]
-    return _choose_place(section, [name for name in models if isinstance(name, str)], *used[:1])
+def _section_at(tree: Mapping[str, Any], place: str) -> Mapping[str, Any]:
+    node: Any = tree
+    for name in place.split("."):
+        node = node.get(name) if isinstance(node, Mapping) else None
+    return node if isinstance(node, Mapping) else {}
 
 
-def _choose_place(section: str, names: Sequence[str], *wanted: str) -> str:
-    matches = [name for name in wanted if name in names] or list(names[:1])
-    return f"{section}.{matches[0]}" if matches else ""
+# --- values -------------------------------------------------------------------------------------
 
 
-# --- variables and keys -------------------------------------------------------------------------
-
-
-def _read_variables(file: Path) -> dict[str, str]:
-    """What the file of variables sets, line by line."""
-    if not file.is_file():
-        return {}
-    values = {}
-    for line in file.read_text("utf-8-sig", errors="replace").splitlines():
-        name, equals, value = line.strip().removeprefix("export ").partition("=")
-        if equals and not name.startswith("#"):
-            values[name.strip()] = value.strip().strip("\"'")
-    return values
-
-
-def _filled_in(given: _Given, variables: Mapping[str, str]) -> _Given:
-    """Return the value with variables filled in.
-
-    Raises ``KeyError`` for a variable that isn't set."""
-    if not isinstance(given.value, str) or "$" not in given.value:
-        return given
+def _fill_variables(value: object, variables: Mapping[str, str]) -> object:
+    """Return the value with variables filled in. Raises ``_LeftOutError`` for a variable that isn't
+    set."""
+    if not isinstance(value, str) or "$" not in value:
+        return value
     import yaml
 
     try:
-        text = Template(given.value).substitute(variables)
+        text = Template(value).substitute(variables)
+        filled = yaml.safe_load(text) if text != value else text
+    except KeyError as error:
+        raise _LeftOutError(f"the variable {error.args[0]} is not set") from error
     except ValueError:  # a dollar that begins no name
-        return given
-    try:
-        value = yaml.safe_load(text) if text != given.value else text
+        return value
     except yaml.YAMLError:
-        value = text
-    return replace(given, value=text if isinstance(value, list | dict) else value)
+        return text
+    return text if isinstance(filled, list | dict) else filled
 
 
-def _needed_keys(given: _Given) -> Iterator[NeededKey]:
-    variable = _KEY_VARIABLES.get(given.name)
-    if variable:
-        match = _VARIABLE.fullmatch(str(given.value).strip())
-        yield NeededKey(given.source, match[1] if match else "", variable)
+def _move_setting(given: _GivenSetting) -> Iterator[MovedSetting]:
+    """Yield tgraph's settings for a value. Raises ``_LeftOutError`` if there is none."""
+    rules = (r for r in load_rules() if any(fnmatchcase(given.name, name) for name in r.names))
+    if (rule := next(rules, None)) is None:
+        raise _LeftOutError("tgraph has no such setting")
+    value = _convert_value(rule, given)
+    if not rule.setting:
+        raise _LeftOutError(rule.reason)
+    yield MovedSetting(given.source, rule.setting, _check_value(rule.setting, value))
+    if rule.setting == "embedding.model":
+        yield MovedSetting(given.source, "embedding.provider", "openai")
 
 
-def _distinct_keys(keys: Sequence[NeededKey]) -> Iterator[NeededKey]:
-    """Yield keys, omitting an embeddings key equal to the chat key, which serves both."""
-    chat = {key.named for key in keys if key.variable == _KEY_VARIABLES["chat.api_key"]} - {""}
-    for key in keys:
-        if key.variable == _KEY_VARIABLES["chat.api_key"] or key.named not in chat:
-            yield key
-
-
-_KEY_VARIABLES = {
-    "chat.api_key": "OPENAI_API_KEY",
-    "embedding.api_key": "TGRAPH_EMBEDDING__API_KEY",
-}
-
-
-def _kept_secret(given: _Given) -> Iterator[LeftSetting]:
-    if given.name not in _KEY_VARIABLES:
-        yield LeftSetting(given.source, MASK, "a secret is not copied")
-
-
-def _left_setting(given: _Given, reason: str) -> LeftSetting:
-    text = " ".join(str(given.value).split())
-    return LeftSetting(given.source, without_secrets(text) if "://" in text else text, reason)
-
-
-# --- what becomes of each -----------------------------------------------------------------------
-
-
-def _convert_setting(given: _Given, tree: Mapping[str, Any]) -> Outcome:
-    if given.name in _TO:
-        target, convert = _TO[given.name]
-        return _convert_value(target, convert, given.value)
-    if given.name.startswith(("chat.", "embedding.")):
-        return _of_model(given, tree)
-    for pattern, reason in _WHY:
-        if pattern.fullmatch(given.name):
-            return reason
-    return "tgraph has no such setting"
-
-
-def _convert_value(target: str, convert: Callable[[Any], Any], value: object) -> Outcome:
+def _convert_value(rule: SettingRule, given: _GivenSetting) -> object:
+    """Return tgraph's value. Raises ``_LeftOutError`` for a value without equivalent."""
     try:
-        result = convert(value)
-    except (TypeError, ValueError, ArithmeticError, LookupError):
-        return f"it is not a value of {target}"
-    return {target: result} if result is not None else ""
+        converted = _CONVERSIONS[rule.conversion](given.value, given.model)
+    except _LeftOutError:
+        raise
+    except (TypeError, ValueError, ArithmeticError, LookupError) as error:
+        raise _LeftOutError(f"it is not a value of {rule.setting}") from error
+    if converted is None:
+        raise _LeftOutError("nothing to set: tgraph finds it out, or does so anyway")
+    return converted
 
 
-def _check_value(setting: str, value: object) -> tuple[Any, str]:
-    """Return the value validated by tgraph's setting, and an error text; empty for valid
-    values."""
+def _check_value(setting: str, value: object) -> object:
+    """Return the value validated by tgraph's setting. Raises ``_LeftOutError`` for a value that the
+    setting refuses."""
     section, _, key = setting.partition(".")
     model: type[BaseModel] = type(getattr(Settings.model_construct(), section))
     try:
         checked_value = getattr(model.model_validate({key: value}), key)
     except ValidationError as error:
-        return None, f"{setting}: {error.errors()[0]['msg']}"
-    return list(checked_value) if isinstance(checked_value, tuple) else checked_value, ""
-
-
-def _identity(value: object) -> object:
-    return value
+        raise _LeftOutError(f"{setting}: {error.errors()[0]['msg']}") from error
+    return list(checked_value) if isinstance(checked_value, tuple) else checked_value
 
 
 def _parse_limit(value: object) -> int | None:
@@ -356,6 +345,11 @@ def _parse_limit(value: object) -> int | None:
     return int(number) or None
 
 
+def _limit_per_minute(value: Any, model: Mapping[str, Any]) -> int | None:
+    period = _section_at(model, "rate_limit").get("period_in_seconds", 60)
+    return _parse_limit(value * 60 // period)
+
+
 def _split_texts(value: object) -> list[str]:
     """Return a list of texts, splitting a single text at commas."""
     parts = value.split(",") if isinstance(value, str) else value
@@ -364,220 +358,45 @@ def _split_texts(value: object) -> list[str]:
     return [str(part).strip() for part in parts]
 
 
-def _parse_fields(value: object) -> list[str] | None:
-    """The fields that stand before chunks; true means all, false none."""
+def _list_fields(value: object) -> list[str] | None:
+    """Return the fields that stand before chunks; true means all, false none."""
     if isinstance(value, bool):
         return ["title", "author", "date", "tags"] if value else None
     return _split_texts(value)
 
 
-_CUT = {"tokens": "tokens", "sentence": "sentences", "sentences": "sentences"}
-
-_TO: Mapping[str, tuple[str, Callable[[Any], Any]]] = {
-    "encoding_model": ("chunk.encoding", _identity),
-    "concurrent_requests": ("chat.concurrency", _parse_limit),
-    "parallelization.num_threads": ("chat.concurrency", _parse_limit),
-    "chunks.size": ("chunk.size", _identity),
-    "chunks.overlap": ("chunk.overlap", _identity),
-    "chunks.prepend_metadata": ("chunk.prepend_metadata", _parse_fields),
-    "chunks.chunk_size_includes_metadata": ("chunk.size_includes_metadata", _identity),
-    "chunks.encoding_model": ("chunk.encoding", _identity),
-    "chunks.strategy": ("chunk.by", lambda value: _CUT[str(value)]),
-    "chunks.type": ("chunk.by", lambda value: _CUT[str(value)]),
-    "embeddings.batch_size": ("embedding.batch_size", _identity),
-    "extract_graph.entity_types": ("extract.entity_types", _split_texts),
-    "extract_graph.max_gleanings": ("extract.gleanings", _identity),
-    "extract_graph_nlp.text_analyzer.max_word_length": ("fast.max_word_length", _identity),
-    "prune_graph.min_node_freq": ("fast.min_node_freq", _identity),
-    "prune_graph.max_node_freq_std": ("fast.max_node_freq_std", _identity),
-    "prune_graph.min_node_degree": ("fast.min_node_degree", _identity),
-    "prune_graph.max_node_degree_std": ("fast.max_node_degree_std", _identity),
-    "prune_graph.min_edge_weight_pct": ("fast.min_edge_weight_pct", _identity),
-    "prune_graph.remove_ego_nodes": ("fast.remove_ego_nodes", _identity),
-    "summarize_descriptions.max_length": ("summaries.max_words", _identity),
-    "summarize_descriptions.max_input_tokens": ("summaries.max_input_tokens", _identity),
-    "extract_claims.enabled": ("claims.enabled", _identity),
-    "extract_claims.description": ("claims.description", _identity),
-    "extract_claims.entity_specs": ("claims.entity_specs", _split_texts),
-    "extract_claims.max_gleanings": ("claims.gleanings", _identity),
-    "cluster_graph.max_cluster_size": ("communities.max_size", _identity),
-    "cluster_graph.use_lcc": ("communities.use_lcc", _identity),
-    "cluster_graph.seed": ("communities.seed", _identity),
-    "community_reports.max_length": ("reports.max_output_tokens", _identity),
-    "community_reports.max_input_length": ("reports.max_input_tokens", _identity),
-    "local_search.text_unit_prop": ("local_search.chunk_share", _identity),
-    "local_search.community_prop": ("local_search.report_share", _identity),
-    "local_search.conversation_history_max_turns": ("graph.history_turns", _identity),
-    "local_search.top_k_entities": ("local_search.top_k_entities", _identity),
-    "local_search.top_k_mapped_entities": ("local_search.top_k_entities", _identity),
-    "local_search.top_k_relationships": ("local_search.top_k_relationships", _identity),
-    "local_search.max_tokens": ("local_search.max_context_tokens", _identity),
-    "local_search.max_context_tokens": ("local_search.max_context_tokens", _identity),
-    "local_search.max_data_tokens": ("local_search.max_context_tokens", _identity),
-    "global_search.max_tokens": ("global_search.map_context_tokens", _identity),
-    "global_search.max_context_tokens": ("global_search.map_context_tokens", _identity),
-    "global_search.data_max_tokens": ("global_search.reduce_context_tokens", _identity),
-    "global_search.map_max_length": ("global_search.map_max_length", _identity),
-    "global_search.reduce_max_length": ("global_search.reduce_max_length", _identity),
-    "global_search.dynamic_search_threshold": ("global_search.dynamic_threshold", _identity),
-    "global_search.dynamic_search_keep_parent": ("global_search.dynamic_keep_parent", _identity),
-    "global_search.dynamic_search_num_repeats": ("global_search.dynamic_num_repeats", _identity),
-    "global_search.dynamic_search_max_level": ("global_search.dynamic_max_level", _identity),
-    "drift_search.drift_k_followups": ("drift_search.k", _identity),
-    "drift_search.primer_folds": ("drift_search.folds", _identity),
-    "drift_search.n_depth": ("drift_search.depth", _identity),
-    "drift_search.primer_llm_max_tokens": ("drift_search.primer_context_tokens", _identity),
-    "drift_search.data_max_tokens": ("drift_search.reduce_context_tokens", _identity),
-    "drift_search.max_tokens": ("drift_search.reduce_context_tokens", _identity),
-    "drift_search.local_search_text_unit_prop": ("drift_search.chunk_share", _identity),
-    "drift_search.local_search_community_prop": ("drift_search.report_share", _identity),
-    "drift_search.local_search_top_k_mapped_entities": ("drift_search.top_k_entities", _identity),
-    "drift_search.local_search_top_k_relationships": (
-        "drift_search.top_k_relationships",
-        _identity,
-    ),
-    "drift_search.local_search_max_data_tokens": ("drift_search.max_context_tokens", _identity),
-    "basic_search.k": ("basic_search.k", _identity),
-    "basic_search.text_unit_count": ("basic_search.k", _identity),
-    "basic_search.max_tokens": ("basic_search.max_context_tokens", _identity),
-    "basic_search.max_context_tokens": ("basic_search.max_context_tokens", _identity),
-    "chat.max_tokens": ("chat.max_tokens", _parse_limit),
-    "chat.max_completion_tokens": ("chat.max_tokens", _parse_limit),
-    "chat.call_args.max_tokens": ("chat.max_tokens", _parse_limit),
-    "chat.call_args.temperature": ("chat.temperature", _identity),
-    "chat.request_timeout": ("chat.timeout", _identity),
-    "chat.temperature": ("chat.temperature", _identity),
-    "chat.tokens_per_minute": ("chat.tokens_per_minute", _parse_limit),
-    "chat.requests_per_minute": ("chat.requests_per_minute", _parse_limit),
-    "chat.max_retries": ("chat.retries", _identity),
-    "chat.retry.max_retries": ("chat.retries", _identity),
-    "chat.concurrent_requests": ("chat.concurrency", _parse_limit),
-}
-"""tgraph's setting for each of GraphRAG's, and what the value comes to."""
-
-_OPENAI = ("openai", "azure")
-_AZURE_PATH = "/openai/v1"
-
-
-def _of_model(given: _Given, tree: Mapping[str, Any]) -> Outcome:
-    """Convert a model setting whose meaning depends on the provider."""
-    kind, _, key = given.name.partition(".")
-    model = _settings_at(tree, given.source.removesuffix(f".{key}"))
-    if key in ("type", "model_provider"):
-        is_openai = str(given.value).startswith(_OPENAI)
-        return "" if is_openai else _OTHER_PROVIDER
-    if key in ("model", "deployment_name", "azure_deployment_name"):
-        deployed = model.get("deployment_name") or model.get("azure_deployment_name")
-        if key == "model" and deployed:
-            return "the deployment stands in its place"
-        chosen = {f"{kind}.model": given.value}
-        return chosen if kind == "chat" else {**chosen, "embedding.provider": "openai"}
-    if key == "api_base":
-        return {f"{kind}.base_url": _openai_address(str(given.value), model)}
-    if key.startswith("rate_limit."):
-        return _rate_limit(kind, key, given.value, model)
-    if kind == "embedding":
-        return "" if key in _NEEDLESS else "tgraph sets it for chat, and embeds by the same limits"
-    return "" if key in _NEEDLESS else _OF_MODELS.get(key, "tgraph doesn't send it")
-
-
-def _settings_at(tree: Mapping[str, Any], place: str) -> Mapping[str, Any]:
-    node: Any = tree
-    for name in place.split("."):
-        node = node.get(name) if isinstance(node, Mapping) else None
-    return node if isinstance(node, Mapping) else {}
-
-
-def _openai_address(base: str, model: Mapping[str, Any]) -> str:
+def _openai_address(value: object, model: Mapping[str, Any]) -> str:
     """Return the address speaking OpenAI's protocol, adding Azure's path where needed."""
-    provider = str(model.get("type") or model.get("model_provider") or "")
-    if provider.startswith("azure") and _AZURE_PATH not in base:
-        return base.rstrip("/").removesuffix("/openai") + _AZURE_PATH
-    return base
+    provider, path = str(model.get("type") or model.get("model_provider") or ""), "/openai/v1"
+    if provider.startswith("azure") and path not in str(value):
+        return str(value).rstrip("/").removesuffix("/openai") + path
+    return str(value)
 
 
-def _rate_limit(kind: str, key: str, value: object, model: Mapping[str, Any]) -> Outcome:
-    name = {"requests_per_period": "requests", "tokens_per_period": "tokens"}.get(
-        key.removeprefix("rate_limit.")
-    )
-    if name is None or kind != "chat":
-        return "" if name is None else "tgraph's limits are those of chat"
-    limit = model.get("rate_limit")
-    period = limit.get("period_in_seconds", 60) if isinstance(limit, Mapping) else 60
-    return _convert_value(
-        f"chat.{name}_per_minute", lambda given: _parse_limit(given * 60 // period), value
-    )
+def _model_name(value: object, model: Mapping[str, Any]) -> object:
+    if model.get("deployment_name") or model.get("azure_deployment_name"):
+        raise _LeftOutError("the deployment stands in its place")
+    return value
 
 
-_NEEDLESS = frozenset(
-    (
-        "api_version",
-        "async_mode",
-        "auth_method",
-        "auth_type",
-        "encoding_model",
-        "model_supports_json",
-        "n",
-        "retry.type",
-        "retry_strategy",
-        "type",
-    )
-)
-"""Settings of a model that say what tgraph finds out, or does in any case."""
+def _check_provider(value: object, model: Mapping[str, Any]) -> None:
+    if not str(value).startswith(("openai", "azure")):
+        raise _LeftOutError(
+            "tgraph speaks OpenAI's protocol: set base_url to where this provider speaks it"
+        )
 
-_OTHER_PROVIDER = "tgraph speaks OpenAI's protocol: set base_url to where this provider speaks it"
-_OF_MODELS = dict.fromkeys(
-    ("max_retry_wait", "retry.base_delay", "retry.jitter", "retry.max_delay"),
-    "tgraph waits as the server says (Retry-After), else longer each time",
-) | dict.fromkeys(("sleep_on_rate_limit_recommendation",), "tgraph always waits as the server says")
 
-_WHY: Sequence[tuple[re.Pattern[str], str]] = [
-    (re.compile(pattern), reason)
-    for pattern, reason in (
-        (
-            r".+\.(\w+_)?prompt(_file)?",
-            "prompts have other placeholders: `tgraph init --prompts` copies tgraph's to edit",
-        ),
-        (r"(models|completion_models|embedding_models)\..+", "tgraph has one model for each use"),
-        (r".+\.(\w+_)?model_id", ""),
-        (r".+\.llm\..+", "one model does all steps"),
-        (r".+\.(async_mode|concurrent_requests|concurrency|num_threads)", ""),
-        (r"async_mode|parallelization\..+|.+\.parallelization\..+", ""),
-        (
-            r"input(\..+)?",
-            "say it to the command: `tgraph index FOLDER` takes the files it can read",
-        ),
-        (
-            r"(output|storage|cache|reporting|logs|update_\w+|table_provider|vector_store"
-            r"|input_storage|output_storage)(\..+)?",
-            "a graph's folder holds everything",
-        ),
-        (r".+\.vector_store(_id|\..+)?", "a graph's folder holds everything"),
-        (r"(umap|embed_graph)(\..+)?", "tgraph embeds texts, not nodes of the graph"),
-        (r"snapshots(\..+)?", "every state is kept and can be exported (`tgraph export`)"),
-        (r"workflows|skip_workflows", "tgraph's phases follow from what is set"),
-        (r"root_dir|base_dir", "say it to the command: --root"),
-        (r"chunks\.group_by_columns", ""),
-        (r".+\.strategy(\..+)?", ""),
-        (r"extract_graph_nlp\..+", "the method fast reads names by tgraph's own rules"),
-        (r"prune_graph\.lcc_only", "no part of a graph is left out because it is small"),
-        (r"embeddings\.(batch_max_tokens)", "tgraph divides texts that are too long"),
-        (r"embeddings\.(target|names|skip)", "tgraph embeds entities, edges, chunks and reports"),
-        (
-            r"global_search\.(map_max_tokens|reduce_max_tokens)",
-            "tgraph limits words: global_search.map_max_length and reduce_max_length",
-        ),
-        (
-            r"global_search\.dynamic_search_\w+",
-            "reports are rated whole, with up to chat.concurrency at a time",
-        ),
-        (
-            r"\w+_search\.(\w+_)?(temperature|top_p|n|llm_max_tokens|llm_max_gen_tokens|"
-            r"llm_max_gen_completion_tokens|max_completion_tokens|reduce_max_tokens|"
-            r"reduce_max_completion_tokens)",
-            "it is set for chat as a whole",
-        ),
-        (r"\w+_search\.(chat_model_id|embedding_model_id)", ""),
-    )
-]
-"""Why other settings have no place; the first that fits counts."""
+_UNITS = {"tokens": "tokens", "sentence": "sentences", "sentences": "sentences"}
+_CONVERSIONS: Mapping[str, Callable[[Any, Mapping[str, Any]], object]] = {
+    "": lambda value, _: value,
+    "address": _openai_address,
+    "fields": lambda value, _: _list_fields(value),
+    "limit": lambda value, _: _parse_limit(value),
+    "limit per minute": _limit_per_minute,
+    "model": _model_name,
+    "provider": _check_provider,
+    "texts": lambda value, _: _split_texts(value),
+    "unit": lambda value, _: _UNITS[str(value)],
+}
+"""Conversions of the table: tgraph's value for a value and the settings of its model; None sets
+nothing."""

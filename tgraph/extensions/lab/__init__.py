@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tgraph.extensions import Extension
-from tgraph.extensions.lab.influence import REPEATS, SAMPLES
+from tgraph.extensions.lab.influence import REPEATS
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -52,14 +52,13 @@ def measure_influence(
     *,
     budget: int | None = None,
     repeats: int = REPEATS,
-    samples: int = SAMPLES,
     progress: OnProgress | None = None,
 ) -> Influence:
     """Return on which of the selected items the answer of a session depends: the answer is written
-    again without them. The analysis is recorded in a bundle of its own.
+    again without each of them. The analysis is recorded in a bundle of its own.
 
-    At most ``budget`` calls are made; ``repeats`` of them with nothing removed, ``samples`` with
-    random halves where more than twenty items were selected. Replies are kept, so that the same
+    At most ``budget`` calls are made. The answer is written ``repeats`` times with nothing removed
+    and, where these answers differ, as often without each item. Replies are kept, so that the same
     analysis costs nothing again. Raise ``UsageError`` where there is no answer, nothing was
     selected for it, the selection can't be had as it was, parts of the session were erased, or the
     budget is too small.
@@ -72,7 +71,6 @@ def measure_influence(
         session,
         budget=budget,
         repeats=repeats,
-        samples=samples,
         progress=progress or ignore_progress,
     )
 
@@ -83,13 +81,12 @@ def estimate_influence(
     *,
     budget: int | None = None,
     repeats: int = REPEATS,
-    samples: int = SAMPLES,
 ) -> InfluenceEstimate:
     """Return what ``measure_influence`` with the same arguments would cost; nothing is called or
     recorded."""
     from tgraph.extensions.lab.influence.run import prepare_analysis
 
-    analysis = prepare_analysis(kg.opened, session, budget=budget, repeats=repeats, samples=samples)
+    analysis = prepare_analysis(kg.opened, session, budget=budget, repeats=repeats)
     return analysis.estimate()
 
 

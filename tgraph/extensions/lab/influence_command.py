@@ -20,7 +20,7 @@ from tgraph.cli.terminal import (
     print_lines,
     print_renderable,
 )
-from tgraph.extensions.lab.influence import REPEATS, SAMPLES
+from tgraph.extensions.lab.influence import REPEATS
 
 if TYPE_CHECKING:
     from tgraph.extensions.lab.influence.values import (
@@ -31,12 +31,6 @@ if TYPE_CHECKING:
     )
 
 _short = partial(one_line, most=100)
-
-
-_METHODS = {
-    "leave-one-out": "each item left out in turn",
-    "sampled": "random halves and a sparse linear surrogate",
-}
 
 
 class _InfluenceCommand(Command):
@@ -54,8 +48,9 @@ _number = partial(click.option, type=click.IntRange(min=1), metavar="N")
 )
 @click.option("--estimate", is_flag=True, help="Say what it would cost, and do nothing.")
 @_number("--budget", help="Calls at most.")
-@_number("--repeats", default=REPEATS, show_default=True, help="Runs with nothing removed.")
-@_number("--samples", default=SAMPLES, show_default=True, help="Random halves.")
+@_number(
+    "--repeats", default=REPEATS, show_default=True, help="Runs of one kind where answers differ."
+)
 @_number("--concurrency", help="Calls at a time.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @click.option("-q", "--quiet", is_flag=True, help="No progress.")
@@ -64,10 +59,10 @@ _number = partial(click.option, type=click.IntRange(min=1), metavar="N")
 def influence(session: str, as_json: bool, **flags: Any) -> None:
     """Which of the selected edges does an answer depend on?
 
-    The answer is written again without each of them, or, where more than 20 items were selected or
-    the model's answers differ anyway, from random halves of them, and what it still says is
-    compared. That costs calls of the model: how many is said first, and `--estimate` stops there.
-    Without a model it is free. The weights are recorded; `trace` shows them.
+    The answer is written again without each of them, several times where the model's answers differ
+    anyway, and what it still says is compared. That costs calls of the model: how many is said
+    first, and `--estimate` stops there. Without a model it is free. The weights are recorded;
+    `trace` shows them.
 
     \b
     Examples:
@@ -79,7 +74,7 @@ def influence(session: str, as_json: bool, **flags: Any) -> None:
     from tgraph.extensions.lab.influence.run import analyse_influence, prepare_analysis
 
     estimates, quiet = flags.pop("estimate"), flags.pop("quiet")
-    asked = {name: flags.pop(name) for name in ("budget", "repeats", "samples")}
+    asked = {name: flags.pop(name) for name in ("budget", "repeats")}
     with open_call_graph(settings_of(flags)) as graph:
         if estimates:
             cost = prepare_analysis(graph.opened, session, **asked).estimate()
@@ -96,7 +91,7 @@ def influence(session: str, as_json: bool, **flags: Any) -> None:
 def _estimate_lines(found: InfluenceEstimate) -> Iterator[str]:
     sentences = format_count(found.sentences, "sentence")
     yield f"Selected:   {format_count(found.items, 'item')} for {sentences}"
-    yield f"Method:     {found.method}, {_METHODS[found.method]}"
+    yield f"Method:     {found.method}, each item left out in turn"
     if found.model is None:
         yield "Model:      none; the embedded default writes without calls or cost"
         return
@@ -170,7 +165,7 @@ def _presence_text(said: bool) -> str:
 
 def _measures(found: Influence) -> Iterator[str]:
     yield (
-        f"Method: {found.method} ({_METHODS[found.method]}),"
+        f"Method: {found.method} (each item left out in turn),"
         f" {format_count(len(found.runs), 'run')} by {found.writer}, compared by {found.measure}"
     )
     yield f"Noise floor: {found.noise_floor:.2f}"
@@ -186,17 +181,6 @@ def _measures(found: Influence) -> Iterator[str]:
         f"Cited without influence: {len(idle)}; influential and not cited: {len(hidden)};"
         f" gap {found.gap.gap:.2f}"
     )
-    if found.top is not None:
-        yield (
-            f"Lost without the most influential: {weight_text(found.top)}; without as many others:"
-            f" {weight_text(found.random)}"
-        )
-    if fit := found.fit:
-        yield (
-            f"Fit of the surrogate (LDS): {weight_text(fit.lds)} on {fit.held_out} held-out"
-            f" ablations; of the number of cited items {weight_text(fit.by_citations)}, of the"
-            f" retrieval scores {weight_text(fit.by_score)}; its own error is up to {fit.error:.2f}"
-        )
     usage = found.usage
     if usage.get("calls"):
         yield (

@@ -76,7 +76,7 @@ def repair(kg: KnowledgeGraph, *, progress: OnProgress | None = None) -> list[He
     """Make anew what is derived and damaged, and name what is truth and damaged; return the
     findings of both kinds. Writers wait meanwhile."""
     from tgraph.engine.progress import ignore_progress
-    from tgraph.extensions.operations.repairs import repair_collection
+    from tgraph.extensions.operations.collection_health import repair_collection
 
     return list(repair_collection(kg.opened, progress or ignore_progress))
 

@@ -32,9 +32,9 @@ def doctor(repair: bool, model: bool, as_json: bool) -> None:
     anew: snapshot, vectors, look-ups, caches, and the store where its snapshot is whole. What is
     truth and damaged (contents, journals, the store) is named by its file, with what helps.
 
-    With --model only the server of the settings is looked at: key, model, structured replies,
-    thinking, streaming, speed, context and embeddings, by a dozen calls at most, one of them as
-    long as the longest usual prompt. Each fault is told with the setting that mends it.
+    With --model only the server of the settings is looked at: model and key, structured output,
+    streaming, context and embeddings, by a few calls, one of them as long as the longest usual
+    prompt. Each fault is told with the setting that mends it.
 
     \b
     Examples:
@@ -67,7 +67,7 @@ def _root() -> Path | None:
 
 def _repair_graph() -> list[HealthFinding]:
     from tgraph.cli.progress import show_progress
-    from tgraph.extensions.operations.repairs import repair_collection
+    from tgraph.extensions.operations.collection_health import repair_collection
 
     with open_call_graph() as graph, show_progress(quiet=False) as (progress, _):
         return list(repair_collection(graph.opened, progress))

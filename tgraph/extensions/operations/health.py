@@ -7,23 +7,18 @@ import shutil
 import sys
 import urllib.error
 from collections.abc import Iterator
-from contextlib import closing, suppress
+from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
 
 from tgraph.engine.checks import HealthFinding
-from tgraph.engine.components import Components
 from tgraph.engine.effective_settings import without_secrets
-from tgraph.errors import DamagedStoreError, TgraphError
-from tgraph.index.vectors.items import KINDS
-from tgraph.index.vectors.stores import vector_store
+from tgraph.errors import TgraphError
+from tgraph.extensions.operations.collection_health import examine_collection
 from tgraph.plugins import CHAT_MODELS
 from tgraph.settings import Settings, load_settings
-from tgraph.store.folder import FORMAT, CollectionFolder, GraphFolder
-from tgraph.store.journal import is_free
-from tgraph.store.snapshot import Snapshot, check_store
-from tgraph.store.sums import check_files
+from tgraph.store.folder import FORMAT, GraphFolder
 from tgraph.version import __version__
 
 PACKAGES = ("pyoxigraph", "rdflib", "openai", "tiktoken", "numpy", "igraph", "pyshacl", "click")
@@ -41,12 +36,12 @@ def examine_installation(
     try:
         settings = load_settings(root, {"collection": collection})
     except TgraphError as error:
-        yield HealthFinding("bad", "settings", str(error))
+        yield HealthFinding.of_error("settings", error)
         return
     yield _embedded(settings)
     yield from _check_endpoints(settings)
     if root is None:
-        yield HealthFinding("note", "graph", "none here; `tgraph index PATH...` makes one")
+        yield HealthFinding("note", "graph", "none here", "`tgraph index PATH...` makes one.")
     else:
         yield from _graph(root, settings)
 
@@ -60,7 +55,7 @@ def _check_installation() -> Iterator[HealthFinding]:
         try:
             yield HealthFinding("ok", package, version(package))
         except PackageNotFoundError:
-            yield HealthFinding("bad", package, "missing; reinstall with `pip install tgraph-rag`")
+            yield HealthFinding("bad", package, "missing", "Reinstall: `pip install tgraph-rag`.")
     if find_spec("hnswlib") is None:
         yield HealthFinding("note", "hnswlib", "missing; searches are exact, and slower when large")
 
@@ -73,8 +68,12 @@ def _embedded(settings: Settings) -> HealthFinding:
     ]
     if not missing:
         return HealthFinding("ok", "embedded default", "installed")
-    detail = f"{', '.join(missing)} missing; install with `pip install 'tgraph-rag[local]'`"
-    return HealthFinding("note" if settings.uses_model() else "bad", "embedded default", detail)
+    return HealthFinding(
+        "note" if settings.uses_model() else "bad",
+        "embedded default",
+        f"{', '.join(missing)} missing",
+        "Install `pip install 'tgraph-rag[local]'`.",
+    )
 
 
 def _has_renamed_pipeline(package: str) -> bool:
@@ -112,7 +111,7 @@ def _endpoint(subject: str, url: str, key: str, model: str) -> HealthFinding:
             return HealthFinding("ok", subject, f"{url} answers; model {model}")
     except urllib.error.HTTPError as error:
         if error.code in (401, 403):
-            return HealthFinding("bad", subject, f"{url} refuses the key; check OPENAI_API_KEY")
+            return HealthFinding("bad", subject, f"{url} refuses the key", "Check OPENAI_API_KEY.")
         if error.code in (404, 405):
             return HealthFinding(
                 "ok", subject, f"{url} answers (it lists no models); model {model}"
@@ -129,7 +128,7 @@ def _graph(root: Path, settings: Settings) -> Iterator[HealthFinding]:
         graph = GraphFolder.open(root)
         names = list(graph.collections())
     except TgraphError as error:
-        yield HealthFinding("bad", "graph", str(error))
+        yield HealthFinding.of_error("graph", error)
         return
     yield HealthFinding("ok", "graph", f"{root}, format {FORMAT}")
     if not os.access(root, os.W_OK):
@@ -137,18 +136,20 @@ def _graph(root: Path, settings: Settings) -> Iterator[HealthFinding]:
             "note", "graph", "can't be written: it can be read, but nothing asked of it"
         )
     if others := _open_to_others(root):
-        yield HealthFinding("note", "privacy", others)
+        yield HealthFinding("note", "privacy", others, f"`chmod -R go= {root}` makes them private.")
     free = shutil.disk_usage(root).free
     text = f"{free / (1 << 30):.1f} GB free"
-    enough = free >= _LEAST_FREE
-    yield HealthFinding("ok" if enough else "bad", "disk", text if enough else f"{text}; free some")
+    if free >= _LEAST_FREE:
+        yield HealthFinding("ok", "disk", text)
+    else:
+        yield HealthFinding("bad", "disk", text, "Free some.")
     yield HealthFinding("ok", "collections", ", ".join(names) or "none yet")
     try:
         folder = graph.collection(settings.collection)
     except TgraphError as error:
-        yield HealthFinding("bad", "collection", str(error))
+        yield HealthFinding.of_error("collection", error)
         return
-    yield from _collection(folder, settings)
+    yield from examine_collection(folder, settings)
 
 
 def _open_to_others(root: Path) -> str:
@@ -159,69 +160,5 @@ def _open_to_others(root: Path) -> str:
             name for name, bits in (("its group", 0o050), ("everybody", 0o005)) if mode & bits
         ]
         if readers:
-            text = f"{' and '.join(readers)} can read documents and questions"
-            return f"{text}; `chmod -R go= {root}` makes them private"
+            return f"{' and '.join(readers)} can read documents and questions"
     return ""
-
-
-def _collection(folder: CollectionFolder, settings: Settings) -> Iterator[HealthFinding]:
-    yield _journals(folder)
-    try:
-        snapshot = Snapshot.open(folder)
-    except TgraphError as error:
-        yield HealthFinding("bad", "snapshot", str(error))
-        return
-    if snapshot is None:
-        yield HealthFinding(
-            "note", "snapshot", "nothing has been published; run `tgraph index PATH...`"
-        )
-        return
-    with closing(snapshot):
-        pointer = snapshot.pointer
-        text = f"number {pointer.snapshot}, generation {pointer.generation}"
-        text += f", {pointer.sequence} entries in the chain"
-        try:
-            check_files(snapshot.path / "store")
-            check_store(folder)
-            yield HealthFinding("ok", "snapshot", text)
-        except DamagedStoreError as error:
-            yield HealthFinding("bad", "store", str(error))
-        yield from _check_vectors(snapshot, folder, settings)
-
-
-def _journals(folder: CollectionFolder) -> HealthFinding:
-    if damaged := sorted(folder.journals.glob("*.damaged")):
-        kept = ", ".join(map(str, damaged))
-        return HealthFinding("note", "journals", f"damaged and kept for inspection: {kept}")
-    found = sorted(folder.journals.glob("*.journal")) if folder.journals.is_dir() else []
-    free = [path for path in found if is_free(path)]
-    if not found:
-        return HealthFinding("ok", "journals", "none waiting")
-    text = f"{len(free)} finished and waiting, {len(found) - len(free)} in use"
-    return HealthFinding("note", "journals", f"{text}; the next command takes them in")
-
-
-def _check_vectors(
-    snapshot: Snapshot, folder: CollectionFolder, settings: Settings
-) -> Iterator[HealthFinding]:
-    try:
-        embedder = Components(settings, folder.cache).embedder
-        agent, dimension = embedder.agent, embedder.dimension
-    except TgraphError as error:
-        yield HealthFinding("bad", "vectors", str(error))
-        return
-    for kind in KINDS:
-        try:
-            vectors = vector_store().open_vectors(
-                snapshot.vectors,
-                kind,
-                generation=snapshot.pointer.generation,
-                agent=agent,
-                dimension=dimension,
-            )
-        except TgraphError as error:
-            yield HealthFinding(
-                "note", f"{kind} vectors", f"{error.message} They will be made anew."
-            )
-        else:
-            yield HealthFinding("ok", f"{kind} vectors", f"{len(vectors):,} of {agent.name}")

@@ -11,7 +11,6 @@ from random import Random
 from typing import Any
 
 import jsonschema
-import numpy as np
 import pytest
 from click.testing import CliRunner
 from hypothesis import given
@@ -20,19 +19,17 @@ from hypothesis import strategies as st
 import tgraph
 from tgraph import vocabulary as v
 from tgraph.cli.main import cli
+from tgraph.engine.ask.question_run import answer_of
 from tgraph.engine.components import Components
 from tgraph.engine.schemas import build_schemas
 from tgraph.errors import UsageError
 from tgraph.explain.audit.shacl import check_shapes
 from tgraph.extensions.lab import estimate_influence, measure_influence
 from tgraph.extensions.lab.influence.ablations import calls_of, plan_ablations
-from tgraph.extensions.lab.influence.attribution import (
-    ClaimOverlap,
-    by_chance,
-    fit_lasso,
-    rank_correlation,
-)
+from tgraph.extensions.lab.influence.attribution import ClaimOverlap, by_chance
 from tgraph.extensions.lab.influence.values import Influence
+from tgraph.model import Agent
+from tgraph.record.assessments import InfluenceRecord
 from tgraph.retrieve.modes.registry import MODES
 from tgraph.settings import load_settings
 from tgraph.testing import (
@@ -198,8 +195,8 @@ def test_leaving_one_out_finds_exactly_what_was_planted(ship, nearest):
         assert made.written == before, "an estimate asks nobody"
         found = measure_influence(kg, session)
         again = made.written
-        # and the two that lost something once more, and the two without the heaviest and others
-        assert again - before == cost.calls + 4 <= cost.calls + cost.later
+        # and the two that lost something once more
+        assert again - before == cost.calls + 2 <= cost.calls + cost.later
         repeated = measure_influence(kg, session)
         assert made.written == again, "a second run makes no call"
     assert (found.method, found.noise_floor) == ("leave-one-out", 0.0)
@@ -216,8 +213,6 @@ def test_leaving_one_out_finds_exactly_what_was_planted(ship, nearest):
     assert len(found.gap.cited_without_influence) == 2
     assert len(found.gap.influential_uncited) == 1
     assert found.gap.gap == pytest.approx(2 / 3 + 1 / 2)
-    assert found.top == pytest.approx(2 / 3)
-    assert found.random == 0.0
     assert repeated.items == found.items
     assert repeated.usage["calls"] == 0
 
@@ -263,26 +258,21 @@ def test_a_reply_that_cannot_be_used_costs_its_ablation_alone(ship, nearest):
     assert found_in(found) == {cargo(a)}
 
 
-# --- the surrogate --------------------------------------------------------------------------------
-
-
 @pytest.mark.slow
-def test_beyond_twenty_items_the_surrogate_finds_what_was_planted(ship):
+def test_many_items_are_left_out_one_by_one(ship):
     planted = [3, 11, 19, 27]
     made = ship([fact(n) for n in planted], 40)
     with made.open() as kg:
         session = made.ask(kg)
-        assert len(chosen(kg, session)) > 20
+        items = len(chosen(kg, session))
+        assert items > 20
         cost = estimate_influence(kg, session)
         found = measure_influence(kg, session)
-    assert found.method == cost.method == "sampled"
+    assert found.method == cost.method == "leave-one-out"
     assert found_in(found) == {cargo(n) for n in planted}
-    assert found.fit is not None
-    assert found.fit.lds is not None
-    assert found.fit.lds > 0.9
-    assert all(item.weight == pytest.approx(0.25, abs=0.05) for item in found.ranked)
-    assert found.top == pytest.approx(0.75)
-    assert found.random == 0.0
+    assert [item.weight for item in found.ranked] == [0.25] * 4
+    masks = {run.mask for run in found.runs if "one" in run.kinds}
+    assert len(masks) == items
 
 
 @pytest.mark.slow
@@ -313,17 +303,18 @@ def test_a_model_that_forgets_raises_the_floor_and_what_is_unrelated_is_not_show
         made.writer.loss = 0.12
         session = made.ask(kg)
         before = made.written
-        measure_influence(kg, session, budget=30)
-        assert made.written - before <= 30
-        before = made.written
+        measure_influence(kg, session, budget=50)
+        assert made.written - before <= 50
+        before, cost = made.written, estimate_influence(kg, session)
         found = measure_influence(kg, session)
-        assert made.written - before <= estimate_influence(kg, session).calls + 64 + limit
-    assert found.method == "sampled", "leaving one out tells little where answers differ anyway"
+        assert made.written - before <= cost.calls + cost.later
     kinds = [kind for run in found.runs for kind in run.kinds]
     assert (kinds.count("cited-only"), kinds.count("without-cited")) == (3, 3)
     shares = [r.said.count("1") / 4 for r in found.runs if "cited-only" in r.kinds and r.said]
     assert found.cited_set.sufficiency == pytest.approx(sum(shares) / 3)
     assert found.cited_set.spread == pytest.approx(max(shares) - min(shares))
+    repetitions = [run.repeat for run in found.runs if "one" in run.kinds]
+    assert max(repetitions) == 5, "leaving one out once tells little where answers differ anyway"
     assert found.noise_floor > 0
     assert min(s.reproduced for s in found.sentences) < 1
     assert found_in(found) == {cargo(n) for n in planted}
@@ -341,7 +332,7 @@ def test_it_is_sealed_on_record_shown_and_deterministic(ship):
     with made.open(clock=clock, uuid=lambda: f"00000000-0000-4000-8000-{next(ids):012d}") as kg:
         session = made.ask(kg)
         assert kg.trace(session).influence is None
-        found = measure_influence(kg, session, samples=32)
+        found = measure_influence(kg, session)
         rows = list(
             kg.sparql(
                 "SELECT ?w ?s WHERE { ?i a tg:Influence ; tg:influencer ?e ; tg:influenced ?s ;"
@@ -361,9 +352,31 @@ def test_it_is_sealed_on_record_shown_and_deterministic(ship):
         assert trace.influence.runs == len(found.runs)
         html = kg.export(session, "html").decode()
         assert "What the answer depends on" in html
-        second = measure_influence(kg, session, samples=32)
+        second = measure_influence(kg, session)
         assert second.items == found.items
         assert second.runs == found.runs
+
+
+def test_a_sampled_analysis_of_an_earlier_version_is_shown(ship, nearest):
+    made = ship([fact(nearest[0])], 8)
+    with made.open() as kg:
+        trace = kg.trace(made.ask(kg))
+        record, answer = kg.opened.record(InfluenceRecord), answer_of(trace)
+        agent = Agent("method", "lexical-support", "1")
+        parameters = {"method": "sampled", "samples": 1, "seed": 0}
+        record.start(answer, agent, agent, parameters, "explainability")
+        record.ablated(record.ablation(["none", "sampled"], "1" * 8, 0), "1")
+        record.influence(trace.selected[0].iri, answer, 0.5, 0.1, above=True)
+        result = record.result({"necessity": 0.5}, {})
+        record.out.add(result, (v.tg("lds"), 0.9))
+        record.finish("completed")
+        record.close()
+        influence = kg.trace(trace.explain_id).influence
+        assert influence is not None
+        assert (influence.method, influence.lds, influence.runs) == ("sampled", 0.9, 1)
+        assert influence.above == (trace.selected[0].iri,)
+        assert "(LDS) 0.90" in kg.report(trace.explain_id)
+        assert not check_shapes(kg.read(), CATALOGUE)
 
 
 @pytest.mark.slow
@@ -457,7 +470,7 @@ def test_the_command_says_the_price_first_and_prints_what_it_found(ship):
     with made.open() as kg:
         made.ask(kg)
     flags = ["-r", str(made.root), "--base-url", made.server.base_url]
-    flags += ["--embedding-provider", "hashing", "--samples", "24"]
+    flags += ["--embedding-provider", "hashing"]
 
     def run(*arguments: str) -> str:
         result = CliRunner().invoke(cli, ["influence", *arguments, *flags])
@@ -470,9 +483,9 @@ def test_the_command_says_the_price_first_and_prints_what_it_found(ship):
     assert "Calls:" in run("--estimate")
     assert made.written == before
     said = run("last")
-    assert 0 <= made.written - before - estimate["calls"] <= estimate["later"] <= 2
+    assert 0 <= made.written - before - estimate["calls"] <= estimate["later"]
     assert "Cargo04" in said
-    assert "Fit of the surrogate (LDS)" in said
+    assert "leave-one-out (each item left out in turn)" in said
     printed = json.loads(run("last", "--json"))
     jsonschema.validate(printed, build_schemas()["influence"])
     trace = CliRunner().invoke(cli, ["trace", "last", "-r", str(made.root)])
@@ -480,27 +493,6 @@ def test_the_command_says_the_price_first_and_prints_what_it_found(ship):
 
 
 # --- the figures ----------------------------------------------------------------------------------
-
-
-@given(st.integers(0, 2**32 - 1), st.integers(2, 12))
-def test_the_surrogate_satisfies_the_conditions_of_the_lasso(seed, width):
-    """|x'r| / N is alpha where a weight is not 0, and at most alpha elsewhere."""
-    random = np.random.default_rng(seed)
-    masks = (random.random((40, width)) < 0.5).astype(float)
-    outcomes = masks @ random.normal(size=width) + random.normal(size=40) / 10
-    weights, intercept = fit_lasso(masks, outcomes, 0.01)
-    rest = outcomes - masks @ weights - intercept
-    pull = (masks - masks.mean(axis=0)).T @ rest / len(masks)
-    assert np.all(np.abs(pull) <= 0.01 + 1e-5)
-    assert np.allclose(pull[weights != 0], 0.01 * np.sign(weights[weights != 0]), atol=1e-5)
-    assert abs(rest.mean()) < 1e-9
-
-
-def test_rank_correlation_gives_ties_their_mean_rank():
-    assert rank_correlation([1, 2, 3], [10, 20, 30]) == pytest.approx(1.0)
-    assert rank_correlation([1, 2, 3], [3, 2, 1]) == pytest.approx(-1.0)
-    assert rank_correlation([1, 1, 2, 3], [1, 2, 3, 4]) == pytest.approx(0.9486833)
-    assert rank_correlation([1, 1, 1], [1, 2, 3]) is None
 
 
 @pytest.mark.parametrize(
@@ -514,13 +506,10 @@ def test_chance_is_a_quantile_of_the_binomial_distribution(trials, probability, 
 @given(st.integers(1, 40), st.data())
 def test_a_plan_covers_every_item_within_its_budget(items, data):
     cited = data.draw(st.lists(st.frozensets(st.integers(0, items - 1)), min_size=1, max_size=4))
-    budget = data.draw(st.none() | st.integers(30, 200))
+    budget = data.draw(st.none() | st.integers(60, 200))
     made = plan_ablations(items, cited, cited, budget=budget)
     assert budget is None or calls_of(made.ablations) + made.later <= budget
-    if made.method == "leave-one-out":
-        assert {a.subject for a in made.of("one")} == set(range(items))
-    else:
-        assert items > 20 or budget is not None
+    assert {a.subject for a in made.of("one")} == set(range(items))
     assert made == plan_ablations(items, cited, cited, budget=budget)
 
 

@@ -1,36 +1,15 @@
-"""Which ablations an influence analysis makes.
-
-Leave-one-out where the selection is small and the writer says the same each time; otherwise random
-subsets, each item kept with probability one half, as ContextCite has it (Cohen-Wang and others,
-2409.00729, section 4).
-"""
+"""The ablations of an influence analysis: each selected item is left out in turn."""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from random import Random
-from typing import Literal as Choice
+from typing import Literal
 
 from tgraph.errors import UsageError
-from tgraph.extensions.lab.influence import REPEATS, SAMPLES
-from tgraph.extensions.lab.influence.values import Means
+from tgraph.extensions.lab.influence import REPEATS
 
-Kind = Choice[
-    "none", "one", "sampled", "cited-only", "without-cited", "sentence", "places",
-    "closed-book", "top", "random",
-]  # fmt: skip
-
-MOST_ONE_BY_ONE = 20
-"""Items up to which each is left out in turn."""
-FEWEST_SAMPLES = 12
-"""Sampled ablations below which nothing can be told of more than a few items."""
-KEPT = 0.5
-"""The probability that a sampled ablation keeps an item."""
-SEED = 0
-MOST_TOP = 3
-"""The most influential items that are removed together in the end."""
+Kind = Literal["none", "one", "cited-only", "without-cited", "sentence", "places", "closed-book"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,11 +35,11 @@ class Ablation:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """An ablation plan in running order, with at most ``later`` follow-up calls and at most
-    ``budget`` calls in total."""
+    """An ablation plan in running order, with ``repeats`` runs of the complete selection, at most
+    ``later`` follow-up calls and at most ``budget`` calls in total."""
 
-    method: Means
     ablations: tuple[Ablation, ...]
+    repeats: int = REPEATS
     later: int = 0
     budget: int | None = None
     notes: tuple[str, ...] = ()
@@ -72,11 +51,6 @@ class Plan:
 
     def of(self, kind: Kind) -> list[Ablation]:
         return [ablation for ablation in self.ablations if ablation.kind == kind]
-
-    def with_samples(self, halves: Sequence[Ablation]) -> Plan:
-        """Return the plan with random halves instead of leave-one-out ablations."""
-        remaining = [ablation for ablation in self.ablations if ablation.kind != "one"]
-        return replace(self, method="sampled", ablations=(*remaining, *halves))
 
 
 def calls_model(run: AblatedRun) -> bool:
@@ -90,7 +64,6 @@ def plan_ablations(
     resting: Sequence[frozenset[int]],
     *,
     repeats: int = REPEATS,
-    samples: int = SAMPLES,
     budget: int | None = None,
     is_sure: bool = False,
 ) -> Plan:
@@ -99,9 +72,10 @@ def plan_ablations(
 
     Cited items are tried as often as the whole selection, unless ``is_sure``, when equal runs
     have equal results. Calls stay within ``budget``. Raise ``UsageError`` if the budget is too
-    small for any conclusion."""
+    small to leave out each item."""
     all_items = frozenset(range(count))
     fixed = _fixed_ablations(all_items, frozenset().union(*cited), repeats)
+    single = [Ablation("one", AblatedRun(all_items - {n}), n) for n in sorted(all_items)]
     groups = [
         Ablation("sentence", AblatedRun(all_items - omitted), n)
         for n, omitted in enumerate(cited)
@@ -112,27 +86,37 @@ def plan_ablations(
         for n, omitted in enumerate(resting)
         if omitted
     ]
-    remaining_calls = None if budget is None else budget - calls_of(fixed)
-    method, main = _choose_main(all_items, samples, remaining_calls)
-    ablations = [*fixed, *main, *groups]
+    least = calls_of([*fixed, *single])
+    if budget is not None and budget < least:
+        raise UsageError(
+            f"Too few calls to leave out each of {count} items: {least - budget} more are needed.",
+            f"Raise `budget` to {least}, or lower `repeats`.",
+        )
+    ablations = [*fixed, *single, *groups]
     notes: list[str] = []
     if budget is not None and groups and calls_of(ablations) > budget:
-        ablations = [*fixed, *main]
+        ablations = [*fixed, *single]
         notes.append("The budget left no call to try each sentence by itself.")
     again = [] if is_sure else _repeat_fixed(fixed, repeats)
     if budget is None or calls_of([*ablations, *again]) <= budget:
         ablations += again
     else:
         notes.append("The budget left no call to try what is cited more than once.")
-    later = 2 if method == "sampled" else 2 + len(main) + samples
+    later = (2 * repeats - 1) * calls_of(single)
     if budget is not None:
         later = min(later, budget - calls_of(ablations))
-    return Plan(method, tuple(ablations), later, budget, tuple(notes))
+    return Plan(tuple(ablations), repeats, later, budget, tuple(notes))
 
 
 def calls_of(ablations: Iterable[Ablation]) -> int:
     """Return the number of model calls in distinct runs of these ablations."""
     return sum(map(calls_model, dict.fromkeys(ablation.run for ablation in ablations)))
+
+
+def repeat_ablations(ablations: Iterable[Ablation], repeat: int) -> list[Ablation]:
+    """Return the ablations that call a model, as repetition ``repeat``; other runs always repeat
+    their result."""
+    return [replace(a, run=replace(a.run, repeat=repeat)) for a in ablations if calls_model(a.run)]
 
 
 def _fixed_ablations(whole: frozenset[int], cited: frozenset[int], repeats: int) -> list[Ablation]:
@@ -145,54 +129,6 @@ def _fixed_ablations(whole: frozenset[int], cited: frozenset[int], repeats: int)
 
 
 def _repeat_fixed(fixed: Sequence[Ablation], repeats: int) -> list[Ablation]:
-    """Return repeated cited-only and without-cited ablations, restricted to runs calling a
-    model; other runs always repeat their result."""
-    sets = [a for a in fixed if a.kind in ("cited-only", "without-cited") and calls_model(a.run)]
-    return [replace(a, run=replace(a.run, repeat=n)) for n in range(1, repeats) for a in sets]
-
-
-def _choose_main(
-    whole: frozenset[int], samples: int, left: int | None
-) -> tuple[Means, list[Ablation]]:
-    """Return leave-one-out ablations if item count and remaining calls allow, otherwise sampled
-    ablations."""
-    ablations = [Ablation("one", AblatedRun(whole - {n}), n) for n in sorted(whole)]
-    if len(whole) <= MOST_ONE_BY_ONE and (left is None or calls_of(ablations) <= left):
-        return "leave-one-out", ablations
-    allowed = samples if left is None else min(samples, left)
-    if allowed < FEWEST_SAMPLES:
-        least = FEWEST_SAMPLES - (left or 0)
-        raise UsageError(
-            f"Too few calls to tell anything of {len(whole)} items: "
-            + (f"{least} more are needed." if left is not None else f"{FEWEST_SAMPLES} at least."),
-            "Raise `budget` or `samples`.",
-        )
-    return "sampled", sample_halves(sorted(whole), allowed)
-
-
-def sample_halves(items: Sequence[int], count: int) -> list[Ablation]:
-    """Return random subset ablations, reproducible for equal counts; a repeated subset becomes
-    a repeated run."""
-    random = Random(SEED)  # noqa: S311
-    subset_counts: Counter[frozenset[int]] = Counter()
-    ablations = []
-    for _ in range(count):
-        subset = frozenset(n for n in items if random.random() < KEPT)
-        ablations.append(
-            Ablation("sampled", AblatedRun(subset, subset_counts[subset] if subset else 0))
-        )
-        subset_counts[subset] += 1
-    return ablations
-
-
-def without_top(ranked: Sequence[int], whole: frozenset[int]) -> list[Ablation]:
-    """Return two ablations: most influential items removed, equally many random items removed."""
-    top = frozenset(ranked[:MOST_TOP])
-    candidates = sorted(whole - top)
-    if not top or len(candidates) < len(top):
-        return []
-    random = frozenset(Random(SEED).sample(candidates, len(top)))  # noqa: S311
-    return [
-        Ablation("top", AblatedRun(whole - top)),
-        Ablation("random", AblatedRun(whole - random)),
-    ]
+    """Return repetitions of cited-only and without-cited ablations."""
+    sets = [a for a in fixed if a.kind in ("cited-only", "without-cited")]
+    return [a for n in range(1, repeats) for a in repeat_ablations(sets, n)]

@@ -1,74 +1,56 @@
-"""Item weights computed from sentences repeated in each ablation, with noise bounds."""
+"""Item weights: sentences lost without each item, with noise bounds."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import comb, sqrt
-from statistics import NormalDist
-from typing import TYPE_CHECKING, TypeAlias
+from math import comb
 
 from tgraph.answer.model import VERIFY
 from tgraph.answer.support import LexicalJudge
-from tgraph.errors import ModelError
 from tgraph.extensions.lab.influence.ablations import AblatedRun, Plan
-from tgraph.extensions.lab.influence.values import SurrogateFit
 from tgraph.models.base import no_sink
 
-if TYPE_CHECKING:
-    from numpy import float64
-    from numpy.typing import NDArray
-
-Matrix: TypeAlias = "NDArray[float64]"
 StillSaid = tuple[bool, ...]
 """For each sentence of the answer whether it is still said."""
 Outcomes = Mapping[AblatedRun, StillSaid | None]
 """What each run came to; None where its reply could not be used."""
 
-HELD_OUT = 4
-"""Every fourth sampled ablation is held out to test the surrogate."""
+CHANCE = 0.05
+"""The probability with which noise may pass for influence anywhere in one analysis."""
 JUST_ABOVE = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
 class Noise:
     """Noise in unmodified runs: ``reproduced`` is the share of runs repeating each sentence,
-    ``worst`` the largest answer share lost by a run below the mean.
-
-    ``differing`` is the share of sentences that differ between equal runs of another kind."""
+    ``worst`` the largest answer share lost by a run below the mean, ``runs`` the number
+    of usable runs."""
 
     reproduced: tuple[float, ...]
     worst: float
-    differing: float = 0.0
+    runs: int
 
     @property
     def loss(self) -> float:
         """Share of sentences lost in unmodified runs."""
         return 1 - sum(self.reproduced) / len(self.reproduced)
 
-    @property
-    def chance(self) -> float:
-        """Probability of random sentence loss in a run; in a pair, either run may lose it."""
-        return max(self.loss, self.differing / 2)
-
-    def losing(self, sentence: int) -> float:
-        """Return the random loss probability of a sentence: its own loss share if higher than
-        the general one."""
-        return max(1 - self.reproduced[sentence], self.chance)
-
 
 @dataclass(frozen=True, slots=True)
 class Weights:
     """Weights and floors by item, per sentence and for the complete answer.
 
-    A row is None if all replies of its ablation were unusable. ``noise`` is the noise floor of
-    the whole answer."""
+    A row is None if all replies of its ablation were unusable. ``noise`` is the floor of the items
+    left out most often."""
 
     by_sentence: tuple[tuple[float, ...] | None, ...]
     floors: tuple[tuple[float, ...], ...]
     whole_floors: tuple[float, ...]
-    noise: float
-    fit: SurrogateFit | None = None
+
+    @property
+    def noise(self) -> float:
+        return min(self.whole_floors, default=0.0)
 
     def whole(self, item: int) -> float | None:
         row = self.by_sentence[item]
@@ -97,36 +79,45 @@ def noise_of(plan: Plan, outcomes: Outcomes) -> Noise | None:
         return None
     reproduced = tuple(true_share(column) for column in zip(*rows, strict=True))
     mean = sum(reproduced) / len(reproduced)
-    return Noise(reproduced, max(mean - true_share(row) for row in rows))
+    return Noise(reproduced, max(mean - true_share(row) for row in rows), len(rows))
 
 
-def differing_share(pairs: Sequence[tuple[StillSaid, StillSaid]]) -> float:
-    """Return the share of sentences that differ within pairs; 0 without pairs."""
-    same = [first == second for pair in pairs for first, second in zip(*pair, strict=True)]
-    return 1 - true_share(same) if same else 0.0
+def weigh_items(plan: Plan, outcomes: Outcomes, noise: Noise, *, is_stable: bool) -> Weights:
+    """Return item weights: answer losses without each item, over all runs without the item.
 
-
-# --- leave-one-out ---
-
-
-def left_out(plan: Plan, outcomes: Outcomes, noise: Noise) -> Weights:
-    """Return weights from leave-one-out runs: answer losses without each item, over all such
-    runs."""
+    Noise may lose a sentence without an item as often as the sentence is lost in all other runs,
+    unmodified or without another item. Nothing is noise if ``is_stable``, when equal runs had equal
+    results."""
     sentences = range(len(noise.reproduced))
-    tests = max(1, len(plan.of("one")) * len(sentences))
+    item_runs = [runs_like(ablation.run, outcomes) for ablation in plan.of("one")]
+    losses = [_loss_shares(runs) for runs in item_runs]
+    tests = max(1, len(item_runs) * len(sentences))
     rows: list[tuple[float, ...] | None] = []
     floors, whole_floors = [], []
-    for ablation in plan.of("one"):
-        outcome_rows = runs_like(ablation.run, outcomes)
-        columns = list(zip(*outcome_rows, strict=True))
-        rows.append(
-            tuple(noise.reproduced[n] - true_share(columns[n]) for n in sentences)
-            if outcome_rows
-            else None
+    for item, runs in enumerate(item_runs):
+        other_losses = [row for other, row in enumerate(losses) if row and other != item]
+        chances = [
+            0.0 if is_stable else _loss_chance(noise, [row[n] for row in other_losses], n)
+            for n in sentences
+        ]
+        lost = losses[item]
+        rows.append(lost and tuple(noise.reproduced[n] - (1 - lost[n]) for n in sentences))
+        floors.append(
+            tuple(_sentence_floor(noise, n, len(runs), chances[n], tests) for n in sentences)
         )
-        floors.append(tuple(_sentence_floor(noise, n, len(outcome_rows), tests) for n in sentences))
-        whole_floors.append(_whole_floor(noise, len(outcome_rows), tests))
-    return Weights(tuple(rows), tuple(floors), tuple(whole_floors), _whole_floor(noise, 1, tests))
+        whole = by_chance(len(runs), max(chances), tests) - noise.loss
+        whole_floors.append(max(0.0, whole, noise.worst if len(runs) == 1 else 0.0))
+    return Weights(tuple(rows), tuple(floors), tuple(whole_floors))
+
+
+def _loss_shares(runs: Sequence[StillSaid]) -> tuple[float, ...] | None:
+    """Return the share of runs without each sentence, or None without runs."""
+    return tuple(1 - true_share(column) for column in zip(*runs, strict=True)) if runs else None
+
+
+def _loss_chance(noise: Noise, other_losses: Sequence[float], sentence: int) -> float:
+    unmodified = (1 - noise.reproduced[sentence]) * noise.runs
+    return (unmodified + sum(other_losses)) / (noise.runs + len(other_losses))
 
 
 def runs_like(run: AblatedRun, outcomes: Outcomes) -> list[StillSaid]:
@@ -138,157 +129,8 @@ def runs_like(run: AblatedRun, outcomes: Outcomes) -> list[StillSaid]:
     ]
 
 
-def _sentence_floor(noise: Noise, sentence: int, runs: int, tests: int) -> float:
-    chance = by_chance(runs, noise.losing(sentence), tests)
-    return max(0.0, chance - (1 - noise.reproduced[sentence]))
-
-
-def _whole_floor(noise: Noise, runs: int, tests: int) -> float:
-    chance = by_chance(runs * len(noise.reproduced), noise.chance, tests) - noise.loss
-    return max(0.0, chance, noise.worst if runs == 1 else 0.0)
-
-
-# --- sampled ---
-
-
-def fit_sampled_weights(plan: Plan, outcomes: Outcomes, noise: Noise, guesses: Guesses) -> Weights:
-    """Return weights of sparse linear surrogates, per sentence; the answer's surrogate is their
-    mean.
-
-    Raise ``ModelError`` if too few replies are usable."""
-    import numpy as np
-
-    rows = [
-        (a.run, outcome) for a in plan.of("sampled") if (outcome := outcomes[a.run]) is not None
-    ]
-    if len(rows) < HELD_OUT:
-        problem = "Too few of the replies could be used to tell anything."
-        raise ModelError(problem, "Try again, or use a larger model.")
-    masks = np.array([[float(n in run.kept) for n in range(guesses.count)] for run, _ in rows])
-    sentence_outcomes = np.array([row for _, row in rows], dtype=float).reshape(len(rows), -1)
-    held_out = np.arange(len(rows)) % HELD_OUT == HELD_OUT - 1
-    coefficients, intercepts = _fit_surrogates(masks[~held_out], sentence_outcomes[~held_out])
-    guess = masks[held_out] @ coefficients.T + intercepts
-    wrong = np.sqrt(((sentence_outcomes[held_out] - guess) ** 2).mean(axis=0))
-    wrong_of_all = float(np.sqrt(((sentence_outcomes[held_out] - guess).mean(axis=1) ** 2).mean()))
-    weights, _ = _fit_surrogates(masks, sentence_outcomes)
-    sentences = range(sentence_outcomes.shape[1])
-    count, tests = len(rows), guesses.count * sentence_outcomes.shape[1]
-    spreads = [_binomial_deviation(noise.losing(n)) for n in sentences]
-    floors = tuple(
-        weight_by_chance(max(spreads[n], float(wrong[n])), count, tests) for n in sentences
-    )
-    noise_alone = weight_by_chance(
-        _binomial_deviation(noise.chance) / sqrt(len(sentences)), count, tests
-    )
-    error = weight_by_chance(wrong_of_all, count, tests)
-    fit = SurrogateFit(
-        trained=int((~held_out).sum()),
-        held_out=int(held_out.sum()),
-        lds=rank_correlation(guess.mean(axis=1), sentence_outcomes[held_out].mean(axis=1)),
-        by_citations=rank_correlation(
-            masks[held_out] @ guesses.cited, sentence_outcomes[held_out].mean(axis=1)
-        ),
-        by_score=rank_correlation(
-            masks[held_out] @ guesses.scores, sentence_outcomes[held_out].mean(axis=1)
-        ),
-        error=error,
-    )
-    return Weights(
-        tuple(tuple(map(float, weights[:, n])) for n in range(guesses.count)),
-        (floors,) * guesses.count,
-        (max(noise_alone, error),) * guesses.count,
-        noise_alone,
-        fit,
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class Guesses:
-    """Baseline guesses of important items: 1 for each cited item, and retrieval scores."""
-
-    cited: Matrix
-    scores: Matrix
-
-    @classmethod
-    def of(cls, cited: frozenset[int], scores: Sequence[float]) -> Guesses:
-        import numpy as np
-
-        return cls(np.array([float(n in cited) for n in range(len(scores))]), np.array(scores))
-
-    @property
-    def count(self) -> int:
-        return len(self.cited)
-
-
-def _fit_surrogates(masks: Matrix, said: Matrix) -> tuple[Matrix, Matrix]:
-    """Return surrogate weights (sentences by items) and intercepts per sentence."""
-    import numpy as np
-
-    fitted = [fit_lasso(masks, column) for column in said.T]
-    return np.array([w for w, _ in fitted]), np.array([b for _, b in fitted])
-
-
-def _binomial_deviation(probability: float) -> float:
-    return sqrt(probability * (1 - probability))
-
-
-# --- the surrogate ---
-
-ALPHA = 0.01
-"""The weight of the LASSO's penalty, ContextCite's default."""
-CHANCE = 0.05
-"""The probability with which noise may pass for influence anywhere in one analysis."""
-_ROUNDS = 1_000
-_STILL = 1e-7
-
-
-def fit_lasso(masks: Matrix, outcomes: Matrix, alpha: float = ALPHA) -> tuple[Matrix, float]:
-    """The weights and the intercept that minimise ``|y - Xw - b|^2 / 2N + alpha |w|_1``.
-
-    ``masks`` is N by n, ``outcomes`` has N values. By coordinate descent (Friedman, Hastie and
-    Tibshirani 2010, section 2.1), until no weight moves by more than 1e-7.
-    """
-    import numpy as np
-
-    count, width = masks.shape
-    centre, mean = masks.mean(axis=0), float(outcomes.mean())
-    columns = masks - centre
-    sizes = (columns**2).sum(axis=0) / count
-    weights, residuals = np.zeros(width), outcomes - mean
-    for _ in range(_ROUNDS):
-        moved = 0.0
-        for n in np.flatnonzero(sizes):
-            old = weights[n]
-            pull = columns[:, n] @ residuals / count + sizes[n] * old
-            new = np.sign(pull) * max(abs(pull) - alpha, 0.0) / sizes[n]
-            if new != old:
-                residuals -= columns[:, n] * (new - old)
-                weights[n] = new
-                moved = max(moved, abs(new - old))
-        if moved < _STILL:
-            break
-    return weights, mean - float(centre @ weights)
-
-
-def rank_correlation(first: Sequence[float], second: Sequence[float]) -> float | None:
-    """Return Spearman rank correlation (-1 to 1), with mean ranks for ties; None if either
-    sequence is constant."""
-    import numpy as np
-
-    first_ranks, second_ranks = _mean_ranks(first), _mean_ranks(second)
-    if len(first_ranks) < 2 or not first_ranks.std() or not second_ranks.std():
-        return None
-    return float(np.corrcoef(first_ranks, second_ranks)[0, 1])
-
-
-def _mean_ranks(values: Sequence[float]) -> Matrix:
-    import numpy as np
-
-    _, place, counts = np.unique(np.round(values, 9), return_inverse=True, return_counts=True)
-    ends = np.cumsum(counts)
-    ranks: Matrix = (ends - (counts - 1) / 2)[place]
-    return ranks
+def _sentence_floor(noise: Noise, sentence: int, runs: int, chance: float, tests: int) -> float:
+    return max(0.0, by_chance(runs, chance, tests) - (1 - noise.reproduced[sentence]))
 
 
 def by_chance(trials: int, probability: float, tests: int) -> float:
@@ -305,14 +147,6 @@ def by_chance(trials: int, probability: float, tests: int) -> float:
         if beyond <= CHANCE / tests:
             return losses / trials
     return 1.0
-
-
-def weight_by_chance(spread: float, count: int, tests: int) -> float:
-    """Return the largest chance weight over ``count`` masks, for outcomes with standard
-    deviation ``spread``: half masks give weights four times the variance."""
-    if spread <= 0 or count <= 0:
-        return 0.0
-    return NormalDist().inv_cdf(1 - CHANCE / tests) * 2 * spread / sqrt(count)
 
 
 class ClaimOverlap:

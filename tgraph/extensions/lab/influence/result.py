@@ -20,7 +20,6 @@ from tgraph.extensions.lab.influence.values import (
     Gap,
     Influence,
     ItemInfluence,
-    Means,
     SentenceInfluence,
     SentenceWeight,
 )
@@ -40,7 +39,6 @@ class Findings:
     """Ablation results; ``cited`` holds selection positions cited by each sentence."""
 
     trace: Trace
-    method: Means
     noise: Noise
     weights: Weights
     ablations: Sequence[Ablation]
@@ -102,7 +100,7 @@ def build_influence(
         session=trace.explain_id,
         question=trace.question,
         mode=trace.mode,
-        method=found.method,
+        method="leave-one-out",
         writer=writer,
         measure=measure,
         items=tuple(_item_influence(found, n, item) for n, item in enumerate(trace.selected)),
@@ -111,9 +109,6 @@ def build_influence(
         cited_set=found.cited_set,
         parametric=None if alone is None else true_share(alone),
         gap=_citation_gap(found),
-        fit=found.weights.fit,
-        top=found.lost("top"),
-        random=found.lost("random"),
         runs=_ablation_runs(found),
         analysis=analysis,
         usage=usage,

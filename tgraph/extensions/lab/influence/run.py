@@ -1,14 +1,13 @@
 """Influence analysis: which selected items does an answer depend on? The answer is regenerated
-from fewer items and compared.
+without each item and compared.
 
-Leave-one-out for small selections, ContextCite's sampled ablations with a sparse linear
-surrogate (Cohen-Wang and others, 2409.00729) for larger ones. A chat endpoint gives no
-probabilities for text it did not write, so an outcome is the set of answer sentences repeated."""
+A chat endpoint gives no probabilities for text it did not write, so an outcome is the set of answer
+sentences repeated."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from threading import Lock
 
 from tgraph.answer.support import LexicalJudge
@@ -19,30 +18,22 @@ from tgraph.engine.session_reader import SessionReader
 from tgraph.errors import EndpointError, ModelError, UsageError
 from tgraph.explain.integrity.erasures import check_whole
 from tgraph.explain.trace.values import Trace, TraceQuotation
-from tgraph.extensions.lab.influence import REPEATS, SAMPLES
+from tgraph.extensions.lab.influence import REPEATS
 from tgraph.extensions.lab.influence.ablations import (
-    FEWEST_SAMPLES,
-    KEPT,
-    SEED,
     AblatedRun,
     Ablation,
     Plan,
     calls_model,
     calls_of,
     plan_ablations,
-    sample_halves,
-    without_top,
+    repeat_ablations,
 )
 from tgraph.extensions.lab.influence.attribution import (
     ClaimOverlap,
-    Guesses,
-    Noise,
     StillSaid,
-    Weights,
-    differing_share,
-    fit_sampled_weights,
-    left_out,
     noise_of,
+    runs_like,
+    weigh_items,
 )
 from tgraph.extensions.lab.influence.regeneration import Regenerator, SelectionReplay, Written
 from tgraph.extensions.lab.influence.result import Findings, build_influence, cited_by, encode_bits
@@ -117,7 +108,6 @@ class InfluenceAnalysis:
     model: str | None = None
     concurrency: int = 1
     cancel: Callable[[], None] = do_nothing
-    samples: int = SAMPLES
     notes: tuple[str, ...] = ()
 
     def told(self) -> str:
@@ -144,7 +134,7 @@ class InfluenceAnalysis:
             session=self.trace.explain_id,
             items=len(self.trace.selected),
             sentences=len(self.trace.sentences),
-            method=self.plan.method,
+            method="leave-one-out",
             model=self.model,
             runs=len(self.plan.runs),
             calls=len(sizes) + known_count,
@@ -213,13 +203,6 @@ class InfluenceRun:
             self._put_on_record(influence, answer)
         return influence
 
-    def _method_parameters(self) -> dict[str, str | int | float]:
-        plan = self._plan
-        parameters: dict[str, str | int | float] = {"method": plan.method}
-        if plan.method == "sampled":
-            parameters |= {"samples": len(plan.of("sampled")), "kept": KEPT, "seed": SEED}
-        return parameters
-
     def _measure_influence(self) -> Influence:
         self._run_ablations(self._plan.of("none"))
         noise = noise_of(self._plan, self._outcomes)
@@ -228,24 +211,14 @@ class InfluenceRun:
                 "No reply to the whole selection could be used.",
                 "Try again, or use a larger model.",
             )
-        if self._plan.method == "leave-one-out":
-            noise = (
-                noise if noise.chance else replace(noise, differing=self._estimate_instability())
-            )
-            if noise.chance:
-                self._take_samples()
+        single_ablations = self._plan.of("one")
+        self._run_ablations(single_ablations)
+        is_stable = self._regenerator.is_sure or self._repeat_losses(single_ablations)
         self._run_ablations(self._plan.ablations)
-        weights = self._compute_weights(noise)
-        ranked = sorted(
-            (n for n in self._whole if weights.influential(n)),
-            key=lambda n: (-(weights.whole(n) or 0.0), n),
-        )
-        if self._has_budget(0):
-            self._run_ablations(without_top(ranked, self._whole))
+        weights = weigh_items(self._plan, self._outcomes, noise, is_stable=is_stable)
         findings = Findings(
-            self._trace, self._plan.method, noise, weights, self._ablations, self._outcomes,
-            self._cited,
-        )  # fmt: skip
+            self._trace, noise, weights, self._ablations, self._outcomes, self._cited
+        )
         lost = sum(outcome is None for outcome in self._outcomes.values())
         return build_influence(
             findings,
@@ -257,65 +230,39 @@ class InfluenceRun:
             notes=tuple(self._notes),
         )
 
-    def _compute_weights(self, noise: Noise) -> Weights:
-        if self._plan.method == "leave-one-out":
-            return left_out(self._plan, self._outcomes, noise)
-        scores = [item.score for item in self._trace.selected]
-        guesses = Guesses.of(frozenset().union(*self._cited), scores)
-        return fit_sampled_weights(self._plan, self._outcomes, noise, guesses)
+    def _repeat_losses(self, single_ablations: Sequence[Ablation]) -> bool:
+        """Repeat the ablations that lost a sentence, once where all equal runs have equal results,
+        otherwise while a sentence is lost in most runs. Return whether equal runs had equal
+        results."""
+        suspects = single_ablations
+        for repeat in range(1, 2 * self._plan.repeats):
+            suspects = [a for a in suspects if calls_model(a.run) and self._loses_sentence(a)]
+            again = repeat_ablations(suspects, repeat)
+            if not self._has_budget(again):
+                self._notes.append(
+                    "The budget left too few calls to tell the weights from noise well."
+                )
+                break
+            self._run_ablations(again)
+            if repeat == 1 and self._has_equal_results():
+                return True
+        return self._has_equal_results()
 
-    def _estimate_instability(self) -> float:
-        """Return the share of sentences that differ between two equal runs without an item,
-        measured on runs that lost sentences."""
-        if self._regenerator.is_sure:
-            return 0.0
-        single_ablations = self._plan.of("one")
-        self._run_ablations(single_ablations)
-        lost = [
-            a
-            for a in single_ablations
-            if calls_model(a.run) and not all(self._outcomes[a.run] or (True,))
-        ]
-        if not self._has_budget(len(lost) + calls_of(self._pending_ablations)):
-            self._notes.append("The budget left no call to see whether answers differ anyway.")
-            return 0.0
-        again = [Ablation("one", replace(a.run, repeat=1), a.subject) for a in lost]
-        self._run_ablations(again)
-        pairs = [
-            (first, second)
-            for a, b in zip(lost, again, strict=True)
-            if (first := self._outcomes[a.run]) and (second := self._outcomes[b.run])
-        ]
-        return differing_share(pairs)
+    def _loses_sentence(self, ablation: Ablation) -> bool:
+        """Tell whether most runs without this item lose the same sentence."""
+        outcomes = runs_like(ablation.run, self._outcomes)
+        return any(2 * sum(column) < len(column) for column in zip(*outcomes, strict=True))
 
-    def _take_samples(self) -> None:
-        """Leaving one out tells little where answers differ anyway: random halves average over
-        many runs."""
-        reserved_calls = calls_of(self._pending_ablations)
-        count = (
-            self._analysis.samples
-            if self._has_budget(self._analysis.samples + reserved_calls)
-            else self._remaining_calls - reserved_calls
-        )
-        if count < FEWEST_SAMPLES:
-            self._notes.append("The budget left too few calls to tell the weights from noise well.")
-            return
-        self._plan = self._plan.with_samples(sample_halves(sorted(self._whole), count))
+    def _has_equal_results(self) -> bool:
+        """Tell whether equal runs repeated the same sentences."""
+        return all(len(set(runs_like(run, self._outcomes))) <= 1 for run in self._outcomes)
 
-    @property
-    def _pending_ablations(self) -> list[Ablation]:
-        """Return planned ablations not yet run, except leave-one-out."""
-        planned = self._plan.ablations
-        return [a for a in planned if a.kind != "one" and a.run not in self._outcomes]
-
-    @property
-    def _remaining_calls(self) -> int:
-        """The remaining call budget, minus two calls reserved for the end."""
-        assert self._plan.budget is not None
-        return self._plan.budget - sum(map(calls_model, self._outcomes)) - 2
-
-    def _has_budget(self, calls: int) -> bool:
-        return self._plan.budget is None or calls <= self._remaining_calls
+    def _has_budget(self, ablations: Sequence[Ablation]) -> bool:
+        """Tell whether the budget covers these ablations and the planned ablations."""
+        if self._plan.budget is None:
+            return True
+        pending = [a for a in (*self._plan.ablations, *ablations) if a.run not in self._outcomes]
+        return sum(map(calls_model, self._outcomes)) + calls_of(pending) <= self._plan.budget
 
     def _run_ablations(self, ablations: Sequence[Ablation]) -> None:
         """Run pending ablations, several concurrently."""
@@ -351,7 +298,7 @@ class InfluenceRun:
 
     def _put_on_record(self, found: Influence, answer: str) -> None:
         record = self._record
-        record.parameters(self._method_parameters())
+        record.parameters({"method": found.method})
         for item in found.items:
             if item.weight is not None:
                 above = item.influential
@@ -372,7 +319,7 @@ class InfluenceRun:
             "noise-floor": min(found.noise_floor, 1.0),
         }
         known_measures = {name: value for name, value in measures.items() if value is not None}
-        record.result(known_measures, found.fit.lds if found.fit else None, found.dropped)
+        record.result(known_measures, found.dropped)
         record.finish("completed")
 
 
@@ -382,12 +329,11 @@ def analyse_influence(
     *,
     budget: int | None = None,
     repeats: int = REPEATS,
-    samples: int = SAMPLES,
     progress: OnProgress = ignore_progress,
 ) -> Influence:
     """Write the answer of a session again without parts of its selection, on record; arguments and
     errors are those of ``tgraph.extensions.lab.measure_influence``."""
-    analysis = prepare_analysis(opened, session, budget=budget, repeats=repeats, samples=samples)
+    analysis = prepare_analysis(opened, session, budget=budget, repeats=repeats)
     if told := analysis.told():
         opened.message(told)
     run = InfluenceRun(analysis, opened.record(InfluenceRecord), progress)
@@ -400,7 +346,6 @@ def prepare_analysis(
     *,
     budget: int | None = None,
     repeats: int = REPEATS,
-    samples: int = SAMPLES,
 ) -> InfluenceAnalysis:
     """Return the analysis of a session on record; nothing is called or recorded."""
     sessions = SessionReader(opened)
@@ -425,15 +370,12 @@ def prepare_analysis(
         cited_by(trace),
         resting_on(trace, written),
         repeats=repeats,
-        samples=samples,
         budget=budget if chat is not None else None,
         is_sure=chat is None,
     )
     model = chat.agent.name if chat is not None else None
     regenerator = Regenerator(written, chat, opened.folder.cache / "replies")
-    return InfluenceAnalysis(
-        trace, regenerator, made, model, concurrency, cancel, samples, tuple(notes)
-    )
+    return InfluenceAnalysis(trace, regenerator, made, model, concurrency, cancel, tuple(notes))
 
 
 def _answer_model(recollection: SelectionReplay) -> ChatModel | None:

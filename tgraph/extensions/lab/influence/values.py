@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal as Choice
+from typing import Literal
 
 from tgraph.rendering import brief_repr
-
-Means = Choice["leave-one-out", "sampled"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,24 +97,6 @@ class Gap:
 
 
 @dataclass(frozen=True, slots=True)
-class SurrogateFit:
-    """The predictive quality of summed weights (sampled ablations only).
-
-    ``lds`` is the linear datamodeling score: Spearman's rank correlation (-1 to 1) between
-    predicted and actual answer shares over held-out ablations. ``by_citations`` and
-    ``by_score`` are the same for the number of remaining cited items and for the sum of
-    remaining retrieval scores. None without variation. ``error`` is the possible fit error of a
-    weight; smaller weights are not shown as influence."""
-
-    trained: int
-    held_out: int
-    lds: float | None
-    by_citations: float | None
-    by_score: float | None
-    error: float
-
-
-@dataclass(frozen=True, slots=True)
 class AblationRun:
     """A regeneration run: purposes, selection ``mask`` (1 for each remaining item), and
     repeated sentences ``said`` (1 for each; None if the reply was unusable)."""
@@ -133,14 +113,12 @@ class Influence:
 
     ``writer`` regenerated answers, ``measure`` detected repeated sentences. ``noise_floor`` is
     the largest weight explained by noise: 0 if unmodified runs are equal. ``parametric`` is the
-    answer share written without documents. ``top`` is the loss without the (at most three) most
-    influential items, ``random`` the loss without equally many others. ``analysis`` is the
-    recorded IRI."""
+    answer share written without documents. ``analysis`` is the recorded IRI."""
 
     session: str
     question: str
     mode: str
-    method: Means
+    method: Literal["leave-one-out"]
     writer: str
     measure: str
     items: tuple[ItemInfluence, ...]
@@ -149,9 +127,6 @@ class Influence:
     cited_set: CitedSet
     parametric: float | None
     gap: Gap
-    fit: SurrogateFit | None
-    top: float | None
-    random: float | None
     runs: tuple[AblationRun, ...]
     analysis: str = ""
     usage: Mapping[str, int] = field(default_factory=dict)
@@ -179,7 +154,7 @@ class InfluenceEstimate:
     session: str
     items: int
     sentences: int
-    method: Means
+    method: Literal["leave-one-out"]
     model: str | None
     runs: int
     calls: int

@@ -1,5 +1,5 @@
-"""Repair for ``doctor --repair``: derived data is rebuilt from source data, and damaged source
-data is reported.
+"""Health of a collection: ``doctor`` examines files, ``doctor --repair`` rebuilds damaged derived
+data from source data and reports damaged source data.
 
 Store and snapshot are copies of each other: all store content was published before deletion of
 its journal or staged change. Each is rebuilt from the other; a file damaged in both is lost.
@@ -17,6 +17,7 @@ from functools import partial
 from pathlib import Path
 
 from tgraph.engine.checks import PATIENCE, HealthFinding
+from tgraph.engine.components import Components
 from tgraph.engine.index.saved_tables import count_reports, tables_of
 from tgraph.engine.open_collection import OpenCollection
 from tgraph.engine.progress import OnProgress, Progress
@@ -30,13 +31,82 @@ from tgraph.index.vectors.base import VectorIndex
 from tgraph.index.vectors.items import KINDS, items_of
 from tgraph.index.vectors.stores import vector_store
 from tgraph.models.reply_cache import CacheFolder
+from tgraph.settings import Settings
 from tgraph.store.files import disk_errors, hold_lock, sync_folder
 from tgraph.store.folder import CollectionFolder
+from tgraph.store.journal import is_free
 from tgraph.store.oxigraph import OxigraphStore
-from tgraph.store.snapshot import check_store, must_be_mended, published_checkpoint
-from tgraph.store.sums import damaged_files, sums_of
+from tgraph.store.snapshot import Snapshot, check_store, must_be_mended, published_checkpoint
+from tgraph.store.sums import check_files, damaged_files, sums_of
 
 AGAIN = "Restore a backup (`tgraph restore FILE --root NEW`)"
+
+
+def examine_collection(folder: CollectionFolder, settings: Settings) -> Iterator[HealthFinding]:
+    """Yield findings about journals, snapshot, store and vectors; nothing is written."""
+    yield _examine_journals(folder)
+    try:
+        snapshot = Snapshot.open(folder)
+    except TgraphError as error:
+        yield HealthFinding.of_error("snapshot", error)
+        return
+    if snapshot is None:
+        yield HealthFinding(
+            "note", "snapshot", "nothing has been published", "Run `tgraph index PATH...`."
+        )
+        return
+    with closing(snapshot):
+        pointer = snapshot.pointer
+        text = f"number {pointer.snapshot}, generation {pointer.generation}"
+        text += f", {pointer.sequence} entries in the chain"
+        try:
+            check_files(snapshot.path / "store")
+            check_store(folder)
+            yield HealthFinding("ok", "snapshot", text)
+        except DamagedStoreError as error:
+            yield HealthFinding.of_error("store", error)
+        yield from _examine_vectors(snapshot, folder, settings)
+
+
+def _examine_journals(folder: CollectionFolder) -> HealthFinding:
+    if damaged := _damaged_journals(folder):
+        paths = ", ".join(map(str, damaged))
+        return HealthFinding("note", "journals", f"damaged and kept for inspection: {paths}")
+    journals = sorted(folder.journals.glob("*.journal")) if folder.journals.is_dir() else []
+    free = [path for path in journals if is_free(path)]
+    if not journals:
+        return HealthFinding("ok", "journals", "none waiting")
+    text = f"{len(free)} finished and waiting, {len(journals) - len(free)} in use"
+    return HealthFinding("note", "journals", f"{text}; the next command takes them in")
+
+
+def _damaged_journals(folder: CollectionFolder) -> list[Path]:
+    return sorted(folder.journals.glob("*.damaged"))
+
+
+def _examine_vectors(
+    snapshot: Snapshot, folder: CollectionFolder, settings: Settings
+) -> Iterator[HealthFinding]:
+    try:
+        embedder = Components(settings, folder.cache).embedder
+        agent, dimension = embedder.agent, embedder.dimension
+    except TgraphError as error:
+        yield HealthFinding.of_error("vectors", error)
+        return
+    generation = snapshot.pointer.generation
+    for kind in KINDS:
+        try:
+            vectors = vector_store().open_vectors(
+                snapshot.vectors, kind, generation=generation, agent=agent, dimension=dimension
+            )
+        except TgraphError as error:
+            remedy = "They will be made anew."
+            yield HealthFinding("note", f"{kind} vectors", error.message, remedy)
+        else:
+            yield HealthFinding("ok", f"{kind} vectors", f"{len(vectors):,} of {agent.name}")
+
+
+# --- repair ---
 
 
 def repair_collection(opened: OpenCollection, progress: OnProgress) -> Iterator[HealthFinding]:
@@ -66,11 +136,13 @@ def _mend_store(folder: CollectionFolder) -> HealthFinding:
             return HealthFinding("ok", "store", "every file is whole")
         checkpoint = published_checkpoint(folder)
         if checkpoint is None or not _is_whole(checkpoint):
-            detail = (
-                f"{damage.path} is damaged, and holds what is nowhere else. {AGAIN}, or index the "
-                "documents into a new folder: then the record of sessions is lost."
+            return HealthFinding(
+                "bad",
+                "store",
+                f"{damage.path} is damaged, and holds what is nowhere else",
+                f"{AGAIN}, or index the documents into a new folder: then the record of sessions is"
+                " lost.",
             )
-            return HealthFinding("bad", "store", detail)
         _copy_store(checkpoint, folder)
     detail = f"{damage.path} was damaged; the store was made anew of the published snapshot"
     return HealthFinding("mended", "store", detail)
@@ -124,7 +196,7 @@ def _mend_snapshot(opened: OpenCollection) -> HealthFinding:
 
 
 def _report_damaged_journals(folder: CollectionFolder) -> Iterator[HealthFinding]:
-    for path in sorted(folder.journals.glob("*.damaged")):
+    for path in _damaged_journals(folder):
         detail = f"{path} is damaged; what could be read of it is on record, the rest is lost"
         yield HealthFinding("note", "journal", detail)
 
@@ -133,11 +205,13 @@ def _report_damaged_contents(opened: OpenCollection) -> Iterator[HealthFinding]:
     count = 0
     for key, path in opened.librarian.damaged():
         count += 1
-        detail = (
-            f"{path} is damaged. Put it back from a backup; if it is of a document (its bytes or "
-            f"its text), indexing that again does as well. {AGAIN} for what else it may be."
+        yield HealthFinding(
+            "bad",
+            f"content {key[:12]}",
+            f"{path} is damaged",
+            "Put it back from a backup; if it is of a document (its bytes or its text), indexing"
+            f" that again does as well. {AGAIN} for what else it may be.",
         )
-        yield HealthFinding("bad", f"content {key[:12]}", detail)
     if not count:
         yield HealthFinding("ok", "contents", "each is what its hash says")
 
@@ -168,7 +242,7 @@ def _mend_vectors(
         embedder = opened.parts.embedder
         agent = embedder.agent
     except TgraphError as error:
-        yield HealthFinding("bad", "vectors", str(error))
+        yield HealthFinding.of_error("vectors", error)
         return
     for kind in KINDS:
         try:

@@ -1,14 +1,13 @@
-"""The check of integrity, and what a check of health finds."""
+"""The integrity check of a collection."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
+from tgraph.engine.checks import PATIENCE
 from tgraph.engine.open_collection import OpenCollection
 from tgraph.errors import StoreError, UsageError
 from tgraph.explain.audit.named_audits import INTEGRITY, AuditResult
@@ -19,9 +18,6 @@ from tgraph.record.signing import PublicKey, load_public_key
 from tgraph.store.oxigraph import OxigraphStore
 from tgraph.store.snapshot import Snapshot, must_be_mended
 from tgraph.store.writer import open_writable_store
-
-PATIENCE = 300.0
-"""Seconds to wait for a writer, who should be done in one."""
 
 
 def check_integrity_of(
@@ -83,21 +79,3 @@ def check_snapshot(
     return check_integrity(
         snapshot.store, librarian, catalogue, head, saved, written=store, key=key
     )
-
-
-Status = Literal["ok", "note", "mended", "bad"]
-
-
-@dataclass(frozen=True, slots=True)
-class HealthFinding:
-    """One thing that was looked at; ``bad`` needs mending, ``mended`` has been, and ``note`` is
-    worth knowing. ``remedy`` says what mends it, where ``detail`` doesn't."""
-
-    status: Status
-    subject: str
-    detail: str
-    remedy: str = ""
-
-
-HealthCheck = Callable[[Path | None, str | None], Iterator[HealthFinding]]
-"""Looks at something, for the graph at a place, if there is one, and a collection of it."""
