@@ -32,9 +32,8 @@ from tgraph.index.sources import Texts
 from tgraph.index.sqlite_files import LazyTable
 from tgraph.index.summary_tree import standing_tree
 from tgraph.index.tabulation import make_tables
-from tgraph.index.vectors.base import VectorIndex
+from tgraph.index.vectors.base import VectorIndex, VectorStore
 from tgraph.index.vectors.items import KINDS, PLURALS, items_of
-from tgraph.index.vectors.stores import vector_store
 from tgraph.librarian import Librarian
 from tgraph.models.base import Embedder
 from tgraph.models.reply_cache import CachedEmbedder
@@ -76,7 +75,7 @@ def embed_knowledge(context: IndexContext, ledger: Ledger, *, tree: bool = False
         else:
             sets[kind] = _embed_kind(context, kind, previous[kind])
         sets[kind].save(context.copy.vectors, generation)
-        sets[kind] = vector_store().open_vectors(
+        sets[kind] = context.parts.vector_store.open_vectors(
             context.copy.vectors, kind
         )  # mapped, so that memory is free
     context.record.write_calls(context.copy)
@@ -108,13 +107,15 @@ def _embed_kind(context: IndexContext, kind: str, previous: VectorIndex | None) 
     touched = _touched_keys(context, kind)
     if touched is not None and previous is not None:
         items = items_of(kind, store, *read, touched)
-        revised = vector_store().revise_vectors(
+        revised = context.parts.vector_store.revise_vectors(
             previous, items, touched, context.embedder, *callbacks
         )
         if revised is not None:
             return revised
     items = items_of(kind, store, *read)
-    return vector_store().build_vectors(kind, items, context.embedder, previous, *callbacks)
+    return context.parts.vector_store.build_vectors(
+        kind, items, context.embedder, previous, *callbacks
+    )
 
 
 def _touched_keys(context: IndexContext, kind: str) -> Collection[str] | None:
@@ -138,15 +139,15 @@ _PREFIXES = {
 }
 
 
-def consolidate_tables(ledger: Ledger, store: Store) -> None:
+def consolidate_tables(ledger: Ledger, store: Store, vector_store: VectorStore) -> None:
     """Rebuild vector sets and tables that contain leftovers: rows of deleted texts, and
     superseded table entries."""
     folder, generation = ledger.folder.vectors, ledger.generation(store)
     sets: dict[str, VectorIndex] = {}
     for kind in KINDS:
         with suppress(StoreError):
-            index = vector_store().open_vectors(folder, kind, generation=generation)
-            sets[kind] = vector_store().compact_vectors(index)
+            index = vector_store.open_vectors(folder, kind, generation=generation)
+            sets[kind] = vector_store.compact_vectors(index)
             sets[kind].save(folder, generation)
     table = load_table(folder, generation)
     if table is None or sets.keys() != set(KINDS):
@@ -174,7 +175,7 @@ def grow_tree_anew(context: IndexContext, ledger: Ledger) -> None:
     """Grow the summary tree from chunk vectors, reusing published vectors where possible."""
     items = items_of("chunk", context.copy.store, context.librarian, context.evidence)
     previous_vectors = _load_previous_vectors(context, ledger, "chunk")
-    chunks = vector_store().build_vectors(
+    chunks = context.parts.vector_store.build_vectors(
         "chunk", items, context.embedder, previous_vectors, sink=context.record.call
     )
     grow_tree(context, chunks, _load_previous_vectors(context, ledger, "summary"))
@@ -225,7 +226,7 @@ def _load_previous_vectors(context: IndexContext, ledger: Ledger, kind: str) -> 
     if pointer is None:
         return None
     try:
-        return vector_store().open_vectors(
+        return context.parts.vector_store.open_vectors(
             ledger.folder.vectors,
             kind,
             generation=pointer.generation,

@@ -16,7 +16,6 @@ from tgraph.engine.checks import HealthFinding
 from tgraph.engine.components import Components
 from tgraph.errors import DamagedStoreError, TgraphError
 from tgraph.index.vectors.items import KINDS
-from tgraph.index.vectors.stores import vector_store
 from tgraph.plugins import CHAT_MODELS
 from tgraph.settings import Settings, load_settings, without_secrets
 from tgraph.store.folder import FORMAT, CollectionFolder, GraphFolder
@@ -204,14 +203,15 @@ def _check_vectors(
     snapshot: Snapshot, folder: CollectionFolder, settings: Settings
 ) -> Iterator[HealthFinding]:
     try:
-        embedder = Components(settings, folder.cache).embedder
+        parts = Components(settings, folder.cache)
+        embedder, vector_store = parts.embedder, parts.vector_store
         agent, dimension = embedder.agent, embedder.dimension
     except TgraphError as error:
         yield HealthFinding("bad", "vectors", str(error))
         return
     for kind in KINDS:
         try:
-            vectors = vector_store().open_vectors(
+            vectors = vector_store.open_vectors(
                 snapshot.vectors,
                 kind,
                 generation=snapshot.pointer.generation,

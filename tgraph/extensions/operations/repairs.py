@@ -28,7 +28,6 @@ from tgraph.index.sources import Texts
 from tgraph.index.tabulation import make_tables
 from tgraph.index.vectors.base import VectorIndex
 from tgraph.index.vectors.items import KINDS, items_of
-from tgraph.index.vectors.stores import vector_store
 from tgraph.models.reply_cache import CacheFolder
 from tgraph.store.files import disk_errors, hold_lock, sync_folder
 from tgraph.store.folder import CollectionFolder
@@ -172,12 +171,14 @@ def _mend_vectors(
         return
     for kind in KINDS:
         try:
-            vectors = vector_store().open_vectors(folder, kind, generation=generation, agent=agent)
+            vectors = opened.parts.vector_store.open_vectors(
+                folder, kind, generation=generation, agent=agent
+            )
             yield HealthFinding("ok", f"{kind} vectors", f"{len(vectors):,}")
         except StoreError as error:
             embedding_progress = partial(_report_embedding, progress, kind)
             items = items_of(kind, store, opened.librarian)
-            vectors = vector_store().build_vectors(
+            vectors = opened.parts.vector_store.build_vectors(
                 kind, items, embedder, progress=embedding_progress
             )
             vectors.save(folder, generation)
@@ -198,7 +199,8 @@ def _mend_lookups(opened: OpenCollection, store: OxigraphStore, generation: int)
     vectors: dict[str, VectorIndex] = {}
     with suppress(StoreError):
         vectors = {
-            kind: vector_store().open_vectors(folder, kind, generation=generation) for kind in KINDS
+            kind: opened.parts.vector_store.open_vectors(folder, kind, generation=generation)
+            for kind in KINDS
         }
     with closing(tables_of(store, opened.librarian, vectors)) as table:
         table.save(folder, generation)
