@@ -188,6 +188,14 @@ def test_the_tests_that_pages_name_are_there():
     assert said <= known
 
 
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(REPOSITORY)))
+def test_the_site_shows_marked_blocks_as_code(page: Path) -> None:
+    """Python-Markdown knows no mark behind the language of a block."""
+    prepare_page = runpy.run_path(str(REPOSITORY / "docs/site_hooks.py"))["on_page_markdown"]
+    shown = prepare_page(page.read_text("utf-8"))
+    assert not re.search(r"^\s*```\w+ ", shown, re.MULTILINE)
+
+
 SOURCES = [*PAGES, REPOSITORY / "CONTRIBUTING.md"]
 
 
