@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import math
+import pkgutil
 import re
 import runpy
 import shutil
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +29,7 @@ from tests.support.printed import (
 from tests.support.warm import PYTHON, warm_commands
 from tgraph.answer.mode_choice import EmbeddedChooser
 from tgraph.engine.ask.method_factory import mode_for
+from tgraph.extensions.operations.telemetry import attributes
 from tgraph.retrieve.base import Question
 from tgraph.retrieve.modes.registry import AutoSettings
 
@@ -50,6 +54,8 @@ FRAMEWORKS = {"langchain-and-llamaindex.md": ("langchain_core", "llama_index.cor
 """Pages whose code needs what the extra ``frameworks`` has."""
 
 _LINK = re.compile(r"\[[^\]]*\]\(([^)#\s]+)(?:#[^)]*)?\)")
+_SOURCE_FILE = re.compile(r"`((?:\w+/)*\w+\.py)`")
+_DOTTED_NAME = re.compile(r"`(tgraph(?:\.\w+)+)(?:\(\))?`")
 _TEST = re.compile(r"`((?:tests/[\w/]*)?test_\w+(?:\.py)?)`")
 
 
@@ -180,6 +186,47 @@ def test_the_tests_that_pages_name_are_there():
     said = {name for page in PAGES for name in _TEST.findall(page.read_text("utf-8"))}
     assert len(said) > 20
     assert said <= known
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(REPOSITORY)))
+def test_the_site_shows_marked_blocks_as_code(page: Path) -> None:
+    """Python-Markdown knows no mark behind the language of a block."""
+    prepare_page = runpy.run_path(str(REPOSITORY / "docs/site_hooks.py"))["on_page_markdown"]
+    shown = prepare_page(page.read_text("utf-8"))
+    assert not re.search(r"^\s*```\w+ ", shown, re.MULTILINE)
+
+
+SOURCES = [*PAGES, REPOSITORY / "CONTRIBUTING.md"]
+
+
+@pytest.mark.parametrize("page", SOURCES, ids=lambda p: str(p.relative_to(REPOSITORY)))
+def test_source_files_on_a_page_exist(page: Path) -> None:
+    """Paths start at the repository, at ``tgraph/`` or, without a folder, anywhere."""
+    for name in _SOURCE_FILE.findall(page.read_text("utf-8")):
+        if "NAME" not in name:
+            places = [REPOSITORY / name, REPOSITORY / "tgraph" / name]
+            exists = any(place.exists() for place in places)
+            assert exists or ("/" not in name and any(REPOSITORY.rglob(name))), name
+
+
+@pytest.mark.parametrize("page", SOURCES, ids=lambda p: str(p.relative_to(REPOSITORY)))
+def test_dotted_names_on_a_page_exist(page: Path) -> None:
+    """A dotted name is a module or an object of tgraph, or an attribute of a span."""
+    span_attributes = {value for value in vars(attributes).values() if isinstance(value, str)}
+    names = set(_DOTTED_NAME.findall(page.read_text("utf-8"))) - {"tgraph.toml", *span_attributes}
+    assert not [name for name in sorted(names) if not is_defined(name)]
+
+
+def is_defined(name: str) -> bool:
+    """Return whether a dotted name is a module, or an object of a module."""
+    with suppress(ModuleNotFoundError):  # not below a package
+        if find_spec(name):
+            return True
+    try:
+        pkgutil.resolve_name(name)
+    except (ImportError, AttributeError):
+        return False
+    return True
 
 
 @pytest.fixture(scope="module")

@@ -236,22 +236,53 @@ def test_what_is_not_installed_is_no_mode():
 
 STORE = """
 from tgraph.extensions import Extension
-from tgraph.index.vectors import inverted_list_store
 
-EXTENSION = Extension(name="stores", vector_stores={"mine": lambda: inverted_list_store})
+
+def make_store():
+    from types import SimpleNamespace
+
+    from tgraph.index.vectors import inverted_list_store as own
+    from tgraph.index.vectors.base import IndexDecorator, StaleIndexError
+
+    class MarkedIndex(IndexDecorator):
+        def save(self, folder, generation):
+            super().save(folder, generation)
+            (folder / f"{self.kind}.marked").touch()
+
+    def open_vectors(folder, kind, **expected):
+        if not (folder / f"{kind}.marked").exists():
+            raise StaleIndexError("Another store has them.")
+        return MarkedIndex(own.open_vectors(folder, kind, **expected))
+
+    def build_vectors(*arguments, **options):
+        return MarkedIndex(own.build_vectors(*arguments, **options))
+
+    return SimpleNamespace(
+        open_vectors=open_vectors, build_vectors=build_vectors, revise_vectors=lambda *_: None
+    )
+
+
+EXTENSION = Extension(name="stores", vector_stores={"marked": make_store})
 """
 
 
-def test_a_vector_store_of_a_package_is_found_by_its_name(tmp_path: Path) -> None:
-    install(tmp_path / "site", "stores", STORE)
-    code = (
-        "from tgraph.index.vectors.stores import vector_store; print(vector_store('mine').__name__)"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        env={**os.environ, "PYTHONPATH": f"{tmp_path / 'site'}{os.pathsep}{REPOSITORY}"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.stdout == "tgraph.index.vectors.inverted_list_store\n", done.stderr
+def test_a_setting_chooses_the_vector_store_of_a_package(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site, graph = tmp_path / "site", tmp_path / "graph"
+    install(site, "stores", STORE)
+    (tmp_path / "fram.txt").write_text(TEXT)
+    root = ("--root", str(graph))
+    assert run_tgraph("index", str(tmp_path / "fram.txt"), *root).returncode == 0
+    monkeypatch.setenv("TGRAPH_VECTORS__STORE", "marked")
+    done = run_tgraph("index", str(tmp_path / "fram.txt"), *root, path=site)
+    assert "The chunk vectors are made anew: Another store has them." in done.stderr
+    assert (graph / "collections/default/vectors/chunk.marked").exists()
+    asked = run_tgraph("ask", "Who built the Fram?", "--mode", "basic", *root, path=site)
+    assert "Ann Lee" in asked.stdout
+    assert "vectors are" not in asked.stderr
+    refused = run_tgraph("config", "show", *root)
+    assert "vectors.store: Input should be 'inverted-lists'" in refused.stderr
+    monkeypatch.setenv("TGRAPH_VECTORS__STORE", "other")
+    refused = run_tgraph("config", "show", *root, path=site)
+    assert "'inverted-lists', or of an extension 'marked'" in refused.stderr

@@ -18,7 +18,7 @@ from typing import Annotated, Any, Literal, get_origin
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, TypeAdapter, ValidationError
 
 from tgraph.errors import UsageError
-from tgraph.plugins import CHAT_MODELS, EMBEDDERS
+from tgraph.plugins import CHAT_MODELS, EMBEDDERS, VECTOR_STORES
 from tgraph.retrieve.modes.base import Section, admit_added
 from tgraph.retrieve.modes.registry import ModeSettings
 
@@ -70,6 +70,16 @@ class EmbeddingSettings(Section):
     batch_size: int = Field(64, ge=1, description="texts of a call")
     threads: int = Field(
         1, ge=1, description="batches that the embedded model works on at the same time"
+    )
+
+
+class VectorSettings(Section):
+    """How vectors are kept and searched."""
+
+    store: Annotated[Literal["inverted-lists"], admit_added(VECTOR_STORES)] = Field(
+        "inverted-lists",
+        description="tgraph's own (exact for small sets, else HNSW over inverted lists), or a store"
+        " of an extension; after a change `tgraph index` makes the vectors anew",
     )
 
 
@@ -328,6 +338,7 @@ class _CommonSettings(BaseModel):
     )
     chat: ChatSettings = ChatSettings()
     embedding: EmbeddingSettings = EmbeddingSettings()
+    vectors: VectorSettings = VectorSettings()
     integrity: IntegritySettings = IntegritySettings()
     ingest: IngestSettings = IngestSettings()
     chunk: ChunkSettings = ChunkSettings()

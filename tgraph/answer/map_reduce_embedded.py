@@ -28,6 +28,7 @@ from tgraph.answer.themes import (
 from tgraph.index.sources import document_titles, section_headings
 from tgraph.model import Agent, Candidate, CommunityReport, Item, Selected, Selection
 from tgraph.models.base import CallSink
+from tgraph.resources import load_weights
 from tgraph.retrieve.base import Context, Question
 from tgraph.retrieve.reports import reports_of
 from tgraph.retrieve.text.lexical import stem, terms, words
@@ -55,7 +56,8 @@ class EmbeddedMapper:
 
     THEMES = 8
 
-    LEAST, BESIDE = 0.44, 0.4
+    (LEAST,) = load_weights("answer")
+    BESIDE = 0.4
     """The relevance that the best sentence must have, and then the others, to be a point."""
 
     NAMES_ITS_THEME = 0.75

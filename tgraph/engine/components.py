@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from tgraph.index.chunk_contexts import Situator
     from tgraph.index.cluster_summaries import ClusterWriter
     from tgraph.index.reports.report import ReportWriter
+    from tgraph.index.vectors.base import VectorStore
     from tgraph.models.client import Client
     from tgraph.models.endpoint import Endpoint
     from tgraph.models.reader import Reader
@@ -469,6 +470,13 @@ class Components:
         """Close connections."""
         for endpoint in self._endpoints.values():
             endpoint.close()
+
+    @property
+    def vector_store(self) -> VectorStore:
+        """The store of vectors of the settings. ``UsageError`` where no extension has the store."""
+        from tgraph.index.vectors.stores import vector_store
+
+        return vector_store(self.settings.vectors.store)
 
     @cached_property
     def embedder(self) -> Embedder:

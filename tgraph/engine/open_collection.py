@@ -70,9 +70,7 @@ class OpenCollection:
         self.turns: list[Turn] = []
         made: Iterable[RecordObservers | None] = OBSERVERS.call_all(settings).values()
         self._observers = [observers for observers in made if observers is not None]
-        self._states = PublishedStates(
-            folder, self.ledger, lambda: self.parts.embedder, message, self.watching
-        )
+        self._states = PublishedStates(folder, self.ledger, self.parts, message, self.watching)
 
     def view(
         self, settings: Settings, message: OnMessage, watching: Watching | None
@@ -243,7 +241,8 @@ class OpenCollection:
 
         newest = self._states.knowledge()
         current_embedder, librarian = now.embedder, self.librarian
-        saved = SavedVectors(newest.snapshot.vectors, newest.generation)
+        vector_store = self.parts.vector_store
+        saved = SavedVectors(newest.snapshot.vectors, newest.generation, vector_store)
         with ExitStack() as opened:
             past = opened.enter_context(as_of(newest.snapshot.store, librarian, generation))
             store, notes = without_erased(past)
@@ -253,7 +252,7 @@ class OpenCollection:
             embedder = VectorsOnRecord(
                 current_embedder.agent, past, librarian, current_embedder, near
             )
-            vectors = PastVectors(store, librarian, saved, embedder)
+            vectors = PastVectors(store, librarian, saved, embedder, vector_store)
             texts = now.texts.over(store)
             context = Context(
                 store,

@@ -29,6 +29,8 @@ class Progress:
 
 
 OnProgress = Callable[[Progress], None]
+CountProgress = Callable[[int, int], None]
+"""A function that is called with the counts of done and of all items."""
 OnMessage = Callable[[str], None]
 Watching = Callable[[], AbstractContextManager[tuple[OnProgress, OnMessage]]]
 """Who is told of a piece of work and its messages, from its beginning to its end."""
@@ -38,8 +40,8 @@ def ignore_progress(progress: Progress) -> None:
     """Ignore a progress report."""
 
 
-def count_progress(progress: OnProgress, stage: str) -> Callable[[int, int], None]:
-    """Return a function of (done, total) that reports the progress of a stage."""
+def count_progress(progress: OnProgress, stage: str) -> CountProgress:
+    """Return a function that reports the progress of a stage."""
     return lambda done, total: progress(Progress(stage, done, total))
 
 

@@ -11,6 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
+from tgraph.engine.components import Components
 from tgraph.engine.progress import OnMessage, OnProgress, Progress, Watching
 from tgraph.errors import NothingIndexedError, StoreError
 from tgraph.index.data_files import DamagedIndexError
@@ -19,9 +20,8 @@ from tgraph.index.lookup_table import LookupTable, load_table
 from tgraph.index.reports.report_table import ReportTable, load_reports
 from tgraph.index.sources import KeptPages, Texts
 from tgraph.index.sqlite_files import LazyTable
-from tgraph.index.vectors.base import StaleIndexError, VectorIndex
+from tgraph.index.vectors.base import StaleIndexError, VectorIndex, VectorStore
 from tgraph.index.vectors.items import KINDS, PLURALS
-from tgraph.index.vectors.stores import vector_store
 from tgraph.models.base import Embedder
 from tgraph.record.ledger import Ledger
 from tgraph.retrieve.base import Context
@@ -104,6 +104,7 @@ class LazyVectors(Mapping[str, VectorIndex]):
 
     folder: Path
     generation: int
+    vector_store: VectorStore
     embedder: Embedder
     repair: Callable[[str, str], VectorIndex]
 
@@ -120,7 +121,7 @@ class LazyVectors(Mapping[str, VectorIndex]):
     def _load_vectors(self, kind: str) -> VectorIndex:
         agent = self.embedder.agent
         try:
-            return vector_store().open_vectors(
+            return self.vector_store.open_vectors(
                 self.folder, kind, generation=self.generation, agent=agent
             )
         except (StaleIndexError, DamagedIndexError) as error:
@@ -179,13 +180,13 @@ class PublishedStates:
         self,
         folder: CollectionFolder,
         ledger: Ledger,
-        embedder: Callable[[], Embedder],
+        parts: Components,
         message: OnMessage,
         watching: Watching,
     ) -> None:
         self._folder = folder
         self._ledger = ledger
-        self._embedder = embedder
+        self._parts = parts
         self._message = message
         self._watching = watching
         self._lock = threading.RLock()
@@ -304,7 +305,13 @@ class PublishedStates:
         return OpenKnowledge(
             snapshot,
             Texts(snapshot.store, self._ledger.librarian, partial(_pages_of, table)),
-            LazyVectors(snapshot.vectors, generation, self._embedder(), repair),
+            LazyVectors(
+                snapshot.vectors,
+                generation,
+                self._parts.vector_store,
+                self._parts.embedder,
+                repair,
+            ),
             table,
             LazyTable(partial(load_reports, snapshot.vectors, generation)),
         )
@@ -367,8 +374,8 @@ class PublishedStates:
             items = items_of(kind, store, librarian, places)
             message(f"The {kind} vectors are rebuilt: {problem}")
             embedding_progress = partial(_report_embedding, progress, kind)
-            vectors = vector_store().build_vectors(
-                kind, items, self._embedder(), progress=embedding_progress
+            vectors = self._parts.vector_store.build_vectors(
+                kind, items, self._parts.embedder, progress=embedding_progress
             )
         try:
             with self._ledger.open(timeout=FOLD_PATIENCE) as (newest, _):

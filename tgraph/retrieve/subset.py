@@ -447,7 +447,8 @@ class NarrowedVectors(Mapping[str, "VectorIndex"]):
             texts = self._whole.texts.over(self._store)
             places = stored_evidence(self._store, texts, self._whole.doubt)
             items = items_of(kind, self._store, texts.librarian, places)
-            self._sets[kind] = vector_store().build_vectors(
+            chosen_store = vector_store(self._whole.settings.vectors.store)
+            self._sets[kind] = chosen_store.build_vectors(
                 kind, items, self._whole.embedder, vectors, exact=True
             )
         return self._sets[kind]

@@ -35,15 +35,7 @@ QUESTION = "What did Marie Curie discover?"
 EVIL = 'A label with "quotes" <b>&amp; a | pipe\\ and a\nline'
 
 
-@pytest.fixture(scope="module")
-def graph(tmp_path_factory: pytest.TempPathFactory):
-    folder = tmp_path_factory.mktemp("export")
-    with made(folder, {"curie.md": TEXT}, scripted=True) as (kg, _):
-        kg.ask(f"{QUESTION} {EVIL}")
-        yield kg
-
-
-MODES = ("graph", "global", "drift")
+MODES = ("global", "drift", "graph")
 
 
 @pytest.fixture(scope="module")
@@ -53,13 +45,19 @@ def records(tmp_path_factory: pytest.TempPathFactory):
     folder = tmp_path_factory.mktemp("records")
     with made(folder, {"curie.md": TEXT}, scripted=True) as (kg, _):
         kg.index(write(folder, {"curie.md": f"{TEXT}Marie Curie was born in Warsaw.\n"}))
-        asked = {mode: kg.ask(f"{QUESTION} {EVIL}", mode, history=[]).session for mode in MODES}
         nothing = kg.ask("Who is zxcvb qwrtp?", "graph", history=[])
         assert nothing.no_evidence
+        asked = {mode: kg.ask(f"{QUESTION} {EVIL}", mode, history=[]).session for mode in MODES}
         verified = kg.verify(asked["graph"]).verification
         analysed = measure_influence(kg, asked["graph"]).analysis
         asked["no evidence"] = nothing.session
         yield kg, {**asked, "verification": verified, "influence": analysed}
+
+
+@pytest.fixture(scope="module")
+def graph(records):
+    """The graph of ``records``; its last session asked in mode ``graph``."""
+    return records[0]
 
 
 def quads(graph, format: str, **options: object):

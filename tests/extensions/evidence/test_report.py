@@ -198,6 +198,22 @@ def test_what_is_quoted_has_its_mark_up_read_and_nothing_of_it_runs():
     assert not any("<script" in run or "<img" in run for run in styled)
 
 
+@given(
+    st.lists(
+        st.sampled_from([*"ab *_`[]()|\\~\n&!", "<b>", "<script>", "<!--", "<img src=x ", "&lt;"])
+    )
+    .map("".join)
+    .filter(str.strip),
+    st.sampled_from([None, "prose", "row", "code"]),
+)
+def test_no_quoted_text_becomes_an_element(text, kind):
+    runs = parse_runs(text, "a.md", kind)
+    seen = read("".join(str(styled_run(run)) for run in runs))
+    assert {name for name, _ in seen.elements} <= {"b", "i", "s", "u", "code", "br"}
+    assert {name for _, attributes in seen.elements for name in attributes} <= {"style"}
+    assert "".join(seen.words) == "".join(run.shown for run in runs if run.text != "\n")
+
+
 @given(st.text(max_size=700), st.integers(0, 700), st.integers(0, 700))
 def test_context_is_cut_between_words(text, one, other):
     start, end = sorted((min(one, len(text)), min(other, len(text))))

@@ -187,7 +187,7 @@ class Purging(RunSetup):
             self._wait_for_sessions()
             with self.ledger.open(timeout=PATIENCE) as (store, _):
                 started = self.clock()
-                consolidate_tables(self.ledger, store)
+                consolidate_tables(self.ledger, store, self.parts.vector_store)
                 _CollectionRewriting(store, document, self).run(reason, started)
         self.ledger.fold(timeout=PATIENCE)
 

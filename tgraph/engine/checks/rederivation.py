@@ -37,7 +37,6 @@ from tgraph.index.sources import text_value
 from tgraph.index.summary_tree import standing_tree
 from tgraph.index.touched import Touched, touch_everything
 from tgraph.index.vectors.items import items_of
-from tgraph.index.vectors.stores import vector_store
 from tgraph.model import Agent
 from tgraph.models.base import CallSink, ChatReply, ChatRequest, no_sink
 from tgraph.record.merges import standing_merges
@@ -136,7 +135,7 @@ def _grow_tree_anew(context: IndexContext) -> None:
     """Grow the summary tree from chunk vectors, reusing published vectors where possible."""
     items = items_of("chunk", context.copy.store, context.librarian, context.evidence)
     previous_vectors = load_previous_vectors(context, "chunk")
-    chunks = vector_store().build_vectors(
+    chunks = context.parts.vector_store.build_vectors(
         "chunk", items, context.embedder, previous_vectors, sink=context.record.call
     )
     grow_tree(context, chunks, load_previous_vectors(context, "summary"))

@@ -15,7 +15,6 @@ from tgraph.errors import StoreError
 from tgraph.index.summary_tree import standing_tree
 from tgraph.index.vectors.base import VectorIndex
 from tgraph.index.vectors.items import KINDS, PLURALS, items_of
-from tgraph.index.vectors.stores import vector_store
 from tgraph.models.base import Embedder
 from tgraph.models.reply_cache import CachedEmbedder
 from tgraph.store.snapshot import read_pointer
@@ -50,7 +49,7 @@ def embed_knowledge(context: IndexContext, *, tree: bool = False) -> bool:
         else:
             sets[kind] = _embed_kind(context, kind, previous[kind])
         sets[kind].save(context.copy.vectors, generation)
-        sets[kind] = vector_store().open_vectors(
+        sets[kind] = context.parts.vector_store.open_vectors(
             context.copy.vectors, kind
         )  # mapped, so that memory is free
     context.record.write_calls(context.copy)
@@ -70,13 +69,15 @@ def _embed_kind(context: IndexContext, kind: str, previous: VectorIndex | None) 
     touched = _touched_keys(context, kind)
     if touched is not None and previous is not None:
         items = items_of(kind, store, *read, touched)
-        revised = vector_store().revise_vectors(
+        revised = context.parts.vector_store.revise_vectors(
             previous, items, touched, context.embedder, *callbacks
         )
         if revised is not None:
             return revised
     items = items_of(kind, store, *read)
-    return vector_store().build_vectors(kind, items, context.embedder, previous, *callbacks)
+    return context.parts.vector_store.build_vectors(
+        kind, items, context.embedder, previous, *callbacks
+    )
 
 
 def _touched_keys(context: IndexContext, kind: str) -> Collection[str] | None:
@@ -108,7 +109,7 @@ def load_previous_vectors(context: IndexContext, kind: str) -> VectorIndex | Non
     if pointer is None:
         return None
     try:
-        return vector_store().open_vectors(
+        return context.parts.vector_store.open_vectors(
             folder.vectors,
             kind,
             generation=pointer.generation,

@@ -31,7 +31,6 @@ from tgraph.index.summary_tree import (
     summary_title,
 )
 from tgraph.index.vectors.base import VectorIndex
-from tgraph.index.vectors.stores import vector_store
 from tgraph.models.base import CallSink
 from tgraph.models.tokens import count_tokens
 from tgraph.record.summaries import cluster_summary_quads, tree_quads
@@ -85,7 +84,7 @@ class _Tree(Phase[tuple[str, ...], ClusterSummary, ClusterWriter]):
         items = [(iri, summary_text(self._store, iri)) for iri in self._tree]
         progress = partial(context.show, "Embedding", detail="summaries")
         previous = self._previous
-        vectors = vector_store().build_vectors(
+        vectors = context.parts.vector_store.build_vectors(
             "summary", items, context.embedder, previous, progress, context.record.call
         )
         if len(vectors):

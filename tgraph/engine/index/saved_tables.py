@@ -25,9 +25,8 @@ from tgraph.index.reports.report_table import (
 from tgraph.index.sources import Texts
 from tgraph.index.sqlite_files import LazyTable
 from tgraph.index.tabulation import make_tables
-from tgraph.index.vectors.base import VectorIndex
+from tgraph.index.vectors.base import VectorIndex, VectorStore
 from tgraph.index.vectors.items import KINDS
-from tgraph.index.vectors.stores import vector_store
 from tgraph.librarian import Librarian
 from tgraph.models.tokens import DEFAULT_ENCODING, encoding_for
 from tgraph.record.ledger import Ledger
@@ -55,15 +54,15 @@ def _fill_tables(context: IndexContext, sets: Mapping[str, VectorIndex]) -> None
     write_hub_rows(reader, Texts(store, context.librarian), term_set, changed)
 
 
-def consolidate_tables(ledger: Ledger, store: Store) -> None:
+def consolidate_tables(ledger: Ledger, store: Store, vector_store: VectorStore) -> None:
     """Rebuild vector sets and tables that contain leftovers: rows of deleted texts, and
     superseded table entries."""
     folder, generation = ledger.folder.vectors, ledger.generation(store)
     sets: dict[str, VectorIndex] = {}
     for kind in KINDS:
         with suppress(StoreError):
-            index = vector_store().open_vectors(folder, kind, generation=generation)
-            sets[kind] = vector_store().compact_vectors(index)
+            index = vector_store.open_vectors(folder, kind, generation=generation)
+            sets[kind] = vector_store.compact_vectors(index)
             sets[kind].save(folder, generation)
     table = load_table(folder, generation)
     if table is None or sets.keys() != set(KINDS):

@@ -173,7 +173,8 @@ class SessionReplay:
         past, vectors = store, context.vectors
         store, notes = without_erased(past) if past is not context.store else (past, ())
         if store is not context.store or agent.iri != embedder_now.agent.iri:
-            vectors = PastVectors(store, self.librarian, vectors, embedder)
+            vector_store = self.parts.vector_store
+            vectors = PastVectors(store, self.librarian, vectors, embedder, vector_store)
         texts = context.texts.over(store)
         return Context(store, texts, vectors, embedder, self.settings, notes=notes)
 

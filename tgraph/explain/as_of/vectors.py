@@ -17,7 +17,6 @@ from tgraph import vocabulary as v
 from tgraph.errors import StoreError, TgraphError
 from tgraph.explain.as_of.names import values_of
 from tgraph.index.vectors.items import KINDS, items_of
-from tgraph.index.vectors.stores import vector_store
 from tgraph.librarian import Librarian
 from tgraph.model import Agent
 from tgraph.models.base import CallSink, Embedder, decode_vectors, no_sink
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
     from numpy import float32
     from numpy.typing import NDArray
 
-    from tgraph.index.vectors.base import VectorIndex
+    from tgraph.index.vectors.base import VectorIndex, VectorStore
 
 _READ = 16
 """Calls that are kept in memory with their vectors."""
@@ -151,19 +150,25 @@ class PastVectors(_VectorSets):
     """
 
     def __init__(
-        self, store: Store, librarian: Librarian, now: Mapping[str, VectorIndex], embedder: Embedder
+        self,
+        store: Store,
+        librarian: Librarian,
+        now: Mapping[str, VectorIndex],
+        embedder: Embedder,
+        vector_store: VectorStore,
     ) -> None:
         super().__init__()
         self._store = store
         self._librarian = librarian
         self._now = now
         self._embedder = embedder
+        self._vector_store = vector_store
 
     def _of(self, kind: str) -> VectorIndex:
         items, previous = items_of(kind, self._store, self._librarian), None
         with suppress(TgraphError):
             previous = self._now[kind]
-        return vector_store().build_vectors(kind, items, self._embedder, previous)
+        return self._vector_store.build_vectors(kind, items, self._embedder, previous)
 
 
 class SavedVectors(_VectorSets):
@@ -171,10 +176,11 @@ class SavedVectors(_VectorSets):
 
     Raise ``StoreError`` for an incomplete set, or a set of a different ``generation``."""
 
-    def __init__(self, folder: Path, generation: int) -> None:
+    def __init__(self, folder: Path, generation: int, vector_store: VectorStore) -> None:
         super().__init__()
+        self._vector_store = vector_store
         self._folder = folder
         self._generation = generation
 
     def _of(self, kind: str) -> VectorIndex:
-        return vector_store().open_vectors(self._folder, kind, generation=self._generation)
+        return self._vector_store.open_vectors(self._folder, kind, generation=self._generation)

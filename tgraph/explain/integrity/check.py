@@ -102,7 +102,7 @@ def check_integrity(
     problems += rewritings.problems(entries)
     entries = [replace(e, hash=rewritings.hash_of(e.subject, e.hash)) for e in entries]
     bundles = {name: hash_of_graph(store, term) for name, term in _bundle_graphs(graphs).items()}
-    problems += [*lost, *_wrong_bundles(entries, bundles)]
+    problems += [*lost, *wrong_bundles(entries, bundles)]
     with ExitStack() as stack:
         replayed = stack.enter_context(closing(_replay_batches(librarian, entries, rewritings)))
         stored = stack.enter_context(closing(StoredQuads(store, _unsealed_graphs(graphs))))
@@ -193,7 +193,7 @@ def _find_head(
     return None, (Problem("missing", "head", saved, detail),)
 
 
-def _wrong_bundles(
+def wrong_bundles(
     entries: Sequence[ChainEntry], bundles: Mapping[str, GraphHash]
 ) -> Iterator[Problem]:
     """Yield problems for bundles differing from their seals."""

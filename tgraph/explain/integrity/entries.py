@@ -181,7 +181,7 @@ def check_signatures(entries: Sequence[ChainEntry], catalogue: str, key: PublicK
     ]
     intact_count = _count_intact(entries)
     valid = [
-        e for e in key_entries if e.sequence <= intact_count and _signature_holds(e, catalogue, key)
+        e for e in key_entries if e.sequence <= intact_count and signature_holds(e, catalogue, key)
     ]
     problems = tuple(_find_wrong_signatures(key_entries, valid, entries, key))
     covered = max((entry.sequence - 1 for entry in valid), default=0)
@@ -201,7 +201,8 @@ def _count_intact(entries: Sequence[ChainEntry]) -> int:
     return next(n for n, entry in enumerate(entries) if entry.subject == broken.subject)
 
 
-def _signature_holds(entry: ChainEntry, catalogue: str, key: PublicKey) -> bool:
+def signature_holds(entry: ChainEntry, catalogue: str, key: PublicKey) -> bool:
+    """Return whether the entry's signature signs the chain head before the entry."""
     head = Head(entry.sequence - 1, entry.previous)
     return key.signed(
         statement_of(catalogue, head), values_by_property(entry.quads).get(v.tg("signature"), "")

@@ -1,8 +1,8 @@
 """The sealed entries of a collection, with the quads that each entry seals.
 
 ``publish`` and ``ship`` carry a graph away as this stream, ``follow`` carries the stream out, and
-``as_of`` takes the newest batches of the stream back. A backup copies files instead: a restored
-store has to be the published store, and carrying out a whole chain takes many times as long.
+``as_of`` takes the newest batches of the stream back. A backup copies files instead: restored files
+are the published files, byte for byte, and need no other graph.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ from pyoxigraph import DefaultGraph, Literal, NamedNode, Quad
 
 from tgraph import vocabulary as v
 from tgraph.engine.open_collection import OpenCollection
-from tgraph.engine.progress import OnProgress, count_progress, ignore_progress
+from tgraph.engine.progress import CountProgress, OnProgress, count_progress, ignore_progress
 from tgraph.errors import EndpointError, UsageError
 from tgraph.explain.integrity.entries import ChainEntry
 from tgraph.explain.integrity.sealed_entries import SealedEntries, catalogue_of
@@ -33,7 +33,6 @@ AT_ONCE = 400
 
 _NUMBER, _HEAD, _VIEW, _STATUS = map(v.tg, ("sequence", "chainHash", "kind", "status"))
 _CLASSIC, _TERMS = "classic", "terms"
-Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +64,7 @@ def publish(
     *,
     without_terms: bool | None = None,
     anew: bool = False,
-    progress: Progress = lambda done, total: None,
+    progress: CountProgress = lambda done, total: None,
 ) -> Publication:
     """Update the endpoint from the record.
 

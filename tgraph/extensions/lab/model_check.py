@@ -390,6 +390,8 @@ def _stored_sizes(root: Path | None, settings: Settings) -> dict[str, int]:
         with closing(snapshot):
             for kind in KINDS:
                 with suppress(TgraphError):
-                    vectors = vector_store().open_vectors(snapshot.vectors, kind)
+                    vectors = vector_store(settings.vectors.store).open_vectors(
+                        snapshot.vectors, kind
+                    )
                     sizes |= {kind: vectors.dimension} if len(vectors) else {}
     return sizes

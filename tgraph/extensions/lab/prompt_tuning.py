@@ -42,7 +42,6 @@ from tgraph.extract.facts import MENTIONS
 from tgraph.extract.language import RELATED
 from tgraph.index.sources import Texts, standing_chunks, stored_chunk
 from tgraph.index.stored_graph import StoredGraph
-from tgraph.index.vectors.stores import vector_store
 from tgraph.ingest.languages import detect_language
 from tgraph.model import Agent, Evidence, Prompt
 from tgraph.models.prompts import Prompted, PromptFiles, language_name, load_prompt
@@ -514,7 +513,7 @@ class TuningRun(Run):
         if snapshot is None:
             return [], np.zeros((0, 1), dtype=np.float32)
         try:
-            vectors = vector_store().open_vectors(snapshot.vectors, "chunk")
+            vectors = self._setup.parts.vector_store.open_vectors(snapshot.vectors, "chunk")
             embedded_chunks = [chunk for chunk in chunks if chunk in set(vectors.keys)]
             places = vectors.keys.places(set(embedded_chunks))
             windows = vectors.read_windows(places)

@@ -21,7 +21,15 @@ from hashlib import sha256
 from pathlib import Path, PurePosixPath
 from typing import Any, BinaryIO
 
-from tgraph.engine.progress import OnMessage, OnProgress, Progress, ignore_message, ignore_progress
+from tgraph.engine.progress import (
+    CountProgress,
+    OnMessage,
+    OnProgress,
+    Progress,
+    count_progress,
+    ignore_message,
+    ignore_progress,
+)
 from tgraph.engine.saved_collections import (
     SavedCollection,
     SavedFile,
@@ -194,11 +202,7 @@ def _unpack_files(file: Path, target: Path, progress: OnProgress) -> dict[str, A
         with new_file(path) as out:
             out.writelines(content)
 
-    return _read_archive(
-        file,
-        keep,
-        lambda done, total: progress(Progress("Restoring kB", done // 1000, total // 1000)),
-    )
+    return _read_archive(file, keep, count_progress(progress, "Restoring kB"))
 
 
 def _verify_archive(file: Path, progress: OnProgress) -> None:
@@ -208,24 +212,20 @@ def _verify_archive(file: Path, progress: OnProgress) -> None:
         for _ in content:
             pass
 
-    _read_archive(
-        file,
-        skip,
-        lambda done, total: progress(Progress("Verifying kB", done // 1000, total // 1000)),
-    )
+    _read_archive(file, skip, count_progress(progress, "Verifying kB"))
 
 
 def _read_archive(
     file: Path,
     keep: Callable[[str, Iterator[bytes]], None],
-    progress: Callable[[int, int], None],
+    progress: CountProgress,
 ) -> dict[str, Any]:
-    """Read all files of a backup; return the list.
+    """Read all files of a backup, with progress in kB; return the list.
 
     Raises ``StoreError`` if the files differ from the list."""
     sums_by_name: dict[str, list[Any]] = {}
     listed: dict[str, Any] | None = None
-    total = file.stat().st_size if file.is_file() else 0
+    total = file.stat().st_size // 1000 if file.is_file() else 0
     try:
         with tarfile.open(file, "r:") as archive:
             for member in archive:
@@ -236,7 +236,7 @@ def _read_archive(
                 summed = sha256()
                 keep(member.name, _read_blocks(_member_content(archive, member), summed.update))
                 sums_by_name[member.name] = [member.size, summed.hexdigest()]
-                progress(archive.offset, total)
+                progress(archive.offset // 1000, total)
     except FileNotFoundError:
         raise UsageError(f"There is no file {file}.") from None
     except (tarfile.TarError, ValueError, EOFError, zlib.error) as error:

@@ -29,7 +29,6 @@ from tgraph.index.sources import Texts
 from tgraph.index.tabulation import make_tables
 from tgraph.index.vectors.base import VectorIndex
 from tgraph.index.vectors.items import KINDS, items_of
-from tgraph.index.vectors.stores import vector_store
 from tgraph.models.reply_cache import CacheFolder
 from tgraph.settings import Settings
 from tgraph.store.files import disk_errors, hold_lock, sync_folder
@@ -88,7 +87,8 @@ def _examine_vectors(
     snapshot: Snapshot, folder: CollectionFolder, settings: Settings
 ) -> Iterator[HealthFinding]:
     try:
-        embedder = Components(settings, folder.cache).embedder
+        parts = Components(settings, folder.cache)
+        embedder, vector_store = parts.embedder, parts.vector_store
         agent, dimension = embedder.agent, embedder.dimension
     except TgraphError as error:
         yield HealthFinding.of_error("vectors", error)
@@ -96,7 +96,7 @@ def _examine_vectors(
     generation = snapshot.pointer.generation
     for kind in KINDS:
         try:
-            vectors = vector_store().open_vectors(
+            vectors = vector_store.open_vectors(
                 snapshot.vectors, kind, generation=generation, agent=agent, dimension=dimension
             )
         except TgraphError as error:
@@ -246,12 +246,14 @@ def _mend_vectors(
         return
     for kind in KINDS:
         try:
-            vectors = vector_store().open_vectors(folder, kind, generation=generation, agent=agent)
+            vectors = opened.parts.vector_store.open_vectors(
+                folder, kind, generation=generation, agent=agent
+            )
             yield HealthFinding("ok", f"{kind} vectors", f"{len(vectors):,}")
         except StoreError as error:
             embedding_progress = partial(_report_embedding, progress, kind)
             items = items_of(kind, store, opened.librarian)
-            vectors = vector_store().build_vectors(
+            vectors = opened.parts.vector_store.build_vectors(
                 kind, items, embedder, progress=embedding_progress
             )
             vectors.save(folder, generation)
@@ -272,7 +274,8 @@ def _mend_lookups(opened: OpenCollection, store: OxigraphStore, generation: int)
     vectors: dict[str, VectorIndex] = {}
     with suppress(StoreError):
         vectors = {
-            kind: vector_store().open_vectors(folder, kind, generation=generation) for kind in KINDS
+            kind: opened.parts.vector_store.open_vectors(folder, kind, generation=generation)
+            for kind in KINDS
         }
     with closing(tables_of(store, opened.librarian, vectors)) as table:
         table.save(folder, generation)

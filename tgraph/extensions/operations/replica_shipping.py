@@ -16,6 +16,7 @@ from pyoxigraph import NamedNode
 
 from tgraph import vocabulary as v
 from tgraph.engine.open_collection import OpenCollection
+from tgraph.engine.progress import CountProgress
 from tgraph.errors import UsageError
 from tgraph.explain.integrity.entries import ChainEntry
 from tgraph.explain.integrity.sealed_entries import SealedEntries, catalogue_of
@@ -38,7 +39,6 @@ from tgraph.extensions.operations.replica_storage import (
     DERIVED,
     JOURNALS,
     LOG,
-    Progress,
     Storage,
 )
 from tgraph.record.bundle import ERASURE, INVALIDATION, kind_of_journal
@@ -52,7 +52,7 @@ from tgraph.store.statements import format_nquads, read_nquads, read_trig
 _HASH = re.compile(r'"([0-9a-f]{64})"')
 
 
-def ship(opened: OpenCollection, url: str, progress: Progress) -> Shipment:
+def ship(opened: OpenCollection, url: str, progress: CountProgress) -> Shipment:
     """Update the log at the URL from the collection, after taking in replica journals.
 
     Raise ``UsageError`` if the log belongs to another collection, or to a diverged copy of the
@@ -191,7 +191,7 @@ class _Shipping:
         self._end = end
         self._files = 0
 
-    def ship(self, progress: Progress) -> Shipment:
+    def ship(self, progress: CountProgress) -> Shipment:
         storage, erasures = self._storage, len(self._sealed.erasures)
         anew = erasures != self._end.position.epoch
         if anew or self._end.clearing:
@@ -216,7 +216,7 @@ class _Shipping:
         self,
         new: Sequence[ChainEntry],
         heads: Mapping[str, Sequence[Any]],
-        progress: Progress,
+        progress: CountProgress,
     ) -> bool:
         """Write a segment of entries after all referenced contents, then the head.
 
@@ -286,7 +286,7 @@ class _Shipping:
             elif line[:1] == b"+":
                 yield from _find_hashes(line.decode())
 
-    def _ship_contents(self, keys: Sequence[str], progress: Progress) -> None:
+    def _ship_contents(self, keys: Sequence[str], progress: CountProgress) -> None:
         """Ship contents missing from the storage.
 
         After an interruption or at the beginning many contents may exist, so that the storage

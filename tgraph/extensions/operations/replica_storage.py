@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import gzip
+import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from hashlib import sha256
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from tgraph.engine.progress import CountProgress
 from tgraph.errors import EndpointError, StoreError, TgraphError, UsageError, VerificationError
 from tgraph.models.concurrency import run_parallel
 from tgraph.store.files import hold_lock, make_folder, write_atomic
@@ -21,11 +25,6 @@ _TRANSFERS = 16
 """Files on their way at the same time, where the storage is a server."""
 
 _REMEDY = "Run: pip install 'tgraph-rag[replicas]'"
-Progress = Callable[[int, int], None]
-
-
-def discard_progress(done: int, total: int) -> None:
-    """Ignore progress."""
 
 
 class Storage:
@@ -52,7 +51,12 @@ class Storage:
             self._files.retries = 1  # botocore tries again too: 25 times its patience is hours
         self._at_once = _TRANSFERS if getattr(self._files, "async_impl", False) else 1
 
-    def each(self, names: Sequence[str], work: Callable[[str], bool], progress: Progress) -> int:
+    def each(
+        self,
+        names: Sequence[str],
+        work: Callable[[str], bool],
+        progress: CountProgress = lambda done, total: None,
+    ) -> int:
         """Transfer files, concurrently if useful, and return the number of files for which
         ``work`` did a transfer."""
         step, transferred = 8 * self._at_once, 0
@@ -93,6 +97,19 @@ class Storage:
         content = self.find(folder, name)
         if content is None:
             raise VerificationError(f"{folder}/{name} is missing at {self.url}.", AGAIN)
+        return content
+
+    def read_packed(self, folder: str, key: str, label: str) -> bytes:
+        """Return the unpacked content of a file named by the SHA-256 of the content.
+
+        Raise ``VerificationError``, with the ``label`` of the file, if the content is missing,
+        damaged or other content."""
+        try:
+            content = gzip.decompress(self.read(folder, key))
+        except (OSError, EOFError, zlib.error) as error:
+            raise VerificationError(f"{label} at {self.url} can't be read.", AGAIN) from error
+        if sha256(content).hexdigest() != key:
+            raise VerificationError(f"{label} at {self.url} is another one.", AGAIN)
         return content
 
     def write(self, folder: str, name: str, data: bytes) -> None:

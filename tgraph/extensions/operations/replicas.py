@@ -3,9 +3,7 @@ journals of its own sessions. ``replica_log`` has the format of the log."""
 
 from __future__ import annotations
 
-import gzip
 import shutil
-import zlib
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, replace
 from functools import partial
@@ -16,6 +14,7 @@ from pathlib import Path
 from pyoxigraph import NamedNode, Quad
 
 from tgraph.engine.open_collection import OpenCollection
+from tgraph.engine.progress import CountProgress
 from tgraph.errors import EndpointError, UsageError, VerificationError
 from tgraph.explain.integrity.entries import ChainEntry, entry_from_quads
 from tgraph.explain.integrity.sealed_entries import ADDED, REMOVED, batch_lines, quads_of_lines
@@ -37,9 +36,7 @@ from tgraph.extensions.operations.replica_storage import (
     DERIVED,
     JOURNALS,
     LOG,
-    Progress,
     Storage,
-    discard_progress,
 )
 from tgraph.record.chain import Head, canonical_hash, chain_hash, read_head
 from tgraph.store.base import text_of
@@ -56,7 +53,7 @@ def position_of(folder: CollectionFolder) -> Position:
     return Position(**(read_json(folder.replica) or {}).get("position", {}))
 
 
-def follow_log(opened: OpenCollection, url: str, progress: Progress) -> Shipment:
+def follow_log(opened: OpenCollection, url: str, progress: CountProgress) -> Shipment:
     """Update a replica or empty collection from the log at the URL, and hand over local
     recordings.
 
@@ -109,7 +106,7 @@ class _Following:
         self._entries = self._files = 0
         self._erased = False
 
-    def follow(self, end: LogEnd, progress: Progress) -> Shipment:
+    def follow(self, end: LogEnd, progress: CountProgress) -> Shipment:
         storage, folder, last = self._storage, self._folder, end.position
         position = replace(position_of(folder), url=storage.url)
         anew = last.epoch > position.epoch
@@ -200,16 +197,10 @@ class _Following:
     def _fetch_missing(self, keys: Iterable[str]) -> None:
         """Fetch contents missing locally."""
         missing = [key for key in dict.fromkeys(keys) if not self._librarian.has(key)]
-        self._files += self._storage.each(missing, self._fetch_content, discard_progress)
+        self._files += self._storage.each(missing, self._fetch_content)
 
     def _fetch_content(self, key: str) -> bool:
-        try:
-            content = gzip.decompress(self._storage.read(CONTENTS, key))
-        except (OSError, EOFError, zlib.error) as error:
-            raise self._damage_error(f"The content {key}", "can't be read") from error
-        if sha256(content).hexdigest() != key:
-            raise self._damage_error(f"The content {key}", "is another one")
-        self._librarian.put(content)
+        self._librarian.put(self._storage.read_packed(CONTENTS, key, f"The content {key}"))
         return True
 
     def _put_derived(self, wanted: Mapping[str, str]) -> None:
@@ -223,7 +214,7 @@ class _Following:
         with disk_errors():
             make_folder(fresh)
             put = partial(self._put_file, fresh, wanted)
-            self._files += self._storage.each(sorted(wanted), put, discard_progress)
+            self._files += self._storage.each(sorted(wanted), put)
             if here.exists():
                 shutil.rmtree(here)
             fresh.rename(here)
@@ -237,26 +228,14 @@ class _Following:
         data = here.read_bytes() if here.exists() else b""
         fetched = sha256(data).hexdigest() != wanted[name]
         if fetched:
-            data = self._read_derived_file(name, wanted[name])
+            data = self._storage.read_packed(DERIVED, wanted[name], f"The file {name}")
         (folder / name).write_bytes(data)
         return fetched
-
-    def _read_derived_file(self, name: str, key: str) -> bytes:
-        try:
-            data = gzip.decompress(self._storage.read(DERIVED, key))
-        except (OSError, EOFError, zlib.error) as error:
-            raise self._damage_error(f"The file {name}", "can't be read") from error
-        if sha256(data).hexdigest() != key:
-            raise self._damage_error(f"The file {name}", "is another one")
-        return data
 
     def _entry_error(self, told: Mapping[str, str], what: str) -> VerificationError:
         return VerificationError(
             f"{told['subject']} in the log at {self._storage.url} {what}.", AGAIN
         )
-
-    def _damage_error(self, what: str, how: str) -> VerificationError:
-        return VerificationError(f"{what} at {self._storage.url} {how}.", AGAIN)
 
     # --- what was recorded here ---
 

@@ -45,15 +45,20 @@ class Section(BaseModel):
 
 
 def admit_added(registry: Registry) -> WrapValidator:
-    """Return a validator that admits the names of a registry beside the names of the core."""
+    """Return a validator that admits the names of a registry beside the names of the core.
+
+    The error of another name lists the names of the registry too."""
 
     def validate(value: Any, validate_own: ValidatorFunctionWrapHandler) -> Any:
         try:
             return validate_own(value)
-        except ValidationError:
+        except ValidationError as error:
             if value in registry.names():
                 return value
-            raise
+            if not registry.names():
+                raise
+            added = ", ".join(map(repr, sorted(registry.names())))
+            raise ValueError(f"{error.errors()[0]['msg']}, or of an extension {added}") from None
 
     return WrapValidator(validate)
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
@@ -18,10 +18,12 @@ from pyoxigraph import NamedNode, Quad, Triple
 from tgraph import vocabulary as v
 from tgraph.engine.rerun.replay import Replay
 from tgraph.errors import ErasedTextError, EvidenceError, TgraphError
+from tgraph.explain.integrity.check import wrong_bundles
 from tgraph.explain.integrity.entries import (
     ChainEntry,
     Problem,
     broken_links,
+    signature_holds,
     term_text,
     values_by_property,
 )
@@ -47,8 +49,8 @@ from tgraph.index.evidence import recorded_place
 from tgraph.index.sources import Texts, document_of_chunk, page_of_chunk, parts_of_page
 from tgraph.model import Evidence
 from tgraph.record.bundle import ERASURE
-from tgraph.record.chain import Head, hash_of_graph
-from tgraph.record.signing import KIND, PublicKey, statement_of
+from tgraph.record.chain import hash_of_graph
+from tgraph.record.signing import KIND, PublicKey
 from tgraph.rendering import format_count
 from tgraph.store.statements import edge_of
 from tgraph.version import __version__
@@ -197,11 +199,12 @@ def _check_record(contents: PackageContents) -> Found:
     before = "missing", entries[0].subject  # those before the first are in the graph alone
     problems = [p for p in broken_links(entries) if (p.kind, p.subject) != before]
     rewritings = Rewritings(contents.store, entries)
-    for entry in _sealed_entries(contents):
-        sealed_hash = rewritings.hash_of(entry.subject, entry.hash)
-        if hash_of_graph(contents.store, NamedNode(entry.subject)).hash != sealed_hash:
-            detail = f"Its quads were changed; it was sealed as {sealed_hash}."
-            problems.append(Problem("altered", "bundle", entry.subject, detail))
+    sealed = [
+        replace(entry, hash=rewritings.hash_of(entry.subject, entry.hash))
+        for entry in _sealed_entries(contents)
+    ]
+    hashes = {e.subject: hash_of_graph(contents.store, NamedNode(e.subject)) for e in sealed}
+    problems += wrong_bundles(sealed, hashes)
     problems += [*_find_foreign_quads(contents), *_find_misnamed_edges(contents.record)]
     result_text = (
         f"The session's RDFC-1.0 hash is that of entry {session_entry.sequence} of the chain"
@@ -256,11 +259,10 @@ def _check_signature(contents: PackageContents, key: PublicKey | None) -> Found:
         return "not checked", f"{signed} What nobody signed could have been made anew.", []
     last = max((entry.sequence for entry in _sealed_entries(contents)), default=0)
     for entry in signatures:
-        statements = values_by_property(entry.quads)
-        if entry.sequence <= last or statements.get(v.prov("wasAttributedTo")) != key.agent:
+        signer = values_by_property(entry.quads).get(v.prov("wasAttributedTo"))
+        if entry.sequence <= last or signer != key.agent:
             continue  # it covers only what stands before it
-        statement = statement_of(contents.about.catalogue, Head(entry.sequence - 1, entry.previous))
-        if key.signed(statement, statements.get(v.tg("signature"), "")):
+        if signature_holds(entry, contents.about.catalogue, key):
             entry_text = f"entry {entry.sequence - 1}, signed {entry.time}"
             return "ok", f"The key {key.id[:16]} signed the chain up to {entry_text}.", []
         detail = "It is no signature by this key over the chain before it."
