@@ -72,14 +72,6 @@ class Response:
     failure: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Told:
-    """An action's answer to ``query``."""
-
-    query: str
-    response: Response
-
-
 class Explorer(Step, Protocol):
     """The exploration steps that need a model or an embedded method."""
 
@@ -106,7 +98,7 @@ class Explorer(Step, Protocol):
         """Answer the query from the selections of its local search."""
 
     def weigh(
-        self, question: Question, told: Sequence[Told], context: Context
+        self, question: Question, responses: Sequence[Response], context: Context
     ) -> list[list[DriftPoint]]:
         """Return points grouped by response, scored against the question as a whole."""
 
@@ -178,15 +170,17 @@ class EmbeddedExplorer:
         return self._compose_response(question, query, [s.candidate for s in selected], context)
 
     def weigh(
-        self, question: Question, told: Sequence[Told], context: Context
+        self, question: Question, responses: Sequence[Response], context: Context
     ) -> list[list[DriftPoint]]:
         """Score sentences by relevance to the original question, partly by relevance to the
         follow-up question.
 
         No score exceeds the best direct relevance to the question itself."""
-        direct = _rate_relevance(question, [p for t in told for p in t.response.points], context)
+        direct = _rate_relevance(
+            question, [p for response in responses for p in response.points], context
+        )
         best = max(direct.values(), default=0.0)
-        return [[_weigh_point(p, direct, best) for p in t.response.points] for t in told]
+        return [[_weigh_point(p, direct, best) for p in response.points] for response in responses]
 
     def _compose_response(
         self, question: Question, query: str, candidates: Sequence[Candidate], context: Context

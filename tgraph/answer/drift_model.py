@@ -13,7 +13,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, Field
 
-from tgraph.answer.drift import DriftPoint, Response, Told, with_way
+from tgraph.answer.drift import DriftPoint, Response, with_way
 from tgraph.answer.map_reduce import closest_places
 from tgraph.answer.model import ModelStep, question_values
 from tgraph.answer.report_batches import format_rows, single_rows
@@ -253,10 +253,12 @@ class ModelExplorer:
         return self._follower.respond(question, query, selected, sink)
 
     def weigh(
-        self, question: Question, told: Sequence[Told], context: Context
+        self, question: Question, responses: Sequence[Response], context: Context
     ) -> list[list[DriftPoint]]:
         """Score points with the answer's own score."""
-        return [[replace(p, score=t.response.score) for p in t.response.points] for t in told]
+        return [
+            [replace(p, score=response.score) for p in response.points] for response in responses
+        ]
 
 
 def _read_points(

@@ -16,7 +16,8 @@ from tgraph.explain.audit.shacl import check_shapes
 from tgraph.explain.render.wording import stage_lines
 from tgraph.model import Agent, Candidate, Edge, Item, Retrieval
 from tgraph.retrieve.base import Context, Keywords, Question
-from tgraph.retrieve.modes.lightrag import LEGS, LightragSearchSettings
+from tgraph.retrieve.modes.lightrag import LightragSearchSettings
+from tgraph.retrieve.modes.registry import MODES
 from tgraph.retrieve.search.lightrag import LightRetriever, in_turn, linked_entities, pick_by_weight
 from tgraph.testing import ScriptedModel
 
@@ -41,7 +42,7 @@ def labels(retrieval: Retrieval) -> list[str]:
 
 def retrieve(context: Context, mode: str, keywords: Keywords, **settings: object) -> Retrieval:
     light = LightragSearchSettings.model_validate(settings)
-    return LightRetriever(LEGS[mode], light).retrieve(
+    return LightRetriever(MODES[mode], light).retrieve(
         Question(QUESTION, keywords=keywords), context
     )
 

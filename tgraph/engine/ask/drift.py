@@ -16,7 +16,7 @@ from math import ceil
 
 from tgraph import vocabulary as v
 from tgraph.answer.base import Selector, Synthesiser
-from tgraph.answer.drift import DriftPoint, Explorer, Response, Told
+from tgraph.answer.drift import DriftPoint, Explorer, Response
 from tgraph.engine.ask.authority import NONE, weighed_point
 from tgraph.engine.ask.methods import Gathering
 from tgraph.engine.ask.question_run import count_selection
@@ -150,8 +150,8 @@ def weigh_points(
     uuid: str,
 ) -> list[DrawnPoint]:
     """Return points from all answers in order, scored against the question as a whole."""
-    answers = [Told(graph[n].query, found.response(n)) for n in found.answered]
-    points = explorer.weigh(question, answers, context)
+    responses = [found.response(number) for number in found.answered]
+    points = explorer.weigh(question, responses, context)
     return [
         DrawnPoint(
             weighed_point(_point_candidate(graph[number], index, point, uuid), context.authorities),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Literal
 
 from pydantic import Field
@@ -39,17 +38,6 @@ class LightragSearchSettings(Section):
     high_keywords: tuple[str, ...] = Field((), description="its themes; else found")
 
 
-LegName = Literal["local", "global", "chunks"]
-"""What a mode is made of: low keywords with their entities, high ones with their edges, or the
-chunks nearest to the question."""
-
-LEGS: Mapping[str, tuple[LegName, ...]] = {
-    "lightrag-local": ("local",),
-    "lightrag-global": ("global",),
-    "lightrag-hybrid": ("local", "global"),
-    "lightrag-mix": ("local", "global", "chunks"),
-}
-
 LOW_KEYWORD = Flag(
     ("--low-keyword",),
     "What the question names, instead of what is found (lightrag-*; repeatable).",
@@ -73,18 +61,21 @@ def _selection_caps(own: LightragSearchSettings) -> Selecting:
     return Capped(own.max_total_tokens - PROMPT, caps)
 
 
-def _build_mode(name: str, row: DocsRow) -> Mode:
-    legs = LEGS[name]
-    low, high = "local" in legs, "global" in legs
-    levels: tuple[Level, ...] = (*(("low",) if low else ()), *(("high",) if high else ()))
+def _build_mode(name: str, row: DocsRow, *levels: Level, reads_chunks: bool = False) -> Mode:
+    """Return a mode of low keywords with their entities, high keywords with their edges, or both,
+    and perhaps of the chunks nearest to the question."""
     return Mode(
         name,
         row,
         section="lightrag_search",
         selecting=_selection_caps,
         keywords=KeywordNeed(levels, lambda own: (own.low_keywords, own.high_keywords)),
-        reads_text="chunks" in legs,
-        flags={**SUBGRAPH, **(_LOW if low else {}), **(_HIGH if high else {})},
+        reads_text=reads_chunks,
+        flags={
+            **SUBGRAPH,
+            **(_LOW if "low" in levels else {}),
+            **(_HIGH if "high" in levels else {}),
+        },
     )
 
 
@@ -95,6 +86,7 @@ LIGHTRAG_LOCAL = _build_mode(
         "those entities, their edges, and chunks that both come from",
         "2",
     ),
+    "low",
 )
 LIGHTRAG_GLOBAL = _build_mode(
     "lightrag-global",
@@ -103,12 +95,18 @@ LIGHTRAG_GLOBAL = _build_mode(
         "the edges nearest to it, their ends, and chunks that both come from",
         "2",
     ),
+    "high",
 )
 LIGHTRAG_HYBRID = _build_mode(
     "lightrag-hybrid",
     DocsRow("about both", "the last two, in turn", "2"),
+    "low",
+    "high",
 )
 LIGHTRAG_MIX = _build_mode(
     "lightrag-mix",
     DocsRow("about both", "the same, and the nearest chunks", "2"),
+    "low",
+    "high",
+    reads_chunks=True,
 )

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Literal
 from tgraph.vocabulary import normalise_name
 
 if TYPE_CHECKING:
-    from networkx import DiGraph
     from numpy import float32
     from numpy.typing import NDArray
 
@@ -81,9 +80,8 @@ class ActionGraph:
 
         Follow-ups deeper than ``depth`` are pruned, and follow-ups whose similarity to an asked
         question reaches ``duplicate``."""
-        import networkx
-
-        self.graph: DiGraph[int] = networkx.DiGraph()
+        self._actions: list[Action] = []
+        self._proposers: dict[int, list[int]] = {}
         self.dropped: dict[str, int] = {}
         self._depth = depth
         self._duplicate = duplicate
@@ -100,16 +98,14 @@ class ActionGraph:
 
     def __iter__(self) -> Iterator[Action]:
         """Yield actions in number order."""
-        return (self[number] for number in self.graph.nodes)
+        return iter(self._actions)
 
     def __getitem__(self, number: int) -> Action:
-        action = self.graph.nodes[number]["action"]
-        assert isinstance(action, Action)
-        return action
+        return self._actions[number]
 
     def parents(self, number: int) -> list[int]:
         """Return numbers of the actions proposing the action, the first proposer first."""
-        return list(self.graph.predecessors(number))
+        return list(self._proposers.get(number, ()))
 
     def waiting(self) -> list[Action]:
         """Return follow-up questions still open for asking."""
@@ -120,7 +116,7 @@ class ActionGraph:
     def add_fold(self) -> Action:
         """Add a primer fold: an action answering the question itself from several reports."""
         fold = self._add_action("fold", self[ROOT].query, 0, None)
-        self.graph.add_edge(ROOT, fold.number)
+        self._proposers[fold.number] = [ROOT]
         return fold
 
     def propose(self, parent: int, score: float, queries: Mapping[str, Vector]) -> None:
@@ -135,7 +131,7 @@ class ActionGraph:
             if known_number is None:
                 action = self._add_action("follow-up", query, depth, vector)
                 self._parents[action.number] = score
-                self.graph.add_edge(parent, action.number)
+                self._proposers[action.number] = [parent]
                 if depth > self._depth:
                     action.promise = self._rate_promise(action.number)
                     action.prune(TOO_DEEP)
@@ -144,7 +140,8 @@ class ActionGraph:
                 and known_number != ROOT
                 and known_number != parent
             ):
-                self.graph.add_edge(parent, known_number)
+                if parent not in self._proposers[known_number]:
+                    self._proposers[known_number].append(parent)
                 self[known_number].depth = min(self[known_number].depth, depth)
                 self._parents[known_number] = max(self._parents[known_number], score)
             else:
@@ -206,8 +203,8 @@ class ActionGraph:
     def _add_action(
         self, kind: ActionKind, query: str, depth: int, vector: Vector | None
     ) -> Action:
-        action = Action(len(self.graph), kind, query, depth)
-        self.graph.add_node(action.number, action=action)
+        action = Action(len(self._actions), kind, query, depth)
+        self._actions.append(action)
         if vector is not None:
             self._vectors[action.number] = vector
             self._by_text[_normalise_wording(query)] = action.number

@@ -29,10 +29,8 @@ from tgraph.retrieve.candidates import (
 )
 from tgraph.retrieve.entity_matching import add_labels, match_all, triples_of
 from tgraph.retrieve.labels import Triple, with_labels
-from tgraph.retrieve.modes.lightrag import (
-    LegName,
-    LightragSearchSettings,
-)
+from tgraph.retrieve.modes.base import Level, Mode
+from tgraph.retrieve.modes.lightrag import LightragSearchSettings
 from tgraph.retrieve.orders import (
     MOST_BEYOND,
     Hits,
@@ -259,17 +257,19 @@ class Leg:
 
 
 class LightRetriever:
-    """A retriever for keyword modes: candidates of the ``legs`` take turns."""
+    """A retriever for keyword modes: candidates of the keyword levels take turns."""
 
     step = "ContextBuilding"
     matches_entities = True
 
-    def __init__(self, legs: Sequence[LegName], settings: LightragSearchSettings) -> None:
-        self._legs = legs
+    def __init__(self, mode: Mode, settings: LightragSearchSettings) -> None:
+        assert mode.keywords is not None
+        self._levels = mode.keywords.levels
+        self._reads_chunks = mode.reads_text
         self._settings = settings
 
     def retrieve(self, question: Question, context: Context) -> Retrieval:
-        legs = [self._build_leg(name, question, context) for name in self._legs if name != "chunks"]
+        legs = [self._build_leg(level, question, context) for level in self._levels]
         matches = in_turn([leg.matches for leg in legs], lambda match: match.entity)
         edges = in_turn([leg.edges for leg in legs], lambda edge: edge.iri)
         edge_limit = context.limits.max_subgraph_size
@@ -277,7 +277,7 @@ class LightRetriever:
             matches, edges[:edge_limit], question, self._settings, context
         )
         near, orders = (
-            self._nearest_candidates(question, context) if "chunks" in self._legs else ([], ())
+            self._nearest_candidates(question, context) if self._reads_chunks else ([], ())
         )
         candidates = assign_ranks(gathered.candidates(near))
         by_keyword = [order for leg in legs for order in leg.orders]
@@ -291,16 +291,15 @@ class LightRetriever:
             orders=(*by_keyword, *orders, *gathered.orders),
         )
 
-    def _build_leg(self, name: str, question: Question, context: Context) -> Leg:
+    def _build_leg(self, level: Level, question: Question, context: Context) -> Leg:
         """Build a leg from keywords; if no keyword matches, use the full question text."""
-        low, high, question_texts = question.keywords.low, question.keywords.high, (question.text,)
-        if name == "local" and low:
-            leg = local_leg(low, self._settings, context)
-            return leg if leg.matches else local_leg(question_texts, self._settings, context)
-        if name == "global" and high:
-            leg = global_leg(high, self._settings, context)
-            return leg if leg.matches else global_leg(question_texts, self._settings, context)
-        return Leg()
+        is_low = level == "low"
+        keywords = question.keywords.low if is_low else question.keywords.high
+        build = local_leg if is_low else global_leg
+        if not keywords:
+            return Leg()
+        leg = build(keywords, self._settings, context)
+        return leg if leg.matches else build((question.text,), self._settings, context)
 
     def _nearest_candidates(
         self, question: Question, context: Context

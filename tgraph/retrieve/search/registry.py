@@ -14,7 +14,6 @@ from tgraph.retrieve.modes.contextual import CONTEXTUAL
 from tgraph.retrieve.modes.drift import DRIFT
 from tgraph.retrieve.modes.global_search import GLOBAL
 from tgraph.retrieve.modes.graph import GRAPH
-from tgraph.retrieve.modes.lightrag import LEGS
 from tgraph.retrieve.modes.local import LOCAL
 from tgraph.retrieve.modes.ppr import PPR
 from tgraph.retrieve.modes.raptor import RAPTOR, RAPTOR_TRAVERSAL
@@ -29,10 +28,10 @@ def make_retriever(mode: Mode, settings: Settings, services: Services) -> Retrie
     if mode.retriever is not None:
         retriever: Retriever = mode.retriever(settings, services)
         return retriever
-    if mode.name in LEGS:
+    if mode.keywords is not None:
         from tgraph.retrieve.search.lightrag import LightRetriever
 
-        return LightRetriever(LEGS[mode.name], settings.lightrag_search)
+        return LightRetriever(mode, settings.lightrag_search)
     return _MAKERS[mode.name](settings, services)
 
 
