@@ -2,7 +2,7 @@
 
 ``publish`` and ``ship`` carry a graph away as this stream, ``follow`` carries the stream out, and
 ``as_of`` takes the newest batches of the stream back. A backup copies files instead: restored files
-are the published files, byte for byte, and need no other graph.
+are the published files, byte for byte.
 """
 
 from __future__ import annotations
