@@ -63,7 +63,7 @@ def test_a_trace_leads_from_the_answer_to_the_characters(run, answered):
     expected = [
         QUESTION,
         answered["sentences"][0]["text"],
-        "because: ",
+        "reason: ",
         f"characters {citation['start']}–{citation['end']}",
         "Candidates",
         "Steps",

@@ -244,7 +244,7 @@ def test_what_a_model_makes_up_is_counted_and_never_shown(asked):
         _, trace, _ = asked(server)
     assert trace.dropped["unknown edge id"] >= 1
     assert not trace.selected
-    assert {edge.reasoning for edge in trace.rejected} == {"not chosen by the model"}
+    assert {edge.reasoning for edge in trace.rejected} == {"the model did not select the edge"}
     with ScriptedServer(faults=[Fault("unknown_ids", "synthesise_answer")]) as server:
         answer, trace, _ = asked(server)
     assert isinstance(answer, Answer)
@@ -469,7 +469,7 @@ def test_edges_over_the_token_budget_are_rejected_with_the_reason(asked):
         _, whole, _ = asked(server)
         _, trace, calls = asked(server, graph__max_context_tokens=500)
     reasons = [edge.reasoning for edge in trace.rejected]
-    assert "over the token budget" in reasons
+    assert any("token budget" in reason for reason in reasons)
     assert trace.selected
     assert len(trace.selected) + len(reasons) == len(whole.selected) + len(whole.rejected)
     for call in calls:

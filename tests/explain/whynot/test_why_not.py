@@ -148,7 +148,7 @@ def test_a_chunk_beyond_the_nearest_is_told_with_its_exact_rank(folder):
 def test_what_was_not_chosen_comes_with_the_reason_on_record(folder):
     found = asked(folder, "Pemmican")
     assert found.cause == "not-selected"
-    assert found.items[0].reason == "not chosen by the model"
+    assert found.items[0].reason == "the model did not select the edge"
     assert found.items[0].reason in found.reason
     assert found.rank == found.items[0].rank
 

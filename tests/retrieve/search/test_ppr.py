@@ -262,7 +262,7 @@ def test_reasons_say_over_what_the_walk_came(graph):
     first = next(c for c in retrieve(graph).candidates if c.item.kind == "chunk")
     assert first.reasons[0] == "its sentences answer the question best"
     assert "Fram" in first.reasons[1]
-    assert "similar in meaning to the question" in first.reasons[2]
+    assert "cosine similarity" in first.reasons[2]
     plain = next(c for c in retrieve(graph, read=0).candidates if c.item.kind == "chunk")
     assert "Fram" in plain.reasons[0]
 

@@ -27,6 +27,7 @@ from tgraph.retrieve.modes.base import (
 )
 from tgraph.retrieve.modes.registry import AUTO, MODES, AutoSettings
 from tgraph.retrieve.modes.suggest import SUGGEST
+from tgraph.retrieve.reasons import extend_reason
 from tgraph.retrieve.reports import reports_at_hand
 from tgraph.retrieve.search.registry import make_retriever
 from tgraph.version import __version__
@@ -271,7 +272,7 @@ def choose_method(question: Question, parts: Components, context: Context) -> Ch
     calls: list[Call] = []
     choice = chooser.choose(question, context, calls.append)
     mode, why = mode_for(choice.form, parts.settings.auto, context)
-    choice = replace(choice, reason=f"{choice.reason}{why}")
+    choice = replace(choice, reason=extend_reason(choice.reason, why))
     method = in_steps(method_of(mode, parts), question.text, parts, choice.form)
     return Chosen(method, choice, chooser.agent, tuple(calls))
 

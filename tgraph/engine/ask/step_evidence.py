@@ -19,6 +19,7 @@ from tgraph.models.base import CallSink
 from tgraph.retrieve.base import Context, Question, Retriever
 from tgraph.retrieve.candidates import assign_ranks as renumbered
 from tgraph.retrieve.candidates import chunk_candidates
+from tgraph.retrieve.reasons import explain
 from tgraph.retrieve.text.sentence_ranking import Place, place_of, sharpen_evidence
 
 SLACK = 0.1
@@ -27,8 +28,8 @@ SLACK = 0.1
 PENALTY = 0.05
 """What the steps must be worth more than one sentence to be as good evidence as that."""
 
-WHY_STEP = "it answers a step of the question"
-WHY_PART = "it answers a part of the question"
+WHY_STEP = explain("step")
+WHY_PART = explain("part")
 
 
 @dataclass(frozen=True, slots=True)

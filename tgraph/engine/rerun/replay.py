@@ -243,7 +243,7 @@ class SessionReplay:
             session.person,
             session.said.one(session.iri, "asOf"),
         )
-        record = SessionRecord(place, session.uuid, lambda: datetime.now(UTC))
+        record = SessionRecord(place, session.uuid, lambda: datetime.now(UTC), session.wording)
         run = QuestionRun(method, question, context, record, description)
         try:
             for _ in run.context() if only else run.stream():

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 
 from tgraph.answer.support import Support, SupportJudge
-from tgraph.answer.themes import COUNTS
 from tgraph.explain.assess.verification import (
     FINE,
     CitedPlace,
@@ -23,6 +22,7 @@ from tgraph.explain.trace.derivation import DerivationNode, Derivations
 from tgraph.explain.trace.values import Trace, TraceItem, TraceSentence
 from tgraph.index.sources import is_mark
 from tgraph.models.base import CallSink
+from tgraph.retrieve.reasons import COUNTS, explain_selection
 from tgraph.retrieve.text.lexical import terms
 
 # To go back through what each step was made from until support is lost is VeriTrail's way
@@ -219,8 +219,10 @@ class Verifier:
         """Tell whether a sentence rests entirely on count points."""
         items = {item.iri: item for item in self._trace.selected}
         chosen = [items[iri] for iri in sentence.edge_selections if iri in items]
-        why = f"Chosen because {COUNTS}."
-        return bool(chosen) and all(i.kind == "point" and i.reasoning == why for i in chosen)
+        why = explain_selection((COUNTS,))
+        return bool(chosen) and all(
+            item.kind == "point" and item.reasoning in (why, why.first) for item in chosen
+        )
 
     def _judge_support(self, statement: str, texts: Sequence[str]) -> Support:
         key = statement, tuple(texts)

@@ -26,6 +26,7 @@ from tgraph.index.sources import range_of_chunk
 from tgraph.rendering import collapse_whitespace, format_count, one_line, shorten_text
 from tgraph.retrieve.text.lexical import FORMS, words
 
+_DETAILS = re.compile(r":| \(")
 _MOST_QUOTE = 200
 _MOST_LABEL = 100
 _MOST_POINT = 160
@@ -79,7 +80,9 @@ def _selection_lines(trace: Trace) -> Iterator[str]:
     yield f"Selected: {len(trace.selected)}"
     for number, edge in enumerate(trace.selected, 1):
         yield f"{number}. {item_text(edge)}"
-        yield f"   {', '.join(filter(None, [f'Score: {edge.score:.4f}', standing_text(edge)]))}"
+        score_name = trace.name_scores([edge])
+        score = f"{score_name[:1].upper()}{score_name[1:]}: {edge.score:.4f}"
+        yield f"   {', '.join(filter(None, [score, standing_text(edge)]))}"
         if edge.reasoning:
             yield f"   Reasoning: {collapse_whitespace(edge.reasoning)}"
         for place in edge.evidence:
@@ -293,9 +296,9 @@ def way_text(place: TraceQuotation) -> str:
 
 
 def rejection_text(rejected: Sequence[TraceItem]) -> str:
-    """Return rejected item counts by reason."""
-    counts = Counter(item.reasoning.partition(":")[0] or "no reason" for item in rejected)
-    return ", ".join(f"{count} {reason}" for reason, count in counts.most_common())
+    """Return rejected item counts by reason, without the details after a colon or in brackets."""
+    counts = Counter(_DETAILS.split(item.reasoning)[0] or "no reason" for item in rejected)
+    return ", ".join(f"{count} ({reason})" for reason, count in counts.most_common())
 
 
 def actions_text(root: TraceAction) -> str:

@@ -20,6 +20,7 @@ from tgraph.librarian import Librarian
 from tgraph.model import Agent, Prompt, Usage
 from tgraph.models.base import Call
 from tgraph.models.recorded_calls import RecordedCalls, ReplayedReader, recorded_call
+from tgraph.retrieve.reasons import FIRST_WORDING
 from tgraph.store.base import Store
 
 ReadText = Callable[[str], str]
@@ -149,6 +150,11 @@ class RecordedSession:
     @property
     def said(self) -> BundleReader:
         return BundleReader(self.quads)
+
+    @property
+    def wording(self) -> int:
+        """The number of the wording of the recorded reasons."""
+        return self.said.number(self.iri, "wording") or FIRST_WORDING
 
     @property
     def replayed_reader(self) -> ReplayedReader | None:

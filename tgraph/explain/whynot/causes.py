@@ -368,7 +368,7 @@ def _token_cost(trace: Trace, carrier: PipelinePosition) -> str:
     if "token budget" not in carrier.reason or not cost:
         return ""
     alike = trace.selected
-    if "of its kind" in carrier.reason:
+    if any(name in carrier.reason for name in ("of its kind", "for the kind")):
         group = GROUPS.get(carrier.kind, carrier.kind)
         alike = tuple(item for item in alike if GROUPS.get(item.kind, item.kind) == group)
     token_total = sum(item.tokens for item in alike)

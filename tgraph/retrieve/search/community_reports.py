@@ -25,6 +25,7 @@ from tgraph.retrieve.orders import (
     format_ordinal,
     list_hit_iris,
 )
+from tgraph.retrieve.reasons import explain
 from tgraph.retrieve.reports import Reports, evidence_of_parts, item_of, reports_at_hand, reports_of
 
 
@@ -63,8 +64,8 @@ def weigh_reports(
             rank,
             round(counts[report.iri] / max_count, 6),
             reasons=(
-                f"its entities occur in {counts[report.iri]} chunks",
-                f"it is rated {report.rating:g} of 10",
+                explain("report-frequency", count=counts[report.iri]),
+                explain("report-rating", rating=report.rating),
             ),
         )
         for rank, report in enumerate(rated_reports, 1)
@@ -110,7 +111,7 @@ def nearest_reports(
             rank,
             min(1.0, max(0.0, score)),
             evidence=tuple(place for part in parts_of(report) for place in grounds.get(part, ())),
-            reasons=(f"it is {score:.2f} similar in meaning to the question put as an answer",),
+            reasons=(explain("report-similarity", score=score),),
             tokens=cost_of(item),
         )
         near_reports.append(NearReport(candidate, report))

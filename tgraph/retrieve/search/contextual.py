@@ -16,6 +16,7 @@ from tgraph.retrieve.base import Context, Question, Rank, in_conversation
 from tgraph.retrieve.candidates import assign_ranks, chunk_candidates, chunk_evidence
 from tgraph.retrieve.modes.contextual import ContextualSearchSettings
 from tgraph.retrieve.orders import MOST_BEYOND, cut_order, left_out_order
+from tgraph.retrieve.reasons import explain
 from tgraph.retrieve.text.bm25 import WordIndex
 
 Hits = Sequence[tuple[str, float]]
@@ -135,7 +136,7 @@ class ContextualRetriever:
             _FusedChunk(
                 first[place].chunk,
                 score,
-                (f"it was ranked at {score:.2f}", *first[place].reasons),
+                (explain("chunk-reranked", score=score), *first[place].reasons),
             )
             for place, score in ranking
         ]
@@ -172,7 +173,7 @@ def fuse_rankings(near: Hits, worded: Hits, k: int) -> list[_FusedChunk]:
     for hits, way in ((near, "meaning"), (worded, "words")):
         for rank, (chunk, score) in enumerate(hits, 1):
             scores[chunk] = scores.get(chunk, 0.0) + 1 / (k + rank)
-            why = f"it is number {rank} by {way} ({score:.2f}) in its context"
+            why = explain(f"chunk-context-{way}", rank=rank, score=score)
             reasons[chunk] = (*reasons.get(chunk, ()), why)
     max_score = 2 / (k + 1)
     ordered = sorted(scores, key=lambda chunk: (-scores[chunk], chunk))

@@ -41,6 +41,7 @@ from tgraph.retrieve.orders import (
     list_hit_iris,
     unlike_order,
 )
+from tgraph.retrieve.reasons import explain
 from tgraph.retrieve.search.vector import likeness_candidates, nearest_chunks
 from tgraph.retrieve.subgraph import edges_of, ends, weights_of
 
@@ -333,8 +334,7 @@ def local_leg(keywords: Sequence[str], settings: LightragSearchSettings, context
                 iri,
                 triples[iri],
                 round(ranks[iri] / top_degree, 6),
-                f"it is an edge of what the question names, and its ends have {ranks[iri]}"
-                " relationships",
+                explain("edge-of-entity", count=ranks[iri]),
             )
             for iri in order
         ],
@@ -357,7 +357,7 @@ def global_leg(keywords: Sequence[str], settings: LightragSearchSettings, contex
             link.iri,
             triple,
             link.score,
-            f"it is {link.score:.2f} similar in meaning to “{link.keyword}”",
+            explain("edge-similarity", score=link.score, keyword=link.keyword),
         )
         for link, triple in linked_triples
     ]
@@ -391,11 +391,9 @@ class _KeywordCandidates:
         budgeted_entities = fit_budget(entities, budget.max_entity_tokens)
         chunks_by_entity = chunks_naming(self.context, [c.item.iri for c in budgeted_entities])
         speaking = [sorted(chunks_by_entity.get(c.item.iri, ())) for c in budgeted_entities]
-        by_entities = self._chunk_candidates(speaking, "it speaks of {} of the entities found")
+        by_entities = self._chunk_candidates(speaking, "chunk-entities")
         kept_edges = fit_budget(edges, budget.max_relationship_tokens)
-        by_edges = self._chunk_candidates(
-            self._read_edge_chunks(kept_edges), "it states {} of the edges found"
-        )
+        by_edges = self._chunk_candidates(self._read_edge_chunks(kept_edges), "chunk-edges")
         chunks = in_turn([near, by_entities, by_edges], lambda c: c.item.iri)
         most = budget.chunk_top_k
         why = "its chunk is {place} chunks that the entities and edges lead to, of which the first"
@@ -438,7 +436,7 @@ class _KeywordCandidates:
         evidence = context.evidence.of_edges(iris, _PLACES)
         return [[place.chunk for place in evidence.get(iri, ())] for iri in iris]
 
-    def _chunk_candidates(self, groups: Groups, why: str) -> list[Candidate]:
+    def _chunk_candidates(self, groups: Groups, kind: str) -> list[Candidate]:
         context, chunks_per_item = self.context, self.settings.related_chunk_number
         vector = context.embed([in_conversation(self.question)])
         if self.settings.chunk_pick == "vector":
@@ -448,7 +446,8 @@ class _KeywordCandidates:
         self.orders += orders
         counts = shared_by(groups)
         chunk_rows = (
-            (c, round(counts[c] / len(groups), 6), (why.format(counts[c]),)) for c in picked
+            (c, round(counts[c] / len(groups), 6), (explain(kind, count=counts[c]),))
+            for c in picked
         )
         return chunk_candidates(context, chunk_rows)
 
@@ -467,7 +466,7 @@ def _over_budget(
 
 def _match_reason(match: EntityMatch) -> str:
     if match.method == "name":
-        return f"it is called “{match.concept}”"
+        return explain("entity-name", keyword=match.concept)
     if match.method == "edge":
-        return f"an edge that is similar in meaning to “{match.concept}” leads to it"
-    return f"it is {match.score:.2f} similar in meaning to “{match.concept}”"
+        return explain("entity-edge", keyword=match.concept)
+    return explain("entity-similarity", score=match.score, keyword=match.concept)

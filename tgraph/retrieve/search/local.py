@@ -60,6 +60,7 @@ from tgraph.retrieve.orders import (
     format_ordinal,
     left_out_order,
 )
+from tgraph.retrieve.reasons import explain, join_reasons
 from tgraph.retrieve.reports import item_of, reports_at_hand
 from tgraph.retrieve.search.drift_actions import NO_CALLS, NO_ROUND, TOO_DEEP
 from tgraph.retrieve.subgraph import edges_of, ends, weights_of
@@ -75,11 +76,8 @@ MOST_CHUNKS = 40
 """Chunks considered; the budget holds far fewer."""
 
 
-_RANKED_BY = {
-    "rank": "its ends have {} relationships",
-    "weight": "its weight is {:g}",
-    "text_unit_count": "{} chunks state it",
-}
+_RANKED_BY = {"rank": "edge-degree", "weight": "edge-weight", "text_unit_count": "edge-chunks"}
+"""The kind of reason of each ranking of relationships."""
 
 
 class LocalRetriever:
@@ -234,7 +232,7 @@ class Surroundings:
                 item_of(report),
                 0,
                 round(count / max(inside, 1), 6),
-                reasons=(f"its community has {count} of the entities",),
+                reasons=(explain("report-entities", count=count),),
                 tokens=reports.cost(report),
             )
 
@@ -287,7 +285,7 @@ class Surroundings:
         """Yield the entities as candidates, in match order."""
         limit = self.context.limits.evidence_limit
         for entity in self.entities:
-            why = f"the question leads to {entity.label}"
+            why = explain("entity", label=entity.label)
             yield entity_candidate(entity, scores[entity.iri], why, limit)
 
     def related(self, edges: Sequence[tuple[Edge, float]]) -> Iterator[Candidate]:
@@ -301,8 +299,8 @@ class Surroundings:
             if not places:
                 continue
             among = inside.issuperset(ends((edge.subject, edge.predicate, edge.object)))
-            why = "it ties entities of the question" if among else "it leads out of them"
-            why = f"{why}, and {_RANKED_BY[by].format(rank)}"
+            kinds = "edge-between" if among else "edge-outwards", _RANKED_BY[by]
+            why = join_reasons((explain(kind, rank=rank) for kind in kinds), ", and ")
             cost = edge_cost(edge, places, self.context)
             yield edge_candidate(edge, round(rank / max(top_rank, 1), 6), why, places, cost)
 
@@ -325,7 +323,7 @@ class Surroundings:
                 0,
                 round(1 / (1 + place), 6),
                 evidence=claim.evidence[: context.limits.evidence_limit],
-                reasons=(f"it is a claim about {labels[entity]}",),
+                reasons=(explain("claim", label=labels[entity]),),
                 tokens=cost_of(item),
             )
 
@@ -349,9 +347,12 @@ class Surroundings:
 
     def spoken_of(self, chunks: Sequence[tuple[str, int, int, str]]) -> Iterator[Candidate]:
         """Yield the first chunks naming the entities as candidates."""
-        why = "it names {} and states {} of the edges around it"
         chunk_rows = (
-            (chunk, round(1 / (1 + place), 6), (why.format(label, count),))
+            (
+                chunk,
+                round(1 / (1 + place), 6),
+                (explain("chunk-of-entity", label=label, count=count),),
+            )
             for chunk, place, count, label in chunks[:MOST_CHUNKS]
         )
         yield from chunk_candidates(self.context, chunk_rows)

@@ -26,6 +26,7 @@ from tgraph.retrieve.entity_matching import add_labels, triples_of
 from tgraph.retrieve.labels import labels_of, with_labels
 from tgraph.retrieve.modes.ppr import PprSearchSettings
 from tgraph.retrieve.orders import MOST_BEYOND, cut_order, left_out_order, list_hit_iris
+from tgraph.retrieve.reasons import explain
 from tgraph.retrieve.search.graph import GraphRetriever
 from tgraph.retrieve.search.network import Network, network_of
 
@@ -241,7 +242,7 @@ def seed_edges(nearest: Hits, context: Context) -> list[Candidate]:
     for iri, score in nearest:
         places = evidence.get(iri, ())
         if iri in edges and places and score > 0:
-            why = f"a sentence of it is {score:.2f} similar in meaning to the question"
+            why = explain("seed-similarity", score=score)
             cost = cost_of(edges[iri], evidence=places)
             candidates.append(
                 Candidate(
@@ -359,13 +360,11 @@ class _WalkResult:
         reasons_by_chunk = {}
         for chunk, entities in leading.items():
             names = [labels[NamedNode(self.network.iri(node))] for node in entities]
-            reasons = ["its sentences answer the question best"] if chunk in self.read else []
-            reasons += [f"the walk comes to it over {', '.join(names)}"] if names else []
+            reasons = [explain("chunk-read-best")] if chunk in self.read else []
+            reasons += [explain("chunk-walk", names=", ".join(names))] if names else []
             if chunk in self.near:
-                reasons.append(f"it is {self.near[chunk]:.2f} similar in meaning to the question")
-            reasons_by_chunk[chunk] = tuple(reasons) or (
-                "the walk comes to it over another chunk's entities",
-            )
+                reasons.append(explain("chunk-similarity", score=self.near[chunk]))
+            reasons_by_chunk[chunk] = tuple(reasons) or (explain("chunk-walk-others"),)
         return reasons_by_chunk
 
     def _leading_entities(self, chunk: str) -> list[int]:

@@ -31,6 +31,7 @@ from tgraph.retrieve.orders import (
     cut_order,
     list_hit_iris,
 )
+from tgraph.retrieve.reasons import Reason, explain
 
 
 class CollapsedTree:
@@ -188,28 +189,30 @@ def _build_retrieval(
     chunk_places = chunk_evidence(context, chunks)
     tokens = chunk_tokens(context, list(chunk_places))
     texts = _read_texts(context, [iri for iri, _ in hits if not is_chunk(iri)])
-    rows: list[tuple[Item, float, tuple[Evidence, ...], int, str]] = []
+    rows: list[tuple[Item, float, tuple[Evidence, ...], int, Reason]] = []
     for iri, score in hits:
         if iri in chunk_places:
             item = chunk_item(chunk_places[iri], context)
             cost = cost_of(item, tokens.get(iri))
-            rows.append((item, score, (chunk_places[iri],), cost, "it"))
+            why = explain("chunk-similarity", score=score)
+            rows.append((item, score, (chunk_places[iri],), cost, why))
         elif not is_chunk(iri):
             item = Item("summary", iri, *texts.get(iri, ("", "")))
             places = summary_evidence(item, vector, limit, context)
             level = tree_of(context)[iri].level
             if places:
-                rows.append((item, score, places, cost_of(item), f"the summary (level {level})"))
+                why = explain("summary-similarity", level=level, score=score)
+                rows.append((item, score, places, cost_of(item), why))
     candidates = tuple(
         Candidate(
             item,
             rank,
             min(1.0, max(0.0, score)),
             evidence=places,
-            reasons=(f"{subject} is {score:.2f} similar in meaning to the question",),
+            reasons=(why,),
             tokens=cost,
         )
-        for rank, (item, score, places, cost, subject) in enumerate(rows, 1)
+        for rank, (item, score, places, cost, why) in enumerate(rows, 1)
     )
     return Retrieval(candidates, 0, len(candidates), orders=orders)
 
