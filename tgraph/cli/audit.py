@@ -55,13 +55,17 @@ _indented = partial(
 @click.option(
     "--format", type=click.Choice(["table", "json", "csv"]), default="table", show_default=True
 )
-@click.option("--json", "as_json", is_flag=True, help="As JSON; of integrity the whole report.")
-@click.option("--head", metavar="HASH", help="With integrity: a head that was saved before.")
+@click.option(
+    "--json", "as_json", is_flag=True, help="Print JSON; with integrity: the complete report."
+)
+@click.option(
+    "--head", metavar="HASH", help="With integrity: a head of the chain that was saved earlier."
+)
 @click.option(
     "--public-key",
     metavar="FILE",
     type=click.Path(dir_okay=False),
-    help="With integrity: verify what this key has signed.",
+    help="With integrity: verify the signatures with this public key.",
 )
 @common
 def audit(
@@ -73,9 +77,9 @@ def audit(
     head: str | None,
     public_key: str | None,
 ) -> None:
-    """Ask the record a question that auditors ask.
+    """Run an audit: a prepared query of the record.
 
-    Exit code 4: the audit is a check, and it failed.
+    Exit code 4: the audit is a check, and the check failed.
 
     \b
     Examples:

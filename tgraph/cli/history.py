@@ -36,14 +36,16 @@ _SIGNS = {"came": "+", "went": "-", "changed": "~"}
 
 
 @command("history")
-@click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Only the newest N.")
+@click.option(
+    "--limit", type=click.IntRange(min=1), metavar="N", help="List only the newest N generations."
+)
 @json_array
 @common
 def history(limit: int | None, as_json: bool) -> None:
-    """List the generations of knowledge: when each was published, and what made it.
+    """List the generations of knowledge with the time of publication and the cause.
 
-    Each change of knowledge (an index run, a correction, a retraction) makes a generation.
-    `tgraph ask --as-of` asks one, `tgraph diff --knowledge` compares two.
+    Each change of knowledge (an index run, a correction, a retraction) makes a generation. `tgraph
+    ask --as-of` asks a generation, `tgraph diff --knowledge` compares two generations.
 
     \b
     Examples:

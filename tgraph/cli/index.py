@@ -24,59 +24,93 @@ class _Index(Command):
 
 @command("index", cls=_Index)
 @click.argument("paths", metavar="PATH...", nargs=-1, required=True)
-@click.option("--estimate", is_flag=True, help="Say what it would cost, and do nothing.")
-@click.option("--reinstate", is_flag=True, help="Take in again what was retracted.")
+@click.option("--estimate", is_flag=True, help="Print the expected cost, and do nothing else.")
+@click.option("--reinstate", is_flag=True, help="Include retracted documents again.")
 @click.option(
     "--follow-links",
     is_flag=True,
     default=None,
-    help="Follow links that lead out of a folder, too.",
+    help="Follow links that lead out of a folder too.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-@click.option("-q", "--quiet", is_flag=True, help="No progress; failures are still told.")
-@click.option("--chunk-size", type=click.IntRange(min=20), metavar="N", help="Tokens in a chunk.")
-@click.option("--chunk-overlap", type=click.IntRange(min=0), metavar="N", help="Tokens shared.")
-@click.option("--chunk-by", type=click.Choice(["tokens", "sentences"]), help="How chunks are cut.")
-@click.option("--gleanings", type=click.IntRange(min=0), metavar="N", help="Extra rounds.")
+@click.option("-q", "--quiet", is_flag=True, help="Show failures, but no progress.")
+@click.option(
+    "--chunk-size",
+    type=click.IntRange(min=20),
+    metavar="N",
+    help="Largest number of tokens in a chunk.",
+)
+@click.option(
+    "--chunk-overlap",
+    type=click.IntRange(min=0),
+    metavar="N",
+    help="Number of tokens shared by neighbouring chunks.",
+)
+@click.option(
+    "--chunk-by",
+    type=click.Choice(["tokens", "sentences"]),
+    help="Cut chunks by tokens or by sentences.",
+)
+@click.option(
+    "--gleanings",
+    type=click.IntRange(min=0),
+    metavar="N",
+    help="Extra rounds of extraction for each chunk.",
+)
 @click.option(
     "--method",
     type=click.Choice(["standard", "fast"]),
-    help="fast: names and what stands together, without a model.",
+    help="fast: names and the co-occurrence of names, without a model.",
 )
 @strict_ontology
-@click.option("--claims/--no-claims", default=None, help="Read claims too (needs a model).")
-@click.option("--claim-description", metavar="TEXT", help="Which claims count, in your words.")
+@click.option("--claims/--no-claims", default=None, help="Extract claims too (needs a model).")
+@click.option("--claim-description", metavar="TEXT", help="A description of the claims to extract.")
 @click.option(
     "--entity-specs",
     multiple=True,
     metavar="NAME",
-    help="Claims about this name or type alone (repeatable).",
+    help="Extract only claims about this name or type (repeatable).",
 )
 @click.option(
     "--prepare",
     is_flag=True,
     default=None,
-    help="Build what some modes would build at their first question.",
+    help="Build the indexes that some modes otherwise build at the first question.",
 )
 @click.option(
     "--workers",
     type=click.IntRange(min=1),
     metavar="N",
-    help="Processes that work without a model, and threads that embed.",
+    help="Number of processes for work without a model, and of threads for embeddings.",
 )
 @click.option("--executor", metavar="ADDRESS", help="A Dask cluster: dask://HOST:PORT.")
-@click.option("--concurrency", type=click.IntRange(min=1), metavar="N", help="Calls at a time.")
-@click.option("--price-in", type=click.FloatRange(min=0), metavar="USD", help="Per million.")
-@click.option("--price-out", type=click.FloatRange(min=0), metavar="USD", help="Per million.")
+@click.option(
+    "--concurrency",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Largest number of calls at the same time.",
+)
+@click.option(
+    "--price-in",
+    type=click.FloatRange(min=0),
+    metavar="USD",
+    help="Price of a million input tokens.",
+)
+@click.option(
+    "--price-out",
+    type=click.FloatRange(min=0),
+    metavar="USD",
+    help="Price of a million output tokens.",
+)
 @chat_options
 @common
 def index(paths: tuple[str, ...], **options: Any) -> None:
-    """Take documents into the graph: files, folders, globs, or - for standard input.
+    """Index documents: files, folders, globs, or - for standard input.
 
     Text, Markdown, reStructuredText, AsciiDoc, HTML, EPUB, PDF, DOCX, CSV, JSON and JSON Lines are
-    read. What is unchanged is left alone, what has changed supersedes what was there. A file that
-    can't be read is named, and the others go on; then the exit code is 1, as where no chunk got a
-    reply that could be used. An interrupted run continues where it stopped.
+    read. Unchanged files are skipped; a changed file replaces the earlier version. Unreadable files
+    are listed, and all others are indexed; the exit code is then 1, and also if no chunk got a
+    usable reply. After an interruption, the same command continues the run.
 
     \b
     Examples:

@@ -27,26 +27,27 @@ if TYPE_CHECKING:
 
 @click.group("ontology", context_settings={"help_option_names": ["-h", "--help"]})
 def ontology() -> None:
-    """Lead the graph by classes and properties of your own.
+    """Guide the graph by your own classes and properties.
 
-    An ontology is in the prompts of a model, and what was read is brought under its terms. Another
-    one asks for no reading: the evidence stays in the words of the texts.
+    The ontology is part of the prompts of a model, and extracted entities and facts are mapped to
+    the terms of the ontology. A change of the ontology needs no new extraction: the evidence keeps
+    the words of the texts.
     """
 
 
 @command("add")
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
-@click.option("--reason", default="", help="Why; it is kept in the record.")
+@click.option("--reason", default="", help="The reason, kept in the record.")
 @strict_ontology
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-@click.option("-q", "--quiet", is_flag=True, help="No progress.")
+@click.option("-q", "--quiet", is_flag=True, help="Show no progress.")
 @chat_options
 @common
 def add(file: Path, reason: str, as_json: bool, quiet: bool, **flags: Any) -> None:
     """Add an ontology: OWL, RDFS, SKOS concepts or SHACL shapes, in any syntax of RDF.
 
-    What calls itself by the same IRI as one that stands takes its place. Nothing is fetched: what
-    the file imports has to be added itself.
+    An ontology with the same IRI replaces the earlier version. Nothing is downloaded: ontologies
+    that the file imports have to be added separately.
 
     \b
     Examples:
@@ -96,7 +97,7 @@ def _fit_text(fit: FitCounts) -> str:
 @json_array
 @common
 def list_(as_json: bool) -> None:
-    """List the ontologies that lead the graph now, with who added each, why and when."""
+    """List the ontologies in use, with person, reason and time."""
     with open_call_graph() as graph:
         found = graph.ontologies()
     if as_json:
@@ -124,7 +125,7 @@ def list_(as_json: bool) -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @common
 def show_(name: str | None, as_json: bool) -> None:
-    """Show the classes and properties that lead: of the ontology NAME, or of all together.
+    """Show the classes and properties of the ontology NAME, or of all ontologies.
 
     \b
     Examples:
@@ -186,12 +187,13 @@ def _format_choice(found: Ontology, choice: frozenset[str]) -> str:
 
 @command("remove")
 @click.argument("name")
-@click.option("--reason", required=True, help="Why; it is kept in the record.")
-@click.option("-q", "--quiet", is_flag=True, help="No progress.")
+@click.option("--reason", required=True, help="The reason, kept in the record.")
+@click.option("-q", "--quiet", is_flag=True, help="Show no progress.")
 @chat_options
 @common
 def remove(name: str, reason: str, quiet: bool, **flags: Any) -> None:
-    """Take an ontology back: knowledge is as if it had never been, the record keeps it.
+    """Remove an ontology: knowledge is then the same as without the ontology; the record keeps the
+    ontology.
 
     \b
     Examples:

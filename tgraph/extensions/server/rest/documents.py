@@ -47,7 +47,7 @@ class OfPlace(QueryParameters):
 
 
 class Reason(BodyParameters):
-    """Why; it is kept in the record."""
+    """The reason, kept in the record."""
 
     reason: str = Field(min_length=1, max_length=2_000)
 
