@@ -75,7 +75,7 @@ def test_what_goes_wrong_is_told_and_the_conversation_goes_on(terminal):
     errors = [line for line in result.stderr.splitlines() if line.startswith("Error: ")]
     assert len(errors) == 4
     assert "There is no command /nope" in errors[0]
-    assert errors[-1] == "Error: The last answer cites nothing."
+    assert errors[-1] == "Error: The last answer has no citations."
     assert "Filters: document curie.md, since 1900\n" in result.stderr
     assert chat(terminal, "zxcvb qwrtp?", code=3).stdout
 

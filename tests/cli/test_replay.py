@@ -31,7 +31,7 @@ def test_a_replay_says_that_it_is_the_same_and_calls_nobody(terminal, server, mo
     session = asked(terminal, "-m", mode, QUESTION)
     before = len(server.requests)
     shown = terminal("replay", "-r", str(terminal.root), session).stdout
-    assert "The same, without any call." in shown
+    assert "The records are the same; no model was called." in shown
     found = valid("replay", terminal("replay", "-r", str(terminal.root), session, "--json").stdout)
     assert found["same"]
     assert found["recorded_hash"] == found["replayed_hash"]

@@ -139,7 +139,7 @@ def check_entities(included: Sequence[str], excluded: Sequence[str]) -> None:
         if normalise_name(name) in left_out:
             raise UsageError(
                 f"{name!r} is both in --include-entity and in --exclude-entity.",
-                "Give it in one of them.",
+                "Name the entity in only one of the options.",
             )
 
 
@@ -153,7 +153,7 @@ def read_history(path: Path | None) -> Sequence[Turn]:
 
     text = path.read_text("utf-8-sig", errors="replace")
     problem = f"{path} is not a history."
-    remedy = "It must be a JSON array, or JSON Lines, of objects with question and answer."
+    remedy = "A history is a JSON array, or JSON Lines, of objects with question and answer."
     try:
         is_array = text.lstrip().startswith("[")
         items = (

@@ -140,14 +140,16 @@ def delete(name: str, yes: bool) -> None:
             f"{name}: {format_count(found.documents, 'document')}, "
             f"{format_count(found.entries, 'entry', 'entries')} in its record."
         )
-        confirm_action("Deleting", "Delete it with all of its record, for good?")
+        confirm_action("Deleting", "Delete the collection and the whole record permanently?")
     delete_collection(root, name)
     print_message(f"Deleted {name}.")
 
 
 def _collections_root(*, create: bool = False) -> Path:
     if common_option("collection"):
-        raise UsageError("This command names its collections itself.", "Leave out -C.")
+        raise UsageError(
+            "The names of the collections are arguments of this command.", "Leave out -C."
+        )
     root = find_root(create=create)
     assert root is not None
     return root

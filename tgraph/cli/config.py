@@ -47,7 +47,9 @@ def show(as_json: bool) -> None:
         terminal.print_json(told)
     else:
         terminal.print_message(
-            f"Graph: {root}" if root else "No graph here; these are the settings without."
+            f"Graph: {root}"
+            if root
+            else "There is no graph here; these are the settings without a graph."
         )
         rows = ((s.name, s.shown, s.origin) for s in found)
         terminal.print_renderable(terminal.build_table(("Setting", "Value", "Origin"), rows))

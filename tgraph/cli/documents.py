@@ -63,7 +63,7 @@ def list_(everything: bool, as_json: bool) -> None:
 def print_documents(found: Sequence[DocumentSummary]) -> None:
     """Print documents as a table."""
     if not found:
-        print_message("There are no documents yet. `tgraph index PATH...` takes some in.")
+        print_message("There are no documents yet. `tgraph index PATH...` indexes documents.")
         return
     rows = (
         (
@@ -107,7 +107,7 @@ def weigh(target: str, authority: float | None, clear: bool, reason: str, **flag
     with open_call_graph(settings_of(flags)) as graph:
         pattern = one_line(graph.weigh(target, authority, reason=reason))
         fitting = sum(1 for each in graph.documents() if each.standing and each.authority != 1)
-    done = "is as any other" if authority is None else f"has an authority of {authority:g}"
+    done = "has full authority" if authority is None else f"has an authority of {authority:g}"
     print_message(f"{pattern} {done} from now on ({format_count(fitting, 'document')} weighed).")
 
 
@@ -153,7 +153,7 @@ def retract(document: str, reason: str, **flags: Any) -> None:
         done = graph.retract(document, reason=reason)
         facts = len(done.impact.facts)
         print_message(
-            f"Retracted {done.impact.path}. Facts that rested on it alone: {facts:,}. "
+            f"Retracted {done.impact.path}. Facts without other evidence: {facts:,}. "
             f"Answers called into question: {len(done.questioned):,}."
         )
 
@@ -163,23 +163,23 @@ def print_impact(found: Impact, *, as_json: bool) -> None:
     if as_json:
         print_json(found)
         return
-    standing = "" if found.standing else " (does not stand any more)"
+    standing = "" if found.standing else " (retracted or replaced)"
     click.echo(f"{one_line(found.path)}: {one_line(found.title)}{standing}")
-    click.echo(f"Facts that rest on it alone: {len(found.facts):,}")
+    click.echo(f"Facts without other evidence: {len(found.facts):,}")
     for fact in found.facts[:SHOWN]:
         click.echo(f"  {one_line(fact.fact)}")
     if len(found.facts) > SHOWN:
         print_message(
             f"{format_count(len(found.facts) - SHOWN, 'more fact')}; --json lists all of them."
         )
-    click.echo(f"Facts that other documents support too: {found.shared:,}")
-    click.echo(f"Answers that rest on it: {len(found.answers):,}")
+    click.echo(f"Facts with evidence in other documents: {found.shared:,}")
+    click.echo(f"Answers based on the document: {len(found.answers):,}")
     for answer in found.answers:
         doubt = f", questioned since {format_time(answer.questioned)}" if answer.questioned else ""
         click.echo(f"  {answer.session} ({format_time(answer.started)}{doubt})")
         click.echo(f"    {one_line(answer.question)}")
         for sentence in answer.sentences:
-            alone = " [rests on it alone]" if sentence.alone else ""
+            alone = " [no other evidence]" if sentence.alone else ""
             click.echo(f"    {sentence.index + 1}. {one_line(sentence.text)}{alone}")
 
 
@@ -212,10 +212,11 @@ def remove(
 
     if not purge:
         raise UsageError(
-            "A document is taken back with `tgraph retract DOC` and erased for good with --purge."
+            "Use `tgraph retract DOC` to retract a document, or --purge to erase a document "
+            "permanently."
         )
     if not reason:
-        raise UsageError("A decision needs a reason.", "Give it with --reason.")
+        raise UsageError("The reason of the decision is missing.", "Give the reason with --reason.")
     with open_call_graph(settings_of(flags)) as graph:
         if not yes:
             _confirm_removal(graph.impact(document))
@@ -228,10 +229,10 @@ def _confirm_removal(found: Impact) -> None:
     """Print facts and answers that fall with the document, and ask for confirmation."""
     print_message(
         f"{one_line(found.path)}: {one_line(found.title)}\n"
-        f"Facts that rest on it alone: {len(found.facts):,}. "
-        f"Answers that rest on it: {len(found.answers):,}."
+        f"Facts without other evidence: {len(found.facts):,}. "
+        f"Answers based on the document: {len(found.answers):,}."
     )
-    confirm_action("Erasing", "Erase its text everywhere, for good?")
+    confirm_action("Erasing", "Erase the text everywhere, permanently?")
 
 
 def _say_done(done: Purge) -> None:
@@ -239,7 +240,7 @@ def _say_done(done: Purge) -> None:
 
     counts = format_counts(done.bundles, done.batches, done.texts)
     if done.already:
-        print_message(f"{done.impact.document} had been erased already ({counts}).")
+        print_message(f"{done.impact.document} was erased earlier ({counts}).")
         return
     print_message(
         f"Erased {done.impact.document}: {counts}. "
@@ -275,7 +276,7 @@ def source(
       tgraph source nimrod.pdf --text --page 2
     """
     if page is not None and not text:
-        raise click.UsageError("--page goes with --text.")
+        raise click.UsageError("--page needs --text.")
     with open_call_graph() as graph:
         if text:
             write_bytes(graph.source_text(document, page).encode("utf-8", "surrogatepass"))

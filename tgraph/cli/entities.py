@@ -78,7 +78,7 @@ def split(name: str, other: str | None, reason: str, **flags: Any) -> None:
       tgraph entities split "Scott" --reason "in letters.txt this is Walter Scott"
     """
     with open_call_graph(settings_of(flags)) as graph:
-        print_message(f"Two entities from now on ({graph.split(name, other, reason=reason)}).")
+        print_message(f"Split into two entities ({graph.split(name, other, reason=reason)}).")
 
 
 @command("rejoin")
@@ -90,7 +90,7 @@ def split(name: str, other: str | None, reason: str, **flags: Any) -> None:
 def rejoin(name: str, other: str, reason: str, **flags: Any) -> None:
     """Undo the split of NAME and OTHER: the documents decide again whether to merge."""
     with open_call_graph(settings_of(flags)) as graph:
-        print_message(f"Taken back: {graph.rejoin(name, other, reason=reason)}.")
+        print_message(f"Undone: {graph.rejoin(name, other, reason=reason)}.")
 
 
 type_option = click.option("--type", "kind", help="The type of the entity, such as person or ship.")

@@ -82,7 +82,7 @@ def _sentence_lines(sentence: JudgedSentence) -> Iterator[str]:
     if sentence.reason:
         yield f"   {one_line(sentence.reason, _LONGEST)}"
     for place in sentence.citations:
-        beside = "" if place.precise else "  (neither supports it alone nor is needed)"
+        beside = "" if place.precise else "  (neither supports the sentence alone nor is necessary)"
         yield f"   “{one_line(place.quote, _LONGEST)}”{beside}"
         yield f"     {place_text(place.path, place.page, place.start, place.end)}"
     for step in sentence.trail:

@@ -249,7 +249,7 @@ def list_curations(standing: bool, as_json: bool) -> None:
             columns = "Id", "Decision", "About", "Decided (UTC)", "By", "Reason", "Standing"
             print_renderable(build_table(columns, map(_curation_row, found)))
         else:
-            print_message("Nothing has been decided by hand.")
+            print_message("There are no decisions by people.")
 
 
 def _curation_row(each: Curation) -> tuple[str, ...]:
@@ -291,7 +291,7 @@ def show_(name: str, as_json: bool) -> None:
             f"Reason: {one_line(found.reason)}",
             f"Curation: {found.curation}",
             *([f"Takes back: {found.undoes}"] if found.undoes else []),
-            *([f"Taken back by: {found.undone_by}"] if found.undone_by else []),
+            *([f"Undone by: {found.undone_by}"] if found.undone_by else []),
             *(
                 f"{each.kind}: {each.iri}"
                 + (f" (ended {format_time(each.ended)})" * bool(each.ended))
@@ -325,7 +325,7 @@ def undo(name: str, reason: str, **flags: Any) -> None:
     """
     with open_call_graph(settings_of(flags)) as graph:
         done = graph.undo(name, reason=reason)
-    print_message(f"Taken back: {one_line(done.said)} ({done.curation})")
+    print_message(f"Undone: {one_line(done.said)} ({done.curation})")
     if done.questioned:
         print_message(f"{format_count(len(done.questioned), 'answer')} called into question.")
 

@@ -91,7 +91,7 @@ def print_knowledge_diff(found: KnowledgeDiff, most: int | None, *, as_json: boo
 def _diff_lines(found: KnowledgeDiff, most: int | None) -> Iterator[str]:
     yield f"From {_describe_point(found.before)} to {_describe_point(found.after)}"
     if found.before.generation > found.after.generation:
-        yield "The first is the later one: what came since goes here."
+        yield "The first point is later than the second: later additions are shown as removed."
     if found.generations:
         yield "Between them"
         yield from _limit_lines(

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 class _Index(Command):
     interrupted = (
-        "Interrupted. Nothing half-done was published; extractions so far are kept, and the same "
-        "command continues from them."
+        "Interrupted. No incomplete result was published. The same command continues the run "
+        "with the saved extractions."
     )
 
 
@@ -147,9 +147,9 @@ def _run_index(paths: Sequence[str], options: dict[str, Any]) -> None:
         print_message(describe_run(report, str(root)))
     if _is_unread(report):
         print_message(
-            "No chunk got a reply that could be used: of these documents only their text is known,"
-            " which the modes basic, naive and contextual search. Check the model and its prompts,"
-            " then index the documents into a new graph."
+            "No chunk got a usable reply of the model, so the graph has only the text of these "
+            "documents, for the modes basic, naive and contextual. Check the model and the "
+            "prompts, then index the documents into a new graph."
         )
     if report.failed or _is_unread(report):
         click.get_current_context().exit(1)
@@ -179,7 +179,7 @@ def _refuse_a_graph_of_nothing(paths: Sequence[str], follow_links: bool) -> None
         unread.append(item)
     for failure in unread:
         print_message(f"Failed: {failure.name}: {failure.reason}")
-    raise TgraphError("There is nothing to take in, so no graph was made.")
+    raise TgraphError("There are no documents to index, so no graph was made.")
 
 
 def say_failures(report: IndexReport) -> None:
@@ -215,7 +215,7 @@ def describe_run(report: IndexReport, root: str, taken_in: str = "indexed") -> s
         text += f" ({tokens_text(report.usage)}, {format_count(report.usage.calls, 'call')})"
     if report.dropped:
         counts = sorted(report.dropped.items(), key=lambda item: (-item[1], item[0]))
-        text += f"\nLeft out: {', '.join(f'{n:,} {r}' for r, n in counts)}."
+        text += f"\nDropped: {', '.join(f'{n:,} {r}' for r, n in counts)}."
     return text
 
 

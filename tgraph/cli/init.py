@@ -47,9 +47,9 @@ def init(folder: Path | None, prompts: bool) -> None:
     elif shown:
         print_message(f"Wrote {', '.join(shown)}.")
     for path in (path for path in done.kept if path.name != "README.md"):
-        print_message(f"Left as it is: {one_line(str(path))}")
+        print_message(f"Unchanged: {one_line(str(path))}")
     if done.unnamed_prompts:
-        print_message('To have them used, set `prompts = "prompts"` in tgraph.toml.')
+        print_message('To use the prompts, set `prompts = "prompts"` in tgraph.toml.')
     _next_steps(done.folder)
 
 

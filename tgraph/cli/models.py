@@ -70,12 +70,12 @@ def pull(reader: str, revision: str, sha256: str, file: str, quiet: bool) -> Non
 def _print_pull(made: Pull) -> None:
     reader, before = made.reader, made.before
     if before is not None and before.hashes != reader.hashes:
-        terminal.print_message(f"It takes the place of {before.source}, {_revision_text(before)}.")
+        terminal.print_message(f"The reader replaces {before.source}, {_revision_text(before)}.")
     for name, digest in reader.hashes.items():
         terminal.print_message(f"{name}: SHA-256 {digest}")
     terminal.print_message(f"Pinned, {_revision_text(reader)}: {reader.lock}")
     terminal.print_message(
-        f"To use it: TGRAPH_READER__MODEL={reader.name}, or reader.model in tgraph.toml."
+        f"To use the reader: TGRAPH_READER__MODEL={reader.name}, or reader.model in tgraph.toml."
     )
 
 

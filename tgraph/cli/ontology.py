@@ -68,7 +68,8 @@ def add(file: Path, reason: str, as_json: bool, quiet: bool, **flags: Any) -> No
     if added.missing:
         names = ", ".join(map(one_line, added.missing))
         print_message(
-            f"It imports what is not there: {names}. Nothing is fetched; add the file of each."
+            f"Imported ontologies are missing: {names}. Nothing is downloaded; add the file of"
+            " each ontology."
         )
 
 
@@ -76,8 +77,12 @@ def _added_text(added: AddedOntology) -> str:
     classes = format_count(added.classes, "class", "classes")
     term_counts = f"{classes}, {format_count(added.properties, 'property', 'properties')}"
     shapes = ", with shapes" if added.shapes else ""
-    place = ", in the place of an earlier version" if added.superseded else ""
-    strict = " Strict: what does not fit is not in knowledge." if added.strict else ""
+    place = ", replacing an earlier version" if added.superseded else ""
+    strict = (
+        " Strict: knowledge excludes entities and facts outside the ontology."
+        if added.strict
+        else ""
+    )
     head = f"Added {one_line(added.name)}: {term_counts}{shapes}{place}.{strict}"
     return f"{head}\n{_fit_text(added.fit)}"
 
@@ -117,7 +122,7 @@ def list_(as_json: bool) -> None:
         )
         print_renderable(build_table(columns, rows))
     else:
-        print_message("No ontology stands. `tgraph ontology add FILE` adds one.")
+        print_message("There is no ontology. `tgraph ontology add FILE` adds an ontology.")
 
 
 @command("show")
@@ -138,7 +143,7 @@ def show_(name: str | None, as_json: bool) -> None:
         print_json(_plain_ontology(found))
         return
     if not found.classes and not found.properties:
-        print_message("No ontology stands. `tgraph ontology add FILE` adds one.")
+        print_message("There is no ontology. `tgraph ontology add FILE` adds an ontology.")
         return
     if found.classes:
         rows = [

@@ -105,8 +105,8 @@ def diff(
         comparison = graph.compare(before, after or "last")
         if after is None and comparison.before == comparison.after:
             raise UsageError(
-                "That is the last session itself, so there is nothing to compare it with.",
-                "Name another one; `tgraph sessions` lists them.",
+                "The session is the last session, so there is no other session to compare.",
+                "Name another session; `tgraph sessions` lists all sessions.",
             )
         print_comparison(comparison, as_json=as_json, everything=everything)
         if exit_code and not comparison.same:
@@ -124,7 +124,7 @@ def print_replay(found: Replay, *, as_json: bool) -> None:
     else:
         print_lines(_replay_lines(found))
     if not found.same:
-        raise VerificationError("The replay came to another record.")
+        raise VerificationError("The record of the replay differs from the recorded session.")
 
 
 def _replay_lines(found: Replay) -> Iterator[str]:
@@ -134,7 +134,7 @@ def _replay_lines(found: Replay) -> Iterator[str]:
     for note in found.notes:
         yield f"Note: {note}"
     if found.same:
-        yield "The same, without any call."
+        yield "The records are the same; no model was called."
         return
     yield "Different."
     if found.problem:
@@ -158,7 +158,7 @@ def print_live(recorded: Trace, found: Replay, *, as_json: bool) -> None:
 
     Raises ``VerificationError`` if the live run failed."""
     if found.trace is None or found.problem:
-        raise VerificationError(f"The live run did not come to an end: {found.problem}")
+        raise VerificationError(f"The live run ended early: {found.problem}")
     from tgraph.explain.trace.comparison import compare_sessions
 
     for note in found.notes:
@@ -174,7 +174,7 @@ def print_comparison(comparison: Comparison, *, as_json: bool, everything: bool 
         print_json({"same": comparison.same, **asdict(comparison)})
         return
     if comparison.same:
-        click.echo("The sessions are the same in all that is compared.")
+        click.echo("The sessions do not differ.")
         return
     print_lines(_comparison_lines(comparison, everything))
 

@@ -171,7 +171,7 @@ class KnowledgeGraph:
         return UpdateRun(self.opened.setup()).update(text, bounds or Bounds())
 
     def split(self, name: str, other: str | None = None, *, reason: str) -> str:
-        """Tell two names apart that entity resolution made one entity; the split's IRI.
+        """Split two names that entity resolution made one entity; the split's IRI.
 
         ``other`` is by default the entity that ``name`` was merged into. The decision lasts: later
         index runs honour it until ``rejoin`` takes it back. It is recorded with the reason and, if

@@ -41,8 +41,7 @@ _TEXTS: Mapping[str, tuple[str, str]] = {
     ),
     "chunk-context-meaning": (
         "it is number {rank} by meaning ({score:.2f}) in its context",
-        "the chunk in context has rank {rank} by cosine similarity ({score:.2f}) to the"
-        " question",
+        "the chunk in context has rank {rank} by cosine similarity ({score:.2f}) to the question",
     ),
     "chunk-context-words": (
         "it is number {rank} by words ({score:.2f}) in its context",

@@ -304,7 +304,7 @@ def test_without_the_vectors_of_then_recorded_candidates_stand_in(graph, way, mo
 
     monkeypatch.setattr(PastVectors, "__getitem__", lost)
     stood_in = graph.replay(sessions["basic"])
-    assert "The recorded candidates stand in for retrieval." in stood_in.notes[-1]
+    assert "The recorded candidates replace the retrieval." in stood_in.notes[-1]
     assert stood_in.same
     refused = graph.replay(sessions["raptor"])
     assert "The mode raptor can't retrieve without them." in refused.problem

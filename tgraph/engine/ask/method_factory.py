@@ -206,7 +206,7 @@ def _rank_by_reader(parts: Components) -> Rank:
     def rank(question: str, texts: Sequence[str], sink: CallSink) -> list[tuple[int, float]]:
         if parts.reader is None:
             raise UsageError(
-                "Chunks should be ranked by the reader, and there is none.",
+                "The setting rerank.provider needs a reader model, and no reader model is set.",
                 "Set `reader.model`, or `rerank.provider` to server.",
             )
         from tgraph.retrieve.text.reading import rank_by_relevance

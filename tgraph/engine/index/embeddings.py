@@ -233,5 +233,5 @@ def _load_previous_vectors(context: IndexContext, ledger: Ledger, kind: str) -> 
         )
     except StoreError as error:
         if pointer.generation:
-            context.message(f"The {kind} vectors are made anew: {error.message}")
+            context.message(f"The {kind} vectors are rebuilt: {error.message}")
         return None

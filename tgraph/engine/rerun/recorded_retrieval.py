@@ -69,7 +69,7 @@ def with_recorded_retrieval(
     retriever = RecordedRetriever(
         method.retriever, retrieval, session, _retrieval_calls(session, method)
     )
-    notes = (f"{gone} of the recorded candidates are no longer there.",) if gone else ()
+    notes = (f"{gone} of the recorded candidates no longer exist.",) if gone else ()
     sharpens = method.sharpens or session.chat is None  # of an edge the best place isn't known
     return RecordedRetrieval(replace(method, retriever=retriever, sharpens=sharpens), notes)
 

@@ -36,7 +36,7 @@ MOST_JOINT = 8
 """Things that carry a sentence between them at most, none of them alone."""
 
 _DEPTH = ("point", "report", "sub-report", "description", "summary", "extraction", "chunk")
-_UNRECORDED = "nothing is on record that it was made from"
+_UNRECORDED = "the record has no origin of the item"
 
 Judge = Callable[[Sequence[str]], Support]
 
@@ -150,16 +150,16 @@ class SupportLineage:
         support = self._judge([*texts, *(item.reasoning for item in reasoned_items)])
         iris = tuple(item.iri for item in reasoned_items)
         self.trail.append(TrailStep("reasoning", iris, support.verdict, support.reason))
-        cause = "the reason it was chosen for says it, what was chosen does not"
+        cause = "the reason of the selection supports the sentence, the selected item does not"
         return Lost("selection", iris[0], cause) if support.full else None
 
 
 def _citation_loss(sentence: str, *, is_cited: bool) -> Lost:
     """Return a citation loss: a document supports the sentence, but its citation is missing or
     leads to other characters."""
-    cause = "a document says it, but the sentence cites nothing"
+    cause = "a document supports the sentence, but the sentence has no citation"
     if is_cited:
-        cause = "the chunk says it, but what is cited of it does not"
+        cause = "the chunk supports the sentence, but the cited part does not"
     return Lost("citation", sentence, cause)
 
 
@@ -178,7 +178,7 @@ def _distinct_nodes(nodes: Iterable[DerivationNode]) -> list[DerivationNode]:
 UNDECIDED = "judgement that can't be used"
 ERASED = "sentence that can't be judged: text was erased"
 _GONE = Support("undecided", ERASED)
-NOT_SAID = "it counts documents, which no document does"
+NOT_SAID = "the sentence counts documents, which no document states"
 
 
 class Verifier:

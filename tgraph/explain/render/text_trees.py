@@ -86,7 +86,7 @@ def trace_tree(trace: Trace, *, everything: bool = False, most: int | None = Non
         _add_action(tree.add(head), trace.actions, everything)
     _add_steps(tree, trace, everything)
     if trace.dropped:
-        branch = tree.add(_styled_text(("Left out on the way", _LABEL)))
+        branch = tree.add(_styled_text(("Left out", _LABEL)))
         for reason, count in trace.dropped.items():
             branch.add(_styled_text(f"{count} × {reason}"))
     return tree
@@ -132,7 +132,9 @@ def _session_lines(trace: Trace) -> Iterator[Text]:
             (f"Standing   called into question: {one_line(trace.questioned)}", "red")
         )
     usage = trace.usage
-    thought = " ({reasoning_tokens:,} of them thinking)" if usage.get("reasoning_tokens") else ""
+    thought = (
+        " ({reasoning_tokens:,} of them for reasoning)" if usage.get("reasoning_tokens") else ""
+    )
     spent = f"{{input_tokens:,}} tokens in, {{output_tokens:,}} out{thought}, {{calls}} calls"
     yield from _field_lines(
         {
@@ -327,7 +329,7 @@ def _add_lines(tree: Tree, lines: list[str], everything: bool) -> None:
 def _add_rejected(tree: Tree, trace: Trace, everything: bool) -> None:
     points, retrieved_items = _split_points(trace.selected)
     left_points, rejected_items = _split_points(trace.rejected)
-    drawn = "the others are behind points" if points else f"{len(retrieved_items)} selected"
+    drawn = "other items are used through points" if points else f"{len(retrieved_items)} selected"
     summary = f"  {retrieved_text(trace)} retrieved, {drawn}"
     branch = tree.add(_styled_text(("Candidates", _LABEL), summary))
     hint = "" if everything else _HINT

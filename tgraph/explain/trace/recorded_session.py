@@ -202,7 +202,7 @@ def _read_recorded_call(store: Store, librarian: Librarian, said: BundleReader, 
     except StoreError as error:
         raise UsageError(
             f"The session can't be replayed: a call of it can't be read. {error.message}",
-            "What has been erased stays erased; ask the question again.",
+            "Erased text can't be restored; ask the question again.",
         ) from error
     cached = said.one(iri, "cached") == "true"
     tokens = (said.number(iri, name) for name in ("inToken", "outToken", "reasoningToken"))

@@ -62,7 +62,7 @@ def print_verification(found: PackageVerification, *, as_json: bool) -> None:
         print_lines(_verification_lines(found))
     if not found.ok:
         problems = format_count(len(found.problems), "problem")
-        raise VerificationError(f"The package is not as it was made: {problems}.")
+        raise VerificationError(f"The package differs from the original package: {problems}.")
     unchecked = [check.name for check in found.checks if check.state == "not checked"]
     if unchecked:
         print_message(f"Not checked: {', '.join(unchecked)}.")

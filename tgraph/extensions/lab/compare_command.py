@@ -68,7 +68,9 @@ def compare(first: str, second: str, document: str, limit: int | None, as_json: 
     from tgraph.extensions.lab.extraction_comparison import compare_collections
 
     if common_option("collection"):
-        raise UsageError("This command names its collections itself.", "Leave out -C.")
+        raise UsageError(
+            "The names of the collections are arguments of this command.", "Leave out -C."
+        )
     root = find_root()
     assert root is not None
     found = compare_collections(root, first, second, document=document)

@@ -188,7 +188,7 @@ def create(
     last = expires.date() if expires else None
     access.write_tokens(file, [*known, access.Token(access.token_hash(token), admitted, last)])
     click.echo(token)
-    print_message("It is shown this once. A server that runs already takes it from now on.")
+    print_message("The token is shown only once. A running server accepts the token from now on.")
 
 
 @command("list")
@@ -238,12 +238,12 @@ def revoke(file: Path, token: str) -> None:
             f"`tgraph tokens list {file}` lists them.",
         )
     _server_module("access").write_tokens(file, [each for each in known if each is not found[0]])
-    print_message(f"The token {found[0].hash[:12]} of {found[0].access.person} is taken back.")
+    print_message(f"The token {found[0].hash[:12]} of {found[0].access.person} is revoked.")
 
 
 def _read_tokens(file: Path) -> list[Any]:
     if not file.exists():
-        raise UsageError(f"There is no file {file}.", "`tgraph tokens create` makes it.")
+        raise UsageError(f"There is no file {file}.", "`tgraph tokens create` makes the file.")
     stored_tokens: list[Any] = _server_module("access").read_tokens(file)
     return stored_tokens
 

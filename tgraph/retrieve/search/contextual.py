@@ -80,9 +80,9 @@ class ContextualRetriever:
     ) -> tuple[RankedOrder, ...]:
         """Return chunks beyond the first ``k``, and chunks ranked too low."""
         k, least = self._settings.k, self._min_score or 0.0
-        how = "as they were ranked anew" if self._rerank else "by meaning and words together"
-        why = f"{{item}} is {{place}} chunks {how}, of which the first {k} were taken (k)"
-        too_low = f"it was ranked anew at {{score}}, below {least:g} (min-score)"
+        how = "by the reranker" if self._rerank else "by similarity and shared words together"
+        why = f"{{item}} is {{place}} chunks {how}, and the first {k} were taken (k)"
+        too_low = f"the reranker score is {{score}}, less than {least:g} (min-score)"
         ranks = {each.chunk: 0 for each in low}
         scores = [each.score for each in low]
         return (
@@ -158,8 +158,9 @@ def _cut_by_pool(
     """Return chunks of one ranking beyond the pool, excluding chunks taken by the other
     ranking."""
     ranks = {chunk: n for n, (chunk, _) in enumerate(hits, 1) if n > pool and chunk not in taken}
-    why = f"{{item}} is {{place}} chunks by {way} in its context, and the first {pool} of each"
-    reason = f"{why} ranking were fused (pool)"
+    by = "similarity" if way == "meaning" else "shared words"
+    why = f"{{item}} in context is {{place}} chunks by {by}, and the first {pool} chunks of each"
+    reason = f"{why} ranking were combined (pool)"
     return left_out_order("chunk", "pool", pool, ranks, reason, total=total)
 
 

@@ -129,9 +129,7 @@ def _keyword_orders(
         for word, hits in near.items()
     ]
     links = in_turn(lists, attrgetter("iri"))
-    why = (
-        f"{{item}} is {{place}} {plural} that the keywords lead to, and {count} were taken (top-k)"
-    )
+    why = f"{{item}} is {{place}} {plural} matched to the keywords, and {count} were taken (top-k)"
     is_whole = all(hits and hits[-1][1] < least_score for hits in near.values())
     total = 0 if is_whole else len(context.vectors[kind])
     linked = {link.iri for link in links}
@@ -184,7 +182,7 @@ def pick_by_vector(
         else ()
     )
     least = {c: -(-2 * n // len(groups)) for n, c in enumerate(compared, 1) if n > count}
-    why = f"its chunk is among the candidates from {PICK} {{rank}} on, and it was {each}"
+    why = f"{{item}} becomes a candidate with {PICK} {{rank}} or more; the setting is {each}"
     return compared[:count], left_out_order("chunk", PICK, each, least, why)
 
 
@@ -204,7 +202,7 @@ def pick_by_weight(groups: Groups, each: int) -> tuple[list[str], tuple[RankedOr
                 picks[place] = group[: len(picks[place]) + 1]
                 remaining -= 1
     picked = [chunk for group in picks for chunk in group]
-    why = "its chunk is {place} chunks of an entity or edge, of which"
+    why = "{item} is {place} chunks of an entity or edge, and"
     orders = [
         order
         for group, some in zip(distinct_groups, picks, strict=True)
@@ -396,7 +394,7 @@ class _KeywordCandidates:
         by_edges = self._chunk_candidates(self._read_edge_chunks(kept_edges), "chunk-edges")
         chunks = in_turn([near, by_entities, by_edges], lambda c: c.item.iri)
         most = budget.chunk_top_k
-        why = "its chunk is {place} chunks that the entities and edges lead to, of which the first"
+        why = "{item} is {place} chunks of the matched entities and edges, and the first"
         reason, order = f"{why} {most} were taken (chunk-top-k)", [c.item.iri for c in chunks]
         self.orders[:0] = cut_order("chunk", "chunk-top-k", most, order, reason)
         self.orders += [
@@ -460,7 +458,7 @@ def _over_budget(
     spent = accumulate(candidate.tokens or 0 for candidate in ordered)
     needed = {c.item.iri: tokens for c, tokens in zip(ordered, spent, strict=True)}
     least = {iri: tokens for iri, tokens in needed.items() if iri not in has_room}
-    why = f"its chunk is among the candidates from {limit} {{rank}} on, and it was {budget}"
+    why = f"{{item}} becomes a candidate with {limit} {{rank}} or more; the setting is {budget}"
     return left_out_order(f"{kind} of chunks", limit, budget, least, why)
 
 

@@ -167,11 +167,13 @@ def match_by_vector(
             )
     others = [e for e, _ in compared if e not in found and e not in excluded]
     most = len(found)
-    why = f"of which the first {most} were taken (top-k-entities)"
-    reason = f"{{item}} is {{place}} entities by likeness to {{question}}, {why}"
+    why = f"and the first {most} were taken (top-k-entities)"
+    reason = f"{{item}} is {{place}} entities by similarity to {{question}}, {why}"
     left = dict.fromkeys(sorted(excluded), 0)
     return add_labels(list(found.values()), context.graph), (
-        *left_out_order("excluded", "exclude", None, left, "it is left out by the setting exclude"),
+        *left_out_order(
+            "excluded", "exclude", None, left, "the setting exclude leaves out the entity"
+        ),
         *cut_order(
             "entity",
             "top-k-entities",
@@ -369,11 +371,11 @@ class Surroundings:
         edges = f"{{item}} is {{place}} edges that lead out of the {inside} entities matched with"
         edges = f"{edges} {{question}}, and {most} were taken ({each} for each,"
         edges = f"{edges} top-k-relationships)"
-        naming = "its chunk is {place} chunks that name an entity matched with {question}, of which"
+        naming = "{item} is {place} chunks that name an entity matched to {question}, and"
         naming = f"{naming} the first {MOST_CHUNKS} are considered (fixed)"
         telling = "{item} is {place} on communities of the entities matched with {question}, of"
         telling = f"{telling} which the first {MOST_REPORTS} are considered (fixed)"
-        below = f"only reports below level {level} speak of it, the first at level {{rank}}"
+        below = f"only reports below level {level} are about it, the first at level {{rank}}"
         near = [report.iri for report, _ in touched if report.level <= level]
         deep = sorted((r.level, r.iri) for r, _ in touched if r.level > level)
         levels = {iri: depth for depth, iri in deep}
@@ -486,7 +488,7 @@ def _explain_pruning(
     """Return the cut for an unasked (pruned) follow-up question about the missing item."""
     why = f"the question “{collapse_whitespace(action.query)}” was not asked: {action.reason}"
     if action.reason == TOO_DEEP:
-        why = f"{why} (it lies {action.depth} deep, and {own.depth} were gone; depth)"
+        why = f"{why} (the question has depth {action.depth}, the limit is {own.depth}; depth)"
         return CutOff("depth", own.depth, action.depth, why)
     field = _BY_PROMISE.get(action.reason)
     if field is None:  # nearly the same as another, or the session ended

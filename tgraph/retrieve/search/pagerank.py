@@ -112,7 +112,7 @@ class PprRetriever:
     ) -> tuple[RankedOrder, ...]:
         """Return edges the walk could have started from."""
         most = self._settings.top_k_edges
-        why = "{item} is {place} edges by likeness to {question}, and the"
+        why = "{item} is {place} edges by similarity to {question}, and the"
         limit = f"{why} walk starts from the first {most} (top-k-edges)"
         choice = f"{why} model did not choose it among the first {most} to start from (filter)"
         chosen = {edge.item.iri for edge in kept}
@@ -129,8 +129,8 @@ class PprRetriever:
         """Return chunks beyond the selected chunks, and unranked chunks."""
         own, ranked_chunks = self._settings, set(order)
         most, often = own.passages, max(OFTEN, own.passages)
-        why = "{item} is {place} chunks in the order of the walk, of which the first"
-        dense = "{item} is {place} chunks by likeness to {question}, and beside the first"
+        why = "{item} is {place} chunks in the order of the walk, and the first"
+        dense = "{item} is {place} chunks by similarity to {question}, and beside the first"
         dense = f"{dense} {own.dense_chunks} (dense-chunks) only the {often} were ranked at which"
         ranks = {chunk: n for n, chunk in enumerate(near, 1) if chunk not in ranked_chunks}
         return (

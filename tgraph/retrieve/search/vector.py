@@ -43,7 +43,7 @@ def nearest_chunks(
     vector, vectors = context.embed([in_conversation(question)]), context.vectors["chunk"]
     compared = vectors.search(vector, count, beyond=MOST_BEYOND)[0]
     hits = [(chunk, score) for chunk, score in compared[:count] if score >= least_score]
-    why = "{item} is {place} chunks by likeness to {question}, of which the first"
+    why = "{item} is {place} chunks by similarity to {question}, and the first"
     reason = f"{why} {count} were taken ({limit})"
     return hits, (
         *cut_order("chunk", limit, count, list_hit_iris(compared), reason, total=len(vectors)),

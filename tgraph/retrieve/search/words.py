@@ -29,7 +29,7 @@ class WordRetriever:
         k = self._settings.k
         hits, total = rank_by_words(question, context, k + MOST_BEYOND)
         candidates = assign_ranks(candidates_by_words(hits[:k], context))
-        why = "{item} is {place} chunks by the words that they share with the question, of which"
+        why = "{item} is {place} chunks by words shared with the question, and"
         reason = f"{why} the first {k} were taken (k)"
         orders = cut_order("chunk", "k", k, list_hit_iris(hits), reason, total=total)
         return Retrieval(candidates, 0, len(candidates), orders=orders)

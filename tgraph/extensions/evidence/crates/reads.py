@@ -143,7 +143,10 @@ class LibrarianInMemory(Librarian):
 
     def get(self, key: str) -> bytes:
         if key not in self._contents:
-            raise StoreError(f"The package does not hold {key[:64]}.", "Was it left out of it?")
+            raise StoreError(
+                f"The package does not hold {key[:64]}.",
+                "The text may have been left out of the package.",
+            )
         return self._contents[key]
 
     def has(self, key: str) -> bool:
