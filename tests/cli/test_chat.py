@@ -121,7 +121,7 @@ def test_a_quote_is_shown_in_its_page_and_harmless():
     assert shown == "… one two ⟦three \\x1b[2Jfour⟧ five six …"
     whole = page_quote(page, quotation, 10_000)
     assert whole.before + whole.quote + whole.after == page
-    with pytest.raises(EvidenceError, match="not what was quoted"):
+    with pytest.raises(EvidenceError, match="differs from the quote"):
         page_quote(page.replace("three", "seven"), quotation)
 
 

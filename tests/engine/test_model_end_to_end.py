@@ -351,7 +351,7 @@ def test_where_no_chunk_has_a_useful_reply_the_command_says_so(tmp_path, documen
         place = ["-r", str(tmp_path / "graph")]
         done = CliRunner().invoke(cli, ["index", str(documents), "--quiet", *options, *place])
         assert done.exit_code == 1
-        assert "No chunk got a reply that could be used" in done.stderr
+        assert "No chunk got a usable reply" in done.stderr
         found = CliRunner().invoke(cli, ["ask", "-m", "basic", "-q", QUESTION, *options, *place])
         assert found.exit_code == 0, found.stderr
 

@@ -285,7 +285,7 @@ def test_every_mode_replays_alike_after_documents_came_changed_and_went(graph, w
     calls = len(graph.opened.parts.chat.requests) if way == "model" else 0
     for mode, session in sessions.items():
         found = graph.replay(session)
-        assert "read as it was, put together from the record" in found.notes[0]
+        assert "the earlier knowledge is rebuilt from the record" in found.notes[0]
         assert (mode, found.problem, found.differences[:3]) == (mode, "", ())
         assert found.same
     assert calls == (len(graph.opened.parts.chat.requests) if way == "model" else 0)

@@ -77,7 +77,7 @@ def test_a_report_has_room_for_so_much(graph):
     assert all(part.left_out for part in parts)
     (gone,) = shown_calls(replace(trace, calls=(call,)), lambda _: ("", "missing"))
     assert gone.asked is not None
-    assert "does not keep" in gone.asked.gone
+    assert "does not have the text" in gone.asked.gone
     missing = replace(trace.prompts[0], text="", state="missing")
     (prompt,) = shown_prompts(replace(trace, prompts=(missing,)))
-    assert "does not keep" in prompt.text.gone
+    assert "does not have the text" in prompt.text.gone

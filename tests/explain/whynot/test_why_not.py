@@ -206,7 +206,10 @@ def test_a_document_that_changed_is_judged_as_it_was(indexed, folder):
         assert graph.why_not(after.session, "Radium").cause == "used"
         found = graph.why_not(after.session, "Polonium")
         assert (found.cause, found.notes) == ("not-in-corpus", ())
-        assert f"{changed} says it, but had been replaced by a new version (on " in found.reason
+        assert (
+            f"{changed} states the entity, but had been replaced by a new version (on "
+            in found.reason
+        )
         assert graph.why_not(before.session, "Radium").notes[-1].endswith(f"since: {changed}.")
 
 
@@ -220,9 +223,9 @@ def test_what_a_replaced_document_said_without_an_edge_is_found_in_it(indexed, f
         for expected in ("a heavy lamp", "Lamp — stood on — Desk"):
             found = graph.why_not(answer.session, expected)
             assert found.cause == "not-in-corpus"
-            assert "curie.txt says it, but had been replaced by a new version" in found.reason
+            assert "but had been replaced by a new version" in found.reason
         found = graph.why_not(answer.session, "Lamp — stood on — Paris")
-        assert found.reason.startswith("No document that stood")
+        assert found.reason.startswith("No document in use")
 
 
 class CountingEmbedder(HashingEmbedder):
