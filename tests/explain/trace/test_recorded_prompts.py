@@ -47,7 +47,7 @@ def test_steps_have_the_prompts_and_tokens_of_their_calls(graph):
     page = graph.report()
     assert EVIL not in page
     assert all(prompt.text in unescape(page) for prompt in trace.prompts)
-    assert "What it was asked" in page
+    assert "What the model was asked" in page
     assert unescape(page).count(QUESTION) > 2, "the calls show what was filled in"
 
     graph.purge("curie.md", reason="A request.")

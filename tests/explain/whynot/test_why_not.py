@@ -210,7 +210,7 @@ def test_a_document_that_changed_is_judged_as_it_was(indexed, folder):
             f"{changed} states the entity, but had been replaced by a new version (on "
             in found.reason
         )
-        assert graph.why_not(before.session, "Radium").notes[-1].endswith(f"since: {changed}.")
+        assert graph.why_not(before.session, "Radium").notes[-1].endswith(f": {changed}.")
 
 
 def test_what_a_replaced_document_said_without_an_edge_is_found_in_it(indexed, folder):

@@ -351,7 +351,7 @@ class _WalkResult:
             orders=orders,
         )
 
-    def _chunk_reasons(self, chunks: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    def _chunk_reasons(self, chunks: Sequence[str]) -> Mapping[str, tuple[str, ...]]:
         """Return retrieval reasons for each chunk: entities leading the walk there, and
         similarity to the question."""
         leading = {chunk: self._leading_entities(chunk) for chunk in chunks}
