@@ -75,8 +75,8 @@ class DamagedStoreError(StoreError):
     def __init__(self, path: str | PathLike[str], reason: str = "") -> None:
         super().__init__(
             f"The store is damaged at {path}{f' ({reason})' if reason else ''}.",
-            "`tgraph doctor --repair` makes anew what can be made anew, and says where a backup "
-            "is needed.",
+            "`tgraph doctor --repair` rebuilds all derived files, and lists the files that need "
+            "a backup.",
         )
         self.path = str(path)
 

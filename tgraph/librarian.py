@@ -258,7 +258,7 @@ def _missing_error(key: str) -> StoreError:
 
 def _damage_error(key: str, path: Path | str) -> StoreError:
     return StoreError(
-        f"The librarian's copy of {key} is damaged ({path}).", "Put the file back from a backup."
+        f"The librarian's copy of {key} is damaged ({path}).", "Restore the file from a backup."
     )
 
 

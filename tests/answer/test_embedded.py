@@ -104,9 +104,9 @@ def select(*candidates: Candidate, limit: int = 25):
 def test_the_best_are_chosen_with_their_reasons():
     selection = select(candidate(1, 0.9), candidate(2, 0.8, 50), candidate(3, 0.05, 90))
     assert [s.candidate.rank for s in selection.selected] == [1, 2]
-    assert selection.selected[0].reasoning == "Chosen because it is near and it is named."
+    assert selection.selected[0].reasoning == "Selected: it is near; it is named."
     assert [r.candidate.rank for r in selection.rejected] == [3]
-    assert "below" in selection.rejected[0].reason
+    assert "less than 10%" in selection.rejected[0].reason
 
 
 def test_a_third_edge_of_one_sentence_is_not_chosen():

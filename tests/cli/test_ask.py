@@ -209,7 +209,7 @@ def test_filters_narrow_the_answer_and_slips_are_usage_errors(terminal):
     for name in ("--document", "--since", "--until", "--type"):
         assert "Error: " in terminal.ask(QUESTION, name, "", code=2).stderr
     nothing = terminal.ask(QUESTION, "--until", "1066", code=3)
-    assert "The filters leave nothing" in nothing.stderr
+    assert "No document or fact passes the filters" in nothing.stderr
 
 
 def notes(result) -> list[str]:

@@ -75,7 +75,7 @@ def test_what_goes_wrong_is_told_and_the_conversation_goes_on(terminal):
     errors = [line for line in result.stderr.splitlines() if line.startswith("Error: ")]
     assert len(errors) == 4
     assert "There is no command /nope" in errors[0]
-    assert errors[-1] == "Error: The last answer cites nothing."
+    assert errors[-1] == "Error: The last answer has no citations."
     assert "Filters: document curie.md, since 1900\n" in result.stderr
     assert chat(terminal, "zxcvb qwrtp?", code=3).stdout
 
@@ -121,7 +121,7 @@ def test_a_quote_is_shown_in_its_page_and_harmless():
     assert shown == "… one two ⟦three \\x1b[2Jfour⟧ five six …"
     whole = page_quote(page, quotation, 10_000)
     assert whole.before + whole.quote + whole.after == page
-    with pytest.raises(EvidenceError, match="not what was quoted"):
+    with pytest.raises(EvidenceError, match="differs from the quote"):
         page_quote(page.replace("three", "seven"), quotation)
 
 

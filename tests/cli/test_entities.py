@@ -117,6 +117,9 @@ def test_a_decision_that_makes_no_sense_changes_nothing(run, arguments, problem)
     failed = run("entities", *arguments, "--reason", "Because.", code=2)
     assert problem in failed.stderr
     assert (generation(run.root), edges(run.root)) == (1, MERGED)
-    assert "needs a reason" in run("entities", "split", "Scott", "--reason", " ", code=2).stderr
+    assert (
+        "reason of the decision is missing"
+        in run("entities", "split", "Scott", "--reason", " ", code=2).stderr
+    )
     staging = run.root / "collections" / "default" / "staging"
     assert not any(staging.iterdir())

@@ -99,7 +99,7 @@ def test_nothing_is_overwritten(tmp_path: Path):
     said = run("init", str(graph), "--prompts")
     assert (graph / "tgraph.toml").read_text() == "[chunk]\nsize = 77\n"
     assert (graph / "prompts" / "extract_graph.md").read_text() == "mine"
-    assert "Left as it is" in said
+    assert "Unchanged" in said
     assert 'set `prompts = "prompts"`' in said
     assert "Wrote" not in run("init", str(graph), "--prompts")
     with pytest.raises(UsageError, match="there already"):

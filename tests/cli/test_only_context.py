@@ -87,7 +87,7 @@ def test_it_is_on_record_without_an_answer(own):
     run(*ask)
     assert "context-only" in run("trace", "last")
     assert "The same" in run("replay", "last")
-    assert "all is well" in run("audit", "shapes", "last")
+    assert "no problem" in run("audit", "shapes", "last")
     assert "intact" in run("audit", "integrity")
     assert "no answer" in run("verify", "last", code=2)
     assert "only the context" in run("why-not", "last", "Paris", code=None)

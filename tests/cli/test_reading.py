@@ -63,7 +63,7 @@ def test_a_trace_leads_from_the_answer_to_the_characters(run, answered):
     expected = [
         QUESTION,
         answered["sentences"][0]["text"],
-        "because: ",
+        "reason: ",
         f"characters {citation['start']}–{citation['end']}",
         "Candidates",
         "Steps",
@@ -118,7 +118,7 @@ def test_what_is_written_to_a_file_leaves_pipes_links_and_folders_alone(run, tmp
     assert os.read(reader, 7) == b"digraph"
     os.close(reader)
     missing = run("export", "-o", str(tmp_path / "none" / "x.trig"), code=2)
-    assert "its folder doesn't exist" in missing.stderr
+    assert "the folder doesn't exist" in missing.stderr
     assert not (tmp_path / "none").exists()
 
 

@@ -31,7 +31,7 @@ def test_a_replay_says_that_it_is_the_same_and_calls_nobody(terminal, server, mo
     session = asked(terminal, "-m", mode, QUESTION)
     before = len(server.requests)
     shown = terminal("replay", "-r", str(terminal.root), session).stdout
-    assert "The same, without any call." in shown
+    assert "The records are the same; no model was called." in shown
     found = valid("replay", terminal("replay", "-r", str(terminal.root), session, "--json").stdout)
     assert found["same"]
     assert found["recorded_hash"] == found["replayed_hash"]
@@ -58,14 +58,14 @@ def test_two_sessions_are_compared(terminal):
     assert not found["same"]
     terminal("diff", "-r", str(terminal.root), one, other, "--exit-code", code=4)
     same = terminal("diff", "-r", str(terminal.root), one, one, "--exit-code").stdout
-    assert "The sessions are the same" in same
+    assert "The sessions do not differ" in same
 
 
 def test_the_last_session_alone_has_nothing_to_be_compared_with(terminal):
     one, other = asked(terminal, QUESTION), asked(terminal, "-m", "basic", QUESTION)
     for last in (other, "last"):
         result = terminal("diff", "-r", str(terminal.root), last, code=2)
-        assert "nothing to compare it with" in result.stderr
+        assert "no other session to compare" in result.stderr
         assert not result.stdout
     assert "mode: graph -> basic" in terminal("diff", "-r", str(terminal.root), one).stdout
 

@@ -244,7 +244,7 @@ def test_what_a_model_makes_up_is_counted_and_never_shown(asked):
         _, trace, _ = asked(server)
     assert trace.dropped["unknown edge id"] >= 1
     assert not trace.selected
-    assert {edge.reasoning for edge in trace.rejected} == {"not chosen by the model"}
+    assert {edge.reasoning for edge in trace.rejected} == {"the model did not select the edge"}
     with ScriptedServer(faults=[Fault("unknown_ids", "synthesise_answer")]) as server:
         answer, trace, _ = asked(server)
     assert isinstance(answer, Answer)
@@ -351,7 +351,7 @@ def test_where_no_chunk_has_a_useful_reply_the_command_says_so(tmp_path, documen
         place = ["-r", str(tmp_path / "graph")]
         done = CliRunner().invoke(cli, ["index", str(documents), "--quiet", *options, *place])
         assert done.exit_code == 1
-        assert "No chunk got a reply that could be used" in done.stderr
+        assert "No chunk got a usable reply" in done.stderr
         found = CliRunner().invoke(cli, ["ask", "-m", "basic", "-q", QUESTION, *options, *place])
         assert found.exit_code == 0, found.stderr
 
@@ -469,7 +469,7 @@ def test_edges_over_the_token_budget_are_rejected_with_the_reason(asked):
         _, whole, _ = asked(server)
         _, trace, calls = asked(server, graph__max_context_tokens=500)
     reasons = [edge.reasoning for edge in trace.rejected]
-    assert "over the token budget" in reasons
+    assert any("token budget" in reason for reason in reasons)
     assert trace.selected
     assert len(trace.selected) + len(reasons) == len(whole.selected) + len(whole.rejected)
     for call in calls:

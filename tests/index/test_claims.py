@@ -168,7 +168,7 @@ def test_a_reply_that_cannot_be_used_costs_its_chunk(place):
 
 def test_without_a_model_claims_are_refused_in_a_sentence(place):
     place.model = None
-    with pytest.raises(UsageError, match="Claims are read by a language model"):
+    with pytest.raises(UsageError, match="extraction of claims needs a language model"):
         place.index(COOK, **{"chat.provider": "embedded"})
 
 

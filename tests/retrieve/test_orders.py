@@ -68,7 +68,7 @@ def test_a_rank_may_be_another_number_and_the_reason_a_score() -> None:
     least = reader("urn:2").listed(below)
     assert least
     assert (least.limit, least.cutoff, least.rank) == ("least-score", 0.5, 2)
-    assert least.reason == "its likeness to the question is 0.12, below 0.5 (least-score)"
+    assert least.reason == "the similarity to the question is 0.12, less than 0.5 (least-score)"
 
 
 def test_the_first_limit_that_has_the_missing_is_the_cause_and_of_its_orders_the_nearest() -> None:

@@ -25,8 +25,8 @@ from tgraph.models.base import CallSink
 from tgraph.resources import load_weights
 from tgraph.retrieve.base import Context, Question
 from tgraph.retrieve.entity_matching import match_names
+from tgraph.retrieve.reasons import UNREAD, explain, explain_selection, is_unread
 from tgraph.retrieve.text.lexical import STOP_WORDS, words
-from tgraph.retrieve.text.reading import UNREAD
 from tgraph.retrieve.text.sentence_ranking import places_overlap
 from tgraph.version import __version__
 
@@ -99,9 +99,7 @@ class EmbeddedSelector:
                 continue
             for place in map(_place_key, candidate.evidence[:1]):
                 selections_by_place[place] = selections_by_place.get(place, 0) + 1
-            *others, last = candidate.reasons or ("",)
-            reasons = f"{', '.join(others)} and {last}" if others else last
-            why = f"Chosen because {reasons}."
+            why = explain_selection(candidate.reasons)
             selected.append(Selected(len(selected), candidate, why, candidate.score))
         return Selection(tuple(selected), tuple(rejected))
 
@@ -117,13 +115,13 @@ class EmbeddedSelector:
 
         The limit is checked first: once it is reached, it is the reason for all that follow."""
         if count >= most:
-            return "over the edge limit"
-        if UNREAD in candidate.reasons:
+            return explain("selection-limit", limit=most)
+        if is_unread(candidate.reasons):
             return UNREAD
         if candidate.score < self.SHARE * best:
-            return f"not chosen: its score is below {self.SHARE:.0%} of the best"
+            return explain("score-share", score=candidate.score, share=self.SHARE, best=best)
         if candidate.evidence and shown.get(_place_key(candidate.evidence[0]), 0) >= 2:
-            return "not chosen: two edges of the same sentence are selected already"
+            return explain("same-sentence")
         return ""
 
 

@@ -12,6 +12,7 @@ from tgraph.answer.base import Step, Synthesiser
 from tgraph.model import Candidate, Evidence, Item, Rejected, Selected, Selection
 from tgraph.models.base import CallSink
 from tgraph.retrieve.base import Context, Question
+from tgraph.retrieve.reasons import explain, explain_selection
 from tgraph.retrieve.reports import reports_of
 from tgraph.retrieve.text.lexical import term_set, terms
 from tgraph.retrieve.text.report_sentences import FEWEST_WORDS, nearest_sentence
@@ -146,14 +147,11 @@ def choose_points(points: Sequence[Candidate], left_out: Mapping[str, str]) -> S
     selected: list[Selected] = []
     rejected: list[Rejected] = []
     for point in points:
-        reason = "it does not help to answer" if point.score <= 0 else ""
+        reason: str = explain("unhelpful") if point.score <= 0 else ""
         reason = reason or left_out.get(point.item.iri, "")
         if reason:
             rejected.append(Rejected(point, reason))
             continue
-        why = f"Chosen because {' and '.join(point.reasons)}." if point.reasons else _WHY
+        why = explain_selection(point.reasons) if point.reasons else explain("map-score")
         selected.append(Selected(len(selected), point, why, point.score))
     return Selection(tuple(selected), tuple(rejected))
-
-
-_WHY = "Chosen because of its score in the map."

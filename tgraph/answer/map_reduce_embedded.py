@@ -30,6 +30,7 @@ from tgraph.model import Agent, Candidate, CommunityReport, Item, Selected, Sele
 from tgraph.models.base import CallSink
 from tgraph.resources import load_weights
 from tgraph.retrieve.base import Context, Question
+from tgraph.retrieve.reasons import explain
 from tgraph.retrieve.reports import reports_of
 from tgraph.retrieve.text.lexical import stem, terms, words
 from tgraph.retrieve.text.question_analysis import WantedWords, is_broad, wanted_words
@@ -242,13 +243,14 @@ def _by_batch(
 
 
 def _importance_reason(extract: Extract) -> str:
-    return f"it tells of {extract.report.title}, a report rated {extract.report.rating:g} of 10"
+    report = extract.report
+    return explain("point-important", title=report.title, rating=report.rating)
 
 
 def _relevance_reason(extract: Extract, wanted: WantedWords) -> str:
     shared = [word for word in dict.fromkeys(words(wanted.text)) if stem(word) in extract.said]
-    why = f"shares {', '.join(shared[:6])} with the question" if shared else "answers in meaning"
-    return f"its sentence, found by the report on {extract.report.title}, {why}"
+    kind = "point-words" if shared else "point-meaning"
+    return explain(kind, title=extract.report.title, words=", ".join(shared[:6]))
 
 
 class EmbeddedReducer:
@@ -273,15 +275,17 @@ class EmbeddedReducer:
         used_quotes: list[Candidate] = []
         for point in quotes:
             if len(used_quotes) == self.MOST:
-                reasons[point.item.iri] = "over the limit of sentences"
+                reasons[point.item.iri] = explain("sentence-limit", limit=self.MOST)
             elif point.score < close * best:
-                reasons[point.item.iri] = f"its score is below {close:.0%} of the best"
+                reasons[point.item.iri] = explain(
+                    "sentence-score", score=point.score, share=close, best=best
+                )
             else:
                 used_quotes.append(point)
         used_titles = {title for point in used_quotes for title in _report_titles(point)}
         for point in points:
             if not is_quote(point) and used_titles.isdisjoint(_report_titles(point)):
-                reasons[point.item.iri] = "no sentence of it is quoted"
+                reasons[point.item.iri] = explain("theme-unquoted")
         return reasons
 
     def synthesise(
@@ -362,14 +366,10 @@ class EmbeddedRater:
     def _rate_report(self, report: CommunityReport, wanted: WantedWords, cosine: float) -> Vote:
         share = wanted.share(dict.fromkeys(terms(report.text), 1.0))
         score = self.WORDS * share + (1 - self.WORDS) * scale_cosine(cosine)
-        reason = (
-            f"It has {share:.0%} of what the question names and is {cosine:.2f} similar in meaning."
-        )
+        reason = explain("rated-words", share=share, cosine=cosine)
         return Vote(int(BEST * score), reason)
 
 
 def _by_rating(report: CommunityReport) -> Vote:
     rating = max(1, round(BEST * report.rating / 10))
-    return Vote(
-        rating, f"The question is about the whole, and the report is rated {report.rating:g}."
-    )
+    return Vote(rating, explain("rated-whole", rating=report.rating))

@@ -45,6 +45,7 @@ from tgraph.models.prompts import Prompts, fill_messages, load_prompt
 from tgraph.models.structured_output import Structured, ask_structured
 from tgraph.rendering import collapse_whitespace
 from tgraph.retrieve.base import Context, Question
+from tgraph.retrieve.reasons import explain
 
 R = TypeVar("R", bound=BaseModel)
 
@@ -170,12 +171,13 @@ class ModelSelector(ModelStep):
             for index, i in enumerate(chosen)
             for candidate in [edge_rows.by_id[i]]
         )
+        limited = explain("selection-limit", limit=limit)
         rejected = [
-            Rejected(c, "over the edge limit" if i in rows else "not chosen by the model")
+            Rejected(c, limited if i in rows else explain("model-unselected"))
             for i, c in edge_rows.by_id.items()
             if i not in chosen
         ]
-        rejected += [Rejected(c, "over the token budget") for c in edge_rows.left_out]
+        rejected += [Rejected(c, explain("budget")) for c in edge_rows.left_out]
         return Selection(selected, tuple(rejected), unknown, malformed)
 
 
@@ -259,7 +261,7 @@ class ModelSynthesiser(ModelStep):
     def left_out(self, question: Question, points: Sequence[Candidate]) -> dict[str, str]:
         """Return items exceeding the prompt's room, by IRI, each with its reason."""
         evidence_rows = self._show(points, "evidence", {**question_values(question), **self._form})
-        return {point.item.iri: "over the token budget" for point in evidence_rows.left_out}
+        return {point.item.iri: explain("budget") for point in evidence_rows.left_out}
 
     def _draft_prose(
         self, text: str, malformed: int, by_id: Mapping[str, Selected], notes: Notes

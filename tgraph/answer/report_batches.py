@@ -13,6 +13,7 @@ from tgraph.answer.map_reduce import Batch, Batches
 from tgraph.answer.rows import ids_of
 from tgraph.model import Candidate, CommunityReport, Rejected
 from tgraph.retrieve.base import BoundedCache, Context
+from tgraph.retrieve.reasons import explain
 from tgraph.retrieve.reports import reports_of
 
 _LINE = 1  # token: the end of a line
@@ -171,7 +172,7 @@ def build_batches(
     return Batches(
         tuple(_build_batch(batch, fits) for batch in batches),
         tuple(chain(*batches, over)),
-        tuple(Rejected(candidate, "over the token budget") for candidate in over),
+        tuple(Rejected(candidate, explain("budget")) for candidate in over),
         {"finding with no room in a batch": short} if short else {},
     )
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from tgraph.answer.map_reduce import MappedPoint
 from tgraph.rendering import format_count
+from tgraph.retrieve.reasons import COUNTS
 from tgraph.retrieve.reports import Reports
 from tgraph.retrieve.text.distinctive_terms import distinctive_terms
 from tgraph.retrieve.text.lexical import terms
@@ -37,8 +38,6 @@ TITLED = 3
 """Documents of a theme that are named."""
 SMALLEST = 3
 """Sentences of the smallest theme, where larger ones are told in its documents too."""
-COUNTS = "it counts what was read"
-"""The reason for a point that says how many documents there are, which no document says."""
 
 _LINK = re.compile(r"\[([^\[\]]*)\]\([^)]{0,2000}\)")
 _MARKED = re.compile(r"\*\*[^*]*\*\*|\*[^*]*\*|`[^`]*`|\b_[^_]*_\b")

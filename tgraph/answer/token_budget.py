@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from tgraph.model import Agent, Candidate, Rejected, Retrieval, Selected, Selection
 from tgraph.models.base import CallSink
 from tgraph.retrieve.base import Question
+from tgraph.retrieve.reasons import explain, explain_budgeted
 from tgraph.version import __version__
 
 Shares = Mapping[str, float]
@@ -34,7 +35,7 @@ class BudgetSelector:
         chosen_ranks = self._choose_ranks(retrieval.candidates)
         chosen = [c for c in retrieval.candidates if c.rank in chosen_ranks]
         selected = tuple(
-            Selected(index, candidate, _selection_reason(candidate), candidate.score)
+            Selected(index, candidate, explain_budgeted(candidate.reasons), candidate.score)
             for index, candidate in enumerate(chosen)
         )
         rejected = tuple(
@@ -62,8 +63,8 @@ class BudgetSelector:
 
     def _rejection_reason(self, group: str) -> str:
         if share := self._group_share(group):
-            return f"over the token budget of its kind ({share:,})"
-        return "its kind has no share of the token budget, and others left no room"
+            return explain("budget-kind", kind=group, budget=share)
+        return explain("budget-share", kind=group)
 
     def _group_share(self, group: str) -> int:
         return int(self._budget * self._shares.get(group, 0.0))
@@ -71,11 +72,6 @@ class BudgetSelector:
 
 def _candidate_group(candidate: Candidate) -> str:
     return GROUPS.get(candidate.item.kind, candidate.item.kind)
-
-
-def _selection_reason(candidate: Candidate) -> str:
-    reasons = " and ".join(candidate.reasons) or "it was retrieved"
-    return f"Within the budget; {reasons}."
 
 
 # --- selection by caps: each kind of item has its own limit of tokens, and all of them have one ---
@@ -102,14 +98,15 @@ class CappedSelector:
         for candidate in retrieval.candidates:
             kind, cost = candidate.item.kind, candidate.tokens or 0
             if kind in remaining and cost > remaining[kind]:
-                over = f"over the token budget of its kind ({self._caps[kind]:,})"
+                over = explain("budget-kind", kind=kind, budget=self._caps[kind])
                 rejected.append(Rejected(candidate, over))
             elif cost > total:
-                rejected.append(Rejected(candidate, f"over the token budget ({self._total:,})"))
+                over = explain("budget-total", budget=self._total)
+                rejected.append(Rejected(candidate, over))
             else:
                 total -= cost
                 if kind in remaining:
                     remaining[kind] -= cost
-                why = f"Within the budget; {' and '.join(candidate.reasons)}."
+                why = explain_budgeted(candidate.reasons)
                 selected.append(Selected(len(selected), candidate, why, candidate.score))
         return Selection(tuple(selected), tuple(rejected))

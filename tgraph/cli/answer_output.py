@@ -104,7 +104,7 @@ class AnswerOutput:
             print_message(f"Left out: {count:,} × {reason}")
         if self._form.usage:
             _tell_usage(shown_context)
-        print_message(f"Session: {shown_context.session} (no answer was asked for)")
+        print_message(f"Session: {shown_context.session} (no answer was requested)")
         return shown_context
 
     def _print_answer(self, answer: Answer, written: Sequence[str]) -> None:
@@ -200,10 +200,10 @@ def _print_event(message: GraphRagResponse, answer: Answer | None = None) -> Non
 
 
 def _retracted_sources(graph: KnowledgeGraph, answer: Answer) -> Sequence[str]:
-    """Return a line for each cited document that doesn't stand any more."""
+    """Return a line for each cited document that was retracted or replaced."""
     standing = {document.document for document in graph.documents.summaries() if document.standing}
     gone = (source.path for source in answer.sources if source.document not in standing)
-    return [f"{one_line(path)} doesn't stand any more." for path in gone]
+    return [f"{one_line(path)} was retracted or replaced." for path in gone]
 
 
 def _sentence_of(message: GraphRagResponse) -> Sentence | None:
@@ -216,7 +216,7 @@ def _tell_usage(answer: Answer | ShownContext) -> None:
     """Print answer costs: the total, and costs by step and prompt."""
     usage = answer.usage
     thought = usage.reasoning_tokens
-    thinking = f" ({thought:,} of them thinking)" if thought else ""
+    thinking = f" ({thought:,} of them for reasoning)" if thought else ""
     print_message(
         f"Usage: {usage.input_tokens:,} tokens in, {usage.output_tokens:,} out{thinking}, "
         f"{format_count(usage.calls, 'call')} ({answer.model})"

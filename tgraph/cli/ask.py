@@ -139,7 +139,7 @@ def check_entities(included: Sequence[str], excluded: Sequence[str]) -> None:
         if normalise_name(name) in left_out:
             raise UsageError(
                 f"{name!r} is both in --include-entity and in --exclude-entity.",
-                "Give it in one of them.",
+                "Name the entity in only one of the options.",
             )
 
 
@@ -153,7 +153,7 @@ def read_history(path: Path | None) -> Sequence[Turn]:
 
     text = path.read_text("utf-8-sig", errors="replace")
     problem = f"{path} is not a history."
-    remedy = "It must be a JSON array, or JSON Lines, of objects with question and answer."
+    remedy = "A history is a JSON array, or JSON Lines, of objects with question and answer."
     try:
         is_array = text.lstrip().startswith("[")
         items = (
@@ -169,25 +169,38 @@ def read_history(path: Path | None) -> Sequence[Turn]:
 
 @command("ask", ModeFlagsCommand)
 @click.argument("words", metavar="[QUESTION]", nargs=-1)
-@click.option("-q", "--question", help="The question, instead of the argument; - reads some.")
-@mode_option("How to retrieve: {modes}, or auto, which chooses by the question.", "auto")
 @click.option(
-    "-x", "--explainable", is_flag=True, help="Show each step on stderr as it is recorded."
+    "-q",
+    "--question",
+    help="The question, in place of the argument; - reads questions from standard input.",
+)
+@mode_option("The retrieval mode: {modes}, or auto (a choice by the form of the question).", "auto")
+@click.option(
+    "-x",
+    "--explainable",
+    is_flag=True,
+    help="Print each step on stderr when the step is recorded.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-@click.option("--jsonl", is_flag=True, help="Print one JSON event per line, as they happen.")
-@click.option("--json-schema", is_flag=True, help="Print the JSON Schemas of these and exit.")
-@click.option("--no-streaming", is_flag=True, help="Print the answer when it is complete.")
-@click.option("--show-usage", is_flag=True, help="Say on stderr what it cost, by step and prompt.")
+@click.option("--jsonl", is_flag=True, help="Print one JSON event per line, as the events happen.")
+@click.option(
+    "--json-schema", is_flag=True, help="Print the JSON Schemas of both outputs and exit."
+)
+@click.option(
+    "--no-streaming", is_flag=True, help="Print the answer only when the answer is complete."
+)
+@click.option(
+    "--show-usage", is_flag=True, help="Print the tokens and calls on stderr, by step and prompt."
+)
 @click.option(
     "--only-context",
     is_flag=True,
-    help="Retrieve and select; print what the writer would be shown, and write no answer.",
+    help="Retrieve and select only: print the context for the answer, and write no answer.",
 )
 @click.option(
     "--only-prompt",
     is_flag=True,
-    help="The same; print the whole prompt that the model would be sent for the answer.",
+    help="Retrieve and select only: print the complete prompt for the answer, and write no answer.",
 )
 @click.option(
     "--history",
@@ -198,8 +211,10 @@ def read_history(path: Path | None) -> Sequence[Turn]:
     "--as-of",
     metavar="WHEN",
     shell_complete=completion.complete_sessions,
-    help="Answer from knowledge as it was: a date or time, a generation (`tgraph history`) or a"
-    " session.",
+    help=(
+        "Answer from the knowledge at an earlier point: a date or time, a generation (`tgraph"
+        " history`) or a session."
+    ),
 )
 @filter_options
 @answer_options
@@ -209,9 +224,10 @@ def read_history(path: Path | None) -> Sequence[Turn]:
 def ask(words: tuple[str, ...], question: str | None, **options: Any) -> None:
     """Answer a question from the documents, with proof.
 
-    The answer goes to stdout; the evidence and the session's IRI go to stderr. A sentence that
-    nothing proves is marked [no citation]. Without a question standard input has it; with - each
-    of its lines is one, asked by itself. Exit code 3: the documents hold no answer.
+    The answer goes to stdout; the evidence and the session's IRI go to stderr. A sentence without a
+    citation is marked [no citation]. Without QUESTION, the question is read from standard input;
+    with -, each line of standard input is a question of its own. Exit code 3: the documents contain
+    no answer.
 
     \b
     Examples:
@@ -256,8 +272,9 @@ def ask(words: tuple[str, ...], question: str | None, **options: Any) -> None:
 def suggest(count: int, history: Path | None, as_json: bool, **options: Any) -> None:
     """Propose questions that the documents can answer.
 
-    Without a history they start from the centres of the collection, with one from what it was
-    about. Each question names what led to it; the session is recorded like any other.
+    Without a history, the questions start from central entities of the collection; with a history,
+    from the topic of the conversation. Each question names the items that led to the question; the
+    session is recorded like any other.
 
     \b
     Examples:

@@ -55,13 +55,17 @@ _indented = partial(
 @click.option(
     "--format", type=click.Choice(["table", "json", "csv"]), default="table", show_default=True
 )
-@click.option("--json", "as_json", is_flag=True, help="As JSON; of integrity the whole report.")
-@click.option("--head", metavar="HASH", help="With integrity: a head that was saved before.")
+@click.option(
+    "--json", "as_json", is_flag=True, help="Print JSON; with integrity: the complete report."
+)
+@click.option(
+    "--head", metavar="HASH", help="With integrity: a head of the chain that was saved earlier."
+)
 @click.option(
     "--public-key",
     metavar="FILE",
     type=click.Path(dir_okay=False),
-    help="With integrity: verify what this key has signed.",
+    help="With integrity: verify the signatures with this public key.",
 )
 @common
 def audit(
@@ -73,9 +77,9 @@ def audit(
     head: str | None,
     public_key: str | None,
 ) -> None:
-    """Ask the record a question that auditors ask.
+    """Run an audit: a prepared query of the record.
 
-    Exit code 4: the audit is a check, and it failed.
+    Exit code 4: the audit is a check, and the check failed.
 
     \b
     Examples:
@@ -91,12 +95,12 @@ def audit(
     if name is None:
         raise click.UsageError("Name an audit, or list them with --list.")
     if name != "integrity" and (head is not None or public_key is not None):
-        raise click.UsageError("--head and --public-key go with integrity.")
+        raise click.UsageError("--head and --public-key are options of the audit integrity.")
     with open_call_graph() as graph:
         if name == "integrity":
             arguments = (*arguments, *([head] if head is not None else []))
             if len(arguments) > 1:
-                raise click.UsageError("integrity takes one head at most.")
+                raise click.UsageError("The audit integrity has at most one argument, the head.")
             if as_json or format == "table" or public_key is not None:
                 found = graph.integrity(*arguments, public_key=public_key)
                 print_integrity(found, as_json=as_json)
@@ -122,7 +126,7 @@ def _print_audit(audit: Audit) -> None:
         default_text = f' (default: "{default}")' if default is not None else ""
         lines.append(f"{name}: {parameter.description}{default_text}")
     if audit.check:
-        lines.append(f"A check: exit code 4 if there are rows. It holds: {audit.check}.")
+        lines.append(f"A check: exit code 4 if there are rows. The check requires: {audit.check}.")
     click.echo(f"  {' '.join(names)}")
     for line in lines:
         click.echo(_indented(line))
@@ -151,7 +155,7 @@ def print_audit(result: AuditResult, format: str) -> None:
             remainder = format_count(len(result.rows) - len(table_rows), "more row")
             print_message(f"{remainder}; --json lists all of them.")
     if result.passed:
-        print_message(f"{result.audit.title}: all is well.")
+        print_message(f"{result.audit.title}: no problem.")
     elif result.passed is False:
         raise VerificationError(f"{result.audit.title}: {len(result.rows)} violations.")
     elif not result.rows:
@@ -221,7 +225,7 @@ def print_integrity(found: Integrity, *, as_json: bool) -> None:
         _say_checked(found)
     if not found.ok:
         problems = format_count(len(found.problems), "problem")
-        raise VerificationError(f"The record is not as it was sealed: {problems}.")
+        raise VerificationError(f"The record differs from the sealed record: {problems}.")
 
 
 def _say_checked(found: Integrity) -> None:
@@ -240,12 +244,12 @@ def _say_checked(found: Integrity) -> None:
             f"({one_line(erased.reason)}): {counts}."
         )
     if found.saved_at is not None:
-        click.echo(f"The saved head is that of entry {found.saved_at}.")
+        click.echo(f"The saved head belongs to entry {found.saved_at}.")
     if found.signatures is not None:
         _say_signed(found.signatures)
     if found.unreferenced:
         texts = format_count(len(found.unreferenced), "text is", "texts are")
-        print_message(f"{texts} kept that nothing on record needs; see --json.")
+        print_message(f"{texts} stored that no record refers to; see --json.")
     click.echo(f"Head of the chain, after entry {found.sequence}: {found.head}")
 
 
@@ -260,4 +264,4 @@ def _say_signed(found: Signatures) -> None:
         how = f"signed {stretch.time}" if stretch.signature else "covered by no signature"
         click.echo(f"  {entries}: {how}")
     if found.others:
-        click.echo(f"  {found.others} signatures are by other keys.")
+        click.echo(f"  {found.others} signatures belong to other keys.")

@@ -28,37 +28,46 @@ if TYPE_CHECKING:
 
 
 @command("chat", ModeFlagsCommand)
-@mode_option("How to retrieve: {modes}, or auto, which chooses by the question.", "auto")
-@click.option("-x", "--explainable", is_flag=True, help="Show each step as it is recorded.")
-@click.option("--show-usage", is_flag=True, help="Say what each answer cost, by step and prompt.")
+@mode_option("The retrieval mode: {modes}, or auto (a choice by the form of the question).", "auto")
+@click.option(
+    "-x", "--explainable", is_flag=True, help="Print each step when the step is recorded."
+)
+@click.option(
+    "--show-usage",
+    is_flag=True,
+    help="Print the tokens and calls of each answer, by step and prompt.",
+)
 @click.option(
     "--continue",
     "session",
     metavar="ID",
     shell_complete=completion.complete_sessions,
-    help="Take up the conversation that a recorded session ended.",
+    help="Continue the conversation of a recorded session.",
 )
-@click.option("--no-history", is_flag=True, help="Keep nothing of what is typed in a file.")
+@click.option("--no-history", is_flag=True, help="Do not save typed lines.")
 @click.option(
     "--as-of",
     metavar="WHEN",
     shell_complete=completion.complete_sessions,
-    help="Ask of knowledge as it was: a date or time, a generation (`tgraph history`) or a"
-    " session.",
+    help=(
+        "Ask the knowledge at an earlier point: a date or time, a generation (`tgraph "
+        "history`) or a session."
+    ),
 )
 @filter_options
 @answer_options
 @chat_options
 @common
 def chat(session: str | None, no_history: bool, **options: Any) -> None:
-    """Ask one question after the other; each knows those before it.
+    """Ask questions in a conversation; a question may refer to earlier ones.
 
-    A line that begins with / is a command: /source 2 shows the quote of citation 2 in its page,
-    /why-not TEXT why something is not in the answer, /help all of them. Ctrl-C ends a question,
-    Ctrl-D the conversation. What is typed is kept in the user's data folder, for its owner alone.
+    A line that begins with / is a command: /source 2 shows the quote of citation 2 within the page,
+    /why-not TEXT explains why TEXT is not in the answer, /help lists all commands. Ctrl-C ends a
+    question, Ctrl-D the conversation. Typed lines are saved in your data folder, readable only by
+    you.
 
-    Piped in, each line is a question or a command. Exit code then: that of the first that failed,
-    else 3 where one had no answer.
+    With piped input, each line is a question or a command. The exit code is then the code of the
+    first failure, else 3 if a question had no answer.
 
     \b
     Examples:

@@ -23,8 +23,8 @@ from tgraph.errors import UsageError
 def collections() -> None:
     """List, make, copy, rename and delete the collections of a graph.
 
-    A collection has documents, knowledge and a record of its own; a question reads one of them
-    (-C). A graph begins with the collection "default".
+    A collection has its own documents, knowledge and record; a question reads one collection (-C).
+    A graph begins with the collection "default".
     """
 
 
@@ -32,7 +32,7 @@ def collections() -> None:
 @json_array
 @common
 def list_(as_json: bool) -> None:
-    """List the collections: standing documents, entries in the record's chain, size.
+    """List the collections: documents in use, entries in the record's chain, size.
 
     \b
     Examples:
@@ -58,7 +58,7 @@ def list_(as_json: bool) -> None:
 @click.argument("name")
 @common
 def create(name: str) -> None:
-    """Make an empty collection (`tgraph index PATH... -C NAME` makes it too).
+    """Make an empty collection (`tgraph index PATH... -C NAME` also makes one).
 
     \b
     Examples:
@@ -74,14 +74,15 @@ def create(name: str) -> None:
 @command("copy")
 @click.argument("name")
 @click.argument("copy")
-@click.option("-q", "--quiet", is_flag=True, help="No progress.")
+@click.option("-q", "--quiet", is_flag=True, help="Show no progress.")
 @common
 def copy_(name: str, copy: str, quiet: bool) -> None:
-    """Make the collection COPY, which holds what NAME holds, its record included.
+    """Copy the collection NAME, with the record, to the new collection COPY.
 
-    Others may index and ask in NAME meanwhile. Every file is compared with its sum, and the record
-    of the copy is checked, before it gets its name. From there on the two are apart: what is
-    retracted or erased in one stays in the other. Exit code 4: the record of NAME is not intact.
+    Others may index and ask in NAME meanwhile. COPY appears only after all checksums and the record
+    of the copy have been checked. Afterwards both collections are independent: a retraction or
+    erasure in one collection does not change the other. Exit code 4: the record of NAME is not
+    intact.
 
     \b
     Examples:
@@ -103,7 +104,7 @@ def copy_(name: str, copy: str, quiet: bool) -> None:
 @click.argument("new")
 @common
 def rename(name: str, new: str) -> None:
-    """Give a collection another name. Nobody may be at work in it.
+    """Rename a collection. No other process may use the collection.
 
     \b
     Examples:
@@ -120,10 +121,10 @@ def rename(name: str, new: str) -> None:
 @click.option("-y", "--yes", is_flag=True, help="Don't ask for confirmation.")
 @common
 def delete(name: str, yes: bool) -> None:
-    """Delete a collection for good: documents, knowledge, and all of its record.
+    """Delete a collection permanently: documents, knowledge and the whole record.
 
-    Nobody may be at work in it. To take back or erase a single document there are `tgraph retract`
-    and `tgraph remove`, which keep the record of what was answered.
+    No other process may use the collection. To retract or erase a single document, use `tgraph
+    retract` or `tgraph remove`, which keep the record of answers.
 
     \b
     Examples:
@@ -139,14 +140,16 @@ def delete(name: str, yes: bool) -> None:
             f"{name}: {format_count(found.documents, 'document')}, "
             f"{format_count(found.entries, 'entry', 'entries')} in its record."
         )
-        confirm_action("Deleting", "Delete it with all of its record, for good?")
+        confirm_action("Deleting", "Delete the collection and the whole record permanently?")
     delete_collection(root, name)
     print_message(f"Deleted {name}.")
 
 
 def _collections_root(*, create: bool = False) -> Path:
     if common_option("collection"):
-        raise UsageError("This command names its collections itself.", "Leave out -C.")
+        raise UsageError(
+            "The names of the collections are arguments of this command.", "Leave out -C."
+        )
     root = find_root(create=create)
     assert root is not None
     return root

@@ -112,7 +112,7 @@ def _read_graph(
 @command("completion")
 @click.argument("shell", type=click.Choice(SHELLS))
 def completion(shell: str) -> None:
-    """Print what makes SHELL complete commands, modes, sessions, documents and audits.
+    """Print a script for completion of commands, modes, sessions, documents and audits.
 
     \b
     Examples:

@@ -14,7 +14,7 @@ from tgraph.errors import NotAGraphError
 
 @click.group("config", cls=CommandGroup, context_settings={"help_option_names": ["-h", "--help"]})
 def config() -> None:
-    """Look at the settings, and make what they name."""
+    """Show and import settings, and make signing keys."""
 
 
 def _find_root() -> Path | None:
@@ -28,11 +28,11 @@ def _find_root() -> Path | None:
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @common
 def show(as_json: bool) -> None:
-    """Show every setting, its value, and where that comes from.
+    """Show each setting with the value and the origin of the value.
 
     Defaults < tgraph.toml in the graph's folder < environment (TGRAPH_CHAT__MODEL, ...) < flags.
-    What is set for a provider that isn't in use is marked so: without a key or an address for chat
-    the embedded default does the work.
+    Settings of a provider that is not in use are marked: without a key or an address for chat, the
+    embedded default is used.
 
     \b
     Example:
@@ -47,7 +47,9 @@ def show(as_json: bool) -> None:
         terminal.print_json(told)
     else:
         terminal.print_message(
-            f"Graph: {root}" if root else "No graph here; these are the settings without."
+            f"Graph: {root}"
+            if root
+            else "There is no graph here; these are the settings without a graph."
         )
         rows = ((s.name, s.shown, s.origin) for s in found)
         terminal.print_renderable(terminal.build_table(("Setting", "Value", "Origin"), rows))
@@ -56,10 +58,11 @@ def show(as_json: bool) -> None:
 @command("signing-key")
 @click.argument("file", type=click.Path(dir_okay=False))
 def signing_key(file: str) -> None:
-    """Make a pair of keys that the record is signed with.
+    """Make a pair of keys for signing the record.
 
-    The private key is written to FILE, for you alone, and the public key to FILE.pub. Set
-    integrity.signing_key to FILE; keep the public key where whoever can write the graph can't.
+    The private key is written to FILE, readable only by you, and the public key to FILE.pub. Set
+    integrity.signing_key to FILE. Keep the public key in a place that users with write access to
+    the graph can't change.
 
     \b
     Example:

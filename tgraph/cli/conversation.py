@@ -82,7 +82,7 @@ class Conversation:
 
         trace = self.graph.trace(session)
         if not trace.answer:
-            raise UsageError("That session has no answer to go on from.")
+            raise UsageError("The session has no answer, so the conversation can't be continued.")
         self.begin_anew()
         self.turns = [*history_of(trace.parameters), Turn(trace.question, trace.answer)]
         self._session = trace.explain_id
@@ -94,8 +94,8 @@ class Conversation:
         chat = self.graph.settings.chat
         if name != EMBEDDED and chat.base_url is None and chat.api_key is None:
             raise UsageError(
-                "No endpoint is set for a model.",
-                "Leave, and start with --base-url URL, or set OPENAI_API_KEY.",
+                "No endpoint of a language model is set.",
+                "Leave the chat, and start again with --base-url URL, or with OPENAI_API_KEY set.",
             )
         chat_settings = {"chat.provider": EMBEDDED}
         if name != EMBEDDED:

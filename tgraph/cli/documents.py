@@ -35,15 +35,17 @@ SHOWN = 50
 
 @click.group("documents", context_settings={"help_option_names": ["-h", "--help"]})
 def documents() -> None:
-    """List the documents, and say how much they are to be believed."""
+    """List the documents, and set the authority of documents."""
 
 
 @command("list")
-@click.option("--all", "everything", is_flag=True, help="Those that no longer stand too.")
+@click.option(
+    "--all", "everything", is_flag=True, help="List retracted and replaced documents too."
+)
 @json_array
 @common
 def list_(everything: bool, as_json: bool) -> None:
-    """List the documents with the time each was taken in, and its authority.
+    """List the documents with the time of indexing and the authority.
 
     \b
     Examples:
@@ -61,7 +63,7 @@ def list_(everything: bool, as_json: bool) -> None:
 def print_documents(found: Sequence[DocumentSummary]) -> None:
     """Print documents as a table."""
     if not found:
-        print_message("There are no documents yet. `tgraph index PATH...` takes some in.")
+        print_message("There are no documents yet. `tgraph index PATH...` indexes documents.")
         return
     rows = (
         (
@@ -81,17 +83,18 @@ def print_documents(found: Sequence[DocumentSummary]) -> None:
 @command("weigh")
 @click.argument("target", metavar="DOC|PATTERN", shell_complete=completion.complete_documents)
 @click.argument("authority", required=False, type=click.FloatRange(0, 1))
-@click.option("--clear", is_flag=True, help="Take the weight back.")
-@click.option("--reason", required=True, help="Why; it is kept in the record.")
+@click.option("--clear", is_flag=True, help="Remove the authority that was set.")
+@click.option("--reason", required=True, help="The reason, kept in the record.")
 @chat_options
 @common
 def weigh(target: str, authority: float | None, clear: bool, reason: str, **flags: Any) -> None:
-    """Say how much documents are to be believed: AUTHORITY is a number from 0 to 1.
+    """Set the authority of documents: a number from 0 (ignored) to 1 (full authority).
 
-    What was found in them counts for so much of its score in every question from now on; with 0
-    nothing is answered from them. Sessions that were asked before stay as they were. DOC is named
-    as for `impact`; a PATTERN of paths (*, ?, [...]) is for all that it matches, later ones
-    included, the path itself going before patterns and a longer pattern before a shorter.
+    In later questions, the score of each item is multiplied by the authority of the item's
+    documents; with 0, no answer uses the documents. Recorded sessions do not change. DOC is named
+    as for `impact`. A PATTERN of paths (*, ?, [...]) applies to all matching documents, also to
+    documents indexed later; an exact path has priority over patterns, and a longer pattern over a
+    shorter pattern.
 
     \b
     Examples:
@@ -106,7 +109,7 @@ def weigh(target: str, authority: float | None, clear: bool, reason: str, **flag
         fitting = sum(
             1 for each in graph.documents.summaries() if each.standing and each.authority != 1
         )
-    done = "is as any other" if authority is None else f"has an authority of {authority:g}"
+    done = "has full authority" if authority is None else f"has an authority of {authority:g}"
     print_message(f"{pattern} {done} from now on ({format_count(fitting, 'document')} weighed).")
 
 
@@ -119,7 +122,7 @@ documents.add_command(weigh)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @common
 def impact(document: str, as_json: bool) -> None:
-    """Show what would fall with a document: facts that rest on it alone, and answers.
+    """Show what depends on a document: facts without other evidence, and answers.
 
     DOC is a path, a title, the document's IRI or content hash, or an unambiguous beginning of one.
 
@@ -133,15 +136,16 @@ def impact(document: str, as_json: bool) -> None:
 
 @command("retract")
 @click.argument("document", metavar="DOC", shell_complete=completion.complete_documents)
-@click.option("--reason", required=True, help="Why; it is kept in the record.")
+@click.option("--reason", required=True, help="The reason, kept in the record.")
 @chat_options
 @common
 def retract(document: str, reason: str, **flags: Any) -> None:
-    """Take a document back: nothing is answered from it any more.
+    """Retract a document: later answers do not use the document.
 
-    Facts that rest on it alone leave the graph, the rest is derived again, and answers that rest on
-    it are called into question: `sessions` and `trace` say so. The record stays; who decided is in
-    it if the setting `person` names them. `index --reinstate` takes the document in again.
+    Facts without other evidence leave the graph, other knowledge is derived again, and answers
+    based on the document are called into question in `sessions` and `trace`. The record stays, and
+    names you if the setting `person` has your name. `index --reinstate` includes the document
+    again.
 
     \b
     Example:
@@ -151,7 +155,7 @@ def retract(document: str, reason: str, **flags: Any) -> None:
         done = graph.retract(document, reason=reason)
         facts = len(done.impact.facts)
         print_message(
-            f"Retracted {done.impact.path}. Facts that rested on it alone: {facts:,}. "
+            f"Retracted {done.impact.path}. Facts without other evidence: {facts:,}. "
             f"Answers called into question: {len(done.questioned):,}."
         )
 
@@ -161,45 +165,46 @@ def print_impact(found: Impact, *, as_json: bool) -> None:
     if as_json:
         print_json(found)
         return
-    standing = "" if found.standing else " (does not stand any more)"
+    standing = "" if found.standing else " (retracted or replaced)"
     click.echo(f"{one_line(found.path)}: {one_line(found.title)}{standing}")
-    click.echo(f"Facts that rest on it alone: {len(found.facts):,}")
+    click.echo(f"Facts without other evidence: {len(found.facts):,}")
     for fact in found.facts[:SHOWN]:
         click.echo(f"  {one_line(fact.fact)}")
     if len(found.facts) > SHOWN:
         print_message(
             f"{format_count(len(found.facts) - SHOWN, 'more fact')}; --json lists all of them."
         )
-    click.echo(f"Facts that other documents support too: {found.shared:,}")
-    click.echo(f"Answers that rest on it: {len(found.answers):,}")
+    click.echo(f"Facts with evidence in other documents: {found.shared:,}")
+    click.echo(f"Answers based on the document: {len(found.answers):,}")
     for answer in found.answers:
         doubt = f", questioned since {format_time(answer.questioned)}" if answer.questioned else ""
         click.echo(f"  {answer.session} ({format_time(answer.started)}{doubt})")
         click.echo(f"    {one_line(answer.question)}")
         for sentence in answer.sentences:
-            alone = " [rests on it alone]" if sentence.alone else ""
+            alone = " [no other evidence]" if sentence.alone else ""
             click.echo(f"    {sentence.index + 1}. {one_line(sentence.text)}{alone}")
 
 
 @command("remove")
 @click.argument("document", metavar="DOC", shell_complete=completion.complete_documents)
-@click.option("--purge", is_flag=True, help="Erase the text everywhere, for good.")
-@click.option("--reason", help="Why; it is kept in the record.")
+@click.option("--purge", is_flag=True, help="Erase the text everywhere, permanently.")
+@click.option("--reason", help="The reason, kept in the record.")
 @click.option("-y", "--yes", is_flag=True, help="Don't ask for confirmation.")
-@click.option("-q", "--quiet", is_flag=True, help="No progress.")
+@click.option("-q", "--quiet", is_flag=True, help="Show no progress.")
 @chat_options
 @common
 def remove(
     document: str, purge: bool, reason: str | None, yes: bool, quiet: bool, **flags: Any
 ) -> None:
-    """Erase a document for good (a right-to-erasure request): it leaves everything.
+    """Erase a document permanently, also from the record (a right-to-erasure request).
 
-    It is retracted first. Then its text leaves the librarian, quotes, descriptions, reports,
-    answers, calls of models, vectors, caches and snapshots; what other documents say too stays.
-    Marks stand where it was. Each session that held some of it is sealed again, and the chain says
-    so: `audit integrity` says erased, `replay` refuses. It can't be taken back.
+    The document is retracted first. Then the text is removed from stored texts, quotes,
+    descriptions, reports, answers, model calls, vectors, caches and snapshots; facts that other
+    documents state too stay. Marks replace the erased text. Each affected session is sealed again,
+    with an entry in the chain: `audit integrity` reports the erasure, and `replay` refuses the
+    session. An erasure can't be undone.
 
-    Nobody else may have the graph open. If it is interrupted, run the same command again.
+    No other process may have the graph open. After an interruption, run the same command again.
 
     \b
     Example:
@@ -209,10 +214,11 @@ def remove(
 
     if not purge:
         raise UsageError(
-            "A document is taken back with `tgraph retract DOC` and erased for good with --purge."
+            "Use `tgraph retract DOC` to retract a document, or --purge to erase a document "
+            "permanently."
         )
     if not reason:
-        raise UsageError("A decision needs a reason.", "Give it with --reason.")
+        raise UsageError("The reason of the decision is missing.", "Give the reason with --reason.")
     with open_call_graph(settings_of(flags)) as graph:
         if not yes:
             _confirm_removal(graph.impact(document))
@@ -225,10 +231,10 @@ def _confirm_removal(found: Impact) -> None:
     """Print facts and answers that fall with the document, and ask for confirmation."""
     print_message(
         f"{one_line(found.path)}: {one_line(found.title)}\n"
-        f"Facts that rest on it alone: {len(found.facts):,}. "
-        f"Answers that rest on it: {len(found.answers):,}."
+        f"Facts without other evidence: {len(found.facts):,}. "
+        f"Answers based on the document: {len(found.answers):,}."
     )
-    confirm_action("Erasing", "Erase its text everywhere, for good?")
+    confirm_action("Erasing", "Erase the text everywhere, permanently?")
 
 
 def _say_done(done: Purge) -> None:
@@ -236,7 +242,7 @@ def _say_done(done: Purge) -> None:
 
     counts = format_counts(done.bundles, done.batches, done.texts)
     if done.already:
-        print_message(f"{done.impact.document} had been erased already ({counts}).")
+        print_message(f"{done.impact.document} was erased earlier ({counts}).")
         return
     print_message(
         f"Erased {done.impact.document}: {counts}. "
@@ -246,8 +252,12 @@ def _say_done(done: Purge) -> None:
 
 @command("source")
 @click.argument("document", metavar="DOC", shell_complete=completion.complete_documents)
-@click.option("--text", is_flag=True, help="Write the stored text, exactly as citations count it.")
-@click.option("--page", type=click.IntRange(min=1), metavar="N", help="With --text: this page.")
+@click.option(
+    "--text", is_flag=True, help="Print the stored text, whose characters citations count."
+)
+@click.option(
+    "--page", type=click.IntRange(min=1), metavar="N", help="With --text: print only this page."
+)
 @click.option("--format", type=click.Choice(["tree", "json"]), default="tree", show_default=True)
 @click.option("--show-content", is_flag=True, help="Show the beginning of each chunk's text.")
 @click.option(
@@ -268,7 +278,7 @@ def source(
       tgraph source nimrod.pdf --text --page 2
     """
     if page is not None and not text:
-        raise click.UsageError("--page goes with --text.")
+        raise click.UsageError("--page needs --text.")
     with open_call_graph() as graph:
         if text:
             write_bytes(graph.documents.read_text(document, page).encode("utf-8", "surrogatepass"))

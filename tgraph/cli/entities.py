@@ -29,9 +29,9 @@ Row = Callable[[T], Sequence[str]]
 
 @click.group("entities", context_settings={"help_option_names": ["-h", "--help"]})
 def entities() -> None:
-    """Make, edit and delete entities, look at which names are one, join them and tell them apart.
+    """Make, edit, delete, merge and split entities.
 
-    What is decided is on record; `tgraph curations undo` takes it back.
+    Each decision is recorded; `tgraph curations undo` reverses a decision.
     """
 
 
@@ -39,7 +39,7 @@ def entities() -> None:
 @json_array
 @common
 def merges(as_json: bool) -> None:
-    """List the names that stand for another entity, with the grounds and the time.
+    """List the merged names with the entity, the reason and the time of the merge.
 
     \b
     Examples:
@@ -57,7 +57,7 @@ def merges(as_json: bool) -> None:
 @json_array
 @common
 def splits(as_json: bool) -> None:
-    """List the names that were told apart by hand, with who, why and when."""
+    """List the splits made by hand, with person, reason and time."""
     with open_call_graph() as graph:
         columns = "Name", "Other", "Split (UTC)", "By", "Reason"
         _print_items(
@@ -72,19 +72,18 @@ def splits(as_json: bool) -> None:
 @chat_options
 @common
 def split(name: str, other: str | None, reason: str, **flags: Any) -> None:
-    """Undo the merge of NAME (with OTHER, if not with the entity that it stands for).
+    """Undo the merge of NAME with OTHER, or with the entity that NAME was merged into.
 
-    The two stay apart in later index runs too, whatever the documents say, until `rejoin`. Who
-    decided is on record if the setting `person` names them.
+    Both entities stay separate in later index runs, until `rejoin`. The record names you if the
+    setting `person` has your name.
 
     \b
     Example:
       tgraph entities split "Scott" --reason "in letters.txt this is Walter Scott"
     """
     with open_call_graph(settings_of(flags)) as graph:
-        print_message(
-            f"Two entities from now on ({graph.entities.split(name, other, reason=reason)})."
-        )
+        curation = graph.entities.split(name, other, reason=reason)
+        print_message(f"Split into two entities ({curation}).")
 
 
 @command("rejoin")
@@ -94,15 +93,15 @@ def split(name: str, other: str | None, reason: str, **flags: Any) -> None:
 @chat_options
 @common
 def rejoin(name: str, other: str, reason: str, **flags: Any) -> None:
-    """Take the split of NAME and OTHER back: whether they are one is up to the documents again."""
+    """Undo the split of NAME and OTHER: the documents decide again whether to merge."""
     with open_call_graph(settings_of(flags)) as graph:
-        print_message(f"Taken back: {graph.entities.rejoin(name, other, reason=reason)}.")
+        print_message(f"Undone: {graph.entities.rejoin(name, other, reason=reason)}.")
 
 
-type_option = click.option("--type", "kind", help="What it is, such as person or ship.")
-description_option = click.option("--description", help="What is to be said of it.")
+type_option = click.option("--type", "kind", help="The type of the entity, such as person or ship.")
+description_option = click.option("--description", help="The description of the entity.")
 alias_option = click.option(
-    "--alias", "aliases", multiple=True, help="What it is also called; may be given several times."
+    "--alias", "aliases", multiple=True, help="Another name of the entity (repeatable)."
 )
 
 
@@ -122,7 +121,7 @@ def create(
     reason: str,
     **flags: Any,
 ) -> None:
-    """State that there is an entity NAME. What you say of it goes before what documents say.
+    """Add the entity NAME. Your values have priority over values in documents.
 
     \b
     Example:
@@ -137,12 +136,15 @@ def create(
 
 @command("edit")
 @click.argument("name")
-@click.option("--label", help="What it is to be called.")
+@click.option("--label", help="The name to show for the entity.")
 @type_option
 @description_option
 @alias_option
 @click.option(
-    "--no-alias", "not_aliases", multiple=True, help="What it is not called, whoever says so."
+    "--no-alias",
+    "not_aliases",
+    multiple=True,
+    help="A name to remove from the entity, even if documents use the name.",
 )
 @reason_option
 @chat_options
@@ -157,9 +159,9 @@ def edit(
     reason: str,
     **flags: Any,
 ) -> None:
-    """Say what is true of the entity NAME in place of what documents say; the rest stays.
+    """Replace values of the entity NAME that documents state; other values stay.
 
-    The entity keeps its IRI and its other names. An empty --description takes away what is said.
+    The entity keeps the IRI and all other names. An empty --description removes the description.
 
     \b
     Examples:
@@ -185,10 +187,10 @@ def edit(
 @chat_options
 @common
 def delete(name: str, reason: str, **flags: Any) -> None:
-    """Keep the entity NAME out of the graph, with all facts about it, under all names it has now.
+    """Remove the entity NAME, and all facts about the entity, under all current names.
 
-    Documents that name it later don't bring it back; `tgraph curations undo` does. Answers that
-    rest on facts about it are called into question.
+    Documents indexed later do not restore the entity; `tgraph curations undo` does. Answers based
+    on facts about the entity are called into question.
 
     \b
     Example:
@@ -206,10 +208,10 @@ def delete(name: str, reason: str, **flags: Any) -> None:
 @chat_options
 @common
 def merge(name: str, other: str, reason: str, **flags: Any) -> None:
-    """Make NAME and OTHER one entity, whatever documents call them.
+    """Merge the entities NAME and OTHER into one entity.
 
-    It is called by the fuller name of the two; `entities edit --label` calls it otherwise. What was
-    told apart by `entities split` stays apart until `rejoin`.
+    The merged entity has the fuller of both names; `entities edit --label` changes the name.
+    Entities separated by `entities split` stay separate until `rejoin`.
 
     \b
     Example:

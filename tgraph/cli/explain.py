@@ -30,12 +30,13 @@ _LONGEST = 160
 @chat_options
 @common
 def verify(session: str, lexical: bool, as_json: bool, **flags: Any) -> None:
-    """Check whether each sentence of an answer is entailed by what it cites.
+    """Check whether the cited quotes entail each sentence of an answer.
 
-    The model judges, or where there is none the reader, if it can, or the words: a sentence that a
-    cited place has word for word is quoted, any other needs its words, numbers and names. Where
-    support is missing, the record is walked back step by step to the first step that lost it. The
-    verdicts are recorded; `trace` shows them.
+    The language model judges. Without a model, the reader model judges if possible, else a
+    comparison of words: a sentence that stands word for word in a cited place is quoted, and for
+    any other sentence the cited places must contain the words, numbers and names. If support is
+    missing, the command follows the record back to the first step that lost the support. The
+    verdicts are recorded and shown by `trace`.
 
     Exit code 4: a sentence is not supported, or cites nothing.
 
@@ -81,7 +82,7 @@ def _sentence_lines(sentence: JudgedSentence) -> Iterator[str]:
     if sentence.reason:
         yield f"   {one_line(sentence.reason, _LONGEST)}"
     for place in sentence.citations:
-        beside = "" if place.precise else "  (neither supports it alone nor is needed)"
+        beside = "" if place.precise else "  (neither supports the sentence alone nor is necessary)"
         yield f"   “{one_line(place.quote, _LONGEST)}”{beside}"
         yield f"     {place_text(place.path, place.page, place.start, place.end)}"
     for step in sentence.trail:
@@ -97,13 +98,13 @@ def _sentence_lines(sentence: JudgedSentence) -> Iterator[str]:
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @common
 def why_not(session: str, expected: str, as_json: bool) -> None:
-    """Say why X, which was expected, is not in the answer of the session ID.
+    """Explain why the expected X is not in the answer of the session ID.
 
-    X is an entity or a name of it, a fact ("subject — predicate — object", or a sentence that names
-    both), a document's path, words of a document, or the IRI of any of them. The cause is exactly
-    one of: used after all, not in the corpus, in the corpus but not extracted, kept out by a strict
+    X is the name of an entity, a fact ("subject — predicate — object", or a sentence that names
+    subject and object), a document's path, words of a document, or an IRI. The cause is exactly one
+    of: used after all, not in the corpus, in the corpus but not extracted, kept out by a strict
     ontology, not linked to the question, beyond a limit, retrieved but not selected, selected but
-    not used. No model is asked.
+    not used. No model is called.
 
     \b
     Examples:

@@ -23,9 +23,11 @@ if TYPE_CHECKING:
     from tgraph.engine.change.corrections import Correction
     from tgraph.explain.trace.curations import Curation
 
-reason_option = click.option("--reason", required=True, help="Why; it is kept in the record.")
+reason_option = click.option("--reason", required=True, help="The reason, kept in the record.")
 weight_option = click.option(
-    "--weight", type=click.FloatRange(1, 10), help="How strongly it holds, 1 to 10; 5 by default."
+    "--weight",
+    type=click.FloatRange(1, 10),
+    help="The strength of the fact, 1 to 10; 5 by default.",
 )
 datatype_option = click.option(
     "--datatype", metavar="TYPE", help="The object is a value of this type, such as date."
@@ -36,11 +38,11 @@ _ID = 12
 
 @click.group("facts", context_settings={"help_option_names": ["-h", "--help"]})
 def facts() -> None:
-    """Look at the facts about an entity; state, edit and deny them by hand.
+    """List, add, edit and deny facts about entities.
 
-    FACT is the id of an edge (its IRI or the beginning of the id that `facts list` shows), or three
-    names: subject, predicate, object. What is decided is on record, and `tgraph curations undo`
-    takes it back.
+    FACT is the id of an edge (the IRI, or the beginning of the id shown by `facts list`), or three
+    names: subject, predicate, object. Each decision is recorded; `tgraph curations undo` reverses a
+    decision.
     """
 
 
@@ -81,7 +83,7 @@ def list_(entity: str, as_json: bool) -> None:
 @click.argument("object_", metavar="OBJECT")
 @click.option("--literal", is_flag=True, help="OBJECT is a text, not the name of an entity.")
 @datatype_option
-@click.option("--description", help="What more is to be said of it.")
+@click.option("--description", help="A description of the fact.")
 @weight_option
 @reason_option
 @chat_options
@@ -97,11 +99,11 @@ def add(
     reason: str,
     **flags: Any,
 ) -> None:
-    """State a fact: it is evidence of its own kind from now on, beside what documents say.
+    """Add a fact: evidence stated by a person, beside the evidence in documents.
 
-    A name that the graph doesn't know becomes an entity; you are told. What you state is quoted,
-    traced and audited like any source, under the title "Stated by hand", with your name if the
-    setting `person` gives it.
+    A name unknown to the graph becomes a new entity, with a message. The fact is quoted, traced and
+    audited like a document, under the title "Stated by hand", with your name if the setting
+    `person` has your name.
 
     \b
     Examples:
@@ -124,12 +126,14 @@ def add(
 
 @command("edit")
 @click.argument("fact", nargs=-1, required=True)
-@click.option("--subject", default="", help="Another subject.")
-@click.option("--predicate", default="", help="Another predicate.")
-@click.option("--object", "object_", default="", help="Another object.")
+@click.option("--subject", default="", help="The new subject.")
+@click.option("--predicate", default="", help="The new predicate.")
+@click.option("--object", "object_", default="", help="The new object.")
 @click.option("--literal", is_flag=True, help="The object is a text, not the name of an entity.")
 @datatype_option
-@click.option("--description", help="What is to be said of it, in place of what documents say.")
+@click.option(
+    "--description", help="A description of the fact, in place of the description in documents."
+)
 @weight_option
 @reason_option
 @chat_options
@@ -146,9 +150,10 @@ def edit(
     reason: str,
     **flags: Any,
 ) -> None:
-    """Put another fact in place of FACT, or another description or weight of the same.
+    """Replace FACT with another fact, or change the description or weight of FACT.
 
-    The old fact is denied and the new one stated, as one decision that is taken back as one.
+    The old fact is denied and the new fact is added, as one decision; `tgraph curations undo`
+    reverses both.
 
     \b
     Examples:
@@ -177,10 +182,10 @@ def edit(
 @chat_options
 @common
 def deny(fact: tuple[str, ...], reason: str, **flags: Any) -> None:
-    """Keep FACT out of the graph, whatever documents say, now or later, under whatever names.
+    """Remove FACT from the graph, also if documents state FACT later or under other names.
 
-    What documents say of it stays on record, and their sentences are still found as text. Answers
-    that rest on the fact are called into question: `sessions` and `trace` say so.
+    The evidence in documents stays on record, and searches still find the sentences as text.
+    Answers based on the fact are called into question in `sessions` and `trace`.
 
     \b
     Examples:
@@ -217,18 +222,19 @@ for _command in (list_, add, edit, deny):
 
 @click.group("curations", context_settings={"help_option_names": ["-h", "--help"]})
 def curations() -> None:
-    """Look at all that people decided about the graph, and take it back.
+    """List, show and undo decisions of people about the graph (curations).
 
-    ID is the curation's IRI, its UUID, the beginning of that, or `last`.
+    ID is the IRI of the curation, the UUID, the beginning of the UUID, or `last`.
     """
 
 
 @command("list")
-@click.option("--standing", is_flag=True, help="Only what was not taken back.")
+@click.option("--standing", is_flag=True, help="List only decisions in force.")
 @json_array
 @common
 def list_curations(standing: bool, as_json: bool) -> None:
-    """List the decisions, the last first: what, when, by whom, why, and whether they stand.
+    """List the decisions, newest first: kind, time, person, reason, and whether the decision is in
+    force.
 
     \b
     Examples:
@@ -243,7 +249,7 @@ def list_curations(standing: bool, as_json: bool) -> None:
             columns = "Id", "Decision", "About", "Decided (UTC)", "By", "Reason", "Standing"
             print_renderable(build_table(columns, map(_curation_row, found)))
         else:
-            print_message("Nothing has been decided by hand.")
+            print_message("There are no decisions by people.")
 
 
 def _curation_row(each: Curation) -> tuple[str, ...]:
@@ -267,7 +273,7 @@ def _curation_uuid(curation: str) -> str:
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @common
 def show_(name: str, as_json: bool) -> None:
-    """Show one decision, with what it made and the note in which it is put down.
+    """Show one decision with the results and the recorded note.
 
     \b
     Examples:
@@ -285,7 +291,7 @@ def show_(name: str, as_json: bool) -> None:
             f"Reason: {one_line(found.reason)}",
             f"Curation: {found.curation}",
             *([f"Takes back: {found.undoes}"] if found.undoes else []),
-            *([f"Taken back by: {found.undone_by}"] if found.undone_by else []),
+            *([f"Undone by: {found.undone_by}"] if found.undone_by else []),
             *(
                 f"{each.kind}: {each.iri}"
                 + (f" (ended {format_time(each.ended)})" * bool(each.ended))
@@ -307,11 +313,11 @@ def show_(name: str, as_json: bool) -> None:
 @chat_options
 @common
 def undo(name: str, reason: str, **flags: Any) -> None:
-    """Take a decision back: the graph is then as if it had not been made. `last` is the last that
-    stands.
+    """Undo a decision: the graph is then the same as without the decision. `last` is the last
+    decision in force.
 
-    A decision of several parts goes as one. That it was made, and that it was taken back, stays on
-    record. Answers that rest on what it stated are called into question.
+    All parts of a decision are undone together. The decision and the undoing stay on record.
+    Answers based on the decision are called into question.
 
     \b
     Examples:
@@ -319,7 +325,7 @@ def undo(name: str, reason: str, **flags: Any) -> None:
     """
     with open_call_graph(settings_of(flags)) as graph:
         done = graph.history.undo_curation(name, reason=reason)
-    print_message(f"Taken back: {one_line(done.said)} ({done.curation})")
+    print_message(f"Undone: {one_line(done.said)} ({done.curation})")
     if done.questioned:
         print_message(f"{format_count(len(done.questioned), 'answer')} called into question.")
 

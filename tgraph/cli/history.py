@@ -36,14 +36,16 @@ _SIGNS = {"came": "+", "went": "-", "changed": "~"}
 
 
 @command("history")
-@click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Only the newest N.")
+@click.option(
+    "--limit", type=click.IntRange(min=1), metavar="N", help="List only the newest N generations."
+)
 @json_array
 @common
 def history(limit: int | None, as_json: bool) -> None:
-    """List the generations of knowledge: when each was published, and what made it.
+    """List the generations of knowledge with the time of publication and the cause.
 
-    Each change of knowledge (an index run, a correction, a retraction) makes a generation.
-    `tgraph ask --as-of` asks one, `tgraph diff --knowledge` compares two.
+    Each change of knowledge (an index run, a correction, a retraction) makes a generation. `tgraph
+    ask --as-of` asks a generation, `tgraph diff --knowledge` compares two generations.
 
     \b
     Examples:
@@ -89,7 +91,7 @@ def print_knowledge_diff(found: KnowledgeDiff, most: int | None, *, as_json: boo
 def _diff_lines(found: KnowledgeDiff, most: int | None) -> Iterator[str]:
     yield f"From {_describe_point(found.before)} to {_describe_point(found.after)}"
     if found.before.generation > found.after.generation:
-        yield "The first is the later one: what came since goes here."
+        yield "The first point is later than the second: later additions are shown as removed."
     if found.generations:
         yield "Between them"
         yield from _limit_lines(

@@ -17,66 +17,100 @@ if TYPE_CHECKING:
 
 class _Index(Command):
     interrupted = (
-        "Interrupted. Nothing half-done was published; extractions so far are kept, and the same "
-        "command continues from them."
+        "Interrupted. No incomplete result was published. The same command continues the run "
+        "with the saved extractions."
     )
 
 
 @command("index", cls=_Index)
 @click.argument("paths", metavar="PATH...", nargs=-1, required=True)
-@click.option("--estimate", is_flag=True, help="Say what it would cost, and do nothing.")
-@click.option("--reinstate", is_flag=True, help="Take in again what was retracted.")
+@click.option("--estimate", is_flag=True, help="Print the expected cost, and do nothing else.")
+@click.option("--reinstate", is_flag=True, help="Include retracted documents again.")
 @click.option(
     "--follow-links",
     is_flag=True,
     default=None,
-    help="Follow links that lead out of a folder, too.",
+    help="Follow links that lead out of a folder too.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-@click.option("-q", "--quiet", is_flag=True, help="No progress; failures are still told.")
-@click.option("--chunk-size", type=click.IntRange(min=20), metavar="N", help="Tokens in a chunk.")
-@click.option("--chunk-overlap", type=click.IntRange(min=0), metavar="N", help="Tokens shared.")
-@click.option("--chunk-by", type=click.Choice(["tokens", "sentences"]), help="How chunks are cut.")
-@click.option("--gleanings", type=click.IntRange(min=0), metavar="N", help="Extra rounds.")
+@click.option("-q", "--quiet", is_flag=True, help="Show failures, but no progress.")
+@click.option(
+    "--chunk-size",
+    type=click.IntRange(min=20),
+    metavar="N",
+    help="Largest number of tokens in a chunk.",
+)
+@click.option(
+    "--chunk-overlap",
+    type=click.IntRange(min=0),
+    metavar="N",
+    help="Number of tokens shared by neighbouring chunks.",
+)
+@click.option(
+    "--chunk-by",
+    type=click.Choice(["tokens", "sentences"]),
+    help="Cut chunks by tokens or by sentences.",
+)
+@click.option(
+    "--gleanings",
+    type=click.IntRange(min=0),
+    metavar="N",
+    help="Extra rounds of extraction for each chunk.",
+)
 @click.option(
     "--method",
     type=click.Choice(["standard", "fast"]),
-    help="fast: names and what stands together, without a model.",
+    help="fast: names and the co-occurrence of names, without a model.",
 )
 @strict_ontology
-@click.option("--claims/--no-claims", default=None, help="Read claims too (needs a model).")
-@click.option("--claim-description", metavar="TEXT", help="Which claims count, in your words.")
+@click.option("--claims/--no-claims", default=None, help="Extract claims too (needs a model).")
+@click.option("--claim-description", metavar="TEXT", help="A description of the claims to extract.")
 @click.option(
     "--entity-specs",
     multiple=True,
     metavar="NAME",
-    help="Claims about this name or type alone (repeatable).",
+    help="Extract only claims about this name or type (repeatable).",
 )
 @click.option(
     "--prepare",
     is_flag=True,
     default=None,
-    help="Build what some modes would build at their first question.",
+    help="Build the indexes that some modes otherwise build at the first question.",
 )
 @click.option(
     "--workers",
     type=click.IntRange(min=1),
     metavar="N",
-    help="Processes that work without a model, and threads that embed.",
+    help="Number of processes for work without a model, and of threads for embeddings.",
 )
 @click.option("--executor", metavar="ADDRESS", help="A Dask cluster: dask://HOST:PORT.")
-@click.option("--concurrency", type=click.IntRange(min=1), metavar="N", help="Calls at a time.")
-@click.option("--price-in", type=click.FloatRange(min=0), metavar="USD", help="Per million.")
-@click.option("--price-out", type=click.FloatRange(min=0), metavar="USD", help="Per million.")
+@click.option(
+    "--concurrency",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Largest number of calls at the same time.",
+)
+@click.option(
+    "--price-in",
+    type=click.FloatRange(min=0),
+    metavar="USD",
+    help="Price of a million input tokens.",
+)
+@click.option(
+    "--price-out",
+    type=click.FloatRange(min=0),
+    metavar="USD",
+    help="Price of a million output tokens.",
+)
 @chat_options
 @common
 def index(paths: tuple[str, ...], **options: Any) -> None:
-    """Take documents into the graph: files, folders, globs, or - for standard input.
+    """Index documents: files, folders, globs, or - for standard input.
 
     Text, Markdown, reStructuredText, AsciiDoc, HTML, EPUB, PDF, DOCX, CSV, JSON and JSON Lines are
-    read. What is unchanged is left alone, what has changed supersedes what was there. A file that
-    can't be read is named, and the others go on; then the exit code is 1, as where no chunk got a
-    reply that could be used. An interrupted run continues where it stopped.
+    read. Unchanged files are skipped; a changed file replaces the earlier version. Unreadable files
+    are listed, and all others are indexed; the exit code is then 1, and also if no chunk got a
+    usable reply. After an interruption, the same command continues the run.
 
     \b
     Examples:
@@ -113,9 +147,9 @@ def _run_index(paths: Sequence[str], options: dict[str, Any]) -> None:
         print_message(describe_run(report, str(root)))
     if _is_unread(report):
         print_message(
-            "No chunk got a reply that could be used: of these documents only their text is known,"
-            " which the modes basic, naive and contextual search. Check the model and its prompts,"
-            " then index the documents into a new graph."
+            "No chunk got a usable reply of the model, so the graph has only the text of these "
+            "documents, for the modes basic, naive and contextual. Check the model and the "
+            "prompts, then index the documents into a new graph."
         )
     if report.failed or _is_unread(report):
         click.get_current_context().exit(1)
@@ -145,7 +179,7 @@ def _refuse_a_graph_of_nothing(paths: Sequence[str], follow_links: bool) -> None
         unread.append(item)
     for failure in unread:
         print_message(f"Failed: {failure.name}: {failure.reason}")
-    raise TgraphError("There is nothing to take in, so no graph was made.")
+    raise TgraphError("There are no documents to index, so no graph was made.")
 
 
 def say_failures(report: IndexReport) -> None:
@@ -181,7 +215,7 @@ def describe_run(report: IndexReport, root: str, taken_in: str = "indexed") -> s
         text += f" ({tokens_text(report.usage)}, {format_count(report.usage.calls, 'call')})"
     if report.dropped:
         counts = sorted(report.dropped.items(), key=lambda item: (-item[1], item[0]))
-        text += f"\nLeft out: {', '.join(f'{n:,} {r}' for r, n in counts)}."
+        text += f"\nDropped: {', '.join(f'{n:,} {r}' for r, n in counts)}."
     return text
 
 

@@ -15,14 +15,16 @@ from tgraph.errors import UsageError
 
 @command("init")
 @click.argument("folder", required=False, type=click.Path(path_type=Path))
-@click.option("--prompts", is_flag=True, help="Copy tgraph's prompts there too, to edit them.")
+@click.option(
+    "--prompts", is_flag=True, help="Copy tgraph's prompts to the folder too, for editing."
+)
 @common
 def init(folder: Path | None, prompts: bool) -> None:
-    """Make the FOLDER of a graph, with all settings to fill in.
+    """Make the FOLDER of a graph, with a file of all settings.
 
-    Without FOLDER it is the one that --root or TGRAPH_ROOT names, else ./tgraph-graph. Its
-    tgraph.toml has every setting with its meaning and its default, commented out. Nothing that is
-    there already is overwritten. `tgraph index` needs none of this.
+    Without FOLDER, the folder is --root or TGRAPH_ROOT, else ./tgraph-graph. The file tgraph.toml
+    lists each setting with meaning and default, commented out. Existing files are not overwritten.
+    `tgraph index` also works without `init`.
 
     \b
     Examples:
@@ -45,9 +47,9 @@ def init(folder: Path | None, prompts: bool) -> None:
     elif shown:
         print_message(f"Wrote {', '.join(shown)}.")
     for path in (path for path in done.kept if path.name != "README.md"):
-        print_message(f"Left as it is: {one_line(str(path))}")
+        print_message(f"Unchanged: {one_line(str(path))}")
     if done.unnamed_prompts:
-        print_message('To have them used, set `prompts = "prompts"` in tgraph.toml.')
+        print_message('To use the prompts, set `prompts = "prompts"` in tgraph.toml.')
     _next_steps(done.folder)
 
 

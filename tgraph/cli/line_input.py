@@ -166,7 +166,7 @@ def _open_history(file: Path | None) -> History:
     try:
         _make_private(file)
     except OSError as error:
-        print_message(f"What you type is not kept: {file} can't be written ({error.strerror}).")
+        print_message(f"Typed lines are not saved: {file} can't be written ({error.strerror}).")
         return InMemoryHistory()
     return FileHistory(file)
 

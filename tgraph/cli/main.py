@@ -43,9 +43,9 @@ def cli() -> None:
       tgraph trace last
       tgraph audit --list
 
-    The graph is the folder named by --root or TGRAPH_ROOT, else the nearest one here or above
-    (`index` makes ./tgraph-graph). Exit codes: 0 done, 1 error, 2 wrong usage, 3 no evidence for an
-    answer, 4 an audit failed, 5 an endpoint can't be reached, 130 interrupted.
+    The graph is the folder named by --root or TGRAPH_ROOT, else the nearest graph in this folder or
+    above (`index` makes ./tgraph-graph). Exit codes: 0 done, 1 error, 2 wrong usage, 3 no evidence
+    for an answer, 4 an audit failed, 5 an endpoint can't be reached, 130 interrupted.
 
     Completion for bash: eval "$(tgraph completion bash)" (likewise zsh and fish).
     """

@@ -17,13 +17,15 @@ if TYPE_CHECKING:
 
 @click.group("models", context_settings={"help_option_names": ["-h", "--help"]})
 def models() -> None:
-    """Pull readers, and list those that were pulled."""
+    """Download reader models, and list downloaded reader models."""
 
 
 @command("pull")
 @click.argument("reader")
 @click.option("--revision", default="", help="Branch, tag or commit.  [default: main]")
-@click.option("--sha256", default="", metavar="HASH", help="What the network's file must have.")
+@click.option(
+    "--sha256", default="", metavar="HASH", help="The expected hash of the network's file."
+)
 @click.option(
     "--file",
     default="",
@@ -31,16 +33,17 @@ def models() -> None:
     help="The network's file, such as onnx/model_quantized.onnx.  [default: model.onnx, or"
     " onnx/model.onnx]",
 )
-@click.option("-q", "--quiet", is_flag=True, help="No progress.")
+@click.option("-q", "--quiet", is_flag=True, help="Show no progress.")
 def pull(reader: str, revision: str, sha256: str, file: str, quiet: bool) -> None:
-    """Fetch a reader and pin it: an extractive reader or a cross-encoder as ONNX.
+    """Download and pin a reader model: an extractive reader or a cross-encoder (ONNX).
 
     READER is a repository on the Hugging Face Hub (OWNER/NAME; HF_ENDPOINT names a mirror), the URL
-    of one or of a file in it, or a folder. Its network and its tokenizer.json are tried, and kept
-    in the user's data folder (XDG_DATA_HOME) with a lock of their hashes, which is checked whenever
-    they are loaded. Set reader.model to its name to use it.
+    of a repository or of a file in a repository, or a folder. The network and tokenizer.json are
+    tested, and saved in your data folder (XDG_DATA_HOME) with a file of their hashes, which are
+    checked whenever the reader is loaded. To use the reader, set reader.model to the name of the
+    reader.
 
-    Exit code 5: it can't be fetched.
+    Exit code 5: the download failed.
 
     \b
     Examples:
@@ -67,12 +70,12 @@ def pull(reader: str, revision: str, sha256: str, file: str, quiet: bool) -> Non
 def _print_pull(made: Pull) -> None:
     reader, before = made.reader, made.before
     if before is not None and before.hashes != reader.hashes:
-        terminal.print_message(f"It takes the place of {before.source}, {_revision_text(before)}.")
+        terminal.print_message(f"The reader replaces {before.source}, {_revision_text(before)}.")
     for name, digest in reader.hashes.items():
         terminal.print_message(f"{name}: SHA-256 {digest}")
     terminal.print_message(f"Pinned, {_revision_text(reader)}: {reader.lock}")
     terminal.print_message(
-        f"To use it: TGRAPH_READER__MODEL={reader.name}, or reader.model in tgraph.toml."
+        f"To use the reader: TGRAPH_READER__MODEL={reader.name}, or reader.model in tgraph.toml."
     )
 
 
@@ -83,7 +86,7 @@ def _revision_text(reader: PulledReader) -> str:
 @command("list")
 @json_array
 def list_pulled(as_json: bool) -> None:
-    """List the readers that were pulled, with what their locks pin.
+    """List the downloaded reader models with revision and hashes.
 
     \b
     Example:

@@ -27,26 +27,27 @@ if TYPE_CHECKING:
 
 @click.group("ontology", context_settings={"help_option_names": ["-h", "--help"]})
 def ontology() -> None:
-    """Lead the graph by classes and properties of your own.
+    """Guide the graph by your own classes and properties.
 
-    An ontology is in the prompts of a model, and what was read is brought under its terms. Another
-    one asks for no reading: the evidence stays in the words of the texts.
+    The ontology is part of the prompts of a model, and extracted entities and facts are mapped to
+    the terms of the ontology. A change of the ontology needs no new extraction: the evidence keeps
+    the words of the texts.
     """
 
 
 @command("add")
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
-@click.option("--reason", default="", help="Why; it is kept in the record.")
+@click.option("--reason", default="", help="The reason, kept in the record.")
 @strict_ontology
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-@click.option("-q", "--quiet", is_flag=True, help="No progress.")
+@click.option("-q", "--quiet", is_flag=True, help="Show no progress.")
 @chat_options
 @common
 def add(file: Path, reason: str, as_json: bool, quiet: bool, **flags: Any) -> None:
     """Add an ontology: OWL, RDFS, SKOS concepts or SHACL shapes, in any syntax of RDF.
 
-    What calls itself by the same IRI as one that stands takes its place. Nothing is fetched: what
-    the file imports has to be added itself.
+    An ontology with the same IRI replaces the earlier version. Nothing is downloaded: ontologies
+    that the file imports have to be added separately.
 
     \b
     Examples:
@@ -67,7 +68,8 @@ def add(file: Path, reason: str, as_json: bool, quiet: bool, **flags: Any) -> No
     if added.missing:
         names = ", ".join(map(one_line, added.missing))
         print_message(
-            f"It imports what is not there: {names}. Nothing is fetched; add the file of each."
+            f"Imported ontologies are missing: {names}. Nothing is downloaded; add the file of"
+            " each ontology."
         )
 
 
@@ -75,8 +77,12 @@ def _added_text(added: AddedOntology) -> str:
     classes = format_count(added.classes, "class", "classes")
     term_counts = f"{classes}, {format_count(added.properties, 'property', 'properties')}"
     shapes = ", with shapes" if added.shapes else ""
-    place = ", in the place of an earlier version" if added.superseded else ""
-    strict = " Strict: what does not fit is not in knowledge." if added.strict else ""
+    place = ", replacing an earlier version" if added.superseded else ""
+    strict = (
+        " Strict: knowledge excludes entities and facts outside the ontology."
+        if added.strict
+        else ""
+    )
     head = f"Added {one_line(added.name)}: {term_counts}{shapes}{place}.{strict}"
     return f"{head}\n{_fit_text(added.fit)}"
 
@@ -96,7 +102,7 @@ def _fit_text(fit: FitCounts) -> str:
 @json_array
 @common
 def list_(as_json: bool) -> None:
-    """List the ontologies that lead the graph now, with who added each, why and when."""
+    """List the ontologies in use, with person, reason and time."""
     with open_call_graph() as graph:
         found = graph.ontologies.read_standing()
     if as_json:
@@ -116,7 +122,7 @@ def list_(as_json: bool) -> None:
         )
         print_renderable(build_table(columns, rows))
     else:
-        print_message("No ontology stands. `tgraph ontology add FILE` adds one.")
+        print_message("There is no ontology. `tgraph ontology add FILE` adds an ontology.")
 
 
 @command("show")
@@ -124,7 +130,7 @@ def list_(as_json: bool) -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @common
 def show_(name: str | None, as_json: bool) -> None:
-    """Show the classes and properties that lead: of the ontology NAME, or of all together.
+    """Show the classes and properties of the ontology NAME, or of all ontologies.
 
     \b
     Examples:
@@ -137,7 +143,7 @@ def show_(name: str | None, as_json: bool) -> None:
         print_json(_plain_ontology(found))
         return
     if not found.classes and not found.properties:
-        print_message("No ontology stands. `tgraph ontology add FILE` adds one.")
+        print_message("There is no ontology. `tgraph ontology add FILE` adds an ontology.")
         return
     if found.classes:
         rows = [
@@ -186,12 +192,13 @@ def _format_choice(found: Ontology, choice: frozenset[str]) -> str:
 
 @command("remove")
 @click.argument("name")
-@click.option("--reason", required=True, help="Why; it is kept in the record.")
-@click.option("-q", "--quiet", is_flag=True, help="No progress.")
+@click.option("--reason", required=True, help="The reason, kept in the record.")
+@click.option("-q", "--quiet", is_flag=True, help="Show no progress.")
 @chat_options
 @common
 def remove(name: str, reason: str, quiet: bool, **flags: Any) -> None:
-    """Take an ontology back: knowledge is as if it had never been, the record keeps it.
+    """Remove an ontology: knowledge is then the same as without the ontology; the record keeps the
+    ontology.
 
     \b
     Examples:

@@ -49,7 +49,9 @@ common = _combine_options(
         "-r",
         "--root",
         type=click.Path(path_type=Path),
-        help="The graph's folder (TGRAPH_ROOT). Default: the nearest one here or above.",
+        help=(
+            "The graph's folder (TGRAPH_ROOT). Default: the nearest graph in this folder or above."
+        ),
     ),
     _kept(
         "-C",
@@ -102,25 +104,31 @@ class ExtensibleChoice(click.Choice[str]):
 
 answer_options = _combine_options(
     click.option(
-        "--response-type", metavar="TEXT", help='As in "multiple paragraphs" or "a list".'
+        "--response-type",
+        metavar="TEXT",
+        help=('The form of the answer, such as "multiple paragraphs" or "a list".'),
     ),
     click.option(
         "--language",
         metavar="TAG",
-        help="What a model writes the answer in, as de or German.  [default: the question's]",
+        help=(
+            "The language of an answer by a model, such as de or German.  [default: the question's]"
+        ),
     ),
     click.option(
         "--general-knowledge",
         is_flag=True,
         default=None,
-        help="Let the model add what it knows itself, marked [LLM: verify].",
+        help="Let the model add general knowledge, marked [LLM: verify].",
     ),
     click.option(
         "--strict",
         is_flag=True,
         default=None,
-        help="End with an error where evidence is not what the stored text says, instead of"
-        " leaving it out with a note.",
+        help=(
+            "End with an error if evidence differs from the stored text, in place of leaving "
+            "out the evidence with a note."
+        ),
     ),
 )
 """The form of the answer, and what must hold of it."""
@@ -131,37 +139,50 @@ filter_options = _combine_options(
         multiple=True,
         metavar="PATH",
         shell_complete=completion.complete_documents,
-        help="Only this document: a path, its end, a glob pattern or an IRI (repeatable).",
+        help=(
+            "Search only this document: a path, the end of a path, a glob pattern or an IRI "
+            "(repeatable)."
+        ),
     ),
-    click.option("--since", metavar="DATE", help="Only documents of this date or later."),
+    click.option("--since", metavar="DATE", help="Search only documents of this date or later."),
     click.option(
         "--until",
         metavar="DATE",
-        help="Only documents of this date or earlier: their own, else that of taking them in.",
+        help=(
+            "Search only documents of this date or earlier; a document without a date has the"
+            " date of indexing."
+        ),
     ),
     click.option(
         "--type",
         multiple=True,
         metavar="TYPE",
-        help="Only entities of this type, and what speaks of them (repeatable).",
+        help=(
+            "Search only entities of this type, and texts that mention such entities (repeatable)."
+        ),
     ),
     click.option(
         "--languages",
         multiple=True,
         metavar="TAG[,TAG]",
-        help="Only documents in these languages: as they state, else as they read; also a JSON"
-        " list.",
+        help=(
+            "Search only documents in these languages, as declared in the document or else "
+            "detected; also a JSON list."
+        ),
     ),
     click.option(
         "--valid-at",
         metavar="DATE",
-        help="Without claims that don't hold at this date, and what only they date.",
+        help="Leave out claims that do not hold at this date, and facts dated only by such claims.",
     ),
     click.option(
         "-g",
         "--graph",
         metavar="GRAPH",
-        help='Only this graph: each document is one; "" is all that is known, as without.',
+        help=(
+            'Search only this named graph, such as the IRI of a document; "" is all '
+            "knowledge, the default."
+        ),
     ),
 )
 """What a question may be answered from, in every mode; the collection is `-C`."""
@@ -189,12 +210,15 @@ chat_options = _combine_options(
     click.option(
         "--chat-provider",
         type=ExtensibleChoice(["auto", "openai", "embedded"], CHAT_MODELS),
-        help="Who answers; auto: a model where a key or URL is set, else the embedded default.",
+        help=(
+            "The provider of the language model; auto: the endpoint if a key or URL is set, "
+            "else the embedded default."
+        ),
     ),
     click.option(
         "--embedding-provider",
         type=ExtensibleChoice(["auto", "openai", "embedded", "hashing"], EMBEDDERS),
-        help="Who embeds; auto: the embedded default.",
+        help="The provider of embeddings; auto: the embedded default.",
     ),
     click.option("--embedding-model", metavar="NAME", help="The embedding model."),
 )
@@ -204,7 +228,10 @@ chat_options = _combine_options(
 strict_ontology = click.option(
     "--strict-ontology/--no-strict-ontology",
     default=None,
-    help="Keep what does not fit the ontology out of knowledge; it stays on record.",
+    help=(
+        "Leave entities and facts outside the ontology out of knowledge; the evidence stays "
+        "on record."
+    ),
 )
 """``ontology.strict``, which is remembered until it is decided otherwise."""
 

@@ -41,11 +41,11 @@ _MOST = 10
 def replay(session: str, live: bool, as_json: bool) -> None:
     """Ask a recorded question again from its record, and compare the two records.
 
-    Every reply comes from the record: no model and no embedder is called. Nothing of the replay is
-    recorded. Where the knowledge has changed since, it is read as it was, from what the record has.
-    With --live the models are called again, with the recorded prompts and parameters.
+    All replies come from the record: no model and no embedder is called. The replay itself is not
+    recorded. If the knowledge has changed, the earlier knowledge is rebuilt from the record. With
+    --live the models are called again, with the recorded prompts and parameters.
 
-    Exit code 4: the replay came to another record (not with --live).
+    Exit code 4: the two records differ (not with --live).
 
     \b
     Examples:
@@ -64,11 +64,11 @@ def replay(session: str, live: bool, as_json: bool) -> None:
 @click.argument("before", metavar="A", shell_complete=completion.complete_sessions)
 @click.argument("after", metavar="[B]", required=False, shell_complete=completion.complete_sessions)
 @click.option(
-    "--knowledge", is_flag=True, help="Compare what was known at A and B, not what was answered."
+    "--knowledge", is_flag=True, help="Compare the knowledge at A and B, in place of two sessions."
 )
-@click.option("--all", "everything", is_flag=True, help="Show everything, however much it is.")
+@click.option("--all", "everything", is_flag=True, help="Show all differences, without a limit.")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON object.")
-@click.option("--exit-code", is_flag=True, help="Exit with 4 where the two differ.")
+@click.option("--exit-code", is_flag=True, help="Exit with code 4 if there is a difference.")
 @common
 def diff(
     before: str,
@@ -82,9 +82,9 @@ def diff(
 
     A and B are sessions, as for `tgraph trace`; B is the last one by default.
 
-    With --knowledge: which entities, facts, claims and names came, went and changed from A to B,
-    and because of which documents and decisions. A and B are dates or times, generations (`tgraph
-    history`; 0 is before the first) or sessions; B is `now` by default.
+    With --knowledge: the entities, facts, claims and names that were added, removed or changed
+    between A and B, with the documents and decisions that caused the change. A and B are dates or
+    times, generations (`tgraph history`; 0 is before the first) or sessions; B is `now` by default.
 
     \b
     Examples:
@@ -105,8 +105,8 @@ def diff(
         comparison = graph.sessions.compare(before, after or "last")
         if after is None and comparison.before == comparison.after:
             raise UsageError(
-                "That is the last session itself, so there is nothing to compare it with.",
-                "Name another one; `tgraph sessions` lists them.",
+                "The session is the last session, so there is no other session to compare.",
+                "Name another session; `tgraph sessions` lists all sessions.",
             )
         print_comparison(comparison, as_json=as_json, everything=everything)
         if exit_code and not comparison.same:
@@ -124,7 +124,7 @@ def print_replay(found: Replay, *, as_json: bool) -> None:
     else:
         print_lines(_replay_lines(found))
     if not found.same:
-        raise VerificationError("The replay came to another record.")
+        raise VerificationError("The record of the replay differs from the recorded session.")
 
 
 def _replay_lines(found: Replay) -> Iterator[str]:
@@ -134,7 +134,7 @@ def _replay_lines(found: Replay) -> Iterator[str]:
     for note in found.notes:
         yield f"Note: {note}"
     if found.same:
-        yield "The same, without any call."
+        yield "The records are the same; no model was called."
         return
     yield "Different."
     if found.problem:
@@ -158,7 +158,7 @@ def print_live(recorded: Trace, found: Replay, *, as_json: bool) -> None:
 
     Raises ``VerificationError`` if the live run failed."""
     if found.trace is None or found.problem:
-        raise VerificationError(f"The live run did not come to an end: {found.problem}")
+        raise VerificationError(f"The live run ended early: {found.problem}")
     from tgraph.explain.trace.comparison import compare_sessions
 
     for note in found.notes:
@@ -174,7 +174,7 @@ def print_comparison(comparison: Comparison, *, as_json: bool, everything: bool 
         print_json({"same": comparison.same, **asdict(comparison)})
         return
     if comparison.same:
-        click.echo("The sessions are the same in all that is compared.")
+        click.echo("The sessions do not differ.")
         return
     print_lines(_comparison_lines(comparison, everything))
 

@@ -98,7 +98,7 @@ def _is_within(name: str, prefix: str) -> bool:
 class ResumableCommand(Command):
     """A command whose finished work is recorded, allowing another call to continue."""
 
-    interrupted = "Interrupted. The same command goes on from here."
+    interrupted = "Interrupted. The same command continues the work."
 
 
 def tell_failure(error: Exception) -> int:
@@ -122,11 +122,11 @@ def _error_sentence(error: Exception) -> str:
     if isinstance(error, TgraphError):
         return str(error)
     if isinstance(error, MemoryError):
-        return "There is not enough memory."
+        return "The memory is not sufficient for the command."
     if _is_full(error):
         return "The output can't be written: the disk is full. Free some space."
     error_text = " ".join(f"{type(error).__name__}: {error}".split())
-    return f"Something unforeseen happened: {error_text}. --debug shows where."
+    return f"Unexpected error: {error_text}. --debug shows the traceback."
 
 
 def _is_full(error: Exception) -> bool:
@@ -173,7 +173,7 @@ def find_root(*, create: bool = False) -> Path | None:
         return here / DEFAULT_FOLDER
     raise NotAGraphError(
         f"There is no tgraph graph in {here} or above it.",
-        "Make one with `tgraph index PATH...`, or name one with --root or TGRAPH_ROOT.",
+        "Make a graph with `tgraph index PATH...`, or name a graph with --root or TGRAPH_ROOT.",
     )
 
 

@@ -155,12 +155,12 @@ def source(conversation: Conversation, number: int) -> None:
     places = conversation.places()
     cited = [each for each in places if each[1]]
     if not cited:
-        raise UsageError("The last answer cites nothing.")
+        raise UsageError("The last answer has no citations.")
     if number > len(places):
-        raise UsageError(f"There is no citation {number}.", f"The last is {len(places)}.")
+        raise UsageError(f"There is no citation {number}.", f"The last citation is {len(places)}.")
     said, quotations = places[number - 1]
     if not quotations:
-        raise UsageError(f"Sentence {number} cites nothing: “{one_line(said.text)}”")
+        raise UsageError(f"Sentence {number} has no citation: “{one_line(said.text)}”")
     seen: set[tuple[str, int | None, int, int]] = set()
     for place in quotations:
         if (where := (place.document, place.page, place.start, place.end)) not in seen:
@@ -295,7 +295,9 @@ def model(conversation: Conversation, name: str | None) -> None:
         conversation.use_model(name)
     chat = conversation.graph.settings.chat
     at = f" at {one_line(chat.base_url)}" if chat.base_url else ""
-    told = "none, the embedded default" if conversation.model == EMBEDDED else conversation.model
+    told = (
+        "no model, the embedded default" if conversation.model == EMBEDDED else conversation.model
+    )
     print_message(f"Model: {told}{'' if conversation.model == EMBEDDED else at}")
 
 
@@ -371,7 +373,7 @@ def export(conversation: Conversation, file: Path) -> None:
     from tgraph.engine.json_answers import answer_json
 
     if not conversation.answers:
-        raise UsageError("Nothing has been answered in this conversation.")
+        raise UsageError("There is no answer in this conversation yet.")
     if file.exists():
         raise UsageError(f"{one_line(str(file))} is there already.", "Choose another name.")
     written = json_text(list(map(answer_json, conversation.answers)))
@@ -400,8 +402,8 @@ def _overview_text() -> str:
     formatter.write_dl(list(_usage_rows()), col_max=22 if _help_width() > _NARROW else 2)
     formatter.write_paragraph()
     formatter.write_text(
-        "Anything else is a question. Alt-Enter, or a backslash at the end, goes on in the next"
-        " line. Ctrl-C ends a question, Ctrl-D the conversation."
+        "Any other line is a question. Alt-Enter, or a backslash at the end, continues the "
+        "question in the next line. Ctrl-C ends a question, Ctrl-D the conversation."
     )
     return formatter.getvalue().rstrip("\n")
 

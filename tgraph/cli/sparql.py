@@ -39,26 +39,35 @@ FORMATS = ("table", "json", "csv", "tsv", "xml", "turtle", "ntriples")
 
 @command("sparql")
 @click.argument("text", metavar="[QUERY]", required=False)
-@click.option("-q", "--query", help="The query, instead of the argument; - reads it.")
-@click.option("-i", "--input", "file", type=click.File(encoding="utf-8"), help="A file, or -.")
+@click.option("-q", "--query", help="The query, in place of the argument; - reads standard input.")
+@click.option(
+    "-i",
+    "--input",
+    "file",
+    type=click.File(encoding="utf-8"),
+    help="A file with the query; - is standard input.",
+)
 @click.option("--format", type=click.Choice(FORMATS), help="[default: table; turtle for CONSTRUCT]")
-@click.option("-l", "--limit", type=click.IntRange(min=1), metavar="N", help="At most N rows.")
+@click.option(
+    "-l", "--limit", type=click.IntRange(min=1), metavar="N", help="Print at most N rows."
+)
 @click.option("--timeout", type=click.FloatRange(min=0.1), default=60.0, show_default=True)
 @click.option(
     "--memory", type=click.FloatRange(min=0.1), default=2.0, show_default=True, metavar="GB"
 )
-@click.option("--update", is_flag=True, help="Allow an update, which changes the graph as a whole.")
+@click.option("--update", is_flag=True, help="Allow a SPARQL update of the graph.")
 @connection
 @batches
 @common
 def sparql(
     text: str | None, query: str | None, file: Any, format: str | None, update: bool, **bounds: Any
 ) -> None:
-    """Ask knowledge and provenance in SPARQL 1.2.
+    """Query knowledge and provenance in SPARQL 1.2.
 
     The default graph is the union of all graphs; GRAPH narrows it. The prefixes tg, prov, rdf,
-    rdfs, xsd, oa, dcterms and skos are known. A query can't write, can't reach the network, and is
-    stopped at its limits. An update is atomic, recorded, and can't touch the record of sessions.
+    rdfs, xsd, oa, dcterms and skos are known. A query can't write, can't use the network, and is
+    stopped at the limits of time and memory. An update (--update) is atomic and recorded, and can't
+    change the record of sessions.
 
     \b
     Examples:

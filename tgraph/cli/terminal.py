@@ -218,7 +218,7 @@ def write_result(data: bytes, target: Path | None) -> None:
 
     try:
         if not target.absolute().parent.is_dir():
-            raise UsageError(f"{target} can't be written: its folder doesn't exist.")
+            raise UsageError(f"{target} can't be written: the folder doesn't exist.")
         if target.exists() and not target.is_file():
             target.write_bytes(data)
         else:
@@ -276,7 +276,9 @@ def confirm_action(what: str, question: str) -> None:
     from tgraph.errors import UsageError
 
     if not sys.stdin.isatty():
-        raise UsageError(f"{what} can't be taken back, and nobody is asked here.", "Say --yes.")
+        raise UsageError(
+            f"{what} can't be undone, and there is no terminal for a confirmation.", "Say --yes."
+        )
     click.confirm(question, abort=True, err=True)
 
 

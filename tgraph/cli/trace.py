@@ -56,11 +56,18 @@ KNOWN_FORMATS = (*FORMATS, CRATE)
     default="text",
     show_default=True,
 )
-@click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="A file.")
 @click.option(
-    "--all", "everything", is_flag=True, help="Also the rejected candidates, and every quote."
+    "-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="Write to this file."
 )
-@click.option("--max-answer", type=click.IntRange(min=1), metavar="N", help="Cut the answer here.")
+@click.option(
+    "--all", "everything", is_flag=True, help="Show rejected candidates and every quote too."
+)
+@click.option(
+    "--max-answer",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Cut the answer after N characters.",
+)
 @click.option("--show-provenance", is_flag=True, hidden=True, help="Always shown.")
 @connection
 @common

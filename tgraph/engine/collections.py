@@ -105,7 +105,7 @@ def copy_collection(
     with disk_errors(), scratch_beside(target.path) as scratch:
         with published(source, graph.path, message) as contents:
             if contents is None:
-                raise UsageError(f"The collection {name!r} holds nothing yet.")
+                raise UsageError(f"The collection {name!r} is empty.")
             saved, files = contents
             for number, file in enumerate(files):
                 check_file(file, partial(_write_file, _scratch_path(scratch, file, source)))
@@ -168,7 +168,7 @@ def _hold_exclusively(folder: CollectionFolder) -> Iterator[None]:
         open_journals = [path for path in journals if not is_free(path)]
         if open_journals or list_pinned_snapshots(folder):
             raise StoreError(
-                f"The collection {folder.name!r} is in use: somebody asks or reads there.",
-                "Try again when they have finished.",
+                f"The collection {folder.name!r} is in use by another process.",
+                "Try again when the other process has finished.",
             )
         yield

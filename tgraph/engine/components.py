@@ -153,7 +153,8 @@ class Components:
         from tgraph.extract.model.claims import ModelClaims
 
         chat = self._required_chat(
-            "Claims are read by a language model, and none is set.", "leave claims out."
+            "The extraction of claims needs a language model, and no language model is set.",
+            "leave claims out.",
         )
         claims = self.settings.claims
         return ModelClaims(
@@ -198,7 +199,7 @@ class Components:
         from tgraph.index.chunk_context_model import ModelSituator
 
         chat = self._required_chat(
-            "Contexts should be written by a language model, and none is set.",
+            "Contexts of chunks need a language model, and no language model is set.",
             "`contextual_search.by_model` to false.",
         )
         return ModelSituator(
@@ -346,7 +347,7 @@ class Components:
         from tgraph.answer.model import ModelAlone
 
         chat = self._required_chat(
-            "The mode bypass asks the language model alone, and none is set.",
+            "The mode bypass needs a language model, and no language model is set.",
             "choose another mode.",
         )
         response_type = self.settings.answer.response_type
@@ -431,8 +432,8 @@ class Components:
 
     def _chat_for_steps(self) -> ChatModel:
         return self._required_chat(
-            "The steps of a question are asked of a language model, and none is set.",
-            "without one they come of its parse.",
+            "The steps of a question need a language model, and no language model is set.",
+            "without a model, the steps come from the parse of the question.",
         )
 
     def remembering(self, chat: ChatModel) -> ChatModel:

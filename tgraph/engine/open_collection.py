@@ -301,7 +301,7 @@ class OpenCollection:
         Raise ``UsageError`` if the collection is a replica."""
         if self.folder.replica.exists():
             raise UsageError(
-                "This is a replica, which only follows.", "Change the graph where it is written."
+                "The graph is a replica and can't be changed.", "Change the original graph."
             )
         self.ledger.check_key()
         return RunSetup(

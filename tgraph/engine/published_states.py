@@ -217,7 +217,7 @@ class PublishedStates:
         """Fold finished sessions into the store; report ``otherwise`` if folding must wait."""
         with self._folding:
             if self._folder.pointer.exists() and must_be_mended(self._folder):
-                self._warn_once("What is published is damaged; it is made anew of the store.")
+                self._warn_once("The published state is damaged and is rebuilt from the store.")
             if self._ledger.waiting():
                 try:
                     self._ledger.fold(timeout=FOLD_PATIENCE)

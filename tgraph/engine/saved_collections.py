@@ -102,7 +102,7 @@ def _files_of(folder: CollectionFolder, snapshot: Snapshot) -> Iterator[SavedFil
 
 
 def _erased_meanwhile() -> StoreError:
-    return StoreError("Something was erased from the graph meanwhile.", "Begin again.")
+    return StoreError("A document was erased from the graph meanwhile.", "Begin again.")
 
 
 def check_file(item: SavedFile, take: Callable[[SummingReader, int], object]) -> tuple[int, str]:
@@ -121,8 +121,9 @@ def check_file(item: SavedFile, take: Callable[[SummingReader, int], object]) ->
         raise DamagedStoreError(item.path)
     if item.key and reader.content_sum() != item.key:
         raise StoreError(
-            f"The librarian's copy of {item.key} is damaged ({item.path}), and would be copied.",
-            "Put the file back from an older backup, or index its document again.",
+            f"The librarian's copy of {item.key} is damaged ({item.path}), so the collection is"
+            " not copied.",
+            "Restore the file from an older backup, or index the document again.",
         )
     return size, reader.sum.hexdigest()
 
@@ -207,5 +208,5 @@ def publish_saved(folder: CollectionFolder, saved: SavedCollection) -> None:
             f"The saved record of the collection {saved.name} is not intact "
             f"({len(integrity.problems):,} problems; the first: {first.kind} {first.what} "
             f"{first.subject}).",
-            "Look at the original with `tgraph audit integrity`, or use another backup.",
+            "Check the original with `tgraph audit integrity`, or use another backup.",
         )

@@ -26,8 +26,9 @@ if TYPE_CHECKING:
 
 
 _WAITING = (
-    "What was asked at this replica is seen once the writer has chained it: run `tgraph follow`"
-    " here, `tgraph ship` there, and `tgraph follow` again."
+    "Sessions of this replica are listed after the original graph has added the sessions to the "
+    "chain: run `tgraph follow` here, `tgraph ship` at the original graph, and `tgraph follow` "
+    "again."
 )
 
 

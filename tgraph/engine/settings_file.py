@@ -105,7 +105,7 @@ def write_settings(path: Path, values: Mapping[str, Any]) -> None:
     if path.exists() and path.read_text("utf-8") != settings_file():
         raise UsageError(
             f"{path} is there already, and is left as it is.",
-            "Set in it what is to be set, or move it away.",
+            "Edit the settings in the existing file, or move the file away.",
         )
     with disk_errors():
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -56,7 +56,7 @@ def read_asciidoc(data: bytes, name: str, limits: FileLimits) -> FileContent:
     reader.read()
     page = reader.builder.page()
     if not page.text.strip():
-        raise IngestError(name, "The AsciiDoc shows no text.")
+        raise IngestError(name, "The AsciiDoc contains no text.")
     title = page.headings[0].text if page.headings else ""
     return FileContent((page,), title, reader.metadata)
 

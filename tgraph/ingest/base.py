@@ -95,7 +95,7 @@ def check_lines(text: str, name: str, limits: FileLimits) -> None:
                 name,
                 f"The text has a line of more than {line_limit:,} characters, so it is data,"
                 " not prose.",
-                "Break its lines (JSON: convert it to JSON Lines), or leave it out.",
+                "Break the lines (JSON: convert the file to JSON Lines), or leave out the file.",
             )
 
 

@@ -122,7 +122,9 @@ def load(
     kind = media_type(name, data)
     if kind.startswith("text/") and (binary_format := detect_signature(data)):
         raise IngestError(
-            name, f"The file is {binary_format}, not text.", "Give it the suffix of its format."
+            name,
+            f"The file is {binary_format}, not text.",
+            "Rename the file with the suffix of the format.",
         )
     place = _place_of_reader(kind)
     read = load_reader(*place) if kind in _READ_HERE else partial(parse, place)
@@ -220,7 +222,7 @@ def _read_source(source: Path | BinaryIO, name: str, most: int) -> bytes:
         with source.open("rb") as stream:
             return stream.read(most)
     except IsADirectoryError:
-        raise IngestError(name, "It is a folder, not a file.") from None
+        raise IngestError(name, "The path is a folder, not a file.") from None
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
         raise IngestError(name, f"The file can't be read: {reason}.") from None
@@ -318,7 +320,7 @@ class _Discovery:
             yield SourceFile(_printable_path(path), path)
         else:
             yield Unread(
-                _printable_path(path), "It is neither a file nor a folder.", skipped=not asked
+                _printable_path(path), "The path is neither a file nor a folder.", skipped=not asked
             )
 
     def _visit_folder(self, path: Path, within: Path, asked: bool) -> Iterator[FoundFile]:
@@ -343,8 +345,8 @@ class _Discovery:
 
 
 _LEADS_OUT = (
-    "It is a link that leads out of the folder that was named; "
-    "`tgraph index --follow-links` takes it in."
+    "The file is a link that leads out of the given folder; `tgraph index --follow-links` "
+    "follows such links."
 )
 
 

@@ -55,7 +55,7 @@ def read_html(data: bytes, name: str, limits: FileLimits) -> FileContent:
             content = _Walk(skipped).over(root)
             if content.pages[0].text.strip():
                 return content
-    raise IngestError(name, "The HTML shows no text; its content may be made by a script.")
+    raise IngestError(name, "The HTML contains no text; a script may produce the content.")
 
 
 def _parse_tree(markup: str, name: str) -> etree._Element | None:
@@ -72,7 +72,9 @@ def _parse_tree(markup: str, name: str) -> etree._Element | None:
         raise MemoryError
     if "ERR_RESOURCE_LIMIT" in faults:
         raise IngestError(
-            name, "Its elements are nested too deep to be read.", "Close the elements of the HTML."
+            name,
+            "The elements of the HTML are nested too deeply.",
+            "Close the elements of the HTML.",
         )
     return root
 

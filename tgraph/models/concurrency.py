@@ -138,7 +138,8 @@ def _share_limit(name: str, limit: int | None) -> int | None:
     processes = _sharing.get()
     if limit is not None and limit < processes:
         raise UsageError(
-            f"{name} is {limit}, and {processes} workers share it.", "Raise it, or have fewer."
+            f"{name} is {limit}, and {processes} workers share it.",
+            "Raise the setting, or use fewer workers.",
         )
     return limit and limit // processes
 

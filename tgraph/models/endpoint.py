@@ -172,7 +172,8 @@ class Endpoint:
             raise self._with_models(failure.error) from None
         if failure.wait is not None and failure.wait > self._longest_pause:
             raise EndpointError(
-                f"{self.url} asks to wait {failure.wait:.0f} seconds.", "Try again after that."
+                f"{self.url} asks to wait {failure.wait:.0f} seconds.",
+                "Try again after the waiting time.",
             ) from None
         if failure.wait is not None:
             self.limiter.pause(failure.wait)

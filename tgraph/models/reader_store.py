@@ -104,7 +104,7 @@ class ReaderStore:
         revision must have had the same files. Raises ``ModelError`` if the hash differs, or the
         files are no reader, and ``EndpointError`` if the reader can't be fetched."""
         if sha256 and not _HASH.fullmatch(sha256):
-            raise UsageError(f"{sha256!r} is no SHA-256.", "It has 64 hexadecimal digits.")
+            raise UsageError(f"{sha256!r} is no SHA-256.", "A head has 64 hexadecimal digits.")
         place = self._reader_folder(wanted.source.name)
         try:
             with self._exclusive_lock(), _tidy_folder(place):
@@ -128,7 +128,9 @@ class ReaderStore:
         make_folder(self.root)
         lock = FileLock.try_acquire(self.root / ".lock")
         if lock is None:
-            raise ModelError("Another process is pulling a reader.", "Wait until it is done.")
+            raise ModelError(
+                "Another process is pulling a reader.", "Wait for the end of the other process."
+            )
         try:
             yield
         finally:
@@ -245,7 +247,7 @@ def _read_lock(place: Path) -> PulledReader | None:
     except (KeyError, TypeError) as error:
         raise ModelError(
             f"{place / _LOCK} is not the lock of a reader.",
-            "Delete it and pull the reader again.",
+            "Delete the file and pull the reader again.",
         ) from error
 
 

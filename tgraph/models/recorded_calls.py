@@ -195,7 +195,7 @@ class ReplayedEmbedder:
         for call in self._recorded.calls:
             if "dimension" in call.reply:
                 return int(call.reply["dimension"])
-        raise UnrecordedError("The session recorded no vectors.")
+        raise UnrecordedError("The session has no recorded vectors.")
 
     def embed(self, texts: Sequence[str], sink: CallSink = no_sink) -> NDArray[float32]:
         import numpy as np

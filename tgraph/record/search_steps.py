@@ -15,6 +15,7 @@ from tgraph.answer.drift import Response
 from tgraph.answer.map_reduce import Batch, Mapped
 from tgraph.model import Candidate
 from tgraph.record.session import SessionRecord
+from tgraph.retrieve.reasons import render_reason
 from tgraph.retrieve.search.drift_actions import Action
 from tgraph.store.statements import iri_node
 
@@ -107,7 +108,7 @@ def _follow_up(record: SessionRecord, each: RecordedAction, steps: dict[int, str
         (v.tg("query"), action.query),
         (v.tg("depth"), action.depth),
         (v.tg("score"), action.promise.score),
-        (v.tg("reasoning"), str(action.promise)),
+        (v.tg("reasoning"), render_reason(action.promise.reason, record.wording)),
         (v.tg("status"), action.status),
         (v.tg("rejectionReason"), action.reason if action.status == "pruned" else None),
         by=steps[each.parents[0]],
@@ -159,7 +160,7 @@ def state_ratings(record: SessionRecord, step: str, descent: Descent) -> str:
             (v.tg("level"), rated.report.level),
             (v.tg("score"), None if rated.rating is None else rated.rating / BEST),
             (v.tg("relevant"), rated.relevant),
-            (v.tg("reasoning"), rated.reason or None),
+            (v.tg("reasoning"), render_reason(rated.reason, record.wording) or None),
             origins=(rated.report.iri,),
         )
     return record.entity(

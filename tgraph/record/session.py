@@ -34,6 +34,7 @@ from tgraph.record.activities import SOFTWARE, Activity, responsible_agents
 from tgraph.record.bundle import SESSION, BundleRecord, Clock
 from tgraph.record.observer import Ending
 from tgraph.retrieve.orders import orders_to_json
+from tgraph.retrieve.reasons import FIRST_WORDING, WORDING, render_reason
 from tgraph.store.statements import Pair, Statements, Value, iri_node, trig
 
 _KEPT = 8
@@ -112,9 +113,11 @@ class SessionRecord(BundleRecord):
 
     kind = SESSION
 
-    def __init__(self, journals: Path, uuid: str, clock: Clock) -> None:
+    def __init__(self, journals: Path, uuid: str, clock: Clock, wording: int = WORDING) -> None:
+        """Create a record with reasons in a wording; only replays need an earlier wording."""
         super().__init__(journals, uuid, clock)
         self.session = self.subject
+        self.wording = wording
         self.retrieval_iri = v.retrieval_iri(uuid)
         self.selection_iri = v.selection_iri(uuid)
         self._steps = 0
@@ -131,6 +134,7 @@ class SessionRecord(BundleRecord):
             (v.tg("collection"), description.collection),
             (v.tg("generation"), description.generation),
             (v.tg("asOf"), description.as_of or None),
+            (v.tg("wording"), None if self.wording == FIRST_WORDING else self.wording),
             agents=responsible_agents(description.person),
             parameters=description.parameters,
         )
@@ -184,7 +188,7 @@ class SessionRecord(BundleRecord):
             self.part("mode-choice"),
             "ModeChoice",
             (v.tg("mode"), mode),
-            (v.tg("reasoning"), reason),
+            (v.tg("reasoning"), render_reason(reason, self.wording)),
             label="Mode chosen",
             by=step,
             dropped=dropped,
@@ -362,7 +366,7 @@ class SessionRecord(BundleRecord):
             "EdgeSelection" if is_edge else "ItemSelection",
             (v.tg("edge") if is_edge else v.tg("item"), iri_node(item.iri)),
             (v.tg("candidate"), candidate_iri),
-            (v.tg("reasoning"), selected.reasoning),
+            (v.tg("reasoning"), render_reason(selected.reasoning, self.wording)),
             (v.tg("score"), selected.score),
             origins=origins,
         )
@@ -377,9 +381,8 @@ class SessionRecord(BundleRecord):
         for rejection in rejected:
             is_point = rejection.candidate.item.kind == "point"
             rank = self.part("candidate", rejection.candidate.rank)
-            self.out.add(
-                rejection.candidate.item.iri if is_point else rank, (reason, rejection.reason)
-            )
+            text = render_reason(rejection.reason, self.wording)
+            self.out.add(rejection.candidate.item.iri if is_point else rank, (reason, text))
 
     def answer_begun(self, step: str) -> str:
         """Record the start of answer writing: the answer's origins and the text's future

@@ -170,7 +170,7 @@ def load_public_key(file: Path) -> PublicKey:
 
     Raise ``UsageError`` if no key exists or the key has another type."""
     ed25519, serialization = _import_cryptography()
-    data = _read_key(file, "It was made beside the private key, as FILE.pub.")
+    data = _read_key(file, "The public key is in FILE.pub beside the private key.")
     is_ssh = data.startswith(b"ssh-")
     load = serialization.load_ssh_public_key if is_ssh else serialization.load_pem_public_key
     key = _parse_key(lambda: load(data), file, "public")
@@ -187,7 +187,8 @@ def _parse_key(load: Callable[[], object], file: Path, sort: str) -> object:
     except TypeError as error:
         raise UsageError(
             f"The key in {file} is protected by a passphrase, which tgraph does not ask for.",
-            "Take it off with `ssh-keygen -p`, and let the file's mode protect the key.",
+            "Remove the passphrase with `ssh-keygen -p`, and protect the key by the mode of the "
+            "file.",
         ) from error
     except (ValueError, UnsupportedAlgorithm) as error:
         raise UsageError(f"{file} holds no Ed25519 {sort} key.", _MAKE) from error

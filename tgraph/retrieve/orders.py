@@ -95,7 +95,7 @@ def unlike_order(
     ``what`` names the text."""
     ranks = {iri: rank for rank, (iri, _) in enumerate(hits, 1)}
     below = [(iri, score) for iri, score in hits if score < least and iri not in taken]
-    reason = f"its likeness to {what} is {SCORE}, below {least:g} (least-score)"
+    reason = f"the similarity to {what} is {SCORE}, less than {least:g} (least-score)"
     left = {iri: ranks[iri] for iri, _ in below}
     scores = [score for _, score in below]
     return left_out_order(kind, "least-score", least, left, reason, scores=scores)
@@ -295,7 +295,7 @@ class OrderReader:
         return CutOff(order.limit, order.cutoff, rank or None, reason)
 
     def _reason(self, order: RankedOrder, what: str, place: str, rank: int, score: float) -> str:
-        question = f"the question on the way “{order.query}”" if order.query else "the question"
+        question = f"the follow-up question “{order.query}”" if order.query else "the question"
         values = {
             ITEM: what,
             PLACE: place,

@@ -202,16 +202,16 @@ def _cut_edges(
     """Return an entity's edges beyond the selected edges."""
     limit = context.limits.triple_limit
     more = f"; {limit - taken} more only beside good sentences" if limit > taken else ""
-    why = "{item} is {place} edges of {about} by likeness to {question} and the words shared with"
-    reason = f"{why} it, and {taken} were taken (triple-limit {limit}{more})"
+    why = "{item} is {place} edges of {about} by similarity to {question} and words shared with"
+    reason = f"{why} {{question}}, and {taken} were taken (triple-limit {limit}{more})"
     return cut_order("edge", "triple-limit", taken, order, reason, about=entity)
 
 
 def _cut_entities(order: Sequence[str], hop: int, context: Context) -> tuple[RankedOrder, ...]:
     """Return entities reached by a hop but not expanded further."""
     limit, hops = context.limits.entity_limit, f"{hop + 1} hop{'s' if hop else ''}"
-    why = f"{{item}} is {{place}} entities that {hops} came to, by likeness of their edges to"
-    reason = f"{why} {{question}}, and {limit} were gone on from (entity-limit {limit})"
+    why = f"{{item}} is {{place}} entities reached by {hops}, by similarity of their edges to"
+    reason = f"{why} {{question}}, and the search continued from {limit} (entity-limit {limit})"
     return cut_order("reached", "entity-limit", limit, order, reason)
 
 

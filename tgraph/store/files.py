@@ -308,6 +308,6 @@ def _wait_for_lock(path: Path, timeout: float | None) -> FileLock:
         if owner.isdigit():
             raise StoreError(
                 f"Process {owner} has been writing to the graph for {timeout:g} seconds.",
-                "Try again when it has finished.",
+                "Try again when the process has finished.",
             )
     raise StoreError("Another process is writing to the graph.", "Try again in a moment.")

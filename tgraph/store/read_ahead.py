@@ -74,7 +74,7 @@ class ReadAhead:
         return self._store.query(text, union=union)
 
     def extend(self, quads: Iterable[Quad]) -> None:
-        raise TypeError("what was read ahead is for reading")
+        raise TypeError("data read ahead can't be changed")
 
     def remove(self, quads: Iterable[Quad]) -> None:
-        raise TypeError("what was read ahead is for reading")
+        raise TypeError("data read ahead can't be changed")

@@ -103,7 +103,9 @@ class SparqlEndpoint:
                 f"{url!r} is no SPARQL endpoint.", "Write it as http://HOST:PORT/PATH."
             )
         if parts.username:
-            raise UsageError("The URL of the endpoint has a user.", "Give the user by itself.")
+            raise UsageError(
+                "The URL of the endpoint has a user.", "Give the user as a separate setting."
+            )
         path = parts.path
         for ending, instead in (("/update", "/query"), ("/statements", "")):
             if path.endswith(ending):
@@ -144,7 +146,7 @@ class SparqlEndpoint:
         except (SyntaxError, ValueError) as error:
             raise EndpointError(
                 f"{self.query_url} did not answer with results: {error}.",
-                "Is that where it takes SPARQL queries?",
+                "Check that the URL accepts SPARQL queries.",
             ) from error
         return results
 
@@ -195,7 +197,7 @@ class SparqlEndpoint:
         )
 
 
-_AGAIN = "Run the same command again: it goes on where it was."
+_AGAIN = "Run the same command again to continue."
 
 
 def _check_whole(url: str, headers: Mapping[str, str]) -> None:
@@ -203,7 +205,7 @@ def _check_whole(url: str, headers: Mapping[str, str]) -> None:
         if header_value := headers.get(name):
             raise EndpointError(
                 f"The SPARQL endpoint {url} cut its answer off {meaning.format(header_value)}.",
-                "Set its limits higher.",
+                "Raise the limits of the endpoint.",
             )
 
 
@@ -219,9 +221,9 @@ def _refusal_error(url: str, error: urllib.error.HTTPError) -> EndpointError | Q
             "Set the user and the password of publish, or of store where questions read it.",
         )
     if error.code in (http.HTTPStatus.NOT_FOUND, http.HTTPStatus.METHOD_NOT_ALLOWED):
-        return EndpointError(message, "Give the URL where it takes SPARQL.")
+        return EndpointError(message, "Give the URL of the SPARQL endpoint.")
     if error.code == http.HTTPStatus.REQUEST_ENTITY_TOO_LARGE:
-        return EndpointError(message, "Set the size of requests that it takes higher.")
+        return EndpointError(message, "Raise the size limit of requests at the endpoint.")
     if error.code == http.HTTPStatus.BAD_REQUEST:
         return QueryError(f"The SPARQL query can't be parsed by {url}: {reply_text}.")
     if error.code == http.HTTPStatus.TOO_MANY_REQUESTS or (

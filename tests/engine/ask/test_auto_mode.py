@@ -38,12 +38,12 @@ def context(home):
 @pytest.mark.parametrize(
     ("text", "form", "why"),
     [
-        (NAMED, "one", "it asks for one thing, Marie Curie"),
-        ("When did marie curie teach?", "one", "it asks for one thing, marie curie"),
-        ("When was physics taught?", "one", "it names nothing that is known"),
-        ("What does the main character want?", "one", "it names nothing that is known"),
-        ("Who is it?", "one", "it names nothing that is known"),
-        ("¿Quién?", "one", "it names nothing that is known"),
+        (NAMED, "one", "the question asks for one thing, Marie Curie"),
+        ("When did marie curie teach?", "one", "the question asks for one thing, marie curie"),
+        ("When was physics taught?", "one", "the question names no entity"),
+        ("What does the main character want?", "one", "the question names no entity"),
+        ("Who is it?", "one", "the question names no entity"),
+        ("¿Quién?", "one", "the question names no entity"),
         ("What did Marie Curie do in Paris?", "one", "one fact about Marie Curie and Paris"),
         ("Who of Oslo, Paris, Marie Curie, Polonium met Henri Becquerel?", "one", "and 2 more"),
         ("Who sailed the ship that reached the pole first?", "linked", "“the ship that reached"),
@@ -52,13 +52,13 @@ def context(home):
         ("Were Marie Curie and Henri Becquerel both teachers?", "compared", "(both)"),
         ("How does the Sorbonne compare with others?", "compared", "(compare)"),
         ("How many ships sailed to the pole?", "listed", "a count (how many)"),
-        ("List all the ships.", "listed", "it asks for a list"),
+        ("List all the ships.", "listed", "the question asks for a list"),
         ("Which elements were found?", "listed", "several things (elements)"),
-        ("What are the main themes?", "whole", "it asks about the documents as a whole"),
+        ("What are the main themes?", "whole", "the question asks about the documents as a whole"),
         ("What do these files deal with altogether?", "whole", "the documents as a whole"),
-        ("What is covered here?", "whole", "it asks about the documents as a whole"),
+        ("What is covered here?", "whole", "the question asks about the documents as a whole"),
         ("What are the main policies?", "whole", "asks for what is foremost (main)"),
-        ("What are these all about?", "whole", "it asks about the documents as a whole"),
+        ("What are these all about?", "whole", "the question asks about the documents as a whole"),
         ("Give me an overview of polar travel.", "whole", "asks to sum up (overview)"),
     ],
 )
@@ -126,13 +126,13 @@ def test_what_only_names_a_body_of_texts_asks_for_one_thing_all_the_same(context
 
 def test_who_asks_is_no_name(context):
     about = EmbeddedChooser().choose(Question("When did I read of Marie Curie?"), context)
-    assert about.reason == "it asks for one thing, Marie Curie"
+    assert about.reason == "the question asks for one thing, Marie Curie"
 
 
 def test_the_question_before_says_what_it_is_about(context):
     told = (Turn("Who was Marie Curie?", "A physicist."),)
     about = EmbeddedChooser().choose(Question("When did she teach?", told), context)
-    assert about.reason == "it asks for one thing, Marie Curie"
+    assert about.reason == "the question asks for one thing, Marie Curie"
 
 
 @pytest.mark.slow
@@ -239,7 +239,7 @@ def test_the_choice_is_told_and_so_is_the_mode_that_can_answer(home):
     told: list[str] = []
     with opened(home, message=told.append) as graph:
         graph.ask("What are the main themes?", history=[])
-        assert told == ["Mode: global, because it asks about the documents as a whole."]
+        assert told == ["Mode: global, because the question asks about the documents as a whole."]
         told.clear()
         assert graph.ask("What are the main themes?", "graph", history=[]).no_evidence
         assert "try -m global, which -m auto chooses" in told[0]

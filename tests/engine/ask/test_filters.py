@@ -122,7 +122,7 @@ def test_filters_that_leave_nothing_leave_no_evidence(opened, mode):
     answer = opened.graph.ask(QUESTION, mode, history=[], filters=NOTHING_LEFT)
     assert answer.no_evidence
     assert answer.mode == mode
-    assert opened.said[-1] == "The filters leave nothing to answer from."
+    assert opened.said[-1] == "No document or fact passes the filters."
     assert calls == (len(opened.model.requests) if opened.model else 0)
 
 

@@ -316,7 +316,7 @@ def test_what_a_point_lacks_costs_that_point_alone(root):
     (batch,) = trace.batches
     assert [(p.text, p.score, p.rejected) for p in batch.points] == [
         ("Good.", 0.8, ""),
-        ("Of no help.", 0.0, "it does not help to answer"),
+        ("Of no help.", 0.0, "the point does not help to answer the question"),
     ]
     assert batch.dropped == {
         "point that was made before": 1,
@@ -368,7 +368,7 @@ def test_points_over_the_budget_of_the_reduce_are_rejected_with_the_reason(root)
     assert server.requests[-1].step == "synthesise_answer"
     assert count_tokens("\n".join(message["content"] for message in sent)) <= 560
     reasons = [point.rejected for batch in trace.batches for point in batch.points]
-    assert "over the token budget" in reasons
+    assert any("token budget" in reason for reason in reasons)
     assert "" in reasons
 
 

@@ -137,8 +137,8 @@ def test_caps_hold_for_each_kind_and_for_all():
     selection = selector.select(Question(""), Retrieval(found, 0, 5), 25, lambda call: None)
     assert [s.candidate.rank for s in selection.selected] == [1, 3, 4]
     assert [r.reason for r in selection.rejected] == [
-        "over the token budget of its kind (100)",
-        "over the token budget (200)",
+        "the candidate does not fit into the token budget for the kind entity (100 tokens)",
+        "the candidate does not fit into the token budget (200 tokens in total)",
     ]
 
 

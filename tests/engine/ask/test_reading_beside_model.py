@@ -259,7 +259,7 @@ def test_such_answers_are_verified_and_explained(folder):
     with opened(folder, SURE) as kg:
         assert kg.verify(answer.session).sentences
         missing = kg.why_not(answer.session, "Otto Sverdrup")
-        assert "not chosen by the model" in missing.reason
+        assert "the model did not select the edge" in missing.reason
 
 
 @pytest.mark.slow
@@ -311,4 +311,4 @@ def test_the_terminal_tells_how_sure_the_reader_is(folder, tmp_path, way):
     with ScriptedServer({"synthesise_answer": said}) as server:
         result = command(folder, server, made, "-m", "basic", way)
     assert "for “Larvik”" in result.stderr
-    assert "the reader gives its sentence" in result.stderr or way != "-x"
+    assert "the reader model estimates" in result.stderr or way != "-x"

@@ -135,7 +135,7 @@ def test_a_decision_is_on_record_until_it_is_taken_back(graph: tgraph.KnowledgeG
     assert graph.audit("knowledge").passed
     assert graph.documents.set_authority("gossip.txt", None, reason="Confirmed.") == path
     assert {d.authority for d in graph.documents.summaries()} == {1.0}
-    with pytest.raises(UsageError, match="was not weighed"):
+    with pytest.raises(UsageError, match="has no authority that was set"):
         graph.documents.set_authority("gossip.txt", None, reason="Again.")
 
 

@@ -128,7 +128,7 @@ def test_a_denied_fact_stays_out_of_knowledge_whoever_states_it(graph, tmp_path)
     graph.index([other])
     assert not facts(graph, "Henri Becquerel")
     assert is_exact(graph)
-    with pytest.raises(UsageError, match="denied by hand"):
+    with pytest.raises(UsageError, match="denied by a person"):
         graph.entities.add_fact("Henri Becquerel", "met", "Lord Kelvin", reason="they did")
     graph.history.undo_curation("last", reason="they did")
     assert len(facts(graph, "Henri Becquerel")) == 1
@@ -325,7 +325,7 @@ def test_the_commands_state_list_and_take_back(made, tmp_path, monkeypatch):
     ]  # fmt: skip
     assert all(each["standing"] for each in shown)
     assert "Pierre Curie is a peer." in run("curations", "show", "last")
-    assert "Taken back" in run("curations", "undo", "last", *why)
+    assert "Undone" in run("curations", "undo", "last", *why)
     assert "undone" in run("curations", "list")
     run("curations", "undo", shown[0]["curation"], *why, code=2)
 

@@ -297,7 +297,7 @@ def test_others_still_answer_and_the_document_stays_out(made, purged, tmp_path):
         left = set(graph.opened.read().match(None, None, None, v.KNOWLEDGE_GRAPH))
         report = graph.index([folder / "secret.md"], reinstate=True, message=said.append)
         assert (report.retracted, report.erased) == ((), (str(folder / "secret.md"),))
-        assert "was erased and stays out for good" in said[0]
+        assert "was erased and is never indexed again" in said[0]
         assert left == set(graph.opened.read().match(None, None, None, v.KNOWLEDGE_GRAPH))
         done = graph.purge("secret.md", reason=REASON)
         assert done.already
@@ -358,7 +358,9 @@ def test_what_two_documents_share_goes_with_the_second(tmp_path):
         (tmp_path / "a.txt").write_text("Ottoline Zorblatt led Paris.")
         graph.index([tmp_path / "a.txt"])
         graph.purge("a.txt", reason=REASON, message=said.append)
-        assert said == [f"Another content of the same path stays until it is erased too: {first}"]
+        assert said == [
+            f"Another document of the same path stays until that document is erased too: {first}"
+        ]
         assert graph.trace().answer == "Ottoline Zorblatt discovered polonium."
         assert graph.integrity().ok
         graph.purge(first, reason=REASON)
@@ -394,17 +396,17 @@ def test_nothing_is_erased_while_somebody_reads(small):
     said: list[str] = []
     with workers.open_graph(small / "g") as reader, workers.open_graph(small / "g") as graph:
         reader.sessions.summaries()
-        with pytest.raises(StoreError, match="Somebody still reads the graph"):
+        with pytest.raises(StoreError, match="Another process has the graph open"):
             graph.purge("a.txt", reason=REASON, patience=0.0, message=said.append)
         assert graph.impact("a.txt").standing
-    assert said == ["Somebody reads the graph; waiting until it is closed."]
+    assert said == ["Another process has the graph open; waiting until the graph is closed."]
 
 
 def test_nothing_is_erased_while_a_question_is_answered(small):
     with workers.open_graph(small / "g") as graph:
         stream = graph.stream("Who discovered polonium?")
         next(stream)
-        with pytest.raises(StoreError, match="still being answered"):
+        with pytest.raises(StoreError, match="still running"):
             graph.purge("a.txt", reason=REASON, patience=0.0)
         list(stream)
         graph.purge("a.txt", reason=REASON)
@@ -415,7 +417,7 @@ def test_a_reason_that_repeats_the_document_is_refused(small):
     with workers.open_graph(small / "g") as graph:
         with pytest.raises(UsageError, match="'zorblatt'"):
             graph.purge("a.txt", reason="Asked for by O. Zorblatt.")
-        with pytest.raises(UsageError, match="needs a reason"):
+        with pytest.raises(UsageError, match="reason of the decision is missing"):
             graph.purge("a.txt", reason=" ")
         assert graph.impact("a.txt").standing
 
@@ -446,13 +448,13 @@ def test_the_command(small):
         return result.stderr
 
     assert "tgraph retract" in run("a.txt", code=2)
-    assert "needs a reason" in run("a.txt", "--purge", code=2)
+    assert "reason of the decision is missing" in run("a.txt", "--purge", code=2)
     said = run("a.txt", "--purge", "--reason", REASON, code=2)
-    assert "Answers that rest on it: 1." in said
+    assert "Answers based on the document: 1." in said
     assert "Say --yes." in said
     said = run("a.txt", "--purge", "--reason", REASON, "--yes")
     assert "Answers called into question: 1." in said
-    assert "had been erased already" in run("a.txt", "--purge", "--reason", REASON, "--yes")
+    assert "was erased earlier" in run("a.txt", "--purge", "--reason", REASON, "--yes")
     with workers.open_graph(small / "g") as graph:
         assert graph.trace().answer.startswith("[erased ")
         assert check_shapes(graph.opened.read(), CATALOGUE) == ()
@@ -507,7 +509,7 @@ def test_a_document_whose_name_was_erased_is_known_to_have_been_erased(tmp_path)
     said = run("remove", "zorblatt.txt", *again, code=2)
     assert "There is no document 'zorblatt.txt'. There are: b.txt." in said
     assert f"{erased} was erased on {day} ({REASON}), with its name." in said
-    assert "had been erased already" in run("remove", erased, *again)
+    assert "was erased earlier" in run("remove", erased, *again)
     out = run("index", str(tmp_path / "moved.txt"), "--reinstate")
     assert "1 left out as erased" in out
     assert "retracted" not in out

@@ -204,7 +204,7 @@ def test_a_retracted_file_stays_out_until_it_is_reinstated(made, folder, tmp_pat
         report = graph.index([made / "alone.txt", copy], message=said.append)
         assert report.retracted == (path(made, "alone.txt"), str(copy))
         assert report.indexed == ()
-        assert "was retracted and stays out; `tgraph index --reinstate`" in said[0]
+        assert "was retracted and is skipped; `tgraph index --reinstate`" in said[0]
         report = graph.index([made / "alone.txt"], reinstate=True)
         assert (report.retracted, report.indexed) == ((), (path(made, "alone.txt"),))
         assert before == set(graph.opened.read().match(None, None, None, v.KNOWLEDGE_GRAPH))
@@ -234,12 +234,12 @@ def test_why_not_says_that_a_document_had_been_retracted_and_what_came_since(mad
             assert ": It was forged.) when the question was asked" in found.reason
         for nowhere in ("penicillin", "Henri Becquerel — met — Roald Amundsen"):
             reason = graph.why_not(after, nowhere).reason
-            assert reason == "No document that stood when the question was asked says it."
+            assert reason.startswith("No document in use at the time of the question states the ")
         graph.index([made / "alone.txt"], reinstate=True)
         for each in wanted:
             found = graph.why_not(after, each)
             assert "had been retracted" in found.reason
-            assert f"taken in since: {path(made, 'alone.txt')}." in found.notes[-1]
+            assert f": {path(made, 'alone.txt')}." in found.notes[-1]
         graph.retract("alone.txt", reason="Forged, after all.")
         for each in wanted:
             found = graph.why_not(after, each)
@@ -261,7 +261,7 @@ def test_a_retraction_that_was_interrupted_is_finished_by_the_same_call(folder, 
         assert len(graph.retract("alone.txt", reason="It was forged.").questioned) == 1
         with pytest.raises(UsageError, match="retracted already"):
             graph.retract("alone.txt", reason="It was forged.")
-        with pytest.raises(UsageError, match="needs a reason"):
+        with pytest.raises(UsageError, match="reason of the decision is missing"):
             graph.retract("both.txt", reason=" ")
 
 

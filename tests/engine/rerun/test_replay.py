@@ -28,8 +28,10 @@ from tgraph.model import Turn
 from tgraph.models.base import decode_vectors, encode_vectors
 from tgraph.models.minilm import MiniLMEmbedder
 from tgraph.models.recorded_calls import RecordedCalls
+from tgraph.record.session import SessionRecord
 from tgraph.retrieve.filters import Filters
 from tgraph.retrieve.modes.registry import MODES
+from tgraph.retrieve.reasons import FIRST_WORDING, WORDING
 from tgraph.settings import load_settings
 from tgraph.store.oxigraph import OxigraphStore
 from tgraph.testing import HashingEmbedder, ScriptedModel, ticking_clock
@@ -87,6 +89,26 @@ def test_a_session_of_any_mode_replays_to_the_same_hash_without_a_call(graph, wa
     assert first.recorded_hash == again.replayed_hash == first.replayed_hash
     if way == "model":
         assert len(graph.opened.parts.chat.requests) == before
+
+
+@pytest.mark.parametrize("mode", ["graph", "local", "auto"])
+def test_a_session_with_reasons_in_the_first_wording_replays(graph, mode, monkeypatch):
+    with monkeypatch.context() as earlier:
+        earlier.setattr(SessionRecord.__init__, "__defaults__", (FIRST_WORDING,))
+        answer = graph.ask(QUESTION, mode, history=[])
+    recorded = read_session(graph, answer.session)
+    assert recorded.wording == FIRST_WORDING
+    assert recorded.said.one(recorded.iri, "wording") == ""
+    replay = graph.replay(answer.session)
+    assert (replay.same, replay.differences) == (True, ())
+    later = read_session(graph, graph.ask(QUESTION, mode, history=[]).session)
+    assert later.wording == WORDING
+
+
+def read_session(graph, session):
+    summary = graph.find_session(session)
+    opened = graph.opened
+    return read_recorded(opened.read(), opened.librarian, summary.bundle, summary.explain_id)
 
 
 def test_what_the_model_was_not_asked_is_a_finding(graph, way):
@@ -263,7 +285,7 @@ def test_every_mode_replays_alike_after_documents_came_changed_and_went(graph, w
     calls = len(graph.opened.parts.chat.requests) if way == "model" else 0
     for mode, session in sessions.items():
         found = graph.replay(session)
-        assert "read as it was, put together from the record" in found.notes[0]
+        assert "the earlier knowledge is rebuilt from the record" in found.notes[0]
         assert (mode, found.problem, found.differences[:3]) == (mode, "", ())
         assert found.same
     assert calls == (len(graph.opened.parts.chat.requests) if way == "model" else 0)
@@ -282,7 +304,7 @@ def test_without_the_vectors_of_then_recorded_candidates_stand_in(graph, way, mo
 
     monkeypatch.setattr(PastVectors, "__getitem__", lost)
     stood_in = graph.replay(sessions["basic"])
-    assert "The recorded candidates stand in for retrieval." in stood_in.notes[-1]
+    assert "The recorded candidates replace the retrieval." in stood_in.notes[-1]
     assert stood_in.same
     refused = graph.replay(sessions["raptor"])
     assert "The mode raptor can't retrieve without them." in refused.problem

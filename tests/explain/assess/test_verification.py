@@ -434,10 +434,10 @@ def test_the_way_back_reads_what_the_session_read_and_after_an_erasure_says_so(f
         kg.index([other])
         later = kg.verify(answer.session, lexical=True)
         assert [s.lost for s in later.sentences] == [s.lost for s in asked.sentences]
-        assert "it is read as it was" in later.notes[0]
+        assert "the earlier knowledge is rebuilt" in later.notes[0]
         kg.purge("other.txt", reason="It was forged.")
         erased = kg.verify(answer.session, lexical=True)
-        assert "Text was erased since the session" in erased.notes[0]
+        assert "Text was erased after the session" in erased.notes[0]
         assert [s.verdict for s in erased.sentences] == ["undecided"], "only that had “Moscow”"
         assert erased.dropped == {"sentence that can't be judged: text was erased": 1}
         assert erased.passed

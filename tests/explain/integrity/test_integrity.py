@@ -291,7 +291,7 @@ def test_the_command_finds_what_was_done_to_the_files(copied, memory, where):
     store.close()
     result = run(copied, code=4)
     assert "Forged." in result.stdout
-    assert "The record is not as it was sealed" in result.stderr
+    assert "The record differs from the sealed record" in result.stderr
 
 
 STATED = [Quad(OTHER, OTHER, Literal(n), DefaultGraph()) for n in range(12)]

@@ -164,9 +164,9 @@ def test_the_check_of_the_record_is_shown_harmless(graph):
         saved_at=3,
     )
     said = checked(spoilt)
-    assert f"not as it was sealed: {ROWS + 2} problems." in said
+    assert f"differs from the sealed record: {ROWS + 2} problems." in said
     assert "and 2 more rows" in said
-    assert "The saved head is that of entry 3." in said
+    assert "The saved head belongs to entry 3." in said
     assert "1 valid signature, 1 of" in said
     assert "2 texts that nothing on record needs" in said
     assert said.count("<script>alert(1)</script>") == 3 * ROWS + 4

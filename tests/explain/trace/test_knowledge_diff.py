@@ -194,7 +194,7 @@ def test_the_command(graph):
     assert "Amundsen told apart from Roald Amundsen" in text
     assert "+ fram.txt" not in run(graph, "5")
     assert "Knowledge is the same." in run(graph, "5")
-    assert "The first is the later one" in run(graph, "5", "1")
+    assert "The first point is later" in run(graph, "5", "1")
     data = json.loads(run(graph, "1", "2", "--json"))
     assert not data["same"]
     assert {change["change"] for change in data["facts"]} == {"came", "changed"}

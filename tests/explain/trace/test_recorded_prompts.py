@@ -47,7 +47,7 @@ def test_steps_have_the_prompts_and_tokens_of_their_calls(graph):
     page = graph.export(format="html").decode()
     assert EVIL not in page
     assert all(prompt.text in unescape(page) for prompt in trace.prompts)
-    assert "What it was asked" in page
+    assert "What the model was asked" in page
     assert unescape(page).count(QUESTION) > 2, "the calls show what was filled in"
 
     graph.purge("curie.md", reason="A request.")
@@ -77,7 +77,7 @@ def test_a_report_has_room_for_so_much(graph):
     assert all(part.left_out for part in parts)
     (gone,) = shown_calls(replace(trace, calls=(call,)), lambda _: ("", "missing"))
     assert gone.asked is not None
-    assert "does not keep" in gone.asked.gone
+    assert "does not have the text" in gone.asked.gone
     missing = replace(trace.prompts[0], text="", state="missing")
     (prompt,) = shown_prompts(replace(trace, prompts=(missing,)))
-    assert "does not keep" in prompt.text.gone
+    assert "does not have the text" in prompt.text.gone

@@ -148,7 +148,7 @@ def test_a_chunk_beyond_the_nearest_is_told_with_its_exact_rank(folder):
 def test_what_was_not_chosen_comes_with_the_reason_on_record(folder):
     found = asked(folder, "Pemmican")
     assert found.cause == "not-selected"
-    assert found.items[0].reason == "not chosen by the model"
+    assert found.items[0].reason == "the model did not select the edge"
     assert found.items[0].reason in found.reason
     assert found.rank == found.items[0].rank
 
@@ -206,8 +206,11 @@ def test_a_document_that_changed_is_judged_as_it_was(indexed, folder):
         assert graph.why_not(after.session, "Radium").cause == "used"
         found = graph.why_not(after.session, "Polonium")
         assert (found.cause, found.notes) == ("not-in-corpus", ())
-        assert f"{changed} says it, but had been replaced by a new version (on " in found.reason
-        assert graph.why_not(before.session, "Radium").notes[-1].endswith(f"since: {changed}.")
+        assert (
+            f"{changed} states the entity, but had been replaced by a new version (on "
+            in found.reason
+        )
+        assert graph.why_not(before.session, "Radium").notes[-1].endswith(f": {changed}.")
 
 
 def test_what_a_replaced_document_said_without_an_edge_is_found_in_it(indexed, folder):
@@ -220,9 +223,9 @@ def test_what_a_replaced_document_said_without_an_edge_is_found_in_it(indexed, f
         for expected in ("a heavy lamp", "Lamp — stood on — Desk"):
             found = graph.why_not(answer.session, expected)
             assert found.cause == "not-in-corpus"
-            assert "curie.txt says it, but had been replaced by a new version" in found.reason
+            assert "but had been replaced by a new version" in found.reason
         found = graph.why_not(answer.session, "Lamp — stood on — Paris")
-        assert found.reason.startswith("No document that stood")
+        assert found.reason.startswith("No document in use")
 
 
 class CountingEmbedder(HashingEmbedder):

@@ -161,7 +161,7 @@ def test_what_leads_to_a_fact_or_document_is_too_unlike_the_question(asking: Ask
         assert beyond(each) == ("top-k-entities", 1, rank + 1)
     first = next(n for n, iri in enumerate(order, 1) if "vessel" in iri or "pilot" in iri)
     assert beyond(found[-1]) == ("top-k-entities", 1, first)
-    assert "the nearest of the entities that it speaks of" in found[-1].reason
+    assert "the nearest entity named by the" in found[-1].reason
 
 
 def test_an_entity_that_is_excluded_is_left_out_by_that_setting(asking: Asking) -> None:
@@ -213,7 +213,7 @@ def test_a_walk_starts_from_so_many_edges_that_the_model_did_not_refuse(asking: 
         rank = edges.index(iri) + 1
         limit, cutoff = ("top-k-edges", 3) if rank > 3 else ("filter", None)
         assert beyond(each) == (limit, cutoff, rank)
-        assert "its chunk: it is the" in each.reason
+        assert "its chunk: the chunk is the" in each.reason
 
 
 # --- lightrag -------------------------------------------------------------------------------------
@@ -378,5 +378,5 @@ def test_a_filter_that_leaves_a_thing_but_no_finding_on_it_is_named(tmp_path: Pa
     only = Filters(documents=("one.txt",), until="2100")
     _, (fram, other) = both.ask("global", "Fram", "two.txt", filters=only)
     assert beyond(fram) == ("filter-document", None, None)
-    assert "with the findings that speak of it" in fram.reason
-    assert "kept out by the filter document one.txt" in other.reason
+    assert "with the report findings about it" in fram.reason
+    assert "excluded by the filter document one.txt" in other.reason

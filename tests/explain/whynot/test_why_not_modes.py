@@ -164,7 +164,8 @@ def test_over_the_budget_is_not_selected_with_that_reason(asking: Asking, mode: 
         assert found.cause == "not-selected"
         assert "budget" in found.reason
         taken = sum(i.tokens for i in trace.selected if i.kind == item.kind or mode[:6] == "raptor")
-        assert f"it costs {item.tokens:,} tokens, and {taken:,} were taken" in found.reason
+        assert f"the candidate costs {item.tokens:,} tokens" in found.reason
+        assert f"selected items cost {taken:,}" in found.reason
         assert found.rank == item.rank
 
 
@@ -396,11 +397,11 @@ def test_the_filter_that_kept_it_out_is_named(asking: Asking, mode: str) -> None
         for expected in ("anna.md", "Berta sold bread to Oslo."):
             found = kg.why_not(session, expected)
             assert (found.cause, found.limit) == ("beyond-limit", "filter-document"), expected
-            assert "kept out by the filter document fram.md, gauss.md" in found.reason
+            assert "excluded by the filter document fram.md, gauss.md" in found.reason
         late = kg.ask(QUESTION, mode, history=[], filters=Filters(until="1900")).session
         found = kg.why_not(late, "anna.md")
         assert (found.limit, found.cutoff) == ("filter-until", None)
-        assert "kept out by the filter until 1900" in found.reason
+        assert "excluded by the filter until 1900" in found.reason
         assert kg.why_not(session, "penicillin").cause == "not-in-corpus"
 
 

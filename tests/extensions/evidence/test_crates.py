@@ -160,7 +160,7 @@ def test_without_texts_there_is_no_more_of_a_document_than_the_record_quotes(hom
     assert found.ok
     unchecked = [name for name, state in states(found).items() if state == "not checked"]
     assert unchecked == ["Signature", "Quotes", "Replay"]
-    assert "It was made without texts" in said(found, "Replay")
+    assert "The package was made without texts" in said(found, "Replay")
 
 
 # --- whatever is altered, removed or added is found -----------------------------------------------

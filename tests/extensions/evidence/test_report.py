@@ -178,8 +178,8 @@ def test_a_report_begins_with_question_answer_and_evidence(graph):
     assert places[1] < text.index('id="way"') < places[2]
     way = "".join(read(text[text.index('id="way"') : places[2]]).words)
     for said in (
-        "Taken from the question: ",
-        "It led to the entities ",
+        "Concepts of the question: ",
+        "Entities matched to the question: ",
         "of 1 document",
     ):
         assert said in way

@@ -108,7 +108,7 @@ def test_what_a_replica_records_comes_back_and_is_chained(
     caught_up(tmp_path / "r", url)
     with open_graph(tmp_path / "r") as kg:
         asked = kg.ask("Who led the Terra Nova Expedition?")
-        with pytest.raises(UnknownNameError, match="once the writer has chained it"):
+        with pytest.raises(UnknownNameError, match="has added the sessions to the chain"):
             kg.trace(asked.session)
         assert follow(kg, url).journals == 1
         assert follow(kg, url).journals == 0

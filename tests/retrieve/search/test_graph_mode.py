@@ -161,7 +161,7 @@ def test_a_longer_path_reaches_farther(folder):
     assert {c.hop for c in near.candidates} == {0}
     assert {c.hop for c in far.candidates} == {0, 1}
     ways = {(c.hop, c.reasons[-1]) for c in far.candidates}
-    assert (1, "it lies 2 hops from a matched entity") in ways
+    assert (1, "the edge is 2 hops away from an entity matched to the question") in ways
     assert not any(hop == 0 and "hops" in way for hop, way in ways)
 
 

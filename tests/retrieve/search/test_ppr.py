@@ -260,9 +260,9 @@ def test_reasons_say_over_what_the_walk_came(graph):
     for candidate in retrieve(graph).candidates:
         assert candidate.reasons
     first = next(c for c in retrieve(graph).candidates if c.item.kind == "chunk")
-    assert first.reasons[0] == "its sentences answer the question best"
+    assert first.reasons[0] == "sentences of the chunk rank highest as answers to the question"
     assert "Fram" in first.reasons[1]
-    assert "similar in meaning to the question" in first.reasons[2]
+    assert "cosine similarity" in first.reasons[2]
     plain = next(c for c in retrieve(graph, read=0).candidates if c.item.kind == "chunk")
     assert "Fram" in plain.reasons[0]
 
@@ -271,7 +271,11 @@ def test_the_chunks_that_are_read_stand_in_front(graph):
     question = "Which ship did Nansen sail in?"
     read = [c for c in retrieve(graph, question, read=3).candidates if c.item.kind == "chunk"]
     plain = [c for c in retrieve(graph, question, read=0).candidates if c.item.kind == "chunk"]
-    front = [c.item.iri for c in read if "its sentences answer the question best" in c.reasons]
+    front = [
+        c.item.iri
+        for c in read
+        if "sentences of the chunk rank highest as answers to the question" in c.reasons
+    ]
     assert front == [c.item.iri for c in read[: len(front)]]
     assert 0 < len(front) <= 3
     rest = [c.item.iri for c in plain if c.item.iri not in front]

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from tgraph.index.authority import FULL, Authorities
 from tgraph.model import Agent, Candidate, Evidence, Rejected, Retrieval, Selection
+from tgraph.retrieve.reasons import explain
 from tgraph.retrieve.reports import add_report_evidence
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from tgraph.models.base import CallSink
     from tgraph.retrieve.base import Context, Question, Retriever
 
-NONE = "not believed: its documents have an authority of 0"
+NONE = explain("not-authoritative")
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,5 +135,5 @@ def _scale_scores(candidate: Candidate) -> Candidate:
 def _explain_weight(candidate: Candidate) -> Candidate:
     if candidate.authority == FULL:
         return candidate
-    why = f"its source has an authority of {candidate.authority:g}"
+    why = explain("authority", authority=candidate.authority)
     return replace(candidate, reasons=(*candidate.reasons, why))

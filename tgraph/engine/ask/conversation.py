@@ -139,7 +139,7 @@ class AskedKnowledge:
         if need is not None:
             raise UsageError(
                 f"Generation {self.point.generation} has {_LACKS[need.what]}, which the mode "
-                f"{mode} searches: nobody had asked for it by then.",
+                f"{mode} searches: the part had not been built by then.",
                 "Ask in another mode, or as of a later generation (`tgraph history`).",
             )
 
@@ -162,7 +162,7 @@ class PreparedQuestion:
         with opened.asking():
             context, method = knowledge.context(), self.method
             if knowledge.filters and is_empty(context):
-                opened.message("The filters leave nothing to answer from.")
+                opened.message("No document or fact passes the filters.")
                 method = without_retrieval(method)
             description = SessionDescription(
                 question.text,
@@ -206,8 +206,8 @@ def prepare_question(opened: OpenCollection, request: QuestionRequest) -> Prepar
         raise UsageError("The question is empty.")
     if request.only == "prompt" and opened.parts.chat is None:
         raise UsageError(
-            "A prompt is sent to a language model, and none is set.",
-            "Set `chat.base_url` or OPENAI_API_KEY, or ask for the context alone.",
+            "A prompt needs a language model, and no language model is set.",
+            "Set `chat.base_url` or OPENAI_API_KEY, or use --only-context.",
         )
     turns = _limit_history(opened, request)
     needs_none = bool(turns) and stands_alone(request.text, turns)

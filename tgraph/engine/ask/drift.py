@@ -39,6 +39,7 @@ from tgraph.record.search_steps import RecordedAction, RecordedPoint, state_hypo
 from tgraph.record.session import SessionRecord
 from tgraph.retrieve.base import Context, Question, Retriever, in_conversation
 from tgraph.retrieve.modes.drift import DriftSearchSettings
+from tgraph.retrieve.reasons import explain, explain_selection
 from tgraph.retrieve.reports import grounded_selection
 from tgraph.retrieve.search.community_reports import NearReport, nearest_reports
 from tgraph.retrieve.search.drift import read_ahead
@@ -52,10 +53,10 @@ from tgraph.retrieve.search.drift_actions import (
     ActionStatus,
 )
 
-UNUSED = "cited by no answer on the way"
-UNHELPFUL = "it does not help to answer"
-REPEATED = "said by another point"
-BEHIND_OTHERS = "none of the points that cite it was selected"
+UNUSED = explain("uncited")
+UNHELPFUL = explain("unhelpful")
+REPEATED = explain("repeated")
+BEHIND_OTHERS = explain("points-citing-unselected")
 
 
 @dataclass(slots=True)
@@ -166,8 +167,8 @@ def weigh_points(
 def _point_candidate(action: Action, index: int, point: DriftPoint, uuid: str) -> Candidate:
     iri = v.session_part_iri("point", uuid, action.number, index)
     subject = "the question" if action.depth == 0 else f"“{action.query}”"
-    how = "from reports" if action.kind == "fold" else "from a local search"
-    why = f"it answers {subject} {how}"
+    kind = "point-reports" if action.kind == "fold" else "point-local"
+    why = explain(kind, subject=subject)
     item = Item("point", iri, action.query, point.text)
     return Candidate(item, 0, point.score, evidence=point.evidence, reasons=(why,))
 
@@ -188,7 +189,7 @@ def select_points(found: DriftFindings, points: Sequence[DrawnPoint]) -> Selecti
         wordings.add(wording)
         used.update(point.cites)
         candidate = replace(point.item, rank=len(selected) + 1)
-        why = f"Chosen because {' and '.join(candidate.reasons)}."
+        why = explain_selection(candidate.reasons)
         selected.append(Selected(len(selected), candidate, why, candidate.score))
     cited = {iri for point in points for iri in point.cites}
     rejected += [
@@ -254,7 +255,7 @@ LEAST_PARENT = 0.1
 
 NOTHING = "nothing was found that answers it"
 UNANSWERED = "the session ended before it was answered"
-FAR = "over the token budget of its fold"
+FAR = explain("budget-fold")
 
 
 @dataclass(frozen=True, slots=True)

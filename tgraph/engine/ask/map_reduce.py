@@ -14,6 +14,7 @@ from tgraph.model import Candidate, Rejected, Retrieval, Selection
 from tgraph.record.search_steps import state_batches, state_points, state_ratings
 from tgraph.record.session import SessionRecord
 from tgraph.retrieve.base import Context, Question
+from tgraph.retrieve.reasons import explain
 from tgraph.retrieve.search.community_reports import ReportSearch, weigh_reports
 
 
@@ -68,7 +69,7 @@ def _reject_unused(
 ) -> list[Rejected]:
     """Reject reports that were read but contributed no selected point."""
     drawn, used = _reports_of(points), _reports_of([s.candidate for s in selection.selected])
-    why = {True: "none of its points was selected", False: "no point was drawn from it"}
+    why = {True: explain("points-unselected"), False: explain("no-point")}
     return [
         Rejected(candidate, why[candidate.item.iri in drawn])
         for batch in batches

@@ -27,6 +27,7 @@ from tgraph.retrieve.modes.base import (
 )
 from tgraph.retrieve.modes.registry import AUTO, MODES, AutoSettings
 from tgraph.retrieve.modes.suggest import SUGGEST
+from tgraph.retrieve.reasons import extend_reason
 from tgraph.retrieve.reports import reports_at_hand
 from tgraph.retrieve.search.registry import make_retriever
 from tgraph.version import __version__
@@ -205,7 +206,7 @@ def _rank_by_reader(parts: Components) -> Rank:
     def rank(question: str, texts: Sequence[str], sink: CallSink) -> list[tuple[int, float]]:
         if parts.reader is None:
             raise UsageError(
-                "Chunks should be ranked by the reader, and there is none.",
+                "The setting rerank.provider needs a reader model, and no reader model is set.",
                 "Set `reader.model`, or `rerank.provider` to server.",
             )
         from tgraph.retrieve.text.reading import rank_by_relevance
@@ -271,7 +272,7 @@ def choose_method(question: Question, parts: Components, context: Context) -> Ch
     calls: list[Call] = []
     choice = chooser.choose(question, context, calls.append)
     mode, why = mode_for(choice.form, parts.settings.auto, context)
-    choice = replace(choice, reason=f"{choice.reason}{why}")
+    choice = replace(choice, reason=extend_reason(choice.reason, why))
     method = in_steps(method_of(mode, parts), question.text, parts, choice.form)
     return Chosen(method, choice, chooser.agent, tuple(calls))
 

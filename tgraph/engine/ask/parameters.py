@@ -94,8 +94,8 @@ def restore_settings(settings: Settings, mode: str, parameters: Mapping[str, str
     except ValidationError as error:
         where = ".".join(str(part) for part in error.errors()[0]["loc"])
         raise UsageError(
-            f"The session was asked with a value of {where} that this version does not take.",
-            "Replay it with the version of tgraph that recorded it.",
+            f"The session has a value of {where} that this version does not accept.",
+            "Replay the session with the version of tgraph that recorded the session.",
         ) from error
     return settings.model_copy(update=parts)
 

@@ -86,7 +86,7 @@ def usage_of(record: BundleRecord) -> Mapping[str, int]:
     return asdict(record.usage)
 
 
-NO_EVIDENCE = "There is no evidence for an answer in these documents."
+NO_EVIDENCE_SENTENCE = "There is no evidence for an answer in these documents."
 
 CONTEXT_ONLY = "context-only"
 """The status of a session in which the context, or the prompt, was asked for and no answer."""
@@ -100,7 +100,11 @@ def no_evidence(question: str, language: str = "") -> str:
 
     code = language.lower().partition("-")[0] or detect_language(question)
     language_table = load_tables("languages").get(code)
-    return str(language_table["no_evidence"]) if isinstance(language_table, dict) else NO_EVIDENCE
+    return (
+        str(language_table["no_evidence"])
+        if isinstance(language_table, dict)
+        else NO_EVIDENCE_SENTENCE
+    )
 
 
 Stream = Generator[GraphRagResponse, None, Answer]

@@ -11,6 +11,7 @@ from tgraph.models.base import CallSink
 from tgraph.retrieve.base import Context, Question, Retriever
 from tgraph.retrieve.candidates import assign_ranks as renumbered
 from tgraph.retrieve.candidates import chunk_candidates
+from tgraph.retrieve.reasons import explain
 from tgraph.retrieve.text.evidence_ranking import sharpen_evidence
 from tgraph.retrieve.text.sentence_ranking import Place, place_of
 
@@ -20,8 +21,8 @@ SLACK = 0.1
 PENALTY = 0.05
 """What the steps must be worth more than one sentence to be as good evidence as that."""
 
-WHY_STEP = "it answers a step of the question"
-WHY_PART = "it answers a part of the question"
+WHY_STEP = explain("step")
+WHY_PART = explain("part")
 
 
 @dataclass(frozen=True, slots=True)

@@ -223,8 +223,8 @@ class CorrectionRun(CurationRun):
         document = v.document_iri(note.sha256)
         if document in read_decisions(context.copy.store).stated:
             raise UsageError(
-                f"This is stated by hand already: {note.statement}",
-                "`tgraph curations list` shows when and by whom.",
+                f"A person has already stated the fact: {note.statement}",
+                "`tgraph curations list` shows the time and the person.",
             )
         author = responsible_agents(context.settings.person)[-1]
         how = Authorship(self.iri, author, (), context.clock(), context.clock())
@@ -296,13 +296,13 @@ def _pair_to_join(facts: Facts, store: Store, name: str, other: str) -> tuple[st
     """Return two entities of knowledge that nobody has split by hand."""
     first_entity, two = facts.entity(name), facts.entity(other)
     if first_entity == two:
-        raise UsageError(f"{name!r} and {other!r} are one entity already.")
+        raise UsageError(f"{name!r} and {other!r} are already one entity.")
     left_members, right = set(facts.members(first_entity)), set(facts.members(two))
     for pair in read_decisions(store).splits:
         if left_members & set(pair) and right & set(pair):
             raise UsageError(
-                f"{name!r} and {other!r} were told apart by hand.",
-                f"Take that back first: `tgraph entities rejoin {name!r} {other!r}`.",
+                f"{name!r} and {other!r} were split by a person.",
+                f"Undo the split first: `tgraph entities rejoin {name!r} {other!r}`.",
             )
     return first_entity, two
 

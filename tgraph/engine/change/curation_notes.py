@@ -17,7 +17,9 @@ from tgraph.store.statements import edge_of
 CONCEPT = "concept"
 STRENGTH = 5.0
 _NAME = 300
-_TAKE_BACK = "`tgraph curations list` shows when and why; `undo` takes it back."
+_TAKE_BACK = (
+    "`tgraph curations list` shows time and reason; `tgraph curations undo` reverses the decision."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +64,7 @@ class NoteWriter:
     def fact(self, wanted: NewFact, old: KnownFact | None = None) -> CurationNote:
         """Return a note stating a fact, which replaces ``old`` or gives new values for ``old``."""
         if old is not None and wanted == NewFact():
-            raise UsageError("Nothing is to be changed.", "Give another name, value or weight.")
+            raise UsageError("The command contains no change.", "Give a new name, value or weight.")
         subject = self._find_entity(wanted.subject, old.subject if old else "")
         name = (
             _check_name(wanted.predicate, "A relation")
@@ -96,7 +98,7 @@ class NoteWriter:
         if (existing_entity := self._facts.known(name)) is not None:
             raise UsageError(
                 f"There is {self._facts.label(existing_entity)!r} already.",
-                "`tgraph entities edit` changes what is said of it.",
+                "Use `tgraph entities edit` to change the entity.",
             )
         iri = v.entity_iri(name)
         self._check_entity(iri, name)
@@ -115,14 +117,14 @@ class NoteWriter:
         """Return a note stating new values for an entity."""
         if values == EntityValues():
             raise UsageError(
-                "Nothing is to be changed.", "`tgraph entities edit -h` says what can."
+                "The command contains no change.", "`tgraph entities edit -h` lists the options."
             )
         facts, label = self._facts, self._facts.label(entity)
         missing = [name for name in values.not_aliases if not facts.claims_alias(entity, name)]
         if missing:
             raise UsageError(
                 f"{label!r} is not also called {missing[0]!r} by any document.",
-                "Names that were merged into it are parted from it by `tgraph entities split`.",
+                "Use `tgraph entities split` to separate a merged name from the entity.",
             )
         main_entity = CuratedEntity(
             entity,
@@ -182,12 +184,12 @@ class NoteWriter:
 
     def _check_triple(self, triple: Triple) -> None:
         if triple.subject == triple.object:
-            raise UsageError("A fact is about two things, not twice the same.")
+            raise UsageError("Subject and object of a fact have to be two different entities.")
         if edge_of(self._canonical_triple(triple)) in {
             edge_of(self._canonical_triple(denied)) for denied in self._decisions.denied
         }:
             raise UsageError(
-                "This was denied by hand.",
+                "The fact was denied by a person.",
                 _TAKE_BACK,
             )
 
@@ -229,7 +231,7 @@ def literal_of(text: str, datatype: str | None) -> Literal:
         node.value.startswith(v.XSD)
         and Checked(text, datatype=URIRef(node.value)).ill_typed is not False
     ):
-        raise UsageError(f"{text!r} is no {datatype}.", "Dates are written 1911-12-14.")
+        raise UsageError(f"{text!r} is no {datatype}.", "Write dates as 1911-12-14.")
     return v.canonicalise_literal(Literal(text, datatype=node))
 
 

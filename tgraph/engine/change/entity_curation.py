@@ -128,7 +128,7 @@ class CurationRun(Run):
 def check_reason(reason: str) -> None:
     """Raise ``UsageError`` for an empty reason."""
     if not reason.strip():
-        raise UsageError("A decision needs a reason.")
+        raise UsageError("The reason of the decision is missing.")
 
 
 def check_authority(authority: float | None) -> None:
@@ -142,7 +142,10 @@ def _check_change(
 ) -> None:
     """Raise ``UsageError`` if the decision would change nothing."""
     if authority is None and not previous:
-        raise UsageError(f"{pattern} was not weighed.", "`tgraph documents list` has the weights.")
+        raise UsageError(
+            f"{pattern} has no authority that was set.",
+            "`tgraph documents list` shows the authority of documents.",
+        )
     if previous and read_authorities(store).weights[pattern] == authority:
         raise UsageError(f"{pattern} has an authority of {authority:g} already.")
 
@@ -154,12 +157,12 @@ def _pair_to_split(entities: EntityMerges, name: str, other: str | None) -> tupl
     if first == second:
         raise UsageError(
             f"{entities.name(first)!r} was not merged into another name.",
-            "Name the one to split from it too; `tgraph entities merges` lists what was merged.",
+            "Name both entities; `tgraph entities merges` lists all merges.",
         )
     if entities.canonical(first) != entities.canonical(second):
         raise UsageError(
             f"{entities.name(first)!r} and {entities.name(second)!r} are not one entity.",
-            "`tgraph entities merges` lists what was merged.",
+            "`tgraph entities merges` lists all merges.",
         )
     return first, second
 
@@ -187,7 +190,8 @@ def retract_document(opened: OpenCollection, document: str, reason: str) -> Retr
     changed, sessions = take_back(opened, before.document, reason)
     if not changed and not sessions:
         raise UsageError(
-            f"{before.path} was retracted already.", "`tgraph index --reinstate` takes it back."
+            f"{before.path} was retracted already.",
+            "`tgraph index --reinstate` includes the document again.",
         )
     return Retraction(before, sessions)
 

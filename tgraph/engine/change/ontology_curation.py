@@ -153,7 +153,7 @@ def find_ontology(store: Store, name: str) -> RecordedOntology:
     remedy = (
         nearest_names(name, ontology_names, most=len(ontology_names))
         if ontology_names
-        else "None has been added."
+        else "There is no ontology."
     )
     raise UsageError(f"No ontology {name!r} stands.", remedy)
 

@@ -76,12 +76,13 @@ def say_what_stays(
     for other_document in {entry.document for entry in entries if entry.path in paths} - {document}:
         if erasure_of_document(store, other_document) is None:
             message(
-                f"Another content of the same path stays until it is erased too: {other_document}"
+                f"Another document of the same path stays until that document is erased too:"
+                f" {other_document}"
             )
     digest = document.removeprefix(v.document_iri(""))
     for place in sorted(folder.path.parent.iterdir()):
         if place != folder.path and Librarian(place / "librarian").has(digest):
-            message(f"The collection {place.name} holds the same document; it stays there.")
+            message(f"The collection {place.name} has the same document, which stays there.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +114,10 @@ def purge_document(
     """As ``KnowledgeGraph.purge``."""
     check_reason(reason)
     if opened.is_asked:
-        raise StoreError("A question is still being answered here.", "Let it end, or leave it.")
+        raise StoreError(
+            "A question is still running in this process.",
+            "Wait for the end of the question, or stop the question.",
+        )
     setup = opened.setup(progress, message)
     purging = Purging(**vars(setup), key=secrets.token_bytes(32), patience=patience)
     unfinished = opened.ledger.is_erasing()
@@ -162,8 +166,8 @@ class Purging(RunSetup):
         trace = document_texts.traces.find(reason)
         if trace is not None:
             raise UsageError(
-                f"The reason says {trace!r}, as only the document does, and reasons stay.",
-                "Give it in other words.",
+                f"The reason contains {trace!r}, which only the document contains; reasons stay.",
+                "Write the reason in other words.",
             )
 
     def wait_for_readers(self) -> None:
@@ -172,8 +176,8 @@ class Purging(RunSetup):
         Raises ``StoreError`` if readers remain; then nothing has been done."""
         self._wait_until_free(
             lambda: list_pinned_snapshots(self.ledger.folder),
-            "Somebody reads the graph; waiting until it is closed.",
-            "Somebody still reads the graph, so that its text can't be erased.",
+            "Another process has the graph open; waiting until the graph is closed.",
+            "Another process has the graph open, so the text can't be erased.",
         )
 
     def erase(self, document: str, reason: str) -> None:
@@ -208,8 +212,8 @@ class Purging(RunSetup):
 
         self._wait_until_free(
             others,
-            "Somebody reads what was published before; waiting until it is closed.",
-            "The text is erased, but somebody still reads what was published before.",
+            "Another process reads an earlier published state; waiting until the state is closed.",
+            "The text is erased, but another process still reads an earlier published state.",
         )
 
     def show(self, stage: str, done: int, total: int) -> None:
@@ -221,8 +225,8 @@ class Purging(RunSetup):
         journals = [path for path in journal_files if not is_free(path)]
         self._wait_until_free(
             lambda: [path for path in journals if path.exists() and not is_free(path)],
-            "A question is being answered; waiting for it to end.",
-            "A question is still being answered; the document is retracted, and not erased.",
+            "A question is running; waiting for the end of the question.",
+            "A question is still running; the document is retracted, but not erased.",
         )
 
     def _wait_until_free(
@@ -234,7 +238,9 @@ class Purging(RunSetup):
         self.message(waiting)
         while left():
             if time.monotonic() > deadline:
-                raise StoreError(failed, "Close it, and run the same command again.")
+                raise StoreError(
+                    failed, "Close the graph in the other process, and run the same command again."
+                )
             time.sleep(_PAUSE)
 
 
@@ -448,8 +454,8 @@ class _CollectionRewriting:
         before = self._sealed.get(bundle, "")
         if canonical_hash(old) != before:
             raise StoreError(
-                f"{bundle} is not as it was sealed; sealing it again would hide that.",
-                "See `tgraph audit integrity`.",
+                f"{bundle} differs from the sealed record; a new seal would hide the difference.",
+                "Run `tgraph audit integrity`.",
             )
         self._rewritings.append(Rewriting(bundle, before, canonical_hash(new)))
 

@@ -141,7 +141,7 @@ def _check_allowed(added: Iterable[Quad], removed: Iterable[Quad]) -> None:
         graph = quad.graph_name
         if isinstance(graph, NamedNode) and graph.value.startswith(_SEALED):
             raise QueryError(
-                "The record of sessions is sealed; an update can't change it.",
+                "An update can't change the sealed record of sessions.",
                 f"Name the graphs that it is about. {_ALLOWED}",
             )
         if graph == v.SOURCE_GRAPH or _is_of_record(quad):
@@ -153,4 +153,4 @@ def _check_allowed(added: Iterable[Quad], removed: Iterable[Quad]) -> None:
             )
     for quad in added:
         if isinstance(quad.subject, BlankNode) or isinstance(quad.object, BlankNode):
-            raise QueryError("An update can't make blank nodes.", "Give every node an IRI.")
+            raise QueryError("An update can't create blank nodes.", "Give every node an IRI.")

@@ -119,11 +119,14 @@ def take_content(
         intakes.unchanged.append(name)
     elif erasure_of_document(context.copy.store, intake.iri) is not None:
         intakes.erased.append(name)
-        context.message(f"{name} was erased and stays out for good; a changed file comes in.")
+        context.message(
+            f"{name} was erased and is never indexed again; a changed file would be indexed."
+        )
     elif not reinstate and is_retracted(context.copy.store, intake.iri):
         intakes.retracted.append(name)
         context.message(
-            f"{name} was retracted and stays out; `tgraph index --reinstate` takes it back."
+            f"{name} was retracted and is skipped; `tgraph index --reinstate` includes the"
+            " document again."
         )
     else:
         _record_intake(context, intake, intakes.touched)

@@ -117,5 +117,5 @@ def load_previous_vectors(context: IndexContext, kind: str) -> VectorIndex | Non
         )
     except StoreError as error:
         if pointer.generation:
-            context.message(f"The {kind} vectors are made anew: {error.message}")
+            context.message(f"The {kind} vectors are rebuilt: {error.message}")
         return None

@@ -45,7 +45,7 @@ PATIENCE = 300.0
 """Seconds to wait for a writer, who should be done in one. A change that is committed by then is
 not lost: the next command applies it."""
 
-BUSY = "An index run is at work on this collection; waiting for it to finish."
+BUSY = "An index run is using this collection; waiting for the end of the run."
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +88,7 @@ class Run:
 
     kind = "run"
     label = "Index run"
-    busy = "Another index run is at work on this collection; waiting for it to finish."
+    busy = "Another index run is using this collection; waiting for the end of the run."
 
     def __init__(self, setup: RunSetup) -> None:
         self.iri = f"{v.URN}{self.kind}:{setup.uuid}"
@@ -213,7 +213,9 @@ class Run:
         self._ledger.fold(timeout=PATIENCE, waiting=self._say_waiting)
 
     def _say_waiting(self) -> None:
-        self._setup.message("Another process is writing to the graph; waiting for it to finish.")
+        self._setup.message(
+            "Another process is writing to the graph; waiting for the end of the process."
+        )
 
 
 class IndexRun(Run):

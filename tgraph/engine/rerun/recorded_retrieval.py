@@ -35,13 +35,13 @@ from tgraph.record.recorder import call_iri
 from tgraph.retrieve.base import Context, Question, Retriever
 from tgraph.retrieve.candidates import chunk_evidence, chunk_item, known_entities
 from tgraph.retrieve.labels import add_description, read_reified_edges
+from tgraph.retrieve.reasons import parse_selection
 from tgraph.retrieve.reports import evidence_of_parts, item_of, reports_at_hand
 from tgraph.retrieve.search.surroundings import claim_item
 from tgraph.retrieve.subgraph import weights_of
 
 _LASTING = frozenset({"edge", "entity", "claim", "report", "chunk"})
 _MOST_PLACES = 1_000
-_PREFIXES = ("Within the budget; ", "Chosen because ")
 
 Known = Mapping[str, tuple[Edge | Item, tuple[Evidence, ...]]]
 """Things by their IRI, each with the places that state it now."""
@@ -69,7 +69,7 @@ def with_recorded_retrieval(
     retriever = RecordedRetriever(
         method.retriever, retrieval, session, _retrieval_calls(session, method)
     )
-    notes = (f"{gone} of the recorded candidates are no longer there.",) if gone else ()
+    notes = (f"{gone} of the recorded candidates no longer exist.",) if gone else ()
     sharpens = method.sharpens or session.chat is None  # of an edge the best place isn't known
     return RecordedRetrieval(replace(method, retriever=retriever, sharpens=sharpens), notes)
 
@@ -155,7 +155,7 @@ def _read_candidate(
         evidence=_order_evidence(said.all(selection, "wasDerivedFrom"), places, context)
         if selection
         else places[: context.limits.evidence_limit],
-        reasons=_parse_reasons(said.one(selection, "reasoning")) if selection else (),
+        reasons=parse_selection(said.one(selection, "reasoning")) if selection else (),
         tokens=int(tokens) if tokens else None,
         bridge=said.one(key, "bridge"),
     )
@@ -169,14 +169,6 @@ def _order_evidence(
     missing = sorted(set(origins) - {place.iri for place in current_evidence})
     other_evidence = context.evidence.by_iri([iri for iri in missing if kind_of(iri) == "evidence"])
     return (*current_evidence, *other_evidence.values())
-
-
-def _parse_reasons(reasoning: str) -> tuple[str, ...]:
-    """Return reasons written by a method without a model."""
-    for prefix in _PREFIXES:
-        if reasoning.startswith(prefix):
-            return (reasoning.removeprefix(prefix).removesuffix("."),)
-    return ()
 
 
 def _read_matches(said: BundleReader, uuid: str) -> tuple[EntityMatch, ...]:

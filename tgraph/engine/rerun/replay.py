@@ -151,14 +151,15 @@ class SessionReplay:
             return
         if erased_since(context.store, session.said.one(session.iri, "startedAtTime")):
             self.notes.append(
-                "Text was erased since: the knowledge can't be had as it was, and is read as it is."
+                "Text was erased after the session: the earlier knowledge is not available, and "
+                "the current knowledge is read."
             )
             yield self._build_context(context.store)
             return
         assert isinstance(context.store, OxigraphStore)
         self.notes.append(
             f"The knowledge has changed since (generation {session.generation}, now"
-            f" {self.generation}): it is read as it was, put together from the record."
+            f" {self.generation}): the earlier knowledge is rebuilt from the record."
         )
         with as_of(context.store, self.librarian, session.generation) as store:
             yield self._build_context(store)
@@ -244,7 +245,7 @@ class SessionReplay:
             session.person,
             session.said.one(session.iri, "asOf"),
         )
-        record = SessionRecord(place, session.uuid, lambda: datetime.now(UTC))
+        record = SessionRecord(place, session.uuid, lambda: datetime.now(UTC), session.wording)
         run = QuestionRun(method, question, context, record, description)
         try:
             for _ in run.context() if only else run.stream():
@@ -289,7 +290,7 @@ class SessionReplay:
         stood_in = with_recorded_retrieval(method, self.session, context, self.librarian)
         if stood_in is None:
             return None
-        self.notes.append(f"{lost} The recorded candidates stand in for retrieval.")
+        self.notes.append(f"{lost} The recorded candidates replace the retrieval.")
         self.notes += stood_in.notes
         return stood_in.method
 

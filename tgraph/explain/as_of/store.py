@@ -91,7 +91,7 @@ def without_erased(store: Store) -> tuple[Store, tuple[str, ...]]:
     )
     many = "" if len(gone) == 1 else " stood then were"
     return remaining, (
-        f"The text of {description}{many} erased since; nothing of it is answered from.",
+        f"The text of {description}{many} erased since; answers do not use the text.",
     )
 
 
@@ -163,8 +163,8 @@ def read_then(
         yield StoreAsOf(store)
         return
     if erased_since(store, started):
-        why = "Text was erased since the session: knowledge can't be had as it was"
-        yield StoreAsOf(store, note=f"{why}, and is read as it is.")
+        why = "Text was erased after the session: the earlier knowledge is not available"
+        yield StoreAsOf(store, note=f"{why}; the current knowledge is read.")
         return
     assert isinstance(store, OxigraphStore)
     changed = (
@@ -174,7 +174,13 @@ def read_then(
         try:
             past: Store = opened.enter_context(as_of(store, librarian, session_generation))
         except StoreError as error:
-            then = StoreAsOf(store, note=f"{changed}, and is read as it is: {error.message}")
+            then = StoreAsOf(
+                store, note=f"{changed}; the current knowledge is read: {error.message}"
+            )
         else:
-            then = StoreAsOf(past, is_past=True, note=f"{changed}: it is read as it was.")
+            then = StoreAsOf(
+                past,
+                is_past=True,
+                note=f"{changed}: the earlier knowledge is rebuilt from the record.",
+            )
         yield then

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 
 from tgraph.answer.support import Support, SupportJudge
-from tgraph.answer.themes import COUNTS
 from tgraph.explain.assess.verification import (
     FINE,
     CitedPlace,
@@ -23,6 +22,7 @@ from tgraph.explain.trace.derivation import DerivationNode, Derivations
 from tgraph.explain.trace.values import Trace, TraceItem, TraceSentence
 from tgraph.index.sources import is_mark
 from tgraph.models.base import CallSink
+from tgraph.retrieve.reasons import COUNTS, explain_selection
 from tgraph.retrieve.text.lexical import terms
 
 # To go back through what each step was made from until support is lost is VeriTrail's way
@@ -36,7 +36,7 @@ MOST_JOINT = 8
 """Things that carry a sentence between them at most, none of them alone."""
 
 _DEPTH = ("point", "report", "sub-report", "description", "summary", "extraction", "chunk")
-_UNRECORDED = "nothing is on record that it was made from"
+_UNRECORDED = "the record has no origin of the item"
 
 Judge = Callable[[Sequence[str]], Support]
 
@@ -150,16 +150,16 @@ class SupportLineage:
         support = self._judge([*texts, *(item.reasoning for item in reasoned_items)])
         iris = tuple(item.iri for item in reasoned_items)
         self.trail.append(TrailStep("reasoning", iris, support.verdict, support.reason))
-        cause = "the reason it was chosen for says it, what was chosen does not"
+        cause = "the reason of the selection supports the sentence, the selected item does not"
         return Lost("selection", iris[0], cause) if support.full else None
 
 
 def _citation_loss(sentence: str, *, is_cited: bool) -> Lost:
     """Return a citation loss: a document supports the sentence, but its citation is missing or
     leads to other characters."""
-    cause = "a document says it, but the sentence cites nothing"
+    cause = "a document supports the sentence, but the sentence has no citation"
     if is_cited:
-        cause = "the chunk says it, but what is cited of it does not"
+        cause = "the chunk supports the sentence, but the cited part does not"
     return Lost("citation", sentence, cause)
 
 
@@ -178,7 +178,7 @@ def _distinct_nodes(nodes: Iterable[DerivationNode]) -> list[DerivationNode]:
 UNDECIDED = "judgement that can't be used"
 ERASED = "sentence that can't be judged: text was erased"
 _GONE = Support("undecided", ERASED)
-NOT_SAID = "it counts documents, which no document does"
+NOT_SAID = "the sentence counts documents, which no document states"
 
 
 class Verifier:
@@ -219,8 +219,10 @@ class Verifier:
         """Tell whether a sentence rests entirely on count points."""
         items = {item.iri: item for item in self._trace.selected}
         chosen = [items[iri] for iri in sentence.edge_selections if iri in items]
-        why = f"Chosen because {COUNTS}."
-        return bool(chosen) and all(i.kind == "point" and i.reasoning == why for i in chosen)
+        why = explain_selection((COUNTS,))
+        return bool(chosen) and all(
+            item.kind == "point" and item.reasoning in (why, why.first) for item in chosen
+        )
 
     def _judge_support(self, statement: str, texts: Sequence[str]) -> Support:
         key = statement, tuple(texts)

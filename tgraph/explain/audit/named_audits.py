@@ -128,7 +128,8 @@ def _parse_parameter(text: str) -> Parameter:
 SHAPES = Audit(
     "shapes",
     "Bundles against the shapes",
-    "Is every record, of a session or of what was said of one later, complete and well formed?",
+    "Is every record of a session, or of a later statement about a session, complete and well "
+    "formed?",
     (Parameter("session", "session", _ALL, "the session, or all"),),
     ("session", "focus", "path", "value", "message"),
     check="the shapes of ontology/shapes.ttl (SHACL)",
@@ -137,8 +138,8 @@ SHAPES = Audit(
 INTEGRITY = Audit(
     "integrity",
     "The record against its seals",
-    "Is every bundle, batch, quad and text as it was sealed, the chain whole, and every quote what"
-    " its text says?",
+    "Are all bundles, batches, quads and texts unchanged since sealing, is the chain complete, "
+    "and does each quote match the stored text?",
     (Parameter("head", "text", "", "a head of the chain that was saved before"),),
     ("problem", "what", "subject", "detail"),
     check="the seals of the chain, and what the record says of texts, recomputed",
@@ -147,8 +148,8 @@ INTEGRITY = Audit(
 KNOWLEDGE = Audit(
     "knowledge",
     "Knowledge against the record",
-    "Is knowledge what follows from the standing documents, the names that were told apart and the"
-    " settings, to the triple?",
+    "Does knowledge contain exactly the triples that follow from the documents in use, the "
+    "decisions on names and the settings?",
     (),
     ("problem", "subject", "predicate", "object"),
     check="every triple of knowledge and every merge, derived anew from what is on record",
@@ -158,7 +159,7 @@ KNOWLEDGE = Audit(
 ONTOLOGY = Audit(
     "ontology",
     "Knowledge against the ontology",
-    "What do the documents say that the ontology rules out, or its shapes, and where?",
+    "Which statements of documents contradict the ontology or its shapes, and where?",
     (
         Parameter(
             "of",

@@ -69,12 +69,12 @@ def audit_ontology(
     Without an ontology the result is empty and ``message`` reports this. Raise ``UsageError``
     for an unknown reason."""
     if more:
-        raise UsageError(f"The audit {ONTOLOGY.name} takes one argument at most.")
+        raise UsageError(f"The audit {ONTOLOGY.name} has at most one argument.")
     if of and of != ALL and of not in REASONS:
         raise UsageError(f"There is no reason {of!r}.", f"There are: {', '.join(REASONS)}, all.")
     fit = standing_fit(store, librarian, settings)
     if fit is None:
-        message("No ontology stands. `tgraph ontology add FILE` adds one.")
+        message("There is no ontology. `tgraph ontology add FILE` adds an ontology.")
         return AuditResult(ONTOLOGY, (), True)
     audit = _OntologyAudit(store, librarian, fit)
     violations = list(audit.violations(of))
@@ -115,12 +115,12 @@ class _OntologyAudit:
 
     def _violation_detail(self, subject: str, reason: str) -> str:
         if not subject.startswith(f"{v.URN}edge:"):
-            return "No class of the ontology means its types."
+            return "No class of the ontology matches the types of the entity."
         triple = self._texts.triple(subject)
         if triple is None or reason == UNKNOWN_PROPERTY:
-            return "No property of the ontology means it."
+            return "No property of the ontology matches the predicate."
         if reason == UNKNOWN_TYPE:
-            return "What it joins is of no class of the ontology."
+            return "The two entities have no class of the ontology."
         ontology_property = self._fit.meant(triple)
         return (
             self._describe_mismatch(ontology_property, triple, reason) if ontology_property else ""
@@ -174,7 +174,9 @@ class _OntologyAudit:
                             self._ontology.label(first_class),
                             self._ontology.label(second_class),
                         )
-                        problem_text = f"It is said to be {first!r} ({labels[0]}) and {second!r}"
+                        problem_text = (
+                            f"The entity has the types {first!r} ({labels[0]}) and {second!r}"
+                        )
                         yield Violation(DISJOINT, entity, f"{problem_text} ({labels[1]}).")
 
     def _find_multiple_values(self) -> Iterator[Violation]:

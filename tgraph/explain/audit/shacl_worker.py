@@ -55,7 +55,7 @@ def validate_shapes(shapes: Sequence[str], data: str) -> list[ShapeResult]:
         process.wait()
     if process.returncode:
         last = complaint.decode("utf-8", "replace").strip().rpartition("\n")[2]
-        why = last or f"it was stopped after {SECONDS:g} seconds or for want of memory"
+        why = last or f"the validation was stopped after {SECONDS:g} seconds or for lack of memory"
         raise TgraphError(f"The shapes could not be applied: {why}", "Mend the shapes.")
     return [ShapeResult(*(str(part) for part in row)) for row in json.loads(out)[:_MOST]]
 

@@ -88,7 +88,9 @@ def check_integrity(
     its signatures are verified. Raise ``UsageError`` for a saved head without exactly 64
     hexadecimal digits."""
     if saved is not None and not _HASH.fullmatch(saved):
-        raise UsageError(f"{saved!r} is not the head of a chain.", "It has 64 hexadecimal digits.")
+        raise UsageError(
+            f"{saved!r} is not the head of a chain.", "A head has 64 hexadecimal digits."
+        )
     graphs = _named_graphs(store)
     catalogues = sorted({name for name in graphs if name.startswith(_CATALOGUE)} | {catalogue})
     chains = {name: read_entries(store, name) for name in catalogues}
@@ -189,7 +191,10 @@ def _find_head(
     for entry in entries:
         if entry.chain == saved:
             return entry.sequence, ()
-    detail = "The chain does not contain the saved head: its end was cut off or it was made anew."
+    detail = (
+        "The chain does not contain the saved head: the end of the chain was cut off, or the "
+        "chain was made again."
+    )
     return None, (Problem("missing", "head", saved, detail),)
 
 
@@ -201,12 +206,12 @@ def wrong_bundles(
     for bundle in sorted(bundles.keys() | sealed):
         bundle_hash, quads = bundles.get(bundle, NO_GRAPH)
         if bundle not in sealed:
-            detail = f"It is not in the chain and has {quads} quads."
+            detail = f"The bundle is not in the chain and has {quads} quads."
             yield Problem("added", "bundle", bundle, detail)
         elif not quads:
-            yield Problem("missing", "bundle", bundle, "It was sealed and is not there.")
+            yield Problem("missing", "bundle", bundle, "The sealed item is missing.")
         elif bundle_hash != sealed[bundle]:
-            detail = f"Its quads were changed; it was sealed as {sealed[bundle]}."
+            detail = f"The quads were changed; the seal is {sealed[bundle]}."
             yield Problem("altered", "bundle", bundle, detail)
 
 
@@ -246,7 +251,7 @@ def _check_texts(
     problems = []
     for key in text_keys:
         if _HASH.fullmatch(key) is None:
-            problems.append(Problem("added", "text", key, "Its name is not a hash."))
+            problems.append(Problem("added", "text", key, "The name of the file is not a hash."))
         elif key not in intact and not _is_intact(librarian, key):
             owner_text = f"It belongs to {needed[key]}." if key in needed else "Nothing needs it."
             problems.append(Problem("altered", "text", key, owner_text))

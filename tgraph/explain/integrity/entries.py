@@ -92,7 +92,7 @@ def broken_links(entries: Sequence[ChainEntry]) -> Iterator[Problem]:
     head = Head(0, GENESIS)
     for entry in entries:
         if not entry.sequence:
-            detail = "The catalogue speaks of something that has no place in the chain."
+            detail = "The catalogue contains an item without an entry in the chain."
             yield Problem("added", "entry", entry.subject, detail)
             continue
         if chain_hash(entry.quads) != entry.chain:
@@ -223,7 +223,7 @@ def _find_wrong_signatures(
             )
             yield Problem("altered", "signature", entry.subject, detail)
     if entries and not own:
-        detail = "No entry of the chain was signed with this key."
+        detail = "This key signed no entry of the chain."
         yield Problem("missing", "signature", key.agent, detail)
 
 

@@ -179,7 +179,7 @@ def check_whole(store: Store, bundle: str, session: str, what: str = "replayed")
         raise UsageError(
             f"The session {session} can't be {what}: text of it was erased on "
             f"{erasure.time[:10]} ({erasure.reason}).",
-            "What has been erased stays erased; ask the question again.",
+            "Erased text can't be restored; ask the question again.",
         )
 
 

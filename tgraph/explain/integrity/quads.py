@@ -27,9 +27,11 @@ _IN_MEMORY = 16_000_000
 """Bytes of digests that are not written to a file."""
 
 _AT_ONCE = 10_000
-_BY_NONE = "No batch added it."
+_BY_NONE = "No batch added the quad."
 _SEEN = "the snapshot that readers see"
-_UNREADABLE = "Its text can't be read, so that the quads outside the bundles were not compared."
+_UNREADABLE = (
+    "The text of the batch can't be read, so the quads outside the bundles were not compared."
+)
 
 
 def decode_line(line: bytes) -> str:

@@ -111,7 +111,7 @@ class SourceCheck:
         try:
             yield from self._checks[kind](subject, values)
         except ValueError:
-            yield "Its name is not one that tgraph gives."
+            yield "The name does not have a form that tgraph uses."
         except ErasedTextError:
             return
         except EvidenceError as error:
@@ -133,7 +133,7 @@ class SourceCheck:
         if pages:
             yield from _compare_values(said, "textHash", [])
         elif len(_property_values(said, "textHash")) != 1:
-            yield "It must have one textHash."
+            yield "The number of textHash values has to be one."
         yield from _compare_values(said, "pageCount", [str(len(pages))] if pages else [])
         length = sum(len(self._page_text(subject, number)) for number in numbers)
         yield from _compare_values(said, "contentHash", [digest])
@@ -145,7 +145,7 @@ class SourceCheck:
         yield from _compare_values(said, "pageNumber", [str(number)])
         yield from _compare_values(said, "wasDerivedFrom", [document])
         if len(_property_values(said, "textHash")) != 1:
-            yield "It must have one textHash."
+            yield "The number of textHash values has to be one."
         length = len(self._page_text(document, number))
         yield from _compare_values(said, "charLength", [str(length)])
         yield from _compare_values(
@@ -190,7 +190,7 @@ class SourceCheck:
         yield from _compare_values(said, "charOffset", [str(start)])
         yield from _compare_values(said, "charLength", [str(end - start)])
         if not self._has_statement(v.page_of(document, page), v.tg("textHash")):
-            yield "Its page is not on record."
+            yield "The page of the item is not on record."
         elif not self._is_readable(document, page):
             return
         elif not 0 <= start < end <= len(self._texts.of_page(document, page)):
@@ -201,17 +201,17 @@ class SourceCheck:
             if len(_property_values(said, name)) != 1:
                 yield f"It must have one {name}."
         if len(_property_values(said, "quote")) > 1:
-            yield "It has several quotes."
+            yield "The citation has several quotes."
         statements = [
             term for name in ("edge", "entity", "claim") for term in _property_values(said, name)
         ]
         if len(statements) != 1:
-            yield "It must be of one edge, entity or claim."
+            yield "The evidence has to belong to one edge, entity or claim."
         place = recorded_place(self._store, subject)
         if not self._has_statement(place.chunk, v.RDF_TYPE, v.tg("Chunk")):
-            yield "Its chunk is not on record."
+            yield "The chunk of the evidence is not on record."
         elif is_mark(place.quote or "") and not self._erasures:
-            yield "Its quote is marked as erased, and no erasure is on record."
+            yield "The quote is marked as erased, but the record has no erasure."
         elif self._is_readable(document_of_chunk(place.chunk), page_of_chunk(place.chunk)):
             self._texts.quote(*place)
 
@@ -227,7 +227,7 @@ class SourceCheck:
         earlier: Sequence[str | None] = before or [None]
         expected_names = [v.accession_iri(p, d, b) for p in paths for d in digests for b in earlier]
         if expected_names != [subject]:
-            yield "Its path, its document or what it followed is another than its name says."
+            yield "Path, document or predecessor differ from the name of the item."
 
 
 def _kind_of(subject: str) -> str:

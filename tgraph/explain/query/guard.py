@@ -35,7 +35,7 @@ UPDATE_FORMS = (
 )  # fmt: skip
 _REACHING = {
     "SERVICE": "A query may not reach other servers (SERVICE).",
-    "LOAD": "Nothing may be loaded from elsewhere by SPARQL (LOAD).",
+    "LOAD": "An update may not load data from other places (LOAD).",
 }
 
 

@@ -126,7 +126,7 @@ def _run_worker(job: Mapping[str, Any], bounds: Bounds) -> Generator[bytes, None
     if stopped.is_set():
         raise StoppedQueryError(
             f"The query was stopped after {bounds.timeout:g} seconds.",
-            "Narrow it, or allow a longer `timeout`.",
+            "Narrow the query, or allow a longer `timeout`.",
         )
     if code:
         complaint_text = b"".join(complaint).decode("utf-8", "replace")
@@ -155,13 +155,13 @@ def _worker_error(code: int, complaint: str, text: str, bounds: Bounds) -> Tgrap
     starved = "memory" in complaint.lower() or "bad_alloc" in complaint
     if code == -signal.SIGSEGV and not starved:
         return StoppedQueryError(
-            "The query crashed its process; one that is nested very deeply does that.",
+            "The process of the query crashed, possibly because the query is nested very deeply.",
             "Write it flatter.",
         )
     if starved or code < 0:
         return StoppedQueryError(
             f"The query needed more than {bounds.memory / (1 << 30):.3g} GB of memory.",
-            "Narrow it, or allow more `memory`.",
+            "Narrow the query, or allow more `memory`.",
         )
     return QueryError(f"The query failed: {line or f'exit code {code}'}.")
 

@@ -36,7 +36,7 @@ def page_quote(text: str, cited: Quotation, around: int = AROUND) -> PageQuote:
     if quote != cited.quote:
         place = f"{one_line(cited.path)}, characters {cited.start}–{cited.end}"
         raise EvidenceError(
-            f"{place}: the stored text is not what was quoted.", "Run `tgraph audit integrity`."
+            f"{place}: the stored text differs from the quote.", "Run `tgraph audit integrity`."
         )
     first, last = max(0, cited.start - around), min(len(text), cited.end + around)
     before, after = text[first : cited.start], text[cited.end : last]

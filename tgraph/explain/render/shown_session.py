@@ -37,9 +37,9 @@ MOST_OF_PROMPT = 20_000
 """Characters of a prompt's own text that it shows."""
 
 _GONE = {
-    "erased": "It was erased with the text of a document.",
-    "missing": "The graph does not keep it any more.",
-    "left out": "It was left out of this package.",
+    "erased": "The text was erased with a document.",
+    "missing": "The graph does not have the text any more.",
+    "left out": "The text was left out of this package.",
 }
 
 PageText = Callable[[str, int | None], str]

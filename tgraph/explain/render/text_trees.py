@@ -86,7 +86,7 @@ def trace_tree(trace: Trace, *, everything: bool = False, most: int | None = Non
         _add_action(tree.add(head), trace.actions, everything)
     _add_steps(tree, trace, everything)
     if trace.dropped:
-        branch = tree.add(_styled_text(("Left out on the way", _LABEL)))
+        branch = tree.add(_styled_text(("Left out", _LABEL)))
         for reason, count in trace.dropped.items():
             branch.add(_styled_text(f"{count} × {reason}"))
     return tree
@@ -132,7 +132,9 @@ def _session_lines(trace: Trace) -> Iterator[Text]:
             (f"Standing   called into question: {one_line(trace.questioned)}", "red")
         )
     usage = trace.usage
-    thought = " ({reasoning_tokens:,} of them thinking)" if usage.get("reasoning_tokens") else ""
+    thought = (
+        " ({reasoning_tokens:,} of them for reasoning)" if usage.get("reasoning_tokens") else ""
+    )
     spent = f"{{input_tokens:,}} tokens in, {{output_tokens:,}} out{thought}, {{calls}} calls"
     yield from _field_lines(
         {
@@ -180,7 +182,7 @@ def _add_answer(tree: Tree, trace: Trace, most: int | None, everything: bool) ->
         line = _styled_text(f"{number}. ").append(_sentence_text(sentence, remaining))
         leaf = branch.add(line.append(_styled_text(uncited, judged)))
         remaining = None if remaining is None else remaining - len(sentence.text)
-        _add_grounds(leaf, sentence, items, everything)
+        _add_grounds(leaf, trace, sentence, items, everything)
 
 
 def _sentence_text(sentence: TraceSentence, most: int | None) -> Text:
@@ -196,7 +198,11 @@ def _sentence_text(sentence: TraceSentence, most: int | None) -> Text:
 
 
 def _add_grounds(
-    tree: Tree, sentence: TraceSentence, items: Mapping[str, TraceItem], everything: bool
+    tree: Tree,
+    trace: Trace,
+    sentence: TraceSentence,
+    items: Mapping[str, TraceItem],
+    everything: bool,
 ) -> None:
     """Add items supporting a sentence; items leading only to places already shown are just
     named."""
@@ -208,7 +214,7 @@ def _add_grounds(
         if item.kind != "edge" and places <= shown_places and not everything:
             tree.add(_styled_text((f"also in {item_text(item)}", _FAINT)))
         else:
-            _add_item(tree, item, cited, everything)
+            _add_item(tree, trace, item, cited, everything)
         shown_places |= places
 
 
@@ -224,17 +230,17 @@ def _add_uncited(tree: Tree, trace: Trace, everything: bool) -> None:
         branch.add(_styled_text(f"{kinds_text(uncited_items)}{_HINT}"))
     else:
         for item in uncited_items:
-            _add_item(branch, item, item.evidence if everything else (), everything)
+            _add_item(branch, trace, item, item.evidence if everything else (), everything)
 
 
 def _add_item(
-    tree: Tree, item: TraceItem, places: Sequence[TraceQuotation], whole: bool = False
+    tree: Tree, trace: Trace, item: TraceItem, places: Sequence[TraceQuotation], whole: bool = False
 ) -> None:
     branch = tree.add(
-        _styled_text((item_text(item), _ITEM), (f"   {_score_summary(item)}", _FAINT))
+        _styled_text((item_text(item), _ITEM), (f"   {_score_summary(trace, item)}", _FAINT))
     )
     if item.reasoning:
-        branch.add(_styled_text(f"because: {one_line(item.reasoning)}"))
+        branch.add(_styled_text(f"reason: {one_line(item.reasoning)}"))
     for place in places:
         leaf = branch.add(terminal_quote(place, _QUOTE))
         if place.way:
@@ -248,9 +254,10 @@ def _add_item(
         branch.add(_styled_text(bridge_text(item.bridge)))
 
 
-def _score_summary(item: TraceItem) -> str:
+def _score_summary(trace: Trace, item: TraceItem) -> str:
     standing = standing_text(item)
-    return f"score {item.score:.2f}{f', {standing}' if standing else ''}"
+    name = trace.name_scores([item])
+    return f"{name} {item.score:.2f}{f', {standing}' if standing else ''}"
 
 
 def _add_influence(tree: Tree, trace: Trace) -> None:
@@ -322,7 +329,7 @@ def _add_lines(tree: Tree, lines: list[str], everything: bool) -> None:
 def _add_rejected(tree: Tree, trace: Trace, everything: bool) -> None:
     points, retrieved_items = _split_points(trace.selected)
     left_points, rejected_items = _split_points(trace.rejected)
-    drawn = "the others are behind points" if points else f"{len(retrieved_items)} selected"
+    drawn = "other items are used through points" if points else f"{len(retrieved_items)} selected"
     summary = f"  {retrieved_text(trace)} retrieved, {drawn}"
     branch = tree.add(_styled_text(("Candidates", _LABEL), summary))
     hint = "" if everything else _HINT
@@ -333,7 +340,7 @@ def _add_rejected(tree: Tree, trace: Trace, everything: bool) -> None:
         why = f"; not selected: {rejection_text(left_points)}{hint}" if left_points else ""
         branch.add(_styled_text(f"{point_summary}{why}"))
     for item in trace.rejected if everything else ():
-        why = f"   {_score_summary(item)}: {item.reasoning}"
+        why = f"   {_score_summary(trace, item)}: {item.reasoning}"
         branch.add(_styled_text(f"{item.rank}. {item_text(item)}", (why, _FAINT)))
 
 

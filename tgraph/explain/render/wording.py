@@ -26,6 +26,7 @@ from tgraph.index.sources import range_of_chunk
 from tgraph.rendering import collapse_whitespace, format_count, one_line, shorten_text
 from tgraph.retrieve.text.lexical import FORMS, words
 
+_DETAILS = re.compile(r":| \(")
 _MOST_QUOTE = 200
 _MOST_LABEL = 100
 _MOST_POINT = 160
@@ -79,7 +80,9 @@ def _selection_lines(trace: Trace) -> Iterator[str]:
     yield f"Selected: {len(trace.selected)}"
     for number, edge in enumerate(trace.selected, 1):
         yield f"{number}. {item_text(edge)}"
-        yield f"   {', '.join(filter(None, [f'Score: {edge.score:.4f}', standing_text(edge)]))}"
+        score_name = trace.name_scores([edge])
+        score = f"{score_name[:1].upper()}{score_name[1:]}: {edge.score:.4f}"
+        yield f"   {', '.join(filter(None, [score, standing_text(edge)]))}"
         if edge.reasoning:
             yield f"   Reasoning: {collapse_whitespace(edge.reasoning)}"
         for place in edge.evidence:
@@ -110,14 +113,14 @@ def way_lines(trace: Trace) -> Iterator[str]:
     if trace.choice:
         yield f"The mode {trace.mode} was chosen, because {collapse_whitespace(trace.choice)}."
     if trace.concepts:
-        yield f"Taken from the question: {collapse_whitespace(trace.concepts_text)}."
+        yield f"Concepts of the question: {collapse_whitespace(trace.concepts_text)}."
     if trace.matches:
         entity_labels = [collapse_whitespace(match.label) for match in trace.matches]
         remainder = f" and {len(entity_labels) - _BEST} more" if len(entity_labels) > _BEST else ""
-        yield f"It led to the entities {', '.join(entity_labels[:_BEST])}{remainder}."
+        yield f"Entities matched to the question: {', '.join(entity_labels[:_BEST])}{remainder}."
     candidates = [*trace.selected, *trace.rejected]
     if candidates:
-        ranked = f"; {kinds_text(candidates)} came into question" if trace.rejected else ""
+        ranked = f"; {kinds_text(candidates)} became candidates" if trace.rejected else ""
         yield f"Found in the documents: {retrieved_text(trace)}{ranked}."
         reasons = f" Not selected: {rejection_text(trace.rejected)}." if trace.rejected else ""
         yield f"Selected for the answer: {kinds_text(trace.selected) or 'nothing'}.{reasons}"
@@ -126,7 +129,7 @@ def way_lines(trace: Trace) -> Iterator[str]:
         cited = sum(bool(s.citations) for s in trace.sentences)
         proven = f"{cited} of its {format_count(len(trace.sentences), 'sentence')}"
         documents = format_count(len({place.document for place in places}), "document")
-        yield f"The answer was written from that: {proven} with quotes, of {documents}."
+        yield f"Sentences with quotes: {proven}, from {documents}."
 
 
 def map_lines(trace: Trace) -> Iterator[str]:
@@ -140,9 +143,7 @@ def map_lines(trace: Trace) -> Iterator[str]:
 
 def batch_text(batch: TraceBatch, number: int) -> str:
     """A batch in words; ``number`` counts from 1."""
-    outcome = (
-        "no reply that can be used" if batch.error else format_count(len(batch.points), "point")
-    )
+    outcome = "no usable reply" if batch.error else format_count(len(batch.points), "point")
     reports = format_count(len(batch.reports), "report")
     return f"Batch {number}: {reports}, {batch.tokens:,} tokens → {outcome}"
 
@@ -293,9 +294,9 @@ def way_text(place: TraceQuotation) -> str:
 
 
 def rejection_text(rejected: Sequence[TraceItem]) -> str:
-    """Return rejected item counts by reason."""
-    counts = Counter(item.reasoning.partition(":")[0] or "no reason" for item in rejected)
-    return ", ".join(f"{count} {reason}" for reason, count in counts.most_common())
+    """Return rejected item counts by reason, without the details after a colon or in brackets."""
+    counts = Counter(_DETAILS.split(item.reasoning)[0] or "no reason" for item in rejected)
+    return ", ".join(f"{count} ({reason})" for reason, count in counts.most_common())
 
 
 def actions_text(root: TraceAction) -> str:

@@ -69,8 +69,8 @@ class Curation:
     def why_not(self) -> str:
         """Return why `tgraph curations undo` refuses to take the decision back."""
         if self.undone_by:
-            return f"was taken back already, by {self.undone_by}."
-        return _OTHERWISE.get(self.label, "took a decision back; decide again instead.")
+            return f"was undone already by {self.undone_by}."
+        return _OTHERWISE.get(self.label, "is itself an undoing; make a new decision instead.")
 
 
 def read_curations(store: Store) -> list[Curation]:
@@ -101,7 +101,7 @@ def find_curation(curations: Sequence[Curation], name: str) -> Curation:
     problem = (
         f"{name!r} may be any of {len(matches)} decisions." if matches else f"No decision {name!r}."
     )
-    raise UnknownNameError(problem, "`tgraph curations list` lists them with their ids.")
+    raise UnknownNameError(problem, "`tgraph curations list` lists the decisions with ids.")
 
 
 def _read_curation(store: Store, names: NamesAsOf, curation: str) -> Curation:

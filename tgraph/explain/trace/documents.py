@@ -84,7 +84,7 @@ def find_document(store: Store, name: str) -> DocumentSummary:
                 raise UsageError(
                     f"{name!r} could be any of {len(candidates)} documents"
                     f" ({path_list}{ellipsis}).",
-                    "Say more of the path.",
+                    "Give a longer part of the path.",
                 )
     raise _unknown_document_error(store, name, documents)
 

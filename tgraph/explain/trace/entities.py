@@ -109,9 +109,9 @@ class EntityMerges:
             return alike[0]
         if alike:
             names = ", ".join(repr(self.name(entity)) for entity in alike)
-            raise UsageError(f"{name!r} may be any of {names}.", "Give the name as one of these.")
+            raise UsageError(f"{name!r} may be any of {names}.", "Use one of these names.")
         raise UnknownNameError(
-            f"No document names {name!r}.", "`tgraph entities merges` lists the names that merged."
+            f"No document names {name!r}.", "`tgraph entities merges` lists all merges."
         )
 
     def name(self, entity: str) -> str:
@@ -131,7 +131,7 @@ class EntityMerges:
                 return split
         raise UsageError(
             f"{self.name(first)!r} and {self.name(second)!r} have not been split.",
-            "`tgraph entities splits` lists what has.",
+            "`tgraph entities splits` lists all splits.",
         )
 
     # --- one of them ---

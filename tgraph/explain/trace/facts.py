@@ -68,7 +68,8 @@ class Facts:
             entity = self.entities.find(name)  # which says what may be meant
             raise UnknownNameError(
                 f"{self.label(entity)!r} is not in the graph any more.",
-                "No document that stands names it, or it was deleted: see `tgraph curations list`.",
+                "No document in use names the entity, or the entity was deleted: see `tgraph "
+                "curations list`.",
             )
         return entity
 
@@ -166,7 +167,7 @@ class Facts:
                 f"There is no fact {fact_name!r} in the graph.",
                 f"There is: {nearby_facts}."
                 if near
-                else "`tgraph facts list ENTITY` lists those about an entity, with their ids.",
+                else "`tgraph facts list ENTITY` lists the facts about an entity with ids.",
             )
         facts = self._create_facts(triples)
         fact_list = "; ".join(f"{fact.text} ({fact.edge})" for fact in facts[:_SHOWN])

@@ -165,7 +165,9 @@ def _find_batch_at(batches: Iterable[KnowledgeBatch], text: str, now: datetime) 
     """Return the newest batch at a given time."""
     first, last = _parse_time_range(text)
     if first > now:
-        raise UsageError(f"{text!r} is still to come.", "Leave it out to ask what is known now.")
+        raise UsageError(
+            f"{text!r} is still to come.", "Leave out the time to ask the current knowledge."
+        )
     dated_batches = sorted((datetime.fromisoformat(b.time), b) for b in batches)
     before = [batch for published, batch in dated_batches if published <= last]
     if not before:

@@ -20,6 +20,7 @@ from tgraph.librarian import Librarian
 from tgraph.model import Agent, Prompt, Usage
 from tgraph.models.base import Call
 from tgraph.models.recorded_calls import RecordedCalls, ReplayedReader, recorded_call
+from tgraph.retrieve.reasons import FIRST_WORDING
 from tgraph.store.base import Store
 
 ReadText = Callable[[str], str]
@@ -151,6 +152,11 @@ class RecordedSession:
         return BundleReader(self.quads)
 
     @property
+    def wording(self) -> int:
+        """The number of the wording of the recorded reasons."""
+        return self.said.number(self.iri, "wording") or FIRST_WORDING
+
+    @property
     def replayed_reader(self) -> ReplayedReader | None:
         """Return a reader replaying recorded readings, or None without readings."""
         return ReplayedReader(self.reader, self.calls) if self.reader else None
@@ -196,7 +202,7 @@ def _read_recorded_call(store: Store, librarian: Librarian, said: BundleReader, 
     except StoreError as error:
         raise UsageError(
             f"The session can't be replayed: a call of it can't be read. {error.message}",
-            "What has been erased stays erased; ask the question again.",
+            "Erased text can't be restored; ask the question again.",
         ) from error
     cached = said.one(iri, "cached") == "true"
     tokens = (said.number(iri, name) for name in ("inToken", "outToken", "reasoningToken"))

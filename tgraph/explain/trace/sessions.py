@@ -77,12 +77,12 @@ def find_session(store: Store, catalogue: str, name: str) -> SessionSummary:
         return _newest_session(store, graph)
     uuid_prefix = name.removeprefix(v.session_iri("")).strip().lower()
     if not uuid_prefix:
-        raise UsageError("The id of the session is empty.", "`tgraph sessions` lists them.")
+        raise UsageError("The id of the session is empty.", "`tgraph sessions` lists all sessions.")
     bundles = _find_bundles(store, graph, uuid_prefix)
     if len(bundles) == 1:
         return _read_summary(store, graph, bundles[0])
     problem = "More than one session begins with" if bundles else "There is no session"
-    raise UnknownNameError(f"{problem} {name!r}.", "`tgraph sessions` lists them.")
+    raise UnknownNameError(f"{problem} {name!r}.", "`tgraph sessions` lists all sessions.")
 
 
 def _find_bundles(store: Store, catalogue: NamedNode, uuid: str) -> list[str]:

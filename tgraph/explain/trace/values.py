@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -294,6 +294,21 @@ class Trace:
         if self.confidence is None:
             return ""
         return f"{self.confidence:.2f}" + (f" for “{self.short}”" if self.short else "")
+
+    def name_scores(self, items: Iterable[TraceItem]) -> str:
+        """Return what the scores of selected or rejected items are, such as ``retrieval score``."""
+        names = ("point score" if i.kind == "point" else self._score_name(i) for i in items)
+        return " or ".join(dict.fromkeys(names))
+
+    def _score_name(self, item: TraceItem) -> str:
+        if any(item is candidate for candidate in self.rejected):
+            return "retrieval score"
+        agents = {step.kind: step.agents[0] for step in self.steps if step.agents}
+        if not agents.get("EdgeSelecting", "embedded").startswith("embedded"):
+            return "model score"
+        writer = self.parameters.get("writer") or agents.get("Synthesising", "embedded")
+        is_read = "Reading" in agents and writer.startswith("embedded")
+        return "reader probability" if is_read else "retrieval score"
 
     @property
     def filters_text(self) -> str:

@@ -42,7 +42,7 @@ from tgraph.store.base import Store
 SHOWN = 5
 """Places and carriers that are told."""
 _MOST_PLACES = 1000
-_EXTRACTED = "It has been extracted since; a new session can find it."
+_EXTRACTED = "The content was extracted after the session; a new session can find the content."
 
 
 def why_absent(earlier: CorpusAsOf, expected: Expected) -> tuple[str, list[str]]:
@@ -81,7 +81,7 @@ def check_decidable(earlier: CorpusAsOf, expected: Expected, wanted: str) -> Non
             raise UsageError(
                 f"It can't be decided what the session could know of {one_line(wanted, 120)!r}: "
                 f"text that it could read was erased on {erasure.time[:10]} ({erasure.reason}).",
-                "What has been erased stays erased; ask the question again.",
+                "Erased text can't be restored; ask the question again.",
             )
 
 
@@ -119,14 +119,16 @@ def _ending_key(accession: Accession) -> tuple[bool, str]:
 
 def _absence_reason(gone: list[Accession], expected: Expected) -> str:
     if not gone:
-        return "No document that stood when the question was asked says it."
-    says = "" if expected.is_place else "says it, but "
+        return f"No document in use at the time of the question states the {expected.kind}."
+    says = "" if expected.is_place else f"states the {expected.kind}, but "
     first, *further_accessions = gone
     reason = f"{first.path} {says}had been {_describe_ending(first)} when the question was asked."
     if further_accessions:
         paths = ", ".join(dict.fromkeys(a.path for a in further_accessions[:SHOWN]))
         ellipsis = ", ..." if len(further_accessions) > SHOWN else ""
-        reason += f" Others that say it did not stand either: {paths}{ellipsis}."
+        reason += (
+            f" Other documents with the {expected.kind} were not in use either: {paths}{ellipsis}."
+        )
     return reason
 
 
@@ -134,9 +136,9 @@ def _change_notes(earlier: CorpusAsOf, expected: Expected, came: list[Accession]
     notes = extracted_since(earlier, expected)
     standing = list(dict.fromkeys(a.path for a in came if not a.ended))[:SHOWN]
     if standing:
-        notes.append(f"It is in a document that was taken in since: {', '.join(standing)}.")
+        notes.append(f"A document indexed later states the {expected.kind}: {', '.join(standing)}.")
     for lost in [a for a in came if a.ended][:SHOWN]:
-        notes.append(f"{lost.path} was taken in since, and was {_describe_ending(lost)}.")
+        notes.append(f"{lost.path} was indexed later, and was {_describe_ending(lost)}.")
     return notes
 
 
@@ -216,7 +218,7 @@ _CAUSES = {
     "not-extracted": "in the corpus but not extracted",
     "outside-ontology": "extracted but kept out by the ontology",
     "not-linked": "extracted but not linked to the question",
-    "not-recorded": "extracted but left out, it is not on record where",
+    "not-recorded": "extracted but left out at an unrecorded step",
     "beyond-limit": "linked but beyond a limit",
     "not-selected": "retrieved but not selected",
     "not-used": "selected but not used in the answer",
@@ -235,13 +237,18 @@ class _Case:
     expected: Expected
     reached: PipelinePositions
 
+    @property
+    def subject(self) -> str:
+        """The expected content as the subject of a sentence, such as ``The entity``."""
+        return f"The {self.expected.kind}"
+
     def because(self, cause: Cause, reason: str, *notes: str, **more: object) -> WhyNot:
         trace, expected = self.trace, self.expected
-        stopped = f"The session did not complete: it is {trace.status or 'open'}."
+        stopped = f"The session has no answer: the status is {trace.status or 'open'}."
         if trace.status in ("completed", "no-evidence"):
             stopped = ""
         elif trace.status == "context-only":
-            stopped = "No answer was written: only the context was asked for."
+            stopped = "The session has no answer: only the context was requested."
         return WhyNot(
             session=trace.explain_id,
             question=trace.question,
@@ -326,7 +333,7 @@ def _check_used(case: _Case) -> WhyNot | None:
     sentence_list = f"sentence{'s' if len(numbers) > 1 else ''} {', '.join(map(str, numbers))}"
     return case.because(
         "used",
-        f"It is in the answer after all: {sentence_list}.",
+        f"{case.subject} is in the answer after all: {sentence_list}.",
         sentences=numbers,
         items=case.reached.selected[:SHOWN],
     )
@@ -337,11 +344,13 @@ def _check_unused(case: _Case) -> WhyNot | None:
         return None
     best = positions[0]
     usage_text = (
-        "the answer says nothing" if not case.trace.sentences else "no sentence rests on it"
+        "the answer is empty"
+        if not case.trace.sentences
+        else "no sentence of the answer uses the selected item"
     )
     return case.because(
         "not-used",
-        f"It was selected ({_position_text(best)}), but {usage_text}.",
+        f"{case.subject} was selected ({_position_text(best)}), but {usage_text}.",
         rank=best.rank or None,
         items=positions[:SHOWN],
     )
@@ -352,11 +361,12 @@ def _check_unselected(case: _Case) -> WhyNot | None:
         return None
     best = positions[0]
     rank = f" with rank {best.rank}" if best.rank else ""
-    why = best.reason or "no reason is on record, for the session ended before it selected"
+    why = best.reason or "no reason is on record, since the session ended before the selection"
     why += _token_cost(case.trace, best)
     return case.because(
         "not-selected",
-        f"It was retrieved ({_position_text(best)}{rank}), but not selected: {one_line(why)}.",
+        f"{case.subject} was retrieved ({_position_text(best)}{rank}), but not selected:"
+        f" {one_line(why)}.",
         rank=best.rank or None,
         items=positions[:SHOWN],
     )
@@ -368,11 +378,12 @@ def _token_cost(trace: Trace, carrier: PipelinePosition) -> str:
     if "token budget" not in carrier.reason or not cost:
         return ""
     alike = trace.selected
-    if "of its kind" in carrier.reason:
+    if any(name in carrier.reason for name in ("of its kind", "for the kind")):
         group = GROUPS.get(carrier.kind, carrier.kind)
         alike = tuple(item for item in alike if GROUPS.get(item.kind, item.kind) == group)
     token_total = sum(item.tokens for item in alike)
-    return f"; it costs {cost:,} tokens, and {token_total:,} were taken by {len(alike)} others"
+    selected = f"{len(alike)} selected items cost {token_total:,}"
+    return f"; the candidate costs {cost:,} tokens, and {selected}"
 
 
 def _check_absent(case: _Case) -> WhyNot | None:
@@ -396,7 +407,7 @@ def _check_unextracted(case: _Case) -> WhyNot | None:
     where = f", as in {places[0].path}" if places else ""
     return case.because(
         "not-extracted",
-        f"Documents say it{where}, but no extraction made an edge of it.",
+        f"Documents state the {expected.kind}{where}, but the extraction made no edge of the text.",
         *extracted_since(case.earlier, expected),
         places=places,
     )
@@ -412,7 +423,8 @@ def _check_ontology(case: _Case) -> WhyNot | None:
         return None
     return case.because(
         "outside-ontology",
-        f"It was extracted, but the ontology keeps it out of knowledge: {', '.join(reasons)}.",
+        f"{case.subject} was extracted, but excluded from knowledge by the ontology:"
+        f" {', '.join(reasons)}.",
         places=_find_places(case),
     )
 
@@ -426,9 +438,9 @@ def _is_known(case: _Case, about: frozenset[str]) -> bool:
 
 
 def _explain_limit(case: _Case, limit: CutOff) -> WhyNot:
-    reason = f"It is linked to the question, but beyond a limit: {limit.reason}."
+    reason = f"{case.subject} is linked to the question, but beyond a limit: {limit.reason}."
     if limit.limit.startswith("filter-"):
-        reason = f"I{limit.reason[1:]}."
+        reason = f"{case.subject} {limit.reason}."
     return case.because(
         "beyond-limit",
         reason,
@@ -442,11 +454,15 @@ def _explain_limit(case: _Case, limit: CutOff) -> WhyNot:
 def _explain_unlinked(case: _Case) -> WhyNot:
     trace = case.trace
     considered = len(trace.selected) + len(trace.rejected)
-    explanation = f"it is in none of the {considered} candidates of the question"
+    explanation = (
+        f"none of the {considered} candidates of the question contains the {case.expected.kind}"
+    )
     if matched := len(trace.matches):
-        explanation = f"none of the {matched} entities that the question led to leads to it"
+        explanation = (
+            f"no edge or text connects it to any of the {matched} entities matched to the question"
+        )
     return case.because(
-        "not-linked", f"It was extracted, but {explanation}.", places=_find_places(case)
+        "not-linked", f"{case.subject} was extracted, but {explanation}.", places=_find_places(case)
     )
 
 
@@ -454,9 +470,10 @@ def _unrecorded(case: _Case) -> WhyNot:
     """Return the cause for sessions whose ranked orders are not on record."""
     return case.because(
         "not-recorded",
-        "It was extracted, and is not among the candidates. Where it was cut can't be told: the"
-        " session was recorded by an earlier version, which did not keep the orders in which it"
-        " ranked, or they were erased with a document. Ask the question again to learn it.",
+        f"{case.subject} was extracted, and is not among the candidates. The limit that excluded"
+        f" the {case.expected.kind} is unknown: the session was recorded by an earlier version,"
+        " which did not record rankings, or the rankings were erased with a document. Ask the"
+        " question again to see the limit.",
         places=_find_places(case),
     )
 

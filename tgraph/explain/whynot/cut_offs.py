@@ -127,7 +127,7 @@ def cut_off(
     has_report = partial(_has_report, expected=expected, trace=trace)
 
     def ways() -> Iterator[CutOff | None]:
-        yield _kept_out(whole, filters, has_content, "it was kept out by")
+        yield _kept_out(whole, filters, has_content, "is excluded by")
         if reports == "only":
             yield _kept_out(whole, filters, has_report, _WITH_FINDINGS)
         yield _find_list_cut(bundle.complete_list(), trace, expected, filtered_context)
@@ -159,8 +159,8 @@ def _find_list_cut(
         cutoff = len(_candidate_iris(trace).intersection(every))
         name = "edge-score-limit" if cutoff == context.limits.edge_score_limit else name
     place = f"{format_ordinal(rank)} of {len(every)}"
-    why = f"it came {place} that were retrieved, and the first {cutoff} became"
-    return CutOff(name, cutoff, rank, f"{why} candidates ({name})")
+    why = f"the edge is the {place} retrieved edges, and the first {cutoff} are candidates"
+    return CutOff(name, cutoff, rank, f"{why} ({name})")
 
 
 _ASKED = [each.name for each in fields(AskedAction)]
@@ -207,6 +207,14 @@ _LIKE = {
     "layer": "chunk",
 }
 """Kinds of items that are looked for as others are."""
+
+_NAMES = {
+    **dict.fromkeys(("edge of chunks", "entity of chunks"), "chunk"),
+    **dict.fromkeys(("node", "layer"), "node of the tree"),
+    "start": "edge",
+    "excluded": "entity",
+}
+"""Names of kinds of items in a reason, if different from the kind."""
 
 
 @dataclass(frozen=True)
@@ -294,14 +302,16 @@ class MissingInOrders:
     def _describe(self, order: RankedOrder, item: str) -> str:
         """Return words for an item in a reason; items without IRIs are not on record."""
         if order.kind in ("report", "primer"):
-            return "the report that speaks of it"
+            return f"the report on the {self.missing.kind}"
         if order.kind == "layer" and item and not is_chunk(item):
-            return f"the summary “{summary_title(self.context.store, item)}” above it"
+            title = summary_title(self.context.store, item)
+            return f"the summary “{title}” above the {self.missing.kind}"
         if order.kind not in ("entity", "reached") or item in self.missing.entities:
-            return "it"
-        if not item:
-            return "it" if self.missing.entities else "the nearest of the entities it speaks of"
-        return f"{self._label(item)}, the nearest of the entities that it speaks of,"
+            return f"the {_NAMES.get(order.kind, order.kind)}"
+        if not item and self.missing.entities:
+            return "the entity"
+        nearest = f"the nearest entity named by the {self.missing.kind}"
+        return f"{self._label(item)}, {nearest}," if item else nearest
 
     def _label(self, entity: str) -> str:
         [label] = labels_of(self.context.graph, [NamedNode(entity)]).values()
@@ -311,7 +321,7 @@ class MissingInOrders:
 # --- filters ---
 
 _WITH_FINDINGS = (
-    "it was kept out with the findings that speak of it, which rest on more than is within"
+    "is excluded together with the report findings about it, whose documents are not all within"
 )
 
 

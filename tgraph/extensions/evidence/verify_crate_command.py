@@ -27,19 +27,20 @@ _MARKS = {"ok": "ok", "failed": "FAILED", "not checked": "-"}
     "--public-key",
     metavar="FILE",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="The key that signed the record.",
+    help="The public key of the record's signatures.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON object.")
 @common
 def verify_crate(file: Path, public_key: Path | None, as_json: bool) -> None:
-    """Check an evidence package, and replay it: from the file alone.
+    """Check and replay an evidence package, using only the file.
 
-    No graph is needed, no network and no key of a model. Computed again are every file's hash, the
-    session's RDFC-1.0 hash against the entry of the chain, the signature (with --public-key), each
-    quote against its page, the answer and the report against the record, the SHACL shapes, and the
-    session itself, with its recorded replies. What is taken from the record meanwhile is said.
+    No graph, no network and no key of a model are needed. The command computes again: the hash of
+    each file, the session's RDFC-1.0 hash against the entry of the chain, the signature (with
+    --public-key), each quote against the page, the answer and the report against the record, the
+    SHACL shapes, and the session itself, with the recorded replies. The output names all values
+    taken from the record.
 
-    Exit code 4: something is not as it should be.
+    Exit code 4: a check failed.
 
     \b
     Examples:
@@ -61,7 +62,7 @@ def print_verification(found: PackageVerification, *, as_json: bool) -> None:
         print_lines(_verification_lines(found))
     if not found.ok:
         problems = format_count(len(found.problems), "problem")
-        raise VerificationError(f"The package is not as it was made: {problems}.")
+        raise VerificationError(f"The package differs from the original package: {problems}.")
     unchecked = [check.name for check in found.checks if check.state == "not checked"]
     if unchecked:
         print_message(f"Not checked: {', '.join(unchecked)}.")

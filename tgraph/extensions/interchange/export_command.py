@@ -36,23 +36,37 @@ _EVERY = tuple(dict.fromkeys((*RECORD_FORMATS, *KNOWLEDGE_FORMATS, CRATE)))
     type=click.Choice(["tgraph", "trustgraph"]),
     default="tgraph",
     show_default=True,
-    help="Whose names: tgraph's, or TrustGraph's for its own reader.",
+    help="The vocabulary: tgraph's, or TrustGraph's for TrustGraph's own reader.",
 )
-@click.option("--classic", is_flag=True, help="Without triple terms: edges as rdf:Statement.")
+@click.option("--classic", is_flag=True, help="Write edges as rdf:Statement, without triple terms.")
 @click.option(
     "--core",
     is_flag=True,
-    help="Without calls, ratings, what was rejected, and what the answer does not rest on.",
+    help=(
+        "Leave out calls, ratings, rejected candidates, and selected items that the answer "
+        "does not use."
+    ),
 )
-@click.option("--knowledge", is_flag=True, help="What the graph knows, instead of a session.")
-@click.option("--with-sources", is_flag=True, help="With --knowledge: also where it is stated.")
-@click.option("--hash", "hash_only", is_flag=True, help="With --knowledge: print its hash alone.")
+@click.option(
+    "--knowledge", is_flag=True, help="Export the knowledge of the graph, in place of a session."
+)
+@click.option(
+    "--with-sources", is_flag=True, help="With --knowledge: include the places in documents."
+)
+@click.option(
+    "--hash",
+    "hash_only",
+    is_flag=True,
+    help="With --knowledge: print only the hash of the knowledge.",
+)
 @click.option(
     "--without-texts",
     is_flag=True,
-    help="With the format crate: only the hashes of pages and calls.",
+    help="With the format crate: write only the hashes of pages and calls.",
 )
-@click.option("-o", "--output", type=click.Path(path_type=Path), help="A file, or a new folder.")
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path), help="Write to this file or new folder."
+)
 @common
 def export(
     session: str | None,
@@ -66,18 +80,19 @@ def export(
     without_texts: bool,
     output: Path | None,
 ) -> None:
-    """Write the record of a session, with all that it refers to; or what the graph knows.
+    """Export the record of a session with all referenced resources, or the knowledge of the graph.
 
-    Of a session TriG and N-Quads keep the graphs; JSON-LD, RDF/XML and PROV have no triple terms,
-    so edges are written the classic way there. DOT and SVG draw how the answer came about.
+    TriG and N-Quads keep the named graphs of a session. JSON-LD, RDF/XML and PROV have no triple
+    terms, so edges are written as rdf:Statement. DOT and SVG draw the way from the documents to the
+    answer.
 
-    The format crate is an evidence package, for whoever has no access to the graph: a zip with the
+    The format crate is an evidence package, for readers without access to the graph: a zip with the
     answer, the quotes, the pages, the record, the prompts, the calls and the report, which `tgraph
     verify-crate` checks and replays anywhere.
 
     With --knowledge: entities, edges with their attributes, and claims, as RDF 1.2 (trig, turtle,
-    nquads), GraphML, CSV for Neo4j, GraphRAG's tables, or Markdown notes. The last three are
-    several files, so name a folder.
+    nquads), GraphML, CSV for Neo4j, GraphRAG's tables, or Markdown notes. The last three formats
+    are several files: -o names a folder.
 
     \b
     Examples:

@@ -24,18 +24,23 @@ class _Import(Command):
 
 @command("import", cls=_Import)
 @click.argument("paths", metavar="PATH...", nargs=-1, required=True)
-@click.option("--format", "format_", metavar="NAME", help="The format; default: it is recognised.")
-@click.option("--base", metavar="IRI", default="", help="What relative IRIs are read against.")
+@click.option(
+    "--format", "format_", metavar="NAME", help="The format of the files. Default: detected."
+)
+@click.option("--base", metavar="IRI", default="", help="The base IRI of relative IRIs.")
 @click.option(
     "--lang",
     "languages",
     metavar="CODES",
     default="",
-    help="Languages of names, the best first, as in de,fr. Default: names without one, then en.",
+    help=(
+        "The preferred languages of names, such as de,fr. Default: names without a language, "
+        "then en."
+    ),
 )
-@click.option("--reinstate", is_flag=True, help="Take in again what was retracted.")
+@click.option("--reinstate", is_flag=True, help="Include retracted documents again.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-@click.option("-q", "--quiet", is_flag=True, help="No progress; failures are still told.")
+@click.option("-q", "--quiet", is_flag=True, help="Show failures, but no progress.")
 @common
 def import_(
     paths: tuple[str, ...],
@@ -46,12 +51,13 @@ def import_(
     as_json: bool,
     quiet: bool,
 ) -> None:
-    """Take graphs that others made into the graph: files, or folders of them.
+    """Import existing graphs: files, or folders with files.
 
     RDF 1.2 is read as Turtle, TriG, N-Triples, N-Quads, RDF/XML and JSON-LD, also packed by gzip
-    (.gz). Resources keep their IRIs, and every triple rests on its line, which an answer quotes. A
-    line or statement that can't be read is told with its number, and the others are kept; then the
-    exit code is 1. What is unchanged is left alone, what has changed supersedes what was there.
+    (.gz). Resources keep their IRIs. The evidence of a triple is a line of the file, which answers
+    quote. Unreadable lines and statements are listed with their numbers, all others are imported,
+    and the exit code is 1. Unchanged files are skipped; a changed file replaces the earlier
+    version.
 
     \b
     Examples:

@@ -10,17 +10,23 @@ from tgraph.cli.terminal import format_count, print_json, print_message
 
 
 @command("publish", cls=ResumableCommand)
-@click.option("--to", metavar="URL", help="Where the store takes SPARQL updates.")
-@click.option("--query-url", metavar="URL", help="Where it takes queries, if not beside it.")
-@click.option("--user", metavar="NAME", help="Who writes there (password: publish.password).")
+@click.option("--to", metavar="URL", help="The URL for SPARQL updates.")
+@click.option(
+    "--query-url",
+    metavar="URL",
+    help="The URL for SPARQL queries, if different from the usual URL.",
+)
+@click.option(
+    "--user", metavar="NAME", help="The user's name in the store (password: publish.password)."
+)
 @click.option(
     "--classic/--terms",
     default=None,
-    help="Without triple terms, or with them; by default as the store is able to.",
+    help="Write edges without or with triple terms; default: as the store supports.",
 )
-@click.option("--anew", is_flag=True, help="Delete what was published there first.")
+@click.option("--anew", is_flag=True, help="Delete the published data first.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-@click.option("-q", "--quiet", is_flag=True, help="No progress.")
+@click.option("-q", "--quiet", is_flag=True, help="Show no progress.")
 @common
 def publish(
     to: str | None,
@@ -31,12 +37,13 @@ def publish(
     as_json: bool,
     quiet: bool,
 ) -> None:
-    """Bring a triple store up to date with the graph: knowledge, sources, sessions, the chain.
+    """Update a triple store with the graph: knowledge, sources, sessions, the chain.
 
-    The store is any with the SPARQL 1.1 Protocol. How far it is stands in the store itself, so the
-    command goes on where it ended, or where it was interrupted; repeated it changes nothing. What
-    is the default graph here is <urn:graph:knowledge> there. After an erasure everything is deleted
-    there and published again. The password is TGRAPH_PUBLISH__PASSWORD or publish.password.
+    Any store with the SPARQL 1.1 Protocol can be used. The progress is saved in the store, so the
+    command continues after the last run or interruption; a repeated run changes nothing. The
+    default graph becomes <urn:graph:knowledge> in the store. After an erasure, everything is
+    deleted from the store and published again. The password is TGRAPH_PUBLISH__PASSWORD or
+    publish.password.
 
     \b
     Examples:

@@ -39,22 +39,25 @@ _LONGEST = 160
 @click.argument("first", metavar="COLLECTION")
 @click.argument("second", metavar="COLLECTION")
 @click.option(
-    "--document", metavar="DOC", default="", help="Only this document, with what differs in it."
+    "--document",
+    metavar="DOC",
+    default="",
+    help="Compare only this document, and list all differences.",
 )
 @click.option(
     "--limit",
     type=click.IntRange(min=0),
     metavar="N",
-    help=f"How many of a sort are listed.  [default: {_LIMIT}; all with --json]",
+    help=f"Largest number of items listed of each kind.  [default: {_LIMIT}; all with --json]",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON object.")
 @common
 def compare(first: str, second: str, document: str, limit: int | None, as_json: bool) -> None:
     """Compare two extractions of the same texts: two collections of a graph.
 
-    Index the same files into two collections, with another model, prompt, method or ontology, and
-    see what only one of them found, and where they differ in what both found. Documents are the
-    same where their bytes are. Nothing is recorded.
+    Index the same files into two collections, with a different model, prompt, method or ontology.
+    The command lists items found in only one collection, and differences between items found in
+    both. Documents are the same if their bytes are equal. Nothing is recorded.
 
     \b
     Examples:
@@ -65,7 +68,9 @@ def compare(first: str, second: str, document: str, limit: int | None, as_json: 
     from tgraph.extensions.lab.extraction_comparison import compare_collections
 
     if common_option("collection"):
-        raise UsageError("This command names its collections itself.", "Leave out -C.")
+        raise UsageError(
+            "The names of the collections are arguments of this command.", "Leave out -C."
+        )
     root = find_root()
     assert root is not None
     found = compare_collections(root, first, second, document=document)

@@ -26,13 +26,15 @@ if TYPE_CHECKING:
 
 @command("evaluate")
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
-@mode_option("How to answer the questions that have no response yet; as in `ask`.", "graph")
+@mode_option("The mode for questions without a response, as in `ask`.", "graph")
 @click.option(
     "--metrics",
     multiple=True,
     metavar="NAME",
-    help="Only these: overall, retriever, generator or single names, also with commas between"
-    " them (repeatable). What only others need is not asked.",
+    help=(
+        "Compute only these metrics: overall, retriever, generator or single names, also "
+        "separated by commas (repeatable). Model calls for other metrics are left out."
+    ),
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @click.option("--markdown", is_flag=True, help="Print the report as Markdown.")
@@ -40,10 +42,18 @@ if TYPE_CHECKING:
     "-o",
     "--output",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="A file for everything in RAGChecker's JSON; .md: for the report.",
+    help=(
+        "Write all results to this file as RAGChecker's JSON; a name ending in .md: only the "
+        "report."
+    ),
 )
-@click.option("-q", "--quiet", is_flag=True, help="No progress.")
-@click.option("--concurrency", type=click.IntRange(min=1), metavar="N", help="Calls at a time.")
+@click.option("-q", "--quiet", is_flag=True, help="Show no progress.")
+@click.option(
+    "--concurrency",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Largest number of calls at the same time.",
+)
 @chat_options
 @common
 def evaluate(file: Path, **options: Any) -> None:
@@ -51,9 +61,9 @@ def evaluate(file: Path, **options: Any) -> None:
 
     FILE is RAGChecker's JSON, or a list of questions (JSON, JSON Lines, TOML) with query and
     gt_answer, gold_passages or gold_documents. Questions without a response are asked. A language
-    model takes answers apart into statements and checks them; without one both are approximated.
-    The result is recorded beside the sessions that it judges. Exit code 1: some could not be
-    judged.
+    model splits answers into statements and checks the statements; without a model, both steps are
+    approximated. The result is recorded with the judged sessions. Exit code 1: some answers could
+    not be judged.
 
     \b
     Examples:

@@ -21,14 +21,23 @@ if TYPE_CHECKING:
     type=click.Choice(["random", "top", "kmeans"]),
     default="random",
     show_default=True,
-    help="Which chunks are looked at: any (the same each time), the first, or one of each group.",
+    help=(
+        "The chunks to read: a random choice (always the same), the first chunks, or a chunk "
+        "of each group."
+    ),
 )
-@click.option("--limit", type=click.IntRange(1), default=15, show_default=True, help="How many.")
+@click.option(
+    "--limit",
+    type=click.IntRange(1),
+    default=15,
+    show_default=True,
+    help="Number of chunks to read.",
+)
 @click.option("--dry-run", is_flag=True, help="Show what would be written, and write nothing.")
-@click.option("--force", is_flag=True, help="Replace prompts that are there.")
-@click.option("--undo", "undone", is_flag=True, help="Take tuned prompts away again.")
+@click.option("--force", is_flag=True, help="Replace existing prompts.")
+@click.option("--undo", "undone", is_flag=True, help="Delete tuned prompts.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-@click.option("-q", "--quiet", is_flag=True, help="No progress.")
+@click.option("-q", "--quiet", is_flag=True, help="Show no progress.")
 @chat_options
 @common
 def tune(
@@ -43,13 +52,14 @@ def tune(
 ) -> None:
     """Make prompts for this collection from some of its chunks.
 
-    The field of the documents, their language, a reader, what reports should tell, types of
-    entities and examples with exact quotes become the prompts extract_graph, extract_graph_more and
-    community_report in the graph's folder, which the next index run uses. A language model finds
-    them where one is set; without one they come of the graph itself. What was done is on record:
-    `tgraph audit` and SPARQL find the chunks that each prompt was made from.
+    The subject area and language of the documents, the intended reader, the aims of reports, entity
+    types and examples with exact quotes become part of the prompts extract_graph,
+    extract_graph_more and community_report in the graph's folder, which the next index run uses. A
+    language model, if set, finds these values; otherwise the values come from the graph. The tuning
+    is recorded: `tgraph audit` and SPARQL list the chunks that each prompt was made from.
 
-    --undo deletes the files, unless they were changed since; deleting them by hand does the same.
+    --undo deletes the files, unless the files were changed; deleting the files by hand has the same
+    effect.
 
     \b
     Examples:

@@ -22,15 +22,15 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
 @command("backup")
 @click.argument("file", type=_FILE)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-@click.option("-q", "--quiet", is_flag=True, help="No progress.")
+@click.option("-q", "--quiet", is_flag=True, help="Show no progress.")
 @common
 def backup(file: Path, as_json: bool, quiet: bool) -> None:
-    """Write the whole graph into one new file, while others index and ask.
+    """Write the whole graph into one new file; others may index and ask meanwhile.
 
-    The file holds every collection as it is published at this moment, with each session that has
-    ended: the store, the librarian's contents, vectors and settings. Caches are not in it. Every
-    file is checked on its way, and the result is read once more; FILE is there whole or not at all,
-    and for you alone to read (mode 600).
+    The file contains the published state of every collection with all ended sessions: the store,
+    stored texts, vectors and settings, but no caches. Each file is checked while the file is
+    copied, and the backup is read once more. FILE is either complete or absent, and only you can
+    read FILE (mode 600).
 
     \b
     Examples:
@@ -51,14 +51,14 @@ def backup(file: Path, as_json: bool, quiet: bool) -> None:
 @command("restore")
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-@click.option("-q", "--quiet", is_flag=True, help="No progress.")
+@click.option("-q", "--quiet", is_flag=True, help="Show no progress.")
 @common
 def restore(file: Path, as_json: bool, quiet: bool) -> None:
-    """Make a new folder of a backup: --root, by default ./tgraph-graph.
+    """Restore a backup to a new folder: --root, by default ./tgraph-graph.
 
-    Every file is compared with its sum, and the record of each collection is checked up to the end
-    of its chain, before the folder gets its name; where anything is wrong there is none. Exit code
-    4: the record in the backup is not intact.
+    The folder appears only after all checksums and the whole record of each collection have been
+    checked; if a check fails, no folder is made. Exit code 4: the record in the backup is not
+    intact.
 
     \b
     Examples:

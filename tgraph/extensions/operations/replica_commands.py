@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 @command("ship", cls=ResumableCommand)
 @click.argument("url")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-@click.option("-q", "--quiet", is_flag=True, help="No progress.")
+@click.option("-q", "--quiet", is_flag=True, help="Show no progress.")
 @common
 def ship(url: str, as_json: bool, quiet: bool) -> None:
-    """Write what is new to a folder or object storage, from where replicas follow.
+    """Write new data to a folder or object storage for replicas (`tgraph follow`).
 
-    URL is whatever fsspec knows: a folder, s3://, gs://, abfs://, sftp://. What was shipped is
-    never written again; after an erasure everything is deleted there and shipped anew. What
-    replicas recorded is taken in and chained here.
+    URL is any location that fsspec supports: a folder, s3://, gs://, abfs://, sftp://. Shipped data
+    is not written again; after an erasure, everything is deleted and shipped again. Sessions
+    recorded by replicas are added to the chain of the graph.
 
     \b
     Examples:
@@ -43,17 +43,23 @@ def ship(url: str, as_json: bool, quiet: bool) -> None:
 
 @command("follow", cls=ResumableCommand)
 @click.argument("url")
-@click.option("--every", type=click.FloatRange(min=1), metavar="SECONDS", help="Go on following.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object a round.")
-@click.option("-q", "--quiet", is_flag=True, help="No progress.")
+@click.option(
+    "--every",
+    type=click.FloatRange(min=1),
+    metavar="SECONDS",
+    help="Repeat the transfer every SECONDS seconds.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object for each transfer.")
+@click.option("-q", "--quiet", is_flag=True, help="Show no progress.")
 @common
 def follow(url: str, every: float | None, as_json: bool, quiet: bool) -> None:
-    """Keep a replica of a graph that is shipped to URL: --root, by default ./tgraph-graph.
+    """Keep a replica of the graph that `ship` writes to URL, in --root (default ./tgraph-graph).
 
-    The replica answers as the graph itself does. Everything is checked on its way: order, gaps,
-    the seal of each session and batch, the hash of each content (exit code 4). Sessions that are
-    recorded here are handed over at the next round, and are seen once the writer has chained them.
-    A replica changes nothing else. With --every it tries again where the storage can't be reached.
+    The replica gives the same answers as the graph. Each transfer is checked: order, gaps, the seal
+    of each session and batch, the hash of each content (exit code 4). Sessions recorded in the
+    replica are sent to the graph in the next round, and are listed after the graph has added the
+    sessions to the chain. A replica changes nothing else. With --every, the command tries again if
+    the storage can't be reached.
 
     \b
     Examples:

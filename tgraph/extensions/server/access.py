@@ -47,12 +47,12 @@ class Access:
         if collection is not None and not self.admits(collection):
             raise ForbiddenError(
                 f"This token is not for the collection {collection!r}.",
-                "Ask whoever keeps the server for one.",
+                "Ask the operator of the server for a token.",
             )
         if right not in self.rights:
             raise ForbiddenError(
                 f"This token does not have the right to {right}.",
-                "Ask whoever keeps the server for one that has.",
+                "Ask the operator of the server for a token with the right.",
             )
 
 

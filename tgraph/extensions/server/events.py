@@ -41,7 +41,7 @@ async def _catch_errors(events: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
         import logging
 
         logging.getLogger("tgraph.extensions.server").exception("A stream failed")
-        detail = "Something unforeseen happened; the server's log has it."
+        detail = "An unexpected error occurred; see the log of the server."
         yield format_event(problem_details(500, "unforeseen", detail), "error")
 
 

@@ -242,7 +242,11 @@ class Jobs:
             error = "; ".join(failure["reason"] for failure in failed or ())
             self._end_job(job, status, report=told["report"], error=error)
         else:
-            self._end_job(job, "failed", error=told.get("error", "The process that indexed died."))
+            self._end_job(
+                job,
+                "failed",
+                error=told.get("error", "The process of the index run ended unexpectedly."),
+            )
 
     async def _cancel_when_told(self, job: Job, process: asyncio.subprocess.Process) -> None:
         while not (self._folder / job.id / "cancel").exists():

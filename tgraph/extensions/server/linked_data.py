@@ -73,7 +73,7 @@ async def _serve_resource(service: Service, request: Request) -> Response:
         return RedirectResponse(workbench_path(collection, iri), 303)
     quads = await service.run(access, collection, partial(_describe_node, iri))
     if not quads:
-        raise HTTPException(404, "Nothing is known of it here.")
+        raise HTTPException(404, "The graph has no statements about the resource.")
     headers = {"Link": provenance_links(request, collection, iri)} if _is_session(iri) else {}
     statements = (
         quads if media in ("application/trig", "application/n-quads") else _distinct_triples(quads)

@@ -67,20 +67,20 @@ _KINDS: tuple[tuple[type[TgraphError], int, str], ...] = (
 
 TITLES = {
     400: "The request is wrong",
-    401: "Who asks is not known",
-    403: "That is not allowed",
-    404: "There is no such thing",
-    405: "That can't be done here",
-    406: "There is no such form of it",
-    409: "That can't be done now",
+    401: "The sign-in is missing or wrong",
+    403: "The access is not allowed",
+    404: "The resource does not exist",
+    405: "The operation is not possible here",
+    406: "The requested format is not available",
+    409: "The operation is not possible now",
     410: "It was erased",
-    413: "That is too large",
-    415: "That form is not read",
-    422: "That can't be used",
-    429: "Too much at once",
+    413: "The request is too large",
+    415: "The format of the request is not supported",
+    422: "The content of the request can't be used",
+    429: "There are too many requests",
     500: "Something failed",
     502: "The model failed",
-    503: "The store can't be used now",
+    503: "The store is not available now",
 }
 
 
@@ -124,6 +124,6 @@ async def on_unforeseen(request: Request, error: Exception) -> Response:
     log.exception("A request failed: %s %s", request.method, request.url.path)
     return problem_response(
         problem_details(
-            500, "unforeseen", "Something unforeseen happened; the server's log has it."
+            500, "unforeseen", "An unexpected error occurred; see the log of the server."
         )
     )

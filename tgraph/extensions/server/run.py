@@ -41,7 +41,7 @@ class Serving:
         """Raise ``UsageError`` for network access without tokens."""
         if self.host not in LOOPBACK and self.tokens is None:
             raise UsageError(
-                f"Whoever reaches {self.host} could read and change the graph.",
+                f"Every user who reaches {self.host} could read and change the graph.",
                 "Make tokens (`tgraph tokens create FILE`) and serve with them "
                 "(`--tokens FILE`), or listen on this machine alone.",
             )

@@ -30,14 +30,21 @@ def _server_module(name: str) -> Any:
 
 
 @command("serve")
-@click.option("--host", default="127.0.0.1", show_default=True, help="Where to listen.")
+@click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on.")
 @click.option(
-    "--port", type=click.IntRange(0, 65535), default=8088, show_default=True, help="0: any."
+    "--port",
+    type=click.IntRange(0, 65535),
+    default=8088,
+    show_default=True,
+    help="The port to listen on; 0: any free port.",
 )
 @click.option(
     "--tokens",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="The file of tokens (`tgraph tokens create`); needed on any other host than this one.",
+    help=(
+        "The file of tokens (`tgraph tokens create`); required for any other host than this "
+        "machine."
+    ),
 )
 @click.option(
     "--allow-host",
@@ -51,7 +58,7 @@ def _server_module(name: str) -> Any:
     default=1,
     show_default=True,
     metavar="N",
-    help="Processes that serve the folder together.",
+    help="Number of server processes.",
 )
 @click.option(
     "--asking",
@@ -59,7 +66,7 @@ def _server_module(name: str) -> Any:
     default=4,
     show_default=True,
     metavar="N",
-    help="Questions answered at the same time by a process.",
+    help="Number of questions that a process answers at the same time.",
 )
 @click.option(
     "--upload-mb",
@@ -67,16 +74,16 @@ def _server_module(name: str) -> Any:
     default=100,
     show_default=True,
     metavar="N",
-    help="The largest upload.",
+    help="The size of the largest upload, in megabytes.",
 )
 @chat_options
 @common
 def serve(**options: Any) -> None:
     """Serve the graph: a workbench for the browser, REST, and the protocols of other programs.
 
-    Without tokens it listens on this machine alone, and whoever uses it may do everything. Sessions
-    are on record as on the command line. Ctrl-C or SIGTERM stops it when what is under way has
-    ended; nothing that was answered is lost.
+    Without tokens, the server listens only on this machine, and every user has all rights. Sessions
+    are recorded as on the command line. Ctrl-C or SIGTERM stops the server after running requests
+    have ended; no answer is lost.
 
     \b
     Examples:
@@ -111,7 +118,7 @@ def mcp(**options: Any) -> None:
 
     Tools: ask, search, trace, why_not, verify, source, sparql, audit; resources: sessions,
     documents, pages and quotes; prompts for an analyst and an auditor. `tgraph serve` has the same
-    at /mcp. What is asked is recorded; the setting `person` says for whom.
+    at /mcp. Questions are recorded; the setting `person` names the person in the record.
 
     \b
     Example, as agents are configured:
@@ -128,7 +135,7 @@ _SETTINGS = ("model", "base_url", "chat_provider", "embedding_provider", "embedd
 
 @click.group("tokens", context_settings={"help_option_names": ["-h", "--help"]})
 def tokens() -> None:
-    """Make, list and take back the tokens by which `tgraph serve` knows who asks."""
+    """Make, list and revoke the access tokens of `tgraph serve`."""
 
 
 _file = click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
@@ -136,23 +143,28 @@ _file = click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
 
 @command("create")
 @_file
-@click.option("--person", required=True, metavar="NAME", help="Who is on record for what it does.")
+@click.option(
+    "--person",
+    required=True,
+    metavar="NAME",
+    help="The person recorded for requests with the token.",
+)
 @click.option(
     "-C",
     "--collection",
     "collections",
     multiple=True,
     metavar="NAME",
-    help="A collection that it is for (repeatable).  [default: all]",
+    help="A collection that the token may use (repeatable).  [default: all]",
 )
 @click.option(
     "--right",
     "rights",
     multiple=True,
     type=click.Choice(RIGHTS),
-    help="What it may do (repeatable).  [default: read, ask]",
+    help="A right of the token (repeatable).  [default: read, ask]",
 )
-@click.option("--expires", type=click.DateTime(["%Y-%m-%d"]), help="The last day that it is valid.")
+@click.option("--expires", type=click.DateTime(["%Y-%m-%d"]), help="The last day of validity.")
 def create(
     file: Path,
     person: str,
@@ -160,7 +172,7 @@ def create(
     rights: tuple[str, ...],
     expires: datetime | None,
 ) -> None:
-    """Make a token and print it, once: the file keeps its hash alone.
+    """Make a token and print the token once: the file keeps only the hash.
 
     Rights: `read` (sessions, documents, entities, audits, SPARQL), `ask` (questions, which are
     recorded), `index` (uploads), `govern` (retractions, corrections, collections).
@@ -176,7 +188,7 @@ def create(
     last = expires.date() if expires else None
     access.write_tokens(file, [*known, access.Token(access.token_hash(token), admitted, last)])
     click.echo(token)
-    print_message("It is shown this once. A server that runs already takes it from now on.")
+    print_message("The token is shown only once. A running server accepts the token from now on.")
 
 
 @command("list")
@@ -212,7 +224,7 @@ def list_(file: Path, as_json: bool) -> None:
 @_file
 @click.argument("token", metavar="HASH")
 def revoke(file: Path, token: str) -> None:
-    """Take a token back, named by the beginning of its hash; it admits nobody from now on.
+    """Revoke a token, named by the beginning of the hash.
 
     \b
     Example:
@@ -226,12 +238,12 @@ def revoke(file: Path, token: str) -> None:
             f"`tgraph tokens list {file}` lists them.",
         )
     _server_module("access").write_tokens(file, [each for each in known if each is not found[0]])
-    print_message(f"The token {found[0].hash[:12]} of {found[0].access.person} is taken back.")
+    print_message(f"The token {found[0].hash[:12]} of {found[0].access.person} is revoked.")
 
 
 def _read_tokens(file: Path) -> list[Any]:
     if not file.exists():
-        raise UsageError(f"There is no file {file}.", "`tgraph tokens create` makes it.")
+        raise UsageError(f"There is no file {file}.", "`tgraph tokens create` makes the file.")
     stored_tokens: list[Any] = _server_module("access").read_tokens(file)
     return stored_tokens
 

@@ -103,7 +103,7 @@ class _Queue:
     def submit(self, work: Callable[[], T]) -> Future[T]:
         with self._lock:
             if self.taken >= self._most:
-                raise BusyError("The server has too much to do.", "Try again in a moment.")
+                raise BusyError("The server is overloaded.", "Try again in a moment.")
             self.taken += 1
         try:
             future = self._pool.submit(work)

@@ -67,7 +67,7 @@ class SignIn:
         origin = connection.headers.get("origin")
         foreign = origin is not None and urlsplit(origin).netloc != connection.headers.get("host")
         if foreign and (method not in _SAFE or self._tokens is None):
-            raise ForbiddenError("A page of another origin may not do that.")
+            raise ForbiddenError("A page of another origin may not send this request.")
 
 
 def _read_token(connection: HTTPConnection) -> str | None:
@@ -82,7 +82,8 @@ def access_of(request: Request) -> Access:
     access: Any = request.state.access
     if access is None:
         raise UnauthenticatedError(
-            "This needs a token.", "Send it as Authorization: Bearer TOKEN, or sign in."
+            "The request needs a token.",
+            "Send the token as Authorization: Bearer TOKEN, or sign in.",
         )
     assert isinstance(access, Access)
     return access

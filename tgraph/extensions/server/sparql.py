@@ -256,7 +256,7 @@ async def _serve_graph(service: Service, request: Request) -> Response:
     elif names == ["graph"]:
         name = _parse_iri(request.query_params["graph"])
     else:
-        raise UsageError("Say which graph: ?default, or ?graph=IRI.")
+        raise UsageError("Name the graph: ?default, or ?graph=IRI.")
     media, _ = choose_media_type(request.headers.get("accept", ""), {m: m for m in _WRITTEN})
     file = await service.run(access, collection, partial(_save_graph, name, media), pool="audit")
     if file is None:

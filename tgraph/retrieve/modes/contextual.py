@@ -50,11 +50,14 @@ class RerankSettings(Section):
 
 
 RERANKER_INPUT = Flag(
-    ("--max-reranker-input",), "Chunks that a reranker ranks anew (contextual).", "limits", least=1
+    ("--max-reranker-input",),
+    "Largest number of chunks sent to a reranker (contextual).",
+    "limits",
+    least=1,
 )
 MIN_RERANK_SCORE = Flag(
     ("--min-rerank-score",),
-    "Leave out chunks that a reranker scores lower (contextual).",
+    "Leave out chunks with a lower reranker score (contextual).",
     "limits",
     metavar="X",
     share=True,

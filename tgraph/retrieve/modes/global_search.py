@@ -41,7 +41,7 @@ COMMUNITY_LEVEL = Flag(
 )
 DYNAMIC_SELECTION = Flag(
     ("--dynamic-community-selection/--no-dynamic-community-selection",),
-    "Global: rate reports from the top and read the relevant ones.",
+    "Rate reports from the top level down and read only relevant reports (global).",
     "reports",
 )
 

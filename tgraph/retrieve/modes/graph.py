@@ -91,17 +91,31 @@ class GraphSettings(Section):
         return min(self.max_subgraph_size, self.edge_score_limit or self.max_subgraph_size)
 
 
-ENTITY_LIMIT = Flag(("-e", "--entity-limit"), "Seed entities.", "limits", least=1)
-TRIPLE_LIMIT = Flag(("--triple-limit",), "Edges taken from one entity.", "limits", least=1)
-SUBGRAPH_SIZE = Flag(("-s", "--max-subgraph-size"), "Candidate edges.", "limits", least=1)
-PATH_LENGTH = Flag(("-p", "--max-path-length"), "Hops from a seed entity.", "limits", least=1)
-EDGE_LIMIT = Flag(("--edge-limit",), "Edges selected for the answer.", "limits", least=1)
+ENTITY_LIMIT = Flag(
+    ("-e", "--entity-limit"),
+    "Largest number of entities matched to the question.",
+    "limits",
+    least=1,
+)
+TRIPLE_LIMIT = Flag(
+    ("--triple-limit",), "Largest number of edges taken from one entity.", "limits", least=1
+)
+SUBGRAPH_SIZE = Flag(
+    ("-s", "--max-subgraph-size"), "Largest number of candidate edges.", "limits", least=1
+)
+PATH_LENGTH = Flag(
+    ("-p", "--max-path-length"), "Largest number of hops from a matched entity.", "limits", least=1
+)
+EDGE_LIMIT = Flag(
+    ("--edge-limit",), "Largest number of edges selected for the answer.", "limits", least=1
+)
 EDGE_SCORE_LIMIT = Flag(
-    ("--edge-score-limit",), "Of the candidate edges, those judged.", "limits", least=1
+    ("--edge-score-limit",), "Largest number of candidate edges that are judged.", "limits", least=1
 )
 GROUNDING_SEEDS = Flag(
     ("--grounding-seeds",),
-    "What the question is about, instead of what is found; also a JSON list (graph; repeatable).",
+    "A concept of the question, in place of the concepts found in the question; also a JSON list"
+    " (graph; repeatable).",
     "start",
     multiple=True,
     metavar="TEXT",
@@ -115,8 +129,8 @@ GRAPH_SEEDS = Flag(
 )
 TRAVERSAL = Flag(
     ("--traversal-instructions",),
-    'What a hop of the subgraph follows: {"types": [...], "relationships": [...]}, once for each'
-    " hop or as a list.",
+    'The types and relationships that a hop of the subgraph follows: {"types": [...], '
+    '"relationships": [...]}, an object for each hop or a list.',
     "start",
     multiple=True,
     metavar="JSON",

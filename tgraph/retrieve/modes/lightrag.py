@@ -40,14 +40,16 @@ class LightragSearchSettings(Section):
 
 LOW_KEYWORD = Flag(
     ("--low-keyword",),
-    "What the question names, instead of what is found (lightrag-*; repeatable).",
+    "A keyword for entities of the question, in place of the keywords found (lightrag-*; "
+    "repeatable).",
     "keywords",
     multiple=True,
     metavar="TEXT",
 )
 HIGH_KEYWORD = Flag(
     ("--high-keyword",),
-    "What it wants to know, instead of what is found (lightrag-*; repeatable).",
+    "A keyword for the topic of the question, in place of the keywords found (lightrag-*; "
+    "repeatable).",
     "keywords",
     multiple=True,
     metavar="TEXT",

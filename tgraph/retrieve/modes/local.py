@@ -36,7 +36,7 @@ class LocalSearchSettings(Section):
 
 INCLUDE_ENTITY = Flag(
     ("--include-entity",),
-    "Start from this entity in any case (local search).",
+    "Always start from this entity (local search).",
     "start",
     multiple=True,
     metavar="NAME",
@@ -52,8 +52,8 @@ EXCLUDE_ENTITY = Flag(
 
 RELATIONSHIP_RANKING = Flag(
     ("--relationship-ranking-attribute",),
-    "Rank edges by the relationships of their ends (rank), their weight, or how many chunks state"
-    " them (local search).",
+    "Rank edges by the number of relationships of both entities (rank), by weight, or by the "
+    "number of chunks that state the edge (local search).",
     "limits",
     choices=("rank", "weight", "text_unit_count"),
 )

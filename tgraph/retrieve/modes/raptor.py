@@ -45,12 +45,21 @@ class RaptorSearchSettings(Section):
 
 
 START_LAYER = Flag(
-    ("--start-layer",), "Level of the tree searched first, chunks being 0 (raptor).", "limits", 0
+    ("--start-layer",),
+    "The level of the tree where the search starts; chunks are level 0 (raptor).",
+    "limits",
+    0,
 )
-NUM_LAYERS = Flag(("--num-layers",), "Levels searched, from there down (raptor).", "limits", 1)
+NUM_LAYERS = Flag(
+    ("--num-layers",),
+    "The number of levels searched, from the start downwards (raptor).",
+    "limits",
+    1,
+)
 THRESHOLD = Flag(
     ("--threshold",),
-    "Take all nodes of the tree from this cosine on, not the nearest (raptor).",
+    "Select all nodes with at least this cosine similarity, in place of the nearest nodes "
+    "(raptor).",
     "limits",
     metavar="X",
     share=True,

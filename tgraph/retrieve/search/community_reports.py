@@ -25,6 +25,7 @@ from tgraph.retrieve.orders import (
     format_ordinal,
     list_hit_iris,
 )
+from tgraph.retrieve.reasons import explain
 from tgraph.retrieve.reports import Reports, evidence_of_parts, item_of, reports_at_hand, reports_of
 
 
@@ -63,8 +64,8 @@ def weigh_reports(
             rank,
             round(counts[report.iri] / max_count, 6),
             reasons=(
-                f"its entities occur in {counts[report.iri]} chunks",
-                f"it is rated {report.rating:g} of 10",
+                explain("report-frequency", count=counts[report.iri]),
+                explain("report-rating", rating=report.rating),
             ),
         )
         for rank, report in enumerate(rated_reports, 1)
@@ -96,8 +97,8 @@ def nearest_reports(
         return [], ()
     allowed, vectors = reports.iris_at_level(level), context.vectors["report"]
     compared = vectors.search(context.embed([text]), k, allowed, beyond=MOST_BEYOND)[0]
-    why = "{item} is {place} by likeness to the question put as an answer, of which the first"
-    reason = f"{why} {k} were read (k)"
+    why = "{item} is {place} reports by similarity to a hypothetical answer, and the first"
+    reason = f"{why} {k} reports were read (k)"
     orders = cut_order("primer", "k", k, list_hit_iris(compared), reason, total=len(allowed))
     hits = compared[:k]
     parts = [part for iri, _ in hits for part in parts_of(reports.by_iri[iri])]
@@ -110,7 +111,7 @@ def nearest_reports(
             rank,
             min(1.0, max(0.0, score)),
             evidence=tuple(place for part in parts_of(report) for place in grounds.get(part, ())),
-            reasons=(f"it is {score:.2f} similar in meaning to the question put as an answer",),
+            reasons=(explain("report-similarity", score=score),),
             tokens=cost_of(item),
         )
         near_reports.append(NearReport(candidate, report))
@@ -142,8 +143,8 @@ def reports_left_out(missing: Missing, search: RecordedSearch, context: Context)
         yield from _level_cutoffs(telling, reports, context)
     best, least = max(r.rating for r in telling), context.settings.global_search.min_rating
     if best < least:
-        why = f"the reports that speak of it are rated {best:g} at most, and what is rated below"
-        yield CutOff("min-rating", least, None, f"{why} {least:g} was left out (min-rating)")
+        why = f"the reports about it have a rating of {best:g} at most, and reports rated below"
+        yield CutOff("min-rating", least, None, f"{why} {least:g} were left out (min-rating)")
 
 
 def _level_cutoffs(
@@ -157,12 +158,13 @@ def _level_cutoffs(
         return
     above = [at for at in levels.values() if at <= level]
     if above:
-        why = f"only reports above speak of it, the lowest at level {max(above)}, in whose place"
-        why = f"{why} those on their parts were read, down to level {level} (community-level)"
+        why = f"only reports at higher levels are about it, the lowest at level {max(above)};"
+        why = f"{why} reports on parts of these communities were read instead,"
+        why = f"{why} down to level {level} (community-level)"
         yield CutOff("community-level", level, max(above), why)
     elif levels:
         first = min(levels.values())
-        why = f"only reports below level {level} speak of it, the first at level {first}"
+        why = f"only reports below level {level} are about it, the first at level {first}"
         yield CutOff("community-level", level, first, f"{why} (community-level)")
 
 
@@ -180,8 +182,8 @@ def _descent_cutoffs(
     if unrated:
         yield _in_line(unrated[0], reports, search, context)
     elif all(report.iri not in search.candidates for report in telling):
-        why = "the reports that speak of it gave way to those on their parts, which were relevant"
-        yield CutOff("dynamic-keep-parent", None, None, f"{why} too (dynamic-keep-parent)")
+        why = "relevant reports on parts of the communities replaced the reports about it"
+        yield CutOff("dynamic-keep-parent", None, None, f"{why} (dynamic-keep-parent)")
 
 
 def _ancestor_cutoffs(
@@ -191,7 +193,7 @@ def _ancestor_cutoffs(
     search_settings = context.settings.global_search
     level, deepest = report.level, search_settings.dynamic_max_level
     if level > deepest:
-        why = f"the report that speaks of it lies at level {level}, and the reports were rated down"
+        why = f"the report about it is at level {level}, and reports were rated down"
         reason = f"{why} to level {deepest} (dynamic-max-level)"
         yield CutOff("dynamic-max-level", deepest, level, reason)
     above = reports.communities[report.community].parent
@@ -205,7 +207,7 @@ def _ancestor_cutoffs(
             )
             above = f"the report above it, “{collapse_whitespace(rating.label)}”,"
             why = f"{above} was rated {rating_points} of {_BEST} for"
-            why = f"{why} the question, and only below those rated {least} or more was gone on"
+            why = f"{why} the question, and only parts of reports rated {least} or more are read"
             yield CutOff("dynamic-threshold", least, None, why)
         above = reports.communities[above].parent
 
@@ -221,6 +223,6 @@ def _in_line(
     rating_count, max_calls = len(search.ratings), context.settings.global_search.dynamic_max_calls
     rank = rating_count + order.index(report.community) + 1
     place = format_ordinal(rank)
-    why = f"the report that speaks of it was the {place} to be rated, and the calls were used"
-    reason = f"{why} up after {rating_count} (dynamic-max-calls {max_calls})"
+    why = f"the report about it was the {place} to be rated, and the limit of calls was reached"
+    reason = f"{why} after {rating_count} (dynamic-max-calls {max_calls})"
     return CutOff("dynamic-max-calls", rating_count, rank, reason)

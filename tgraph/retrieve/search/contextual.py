@@ -16,6 +16,7 @@ from tgraph.retrieve.base import Context, Question, Rank, in_conversation
 from tgraph.retrieve.candidates import assign_ranks, chunk_candidates, chunk_evidence
 from tgraph.retrieve.modes.contextual import ContextualSearchSettings
 from tgraph.retrieve.orders import MOST_BEYOND, cut_order, left_out_order
+from tgraph.retrieve.reasons import explain
 from tgraph.retrieve.text.bm25 import WordIndex
 
 Hits = Sequence[tuple[str, float]]
@@ -79,9 +80,9 @@ class ContextualRetriever:
     ) -> tuple[RankedOrder, ...]:
         """Return chunks beyond the first ``k``, and chunks ranked too low."""
         k, least = self._settings.k, self._min_score or 0.0
-        how = "as they were ranked anew" if self._rerank else "by meaning and words together"
-        why = f"{{item}} is {{place}} chunks {how}, of which the first {k} were taken (k)"
-        too_low = f"it was ranked anew at {{score}}, below {least:g} (min-score)"
+        how = "by the reranker" if self._rerank else "by similarity and shared words together"
+        why = f"{{item}} is {{place}} chunks {how}, and the first {k} were taken (k)"
+        too_low = f"the reranker score is {{score}}, less than {least:g} (min-score)"
         ranks = {each.chunk: 0 for each in low}
         scores = [each.score for each in low]
         return (
@@ -135,7 +136,7 @@ class ContextualRetriever:
             _FusedChunk(
                 first[place].chunk,
                 score,
-                (f"it was ranked at {score:.2f}", *first[place].reasons),
+                (explain("chunk-reranked", score=score), *first[place].reasons),
             )
             for place, score in ranking
         ]
@@ -157,8 +158,9 @@ def _cut_by_pool(
     """Return chunks of one ranking beyond the pool, excluding chunks taken by the other
     ranking."""
     ranks = {chunk: n for n, (chunk, _) in enumerate(hits, 1) if n > pool and chunk not in taken}
-    why = f"{{item}} is {{place}} chunks by {way} in its context, and the first {pool} of each"
-    reason = f"{why} ranking were fused (pool)"
+    by = "similarity" if way == "meaning" else "shared words"
+    why = f"{{item}} in context is {{place}} chunks by {by}, and the first {pool} chunks of each"
+    reason = f"{why} ranking were combined (pool)"
     return left_out_order("chunk", "pool", pool, ranks, reason, total=total)
 
 
@@ -172,7 +174,7 @@ def fuse_rankings(near: Hits, worded: Hits, k: int) -> list[_FusedChunk]:
     for hits, way in ((near, "meaning"), (worded, "words")):
         for rank, (chunk, score) in enumerate(hits, 1):
             scores[chunk] = scores.get(chunk, 0.0) + 1 / (k + rank)
-            why = f"it is number {rank} by {way} ({score:.2f}) in its context"
+            why = explain(f"chunk-context-{way}", rank=rank, score=score)
             reasons[chunk] = (*reasons.get(chunk, ()), why)
     max_score = 2 / (k + 1)
     ordered = sorted(scores, key=lambda chunk: (-scores[chunk], chunk))

@@ -57,7 +57,7 @@ def _explain_pruning(
     """Return the cut for an unasked (pruned) follow-up question about the missing item."""
     why = f"the question “{collapse_whitespace(action.query)}” was not asked: {action.reason}"
     if action.reason == TOO_DEEP:
-        why = f"{why} (it lies {action.depth} deep, and {own.depth} were gone; depth)"
+        why = f"{why} (the question has depth {action.depth}, the limit is {own.depth}; depth)"
         return CutOff("depth", own.depth, action.depth, why)
     field = _BY_PROMISE.get(action.reason)
     if field is None:  # nearly the same as another, or the session ended

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
+from tgraph.retrieve.reasons import Reason, explain
 from tgraph.vocabulary import normalise_name
 
 if TYPE_CHECKING:
@@ -45,10 +46,11 @@ class Promise:
     def score(self) -> float:
         return round(self.parent * self.relevance * self.novelty, 6)
 
-    def __str__(self) -> str:
-        return (
-            f"answer that proposed it {self.parent:.2f} × relevance {self.relevance:.2f}"
-            f" × novelty {self.novelty:.2f}"
+    @property
+    def reason(self) -> Reason:
+        """The factors, as a reason."""
+        return explain(
+            "follow-up", parent=self.parent, relevance=self.relevance, novelty=self.novelty
         )
 
 

@@ -20,6 +20,7 @@ from tgraph.retrieve.entity_matching import match_entities, match_given, match_n
 from tgraph.retrieve.labels import Triple, with_labels
 from tgraph.retrieve.labels import add_description as with_description
 from tgraph.retrieve.orders import cut_order
+from tgraph.retrieve.reasons import explain
 from tgraph.retrieve.search.multi_hop import (
     Bridge,
     BridgePart,
@@ -98,7 +99,9 @@ class GraphRetriever:
         subgraph = grow_subgraph([match.entity for match in matches], inquiry, meaning, context)
         graph_candidates = _GraphCandidates(subgraph, context)
         order = reading_order(subgraph, meaning, matches)
-        why = "{item} is {place} edges of the subgraph by likeness to {question}, and the sentences"
+        why = (
+            "{item} is {place} edges of the subgraph by similarity to {question}, and the sentences"
+        )
         reason = f"{why} of the first {READ} are read (fixed)"
         subgraph.orders += cut_order("edge", "most-read", READ, order, reason)
         graph_candidates.read(order)
@@ -172,16 +175,16 @@ def _promote_sentences(
     promoted: dict[Place, _Promotion] = {}
     if bridge and (bridge.score > best - SLACK or bridge.first.place in ranked):
         best = max(best, bridge.score - PENALTY)
-        first, why = bridge.first, f"it tells of {bridge.name}, the bridge to another"
+        first, why = bridge.first, explain("sentence-leads", name=bridge.name)
         promoted[first.place] = _Promotion(best, why)
         for second in bridge.seconds:
-            why = f"{bridge.name} is the bridge from another sentence"
+            why = explain("sentence-follows", name=bridge.name)
             promoted[second.place] = _Promotion(best, why, first.evidence.iri)
         ends_ = [bridge.first, *bridge.seconds[:1]]
     for end in ends_:
         antecedent_passage = find_antecedent(end, found.passages.values(), inquiry)
         if antecedent_passage and antecedent_passage.place not in promoted:
-            why = "it names what the next sentences speak of"
+            why = explain("sentence-antecedent")
             promoted[antecedent_passage.place] = _Promotion(best, why)
     return promoted
 
@@ -321,12 +324,10 @@ class _RatedSentences:
         promotion = self.promoted.get(passage.place, _ALONE)
         reasons = [promotion.reason] if promotion.score > rating.score else []
         if not self.inquiry.by_words:
-            reasons.append(
-                f"its sentence is {rating.similar:.2f} similar in meaning to the question"
-            )
+            reasons.append(explain("sentence-similarity", score=rating.similar))
         shared = self._shared_words(passage)
         if shared:
-            reasons.append(f"it shares the words {', '.join(shared[:6])}")
+            reasons.append(explain("sentence-words", words=", ".join(shared[:6])))
         return reasons
 
     def _shared_words(self, passage: SentencePassage) -> list[str]:
@@ -395,7 +396,7 @@ def _describe_way(triple: Triple, hop: int, names: Mapping[str, str]) -> str:
     entity_labels = [names[end] for end in ends(triple) if end in names]
     if entity_labels:
         return f"the question names {' and '.join(entity_labels)}"
-    return f"it lies {hop + 1} hops from a matched entity" if hop else "it touches a matched entity"
+    return explain("edge-hops", hops=hop + 1) if hop else explain("edge-matched")
 
 
 def find_antecedent(

@@ -28,7 +28,7 @@ def subgraph_cut_offs(missing: Missing, search: RecordedSearch, context: Context
     label, way = _way_to(missing, search, context, hops + NEAR)
     distance = sum(1 for _, edge in way if edge)
     if distance > hops:
-        why = f"it lies {distance} hops from the nearest matched entity, {label}, and {hops} were"
+        why = f"the nearest matched entity, {label}, is {distance} hops away, and {hops} hops were"
         yield CutOff("max-path-length", hops, distance, f"{why} gone (max-path-length)")
     elif distance:
         yield from _cuts_on_the_way(way, label, missing, search, context)
@@ -94,7 +94,7 @@ def _cuts_on_the_way(
         yield cut
     grown = [order for order in search.orders if order.limit in _GROWTH]
     names = labels_of(context.graph, [NamedNode(entity) for entity, _ in way])
-    start = f"it lies {len(way)} hops from the matched entity {label}; on the way"
+    start = f"the matched entity {label} is {len(way)} hops away; on the way"
     for entity, edge in way:
         name = names[NamedNode(entity)]
         an_edge = "it" if edge in missing.edges else f"{start} an edge"
@@ -104,7 +104,7 @@ def _cuts_on_the_way(
     if len(way) > 1:
         limit = "entity-limit" if "entity limit" in search.dropped else "triple-limit"
         cutoff = int(getattr(context.limits, limit.replace("-", "_")))
-        why = f"it lies {len(way)} hops from the matched entity {label}; of the edges on the way"
+        why = f"the matched entity {label} is {len(way)} hops away; of the edges on the way"
         yield CutOff(
             limit, cutoff, None, f"{why} others were nearer to the question ({limit} {cutoff})"
         )

@@ -39,6 +39,7 @@ from tgraph.retrieve.orders import (
     list_hit_iris,
     unlike_order,
 )
+from tgraph.retrieve.reasons import explain
 from tgraph.retrieve.search.vector import likeness_candidates, nearest_chunks
 from tgraph.retrieve.subgraph import edges_of, ends, weights_of
 
@@ -126,9 +127,7 @@ def _keyword_orders(
         for word, hits in near.items()
     ]
     links = in_turn(lists, attrgetter("iri"))
-    why = (
-        f"{{item}} is {{place}} {plural} that the keywords lead to, and {count} were taken (top-k)"
-    )
+    why = f"{{item}} is {{place}} {plural} matched to the keywords, and {count} were taken (top-k)"
     is_whole = all(hits and hits[-1][1] < least_score for hits in near.values())
     total = 0 if is_whole else len(context.vectors[kind])
     linked = {link.iri for link in links}
@@ -181,7 +180,7 @@ def pick_by_vector(
         else ()
     )
     least = {c: -(-2 * n // len(groups)) for n, c in enumerate(compared, 1) if n > count}
-    why = f"its chunk is among the candidates from {PICK} {{rank}} on, and it was {each}"
+    why = f"{{item}} becomes a candidate with {PICK} {{rank}} or more; the setting is {each}"
     return compared[:count], left_out_order("chunk", PICK, each, least, why)
 
 
@@ -201,7 +200,7 @@ def pick_by_weight(groups: Groups, each: int) -> tuple[list[str], tuple[RankedOr
                 picks[place] = group[: len(picks[place]) + 1]
                 remaining -= 1
     picked = [chunk for group in picks for chunk in group]
-    why = "its chunk is {place} chunks of an entity or edge, of which"
+    why = "{item} is {place} chunks of an entity or edge, and"
     orders = [
         order
         for group, some in zip(distinct_groups, picks, strict=True)
@@ -332,8 +331,7 @@ def local_leg(keywords: Sequence[str], settings: LightragSearchSettings, context
                 iri,
                 triples[iri],
                 round(ranks[iri] / top_degree, 6),
-                f"it is an edge of what the question names, and its ends have {ranks[iri]}"
-                " relationships",
+                explain("edge-of-entity", count=ranks[iri]),
             )
             for iri in order
         ],
@@ -356,7 +354,7 @@ def global_leg(keywords: Sequence[str], settings: LightragSearchSettings, contex
             link.iri,
             triple,
             link.score,
-            f"it is {link.score:.2f} similar in meaning to “{link.keyword}”",
+            explain("edge-similarity", score=link.score, keyword=link.keyword),
         )
         for link, triple in linked_triples
     ]
@@ -390,14 +388,12 @@ class _KeywordCandidates:
         budgeted_entities = fit_budget(entities, budget.max_entity_tokens)
         chunks_by_entity = chunks_naming(self.context, [c.item.iri for c in budgeted_entities])
         speaking = [sorted(chunks_by_entity.get(c.item.iri, ())) for c in budgeted_entities]
-        by_entities = self._chunk_candidates(speaking, "it speaks of {} of the entities found")
+        by_entities = self._chunk_candidates(speaking, "chunk-entities")
         kept_edges = fit_budget(edges, budget.max_relationship_tokens)
-        by_edges = self._chunk_candidates(
-            self._read_edge_chunks(kept_edges), "it states {} of the edges found"
-        )
+        by_edges = self._chunk_candidates(self._read_edge_chunks(kept_edges), "chunk-edges")
         chunks = in_turn([near, by_entities, by_edges], lambda c: c.item.iri)
         most = budget.chunk_top_k
-        why = "its chunk is {place} chunks that the entities and edges lead to, of which the first"
+        why = "{item} is {place} chunks of the matched entities and edges, and the first"
         reason, order = f"{why} {most} were taken (chunk-top-k)", [c.item.iri for c in chunks]
         self.orders[:0] = cut_order("chunk", "chunk-top-k", most, order, reason)
         self.orders += [
@@ -437,7 +433,7 @@ class _KeywordCandidates:
         evidence = context.evidence.of_edges(iris, _PLACES)
         return [[place.chunk for place in evidence.get(iri, ())] for iri in iris]
 
-    def _chunk_candidates(self, groups: Groups, why: str) -> list[Candidate]:
+    def _chunk_candidates(self, groups: Groups, kind: str) -> list[Candidate]:
         context, chunks_per_item = self.context, self.settings.related_chunk_number
         vector = context.embed([in_conversation(self.question)])
         if self.settings.chunk_pick == "vector":
@@ -447,7 +443,8 @@ class _KeywordCandidates:
         self.orders += orders
         counts = shared_by(groups)
         chunk_rows = (
-            (c, round(counts[c] / len(groups), 6), (why.format(counts[c]),)) for c in picked
+            (c, round(counts[c] / len(groups), 6), (explain(kind, count=counts[c]),))
+            for c in picked
         )
         return chunk_candidates(context, chunk_rows)
 
@@ -460,13 +457,13 @@ def _over_budget(
     spent = accumulate(candidate.tokens or 0 for candidate in ordered)
     needed = {c.item.iri: tokens for c, tokens in zip(ordered, spent, strict=True)}
     least = {iri: tokens for iri, tokens in needed.items() if iri not in has_room}
-    why = f"its chunk is among the candidates from {limit} {{rank}} on, and it was {budget}"
+    why = f"{{item}} becomes a candidate with {limit} {{rank}} or more; the setting is {budget}"
     return left_out_order(f"{kind} of chunks", limit, budget, least, why)
 
 
 def _match_reason(match: EntityMatch) -> str:
     if match.method == "name":
-        return f"it is called “{match.concept}”"
+        return explain("entity-name", keyword=match.concept)
     if match.method == "edge":
-        return f"an edge that is similar in meaning to “{match.concept}” leads to it"
-    return f"it is {match.score:.2f} similar in meaning to “{match.concept}”"
+        return explain("entity-edge", keyword=match.concept)
+    return explain("entity-similarity", score=match.score, keyword=match.concept)

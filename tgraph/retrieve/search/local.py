@@ -105,11 +105,13 @@ def match_by_vector(
             )
     others = [e for e, _ in compared if e not in found and e not in excluded]
     most = len(found)
-    why = f"of which the first {most} were taken (top-k-entities)"
-    reason = f"{{item}} is {{place}} entities by likeness to {{question}}, {why}"
+    why = f"and the first {most} were taken (top-k-entities)"
+    reason = f"{{item}} is {{place}} entities by similarity to {{question}}, {why}"
     left = dict.fromkeys(sorted(excluded), 0)
     return add_labels(list(found.values()), context.graph), (
-        *left_out_order("excluded", "exclude", None, left, "it is left out by the setting exclude"),
+        *left_out_order(
+            "excluded", "exclude", None, left, "the setting exclude leaves out the entity"
+        ),
         *cut_order(
             "entity",
             "top-k-entities",

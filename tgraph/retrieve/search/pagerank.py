@@ -26,6 +26,7 @@ from tgraph.retrieve.entity_matching import add_labels, triples_of
 from tgraph.retrieve.labels import labels_of, with_labels
 from tgraph.retrieve.modes.ppr import PprSearchSettings
 from tgraph.retrieve.orders import MOST_BEYOND, cut_order, left_out_order, list_hit_iris
+from tgraph.retrieve.reasons import explain
 from tgraph.retrieve.search.graph import GraphRetriever
 from tgraph.retrieve.search.network import Network, network_of
 
@@ -111,7 +112,7 @@ class PprRetriever:
     ) -> tuple[RankedOrder, ...]:
         """Return edges the walk could have started from."""
         most = self._settings.top_k_edges
-        why = "{item} is {place} edges by likeness to {question}, and the"
+        why = "{item} is {place} edges by similarity to {question}, and the"
         limit = f"{why} walk starts from the first {most} (top-k-edges)"
         choice = f"{why} model did not choose it among the first {most} to start from (filter)"
         chosen = {edge.item.iri for edge in kept}
@@ -128,8 +129,8 @@ class PprRetriever:
         """Return chunks beyond the selected chunks, and unranked chunks."""
         own, ranked_chunks = self._settings, set(order)
         most, often = own.passages, max(OFTEN, own.passages)
-        why = "{item} is {place} chunks in the order of the walk, of which the first"
-        dense = "{item} is {place} chunks by likeness to {question}, and beside the first"
+        why = "{item} is {place} chunks in the order of the walk, and the first"
+        dense = "{item} is {place} chunks by similarity to {question}, and beside the first"
         dense = f"{dense} {own.dense_chunks} (dense-chunks) only the {often} were ranked at which"
         ranks = {chunk: n for n, chunk in enumerate(near, 1) if chunk not in ranked_chunks}
         return (
@@ -241,7 +242,7 @@ def seed_edges(nearest: Hits, context: Context) -> list[Candidate]:
     for iri, score in nearest:
         places = evidence.get(iri, ())
         if iri in edges and places and score > 0:
-            why = f"a sentence of it is {score:.2f} similar in meaning to the question"
+            why = explain("seed-similarity", score=score)
             cost = cost_of(edges[iri], evidence=places)
             candidates.append(
                 Candidate(
@@ -350,7 +351,7 @@ class _WalkResult:
             orders=orders,
         )
 
-    def _chunk_reasons(self, chunks: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    def _chunk_reasons(self, chunks: Sequence[str]) -> Mapping[str, tuple[str, ...]]:
         """Return retrieval reasons for each chunk: entities leading the walk there, and
         similarity to the question."""
         leading = {chunk: self._leading_entities(chunk) for chunk in chunks}
@@ -359,13 +360,11 @@ class _WalkResult:
         reasons_by_chunk = {}
         for chunk, entities in leading.items():
             names = [labels[NamedNode(self.network.iri(node))] for node in entities]
-            reasons = ["its sentences answer the question best"] if chunk in self.read else []
-            reasons += [f"the walk comes to it over {', '.join(names)}"] if names else []
+            reasons = [explain("chunk-read-best")] if chunk in self.read else []
+            reasons += [explain("chunk-walk", names=", ".join(names))] if names else []
             if chunk in self.near:
-                reasons.append(f"it is {self.near[chunk]:.2f} similar in meaning to the question")
-            reasons_by_chunk[chunk] = tuple(reasons) or (
-                "the walk comes to it over another chunk's entities",
-            )
+                reasons.append(explain("chunk-similarity", score=self.near[chunk]))
+            reasons_by_chunk[chunk] = tuple(reasons) or (explain("chunk-walk-others"),)
         return reasons_by_chunk
 
     def _leading_entities(self, chunk: str) -> list[int]:

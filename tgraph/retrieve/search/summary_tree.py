@@ -31,6 +31,7 @@ from tgraph.retrieve.orders import (
     cut_order,
     list_hit_iris,
 )
+from tgraph.retrieve.reasons import Reason, explain
 
 
 class CollapsedTree:
@@ -45,7 +46,7 @@ class CollapsedTree:
     def retrieve(self, question: Question, context: Context) -> Retrieval:
         settings, vector = self._settings, context.embed([in_conversation(question)])
         hits = nearest_nodes(vector, _hit_count(settings, context), settings, context)
-        why = "{item} is {place} nodes of the tree by likeness to {question}, of which the first"
+        why = "{item} is {place} nodes of the tree by similarity to {question}, and the first"
         total = _count_nodes(settings, context)
         orders = cut_by_likeness(hits, settings, "k", "node", (why, "were taken"), total)
         best = select_hits(hits, settings.k, settings)
@@ -68,7 +69,9 @@ class TreeTraversal:
         chosen = [hit for layer in every for hit in select_hits(layer, settings.top_k, settings)]
         orders: list[RankedOrder] = []
         for depth, layer in reversed(list(enumerate(every, 1))):
-            why = f"in layer {depth} from the top of the tree {{item}} is {{place}} by likeness to"
+            why = (
+                f"in layer {depth} from the top of the tree {{item}} is {{place}} by similarity to"
+            )
             reason = f"{why} {{question}}, and", "were followed"
             orders += cut_by_likeness(layer, settings, "top_k", "layer", reason)
         return _build_retrieval(chosen, vector, settings.evidence_limit, tuple(orders), context)
@@ -188,28 +191,30 @@ def _build_retrieval(
     chunk_places = chunk_evidence(context, chunks)
     tokens = chunk_tokens(context, list(chunk_places))
     texts = _read_texts(context, [iri for iri, _ in hits if not is_chunk(iri)])
-    rows: list[tuple[Item, float, tuple[Evidence, ...], int, str]] = []
+    rows: list[tuple[Item, float, tuple[Evidence, ...], int, Reason]] = []
     for iri, score in hits:
         if iri in chunk_places:
             item = chunk_item(chunk_places[iri], context)
             cost = cost_of(item, tokens.get(iri))
-            rows.append((item, score, (chunk_places[iri],), cost, "it"))
+            why = explain("chunk-similarity", score=score)
+            rows.append((item, score, (chunk_places[iri],), cost, why))
         elif not is_chunk(iri):
             item = Item("summary", iri, *texts.get(iri, ("", "")))
             places = summary_evidence(item, vector, limit, context)
             level = tree_of(context)[iri].level
             if places:
-                rows.append((item, score, places, cost_of(item), f"the summary (level {level})"))
+                why = explain("summary-similarity", level=level, score=score)
+                rows.append((item, score, places, cost_of(item), why))
     candidates = tuple(
         Candidate(
             item,
             rank,
             min(1.0, max(0.0, score)),
             evidence=places,
-            reasons=(f"{subject} is {score:.2f} similar in meaning to the question",),
+            reasons=(why,),
             tokens=cost,
         )
-        for rank, (item, score, places, cost, subject) in enumerate(rows, 1)
+        for rank, (item, score, places, cost, why) in enumerate(rows, 1)
     )
     return Retrieval(candidates, 0, len(candidates), orders=orders)
 
@@ -271,7 +276,7 @@ def cut_by_likeness(
     how, name = f"{count}", limit.replace("_", "-")
     if own.threshold is not None:
         count, name = len(select_hits(hits, count, own)), "threshold"
-        how = f"{count} of a likeness of at least {own.threshold:g}"
+        how = f"{count} with a similarity of at least {own.threshold:g}"
     before, after = reason
     why = f"{before} {how} {after} ({name})"
     return cut_order(kind, name, count, list_hit_iris(hits), why, total=total)
@@ -285,7 +290,7 @@ def unsearched_levels(missing: Missing, search: RecordedSearch, context: Context
     if searched is not None and levels and not levels & set(searched):
         low, high = searched[0], searched[-1]
         here = ", ".join(map(str, sorted(levels)))
-        why = f"it is on level {here} of the tree, and levels {low} to {high} were searched"
+        why = f"the text is on level {here} of the tree, and levels {low} to {high} were searched"
         yield CutOff("num-layers", own.num_layers, None, f"{why} (start-layer, num-layers)")
 
 

@@ -34,6 +34,7 @@ from tgraph.retrieve.candidates import (
 from tgraph.retrieve.labels import Triple, with_labels
 from tgraph.retrieve.modes.local import LocalSearchSettings
 from tgraph.retrieve.orders import MOST_BEYOND, cut_order, left_out_order
+from tgraph.retrieve.reasons import explain, join_reasons
 from tgraph.retrieve.reports import item_of, reports_at_hand
 from tgraph.retrieve.subgraph import edges_of, ends, weights_of
 
@@ -43,11 +44,8 @@ MOST_REPORTS = 20
 MOST_CHUNKS = 40
 """Chunks considered; the budget holds far fewer."""
 
-_RANKED_BY = {
-    "rank": "its ends have {} relationships",
-    "weight": "its weight is {:g}",
-    "text_unit_count": "{} chunks state it",
-}
+_RANKED_BY = {"rank": "edge-degree", "weight": "edge-weight", "text_unit_count": "edge-chunks"}
+"""The kind of reason of each ranking of relationships."""
 
 
 def claim_item(claim: Claim) -> Item:
@@ -99,7 +97,7 @@ class Surroundings:
                 item_of(report),
                 0,
                 round(count / max(inside, 1), 6),
-                reasons=(f"its community has {count} of the entities",),
+                reasons=(explain("report-entities", count=count),),
                 tokens=reports.cost(report),
             )
 
@@ -152,7 +150,7 @@ class Surroundings:
         """Yield the entities as candidates, in match order."""
         limit = self.context.limits.evidence_limit
         for entity in self.entities:
-            why = f"the question leads to {entity.label}"
+            why = explain("entity", label=entity.label)
             yield entity_candidate(entity, scores[entity.iri], why, limit)
 
     def related(self, edges: Sequence[tuple[Edge, float]]) -> Iterator[Candidate]:
@@ -166,8 +164,8 @@ class Surroundings:
             if not places:
                 continue
             among = inside.issuperset(ends((edge.subject, edge.predicate, edge.object)))
-            why = "it ties entities of the question" if among else "it leads out of them"
-            why = f"{why}, and {_RANKED_BY[by].format(rank)}"
+            kinds = "edge-between" if among else "edge-outwards", _RANKED_BY[by]
+            why = join_reasons((explain(kind, rank=rank) for kind in kinds), ", and ")
             cost = edge_cost(edge, places, self.context)
             yield edge_candidate(edge, round(rank / max(top_rank, 1), 6), why, places, cost)
 
@@ -190,7 +188,7 @@ class Surroundings:
                 0,
                 round(1 / (1 + place), 6),
                 evidence=claim.evidence[: context.limits.evidence_limit],
-                reasons=(f"it is a claim about {labels[entity]}",),
+                reasons=(explain("claim", label=labels[entity]),),
                 tokens=cost_of(item),
             )
 
@@ -214,9 +212,12 @@ class Surroundings:
 
     def spoken_of(self, chunks: Sequence[tuple[str, int, int, str]]) -> Iterator[Candidate]:
         """Yield the first chunks naming the entities as candidates."""
-        why = "it names {} and states {} of the edges around it"
         chunk_rows = (
-            (chunk, round(1 / (1 + place), 6), (why.format(label, count),))
+            (
+                chunk,
+                round(1 / (1 + place), 6),
+                (explain("chunk-of-entity", label=label, count=count),),
+            )
             for chunk, place, count, label in chunks[:MOST_CHUNKS]
         )
         yield from chunk_candidates(self.context, chunk_rows)
@@ -233,11 +234,11 @@ class Surroundings:
         edges = f"{{item}} is {{place}} edges that lead out of the {inside} entities matched with"
         edges = f"{edges} {{question}}, and {most} were taken ({each} for each,"
         edges = f"{edges} top-k-relationships)"
-        naming = "its chunk is {place} chunks that name an entity matched with {question}, of which"
+        naming = "{item} is {place} chunks that name an entity matched to {question}, and"
         naming = f"{naming} the first {MOST_CHUNKS} are considered (fixed)"
         telling = "{item} is {place} on communities of the entities matched with {question}, of"
         telling = f"{telling} which the first {MOST_REPORTS} are considered (fixed)"
-        below = f"only reports below level {level} speak of it, the first at level {{rank}}"
+        below = f"only reports below level {level} are about it, the first at level {{rank}}"
         near = [report.iri for report, _ in touched if report.level <= level]
         deep = sorted((r.level, r.iri) for r, _ in touched if r.level > level)
         levels = {iri: depth for depth, iri in deep}

@@ -12,6 +12,7 @@ from tgraph.retrieve.base import Context, Question, in_conversation
 from tgraph.retrieve.candidates import assign_ranks, chunk_candidates
 from tgraph.retrieve.modes.basic import BasicSearchSettings
 from tgraph.retrieve.orders import MOST_BEYOND, cut_order, list_hit_iris, unlike_order
+from tgraph.retrieve.reasons import explain
 from tgraph.retrieve.search.words import word_candidates
 
 
@@ -42,7 +43,7 @@ def nearest_chunks(
     vector, vectors = context.embed([in_conversation(question)]), context.vectors["chunk"]
     compared = vectors.search(vector, count, beyond=MOST_BEYOND)[0]
     hits = [(chunk, score) for chunk, score in compared[:count] if score >= least_score]
-    why = "{item} is {place} chunks by likeness to {question}, of which the first"
+    why = "{item} is {place} chunks by similarity to {question}, and the first"
     reason = f"{why} {count} were taken ({limit})"
     return hits, (
         *cut_order("chunk", limit, count, list_hit_iris(compared), reason, total=len(vectors)),
@@ -52,6 +53,8 @@ def nearest_chunks(
 
 def likeness_candidates(hits: Sequence[tuple[str, float]], context: Context) -> list[Candidate]:
     """Return chunk candidates from hits, with similarity as score and reason."""
-    why = "it is {:.2f} similar in meaning to the question"
-    chunk_rows = ((chunk, max(0.0, score), (why.format(score),)) for chunk, score in hits)
+    chunk_rows = (
+        (chunk, max(0.0, score), (explain("chunk-similarity", score=score),))
+        for chunk, score in hits
+    )
     return chunk_candidates(context, chunk_rows)

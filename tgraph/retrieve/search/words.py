@@ -10,6 +10,7 @@ from tgraph.retrieve.base import Context, Question, in_conversation
 from tgraph.retrieve.candidates import assign_ranks, chunk_candidates
 from tgraph.retrieve.modes.bm25 import Bm25SearchSettings
 from tgraph.retrieve.orders import MOST_BEYOND, cut_order, list_hit_iris
+from tgraph.retrieve.reasons import explain
 from tgraph.retrieve.text.lexicon import count_frequencies
 from tgraph.retrieve.text.word_similarity import words_of_chunks
 
@@ -28,7 +29,7 @@ class WordRetriever:
         k = self._settings.k
         hits, total = rank_by_words(question, context, k + MOST_BEYOND)
         candidates = assign_ranks(candidates_by_words(hits[:k], context))
-        why = "{item} is {place} chunks by the words that they share with the question, of which"
+        why = "{item} is {place} chunks by words shared with the question, and"
         reason = f"{why} the first {k} were taken (k)"
         orders = cut_order("chunk", "k", k, list_hit_iris(hits), reason, total=total)
         return Retrieval(candidates, 0, len(candidates), orders=orders)
@@ -46,9 +47,8 @@ def word_candidates(
 def candidates_by_words(wanted: Sequence[tuple[str, float]], context: Context) -> list[Candidate]:
     """Chunks by their words, the scores as shares of the best."""
     best = wanted[0][1] if wanted else 1.0
-    why = "it is number {} by the words that it shares with the question ({:.2f})"
     found = (
-        (chunk, round(score / best, 6), (why.format(rank, score),))
+        (chunk, round(score / best, 6), (explain("chunk-words", rank=rank, score=score),))
         for rank, (chunk, score) in enumerate(wanted, 1)
     )
     return chunk_candidates(context, found)

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from tgraph.resources import word_set
 from tgraph.retrieve.modes.base import Form
+from tgraph.retrieve.reasons import Reason, explain
 from tgraph.retrieve.text.comparison import comparison_of
 from tgraph.retrieve.text.decomposition import decompose_question
 from tgraph.retrieve.text.lexical import STOP_WORDS, words
@@ -76,13 +77,15 @@ def form_of(text: str, names: Sequence[str]) -> QuestionForm:
         ("listed", _explain_list(text)),
     ):
         if reason:
-            return QuestionForm(form, reason)  # type: ignore[arg-type]
+            return QuestionForm(form, _explain_form(reason))  # type: ignore[arg-type]
     if not names:
-        return QuestionForm("one", "it names nothing that is known and asks for one thing")
-    target = "one thing" if len(names) == 1 else "one fact about"
-    return QuestionForm(
-        "one", f"it asks for {target}{', ' if len(names) == 1 else ' '}{_join_names(names)}"
-    )
+        return QuestionForm("one", explain("form-unnamed"))
+    target = "one thing, " if len(names) == 1 else "one fact about "
+    return QuestionForm("one", _explain_form(f"asks for {target}{_join_names(names)}"))
+
+
+def _explain_form(predicate: str) -> Reason:
+    return explain("form", predicate=predicate)
 
 
 def is_of_the_whole(text: str, names: Sequence[str]) -> bool:
@@ -114,11 +117,11 @@ def _explain_overview(text: str, names: Sequence[str]) -> str:
         or _ITSELF.search(text)
         or (_is_over_all(text) and _are_several(remaining_words))
     ):
-        return "it asks about the documents as a whole"
+        return "asks about the documents as a whole"
     if summing := [word for word in question_words if word in _SUMMING_UP]:
-        return f"it names nothing and asks to sum up ({summing[0]})"
+        return f"names nothing and asks to sum up ({summing[0]})"
     if foremost and _are_several(remaining_words):
-        return f"it names nothing and asks for what is foremost ({foremost[0]})"
+        return f"names nothing and asks for what is foremost ({foremost[0]})"
     return ""
 
 
@@ -161,14 +164,14 @@ def _explain_comparison(text: str, names: Sequence[str]) -> str:
     """Explain why a question compares things; other questions return an empty string."""
     if comparison := comparison_of(text):
         how = "asks to choose between" if comparison.asked == "which" else "compares"
-        return f"it {how} {_join_names(comparison.sides)}"
+        return f"{how} {_join_names(comparison.sides)}"
     if _OR.search(text) and len(names) > 1:
-        return f"it asks to choose between {_join_names(names)}"
+        return f"asks to choose between {_join_names(names)}"
     same = _SAME.search(text)
     if same and len(names) > 1:
-        return f"it compares {_join_names(names)} ({same.group().split()[0].lower()})"
+        return f"compares {_join_names(names)} ({same.group().split()[0].lower()})"
     if compared := [word for word in words(text) if word in _COMPARING]:
-        return f"it asks for a comparison ({compared[0]})"
+        return f"asks for a comparison ({compared[0]})"
     return ""
 
 
@@ -179,15 +182,15 @@ def _explain_description(text: str) -> str:
     if not steps:
         return ""
     described = steps[0].text.rstrip("?").split(" is ", 1)[-1]
-    return f"it describes “{described}” instead of naming it"
+    return f"describes “{described}” instead of naming it"
 
 
 def _explain_list(text: str) -> str:
     """Explain why a question requests a list or count; other questions return an empty string."""
     if counted := _COUNTED.search(text):
-        return f"it asks for a count ({counted.group().lower()})"
+        return f"asks for a count ({counted.group().lower()})"
     if _ENUMERATING.search(text):
-        return "it asks for a list"
+        return "asks for a list"
     copula = _COPULA.search(text)
     kind = None if copula else _KIND_ASKED.search(text)
     match = copula or kind
@@ -195,7 +198,7 @@ def _explain_list(text: str) -> str:
         return ""
     after = words(text[match.end() :])[:4]
     plural = next((word for word in after[: 4 if copula else 2] if _is_plural(word)), "")
-    return f"it asks for several things ({plural})" if plural else ""
+    return f"asks for several things ({plural})" if plural else ""
 
 
 def _is_plural(word: str) -> bool:

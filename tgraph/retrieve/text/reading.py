@@ -18,6 +18,7 @@ from tgraph.models.base import CallSink, no_sink
 from tgraph.models.reader import Passage, PassageReading, Reader
 from tgraph.resources import load_weights
 from tgraph.retrieve.base import Context, Question
+from tgraph.retrieve.reasons import UNREAD, explain, is_unread
 from tgraph.retrieve.text.lexicon import count_frequencies
 from tgraph.retrieve.text.page_sentences import PageSentence, PageSentences, page_sentences
 from tgraph.retrieve.text.page_sentences import read_place_text as read_as
@@ -46,8 +47,6 @@ CONFIDENCE = load_weights("confidence")
 
 _SAMPLE = 5
 """Candidates by which their language is told."""
-
-UNREAD = "not read: other sentences were ranked before it"
 
 
 def split_passages(text: str) -> list[str]:
@@ -211,7 +210,7 @@ def in_order_read(retrieval: Retrieval, found: Retrieval) -> Retrieval:
     by_rank = {candidate.rank: candidate for candidate in retrieval.candidates}
     order = tuple(
         replace(by_rank[read_.rank], reasons=read_.reasons)
-        if UNREAD not in read_.reasons
+        if not is_unread(read_.reasons)
         else by_rank[read_.rank]
         for read_ in found.candidates
     )
@@ -445,9 +444,12 @@ def _apply_readings(candidate: Candidate, readings: Mapping[Place, SentenceReadi
         replace(evidence, relevance=reading.probability) for reading, evidence in evidence_readings
     )
     best = evidence_readings[0][0]
-    why = f"the reader gives its sentence {best.probability:.0%} to answer"
-    if best.answer:
-        why += f", by “{best.answer}”"
+    why = explain(
+        "read-answer" if best.answer else "read",
+        probability=best.probability,
+        answer=best.answer,
+        kind=candidate.item.kind,
+    )
     return replace(
         candidate,
         score=best.probability,

@@ -148,7 +148,7 @@ def _collect_files(
         )
     else:
         files = {name: data for name, data in files.items() if not name.startswith("calls/")}
-        no_replay = "It was made without texts, which a replay reads."
+        no_replay = "The package was made without texts, which a replay needs."
     if texts and read is not None:
         quads |= read.quads
         files |= _name_texts(read.texts, [*record, *quads])
@@ -169,7 +169,7 @@ def _record_replay(
     except TgraphError as error:
         return None, error.message
     if not read.replay.same:
-        why = read.replay.problem or "A replay beside its graph comes to another record."
+        why = read.replay.problem or "A replay with the graph gives a different record."
         return None, why
     return read, ""
 

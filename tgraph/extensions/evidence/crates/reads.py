@@ -27,6 +27,7 @@ from tgraph.models.base import Call, decode_vectors, encode_vectors
 from tgraph.models.recorded_calls import RecordedCalls
 from tgraph.record.recorder import call_iri
 from tgraph.retrieve.base import Context, Question, Retriever
+from tgraph.retrieve.reasons import render_reasons
 from tgraph.retrieve.text.lexicon import CountedWords, Languages, count_frequencies
 from tgraph.retrieve.text.word_vectors import WordEmbedder, words_of
 from tgraph.store.base import Graph, Results, Solutions, Store, Subject, Term
@@ -142,7 +143,10 @@ class LibrarianInMemory(Librarian):
 
     def get(self, key: str) -> bytes:
         if key not in self._contents:
-            raise StoreError(f"The package does not hold {key[:64]}.", "Was it left out of it?")
+            raise StoreError(
+                f"The package does not hold {key[:64]}.",
+                "The text may have been left out of the package.",
+            )
         return self._contents[key]
 
     def has(self, key: str) -> bool:
@@ -313,12 +317,18 @@ class NotingRetriever:
     It reads from ``known``, where reads are not noted."""
 
     def __init__(
-        self, inner: Retriever, known: Context, uuid: str, noted: list[RetrievalRead]
+        self,
+        inner: Retriever,
+        known: Context,
+        uuid: str,
+        wording: int,
+        noted: list[RetrievalRead],
     ) -> None:
         self.step, self.matches_entities = inner.step, inner.matches_entities
         self._inner = inner
         self._known = known
         self._uuid = uuid
+        self._wording = wording
         self._noted = noted
 
     def retrieve(self, question: Question, context: Context) -> Retrieval:
@@ -341,7 +351,8 @@ class NotingRetriever:
             _memory=base_context._memory,
         )
         retrieval = self._inner.retrieve(question, plainly)
-        self._noted.append(RetrievalRead(_question_key(question), tuple(calls), retrieval))
+        worded = replace(retrieval, candidates=render_reasons(retrieval.candidates, self._wording))
+        self._noted.append(RetrievalRead(_question_key(question), tuple(calls), worded))
         return retrieval
 
 

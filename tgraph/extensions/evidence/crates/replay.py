@@ -131,10 +131,10 @@ class NotedReplay(_AsChosen):
         assert self._plain is not None
         plain = self._plain
         method_copy = super()._retrieving(method, settings, plain, lost)
-        uuid = self.session.uuid
+        uuid, wording = self.session.uuid, self.session.wording
 
         def noted(retriever: Retriever) -> Retriever:
-            return NotingRetriever(retriever, plain, uuid, self._found)
+            return NotingRetriever(retriever, plain, uuid, wording, self._found)
 
         return None if method_copy is None else _retrieving_by(method_copy, noted)
 

@@ -155,9 +155,11 @@ def _check_manifest(files: Mapping[str, bytes], data: bytes) -> Found:
     sums = {name: sha256(data_bytes).hexdigest() for name, data_bytes in files.items()}
     for name in find_misnamed_files(files, sums):
         if name not in {problem.subject for problem in problems}:
-            problems.append(Problem("altered", "file", name, "Its name is not its SHA-256."))
+            problems.append(
+                Problem("altered", "file", name, "The name of the file is not the file's SHA-256.")
+            )
     if not problems and zip_files(files) != data:
-        detail = "Bytes around its files are not as tgraph writes them."
+        detail = "Bytes between the files differ from the form that tgraph writes."
         problems.append(Problem("altered", "file", "the package", detail))
     count = format_count(len(files) - 1, "file is", "files are")
     return "ok", f"{count} as the manifest lists them.", problems
@@ -173,14 +175,24 @@ def _compare_manifests(listed: bytes, found: bytes) -> Iterator[Problem]:
         file_name = name.decode("utf-8", "replace")
         if name not in true:
             yield Problem(
-                "missing", "file", file_name, "The manifest lists it, and it is not there."
+                "missing",
+                "file",
+                file_name,
+                "The manifest lists the file, but the file is missing.",
             )
         elif name not in expected:
-            yield Problem("added", "file", file_name, "The manifest does not list it.")
+            yield Problem("added", "file", file_name, "The manifest does not list the file.")
         elif expected[name] != true[name]:
-            yield Problem("altered", "file", file_name, "Its SHA-256 is not the manifest's.")
+            yield Problem(
+                "altered", "file", file_name, "The SHA-256 of the file differs from the manifest."
+            )
     if listed != found and expected == true:
-        yield Problem("altered", "file", MANIFEST, "It is not written as tgraph writes it.")
+        yield Problem(
+            "altered",
+            "file",
+            MANIFEST,
+            "The form of the file differs from the form that tgraph writes.",
+        )
 
 
 # --- the record and its chain ---
@@ -190,10 +202,10 @@ def _check_record(contents: PackageContents) -> Found:
     entries, description = contents.entries, contents.about
     session_entry = next((entry for entry in entries if entry.subject == description.bundle), None)
     if session_entry is None:
-        detail = "The package has no entry of the chain for it."
+        detail = "The package has no chain entry for the session."
         return (
             "ok",
-            "It was sealed nowhere.",
+            "The session has no seal.",
             [Problem("missing", "entry", description.bundle, detail)],
         )
     before = "missing", entries[0].subject  # those before the first are in the graph alone
@@ -234,7 +246,7 @@ def _find_foreign_quads(contents: PackageContents) -> Iterator[Problem]:
     allowed_graphs |= {v.SOURCE_GRAPH.value, contents.about.catalogue}
     for quad in contents.record:
         if term_text(quad.graph_name) not in allowed_graphs:
-            yield Problem("added", "quad", str(quad), "It is in a graph that is not sealed.")
+            yield Problem("added", "quad", str(quad), "The statement is in a graph without a seal.")
 
 
 def _find_misnamed_edges(quads: list[Quad]) -> Iterator[Problem]:
@@ -244,7 +256,9 @@ def _find_misnamed_edges(quads: list[Quad]) -> Iterator[Problem]:
         if quad.predicate != v.RDF_REIFIES or not isinstance(triple, Triple):
             continue
         if edge_of(triple) != edge_iri:
-            yield Problem("altered", "edge", edge_iri, "Its name is not that of its triple.")
+            yield Problem(
+                "altered", "edge", edge_iri, "The name of the edge does not match the triple."
+            )
 
 
 def _check_signature(contents: PackageContents, key: PublicKey | None) -> Found:
@@ -252,9 +266,9 @@ def _check_signature(contents: PackageContents, key: PublicKey | None) -> Found:
     signatures = [entry for entry in entries if entry.kind == KIND]
     if key is None:
         signed = (
-            "It is signed; name the public key to verify that."
+            "The chain is signed; name the public key to verify the signatures."
             if signatures
-            else "It is not signed."
+            else "The chain is not signed."
         )
         return "not checked", f"{signed} What nobody signed could have been made anew.", []
     last = max((entry.sequence for entry in _sealed_entries(contents)), default=0)
@@ -265,7 +279,7 @@ def _check_signature(contents: PackageContents, key: PublicKey | None) -> Found:
         if signature_holds(entry, contents.about.catalogue, key):
             entry_text = f"entry {entry.sequence - 1}, signed {entry.time}"
             return "ok", f"The key {key.id[:16]} signed the chain up to {entry_text}.", []
-        detail = "It is no signature by this key over the chain before it."
+        detail = "The signature does not match this key and the chain before the entry."
         return (
             "ok",
             "A signature is wrong.",
@@ -362,15 +376,19 @@ def _check_answer(contents: PackageContents) -> Found:
     if not key and answer is None:
         return "ok", "The session has no answer, and the package none.", []
     if answer is None or sha256(answer).hexdigest() != key:
-        detail = "It is not the text that the record names."
+        detail = "The text differs from the text named in the record."
         if answer is None and _was_removed(contents, key):
             return "not checked", "The answer was erased.", []
-        return "ok", "The answer is another.", [Problem("altered", "answer", ANSWER, detail)]
+        return (
+            "ok",
+            "The answer differs from the record.",
+            [Problem("altered", "answer", ANSWER, detail)],
+        )
     text, at, problems = answer.decode("utf-8", "surrogatepass"), 0, list[Problem]()
     for sentence in trace.sentences:
         position = text.find(sentence.text, at)
         if position < 0:
-            detail = "The answer does not have it."
+            detail = "The answer does not contain the sentence."
             problems.append(Problem("missing", "sentence", sentence.iri, detail))
         at = max(at, position)
     sentences = format_count(len(trace.sentences), "sentence")
@@ -386,7 +404,9 @@ def _check_derived_files(contents: PackageContents) -> Found:
     """Compare report, method and metadata with files derived anew from the record."""
     package_version = contents.about.tgraph
     problems = [
-        Problem("altered", "file", name, "It is not what is drawn from the record.")
+        Problem(
+            "altered", "file", name, "The file differs from the file generated from the record."
+        )
         for name, data in contents.drawn().items()
         if contents.files.get(name) != data
     ]
@@ -397,7 +417,7 @@ def _check_derived_files(contents: PackageContents) -> Found:
             " the package."
         )
         return "not checked", warning, []
-    return "ok", "Report, method and metadata are what is drawn from the record.", problems
+    return "ok", "Report, method and metadata match the record.", problems
 
 
 def _check_shapes(contents: PackageContents) -> Found:
@@ -408,7 +428,7 @@ def _check_shapes(contents: PackageContents) -> Found:
         Problem("altered", "shape", focus, f"{path} {value}: {message}".strip())
         for _, focus, path, value, message in violations
     ]
-    return "ok", "The record has the form that tgraph's SHACL shapes ask for.", problems
+    return "ok", "The record conforms to tgraph's SHACL shapes.", problems
 
 
 # --- replay ---
@@ -427,7 +447,7 @@ def _check_replay(contents: PackageContents) -> Found:
     if description.tgraph != __version__:
         detail += f" The session was packed by tgraph {description.tgraph}; this is {__version__}."
     problem = Problem("altered", "replay", description.session, detail)
-    return "ok", "The replay came to another record.", [problem]
+    return "ok", "The record of the replay differs from the recorded session.", [problem]
 
 
 def _read_session(contents: PackageContents) -> RecordedSession:

@@ -47,7 +47,7 @@ class OfPlace(QueryParameters):
 
 
 class Reason(BodyParameters):
-    """Why; it is kept in the record."""
+    """The reason, kept in the record."""
 
     reason: str = Field(min_length=1, max_length=2_000)
 
@@ -202,7 +202,7 @@ def pdf_of(graph: KnowledgeGraph, name: str, page: int) -> bytes:
 
 @router.get(
     f"{_DOCUMENT}/impact",
-    summary="What would fall with a document",
+    summary="What depends on a document",
     response_model=Impact,
     dependencies=needs("read"),
 )
@@ -213,12 +213,12 @@ async def impact(call: CollectionCall, document: Name) -> Response:
 
 @router.post(
     f"{_DOCUMENT}/retract",
-    summary="Take a document back",
+    summary="Retract a document",
     response_model=dict[str, Any],
     dependencies=needs("govern"),
 )
 async def retract(call: CollectionCall, document: Name, asked: Reason) -> Response:
-    """Take a document back."""
+    """Retract a document."""
 
     def work(graph: KnowledgeGraph) -> dict[str, Any]:
         retraction = graph.retract(document, reason=asked.reason)
@@ -229,7 +229,7 @@ async def retract(call: CollectionCall, document: Name, asked: Reason) -> Respon
 
 @router.put(
     f"{_DOCUMENT}/authority",
-    summary="Say how much documents are to be believed",
+    summary="Set the authority of documents",
     response_model=dict[str, Any],
     dependencies=needs("govern"),
 )
@@ -272,7 +272,7 @@ async def job(call: CollectionCall, job: Name) -> Response:
 @job_router.get(
     f"{_JOB}/events",
     name="job_events",
-    summary="The progress of a job as it happens",
+    summary="The progress of a job as a stream",
     response_class=Response,
     responses=media(EVENTS),
     dependencies=needs("read"),

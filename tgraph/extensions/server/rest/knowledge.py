@@ -1,4 +1,4 @@
-"""What the graph knows: collections, entities and facts, decisions, audits, generations."""
+"""The knowledge of the graph: collections, entities and facts, decisions, audits, generations."""
 
 from __future__ import annotations
 
@@ -132,13 +132,13 @@ async def copy(call: CollectionCall, asked: CollectionName) -> Response:
 
 @collection_router.delete(
     _COLLECTION,
-    summary="Delete a collection, for good",
+    summary="Delete a collection permanently",
     response_class=Response,
     status_code=HTTP_204_NO_CONTENT,
     dependencies=needs("govern"),
 )
 async def delete(call: CollectionCall) -> Response:
-    """Delete a collection, for good."""
+    """Delete a collection permanently."""
     service, name = call.service, call.collection
 
     def work() -> None:
@@ -182,7 +182,7 @@ async def facts(call: CollectionCall, entity: Name) -> Response:
 
 @router.get(
     f"{_COLLECTION}/merges",
-    summary="Names that stand for another",
+    summary="Merged names",
     response_model=tuple[Merge, ...],
     dependencies=needs("read"),
 )
@@ -193,7 +193,7 @@ async def merges(call: CollectionCall) -> Response:
 
 @router.get(
     f"{_COLLECTION}/splits",
-    summary="Names that were told apart",
+    summary="Split names",
     response_model=tuple[Split, ...],
     dependencies=needs("read"),
 )
@@ -204,13 +204,13 @@ async def splits(call: CollectionCall) -> Response:
 
 @router.post(
     f"{_COLLECTION}/splits",
-    summary="Tell two names apart",
+    summary="Split two names",
     response_model=dict[str, Any],
     status_code=HTTP_201_CREATED,
     dependencies=needs("govern"),
 )
 async def split(call: CollectionCall, asked: Splitting) -> Response:
-    """Tell two names apart."""
+    """Split two names."""
     decision = await call.graph(
         lambda graph: graph.entities.split(asked.name, asked.other, reason=asked.reason), "audit"
     )
@@ -219,7 +219,7 @@ async def split(call: CollectionCall, asked: Splitting) -> Response:
 
 @router.post(
     f"{_COLLECTION}/rejoins",
-    summary="Take a split back",
+    summary="Undo a split",
     response_model=dict[str, Any],
     status_code=HTTP_201_CREATED,
     dependencies=needs("govern"),
@@ -291,7 +291,7 @@ async def history(call: CollectionCall) -> Response:
 
 @router.get(
     f"{_COLLECTION}/diff",
-    summary="What came and went, and because of what",
+    summary="Changes of knowledge, with their causes",
     response_model=KnowledgeDiffOut,
     dependencies=needs("read"),
 )
@@ -307,7 +307,7 @@ async def knowledge_diff(call: CollectionCall, asked: Annotated[Between, Query()
 
 @router.get(
     f"{_COLLECTION}/knowledge",
-    summary="What the graph knows",
+    summary="The knowledge of the graph",
     response_class=Response,
     responses=media(*_KNOWLEDGE.values()),
     dependencies=needs("read"),

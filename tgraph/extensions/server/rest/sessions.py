@@ -103,7 +103,7 @@ async def session(call: CollectionCall, session: Name) -> Response:
 
 @router.get(
     f"{_SESSION}/trace",
-    summary="All that is on record of a session",
+    summary="The whole record of a session",
     response_model=SessionTraceOut,
     dependencies=needs("read"),
 )
@@ -181,7 +181,7 @@ async def diff(call: CollectionCall, session: Name, other: Name) -> Response:
 
 @router.post(
     f"{_SESSION}/verify",
-    summary="Whether the sentences follow from what they cite",
+    summary="Whether the cited quotes entail the sentences",
     response_model=VerificationOut,
     dependencies=needs("ask"),
 )
@@ -196,7 +196,7 @@ async def verify(call: CollectionCall, session: Name, asked: Verifying) -> Respo
 
 @router.post(
     f"{_SESSION}/replay",
-    summary="Ask a session once more, and compare",
+    summary="Replay a session, and compare the records",
     response_model=ReplayOut,
     dependencies=needs("ask"),
 )

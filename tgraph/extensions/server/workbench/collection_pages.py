@@ -49,7 +49,9 @@ async def delete_collection(visit: Visit) -> Response:
     """Delete the current collection permanently after name confirmation."""
     service, name = visit.service, visit.collection
     if (await visit.form()).get("name") != name:
-        raise UsageError("The name that was typed is another.", "Nothing was deleted.")
+        raise UsageError(
+            "The typed name differs from the name of the collection.", "Nothing was deleted."
+        )
 
     def work() -> None:
         service.forget(name)

@@ -117,7 +117,7 @@ async def _sign_in(service: Service, tokens: Tokens | None, request: Request) ->
         return _sign_in_form("", error.message)
     token, back = form.get("token"), form.get("next")
     if not token or tokens.find(token) is None:
-        return _sign_in_form(back, "There is no such token, or its time is over.")
+        return _sign_in_form(back, "The token does not exist or has expired.")
     response = redirect_to(_safe_return_path(back))
     secure = request.url.scheme == "https"
     response.set_cookie(

@@ -116,7 +116,7 @@ def _edit_entity(graph: KnowledgeGraph, name: str, form: SentForm, reason: str) 
     if aliases := form.get("aliases"):
         changes["aliases"] = [alias.strip() for alias in aliases.split(",") if alias.strip()]  # type: ignore[assignment]
     if not changes:
-        raise UsageError("Nothing was filled in.", "Say what is to be different.")
+        raise UsageError("The form is empty.", "Fill in the values to change.")
     graph.entities.edit(name, reason=reason, **changes)
 
 
@@ -214,7 +214,7 @@ async def show_resource(visit: Visit) -> Response:
 
     outgoing_rows, incoming_rows, label = await visit.graph(work)
     if not outgoing_rows and not incoming_rows:
-        raise HTTPException(404, "Nothing is known of it here.")
+        raise HTTPException(404, "The graph has no statements about the resource.")
     rdf = visit.links.described(iri)
     return await visit.page(
         "resource.html", iri=iri, label=label, said=outgoing_rows, named=incoming_rows,
