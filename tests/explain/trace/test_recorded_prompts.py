@@ -56,7 +56,7 @@ def test_steps_have_the_prompts_and_tokens_of_their_calls(graph):
     texts = graph.librarian.get_text
     states = {read_request(graph.read(), texts, c)[1] for c in after.calls if c.prompt}
     assert "erased" in states
-    assert "It was erased" in graph.report()
+    assert "The text was erased" in graph.report()
     assert "Polonium" not in graph.report()
 
 
