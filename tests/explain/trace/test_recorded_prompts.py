@@ -56,7 +56,7 @@ def test_steps_have_the_prompts_and_tokens_of_their_calls(graph):
     texts = graph.opened.librarian.get_text
     states = {read_request(graph.opened.read(), texts, c)[1] for c in after.calls if c.prompt}
     assert "erased" in states
-    assert "It was erased" in graph.export(format="html").decode()
+    assert "The text was erased" in graph.export(format="html").decode()
     assert "Polonium" not in graph.export(format="html").decode()
 
 

@@ -207,7 +207,7 @@ def prepare_question(opened: OpenCollection, request: QuestionRequest) -> Prepar
     if request.only == "prompt" and opened.parts.chat is None:
         raise UsageError(
             "A prompt needs a language model, and no language model is set.",
-            "Set `chat.base_url` or OPENAI_API_KEY, or use --only-context.",
+            "Set `chat.base_url` or OPENAI_API_KEY, or ask for the context alone.",
         )
     turns = _limit_history(opened, request)
     needs_none = bool(turns) and stands_alone(request.text, turns)
