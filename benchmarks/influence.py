@@ -96,7 +96,7 @@ def analysed(count: int, forgets: float, *, at_once: bool, seed: int) -> Found:
         run = InfluenceRun(analysis, record, ignore_progress)
         found = run.run("explainability")
     planted = {edge_selection_iri(UUID, n) for n in needs if n is not None}
-    shown = {item.selection for item in found.ranked}
+    shown = {item.selection for item in found.ranked_items}
     return Found(len(shown - planted), len(shown & planted) / len(planted), len(found.runs))
 
 

@@ -35,7 +35,7 @@ _WORD = re.compile(r"\w{4,}")
 class PeerServer(ScriptedServer):
     """A scripted server that answers the peers' prompts from what they hold."""
 
-    def say(self, request: ServerRequest) -> str:
+    def write_reply(self, request: ServerRequest) -> str:
         return reply(request.step, request.body["messages"])
 
 

@@ -113,7 +113,7 @@ def read(text: str, syntax: Syntax, base: str, problems: list[str]) -> list[Quad
     def problem(line: int, reason: str) -> None:
         problems.append(f"line {line}: {reason}")
 
-    said = RdfText(text, syntax, "w3c", base).stated(problem)
+    said = RdfText(text, syntax, "w3c", base).read_triples(problem)
     return [Quad(*(_blank(term) for term in (*each[:3], _graph(each.graph)))) for each in said]
 
 

@@ -53,9 +53,9 @@ class Counting(replica_storage.Storage):
         self.requests["list"] += 1 + len(found) // 1_000
         return found
 
-    def has(self, folder: str, name: str) -> bool:
+    def has_file(self, folder: str, name: str) -> bool:
         self.requests["head"] += 1
-        return super().has(folder, name)
+        return super().has_file(folder, name)
 
     def find(self, folder: str, name: str) -> bytes | None:
         self.requests["get"] += 1

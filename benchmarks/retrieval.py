@@ -172,7 +172,7 @@ def _question(asked: Asked, method: TwoStages, context: Context) -> Question:
     question = Question(asked.question)
     if method.keywords is not None:
         words = method.keywords.find(question, context, no_sink)
-        return Question(asked.question, (), words.all, words)
+        return Question(asked.question, (), words.all_keywords, words)
     if method.concepts is not None:
         return Question(asked.question, (), method.concepts.find(question, context, no_sink))
     return question

@@ -153,8 +153,8 @@ def test_the_core_alone_answers_and_proves(tmp_path: Path):
         assert "Ann Lee" in answer.text
         assert kg.trace(answer.session).selected
         assert kg.export(answer.session, "trig")
-        assert kg.replay(answer.session).same
-        assert kg.verify(answer.session).passed
+        assert kg.replay(answer.session).is_same
+        assert kg.verify(answer.session).is_supported
         assert kg.why_not(answer.session, "Larvik").cause
         assert kg.integrity().ok
         with pytest.raises(UsageError, match="extension evidence, which is not installed"):

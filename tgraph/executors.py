@@ -57,7 +57,7 @@ class ProcessExecutor(Executor):
         try:
             worker = worker or _Worker()
             self._running.add(worker)
-            return worker.do(data)
+            return worker.run_task(data)
         except WorkerDiedError:
             if worker is not None:
                 self._running.discard(worker)
@@ -88,7 +88,7 @@ class _Worker:
     def __init__(self) -> None:
         self._process = start_process("tgraph.executors")
 
-    def do(self, data: bytes) -> Any:
+    def run_task(self, data: bytes) -> Any:
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         try:

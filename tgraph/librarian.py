@@ -45,7 +45,7 @@ class Librarian:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
-    def put(self, content: bytes, *, durable: bool = True) -> str:
+    def store_content(self, content: bytes, *, durable: bool = True) -> str:
         """Store the content and return its hexadecimal SHA-256.
 
         A damaged existing copy is replaced; a copy stored by another writer is made durable
@@ -74,7 +74,7 @@ class Librarian:
                 write_atomic(_loose_path(path), packed, durable=False, scratch=self._scratch_folder)
 
     def put_text(self, text: str) -> str:
-        return self.put(text.encode("utf-8", "surrogatepass"))
+        return self.store_content(text.encode("utf-8", "surrogatepass"))
 
     def sync(self, keys: Iterable[str]) -> None:
         """Make previously stored, nondurable contents durable."""
@@ -102,7 +102,7 @@ class Librarian:
                 self.sync([key])
         return key
 
-    def get(self, key: str) -> bytes:
+    def read_content(self, key: str) -> bytes:
         """Return verified content by hash; raise ``StoreError`` if missing or damaged."""
         content = self._read_intact(key)
         if content is None:
@@ -111,7 +111,7 @@ class Librarian:
         return content
 
     def get_text(self, key: str) -> str:
-        return self.get(key).decode("utf-8", "surrogatepass")
+        return self.read_content(key).decode("utf-8", "surrogatepass")
 
     def lines(self, key: str) -> Iterator[bytes]:
         """Yield lines, including line ends, of content possibly larger than memory.
@@ -145,13 +145,13 @@ class Librarian:
         for path in sorted(paths, key=lambda path: path.name):
             yield path.name.removesuffix(".gz"), path
 
-    def damaged(self) -> Iterator[tuple[str, Path]]:
+    def find_damaged(self) -> Iterator[tuple[str, Path]]:
         """Yield hashes and files of damaged durable contents."""
         for key, path in self.files():
             if self._read_intact(key) is None and path.exists():
                 yield key, path
 
-    def has(self, key: str) -> bool:
+    def has_content(self, key: str) -> bool:
         return self._find_file(key) is not None
 
     def adopt(self, other: Librarian) -> None:

@@ -88,7 +88,7 @@ class Registry:
         """Return the names. Raise ``UsageError`` where two extensions have the same name."""
         return _collect(self.field, self.kind).keys()
 
-    def get(self, name: str) -> Contribution | None:
+    def find_contribution(self, name: str) -> Contribution | None:
         """Return a contribution by name; None if no extension has such a contribution."""
         owner_and_value = _collect(self.field, self.kind).get(name)
         return owner_and_value[1] if owner_and_value else None
@@ -98,7 +98,7 @@ class Registry:
 
         Raise ``UsageError`` if no extension has the contribution; ``extension`` names tgraph's
         own extension expected to have the contribution."""
-        contribution = self.get(name)
+        contribution = self.find_contribution(name)
         if contribution is None:
             raise UsageError(
                 f"The {self.kind} {name!r} belongs to the extension {extension}, which is not"

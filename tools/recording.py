@@ -886,7 +886,7 @@ def ask_graph(graph: Any, mode: str, question: str) -> Any:
     hashes = {"recorded": replay.recorded_hash, "replayed": replay.replayed_hash}
     return {
         "answer": answer,
-        "replay": {"same": replay.same, "problem": replay.problem, **hashes},
+        "replay": {"same": replay.is_same, "problem": replay.problem, **hashes},
         "record": {"quads": len(quads), "sha256": hashlib.sha256(b"\n".join(quads)).hexdigest()},
     }
 

@@ -89,7 +89,7 @@ def test_what_the_model_adds_is_marked_and_cites_nothing(root):
             assert answer.dropped[KEPT] == trace.dropped[KEPT] == 1
             assert (trace.sentences[-1].text, trace.sentences[-1].citations) == (last.text, ())
             assert trace.answer.endswith(VERIFY)
-        assert kg.replay(answer.session).same
+        assert kg.replay(answer.session).is_same
 
 
 @pytest.mark.slow

@@ -64,7 +64,7 @@ def test_a_copy_holds_the_same_and_goes_its_own_way(root: Path) -> None:
     with in_collection(root, "trial") as trial, in_collection(root, "default") as default:
         assert trial.sessions.summaries() == default.sessions.summaries()
         assert trial.integrity(done.head).ok
-        assert trial.replay("last").same
+        assert trial.replay("last").is_same
         trial.retract("a.txt", reason="a trial")
         assert not [each for each in trial.documents.summaries() if each.standing]
         assert len([each for each in default.documents.summaries() if each.standing]) == 1

@@ -128,7 +128,7 @@ def on_record(root: Path, person: str | None) -> str:
         graph.ask("Where did the Aurora sail from?")
     with tgraph.open(root, settings=FAST) as graph:
         assert graph.audit("shapes").passed
-        assert graph.replay("last").same
+        assert graph.replay("last").is_same
         return "\n".join(map(str, graph.opened.read().match()))
 
 

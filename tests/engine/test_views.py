@@ -75,7 +75,7 @@ def test_many_ask_and_look_while_the_graph_grows(graph: KnowledgeGraph, tmp_path
     for number, each in enumerate(asked):
         assert f'"person {number}"' in graph.export(each[0]).decode()
     assert graph.context().generation == 4
-    assert all(graph.replay(each[-1]).same for each in asked)
+    assert all(graph.replay(each[-1]).is_same for each in asked)
     assert graph.integrity().ok
 
 

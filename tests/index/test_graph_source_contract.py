@@ -127,7 +127,7 @@ def test_triples_have_the_names_of_the_texts_too(source: OpenSource) -> None:
     ],
 )
 def test_statements_around_an_entity(source: OpenSource, entity: str, edges: set[str]) -> None:
-    around = source.graph.statements.around(entity)
+    around = source.graph.statements.read_edges_around(entity)
     assert around.keys() == edges
     assert source.graph.statements.triples(list(edges)) == around
 
@@ -144,11 +144,11 @@ def test_names_and_types(source: OpenSource) -> None:
     assert statements.aliases(EVERYBODY) == {AMUNDSEN: ["Amundsen"]}
     assert statements.types(EVERYBODY) == {AMUNDSEN: THING, POLE: THING}
     names = ["Amundsen", "South Pole", "south pole", "diary"]
-    assert statements.named(names) == {"Amundsen": [AMUNDSEN], "South Pole": [POLE]}
+    assert statements.find_entities_by_name(names) == {"Amundsen": [AMUNDSEN], "South Pole": [POLE]}
 
 
 @pytest.mark.parametrize(
-    "look_up", ["triples", "attributes", "labels", "aliases", "types", "named"]
+    "look_up", ["triples", "attributes", "labels", "aliases", "types", "find_entities_by_name"]
 )
 def test_no_keys_have_no_rows(source: OpenSource, look_up: str) -> None:
     assert getattr(source.graph.statements, look_up)([]) == {}
@@ -214,10 +214,12 @@ def test_a_hub_has_the_edges_around_its_entity(source: OpenSource) -> None:
     hubs = source.graph.hubs.hubs(EVERYBODY)
     assert hubs.keys() <= {POLE}
     for entity, hub in hubs.items():
-        around = source.graph.statements.around(entity)
+        around = source.graph.statements.read_edges_around(entity)
         assert [iri.decode() for iri in hub.iris.tolist()] == sorted(around)
         assert source.graph.hubs.triples(around) == around
-        best = dict(zip(sorted(around), hub.shared({"antarctica": 2.0}).tolist(), strict=True))
+        best = dict(
+            zip(sorted(around), hub.weigh_shared_terms({"antarctica": 2.0}).tolist(), strict=True)
+        )
         assert best == {REACHED: 0.0, REACHED_LATER: 0.0, LIES: 2.0}
 
 
@@ -256,5 +258,8 @@ def test_synonyms_share_a_word(source: OpenSource) -> None:
 
 def test_names_lead_to_resources(source: OpenSource) -> None:
     forms = ["south pole", "amundsen", "fram", "diary", "south pole"]
-    assert source.network.called(forms) == {"south pole": {POLE}, "amundsen": {AMUNDSEN}}
+    assert source.network.find_named_resources(forms) == {
+        "south pole": {POLE},
+        "amundsen": {AMUNDSEN},
+    }
     assert source.network.merged_into(EVERYBODY) == {AMUNDSEN_ALONE: AMUNDSEN}

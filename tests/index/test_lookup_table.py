@@ -167,12 +167,12 @@ def whole_graph(store: Store, graph: GraphSource) -> tuple[Any, ...]:
     said = graph.statements
     return (
         said.triples(edges),
-        {thing: said.around(thing) for thing in things if "entity:" in thing},
+        {thing: said.read_edges_around(thing) for thing in things if "entity:" in thing},
         said.attributes(edges),
         said.labels(resources),
         said.aliases(resources),
         said.types(resources),
-        said.named([*names, "nobody"]),
+        said.find_entities_by_name([*names, "nobody"]),
     )
 
 
@@ -229,7 +229,7 @@ def test_the_network_of_graph_ranking_is_the_same_in_the_table(
             kept, read = (network_of(each, *settings) for each in (context, plain))
             nodes = range(len(read.entities) + len(read.chunks))
             assert [*map(kept.iri, nodes)] == [*map(read.iri, nodes)]
-            assert [*map(kept.beside, nodes)] == [*map(read.beside, nodes)]
+            assert [*map(kept.list_neighbours, nodes)] == [*map(read.list_neighbours, nodes)]
             assert list(kept.spread) == list(read.spread)
             assert kept.walk({0: 1.0}, 0.85) == pytest.approx(read.walk({0: 1.0}, 0.85), abs=1e-9)
             for name in ("Scott", "robert falcon scott", "the South Pole", "diary"):
@@ -287,8 +287,8 @@ def test_an_entity_with_very_many_relationships_is_counted_up_to_a_bound(
         entities, stored = [hub.value, spoke.format(0)], StoredGraph(store)
         assert [*table.counts.degrees(entities).values()] == [2 * MOST_COUNTED, 2]
         assert stored.counts.degrees(entities) == table.counts.degrees(entities)
-        around = table.statements.around(hub.value)
-        assert around == stored.statements.around(hub.value)
+        around = table.statements.read_edges_around(hub.value)
+        assert around == stored.statements.read_edges_around(hub.value)
         assert HUB < len(around) < 2 * HUB + 1
 
 

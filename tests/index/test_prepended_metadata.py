@@ -77,7 +77,7 @@ def test_places_and_quotes_are_exact_and_the_question_replays(made: Corpus):
     with made.open() as kg:
         for mode in ("basic", "local", "graph"):
             answer = kg.ask(QUESTION, mode)
-            assert kg.replay(answer.session).same
+            assert kg.replay(answer.session).is_same
             for citation in answer.citations:
                 text = (made.folder / Path(citation.path).name).read_text()
                 assert text[citation.start : citation.end] == citation.quote
@@ -129,7 +129,7 @@ def test_a_changed_setting_counts_from_the_next_run_on(tmp_path: Path):
     with found.open() as kg:
         assert set(standing_prefaces(kg.opened.read()).values()) == {"author: Ann Ice"}
         assert kg.audit("knowledge").rows == ()
-        assert kg.replay(session).same
+        assert kg.replay(session).is_same
         kg.retract("night.md", reason="test")
         assert standing_prefaces(kg.opened.read()) == {}
     found.settings["chunk.prepend_metadata"] = ()

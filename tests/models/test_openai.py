@@ -252,7 +252,7 @@ def test_learning_ends_whatever_a_server_says(said: str) -> None:
     dialect: ServerCapabilities | None = ServerCapabilities()
     for _ in range(12):
         assert dialect is not None
-        dialect = dialect.after(said, dialect.body(STRUCTURED, "m", stream=True))
+        dialect = dialect.adapt_to_refusal(said, dialect.body(STRUCTURED, "m", stream=True))
         if dialect is None:
             return
     pytest.fail("it goes on for ever")

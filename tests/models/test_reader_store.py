@@ -355,7 +355,7 @@ def test_another_revision_takes_the_place_of_the_one_before(hub, folder, data):
     hub.commits = {"main": LATER, LATER: LATER}
     made = ReaderStore().pull(locate_reader("some/reader"))
     assert made.before == first
-    assert [each.revision for each in ReaderStore().all()] == [LATER]
+    assert [each.revision for each in ReaderStore().list_readers()] == [LATER]
     assert len([p for p in (data / "some--reader").iterdir() if p.is_dir()]) == 1
 
 

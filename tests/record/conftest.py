@@ -507,7 +507,7 @@ class SampleRecord:
         for kinds, mask, said in ((["cited-only", "none"], "11", "11"), (["one"], "01", "01")):
             ablation = record.ablation(kinds, mask, 0)
             record.call(call(self.now, "chat", MODEL, prompt("synthesise_answer")), ablation)
-            record.ablated(ablation, said)
+            record.record_ablation(ablation, said)
         selection = v.edge_selection_iri(uuid, 0)
         record.influence(selection, v.answer_iri(uuid), 0.5, 0.0, above=True)
         record.influence(selection, v.session_part_iri("sentence", uuid, 0), 1.0, 0.0, above=True)

@@ -288,9 +288,9 @@ def test_an_entry_that_was_not_written_is_forgotten() -> None:
     chain = Chain(OxigraphStore.memory(), CATALOGUE, ticking_clock())
     before = chain.mark()
     chain.entry("urn:b:1", "session", "0" * 64)
-    assert chain.has("urn:b:1")
+    assert chain.has_entry("urn:b:1")
     chain.back_to(before)
-    assert not chain.has("urn:b:1")
+    assert not chain.has_entry("urn:b:1")
     assert chain.head == before
 
 

@@ -139,15 +139,15 @@ def test_a_signature_is_deterministic_and_of_one_head(home):
     key = load_signing_key(home / "one")
     statement = statement_of(CATALOGUE, Head(3, "ab" * 32))
     assert key.sign(statement) == load_signing_key(home / "one").sign(statement)
-    assert key.public.signed(statement, key.sign(statement))
+    assert key.public.verify_signature(statement, key.sign(statement))
     for other in (
         statement_of(CATALOGUE, Head(4, "ab" * 32)),
         statement_of(CATALOGUE, Head(3, "ac" * 32)),
         statement_of(f"{CATALOGUE}2", Head(3, "ab" * 32)),
     ):
-        assert not key.public.signed(other, key.sign(statement))
-    assert not key.public.signed(statement, "no base64!")
-    assert not key.public.signed(statement, "")
+        assert not key.public.verify_signature(other, key.sign(statement))
+    assert not key.public.verify_signature(statement, "no base64!")
+    assert not key.public.verify_signature(statement, "")
 
 
 # --- what is found out ----------------------------------------------------------------------------

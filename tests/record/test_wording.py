@@ -24,7 +24,7 @@ def test_combining_marks_belong_to_the_word_that_they_stand_in(text: str, words:
 def traces(text: str, kept: str, name: str) -> Traces:
     wording = TraceCollector()
     wording.add_text(text)
-    wording.keep(kept)
+    wording.keep_text(kept)
     return wording.traces([name])
 
 

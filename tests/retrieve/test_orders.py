@@ -47,25 +47,27 @@ def test_an_order_is_recorded_from_its_cut_on() -> None:
 
 
 def test_the_first_of_the_missing_after_the_cut_is_told() -> None:
-    found = reader("urn:7", "urn:3").listed(order(2))
+    found = reader("urn:7", "urn:3").find_beyond_cut(order(2))
     assert found == CutOff("k", 2, 3, "it is the 3rd of 30 chunks by likeness to the question")
-    assert reader("urn:7").listed(order(7)) is None
-    assert reader("urn:x").listed(order(2)) is None
+    assert reader("urn:7").find_beyond_cut(order(7)) is None
+    assert reader("urn:x").find_beyond_cut(order(2)) is None
     edges = order(2, reason="{item} is {place} edges of {about}", about="urn:Fram")
-    assert reader("urn:9").listed(edges) == CutOff("k", 2, 9, "it is the 9th of 30 edges of Fram")
+    assert reader("urn:9").find_beyond_cut(edges) == CutOff(
+        "k", 2, 9, "it is the 9th of 30 edges of Fram"
+    )
 
 
 def test_a_rank_may_be_another_number_and_the_reason_a_score() -> None:
     reason = "only reports below level 1 speak of it, the first at level {rank}"
     [levels] = left_out_order("report", "community-level", 1, {"urn:a": 2, "urn:b": 3}, reason)
-    found = reader("urn:b", "urn:a").listed(levels)
+    found = reader("urn:b", "urn:a").find_beyond_cut(levels)
     assert found
     assert (found.limit, found.cutoff, found.rank) == ("community-level", 1, 2)
     assert found.reason.endswith("the first at level 2")
     hits = [("urn:1", 0.9), ("urn:2", 0.125), ("urn:3", 0.1)]
     [below] = unlike_order("chunk", hits, 0.5, "the question", {"urn:3"})
     assert below.items == ("urn:2",)
-    least = reader("urn:2").listed(below)
+    least = reader("urn:2").find_beyond_cut(below)
     assert least
     assert (least.limit, least.cutoff, least.rank) == ("least-score", 0.5, 2)
     assert least.reason == "the similarity to the question is 0.12, less than 0.5 (least-score)"

@@ -134,7 +134,7 @@ def test_layers_are_one_store(
             assert len(list(rows)) == len(expected)
         found = list(store.match())
         assert (len(found), set(found)) == (len(expected), expected)
-        assert {quad for quad in quads if store.has(quad)} == expected
+        assert {quad for quad in quads if store.has_quad(quad)} == expected
         some = {quad for quad in expected if quad.subject == NamedNode("urn:1")}
         assert set(store.match(NamedNode("urn:1"))) == some
     store.close()

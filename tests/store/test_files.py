@@ -164,9 +164,9 @@ def test_the_librarian_gives_back_any_text(
 
 def test_the_librarian_keeps_content_once(tmp_path: Path) -> None:
     librarian = Librarian(tmp_path)
-    key = librarian.put(b"x" * 5000)
-    assert librarian.put(b"x" * 5000) == key
-    assert librarian.has(key)
+    key = librarian.store_content(b"x" * 5000)
+    assert librarian.store_content(b"x" * 5000) == key
+    assert librarian.has_content(key)
     kept = [path for path in tmp_path.rglob("*") if path.is_file()]
     assert [path.name for path in kept] == [f"{key}.gz"]
     assert kept[0].stat().st_size < 500
@@ -178,15 +178,15 @@ def test_a_damaged_copy_is_a_clear_error_and_healed_by_putting_it_again(
     tmp_path: Path, content: bytes, damage: str
 ) -> None:
     librarian = Librarian(tmp_path)
-    key = librarian.put(content)
+    key = librarian.store_content(content)
     path = next(path for path in tmp_path.rglob(f"{key}*") if path.is_file())
     data = bytearray(path.read_bytes())
     data[len(data) // 2] ^= 4
     path.write_bytes({"flip": bytes(data), "truncate": bytes(data[:-3]), "empty": b""}[damage])
     with pytest.raises(StoreError, match=f"copy of {key} is damaged"):
-        librarian.get(key)
-    assert librarian.put(content) == key
-    assert librarian.get(key) == content
+        librarian.read_content(key)
+    assert librarian.store_content(content) == key
+    assert librarian.read_content(key) == content
 
 
 def on_disk(librarian: Librarian, key: str, synced: set[tuple[int, int]]) -> bool:
@@ -201,28 +201,28 @@ def test_what_is_put_to_be_durable_is_synced_whoever_put_it_before(
     tmp_path: Path, synced: set[tuple[int, int]], content: bytes
 ) -> None:
     indexing, asking = Librarian(tmp_path), Librarian(tmp_path)
-    key = indexing.put(content, durable=False)
-    assert indexing.put(content, durable=False) == key
+    key = indexing.store_content(content, durable=False)
+    assert indexing.store_content(content, durable=False) == key
     assert not on_disk(asking, key, synced)
-    assert asking.get(key) == b"".join(asking.lines(key)) == content
-    assert asking.put(content) == key
+    assert asking.read_content(key) == b"".join(asking.lines(key)) == content
+    assert asking.store_content(content) == key
     assert on_disk(asking, key, synced)
     synced.clear()
-    assert (asking.put(content), asking.put_parts([content])) == (key, key)
+    assert (asking.store_content(content), asking.put_parts([content])) == (key, key)
     indexing.sync([key])
-    assert indexing.put(content, durable=False) == key
+    assert indexing.store_content(content, durable=False) == key
     assert not on_disk(asking, key, synced), "once is enough"
     assert list(asking.keys()) == [key]
-    assert indexing.get(key) == content
+    assert indexing.read_content(key) == content
     asking.remove(key)
-    assert not indexing.has(key)
+    assert not indexing.has_content(key)
 
 
 def test_contents_are_synced_together_before_what_refers_to_them(
     tmp_path: Path, synced: set[tuple[int, int]]
 ) -> None:
     librarian = Librarian(tmp_path)
-    keys = [librarian.put(f"{n}".encode(), durable=False) for n in range(20)]
+    keys = [librarian.store_content(f"{n}".encode(), durable=False) for n in range(20)]
     librarian.sync(keys[:10])
     assert [on_disk(librarian, key, synced) for key in keys] == [True] * 10 + [False] * 10
     assert librarian.put_parts([b"15"]) == keys[15]
@@ -233,12 +233,12 @@ def test_contents_are_synced_together_before_what_refers_to_them(
 
 def test_what_the_librarian_lacks(tmp_path: Path) -> None:
     librarian = Librarian(tmp_path)
-    assert not librarian.has("0" * 64)
+    assert not librarian.has_content("0" * 64)
     with pytest.raises(StoreError, match="does not hold"):
-        librarian.get("0" * 64)
+        librarian.read_content("0" * 64)
     for name in ("../../etc/passwd", "0" * 63, "G" * 64):
         with pytest.raises(StoreError, match="not a content hash"):
-            librarian.get(name)
+            librarian.read_content(name)
 
 
 def test_a_folder_of_contents_that_are_not_durable_is_made_so_for_one_that_is(
@@ -246,8 +246,8 @@ def test_a_folder_of_contents_that_are_not_durable_is_made_so_for_one_that_is(
 ) -> None:
     """Or a power cut takes the folder, with the content that was acknowledged in it."""
     librarian = Librarian(tmp_path)
-    librarian.put(b"0")
+    librarian.store_content(b"0")
     alike = [b"%d" % n for n in range(1000) if sha256(b"%d" % n).hexdigest()[:2] == "aa"]
-    librarian.put(alike[0], durable=False)
+    librarian.store_content(alike[0], durable=False)
     synced.clear()
-    assert on_disk(librarian, librarian.put(alike[1]), synced)
+    assert on_disk(librarian, librarian.store_content(alike[1]), synced)

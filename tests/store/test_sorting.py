@@ -33,8 +33,8 @@ def test_a_content_in_parts_is_kept_as_one(
     librarian = Librarian(tmp_path_factory.getbasetemp() / "librarian")
     whole = b"".join(parts)
     key = librarian.put_parts(parts)
-    assert key == sha256(whole).hexdigest() == librarian.put(whole)
-    assert librarian.get(key) == whole
+    assert key == sha256(whole).hexdigest() == librarian.store_content(whole)
+    assert librarian.read_content(key) == whole
 
 
 def test_parts_that_fail_leave_nothing(tmp_path: Path) -> None:

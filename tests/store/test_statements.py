@@ -47,13 +47,13 @@ def test_quads_are_written_and_read(
     out = Statements(graph)
     for number, pairs in rows:
         assert out.add(f"urn:x:{number}", *pairs) == iri_node(f"urn:x:{number}")
-    quads = out.take()
+    quads = out.take_quads()
     assert format_nquads(quads) == "".join(
         f"{quad} .\n" for quad in quads
     )  # as batches were sealed
     assert read_nquads(format_nquads(quads)) == quads
     assert read_trig(trig(quads)) == quads
-    assert out.take() == []
+    assert out.take_quads() == []
 
 
 def test_the_text_of_no_quads_is_empty() -> None:

@@ -139,7 +139,7 @@ def test_both_layers_are_one_store_whatever_the_memory_holds(tmp_path, room):
     assert both.add([OLD, NEW, NEW]) == [NEW]
     both.add_new([BOTH])
     assert set(both.match()) == {OLD, NEW, BOTH}
-    assert [both.has(quad) for quad in (OLD, NEW, BOTH, KEPT)] == [True, True, True, False]
+    assert [both.has_quad(quad) for quad in (OLD, NEW, BOTH, KEPT)] == [True, True, True, False]
     both.remove([OLD, NEW])
     assert list(both.match()) == [BOTH]
     found = both.query("SELECT ?s { ?s ?p ?o }")

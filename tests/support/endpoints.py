@@ -60,7 +60,7 @@ def oxigraph_server(folder: Path) -> Iterator[SparqlEndpoint]:
     address = f"127.0.0.1:{free_port()}"
     call = [program, "serve", "--location", str(folder / "oxigraph"), "--bind", address]
     with _running(call, folder, f"http://{address}/"):
-        yield SparqlEndpoint.at(f"http://{address}/update")
+        yield SparqlEndpoint.from_url(f"http://{address}/update")
 
 
 @contextmanager
@@ -73,7 +73,7 @@ def virtuoso_server(folder: Path, most_rows: int = 1_000_000) -> Iterator[Sparql
     (folder / "v.ini").write_text(_VIRTUOSO.format(port=port, own=free_port(), most=most_rows))
     call = [program, "+foreground", "+configfile", "v.ini"]
     with _running(call, folder, f"http://127.0.0.1:{port}/sparql?query=ASK%20%7B%7D"):
-        yield SparqlEndpoint.at(f"http://127.0.0.1:{port}/sparql-auth", "", "dba", "dba")
+        yield SparqlEndpoint.from_url(f"http://127.0.0.1:{port}/sparql-auth", "", "dba", "dba")
 
 
 @contextmanager

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pyoxigraph import NamedNode
 
 from tgraph import vocabulary as v
-from tgraph.index.communities.communities import Outline, Pair
+from tgraph.index.communities.communities import IriPair, Outline
 from tgraph.index.reports.context import Child, ClaimDetail, EdgeDetail, EntityDetail
 from tgraph.index.reports.details import Details, StatedEdge
 from tgraph.model import Community, CommunityReport, Edge, Evidence, Finding
@@ -37,7 +37,7 @@ class MadeUpSource:
     """A ``DetailSource`` of what the tests make up."""
 
     found: Mapping[str, EntityDetail]
-    edges: Mapping[Pair, Edge]
+    edges: Mapping[IriPair, Edge]
     quotes: Mapping[str, Evidence]
 
     def label(self, entity: str) -> str:
@@ -46,7 +46,7 @@ class MadeUpSource:
     def entity(self, entity: str) -> EntityDetail:
         return self.found[entity]
 
-    def between(self, pair: Pair) -> Sequence[StatedEdge]:
+    def read_edges_between(self, pair: IriPair) -> Sequence[StatedEdge]:
         return [StatedEdge(self.edges[pair])]
 
     def attributes(self, entity: str) -> Sequence[StatedEdge]:

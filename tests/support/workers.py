@@ -350,7 +350,7 @@ def _entries(store: Store, catalogue: str) -> list[dict[str, str]]:
 
 def _sealed(store: Store, librarian: Librarian, entry: dict[str, str]) -> str:
     if entry["kind"] == "batch":
-        return sha256(librarian.get(entry["contentHash"])).hexdigest()
+        return sha256(librarian.read_content(entry["contentHash"])).hexdigest()
     quads = list(store.match(None, None, None, NamedNode(entry["subject"])))
     assert len(quads) == int(entry["quadCount"])
     return canonical_hash(quads)

@@ -98,6 +98,6 @@ class WriterPrompt:
 class PromptedSynthesiser(Protocol):
     """A synthesiser that asks a model."""
 
-    def prompted(self, question: Question, selection: Selection, notes: Notes) -> WriterPrompt:
+    def build_prompt(self, question: Question, selection: Selection, notes: Notes) -> WriterPrompt:
         """Return the prompt for the model; ``notes`` record selections exceeding the available
         room."""

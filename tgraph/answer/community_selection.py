@@ -43,7 +43,7 @@ class Vote:
 
 
 @dataclass(frozen=True, slots=True)
-class Rated:
+class ReportRating:
     """A report with its final rating."""
 
     report: CommunityReport
@@ -57,7 +57,7 @@ class Descent:
     """Reports selected for reading, ratings in rating order, counts of omitted reports."""
 
     chosen: tuple[CommunityReport, ...]
-    rated: tuple[Rated, ...]
+    rated: tuple[ReportRating, ...]
     dropped: Mapping[str, int] = field(default_factory=dict)
 
 
@@ -89,7 +89,7 @@ class _Descending:
         repeats = self._settings.dynamic_num_repeats
         self._left = max(1, self._settings.dynamic_max_calls // repeats)
         self._relevant: dict[str, None] = {}
-        self._rated: list[Rated] = []
+        self._rated: list[ReportRating] = []
         self._dropped: Counter[str] = Counter()
 
     def run(self) -> Descent:
@@ -138,7 +138,7 @@ class _Descending:
         for iri, vote in zip(rated, votes, strict=True):
             report, community = self._reports.by_community[iri], self._reports.communities[iri]
             relevant = vote.rating is None or vote.rating >= self._settings.dynamic_threshold
-            self._rated.append(Rated(report, vote.rating, vote.reason, relevant))
+            self._rated.append(ReportRating(report, vote.rating, vote.reason, relevant))
             if not relevant:
                 continue
             self._relevant[iri] = None

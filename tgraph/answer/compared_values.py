@@ -47,7 +47,7 @@ class ComparedValue:
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
+class _ValueMention:
     """A compared value with text position."""
 
     start: int
@@ -114,7 +114,7 @@ def near_focus(text: str, comparison: QuestionComparison, name: str) -> int | No
     if not written:
         return None
     start = text.index(written)
-    located_name = _Found(start, start + len(written), name_value(name))
+    located_name = _ValueMention(start, start + len(written), name_value(name))
     gap = _focus_distance(located_name, text, comparison)
     between = text[max(0, start - gap) : start] if gap is not None else ""
     return None if any(map(str.isupper, between)) else gap
@@ -126,7 +126,7 @@ def name_value(name: str) -> ComparedValue:
 
 
 def _nearest_value(
-    found: Sequence[_Found], text: str, comparison: QuestionComparison
+    found: Sequence[_ValueMention], text: str, comparison: QuestionComparison
 ) -> ComparedValue | None:
     """Return the value nearest to a question word; of two equally near values, the later.
 
@@ -139,7 +139,7 @@ def _nearest_value(
     return min(near, key=lambda each: each[:2])[2] if near else None
 
 
-def _focus_distance(found: _Found, text: str, comparison: QuestionComparison) -> int | None:
+def _focus_distance(found: _ValueMention, text: str, comparison: QuestionComparison) -> int | None:
     """Return the distance between a value and its nearest question word; None if too far."""
     if not comparison.focus:
         return 0
@@ -156,14 +156,14 @@ def _is_focus(word: str, comparison: QuestionComparison) -> bool:
     return any(stem(part) in comparison.focus for part in words(word))
 
 
-def _position_gap(found: _Found, place: tuple[int, int]) -> int:
+def _position_gap(found: _ValueMention, place: tuple[int, int]) -> int:
     start, end = place
     if end <= found.start:
         return found.start - end
     return start - found.end + 1 if found.end <= start else 0
 
 
-def _find_times(text: str, comparison: QuestionComparison) -> list[_Found]:
+def _find_times(text: str, comparison: QuestionComparison) -> list[_ValueMention]:
     """Return dates and years in the text.
 
     A span of years counts as the end of a life if the end is asked for, otherwise as the
@@ -172,21 +172,27 @@ def _find_times(text: str, comparison: QuestionComparison) -> list[_Found]:
         (m.start(), m.end(), m.group(2 if comparison.is_birth is False else 1))
         for m in _LIFE.finditer(text)
     ]
-    located_times = [_Found(start, end, _year_value(year), True) for start, end, year in spans]
+    located_times = [
+        _ValueMention(start, end, _year_value(year), True) for start, end, year in spans
+    ]
     for literal in find_literals(text):
         if (
             value := _parse_time(literal.value.value, text[literal.start : literal.end])
         ) is not None:
-            located_times.append(_Found(literal.start, literal.end, value))
+            located_times.append(_ValueMention(literal.start, literal.end, value))
     occupied_spans = [(located_time.start, located_time.end) for located_time in located_times]
     for match in _YEAR.finditer(text):
         if not any(start < match.end() and match.start() < end for start, end in occupied_spans):
-            located_times.append(_Found(match.start(), match.end(), _year_value(match.group())))
+            located_times.append(
+                _ValueMention(match.start(), match.end(), _year_value(match.group()))
+            )
     located_times.sort(key=lambda each: each.start)
     return list(_without_other_end(located_times, text, comparison.is_birth is False))
 
 
-def _without_other_end(found: Sequence[_Found], text: str, is_end: bool) -> Iterator[_Found]:
+def _without_other_end(
+    found: Sequence[_ValueMention], text: str, is_end: bool
+) -> Iterator[_ValueMention]:
     """Merge two dates joined by a dash: yield the requested date with the position of both."""
     merged_index = -1
     for at, located_time in enumerate(found):
@@ -195,7 +201,7 @@ def _without_other_end(found: Sequence[_Found], text: str, is_end: bool) -> Iter
             continue
         if after is not None and text[located_time.end : after.start].strip() in _DASHES:
             merged_index = at + 1
-            yield _Found(
+            yield _ValueMention(
                 located_time.start, after.end, (after if is_end else located_time).value, True
             )
         else:
@@ -258,13 +264,15 @@ def _is_near(between: str) -> bool:
     return len(_WORD.findall(between)) <= _NEAR and not set(between) & set(".;!?()")
 
 
-def _find_measures(text: str, dimensions: Sequence[str]) -> list[_Found]:
+def _find_measures(text: str, dimensions: Sequence[str]) -> list[_ValueMention]:
     """Return amounts with a unit from the given dimensions."""
     measures = (_parse_measure(text, amount, dimensions) for amount in _AMOUNT.finditer(text))
     return [measure for measure in measures if measure is not None]
 
 
-def _parse_measure(text: str, amount: re.Match[str], dimensions: Sequence[str]) -> _Found | None:
+def _parse_measure(
+    text: str, amount: re.Match[str], dimensions: Sequence[str]
+) -> _ValueMention | None:
     for dimension, units in _UNITS.items():
         if not any(dimension.startswith(prefix) for prefix in dimensions):
             continue
@@ -277,7 +285,7 @@ def _parse_measure(text: str, amount: re.Match[str], dimensions: Sequence[str]) 
         if unit:
             size = _parse_number(amount) * units[unit]
             words_ = " ".join(text[start:end].split())
-            return _Found(start, end, ComparedValue(words_, dimension, size, size))
+            return _ValueMention(start, end, ComparedValue(words_, dimension, size, size))
     return None
 
 
@@ -291,11 +299,11 @@ def _unit_pattern(units: tuple[str, ...]) -> re.Pattern[str]:
     return re.compile(rf"[ -]?(?P<unit>(?:{any_unit})s?)(?!\w)")
 
 
-def _find_countries(text: str) -> list[_Found]:
+def _find_countries(text: str) -> list[_ValueMention]:
     """Return countries mentioned by name, people or adjective."""
     country_names, pattern = _known_countries()
     return [
-        _Found(m.start(), m.end(), name_value(country_names[m.group().casefold()].title()))
+        _ValueMention(m.start(), m.end(), name_value(country_names[m.group().casefold()].title()))
         for m in pattern.finditer(text)
     ]
 
@@ -350,7 +358,7 @@ def _decide_sameness(
     comparison: QuestionComparison, one: ComparedValue, other: ComparedValue
 ) -> Decision | None:
     if comparison.kind == "time":
-        values = [_part_of_time(each, comparison.noun) for each in (one, other)]
+        values = [_part_of_time(sentence, comparison.noun) for sentence in (one, other)]
         if None in values:
             return None
         alike = values[0] == values[1]

@@ -132,7 +132,7 @@ ON_THE_WAY = 0.1
 _EXPANSION = 600
 """Characters of a report that are added to the question."""
 
-_Places = Mapping[object, float]
+_ActionRanks = Mapping[object, float]
 
 
 class EmbeddedExplorer:
@@ -279,7 +279,9 @@ def _end_labels(edge: Edge) -> list[str]:
     return [edge.subject_label, *([edge.object_label] if is_entity else [])]
 
 
-def _rate_relevance(question: Question, points: Iterable[DriftPoint], context: Context) -> _Places:
+def _rate_relevance(
+    question: Question, points: Iterable[DriftPoint], context: Context
+) -> _ActionRanks:
     """Return question relevance (0 to 1) by evidence place."""
     candidates = tuple(
         Candidate(
@@ -300,7 +302,7 @@ def _clear_relevance(point: DriftPoint) -> tuple[Evidence, ...]:
     return tuple(replace(item, relevance=None) for item in point.evidence)
 
 
-def _weigh_point(point: DriftPoint, direct: _Places, best: float) -> DriftPoint:
+def _weigh_point(point: DriftPoint, direct: _ActionRanks, best: float) -> DriftPoint:
     (item,) = point.evidence
     direct_score = direct.get(place_of(item), 0.0)
     score = round(min(best, direct_score * (1 + ON_THE_WAY * (item.relevance or 0.0))), 6)

@@ -190,7 +190,7 @@ class _Follower(_Responding):
     ) -> Response:
         values = self.values(question)
         values |= {"main_question": question.text, "question": query}
-        fixed = self.fixed("evidence", values)
+        fixed = self.render_without("evidence", values)
         evidence_rows = format_items(selected, fixed, self.budget, self.agent.name)
         citables = {
             i: _Citable(selected_row.candidate, selected_row.candidate.evidence)

@@ -33,7 +33,7 @@ from tgraph.version import __version__
 LONGEST_NAME = 6
 """Words in the longest name that is looked for in a question."""
 
-_Place = tuple[str, int, int, int]
+_QuotePlace = tuple[str, int, int, int]
 _WORDS = re.compile(r"[^\s,;:.!?()\[\]\"“”«»。，？！、；：]+")
 
 
@@ -43,7 +43,7 @@ class EmbeddedConcepts:
     agent = Agent("method", "embedded-concepts", __version__)
 
     def find(self, question: Question, context: Context, sink: CallSink) -> tuple[str, ...]:
-        text = " ".join([*(turn.question for turn in question.needed[-1:]), question.text])
+        text = " ".join([*(turn.question for turn in question.needed_turns[-1:]), question.text])
         tokens = _WORDS.findall(text)
         graph_names, name_positions = self._known_names(tokens, context)
         remaining_words = [
@@ -89,7 +89,7 @@ class EmbeddedSelector:
         best = max((candidate.score for candidate in retrieval.candidates), default=0.0)
         selected: list[Selected] = []
         rejected: list[Rejected] = []
-        selections_by_place: dict[_Place, int] = {}
+        selections_by_place: dict[_QuotePlace, int] = {}
         for candidate in retrieval.candidates:
             reason = self._find_objection(
                 candidate, best, len(selected), selection_limit, selections_by_place
@@ -109,7 +109,7 @@ class EmbeddedSelector:
         best: float,
         count: int,
         most: int,
-        shown: dict[_Place, int],
+        shown: dict[_QuotePlace, int],
     ) -> str:
         """Return the first reason against selecting the candidate; empty for none.
 
@@ -209,7 +209,7 @@ def _collect_quotations(selection: Selection) -> list[_QuotedSentence]:
 
     An edge contributes the sentence that led to its selection, other items contribute each
     ranked sentence."""
-    by_place: dict[_Place, tuple[Evidence, list[Selected]]] = {}
+    by_place: dict[_QuotePlace, tuple[Evidence, list[Selected]]] = {}
     for selected in selection.selected:
         evidence = selected.candidate.evidence
         ranked = [place for place in evidence if place.relevance is not None]

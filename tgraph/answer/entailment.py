@@ -27,11 +27,11 @@ if TYPE_CHECKING:
 ENTAILMENT, NEUTRAL, CONTRADICTION = "Entailment", "Neutral", "Contradiction"
 LABELS = (ENTAILMENT, NEUTRAL, CONTRADICTION)
 
-Statement = tuple[str, ...]
+StatementWords = tuple[str, ...]
 """Subject, predicate and object; or one part, a sentence as it stands."""
 
 
-def statement_text(statement: Statement) -> str:
+def statement_text(statement: StatementWords) -> str:
     """Return the statement as text."""
     return " ".join(part for part in statement if part)
 
@@ -40,7 +40,7 @@ def statement_text(statement: Statement) -> str:
 class ExtractedStatements:
     """Statements of a text, in text order; ``dropped`` counts unreadable statements."""
 
-    statements: tuple[Statement, ...]
+    statements: tuple[StatementWords, ...]
     dropped: Mapping[str, int] = field(default_factory=dict)
 
 
@@ -71,7 +71,7 @@ class EntailmentChecker(Step, Protocol):
     def prompts(self) -> tuple[Prompt, ...]: ...
 
     def check(
-        self, question: str, reference: str, statements: Sequence[Statement], sink: CallSink
+        self, question: str, reference: str, statements: Sequence[StatementWords], sink: CallSink
     ) -> CheckedStatements:
         """Return a label for each statement, in statement order.
 
@@ -102,8 +102,10 @@ class SentenceStatements:
     def statements(self, question: str, text: str, sink: CallSink) -> ExtractedStatements:
         """Return distinct sentences that contain words."""
         sentence_texts = (" ".join(text[start:end].split()) for start, end in sentences(text))
-        said = dict.fromkeys((sentence,) for sentence in sentence_texts if words(sentence))
-        return ExtractedStatements(tuple(said))
+        statement_texts = dict.fromkeys(
+            (sentence,) for sentence in sentence_texts if words(sentence)
+        )
+        return ExtractedStatements(tuple(statement_texts))
 
 
 class LikenessEntailment:
@@ -124,7 +126,7 @@ class LikenessEntailment:
         self._vectors: dict[str, NDArray[float32]] = {}
 
     def check(
-        self, question: str, reference: str, statements: Sequence[Statement], sink: CallSink
+        self, question: str, reference: str, statements: Sequence[StatementWords], sink: CallSink
     ) -> CheckedStatements:
         """As ``EntailmentChecker.check``."""
         alone = [" ".join(reference[start:end].split()) for start, end in sentences(reference)]

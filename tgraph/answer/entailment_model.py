@@ -15,7 +15,7 @@ from tgraph.answer.entailment import (
     NEUTRAL,
     CheckedStatements,
     ExtractedStatements,
-    Statement,
+    StatementWords,
     statement_text,
 )
 from tgraph.answer.model import ModelStep
@@ -94,7 +94,7 @@ class ModelEntailment(ModelStep):
     name = "check_entailment"
 
     def check(
-        self, question: str, reference: str, statements: Sequence[Statement], sink: CallSink
+        self, question: str, reference: str, statements: Sequence[StatementWords], sink: CallSink
     ) -> CheckedStatements:
         """As ``EntailmentChecker.check``."""
         dropped: Counter[str] = Counter()
@@ -117,7 +117,7 @@ class ModelEntailment(ModelStep):
         self,
         question: str,
         reference: str,
-        statements: Mapping[int, Statement],
+        statements: Mapping[int, StatementWords],
         sink: CallSink,
         dropped: Counter[str],
     ) -> dict[int, str]:

@@ -17,7 +17,7 @@ from tgraph.answer.map_reduce import Batch, Batches, Mapped, MappedPoint
 from tgraph.answer.report_batches import build_batches, fits_of, whole_costs
 from tgraph.answer.themes import (
     SUMMARY,
-    Rated,
+    RatedExtract,
     Theme,
     overview_point,
     reads_well,
@@ -107,10 +107,10 @@ class EmbeddedMapper:
             self._score_sentences(question_words, extracts, weights, context)
         )
         documents = {e.evidence.document for e in extracts}
-        titles = context.remembered("titles", 50_000).get_all(
+        titles = context.open_cache("titles", 50_000).get_all(
             documents, lambda missing: document_titles(context.store, missing)
         )
-        sections = context.once("headings", lambda: section_headings(context.store))
+        sections = context.read_once("headings", lambda: section_headings(context.store))
         headings = {*titles.values(), *sections}
         themes = themes_of(rated, extracts, reports, titles, headings)[: self.THEMES]
         if not question_words.weights:
@@ -148,9 +148,9 @@ def _sort_key(scored: tuple[float, str, Extract]) -> tuple[float, str, int]:
     return -scored[0], scored[2].evidence.iri, scored[2].evidence.start
 
 
-def _distinct_sentences(rated: Iterable[Rated]) -> list[Rated]:
+def _distinct_sentences(rated: Iterable[RatedExtract]) -> list[RatedExtract]:
     """Return each wording once, with its best score, and no text passage twice."""
-    by_wording: dict[str, Rated] = {}
+    by_wording: dict[str, RatedExtract] = {}
     for entry in sorted(rated, key=_sort_key):
         same = (earlier[2].evidence for earlier in by_wording.values())
         if entry[2].text not in by_wording and not any(
@@ -191,10 +191,10 @@ def _theme_weight(extract: Extract, theme: Theme) -> float:
     return 1.0 if extract.evidence.document in theme.own else EmbeddedMapper.ELSEWHERE
 
 
-def _of_several(rated: Sequence[Rated], most: int) -> list[Rated]:
+def _of_several(rated: Sequence[RatedExtract], most: int) -> list[RatedExtract]:
     """Return the best sentences, from as many documents as possible."""
     documents: set[str] = set()
-    first: list[Rated] = []
+    first: list[RatedExtract] = []
     for entry in rated:
         if entry[2].evidence.document not in documents:
             documents.add(entry[2].evidence.document)
@@ -203,7 +203,10 @@ def _of_several(rated: Sequence[Rated], most: int) -> list[Rated]:
 
 
 def _arrange_points(
-    told: Sequence[tuple[Theme, Sequence[Rated]]], everything: Sequence[Extract], *, whole: bool
+    told: Sequence[tuple[Theme, Sequence[RatedExtract]]],
+    everything: Sequence[Extract],
+    *,
+    whole: bool,
 ) -> list[tuple[MappedPoint, str]]:
     """Return points with their report IRIs: an overview, then each theme followed by its
     sentences.

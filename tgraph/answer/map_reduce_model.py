@@ -16,7 +16,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 from tgraph.answer.map_reduce import Batch, Batches, Mapped, MappedPoint, ground_text
 from tgraph.answer.model import ModelStep, question_values
 from tgraph.answer.report_batches import (
-    Rows,
+    ReportLines,
     build_batches,
     fits_of,
     format_rows,
@@ -90,13 +90,13 @@ class ModelMapper(ModelStep):
         Raises ``UsageError`` if the question leaves no room for reports."""
         reports = reports_of(context).by_iri
         encoding = encoding_for(self.agent.name)
-        fixed = self.fixed("reports", self._prompt_values(question))
+        fixed = self.render_without("reports", self._prompt_values(question))
         room = _round_down(self.budget - _FRAME - count_tokens(fixed, encoding))
         key = (room, encoding, self._shuffle_seed, *(c.item.iri for c in candidates))
-        found: Batches = context.remembered("batches", _KEPT).get(
+        cached_batches: Batches = context.open_cache("batches", _KEPT).load_item(
             key, lambda: self._build_batches(candidates, reports, room, encoding, context)
         )
-        return found
+        return cached_batches
 
     def _build_batches(
         self,
@@ -136,7 +136,7 @@ class ModelMapper(ModelStep):
             raise errors[0]
         read = [reading for reading in readings if isinstance(reading, _BatchReading)]
         evidence_of_parts(
-            {cited for reading in read for cited in reading.cited}, context
+            {cited for reading in read for cited in reading.cited_iris}, context
         )  # all at once
         return [
             _failed_batch(reading) if isinstance(reading, ModelError) else reading.read()
@@ -173,7 +173,7 @@ class _BatchReading:
 
     def __init__(
         self,
-        shown: Rows,
+        shown: ReportLines,
         reports: Reports,
         context: Context,
         words: int,
@@ -189,12 +189,12 @@ class _BatchReading:
         self._told = [(row, *self._read_row(row)) for row in reply.value.points]
 
     @property
-    def cited(self) -> set[str]:
+    def cited_iris(self) -> set[str]:
         return {iri for *_, cites in self._told for iri in cites}
 
     def read(self) -> Mapped:
         points: dict[str, MappedPoint] = {}
-        grounds = evidence_of_parts(self.cited, self._context)
+        grounds = evidence_of_parts(self.cited_iris, self._context)
         for row, text, cites in self._told:
             point = self._build_point(row, text, cites, grounds)
             if point is None:

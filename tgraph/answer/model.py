@@ -15,7 +15,7 @@ from pydantic import BaseModel
 
 from tgraph.answer.base import Draft, Notes, WriterPrompt
 from tgraph.answer.rows import (
-    SentenceRow,
+    AnswerSentenceRow,
     ShownRows,
     T,
     format_items,
@@ -125,11 +125,11 @@ class ModelStep:
             seed=self._seed,
         )
 
-    def _show(self, items: Sequence[T], name: str, values: Mapping[str, str]) -> ShownRows[T]:
+    def _fit_items(self, items: Sequence[T], name: str, values: Mapping[str, str]) -> ShownRows[T]:
         """Format items fitting the prompt under ``name``, beside other prompt values."""
-        return format_items(items, self.fixed(name, values), self.budget, self.agent.name)
+        return format_items(items, self.render_without(name, values), self.budget, self.agent.name)
 
-    def fixed(self, name: str, values: Mapping[str, str]) -> str:
+    def render_without(self, name: str, values: Mapping[str, str]) -> str:
         """Return the prompt text with ``name`` left empty."""
         empty = fill_messages(self._prompt, {**values, name: ""})
         return "\n".join(message["content"] for message in empty)
@@ -162,7 +162,7 @@ class ModelSelector(ModelStep):
         if not retrieval.candidates:
             return Selection(())
         values = {**question_values(question), "limit": str(limit)}
-        edge_rows = self._show(retrieval.candidates, "edges", values)
+        edge_rows = self._fit_items(retrieval.candidates, "edges", values)
         reply = self.model.complete(self.request({**values, "edges": edge_rows.text}), sink)
         rows, unknown, malformed = read_selection(reply.text, edge_rows.by_id)
         chosen = list(rows)[:limit]
@@ -215,12 +215,12 @@ class ModelSynthesiser(ModelStep):
         answer then has marked sentences alone. What a reader judged is shown beside the evidence
         that it rests on.
         """
-        prompt = self.prompted(question, selection, notes)
+        prompt = self.build_prompt(question, selection, notes)
         if prompt.request is not None:
             yield from self._stream_drafts(prompt.request, prompt.by_id, notes, sink)
 
-    def prompted(self, question: Question, selection: Selection, notes: Notes) -> WriterPrompt:
-        """As ``PromptedSynthesiser.prompted``."""
+    def build_prompt(self, question: Question, selection: Selection, notes: Notes) -> WriterPrompt:
+        """As ``PromptedSynthesiser.build_prompt``."""
         if not selection.selected and not self._general:
             return WriterPrompt({}, "")
         values, judged = {**question_values(question), **self._form}, selection.judgement
@@ -229,7 +229,7 @@ class ModelSynthesiser(ModelStep):
             values["judgement"] = _format_judgement(
                 judged, dict(zip(ids, selection.selected, strict=True))
             )
-        evidence_rows = self._show(selection.selected, "evidence", values)
+        evidence_rows = self._fit_items(selection.selected, "evidence", values)
         notes.drop("selected item over the token budget", len(evidence_rows.left_out))
         if judged is not None:
             values["judgement"] = _format_judgement(judged, evidence_rows.by_id)
@@ -240,7 +240,7 @@ class ModelSynthesiser(ModelStep):
         self, request: ChatRequest, by_id: Mapping[str, Selected], notes: Notes, sink: CallSink
     ) -> Iterator[Draft]:
         """Yield drafts while the reply arrives."""
-        reader, reply_pieces, rows = JsonlReader(SentenceRow), [], 0
+        reader, reply_pieces, rows = JsonlReader(AnswerSentenceRow), [], 0
         for piece in self.model.stream(request, sink):
             reply_pieces.append(piece)
             for row in reader.feed(piece):
@@ -254,13 +254,15 @@ class ModelSynthesiser(ModelStep):
             yield from self._draft_prose("".join(reply_pieces), reader.malformed, by_id, notes)
 
     @staticmethod
-    def lead_of(row: SentenceRow) -> str:
+    def lead_of(row: AnswerSentenceRow) -> str:
         """Return the separator before the sentence."""
         return _LEADS.get(row.start, " ")
 
     def left_out(self, question: Question, points: Sequence[Candidate]) -> dict[str, str]:
         """Return items exceeding the prompt's room, by IRI, each with its reason."""
-        evidence_rows = self._show(points, "evidence", {**question_values(question), **self._form})
+        evidence_rows = self._fit_items(
+            points, "evidence", {**question_values(question), **self._form}
+        )
         return {point.item.iri: explain("budget") for point in evidence_rows.left_out}
 
     def _draft_prose(
@@ -278,7 +280,7 @@ class ModelSynthesiser(ModelStep):
             yield from self._drafts(row, by_id, notes)
 
     def _drafts(
-        self, row: SentenceRow, by_id: Mapping[str, Selected], notes: Notes
+        self, row: AnswerSentenceRow, by_id: Mapping[str, Selected], notes: Notes
     ) -> Iterator[Draft]:
         text, cited, unknown = read_citations(row.sentence, row.citations, by_id)
         if row.no_evidence:
@@ -336,15 +338,15 @@ def _contains_place(candidate: Candidate, place: Evidence) -> bool:
     )
 
 
-def _prose_rows(text: str) -> Iterator[SentenceRow]:
+def _prose_rows(text: str) -> Iterator[AnswerSentenceRow]:
     """Yield sentences from a prose reply; a knowledge mark counts for the preceding sentence."""
     *marked, last = [read_prose(part) for part in _AFTER.split(text)]
     for part in marked:
-        yield from (SentenceRow(sentence=sentence) for sentence in part[:-1])
+        yield from (AnswerSentenceRow(sentence=sentence) for sentence in part[:-1])
         yield from (
-            SentenceRow(sentence=sentence, general_knowledge=True) for sentence in part[-1:]
+            AnswerSentenceRow(sentence=sentence, general_knowledge=True) for sentence in part[-1:]
         )
-    yield from (SentenceRow(sentence=sentence) for sentence in last)
+    yield from (AnswerSentenceRow(sentence=sentence) for sentence in last)
 
 
 def question_values(question: Question) -> dict[str, str]:
@@ -368,13 +370,13 @@ class ModelAlone(ModelSynthesiser):
 
     name = "answer_alone"
 
-    def prompted(self, question: Question, selection: Selection, notes: Notes) -> WriterPrompt:
-        """Return the prompt as ``PromptedSynthesiser.prompted`` does, ignoring the selection."""
+    def build_prompt(self, question: Question, selection: Selection, notes: Notes) -> WriterPrompt:
+        """Build the prompt like ``PromptedSynthesiser.build_prompt``, ignoring the selection."""
         values = {**question_values(question), "response_type": self._form["response_type"]}
         return WriterPrompt({}, "", self.request(values))
 
     def _drafts(
-        self, row: SentenceRow, by_id: Mapping[str, Selected], notes: Notes
+        self, row: AnswerSentenceRow, by_id: Mapping[str, Selected], notes: Notes
     ) -> Iterator[Draft]:
         text = collapse_whitespace(row.sentence)
         if row.no_evidence:

@@ -20,39 +20,42 @@ _LINE = 1  # token: the end of a line
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
+class ReportLines:
     """Report lines, and the IRI behind each id."""
 
     text: str
     by_id: Mapping[str, str]
 
 
-def single_rows(context: Context) -> BoundedCache[tuple[str, int], Rows]:
+def single_rows(context: Context) -> BoundedCache[tuple[str, int], ReportLines]:
     """Return the cache of single report rows, keyed by IRI and number of findings."""
-    return context.remembered("rows of reports", 20_000)
+    return context.open_cache("rows of reports", 20_000)
 
 
 def format_rows(
-    reports: Sequence[tuple[CommunityReport, int]], known: BoundedCache[tuple[str, int], Rows]
-) -> Rows:
+    reports: Sequence[tuple[CommunityReport, int]],
+    known: BoundedCache[tuple[str, int], ReportLines],
+) -> ReportLines:
     """Return report rows, each with the given number of findings; ``known`` rows are reused.
 
     Ids are unique among the reports and depend on nothing but the IRIs."""
     report_rows = [
-        known.get((r.iri, count), partial(_format_report, r, count)) for r, count in reports
+        known.load_item((r.iri, count), partial(_format_report, r, count)) for r, count in reports
     ]
     by_id = {identity: iri for row in report_rows for identity, iri in row.by_id.items()}
     if len(by_id) == sum(len(row.by_id) for row in report_rows):
-        return Rows("\n".join(row.text for row in report_rows), by_id)
+        return ReportLines("\n".join(row.text for row in report_rows), by_id)
     ids = ids_of([i for report, count in reports for i in _report_iris(report, count)])
     lines = [_format_line(report, count, ids) for report, count in reports]
-    return Rows("\n".join(lines), {identity: iri for iri, identity in ids.items()})
+    return ReportLines("\n".join(lines), {identity: iri for iri, identity in ids.items()})
 
 
-def _format_report(report: CommunityReport, count: int) -> Rows:
+def _format_report(report: CommunityReport, count: int) -> ReportLines:
     """Return a single report's row, as formatted among reports with different id prefixes."""
     ids = ids_of(_report_iris(report, count))
-    return Rows(_format_line(report, count, ids), {identity: iri for iri, identity in ids.items()})
+    return ReportLines(
+        _format_line(report, count, ids), {identity: iri for iri, identity in ids.items()}
+    )
 
 
 def _report_iris(report: CommunityReport, count: int) -> list[str]:
@@ -102,7 +105,7 @@ def _line_cost(report: CommunityReport, findings: int, encoding: str) -> int:
 
 def whole_costs(encoding: str, context: Context) -> BoundedCache[str, int]:
     """Return the cache of whole-report token counts in the encoding, by IRI."""
-    costs: BoundedCache[str, int] = context.remembered(f"tokens of reports in {encoding}", 100_000)
+    costs: BoundedCache[str, int] = context.open_cache(f"tokens of reports in {encoding}", 100_000)
     known_tokens = reports_of(context).tokens(encoding)
     costs.get_all(known_tokens, lambda missing: {iri: known_tokens[iri] for iri in missing})
     return costs
@@ -116,14 +119,14 @@ def fits_of(
     Whole-report costs missing in ``known`` are counted in the encoding."""
     by_iri = {report.iri: report for report in reports}
 
-    def whole(missing: Sequence[str]) -> dict[str, int]:
+    def compute_whole_costs(missing: Sequence[str]) -> dict[str, int]:
         return {iri: whole_cost(by_iri[iri], encoding) for iri in missing}
 
     return {
         iri: FittedReport(len(by_iri[iri].findings), cost)
         if cost <= room
         else _fit_findings(by_iri[iri], room, encoding)
-        for iri, cost in known.get_all(by_iri, whole).items()
+        for iri, cost in known.get_all(by_iri, compute_whole_costs).items()
     }
 
 

@@ -210,7 +210,7 @@ class SelectionRow(_EdgeRow):
     none: bool = False
 
 
-class SentenceRow(_EdgeRow):
+class AnswerSentenceRow(_EdgeRow):
     sentence: Annotated[str, BeforeValidator(_as_text)] = ""
     citations: Annotated[list[str], BeforeValidator(as_texts)] = Field(default_factory=list)
     start: Annotated[str, BeforeValidator(_as_text)] = ""

@@ -119,7 +119,7 @@ class ModelStepAnswerer(ModelStep):
         if not selected:
             return StepReply()
         values = {"question": question.text}
-        evidence_rows = self._show(selected, "evidence", values)
+        evidence_rows = self._fit_items(selected, "evidence", values)
         reply = self.try_ask({**values, "evidence": evidence_rows.text}, _AnswerReply, sink)
         if isinstance(reply, ModelError):
             return StepReply(dropped={UNUSABLE_ANSWER: 1})

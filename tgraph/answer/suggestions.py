@@ -10,7 +10,7 @@ from pyoxigraph import NamedNode
 
 from tgraph.answer.base import Draft, Notes
 from tgraph.answer.model import ModelStep, question_values
-from tgraph.answer.rows import SentenceRow, read_citations
+from tgraph.answer.rows import AnswerSentenceRow, read_citations
 from tgraph.model import Agent, Edge, Item, Selected, Selection
 from tgraph.models.base import CallSink, ChatModel
 from tgraph.models.json_parsing import read_jsonl
@@ -40,10 +40,10 @@ class ModelSuggester(ModelStep):
         if not selection.selected:
             return
         values = {"history": question_values(question)["history"], "count": str(self._count)}
-        evidence_rows = self._show(selection.selected, "evidence", values)
+        evidence_rows = self._fit_items(selection.selected, "evidence", values)
         notes.drop("selected item over the token budget", len(evidence_rows.left_out))
         reply = self.model.complete(self.request({**values, "evidence": evidence_rows.text}), sink)
-        rows, malformed = read_jsonl(reply.text, SentenceRow)
+        rows, malformed = read_jsonl(reply.text, AnswerSentenceRow)
         notes.drop("malformed row", malformed)
         asked_names = {normalise_name(turn.question) for turn in question.history}
         seen_names = set(asked_names)

@@ -52,7 +52,7 @@ class Support:
     reason: str
 
     @property
-    def full(self) -> bool:
+    def is_proven(self) -> bool:
         return self.verdict in PROVEN
 
 

@@ -47,7 +47,7 @@ _DEFINING = re.compile(
     r"(?:[Tt]he |[Aa]n? )?\W{0,3}((?:[\w'’-]+ ){0,3}[\w'’-]+?)\W{0,3} (?:is|are|was|were|means)\b"
 )
 
-Rated = tuple[float, str, Extract]
+RatedExtract = tuple[float, str, Extract]
 """A sentence with its score and the reason for it."""
 
 
@@ -60,7 +60,7 @@ class Theme:
     the first own documents; ``telling`` has a sentence for each term and title."""
 
     terms: tuple[str, ...]
-    sentences: tuple[Rated, ...]
+    sentences: tuple[RatedExtract, ...]
     documents: frozenset[str]
     own: tuple[str, ...]
     titles: tuple[str, ...]
@@ -75,7 +75,7 @@ class Theme:
 
 
 def themes_of(
-    rated: Sequence[Rated],
+    rated: Sequence[RatedExtract],
     everything: Sequence[Extract],
     reports: Reports,
     titles: Mapping[str, str],
@@ -98,7 +98,7 @@ def themes_of(
     }
     groups = {iri: sorted(of) for iri, of in wordings.items()}
     terms_by_theme = distinctive_terms(groups, TERMS, names, headings)
-    by_theme: defaultdict[str, list[Rated]] = defaultdict(list)
+    by_theme: defaultdict[str, list[RatedExtract]] = defaultdict(list)
     for rated_extract in rated:
         by_theme[theme_of[rated_extract[2]]].append(rated_extract)
     themes = [
@@ -118,7 +118,7 @@ def themes_of(
 
 def _build_theme(
     told: Sequence[str],
-    rated: Iterable[Rated],
+    rated: Iterable[RatedExtract],
     said: Sequence[Extract],
     own: Sequence[str],
     titles: Mapping[str, str],
@@ -206,7 +206,7 @@ def _report_names(extracts: Iterable[Extract]) -> list[str]:
     return [name for r in reports for name in (r.title, *(f.summary for f in r.findings))]
 
 
-def _best_first(rated: Rated) -> tuple[float, str, int]:
+def _best_first(rated: RatedExtract) -> tuple[float, str, int]:
     return -rated[0], rated[2].evidence.iri, rated[2].evidence.start
 
 

@@ -249,11 +249,11 @@ def ask(words: tuple[str, ...], question: str | None, **options: Any) -> None:
 
         print_json(build_schemas())
         return
-    given = " ".join(words) if words else None
-    if PIPED in (given, question) and None in (given, question):
+    word_text = " ".join(words) if words else None
+    if PIPED in (word_text, question) and None in (word_text, question):
         Ask(options).run_all(piped_lines("question"))
     else:
-        Ask(options).run(one_text("question", given, question))
+        Ask(options).run(one_text("question", word_text, question))
 
 
 @command("suggest")

@@ -102,8 +102,8 @@ def audit(
             if len(arguments) > 1:
                 raise click.UsageError("The audit integrity has at most one argument, the head.")
             if as_json or format == "table" or public_key is not None:
-                found = graph.integrity(*arguments, public_key=public_key)
-                print_integrity(found, as_json=as_json)
+                integrity = graph.integrity(*arguments, public_key=public_key)
+                print_integrity(integrity, as_json=as_json)
                 return
         print_audit(graph.audit(name, *arguments), "json" if as_json else format)
 

@@ -41,13 +41,13 @@ def list_(as_json: bool) -> None:
     """
     from tgraph.engine.collections import list_collections
 
-    found = list_collections(_collections_root())
+    collections = list_collections(_collections_root())
     if as_json:
-        print_json(found)
-    elif found:
+        print_json(collections)
+    elif collections:
         rows = (
             (c.name, f"{c.documents:,}", f"{c.entries:,}", f"{c.bytes / 1e6:,.1f} MB")
-            for c in found
+            for c in collections
         )
         print_renderable(build_table(("Collection", "Documents", "Entries", "Size"), rows))
     else:
@@ -92,10 +92,12 @@ def copy_(name: str, copy: str, quiet: bool) -> None:
     from tgraph.engine.collections import copy_collection
 
     with show_progress(quiet) as (progress, message):
-        done = copy_collection(_collections_root(), name, copy, progress=progress, message=message)
-    entries = format_count(done.sequence, "entry", "entries")
+        result = copy_collection(
+            _collections_root(), name, copy, progress=progress, message=message
+        )
+    entries = format_count(result.sequence, "entry", "entries")
     print_message(
-        f"Copied {name} to {copy}: generation {done.generation}, {entries}, head {done.head}"
+        f"Copied {name} to {copy}: generation {result.generation}, {entries}, head {result.head}"
     )
 
 
@@ -134,11 +136,13 @@ def delete(name: str, yes: bool) -> None:
     from tgraph.engine.collections import delete_collection, list_collections
 
     root = _collections_root()
-    found = next((each for each in list_collections(root) if each.name == name), None)
-    if not yes and found is not None:
+    collection = next(
+        (candidate for candidate in list_collections(root) if candidate.name == name), None
+    )
+    if not yes and collection is not None:
         print_message(
-            f"{name}: {format_count(found.documents, 'document')}, "
-            f"{format_count(found.entries, 'entry', 'entries')} in its record."
+            f"{name}: {format_count(collection.documents, 'document')}, "
+            f"{format_count(collection.entries, 'entry', 'entries')} in its record."
         )
         confirm_action("Deleting", "Delete the collection and the whole record permanently?")
     delete_collection(root, name)

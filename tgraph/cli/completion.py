@@ -18,7 +18,7 @@ from tgraph.errors import TgraphError
 if TYPE_CHECKING:
     from tgraph.engine.graph import KnowledgeGraph
 
-Named = tuple[str, str]
+NamedChoice = tuple[str, str]
 """A name, and what it is in words."""
 SHELLS = ("bash", "zsh", "fish")
 _VARIABLE = "_TGRAPH_COMPLETE"
@@ -78,7 +78,7 @@ def complete_audits(context: click.Context, _: click.Parameter, begun: str) -> l
     return _matching_items([(audit.name, audit.title) for audit in list_audits()], begun)
 
 
-def _matching_items(named: Iterable[Named], begun: str) -> list[CompletionItem]:
+def _matching_items(named: Iterable[NamedChoice], begun: str) -> list[CompletionItem]:
     """Return completion items starting with the typed text.
 
     Names with several lines, or with characters that could command a terminal, are omitted: a
@@ -91,8 +91,8 @@ def _matching_items(named: Iterable[Named], begun: str) -> list[CompletionItem]:
 
 
 def _read_graph(
-    context: click.Context, read: Callable[[KnowledgeGraph], Iterable[Named]]
-) -> Sequence[Named]:
+    context: click.Context, read: Callable[[KnowledgeGraph], Iterable[NamedChoice]]
+) -> Sequence[NamedChoice]:
     """Read completion values from the graph named on the command line so far.
 
     Returns nothing if the graph can't be read, because the command itself will report the
@@ -122,7 +122,7 @@ def completion(shell: str) -> None:
     """
     from click.shell_completion import get_completion_class
 
-    made = get_completion_class(shell)
-    assert made is not None
+    completion_class = get_completion_class(shell)
+    assert completion_class is not None
     root = click.get_current_context().find_root()
-    click.echo(made(root.command, {}, "tgraph", _VARIABLE).source())
+    click.echo(completion_class(root.command, {}, "tgraph", _VARIABLE).source())

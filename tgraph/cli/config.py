@@ -27,7 +27,7 @@ def _find_root() -> Path | None:
 @command("show")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @common
-def show(as_json: bool) -> None:
+def show_settings(as_json: bool) -> None:
     """Show each setting with the value and the origin of the value.
 
     Defaults < tgraph.toml in the graph's folder < environment (TGRAPH_CHAT__MODEL, ...) < flags.
@@ -41,17 +41,19 @@ def show(as_json: bool) -> None:
     from tgraph.engine.effective_settings import effective_settings
 
     root = _find_root()
-    found = effective_settings(root, {"collection": common_option("collection")})
+    effective = effective_settings(root, {"collection": common_option("collection")})
     if as_json:
-        told = {s.name: {"value": s.value, "origin": s.origin, "used": s.used} for s in found}
-        terminal.print_json(told)
+        rows_by_name = {
+            s.name: {"value": s.value, "origin": s.origin, "used": s.used} for s in effective
+        }
+        terminal.print_json(rows_by_name)
     else:
         terminal.print_message(
             f"Graph: {root}"
             if root
             else "There is no graph here; these are the settings without a graph."
         )
-        rows = ((s.name, s.shown, s.origin) for s in found)
+        rows = ((s.name, s.display_text, s.origin) for s in effective)
         terminal.print_renderable(terminal.build_table(("Setting", "Value", "Origin"), rows))
 
 
@@ -79,5 +81,5 @@ def signing_key(file: str) -> None:
     terminal.print_message(f"To sign the record: {setting}, or in tgraph.toml.")
 
 
-config.add_command(show)
+config.add_command(show_settings)
 config.add_command(signing_key)

@@ -53,11 +53,11 @@ def list_(everything: bool, as_json: bool) -> None:
       tgraph documents list --json | jq '.[] | select(.authority < 1).path'
     """
     with open_call_graph() as graph:
-        found = [each for each in graph.documents.summaries() if each.standing or everything]
+        documents = [entry for entry in graph.documents.summaries() if entry.standing or everything]
     if as_json:
-        print_json(found)
+        print_json(documents)
     else:
-        print_documents(found)
+        print_documents(documents)
 
 
 def print_documents(found: Sequence[DocumentSummary]) -> None:
@@ -107,10 +107,10 @@ def weigh(target: str, authority: float | None, clear: bool, reason: str, **flag
     with open_call_graph(settings_of(flags)) as graph:
         pattern = one_line(graph.documents.set_authority(target, authority, reason=reason))
         fitting = sum(
-            1 for each in graph.documents.summaries() if each.standing and each.authority != 1
+            1 for entry in graph.documents.summaries() if entry.standing and entry.authority != 1
         )
-    done = "has full authority" if authority is None else f"has an authority of {authority:g}"
-    print_message(f"{pattern} {done} from now on ({format_count(fitting, 'document')} weighed).")
+    outcome = "has full authority" if authority is None else f"has an authority of {authority:g}"
+    print_message(f"{pattern} {outcome} from now on ({format_count(fitting, 'document')} weighed).")
 
 
 documents.add_command(list_)
@@ -152,11 +152,11 @@ def retract(document: str, reason: str, **flags: Any) -> None:
       tgraph retract endurance.md --reason "the log was forged"
     """
     with open_call_graph(settings_of(flags)) as graph:
-        done = graph.retract(document, reason=reason)
-        facts = len(done.impact.facts)
+        retraction = graph.retract(document, reason=reason)
+        facts = len(retraction.impact.facts)
         print_message(
-            f"Retracted {done.impact.path}. Facts without other evidence: {facts:,}. "
-            f"Answers called into question: {len(done.questioned):,}."
+            f"Retracted {retraction.impact.path}. Facts without other evidence: {facts:,}. "
+            f"Answers called into question: {len(retraction.questioned):,}."
         )
 
 
@@ -223,8 +223,8 @@ def remove(
         if not yes:
             _confirm_removal(graph.impact(document))
         with show_progress(quiet) as (progress, message):
-            done = graph.purge(document, reason=reason, progress=progress, message=message)
-    _say_done(done)
+            removal = graph.purge(document, reason=reason, progress=progress, message=message)
+    _say_done(removal)
 
 
 def _confirm_removal(found: Impact) -> None:
@@ -283,10 +283,12 @@ def source(
         if text:
             write_bytes(graph.documents.read_text(document, page).encode("utf-8", "surrogatepass"))
             return
-        found = graph.documents.read_extractions(document)
+        source_text = graph.documents.read_extractions(document)
         if format == "json":
-            print_json(found)
+            print_json(source_text)
         else:
             from tgraph.explain.render.text_trees import source_tree
 
-            print_renderable(source_tree(found, content=max_content if show_content else None))
+            print_renderable(
+                source_tree(source_text, content=max_content if show_content else None)
+            )

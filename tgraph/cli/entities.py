@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 T = TypeVar("T")
-Row = Callable[[T], Sequence[str]]
+RowFormat = Callable[[T], Sequence[str]]
 
 
 @click.group("entities", context_settings={"help_option_names": ["-h", "--help"]})
@@ -128,10 +128,10 @@ def create(
       tgraph entities create "Adrien de Gerlache" --type person --reason "the index lacks him"
     """
     with open_call_graph(settings_of(flags)) as graph:
-        done = graph.entities.create(
+        correction = graph.entities.create(
             name, reason=reason, type=kind, description=description, aliases=aliases
         )
-    print_correction(done)
+    print_correction(correction)
 
 
 @command("edit")
@@ -169,7 +169,7 @@ def edit(
       tgraph entities edit "Coats Land" --no-alias Coats --reason "a family, not the land"
     """
     with open_call_graph(settings_of(flags)) as graph:
-        done = graph.entities.edit(
+        correction = graph.entities.edit(
             name,
             reason=reason,
             label=label,
@@ -178,7 +178,7 @@ def edit(
             aliases=aliases,
             not_aliases=not_aliases,
         )
-    print_correction(done)
+    print_correction(correction)
 
 
 @command("delete")
@@ -197,8 +197,8 @@ def delete(name: str, reason: str, **flags: Any) -> None:
       tgraph entities delete "Chapter Three" --reason "a heading, not a thing"
     """
     with open_call_graph(settings_of(flags)) as graph:
-        done = graph.entities.delete(name, reason=reason)
-    print_correction(done)
+        correction = graph.entities.delete(name, reason=reason)
+    print_correction(correction)
 
 
 @command("merge")
@@ -218,8 +218,8 @@ def merge(name: str, other: str, reason: str, **flags: Any) -> None:
       tgraph entities merge "Titus Oates" "Lawrence Oates" --reason "his nickname"
     """
     with open_call_graph(settings_of(flags)) as graph:
-        done = graph.entities.merge(name, other, reason=reason)
-    print_correction(done)
+        correction = graph.entities.merge(name, other, reason=reason)
+    print_correction(correction)
 
 
 for _command in (merges, splits, split, rejoin, merge, create, edit, delete):
@@ -227,7 +227,7 @@ for _command in (merges, splits, split, rejoin, merge, create, edit, delete):
 
 
 def _print_items(
-    found: Sequence[T], as_json: bool, columns: Sequence[str], row: Row[T], none: str
+    found: Sequence[T], as_json: bool, columns: Sequence[str], row: RowFormat[T], none: str
 ) -> None:
     """Print items as a table or JSON."""
     if as_json:

@@ -58,7 +58,7 @@ def print_verification(found: Verification, *, as_json: bool) -> None:
         print_json(verification_json(found))
     else:
         print_lines(_verification_lines(found))
-    if not found.passed:
+    if not found.is_supported:
         from tgraph.explain.assess.verification import FINE
 
         wrong = sum(n for verdict, n in found.counts.items() if verdict not in FINE)

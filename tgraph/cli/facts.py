@@ -59,10 +59,10 @@ def list_(entity: str, as_json: bool) -> None:
       tgraph facts list "Roald Amundsen" --json | jq '.[] | select(.by_hand)'
     """
     with open_call_graph() as graph:
-        found = graph.entities.read_facts(entity)
+        known_facts = graph.entities.read_facts(entity)
         if as_json:
-            print_json(found)
-        elif found:
+            print_json(known_facts)
+        elif known_facts:
             rows = (
                 (
                     fact.edge.rpartition(":")[2][:_ID],
@@ -70,7 +70,7 @@ def list_(entity: str, as_json: bool) -> None:
                     f"{fact.weight:g}",
                     f"{fact.documents:,}" + (" + by hand" if fact.by_hand else ""),
                 )
-                for fact in found
+                for fact in known_facts
             )
             print_renderable(build_table(("Id", "Fact", "Weight", "Documents"), rows))
         else:
@@ -112,7 +112,7 @@ def add(
     """
     with open_call_graph(settings_of(flags)) as graph:
         values = {"description": description or "", "weight": weight}
-        done = graph.entities.add_fact(
+        correction = graph.entities.add_fact(
             subject,
             predicate,
             object_,
@@ -121,7 +121,7 @@ def add(
             datatype=datatype,
             **values,  # type: ignore[arg-type]
         )
-    print_correction(done)
+    print_correction(correction)
 
 
 @command("edit")
@@ -162,7 +162,7 @@ def edit(
     """
     _check_fact(fact)
     with open_call_graph(settings_of(flags)) as graph:
-        done = graph.entities.edit_fact(
+        correction = graph.entities.edit_fact(
             *fact,
             reason=reason,
             subject=subject,
@@ -173,7 +173,7 @@ def edit(
             description=description,
             weight=weight,
         )
-    print_correction(done)
+    print_correction(correction)
 
 
 @command("deny")
@@ -194,8 +194,8 @@ def deny(fact: tuple[str, ...], reason: str, **flags: Any) -> None:
     """
     _check_fact(fact)
     with open_call_graph(settings_of(flags)) as graph:
-        done = graph.entities.deny_fact(*fact, reason=reason)
-    print_correction(done)
+        correction = graph.entities.deny_fact(*fact, reason=reason)
+    print_correction(correction)
 
 
 def _check_fact(fact: tuple[str, ...]) -> None:
@@ -242,12 +242,16 @@ def list_curations(standing: bool, as_json: bool) -> None:
       tgraph curations list --json | jq '.[] | select(.label == "Fact denied")'
     """
     with open_call_graph() as graph:
-        found = [each for each in graph.history.read_curations() if each.standing or not standing]
+        curations = [
+            curation
+            for curation in graph.history.read_curations()
+            if curation.standing or not standing
+        ]
         if as_json:
-            print_json(found)
-        elif found:
+            print_json(curations)
+        elif curations:
             columns = "Id", "Decision", "About", "Decided (UTC)", "By", "Reason", "Standing"
-            print_renderable(build_table(columns, map(_curation_row, found)))
+            print_renderable(build_table(columns, map(_curation_row, curations)))
         else:
             print_message("There are no decisions by people.")
 
@@ -272,7 +276,7 @@ def _curation_uuid(curation: str) -> str:
 @click.argument("name", metavar="ID")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @common
-def show_(name: str, as_json: bool) -> None:
+def show_decision(name: str, as_json: bool) -> None:
     """Show one decision with the results and the recorded note.
 
     \b
@@ -280,28 +284,28 @@ def show_(name: str, as_json: bool) -> None:
       tgraph curations show last
     """
     with open_call_graph() as graph:
-        found = graph.history.find_curation(name)
+        decision = graph.history.find_curation(name)
         if as_json:
-            print_json(found)
+            print_json(decision)
             return
         lines = [
-            f"{found.label}: {one_line(found.what)}",
-            f"Decided {format_time(found.decided)}"
-            + (f" by {one_line(found.person)}" * bool(found.person)),
-            f"Reason: {one_line(found.reason)}",
-            f"Curation: {found.curation}",
-            *([f"Takes back: {found.undoes}"] if found.undoes else []),
-            *([f"Undone by: {found.undone_by}"] if found.undone_by else []),
+            f"{decision.label}: {one_line(decision.what)}",
+            f"Decided {format_time(decision.decided)}"
+            + (f" by {one_line(decision.person)}" * bool(decision.person)),
+            f"Reason: {one_line(decision.reason)}",
+            f"Curation: {decision.curation}",
+            *([f"Takes back: {decision.undoes}"] if decision.undoes else []),
+            *([f"Undone by: {decision.undone_by}"] if decision.undone_by else []),
             *(
-                f"{each.kind}: {each.iri}"
-                + (f" (ended {format_time(each.ended)})" * bool(each.ended))
-                for each in found.results
+                f"{result.kind}: {result.iri}"
+                + (f" (ended {format_time(result.ended)})" * bool(result.ended))
+                for result in decision.results
             ),
-            *([f"Document: {found.document}"] if found.document else []),
+            *([f"Document: {decision.document}"] if decision.document else []),
         ]
         click.echo("\n".join(lines))
-        if found.document and any(each.kind == "Accession" for each in found.results):
-            text = graph.documents.read_text(found.document)
+        if decision.document and any(result.kind == "Accession" for result in decision.results):
+            text = graph.documents.read_text(decision.document)
             click.echo(
                 "".join(f"  {one_line(line)}\n" for line in text.splitlines() if line), nl=False
             )
@@ -324,11 +328,11 @@ def undo(name: str, reason: str, **flags: Any) -> None:
       tgraph curations undo last --reason "the register was misread"
     """
     with open_call_graph(settings_of(flags)) as graph:
-        done = graph.history.undo_curation(name, reason=reason)
-    print_message(f"Undone: {one_line(done.said)} ({done.curation})")
-    if done.questioned:
-        print_message(f"{format_count(len(done.questioned), 'answer')} called into question.")
+        correction = graph.history.undo_curation(name, reason=reason)
+    print_message(f"Undone: {one_line(correction.said)} ({correction.curation})")
+    if correction.questioned:
+        print_message(f"{format_count(len(correction.questioned), 'answer')} called into question.")
 
 
-for _command in (list_curations, show_, undo):
+for _command in (list_curations, show_decision, undo):
     curations.add_command(_command)

@@ -53,13 +53,14 @@ def history(limit: int | None, as_json: bool) -> None:
       tgraph history --limit 1 --json | jq '.[0].number'
     """
     with open_call_graph() as graph:
-        found = graph.history.read_generations()[:limit]
+        generations = graph.history.read_generations()[:limit]
     if as_json:
-        print_json(found)
-    elif found:
+        print_json(generations)
+    elif generations:
         columns = "Generation", "Published (UTC)", "What", "Documents, reason"
         rows = (
-            (str(g.number), format_time(g.published), g.what, _generation_details(g)) for g in found
+            (str(g.number), format_time(g.published), g.what, _generation_details(g))
+            for g in generations
         )
         print_renderable(build_table(columns, rows))
     else:
@@ -83,7 +84,7 @@ def _format_paths(sign: str, paths: Sequence[str]) -> str:
 def print_knowledge_diff(found: KnowledgeDiff, most: int | None, *, as_json: bool) -> None:
     """Print the difference as JSON or text, listing ``most`` changes per section (None: all)."""
     if as_json:
-        print_json({"same": found.same, **asdict(found)})
+        print_json({"same": found.is_same, **asdict(found)})
     else:
         print_lines(_diff_lines(found, most))
 
@@ -97,7 +98,7 @@ def _diff_lines(found: KnowledgeDiff, most: int | None) -> Iterator[str]:
         yield from _limit_lines(
             [_generation_row(generation) for generation in found.generations], most
         )
-    if found.same:
+    if found.is_same:
         yield "Knowledge is the same."
         return
     for title, changes in (

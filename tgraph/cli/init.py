@@ -38,19 +38,19 @@ def init(folder: Path | None, prompts: bool) -> None:
         raise UsageError("The folder is named twice.", "Leave out --root.")
     root = folder or find_root(create=True)
     assert root is not None
-    done = init_graph(root, prompts=prompts)
-    shown = [one_line(str(path)) for path in done.written if path.name != "README.md"]
-    if len(shown) > _FEW:
+    result = init_graph(root, prompts=prompts)
+    lines = [one_line(str(path)) for path in result.written if path.name != "README.md"]
+    if len(lines) > _FEW:
         print_message(
-            f"Wrote {shown[0]} and {format_count(len(shown) - 1, 'prompt')} in {done.prompts}."
+            f"Wrote {lines[0]} and {format_count(len(lines) - 1, 'prompt')} in {result.prompts}."
         )
-    elif shown:
-        print_message(f"Wrote {', '.join(shown)}.")
-    for path in (path for path in done.kept if path.name != "README.md"):
+    elif lines:
+        print_message(f"Wrote {', '.join(lines)}.")
+    for path in (path for path in result.kept if path.name != "README.md"):
         print_message(f"Unchanged: {one_line(str(path))}")
-    if done.unnamed_prompts:
+    if result.unnamed_prompts:
         print_message('To use the prompts, set `prompts = "prompts"` in tgraph.toml.')
-    _next_steps(done.folder)
+    _next_steps(result.folder)
 
 
 _FEW = 3

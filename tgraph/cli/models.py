@@ -56,15 +56,15 @@ def pull(reader: str, revision: str, sha256: str, file: str, quiet: bool) -> Non
     from tgraph.models.hub import locate_reader
     from tgraph.models.reader_store import ReaderStore
 
-    wanted = locate_reader(reader, revision, file)
+    reader_source = locate_reader(reader, revision, file)
     with show_progress(quiet) as (progress, _):
-        made = ReaderStore().pull(
-            wanted,
+        pulled = ReaderStore().pull(
+            reader_source,
             sha256,
             lambda name, done, total: progress(Progress(f"{name}, bytes", done, total)),
         )
-    click.echo(made.reader.name)
-    _print_pull(made)
+    click.echo(pulled.reader.name)
+    _print_pull(pulled)
 
 
 def _print_pull(made: Pull) -> None:
@@ -94,13 +94,21 @@ def list_pulled(as_json: bool) -> None:
     """
     from tgraph.models.reader_store import NETWORK, ReaderStore
 
-    found = ReaderStore().all()
+    readers = ReaderStore().list_readers()
     if as_json:
-        terminal.print_json([{**asdict(each), "folder": str(each.folder)} for each in found])
+        terminal.print_json(
+            [{**asdict(pulled), "folder": str(pulled.folder)} for pulled in readers]
+        )
         return
     rows = (
-        (each.name, each.source, each.revision[:12] or "-", each.file, each.hashes[NETWORK][:12])
-        for each in found
+        (
+            pulled.name,
+            pulled.source,
+            pulled.revision[:12] or "-",
+            pulled.file,
+            pulled.hashes[NETWORK][:12],
+        )
+        for pulled in readers
     )
     columns = ("Name", "Source", "Revision", "File", "SHA-256")
     terminal.print_renderable(terminal.build_table(columns, rows))

@@ -104,10 +104,10 @@ def _fit_text(fit: FitCounts) -> str:
 def list_(as_json: bool) -> None:
     """List the ontologies in use, with person, reason and time."""
     with open_call_graph() as graph:
-        found = graph.ontologies.read_standing()
+        ontologies = graph.ontologies.read_standing()
     if as_json:
-        print_json(found)
-    elif found:
+        print_json(ontologies)
+    elif ontologies:
         columns = "Name", "Calls itself", "Strict", "Added (UTC)", "By", "Reason"
         rows = (
             (
@@ -118,7 +118,7 @@ def list_(as_json: bool) -> None:
                 one_line(o.person),
                 one_line(o.reason),
             )
-            for o in found
+            for o in ontologies
         )
         print_renderable(build_table(columns, rows))
     else:
@@ -129,7 +129,7 @@ def list_(as_json: bool) -> None:
 @click.argument("name", required=False)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @common
-def show_(name: str | None, as_json: bool) -> None:
+def show_ontology(name: str | None, as_json: bool) -> None:
     """Show the classes and properties of the ontology NAME, or of all ontologies.
 
     \b
@@ -138,34 +138,34 @@ def show_(name: str | None, as_json: bool) -> None:
       tgraph ontology show polar.ttl --json | jq '.properties[].label'
     """
     with open_call_graph() as graph:
-        found = graph.ontologies.read_terms(name)
+        ontology = graph.ontologies.read_terms(name)
     if as_json:
-        print_json(_plain_ontology(found))
+        print_json(_plain_ontology(ontology))
         return
-    if not found.classes and not found.properties:
+    if not ontology.classes and not ontology.properties:
         print_message("There is no ontology. `tgraph ontology add FILE` adds an ontology.")
         return
-    if found.classes:
+    if ontology.classes:
         rows = [
             (
                 one_line(c.label),
-                one_line(", ".join(sorted(map(found.label, c.parents)))),
+                one_line(", ".join(sorted(map(ontology.label, c.parents)))),
                 one_line(", ".join(c.names)),
             )
-            for c in sorted(found.classes.values(), key=lambda c: (c.label, c.iri))
+            for c in sorted(ontology.classes.values(), key=lambda c: (c.label, c.iri))
         ]
         print_renderable(build_table(("Class", "Kind of", "Also called"), rows))
-    if found.properties:
+    if ontology.properties:
         click.echo()
         lines = [
             (
                 one_line(p.label),
-                one_line(" and ".join(_format_choice(found, one) for one in p.domains)),
-                one_line(" and ".join(_format_choice(found, one) for one in p.ranges))
-                or one_line(", ".join(sorted(map(found.label, p.datatypes)))),
+                one_line(" and ".join(_format_choice(ontology, choice) for choice in p.domains)),
+                one_line(" and ".join(_format_choice(ontology, choice) for choice in p.ranges))
+                or one_line(", ".join(sorted(map(ontology.label, p.datatypes)))),
                 one_line(", ".join(p.names)),
             )
-            for p in sorted(found.properties.values(), key=lambda p: (p.label, p.iri))
+            for p in sorted(ontology.properties.values(), key=lambda p: (p.label, p.iri))
         ]
         print_renderable(build_table(("Property", "From", "To", "Also called"), lines))
 
@@ -214,5 +214,5 @@ def remove(name: str, reason: str, quiet: bool, **flags: Any) -> None:
     print_message(f"Removed {one_line(removed.name)}.")
 
 
-for _command in (add, list_, show_, remove):
+for _command in (add, list_, show_ontology, remove):
     ontology.add_command(_command)

@@ -53,11 +53,11 @@ def replay(session: str, live: bool, as_json: bool) -> None:
       tgraph replay 1cc5e01a --live
     """
     with open_call_graph() as graph:
-        found = graph.replay(session, live=live)
+        replayed = graph.replay(session, live=live)
         if live:
-            print_live(graph.trace(session), found, as_json=as_json)
+            print_live(graph.trace(session), replayed, as_json=as_json)
         else:
-            print_replay(found, as_json=as_json)
+            print_replay(replayed, as_json=as_json)
 
 
 @command("diff")
@@ -97,9 +97,9 @@ def diff(
         if knowledge:
             from tgraph.cli.history import print_knowledge_diff
 
-            found = graph.history.compare(before, after or "now")
-            print_knowledge_diff(found, None if everything else _MOST, as_json=as_json)
-            if exit_code and not found.same:
+            difference = graph.history.compare(before, after or "now")
+            print_knowledge_diff(difference, None if everything else _MOST, as_json=as_json)
+            if exit_code and not difference.is_same:
                 raise VerificationError("Knowledge differs.")
             return
         comparison = graph.sessions.compare(before, after or "last")
@@ -109,7 +109,7 @@ def diff(
                 "Name another session; `tgraph sessions` lists all sessions.",
             )
         print_comparison(comparison, as_json=as_json, everything=everything)
-        if exit_code and not comparison.same:
+        if exit_code and not comparison.is_same:
             raise VerificationError("The sessions differ.")
 
 
@@ -123,7 +123,7 @@ def print_replay(found: Replay, *, as_json: bool) -> None:
         print_json(replay_json(found))
     else:
         print_lines(_replay_lines(found))
-    if not found.same:
+    if not found.is_same:
         raise VerificationError("The record of the replay differs from the recorded session.")
 
 
@@ -133,7 +133,7 @@ def _replay_lines(found: Replay) -> Iterator[str]:
     yield f"Replayed  {found.replayed_hash}"
     for note in found.notes:
         yield f"Note: {note}"
-    if found.same:
+    if found.is_same:
         yield "The records are the same; no model was called."
         return
     yield "Different."
@@ -171,9 +171,9 @@ def print_live(recorded: Trace, found: Replay, *, as_json: bool) -> None:
 def print_comparison(comparison: Comparison, *, as_json: bool, everything: bool = False) -> None:
     """Print the comparison as text or JSON; ``everything`` lists every candidate in the text."""
     if as_json:
-        print_json({"same": comparison.same, **asdict(comparison)})
+        print_json({"same": comparison.is_same, **asdict(comparison)})
         return
-    if comparison.same:
+    if comparison.is_same:
         click.echo("The sessions do not differ.")
         return
     print_lines(_comparison_lines(comparison, everything))

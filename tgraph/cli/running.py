@@ -68,8 +68,8 @@ class CommandGroup(click.Group):
             sys.exit(tell_failure(error))
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        own = super().get_command(ctx, cmd_name)
-        return own or self._added_command(self._prefix(ctx) + cmd_name)
+        command = super().get_command(ctx, cmd_name)
+        return command or self._added_command(self._prefix(ctx) + cmd_name)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         prefix = self._prefix(ctx)

@@ -125,10 +125,10 @@ def _register_command(
 
     def enter(function: Does) -> Does:
         @wraps(function)
-        def called(**values: Any) -> None:
+        def call_command(**values: Any) -> None:
             function(click.get_current_context().obj[_CONVERSATION], **values)
 
-        callback: Does = called
+        callback: Does = call_command
         for parameter in reversed(parameters):
             callback = parameter(callback)
         settings = {"help_option_names": ["-h", "--help"]}
@@ -153,20 +153,20 @@ _limit = click.argument("limit", metavar="[N]", type=click.IntRange(min=1), defa
 def source(conversation: Conversation, number: int) -> None:
     """Show the quote of citation N in its page."""
     places = conversation.places()
-    cited = [each for each in places if each[1]]
+    cited = [entry for entry in places if entry[1]]
     if not cited:
         raise UsageError("The last answer has no citations.")
     if number > len(places):
         raise UsageError(f"There is no citation {number}.", f"The last citation is {len(places)}.")
-    said, quotations = places[number - 1]
+    sentence_text, quotations = places[number - 1]
     if not quotations:
-        raise UsageError(f"Sentence {number} has no citation: “{one_line(said.text)}”")
-    seen: set[tuple[str, int | None, int, int]] = set()
+        raise UsageError(f"Sentence {number} has no citation: “{one_line(sentence_text.text)}”")
+    cited_places: set[tuple[str, int | None, int, int]] = set()
     for place in quotations:
-        if (where := (place.document, place.page, place.start, place.end)) not in seen:
-            if seen:
+        if (where := (place.document, place.page, place.start, place.end)) not in cited_places:
+            if cited_places:
                 click.echo()
-            seen.add(where)
+            cited_places.add(where)
             _show_place(conversation, place)
 
 
@@ -203,8 +203,8 @@ def trace(conversation: Conversation, session: str | None, everything: bool) -> 
     """Show how an answer came about."""
     from tgraph.explain.render.text_trees import trace_tree
 
-    found = conversation.graph.trace(session or conversation.session)
-    print_renderable(trace_tree(found, everything=everything))
+    session_trace = conversation.graph.trace(session or conversation.session)
+    print_renderable(trace_tree(session_trace, everything=everything))
 
 
 @_register_command(
@@ -216,8 +216,8 @@ def verify(conversation: Conversation, session: str | None, lexical: bool) -> No
     """Check the last answer against what it cites."""
     from tgraph.cli.explain import print_verification
 
-    found = conversation.graph.verify(session or conversation.session, lexical=lexical)
-    print_verification(found, as_json=False)
+    verification = conversation.graph.verify(session or conversation.session, lexical=lexical)
+    print_verification(verification, as_json=False)
 
 
 # --- how it is asked ---
@@ -250,9 +250,9 @@ def mode(conversation: Conversation, name: str | None) -> None:
 )
 def filter_(conversation: Conversation, clear: bool, **flags: Any) -> None:
     """Say what is answered from, or choose it."""
-    given = filters_of(flags)
-    if clear or given:
-        conversation.filters = NO_FILTERS if clear else given
+    filters = filters_of(flags)
+    if clear or filters:
+        conversation.filters = NO_FILTERS if clear else filters
     print_message(f"Filters: {filters_text(conversation) or 'none'}")
 
 
@@ -295,10 +295,10 @@ def model(conversation: Conversation, name: str | None) -> None:
         conversation.use_model(name)
     chat = conversation.graph.settings.chat
     at = f" at {one_line(chat.base_url)}" if chat.base_url else ""
-    told = (
+    model_text = (
         "no model, the embedded default" if conversation.model == EMBEDDED else conversation.model
     )
-    print_message(f"Model: {told}{'' if conversation.model == EMBEDDED else at}")
+    print_message(f"Model: {model_text}{'' if conversation.model == EMBEDDED else at}")
 
 
 @_register_command("steps")
@@ -315,7 +315,7 @@ def documents(conversation: Conversation) -> None:
     """List the documents."""
     from tgraph.cli.documents import print_documents
 
-    print_documents([each for each in conversation.graph.documents.summaries() if each.standing])
+    print_documents([entry for entry in conversation.graph.documents.summaries() if entry.standing])
 
 
 @_register_command("sessions", _limit)

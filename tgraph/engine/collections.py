@@ -20,8 +20,8 @@ from tgraph.engine.saved_collections import (
     SavedFile,
     SummingReader,
     check_file,
+    open_published,
     publish_saved,
-    published,
     put_in_place,
     scratch_beside,
 )
@@ -103,7 +103,7 @@ def copy_collection(
     graph = GraphFolder.open(Path(root))
     source, target = graph.collection(name), graph.new_collection(copy)
     with disk_errors(), scratch_beside(target.path) as scratch:
-        with published(source, graph.path, message) as contents:
+        with open_published(source, graph.path, message) as contents:
             if contents is None:
                 raise UsageError(f"The collection {name!r} is empty.")
             saved, files = contents

@@ -67,7 +67,7 @@ class ComponentProperty(Generic[T]):
 
     def __get__(self, components: Components | None, owner: type) -> ComponentProperty[T] | T:
         """Return the component; on the class, return the property itself."""
-        return self if components is None else components.cached(self._make)
+        return self if components is None else components.get_component(self._make)
 
 
 class Components:
@@ -101,7 +101,7 @@ class Components:
         components.__dict__["reranker"] = self.reranker
         return components
 
-    def cached(self, make: Callable[[Components], T]) -> T:
+    def get_component(self, make: Callable[[Components], T]) -> T:
         """Return the cached component of a factory function.
 
         Endpoints whose calls were cancelled are opened again."""
@@ -342,7 +342,7 @@ class Components:
         )
 
     @ComponentProperty
-    def alone(self) -> Synthesiser:
+    def model_alone(self) -> Synthesiser:
         """The model answering without documents. ``UsageError`` without a model."""
         from tgraph.answer.model import ModelAlone
 
@@ -448,7 +448,7 @@ class Components:
         if self._own_chat is not None or not self.settings.uses_model():
             return self._own_chat
         chat = self.settings.chat
-        if make_chat := CHAT_MODELS.get(chat.provider):
+        if make_chat := CHAT_MODELS.find_contribution(chat.provider):
             added: ChatModel = make_chat(self.settings)
             return added
         from tgraph.models.openai import OpenAIChat
@@ -484,7 +484,7 @@ class Components:
         if self._own_embedder is not None:
             return self._own_embedder
         embedding = self.settings.embedding
-        if make_embedder := EMBEDDERS.get(embedding.provider):
+        if make_embedder := EMBEDDERS.find_contribution(embedding.provider):
             added: Embedder = make_embedder(self.settings)
             return added
         if embedding.provider == "openai":

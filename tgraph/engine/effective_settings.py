@@ -33,7 +33,7 @@ class EffectiveSetting:
     used: bool = True
 
     @property
-    def shown(self) -> str:
+    def display_text(self) -> str:
         """The value as human-readable text."""
         if self.value is None:
             return "-"

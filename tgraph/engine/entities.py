@@ -99,7 +99,7 @@ class Entities:
         from tgraph.explain.trace.facts import Facts
 
         facts = Facts(self._opened.read())
-        return facts.about(facts.entity(entity))
+        return facts.read_facts_about(facts.entity(entity))
 
     def add_fact(
         self,

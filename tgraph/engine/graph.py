@@ -26,7 +26,7 @@ from tgraph.store.folder import GraphFolder
 if TYPE_CHECKING:
     from pyoxigraph import QueryBoolean, QuerySolutions, Triple
 
-    from tgraph.engine.ask.question_run import ContextStream, Stream
+    from tgraph.engine.ask.question_run import AnswerStream, ContextStream
     from tgraph.engine.change.entity_curation import Retraction
     from tgraph.engine.change.purge import Purge
     from tgraph.engine.documents import Documents
@@ -249,7 +249,7 @@ class KnowledgeGraph:
         history: Sequence[Turn] | None = None,
         filters: Filters = NO_FILTERS,
         as_of: str | int | datetime | date | None = None,
-    ) -> Stream:
+    ) -> AnswerStream:
         """Messages as they happen (design, section 6.3); the generator returns the ``Answer``."""
         from tgraph.engine.ask.conversation import QuestionRequest, stream_answer, write_point
 
@@ -399,7 +399,7 @@ class KnowledgeGraph:
 
         summary = self.sessions.find(session)
         check_whole(self.opened.read(), summary.bundle, summary.explain_id)
-        return SessionReplay.of(self.opened, summary).run(live=live)
+        return SessionReplay.from_summary(self.opened, summary).run(live=live)
 
     # --- questions about the record ---
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
-from pydantic import AliasPath, BeforeValidator, Field
+from pydantic import AliasChoices, AliasPath, BeforeValidator, Field
 
 from tgraph.engine.json_answers import SessionIri, UsageOut
 from tgraph.engine.json_output import Output
@@ -20,7 +20,7 @@ def _read_usage(counts: Mapping[str, int]) -> Usage:
     return Usage(**counts)
 
 
-def _first(values: Sequence[Any]) -> Any:
+def _get_first_value(values: Sequence[Any]) -> Any:
     return next(iter(values), None)
 
 
@@ -31,7 +31,10 @@ class VerificationOut(Output):
     question: str
     mode: str
     judge: str = Field(description="the model or method that judged")
-    passed: bool = Field(description="no sentence lacks support")
+    passed: bool = Field(
+        validation_alias=AliasChoices("passed", "is_supported"),
+        description="no sentence lacks support",
+    )
     counts: dict[str, int] = Field(description="how many sentences have each verdict")
     recall: float | None = Field(description="ALCE's citation recall, 0 to 1")
     precision: float | None = Field(description="ALCE's citation precision, 0 to 1")
@@ -55,7 +58,7 @@ class ReplayOut(Output):
     """What ``tgraph replay --json`` prints."""
 
     explain_id: SessionIri = Field(validation_alias="session")
-    same: bool
+    same: bool = Field(validation_alias=AliasChoices("same", "is_same"))
     recorded_hash: str = Field(description="replay hash of the record")
     replayed_hash: str = Field(description="replay hash of the replay")
     problem: str = Field(description="why the replay ended early, or empty")
@@ -63,7 +66,7 @@ class ReplayOut(Output):
     differences: Annotated[int, BeforeValidator(len)] = Field(
         description="how many properties differ"
     )
-    first_difference: Annotated[DifferenceOut | None, BeforeValidator(_first)] = Field(
+    first_difference: Annotated[DifferenceOut | None, BeforeValidator(_get_first_value)] = Field(
         validation_alias=AliasPath("differences")
     )
 

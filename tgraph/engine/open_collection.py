@@ -68,8 +68,8 @@ class OpenCollection:
         self.ledger = Ledger(self.folder, self.catalogue, clock, signing_key)
         self.parts = parts or Components(settings, self.folder.cache)
         self.turns: list[Turn] = []
-        made: Iterable[RecordObservers | None] = OBSERVERS.call_all(settings).values()
-        self._observers = [observers for observers in made if observers is not None]
+        new_observers: Iterable[RecordObservers | None] = OBSERVERS.call_all(settings).values()
+        self._observers = [observers for observers in new_observers if observers is not None]
         self._states = PublishedStates(folder, self.ledger, self.parts, message, self.watching)
 
     def view(
@@ -78,12 +78,12 @@ class OpenCollection:
         """Return a view of this collection with different question and answer settings.
 
         A user of the view holds ``reading`` during use; only the original collection is closed."""
-        made = copy.copy(self)
-        made.__dict__.pop("_reading_key", None)
-        made.settings, made.message, made.turns = settings, message, []
-        made.parts = self.parts.with_settings(settings)
-        made.watching = watching or (lambda: nullcontext((ignore_progress, message)))
-        return made
+        clone = copy.copy(self)
+        clone.__dict__.pop("_reading_key", None)
+        clone.settings, clone.message, clone.turns = settings, message, []
+        clone.parts = self.parts.with_settings(settings)
+        clone.watching = watching or (lambda: nullcontext((ignore_progress, message)))
+        return clone
 
     def close(self) -> None:
         """Fold sessions of this process into the store and release the folder."""
@@ -182,7 +182,9 @@ class OpenCollection:
         from tgraph.store.sparql_endpoint import SparqlEndpoint, SparqlStore
 
         password = store_settings.password.get_secret_value() if store_settings.password else ""
-        at = SparqlEndpoint.at(store_settings.url, user=store_settings.user, password=password)
+        at = SparqlEndpoint.from_url(
+            store_settings.url, user=store_settings.user, password=password
+        )
         return SparqlStore(replace(at, timeout=store_settings.timeout))
 
     def _verify_endpoint(self, there: SparqlStore, knowledge: OpenKnowledge) -> SparqlStore:
@@ -253,7 +255,7 @@ class OpenCollection:
                 current_embedder.agent, past, librarian, current_embedder, near
             )
             vectors = PastVectors(store, librarian, saved, embedder, vector_store)
-            texts = now.texts.over(store)
+            texts = now.texts.with_store(store)
             context = Context(
                 store,
                 texts,
@@ -284,9 +286,9 @@ class OpenCollection:
     def record(self, kind: Callable[[Path, str, Callable[[], datetime]], R]) -> R:
         """Return a new record of the given kind, with its observer."""
         observer = self.observe()
-        made = kind(self.folder.journals, self.uuid(), self.clock)
-        made.observer = observer
-        return made
+        new_record = kind(self.folder.journals, self.uuid(), self.clock)
+        new_record.observer = observer
+        return new_record
 
     def observe(self) -> Observer:
         """The record observer; a silent observer unless an extension supplies another."""

@@ -257,12 +257,12 @@ class PublishedStates:
         if must_be_mended(self._folder):
             self.record()
         with self._lock:
-            pointer, known = self._read_pointer(), self._knowledge
-            if known is None or pointer is None or known.generation != pointer.generation:
-                self.leases.replace(known)
+            pointer, knowledge = self._read_pointer(), self._knowledge
+            if knowledge is None or pointer is None or knowledge.generation != pointer.generation:
+                self.leases.replace(knowledge)
                 self._knowledge = None
-                known = self._knowledge = self._open_knowledge()
-            return known
+                knowledge = self._knowledge = self._open_knowledge()
+            return knowledge
 
     def kept_pages(self) -> KeptPages | None:
         """Return cached pages of newest knowledge, or None if absent."""

@@ -53,7 +53,7 @@ class SavedFile:
 
 
 @contextmanager
-def published(
+def open_published(
     folder: CollectionFolder, root: Path, message: OnMessage
 ) -> Iterator[tuple[SavedCollection, list[SavedFile]] | None]:
     """Open the published state of a collection, with every ended session, and its files.

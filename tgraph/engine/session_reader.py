@@ -154,7 +154,7 @@ class SessionReader:
             if draw := draw_picture(format):
                 drawn = report_quads(store, bundle, summary.explain_id)
                 check_quotes(store, drawn, texts)
-                names = DisplayNames(store, self.opened.librarian.get_text).known
+                names = DisplayNames(store, self.opened.librarian.get_text).find_label
                 return draw(drawn, names)
             quads = (
                 core_quads(store, bundle, summary.explain_id)

@@ -96,8 +96,8 @@ def _state_sentence(
     related = False
     for word in words:
         if word.tag in _TYPES:
-            entity = reading.names.get(word.text, _TYPES[word.tag])
-            entities.append(reading.see(entity, block, word.start, word.end))
+            entity = reading.names.find_or_create(word.text, _TYPES[word.tag])
+            entities.append(reading.record_mention(entity, block, word.start, word.end))
             if subject is not None and verb and entity is not subject:
                 reading.state(subject, verb, entity, _STRENGTH, block, span)
                 related = True

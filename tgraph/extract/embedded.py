@@ -67,7 +67,7 @@ def _read_row(block: Segment, reading: ChunkReading, section: NamedEntity | None
         return
     table = section.name.split()[-1].lower() if section is not None else ""
     kind = _cell_kind(key, name) or kind_of_noun(table.removesuffix("s")) or UNKNOWN
-    subject = reading.see(reading.names.get(name, kind), block, start, end)
+    subject = reading.record_mention(reading.names.find_or_create(name, kind), block, start, end)
     reading.state(section, MENTIONS, subject, WEAK, block)
     for key, (start, end) in columns[1:]:
         value = block.text[start:end].strip()
@@ -109,7 +109,11 @@ def _read_object(
     entities = []
     for part in value.split(", ") if kind == "place" else [value]:
         at = block.text.find(part, start)
-        entities.append(reading.see(reading.names.get(part, kind), block, at, at + len(part)))
+        entities.append(
+            reading.record_mention(
+                reading.names.find_or_create(part, kind), block, at, at + len(part)
+            )
+        )
     for inner, outer in pairwise(entities):
         reading.facts.append(StatedFact(inner, "in", outer, _STRENGTH, block, 0, len(block.text)))
     return entities[0]
@@ -174,8 +178,8 @@ def _read_structure(block: Segment, reading: ChunkReading, topic: NamedEntity | 
     code blocks."""
     section = _section_entity(block, reading, topic)
     if block.kind == "heading":
-        entity = reading.names.get(block.text, kind_of_name(block.text) or "topic")
-        reading.see(entity, block, 0, len(block.text))
+        entity = reading.names.find_or_create(block.text, kind_of_name(block.text) or "topic")
+        reading.record_mention(entity, block, 0, len(block.text))
         reading.state(section, "have section", entity, _SECTION_STRENGTH, block)
     elif block.kind == "item":
         item = Literal(shorten_line(block.text, _LONGEST_ITEM))
@@ -195,7 +199,7 @@ def _section_entity(
     titles = titles_of("", block.headings[-1:])
     if not titles:
         return topic
-    return reading.names.get(titles[0], kind_of_name(titles[0]) or "topic")
+    return reading.names.find_or_create(titles[0], kind_of_name(titles[0]) or "topic")
 
 
 def titles_of(title: str, headings: Sequence[str]) -> list[str]:
@@ -218,7 +222,7 @@ def _create_extraction(chunk: Chunk, reading: ChunkReading, mentions: bool) -> E
 
 def _create_entity(chunk: Chunk, entity: NamedEntity, reading: ChunkReading) -> ExtractedEntity:
     where = reading.first.get(id(entity))
-    return entity.extracted(entity.type, _create_span(chunk, *where) if where else None)
+    return entity.to_extracted(entity.type, _create_span(chunk, *where) if where else None)
 
 
 def _create_relationship(chunk: Chunk, fact: StatedFact) -> ExtractedRelationship:

@@ -43,7 +43,7 @@ class NamedEntity:
     def is_person(self) -> bool:
         return self.type == "person"
 
-    def extracted(self, kind: str, span: Span | None) -> ExtractedEntity:
+    def to_extracted(self, kind: str, span: Span | None) -> ExtractedEntity:
         """Return the extracted entity for a chunk."""
         aliases = tuple(alias for alias in self.aliases if alias != self.name)
         return ExtractedEntity(self.name, kind, aliases=aliases, span=span)
@@ -98,7 +98,7 @@ class NameTable:
     def find(self, text: str) -> NamedEntity | None:
         return self._by_key.get(_name_key(text))
 
-    def get(self, text: str, kind: str) -> NamedEntity:
+    def find_or_create(self, text: str, kind: str) -> NamedEntity:
         """Return the entity matching a name, creating new entities when needed."""
         entity = self.find(text)
         if entity is None:
@@ -106,7 +106,7 @@ class NameTable:
             self._by_key[_name_key(text)] = entity
         return entity
 
-    def same(self, text: str, alias: str) -> None:
+    def record_alias(self, text: str, alias: str) -> None:
         """Record an entity's alias stated by the text, as in "... Expedition (BAE)"."""
         entity = self.find(text)
         if entity is None or not _name_key(alias):
@@ -221,7 +221,9 @@ class ChunkReading:
     found: list[NamedEntity] = field(default_factory=list)
     dropped: Counter[str] = field(default_factory=Counter)
 
-    def see(self, entity: NamedEntity, block: Segment, start: int, end: int) -> NamedEntity:
+    def record_mention(
+        self, entity: NamedEntity, block: Segment, start: int, end: int
+    ) -> NamedEntity:
         """Record a mention; the earliest mention becomes the entity's place."""
         if id(entity) not in self.first:
             self.first[id(entity)] = block, start, end
@@ -240,7 +242,7 @@ class ChunkReading:
         entities, self.found = self.found, []
         first, self.first = self.first, {}
         for entity in entities:
-            self.see(self._current_entity(entity), *first[id(entity)])
+            self.record_mention(self._current_entity(entity), *first[id(entity)])
 
     def _current_entity(self, entity: NamedEntity) -> NamedEntity:
         return self.names.find(entity.name) or entity

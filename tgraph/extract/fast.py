@@ -103,11 +103,13 @@ def _find_tagged(
     for block, doc, doc_names, doc_mentions in zip(
         blocks, docs, names_by_doc, mentions, strict=True
     ):
-        places = [(names.get(m.text, m.type), _mention_span(doc, m)) for m in doc_names]
+        places = [(names.find_or_create(m.text, m.type), _mention_span(doc, m)) for m in doc_names]
         for start, end in _noun_phrases(doc, doc_mentions, longest):
             span = doc[start:end]
             text = " ".join([*(t.lower_ for t in span[:-1]), find_lemma(span[-1].lower_, "noun")])
-            entity = names.get(text.replace(" - ", "-"), kind_of_noun(text.split()[-1]) or _TERM)
+            entity = names.find_or_create(
+                text.replace(" - ", "-"), kind_of_noun(text.split()[-1]) or _TERM
+            )
             places.append((entity, (span.start_char, span.end_char)))
         yield from _by_sentence(block, places)
 
@@ -204,4 +206,4 @@ def _create_entity(chunk: Chunk, item: _NamedPlace) -> ExtractedEntity:
     start, end = item.block.locate(*item.place)
     quote = chunk.text[start - chunk.start : end - chunk.start]
     kind = _TERM if item.entity.type == UNKNOWN else item.entity.type
-    return item.entity.extracted(kind, Span(start, end, quote))
+    return item.entity.to_extracted(kind, Span(start, end, quote))

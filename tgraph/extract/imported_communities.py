@@ -93,9 +93,9 @@ def read_report(text: str) -> RenderedReport | None:
         return None
     at = sum(len(line) + 1 for line in lines[:_HEAD])
     findings = []
-    for heading, said in zip(lines[_HEAD::2], lines[_HEAD + 1 :: 2], strict=True):
-        end = at + len(heading) + 1 + len(said)
-        findings.append(RenderedFinding(heading.removeprefix(_FINDING), said, at, end))
+    for heading, finding in zip(lines[_HEAD::2], lines[_HEAD + 1 :: 2], strict=True):
+        end = at + len(heading) + 1 + len(finding)
+        findings.append(RenderedFinding(heading.removeprefix(_FINDING), finding, at, end))
         at = end + 1
     rating = float(lines[2]) if lines[2] else 0.0
     title = lines[0].removeprefix(_TITLE)

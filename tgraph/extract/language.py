@@ -42,7 +42,9 @@ def read_text(blocks: Sequence[Segment], titles: Sequence[str], names: NameTable
     for block in blocks:
         for start, end in sentence_spans(block.text):
             entities = [
-                reading.see(names.get(block.text[first:last], "term"), block, first, last)
+                reading.record_mention(
+                    names.find_or_create(block.text[first:last], "term"), block, first, last
+                )
                 for first, last in find_occurrences(block.text, start, end, terms)
             ]
             relate_neighbours(reading, block, (start, end), entities, topic)

@@ -67,7 +67,7 @@ class OntologyProperty:
 _OWN = (v.TG, v.RDF, v.RDFS, v.SKOS, v.PROV, v.DCTERMS, v.URN)
 
 
-Named = OntologyClass | OntologyProperty
+OntologyTerm = OntologyClass | OntologyProperty
 T = TypeVar("T", OntologyClass, OntologyProperty)
 
 
@@ -84,7 +84,7 @@ class Ontology:
     imports: tuple[str, ...] = ()
     has_shapes: bool = False
 
-    def above(self, iri: str) -> frozenset[str]:
+    def collect_superclasses(self, iri: str) -> frozenset[str]:
         """Return a class plus all superclasses."""
         if iri not in self._superclass_cache:
             superclasses, queue = {iri}, [iri]
@@ -104,7 +104,10 @@ class Ontology:
 
     def are_disjoint(self, first: str, second: str) -> bool:
         """Tell whether two classes exclude common members."""
-        first_classes, second_classes = self.above(first), self.above(second)
+        first_classes, second_classes = (
+            self.collect_superclasses(first),
+            self.collect_superclasses(second),
+        )
         apart = (self.classes[a].disjoint for a in sorted(first_classes) if a in self.classes)
         back = (self.classes[a].disjoint for a in sorted(second_classes) if a in self.classes)
         return any(d & second_classes for d in apart) or any(d & first_classes for d in back)
@@ -149,7 +152,7 @@ class Ontology:
 
     @cached_property
     def _words_of(self) -> dict[str, frozenset[str]]:
-        terms: list[Named] = [*self.classes.values(), *self.properties.values()]
+        terms: list[OntologyTerm] = [*self.classes.values(), *self.properties.values()]
         return {
             t.iri: frozenset(
                 base_form(w) for name in (t.label, *t.names) for w in _split_words(name)
@@ -188,7 +191,7 @@ def _sort_terms(terms: Mapping[str, T]) -> list[T]:
     return sorted(terms.values(), key=lambda term: (term.label, term.iri))
 
 
-def _create_row(head: dict[str, object], term: Named) -> dict[str, object]:
+def _create_row(head: dict[str, object], term: OntologyTerm) -> dict[str, object]:
     means = " ".join(term.comment.split())[:MOST_WORDS]
     fields = {**head, "also": list(term.names), "means": means}
     return {name: value for name, value in fields.items() if value}

@@ -39,7 +39,7 @@ class Name:
     same: frozenset[str] = field(default_factory=frozenset)
 
     @property
-    def identified(self) -> bool:
+    def is_identified(self) -> bool:
         """Whether a graph supplied the entity's IRI, making identity independent of names."""
         return not self.iri.startswith(_MINTED)
 
@@ -91,8 +91,8 @@ def resolve_entities(
 def _pair_bearers(same: list[Name]) -> Iterator[tuple[Name, Name]]:
     """Return pairs of equally named entities to join: names join the sole identified entity,
     otherwise the leading name."""
-    identified = [entity for entity in same if entity.identified]
-    unidentified = [entity for entity in same if not entity.identified]
+    identified = [entity for entity in same if entity.is_identified]
+    unidentified = [entity for entity in same if not entity.is_identified]
     first = identified if len(identified) == 1 else unidentified[:1]
     return ((first[0], bearer) for bearer in unidentified if bearer is not first[0])
 
@@ -101,7 +101,7 @@ def _sole_claimant(claimants: list[Name]) -> Name | None:
     """Return the fullest claimant, provided other claimants could be shorter names.
 
     Return None otherwise, and for several claimants identified by graphs."""
-    if sum(claimant.identified for claimant in claimants) > 1:
+    if sum(claimant.is_identified for claimant in claimants) > 1:
         return None
     best = max(claimants, key=_fullness_key)
     words = _name_words(best.name)
@@ -127,7 +127,7 @@ def _types_compatible(left: str, right: str) -> bool:
 
 def _fullness_key(entity: Name) -> tuple[bool, int, int, tuple[int, ...]]:
     key, order = entity.key, tuple(-ord(character) for character in entity.iri)
-    return entity.identified, len(key.split()), len(key), order
+    return entity.is_identified, len(key.split()), len(key), order
 
 
 class _Groups:
@@ -136,7 +136,7 @@ class _Groups:
     def __init__(self, items: Collection[Name], apart: Iterable[tuple[str, str]]) -> None:
         self._parent = {item.iri: item.iri for item in items}
         self._apart = [pair for pair in apart if set(pair) <= self._parent.keys()]
-        self._identified = {item.iri for item in items if item.identified}
+        self._identified = {item.iri for item in items if item.is_identified}
 
     def find(self, item: str) -> str:
         root = item

@@ -17,7 +17,7 @@ from tgraph import vocabulary as v
 from tgraph.index.evidence import DEFAULT_STRENGTH, canonical_names, number_of
 from tgraph.index.sources import document_of_chunk, standing_documents
 from tgraph.index.stored_graph import MOST_COUNTED, statement_of
-from tgraph.index.table_reader import EDGE_PREFIX, packed, packed_edge, unpacked_edge
+from tgraph.index.table_reader import EDGE_PREFIX, pack_iri, packed_edge, unpacked_edge
 from tgraph.index.table_rows import NAMING, UNASKED, TableRows, TextNumbers, saying_row
 from tgraph.store.base import Store, Term, select_rows, text_of
 
@@ -38,28 +38,30 @@ class AllRows(TableRows):
         self._degrees: Counter[str] = Counter()
 
     def evidence(self) -> Iterator[tuple[object, ...]]:
-        canonical = _merged(self._store)
+        canonical = _read_merge_targets(self._store)
         rows = _EvidenceScan(self._store, self._standing, self._texts).rows()
-        for place, (about, iri, *where, description) in enumerate(rows):
-            if about.startswith(EDGE_PREFIX):
-                self._mentioned.add(packed_edge(about))
-            for key in (about, *canonical.get(about, ())):
-                yield key, iri, place, *where, description, key == about
+        for place, (subject, iri, *where, description) in enumerate(rows):
+            if subject.startswith(EDGE_PREFIX):
+                self._mentioned.add(packed_edge(subject))
+            for key in (subject, *canonical.get(subject, ())):
+                yield key, iri, place, *where, description, key == subject
 
     def edges(self) -> Iterator[tuple[object, ...]]:
         """Without weights and descriptions, which ``weigh`` adds."""
-        stated = self._statements()
+        statements = self._statements()
         for quad in self._store.match(None, v.RDF_REIFIES, None, v.SOURCE_GRAPH):
             edge = packed_edge(text_of(quad.subject))
-            if isinstance(quad.object, Triple) and (edge in stated or edge in self._mentioned):
+            if isinstance(quad.object, Triple) and (edge in statements or edge in self._mentioned):
                 numbers = self._texts.numbers(quad.object)
-                yield edge, *numbers, True, stated.pop(edge, None) is not None, None, None
-        yield from ((edge, *numbers, False, True, None, None) for edge, numbers in stated.items())
+                yield edge, *numbers, True, statements.pop(edge, None) is not None, None, None
+        yield from (
+            (edge, *numbers, False, True, None, None) for edge, numbers in statements.items()
+        )
 
     def _statements(self) -> dict[str | bytes, tuple[int, ...]]:
         """The terms of the edges that knowledge states, by their numbers; the degrees of their ends
         are counted on the way."""
-        stated: dict[str | bytes, tuple[int, ...]] = {}
+        statements: dict[str | bytes, tuple[int, ...]] = {}
         outgoing, incoming = self._degrees, Counter[str]()
         for predicate in self._predicates():
             for quad in self._store.match(None, predicate, None, v.KNOWLEDGE_GRAPH):
@@ -68,11 +70,11 @@ class AllRows(TableRows):
                     incoming[quad.object.value] += 1
                 if isinstance(quad.subject, NamedNode):
                     edge = packed_edge(v.edge_iri(*statement_of(quad.triple)))
-                    stated[edge] = self._texts.numbers(quad.triple)
+                    statements[edge] = self._texts.numbers(quad.triple)
         for entity in outgoing.keys() | incoming.keys():
             counts = outgoing[entity], incoming[entity]
             self._degrees[entity] = sum(min(count, MOST_COUNTED) for count in counts)
-        return stated
+        return statements
 
     def _predicates(self) -> Iterator[NamedNode]:
         """The predicates of statements of the corpus."""
@@ -103,15 +105,15 @@ class AllRows(TableRows):
     def sayings(self) -> Iterator[tuple[str, str, str, bool]]:
         kinds = partial(self._store.match, None, v.RDF_TYPE, graph=v.KNOWLEDGE_GRAPH)
         unasked = (q for q in kinds(None) if text_of(q.object) in UNASKED)
-        others = {packed_edge(text_of(quad.subject)) for quad in unasked}
+        edges = {packed_edge(text_of(quad.subject)) for quad in unasked}
         entities = {text_of(quad.subject) for quad in kinds(v.tg("Entity"))}
         for quad in kinds(None):
-            if packed_edge(iri := text_of(quad.subject)) not in others:
+            if packed_edge(iri := text_of(quad.subject)) not in edges:
                 yield iri, "type", text_of(quad.object), False
         for predicate in NAMING:
             for quad in self._store.match(None, predicate, None, v.KNOWLEDGE_GRAPH):
                 iri = text_of(quad.subject)
-                if isinstance(quad.object, Literal) and iri and packed_edge(iri) not in others:
+                if isinstance(quad.object, Literal) and iri and packed_edge(iri) not in edges:
                     yield saying_row(iri, predicate, quad.object, is_entity=iri in entities)
 
     def _chunk_tokens(self) -> Mapping[str, int]:
@@ -161,7 +163,7 @@ class _EvidenceScan:
     def _scan_property(self, predicate: NamedNode) -> Iterator[tuple[str | bytes, Term]]:
         for quad in self._store.match(None, predicate, None, v.SOURCE_GRAPH):
             if isinstance(quad.subject, NamedNode):
-                yield packed(quad.subject.value), quad.object
+                yield pack_iri(quad.subject.value), quad.object
 
     def _take_subjects(self) -> None:
         names: dict[str, str | bytes] = {}
@@ -210,9 +212,9 @@ def _rows_of(key: str | bytes, slots: Sequence[Any], description: str) -> Iterat
         yield unpacked_edge(subject_iri), key, *where, row_strength, description
 
 
-def _merged(store: Store) -> Mapping[str, Collection[str]]:
+def _read_merge_targets(store: Store) -> Mapping[str, Collection[str]]:
     """Return merge targets by edge or entity."""
-    found = canonical_names(store)
+    canonical = canonical_names(store)
     for quad in store.match(None, v.tg("original"), None):
-        found.setdefault(text_of(quad.object), []).append(text_of(quad.subject))
-    return {iri: sorted({*others} - {iri}) for iri, others in found.items()}
+        canonical.setdefault(text_of(quad.object), []).append(text_of(quad.subject))
+    return {iri: sorted({*targets} - {iri}) for iri, targets in canonical.items()}

@@ -32,7 +32,7 @@ class Authorities:
     def __bool__(self) -> bool:
         return bool(self.weights)
 
-    def of(self, path: str) -> float:
+    def weigh_path(self, path: str) -> float:
         """Return the weight of a path, otherwise of the longest matching pattern (among equals
         the alphabetically earliest), otherwise 1."""
         weight: float = self._of(path)  # type: ignore[attr-defined]

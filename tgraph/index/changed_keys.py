@@ -57,7 +57,7 @@ def changed_keys(
     claims about it."""
     change_reader = _ChangeReader(store, touched, merges)
     for quad in quads:
-        change_reader.take(quad)
+        change_reader.record_quad(quad)
     for resource in change_reader.renamed:
         change_reader.take_around(NamedNode(resource))
         if change_reader.size > MOST:
@@ -78,7 +78,7 @@ class _ChangeReader:
     def size(self) -> int:
         return len(self._resources) + len(self._edges)
 
-    def take(self, quad: Quad) -> None:
+    def record_quad(self, quad: Quad) -> None:
         """Record keys changed by a quad added or removed."""
         subject = quad.subject.value if isinstance(quad.subject, NamedNode) else ""
         if quad.graph_name == v.KNOWLEDGE_GRAPH:

@@ -12,7 +12,7 @@ from tgraph.index.changed_keys import ChangedKeys
 from tgraph.index.evidence import EvidenceRow, StoredEvidence, absorbed_by, row_of
 from tgraph.index.sources import derived_items, document_of_chunk, source_value
 from tgraph.index.stored_graph import StoredCounts
-from tgraph.index.table_reader import packed, packed_edge
+from tgraph.index.table_reader import pack_iri, packed_edge
 from tgraph.index.table_rows import NAMING, UNASKED, TableRows, TextNumbers, saying_row
 from tgraph.store.base import Store, select_rows, text_of
 
@@ -46,17 +46,21 @@ class ChangedRows(TableRows):
     def evidence(self) -> Iterator[tuple[object, ...]]:
         keys = sorted(map(str, self.keys["evidence"]))
         originals = {key: sorted(_originals(self._store, key)) for key in keys}
-        rows = self._stated_rows(sorted({*keys, *(o for some in originals.values() for o in some)}))
-        chunks = (row.chunk for some in rows.values() for row in some)
+        rows = self._stated_rows(
+            sorted({*keys, *(o for group in originals.values() for o in group)})
+        )
+        chunks = (row.chunk for group in rows.values() for row in group)
         standing = StoredEvidence(self._store).documents(set(map(document_of_chunk, chunks)))
         for key in keys:
-            stated_rows = [(about, row) for about in (key, *originals[key]) for row in rows[about]]
+            stated_rows = [
+                (subject, row) for subject in (key, *originals[key]) for row in rows[subject]
+            ]
             there = (pair for pair in stated_rows if document_of_chunk(pair[1].chunk) in standing)
-            for place, (about, row) in enumerate(there):
-                self._mentioned.add(about)
+            for place, (subject, row) in enumerate(there):
+                self._mentioned.add(subject)
                 chunk, quote = self._texts.number(row.chunk), self._texts.number(row.quote)
-                where = packed(row.iri), place, chunk, row.start, row.length, quote
-                yield key, *where, row.strength, row.description, about == key
+                where = pack_iri(row.iri), place, chunk, row.start, row.length, quote
+                yield key, *where, row.strength, row.description, subject == key
 
     def _stated_rows(self, keys: Sequence[str]) -> Mapping[str, list[EvidenceRow]]:
         """The rows of evidence by the key that they were stated of."""
@@ -72,11 +76,11 @@ class ChangedRows(TableRows):
         for edge, triple in self._changed.edges.items():
             if triple is None:
                 continue
-            stated = v.is_statement(triple.predicate) and self._is_stated(triple)
+            is_stated = v.is_statement(triple.predicate) and self._is_stated(triple)
             reified = source_value(self._store, edge, v.RDF_REIFIES) is not None
-            if stated or (reified and edge in self._mentioned):
+            if is_stated or (reified and edge in self._mentioned):
                 numbers = self._texts.numbers(triple)
-                yield packed_edge(edge), *numbers, reified, stated, *self._attributes(edge)
+                yield packed_edge(edge), *numbers, reified, is_stated, *self._attributes(edge)
 
     def _is_stated(self, triple: Triple) -> bool:
         subject, predicate, obj = triple

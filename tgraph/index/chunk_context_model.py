@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Unpack
 
-from tgraph.extract.model.replies import Row, Text
+from tgraph.extract.model.replies import ReplyRow, ReplyText
 from tgraph.index.chunk_contexts import Setting
 from tgraph.models.base import CallSink, ChatModel, no_sink
 from tgraph.models.prompts import Options, Prompted, Prompts, load_prompt
@@ -17,8 +17,8 @@ MOST_WORDS = 80
 _LONGEST = 1_500
 
 
-class ContextReply(Row):
-    context: Text
+class ContextReply(ReplyRow):
+    context: ReplyText
 
 
 class ModelSituator(Prompted):

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Protocol, Unpack
 
 from tgraph import vocabulary as v
-from tgraph.extract.model.replies import Row, Text
+from tgraph.extract.model.replies import ReplyRow, ReplyText
 from tgraph.ingest.sentences import sentences
 from tgraph.model import Agent, Prompt
 from tgraph.models.base import Author, CallSink, ChatModel, no_sink
@@ -122,9 +122,9 @@ def _choose_title(passages: Sequence[ClusterPassage]) -> str:
     return ", ".join(names)[:_LONGEST_TITLE] or passages[0].title
 
 
-class ClusterReply(Row):
-    title: Text
-    summary: Text
+class ClusterReply(ReplyRow):
+    title: ReplyText
+    summary: ReplyText
 
 
 class ModelWriter(Prompted):

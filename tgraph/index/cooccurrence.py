@@ -24,8 +24,8 @@ from tgraph.models.base import canonical_json
 if TYPE_CHECKING:
     from tgraph.settings import FastSettings
 
-Pair = tuple[str, str]
-Places = dict[Pair, list[tuple[int, int]]]
+IriPair = tuple[str, str]
+Places = dict[IriPair, list[tuple[int, int]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,7 @@ class Kept:
     ``dropped`` counts omissions, by reason."""
 
     names: set[str] = field(default_factory=set)
-    weights: dict[Pair, float] = field(default_factory=dict)
+    weights: dict[IriPair, float] = field(default_factory=dict)
     places: dict[str, Places] = field(default_factory=dict)
     dropped: Counter[str] = field(default_factory=Counter)
 
@@ -91,7 +91,7 @@ def select_names_and_pairs(chunks: Sequence[Occurrences], limits: FastSettings) 
     counts = Counter(key for _, windows in read for key in _window_names(windows, limits.window))
     names = _frequent_names(counts, limits, selection.dropped)
     selection.places = {chunk.subgraph: {} for chunk, _ in read}
-    pairs: Counter[Pair] = Counter()
+    pairs: Counter[IriPair] = Counter()
     for chunk, sentences in read:
         places = _find_pairs(sentences, names, limits.window)
         selection.places[chunk.subgraph] = places
@@ -107,13 +107,13 @@ def select_names_and_pairs(chunks: Sequence[Occurrences], limits: FastSettings) 
     return selection
 
 
-_Sentence = tuple[int, int, int, tuple[str, ...]]
+_SentenceNames = tuple[int, int, int, tuple[str, ...]]
 """Start, end, paragraph and the names that it holds, each once."""
 
 
 def _without_repetition(
     chunks: Sequence[Occurrences],
-) -> list[tuple[Occurrences, list[_Sentence]]]:
+) -> list[tuple[Occurrences, list[_SentenceNames]]]:
     """Return sentences of each chunk with name keys, omitting sentences contained in another
     sentence of the page (where chunks overlap)."""
     by_page: defaultdict[tuple[str, int | None], list[tuple[int, int, int]]] = defaultdict(list)
@@ -139,7 +139,7 @@ def _without_repetition(
     return result
 
 
-def _window_names(sentences: Iterable[_Sentence], window: str) -> Iterator[str]:
+def _window_names(sentences: Iterable[_SentenceNames], window: str) -> Iterator[str]:
     """Yield distinct names of every window."""
     if window == "chunk":
         yield from {key for *_, keys in sentences for key in keys}
@@ -148,7 +148,7 @@ def _window_names(sentences: Iterable[_Sentence], window: str) -> Iterator[str]:
             yield from keys
 
 
-def _find_pairs(sentences: Sequence[_Sentence], names: Collection[str], window: str) -> Places:
+def _find_pairs(sentences: Sequence[_SentenceNames], names: Collection[str], window: str) -> Places:
     places: Places = {}
     if window == "chunk":
         return _pairs_of_chunk(sentences, names)
@@ -162,8 +162,8 @@ def _find_pairs(sentences: Sequence[_Sentence], names: Collection[str], window: 
 
 
 def _pairs_of_neighbours(
-    sentences: Sequence[_Sentence], names: Collection[str]
-) -> Iterator[tuple[Pair, tuple[int, int]]]:
+    sentences: Sequence[_SentenceNames], names: Collection[str]
+) -> Iterator[tuple[IriPair, tuple[int, int]]]:
     """Yield name pairs across neighbouring sentences of a paragraph.
 
     Sentences without names are skipped; a name found in both sentences forms no pair."""
@@ -176,7 +176,7 @@ def _pairs_of_neighbours(
             yield (min(earlier_name, right), max(earlier_name, right)), (start, end)
 
 
-def _pairs_of_chunk(sentences: Sequence[_Sentence], names: Collection[str]) -> Places:
+def _pairs_of_chunk(sentences: Sequence[_SentenceNames], names: Collection[str]) -> Places:
     places: Places = {}
     standing: defaultdict[str, list[int]] = defaultdict(list)
     for at, (*_, keys) in enumerate(sentences):
@@ -222,8 +222,8 @@ def _upper_limit(values: Sequence[float], deviations: float | None) -> float:
 
 
 def _pair_weights(
-    pairs: Mapping[Pair, int], counts: Mapping[str, int], dropped: Counter[str]
-) -> dict[Pair, float]:
+    pairs: Mapping[IriPair, int], counts: Mapping[str, int], dropped: Counter[str]
+) -> dict[IriPair, float]:
     """Return pair weights: places times bits; pairs no more frequent than chance are omitted."""
     all_pairs, all_names = sum(pairs.values()), sum(counts.values())
     weights = {}
@@ -237,8 +237,8 @@ def _pair_weights(
 
 
 def _prune_pairs(
-    weights: Mapping[Pair, float], limits: FastSettings, dropped: Counter[str]
-) -> dict[Pair, float]:
+    weights: Mapping[IriPair, float], limits: FastSettings, dropped: Counter[str]
+) -> dict[IriPair, float]:
     least = _interpolate_percentile(sorted(weights.values()), limits.min_edge_weight_pct)
     weighty_pairs = {pair: weight for pair, weight in weights.items() if weight >= least}
     dropped["pair with too little weight"] += len(weights) - len(weighty_pairs)
@@ -253,8 +253,8 @@ def _prune_pairs(
 
 
 def _with_degree(
-    weights: dict[Pair, float], out: set[str], least: int, dropped: Counter[str]
-) -> dict[Pair, float]:
+    weights: dict[IriPair, float], out: set[str], least: int, dropped: Counter[str]
+) -> dict[IriPair, float]:
     """Return weights excluding names in ``out``, then excluding names tied to fewer than
     ``least`` neighbours."""
     while True:

@@ -27,8 +27,8 @@ class CountedEvidence:
     def of_entity(self, *names: str) -> list[Properties]:
         """Return counting evidence of an entity under the given names, ignoring denied names."""
         admitted = [name for name in names if not self._decisions.drops(name)]
-        stated = (item for name in admitted for item in self.texts.of_entity(name))
-        return self._decisions.prevailing(list(stated))
+        items = (item for name in admitted for item in self.texts.of_entity(name))
+        return self._decisions.prevailing(list(items))
 
     def of_edge(self, edge: str, triple: Triple) -> list[Properties]:
         """Return evidence of a text edge; no evidence if an edge end is denied."""
@@ -38,8 +38,8 @@ class CountedEvidence:
     def of_claim(self, claim: str) -> list[Properties]:
         """The evidence of a claim, unless the claim is about what is denied."""
         evidence = self.texts.of_claim(claim)
-        about = (term for item in evidence for p in _ABOUT for term in item.get(p, ()))
-        return [] if any(map(self._decisions.drops, about)) else evidence
+        subjects = (term for item in evidence for p in _ABOUT for term in item.get(p, ()))
+        return [] if any(map(self._decisions.drops, subjects)) else evidence
 
     def name(self, entity: str) -> Name | None:
         """The name of an entity of the texts, as names are resolved; None where no evidence of the
@@ -47,10 +47,10 @@ class CountedEvidence:
         evidence = self.of_entity(entity)
         if not evidence:
             return None
-        stated = [item for item in self.texts.of_entity(entity) if not is_amendment(item)]
+        items = [item for item in self.texts.of_entity(entity) if not is_amendment(item)]
         return Name(
             entity,
-            commonest_value(stated, "name"),
+            commonest_value(items, "name"),
             type_of(evidence),
             frozenset(distinct_values(evidence, "aliasKey")),
             frozenset(distinct_values(evidence, "same")),

@@ -84,7 +84,7 @@ class KeptFiles:
         return dict(self.files)
 
 
-Head = Mapping[str, Any]
+FileHead = Mapping[str, Any]
 """The content of a head: format, generation, data files, and the facts of the set."""
 
 ONLY_FILE = "file"
@@ -111,8 +111,8 @@ class DataSet:
 
         Raises ``StoreError`` when the disk fails.
         """
-        named = {role: asdict(file) for role, file in files.items()}
-        listed = named if named.keys() == {ONLY_FILE} else {"files": named}
+        files_by_role = {role: asdict(file) for role, file in files.items()}
+        listed = files_by_role if files_by_role.keys() == {ONLY_FILE} else {"files": files_by_role}
         with disk_errors():
             state = {"format": self.format, "generation": generation}
             write_json(folder / self.head, {**state, **facts, **listed})
@@ -125,7 +125,7 @@ class DataSet:
         self,
         folder: Path,
         generation: int,
-        open_files: Callable[[Mapping[str, DataFile], Head], Loaded],
+        open_files: Callable[[Mapping[str, DataFile], FileHead], Loaded],
         **facts: object,
     ) -> Loaded | None:
         """Return the result of ``open_files``, which gets the files by role and the head.
@@ -138,8 +138,8 @@ class DataSet:
             head = read_json(folder / self.head) or {}
             if any(head[name] != value for name, value in expected.items()):
                 return None
-            named = {ONLY_FILE: head[ONLY_FILE]} if ONLY_FILE in head else head["files"]
-            files = {role: DataFile(**file) for role, file in named.items()}
+            files_by_role = {ONLY_FILE: head[ONLY_FILE]} if ONLY_FILE in head else head["files"]
+            files = {role: DataFile(**file) for role, file in files_by_role.items()}
             return open_files(files, head)
         except (OSError, AttributeError, KeyError, TypeError, ValueError, StoreError):
             return None

@@ -19,7 +19,7 @@ from tgraph.extract.resolution import name_key
 from tgraph.index.sources import document_of_chunk
 from tgraph.index.standing_knowledge import Properties
 
-Pair = tuple[str, str]
+IriPair = tuple[str, str]
 _CURATES, _NO_ALIAS = "curates", "notAlias"
 _EXISTENCE = frozenset({"entity", "edge"})
 _VALUES = ("name", "entityType", "description", "keyword", "strength")
@@ -35,8 +35,8 @@ class Decisions:
     edges of the texts, ``denied_entities`` contains names denied as entities, and ``stated``
     maps each note's document to the time since when the document stands."""
 
-    splits: tuple[Pair, ...] = ()
-    joins: tuple[Pair, ...] = ()
+    splits: tuple[IriPair, ...] = ()
+    joins: tuple[IriPair, ...] = ()
     denied: tuple[Triple, ...] = ()
     denied_entities: frozenset[str] = frozenset()
     stated: Mapping[str, str] = field(default_factory=dict)

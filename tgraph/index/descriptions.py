@@ -88,7 +88,7 @@ class Descriptions:
         self._store = store
         self._key = key
 
-    def of(self, subject: str, evidence: Sequence[Properties]) -> list[Pair]:
+    def describe_subject(self, subject: str, evidence: Sequence[Properties]) -> list[Pair]:
         """Return the subject's description with the underlying summary; no description while
         the summary is pending."""
         descriptions = distinct_values(evidence, "description")
@@ -109,8 +109,8 @@ def described_by(summary: str, text: str) -> list[Pair]:
 
 
 def _originals(evidence: Sequence[Properties]) -> tuple[Original, ...]:
-    found: dict[str, set[str]] = {}
+    originals: dict[str, set[str]] = {}
     for item in evidence:
         for term in item.get("description", ()):
-            found.setdefault(term.value, set()).add(item["evidence"][0].value)
-    return tuple(Original(text, tuple(sorted(found[text]))) for text in sorted(found))
+            originals.setdefault(term.value, set()).add(item["evidence"][0].value)
+    return tuple(Original(text, tuple(sorted(originals[text]))) for text in sorted(originals))

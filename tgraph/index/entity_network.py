@@ -19,8 +19,8 @@ from pyoxigraph import NamedNode
 from tgraph import vocabulary as v
 from tgraph.index.communities.communities import (
     Component,
+    IriPair,
     Outline,
-    Pair,
     attributes_of,
     find_instances,
     has_type,
@@ -30,7 +30,7 @@ from tgraph.index.communities.communities import (
     relationship_weight,
 )
 from tgraph.index.communities.partition import DEFAULT_CUTTING, Cutting, Partition, partition_graph
-from tgraph.index.data_files import DataFile, DataSet, Head, write_data
+from tgraph.index.data_files import DataFile, DataSet, FileHead, write_data
 from tgraph.index.standing_knowledge import term_value
 from tgraph.index.vectors.files import array_writer, open_array
 from tgraph.index.vectors.keys import Keys, expand_ranges
@@ -66,7 +66,7 @@ class EntityNetwork:
         return partition_graph(self.ends, self.weights, self.marks, self.cutting)
 
     @property
-    def isolated(self) -> int:
+    def isolated_count(self) -> int:
         """Number of entities lacking ties to other entities."""
         return int((self.partition.parts < 0).sum())
 
@@ -184,7 +184,7 @@ def load_network(folder: Path, generation: int, cutting: Cutting) -> EntityNetwo
 
     Returns None if the network is missing, damaged, of another generation or cut otherwise."""
 
-    def open_arrays(files: Mapping[str, DataFile], head: Head) -> EntityNetwork:
+    def open_arrays(files: Mapping[str, DataFile], head: FileHead) -> EntityNetwork:
         arrays = {name: open_array(folder, file) for name, file in files.items()}
         keys = Keys(arrays["keys"], arrays["key-ends"])
         columns = {name: arrays[name] for name in _ARRAYS}
@@ -215,7 +215,7 @@ def read_network(store: Store, cutting: Cutting = DEFAULT_CUTTING) -> EntityNetw
         for ends, edge_weights in between.items()
     )
     return EntityNetwork(
-        Keys.of(names), _hash_names(names), attributes, *_build_tie_arrays(ties), cutting
+        Keys.from_iris(names), _hash_names(names), attributes, *_build_tie_arrays(ties), cutting
     )
 
 
@@ -259,7 +259,7 @@ class ChangedNetwork:
 
 
 def changed_network(
-    before: EntityNetwork, store: Store, entities: Collection[str], pairs: Collection[Pair]
+    before: EntityNetwork, store: Store, entities: Collection[str], pairs: Collection[IriPair]
 ) -> ChangedNetwork:
     """Return the store's network by updating ``before``.
 
@@ -275,7 +275,7 @@ def changed_network(
         *pairs,
         *(pair for new in there - known_entities for pair in _pairs_of(store, new)),
     }
-    keys, moved = before.entities.changed(known_entities - there, there - known_entities)
+    keys, moved = before.entities.with_changes(known_entities - there, there - known_entities)
     new = np.setdiff1d(np.arange(len(keys)), moved)
     marks = np.empty(len(keys), dtype=np.uint64)
     marks[moved[moved >= 0]] = before.marks[moved >= 0]
@@ -306,7 +306,7 @@ def _is_entity(store: Store, name: str) -> bool:
     return has_type(store, NamedNode(name), "Entity")
 
 
-def _pairs_of(store: Store, entity: str) -> Iterator[Pair]:
+def _pairs_of(store: Store, entity: str) -> Iterator[IriPair]:
     """Yield pairs of the entity with every resource connected by a knowledge statement."""
     node = NamedNode(entity)
     for quad in store.match(node, None, None, v.KNOWLEDGE_GRAPH):
@@ -317,11 +317,11 @@ def _pairs_of(store: Store, entity: str) -> Iterator[Pair]:
             yield pair_of(entity, quad.subject.value)
 
 
-def pair_of(one: str, other: str) -> Pair:
+def pair_of(one: str, other: str) -> IriPair:
     return (one, other) if one <= other else (other, one)
 
 
-def _read_ties(store: Store, keys: Keys, pairs: Iterable[Pair]) -> Iterator[_Tie]:
+def _read_ties(store: Store, keys: Keys, pairs: Iterable[IriPair]) -> Iterator[_Tie]:
     """Yield ties, with end places, for all pairs connected by edges."""
     for first_entity, second_entity in pairs:
         here, there = keys.find(first_entity), keys.find(second_entity)
@@ -343,7 +343,7 @@ def _read_weights(store: Store, subject: str, obj: str) -> Iterator[float]:
             yield weight
 
 
-def _match_pairs(ends: NDArray[Any], keys: Keys, pairs: Iterable[Pair]) -> NDArray[Any]:
+def _match_pairs(ends: NDArray[Any], keys: Keys, pairs: Iterable[IriPair]) -> NDArray[Any]:
     """Return a boolean mask selecting ties between the given pairs."""
     import numpy as np
 

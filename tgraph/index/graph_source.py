@@ -37,7 +37,7 @@ class StatementSource(Protocol):
     def triples(self, edges: Sequence[str]) -> Edges:
         """Return edge statements, including text edges known under other names."""
 
-    def around(self, entity: str) -> Edges:
+    def read_edges_around(self, entity: str) -> Edges:
         """Return knowledge statements around the entity, at most ``HUB`` in each direction."""
 
     def attributes(self, edges: Sequence[str]) -> dict[str, EdgeAttributes]:
@@ -52,7 +52,7 @@ class StatementSource(Protocol):
     def types(self, items: Sequence[str]) -> dict[str, list[str]]:
         """The IRIs of the resources' types, sorted."""
 
-    def named(self, names: Sequence[str]) -> dict[str, list[str]]:
+    def find_entities_by_name(self, names: Sequence[str]) -> dict[str, list[str]]:
         """Return, by name, sorted entities with exactly this label or alias."""
 
 
@@ -67,7 +67,7 @@ class NetworkSource(Protocol):
     def merged_into(self, names: Iterable[str]) -> Mapping[str, str]:
         """The entity that each of the names of texts was merged into; others are left out."""
 
-    def called(self, forms: Iterable[str]) -> Mapping[str, Collection[str]]:
+    def find_named_resources(self, forms: Iterable[str]) -> Mapping[str, Collection[str]]:
         """For each of the forms of names the resources with such a name and the chunks of
         documents with such a title; some may be no nodes."""
 

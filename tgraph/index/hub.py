@@ -31,7 +31,7 @@ class HubRow(NamedTuple):
     terms: bytes
 
     @classmethod
-    def of(cls, sentences_by_edge: Mapping[str, Collection[bytes]]) -> Self:
+    def from_sentences(cls, sentences_by_edge: Mapping[str, Collection[bytes]]) -> Self:
         """The row of edges, in the order of the IRIs, with the marks of each of their sentences."""
         sentences = [terms for edge in sentences_by_edge.values() for terms in edge]
         return cls(
@@ -55,7 +55,7 @@ class Hub:
     terms: NDArray[int64]
 
     @classmethod
-    def of(cls, row: HubRow) -> Self:
+    def from_row(cls, row: HubRow) -> Self:
         """The hub of a row."""
         import numpy as np
 
@@ -73,7 +73,7 @@ class Hub:
     def __len__(self) -> int:
         return len(self.iris)
 
-    def shared(self, weights: Mapping[str, float]) -> NDArray[float64]:
+    def weigh_shared_terms(self, weights: Mapping[str, float]) -> NDArray[float64]:
         """For each edge the weight of the terms that its best sentence has."""
         import numpy as np
 
@@ -86,14 +86,14 @@ class Hub:
         return best
 
     def sentences(self) -> dict[str, tuple[bytes, ...]]:
-        """For each edge the marks of each of its sentences, as ``HubRow.of`` takes them."""
+        """Return the marks of the sentences by edge, as ``HubRow.from_sentences`` takes them."""
         import numpy as np
 
         bounds = np.searchsorted(self.within, np.arange(len(self.edges) + 1)).tolist()
-        marks = [self.terms[one:end].tobytes() for one, end in pairwise(bounds)]
+        marks = [self.terms[start:end].tobytes() for start, end in pairwise(bounds)]
         ends = np.searchsorted(self.edges, np.arange(len(self) + 1)).tolist()
         spans = zip(self.iris.tolist(), pairwise(ends), strict=True)
-        return {iri.decode(): tuple(marks[one:end]) for iri, (one, end) in spans}
+        return {iri.decode(): tuple(marks[start:end]) for iri, (start, end) in spans}
 
 
 def term_marks(terms: Collection[str]) -> bytes:

@@ -45,7 +45,7 @@ class HubRows:
 
     def hubs(self, entities: Iterable[str]) -> dict[str, Hub]:
         rows = self._reader.rows_by_key("hub", _HUB, zip(entities))
-        return {entity: Hub.of(HubRow(*columns)) for entity, *columns in rows}
+        return {entity: Hub.from_row(HubRow(*columns)) for entity, *columns in rows}
 
     def triples(self, edges: Iterable[str]) -> Edges:
         keys = zip(map(packed_edge, edges))
@@ -65,24 +65,24 @@ def write_hub_rows(
     rows = []
     for start in range(0, len(entities), _HUBS_AT_ONCE):
         batch = entities[start : start + _HUBS_AT_ONCE]
-        around = {entity: _edges_at(reader, entity) for entity in batch}
+        edges_by_entity = {entity: _edges_at(reader, entity) for entity in batch}
         if changed is not None:
             for hub in HubRows(reader).hubs(batch).values():
                 unchanged = hub.sentences().items()
                 sentences |= {edge: s for edge, s in unchanged if edge not in changed.edges}
-        missing = [e for e in dict.fromkeys(chain(*around.values())) if e not in sentences]
+        missing = [e for e in dict.fromkeys(chain(*edges_by_entity.values())) if e not in sentences]
         sentences |= _read_sentences(missing, evidence, terms_of)
         rows += [
-            (entity, *HubRow.of({edge: sentences[edge] for edge in edges}))
-            for entity, edges in around.items()
+            (entity, *HubRow.from_sentences({edge: sentences[edge] for edge in edges}))
+            for entity, edges in edges_by_entity.items()
             if len(edges) > KEPT_HUB and all(map(_EDGE_IRI.fullmatch, edges))
         ]
     reader.write("hub", rows, keys)
 
 
 def _edges_at(reader: TableReader, entity: str) -> list[str]:
-    """The edges that ``StatementRows.around`` gives, in the order of their IRIs."""
-    values = [(str(NamedNode(entity)), HUB + len(reader.changed["edge"]))]
+    """The edges that ``StatementRows.read_edges_around`` gives, in the order of their IRIs."""
+    values = [(str(NamedNode(entity)), HUB + len(reader.changed_keys["edge"]))]
     edges: set[str] = set()
     for query in _ENDS:
         [rows] = reader.matching_rows("edge", query, values)

@@ -50,7 +50,7 @@ from tgraph.store.statements import (
 _MINTED_TERMS = (v.relation_iri(""), v.type_iri(""))
 
 
-Progress = Callable[[int, int], None]
+OnCount = Callable[[int, int], None]
 Describe = Callable[[str, Sequence[Properties]], list[Pair]]
 """What knowledge says of a subject with this evidence, to describe it."""
 
@@ -104,7 +104,7 @@ class Derivation:
         self._evidence = CountedEvidence(self._texts, decisions)
         self._place(Merges(dict(merges), dict(merges)))
         self._decisions = decisions
-        self._describe = describe or Descriptions(store, None).of
+        self._describe = describe or Descriptions(store, None).describe_subject
         self._denied: set[str] = set()
         self._change = KnowledgeChange(SpooledQuads(scratch))
         self._relation_names: dict[str, set[str]] = {}
@@ -112,19 +112,19 @@ class Derivation:
         self._terms: dict[str, set[str]] = {"Relation": set(), "EntityType": set()}
 
     def run(
-        self, touched: Touched, progress: Progress = lambda done, total: None
+        self, touched: Touched, progress: OnCount = lambda done, total: None
     ) -> KnowledgeChange:
         """Return the change that updates the default graph for touched evidence."""
         before = self._merges.before
         merges = resolve_names(self._evidence, self._decisions, before, touched.entities)
         self._place(merges)
-        self._change.merged, self._change.unmerged = merges.merged, merges.unmerged
-        renamed = set(merges.merged) | set(merges.unmerged)
+        self._change.merged, self._change.unmerged = merges.new_merges, merges.removed_merges
+        renamed = set(merges.new_merges) | set(merges.removed_merges)
         placement = self._placement
         self._denied = {edge_of(placement.canonical(t)) for t in self._decisions.denied}
         names = touched.entities | renamed | placement.ends(touched)
         entities = {mapping.get(e, e) for e in names for mapping in (before, merges.now)}
-        moved = renamed | placement.reclassified(self._store, entities)
+        moved = renamed | placement.find_reclassified(self._store, entities)
         originals = dict(touched.edges)
         for entity in sorted(moved):
             originals.update(self._edges.naming(entity))
@@ -154,7 +154,7 @@ class Derivation:
     # --- edges ---
 
     def _refresh_edges(
-        self, originals: Mapping[str, Triple], more: int, progress: Progress
+        self, originals: Mapping[str, Triple], more: int, progress: OnCount
     ) -> dict[str, Triple]:
         """Update former and current knowledge edges of the originals; return the updated edges."""
         edges: dict[str, Triple] = {}

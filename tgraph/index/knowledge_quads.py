@@ -117,5 +117,5 @@ def type_quads(kind: str, known: str = "") -> Sequence[Quad]:
     All writers therefore produce equal labels."""
     minted = unquote(kind.removeprefix(v.type_iri(""))).replace("-", " ")
     label = known or (minted if kind.startswith(v.type_iri("")) else v.local_words(kind))
-    about = (v.RDF_TYPE, v.tg("EntityType")), (v.RDFS_LABEL, label)
-    return build_statements(v.KNOWLEDGE_GRAPH, kind, *about)
+    pairs = (v.RDF_TYPE, v.tg("EntityType")), (v.RDFS_LABEL, label)
+    return build_statements(v.KNOWLEDGE_GRAPH, kind, *pairs)

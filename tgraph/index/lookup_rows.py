@@ -15,9 +15,9 @@ from tgraph.index.graph_source import HUB, EdgeAttributes, Edges
 from tgraph.index.table_reader import (
     EDGE_PREFIX,
     TableReader,
-    packed,
+    pack_iri,
     packed_edge,
-    unpacked,
+    unpack_iri,
     unpacked_edge,
 )
 from tgraph.model import Object
@@ -93,9 +93,9 @@ class EvidenceRows:
                 offset, size = offset + size, size * 2
 
     def by_iri(self, iris: Sequence[str]) -> list[EvidenceRow]:
-        values = zip(map(packed, sorted(set(iris))))
+        values = zip(map(pack_iri, sorted(set(iris))))
         matches = self._reader.matching_rows("evidence", _IRI, values)
-        return [_evidence_row(row) for rows in matches for row in sorted(rows, key=_about)]
+        return [_evidence_row(row) for rows in matches for row in sorted(rows, key=_subject_text)]
 
     def documents(self, documents: Collection[str]) -> dict[str, tuple[str, str]]:
         rows = self._reader.rows_by_key("document", _DOCUMENT, zip(documents))
@@ -105,7 +105,7 @@ class EvidenceRows:
         values = ((chunk, *_EDGES) for chunk in chunks)
         matches = self._reader.matching_rows("evidence", _INSIDE, values)
         return {
-            chunk: sorted((start, about) for about, start in rows)
+            chunk: sorted((start, subject) for subject, start in rows)
             for chunk, rows in zip(chunks, matches, strict=True)
             if rows
         }
@@ -116,8 +116,8 @@ class EvidenceRows:
             rows = self._reader.matching_rows("evidence", _MENTIONS, [NO_NAMES])[0]
         else:
             rows = self._reader.rows_by_key("evidence", _MENTIONED, zip(entities))
-        for about, chunk in rows:
-            chunks[about].add(chunk)
+        for entity, chunk in rows:
+            chunks[entity].add(chunk)
         return chunks
 
 
@@ -131,12 +131,12 @@ class StatementRows:
         keys = zip(map(packed_edge, dict.fromkeys(edges)))
         return statements_of(self._reader.rows_by_key("edge", _TRIPLE, keys))
 
-    def around(self, entity: str) -> Edges:
+    def read_edges_around(self, entity: str) -> Edges:
         node = str(NamedNode(entity))
-        most = HUB + len(self._reader.changed["edge"])
+        limit = HUB + len(self._reader.changed_keys["edge"])
         edges: Edges = {}
         for query in _AROUND:
-            [rows] = self._reader.matching_rows("edge", query, [(node, most)])
+            [rows] = self._reader.matching_rows("edge", query, [(node, limit)])
             if self._reader.newer is not None:
                 rows = sorted(rows, key=lambda row: unpacked_edge(row[0]))[:HUB]
             edges |= statements_of(rows)
@@ -145,7 +145,7 @@ class StatementRows:
     def attributes(self, edges: Sequence[str]) -> dict[str, EdgeAttributes]:
         keys = zip(map(packed_edge, dict.fromkeys(edges)))
         rows = self._reader.rows_by_key("edge", _WEIGHT, keys)
-        return {unpacked_edge(iri): EdgeAttributes(*others) for iri, *others in rows}
+        return {unpacked_edge(iri): EdgeAttributes(*values) for iri, *values in rows}
 
     def labels(self, items: Sequence[str]) -> dict[str, str]:
         return {iri: texts[0] for iri, texts in self._texts(items, "label").items()}
@@ -156,7 +156,7 @@ class StatementRows:
     def types(self, items: Sequence[str]) -> dict[str, list[str]]:
         return self._texts(items, "type")
 
-    def named(self, names: Sequence[str]) -> dict[str, list[str]]:
+    def find_entities_by_name(self, names: Sequence[str]) -> dict[str, list[str]]:
         distinct = list(dict.fromkeys(names))
         matches = self._reader.matching_rows("said", _NAMED, zip(distinct))
         pairs = zip(distinct, matches, strict=True)
@@ -203,13 +203,13 @@ class PageRows:
         return rows[0][0] if rows else None
 
 
-def _about(row: Sequence[Any]) -> str:
+def _subject_text(row: Sequence[Any]) -> str:
     return str(row[0])
 
 
 def _evidence_row(row: Sequence[Any]) -> EvidenceRow:
     subject, iri, *fields = row
-    return EvidenceRow(subject, unpacked(iri), *fields)
+    return EvidenceRow(subject, unpack_iri(iri), *fields)
 
 
 def statements_of(rows: Iterable[Sequence[Any]]) -> Edges:

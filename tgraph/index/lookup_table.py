@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tgraph.errors import StoreError
-from tgraph.index.data_files import DataFile, DataSet, Head, KeptFiles, write_data
+from tgraph.index.data_files import DataFile, DataSet, FileHead, KeptFiles, write_data
 from tgraph.index.hub_rows import HubRows
 from tgraph.index.lookup_rows import CountRows, EvidenceRows, PageRows, StatementRows
 from tgraph.index.network_rows import NetworkRows
@@ -96,7 +96,7 @@ class LookupTable:
 def load_table(folder: Path, generation: int) -> LookupTable | None:
     """Load the folder's tables; return None for missing, damaged or outdated tables."""
 
-    def open_tables(files: Mapping[str, DataFile], head: Head) -> LookupTable:
+    def open_tables(files: Mapping[str, DataFile], head: FileHead) -> LookupTable:
         newer = open_database(folder, files["newer"]) if "newer" in files else None
         try:
             tables = open_database(folder, files["tables"])

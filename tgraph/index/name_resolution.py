@@ -21,22 +21,22 @@ class Merges:
     now: Mapping[str, str]
 
     @cached_property
-    def merged(self) -> dict[str, str]:
+    def new_merges(self) -> dict[str, str]:
         """The merges that are new."""
         return {k: c for k, c in self.now.items() if self.before.get(k) != c}
 
     @cached_property
-    def unmerged(self) -> dict[str, str]:
+    def removed_merges(self) -> dict[str, str]:
         """The merges that are gone."""
         return {k: c for k, c in self.before.items() if self.now.get(k) != c}
 
     @cached_property
-    def _absorbed(self) -> Mapping[str, Collection[str]]:
+    def _absorbed_names(self) -> Mapping[str, Collection[str]]:
         return _absorbed_by_canonical(self.now)
 
     def names(self, entity: str) -> list[str]:
         """The entity and the entities that it has absorbed now, sorted."""
-        return sorted({entity, *self._absorbed.get(entity, ())})
+        return sorted({entity, *self._absorbed_names.get(entity, ())})
 
     def names_before(self, entity: str) -> set[str]:
         """The entity and all that were the same as it before."""
@@ -52,10 +52,12 @@ def resolve_names(
 ) -> Merges:
     """The merges once the evidence of the entities has changed. Entities that share no key and no
     alias with these, directly or through others, keep their merges."""
-    around = _neighbourhood(evidence, decisions, before, entities)
-    others = {k: c for k, c in before.items() if k not in around}
-    names = [name for _, name in sorted(around.items()) if name is not None]
-    return Merges(before, {**others, **resolve_entities(names, decisions.splits, decisions.joins)})
+    neighbourhood = _neighbourhood(evidence, decisions, before, entities)
+    unaffected = {k: c for k, c in before.items() if k not in neighbourhood}
+    names = [name for _, name in sorted(neighbourhood.items()) if name is not None]
+    return Merges(
+        before, {**unaffected, **resolve_entities(names, decisions.splits, decisions.joins)}
+    )
 
 
 def _neighbourhood(
@@ -96,9 +98,12 @@ def rename_ends(mapping: Mapping[str, str], triple: Triple) -> Triple:
     """The triple with the names of the mapping; itself where it has these."""
     subject, obj = triple.subject, triple.object
     assert isinstance(subject, NamedNode)
-    one = mapping.get(subject.value)
-    other = mapping.get(obj.value) if isinstance(obj, NamedNode) else None
-    if one is None and other is None:
+    new_subject = mapping.get(subject.value)
+    new_object = mapping.get(obj.value) if isinstance(obj, NamedNode) else None
+    if new_subject is None and new_object is None:
         return triple
-    ends = NamedNode(one) if one else subject, NamedNode(other) if other else obj
+    ends = (
+        NamedNode(new_subject) if new_subject else subject,
+        NamedNode(new_object) if new_object else obj,
+    )
     return Triple(ends[0], triple.predicate, ends[1])

@@ -108,7 +108,7 @@ class NetworkRows:
     def merged_into(self, names: Iterable[str]) -> dict[str, str]:
         return dict(self._links.of_resources(names, MERGED))
 
-    def called(self, forms: Iterable[str]) -> dict[str, set[str]]:
+    def find_named_resources(self, forms: Iterable[str]) -> dict[str, set[str]]:
         resources: defaultdict[str, set[str]] = defaultdict(set)
         for iri, form in self._links.of_texts(NAME, set(forms)):
             resources[form].add(iri)
@@ -130,8 +130,8 @@ class _NodeTies:
 
         pairs = np.frombuffer(b"".join([packed for _, packed in rows]), dtype=_ALIKE)
         pairs = pairs[pairs["likeness"] >= np.float32(least)]
-        ones, others = (self._nodes.find(pairs[end]) for end in ("one", "other"))
-        return WeightedPairs.of(ones, others, pairs["likeness"], add=False)
+        sources, targets = (self._nodes.find(pairs[end]) for end in ("one", "other"))
+        return WeightedPairs.from_ends(sources, targets, pairs["likeness"], add=False)
 
     def with_merges(
         self, merged: Iterable[tuple[str, str]], synonyms: WeightedPairs
@@ -150,10 +150,10 @@ class _NodeTies:
         entities = _NodesByMark(self._marks | into).find(places["other"])
         entities = np.where(entities < self._entities, entities, -1)
         mentions, subjects = (
-            WeightedPairs.of(chunks[tied], entities[tied], np.ones(tied.sum()), add=False)
+            WeightedPairs.from_ends(chunks[tied], entities[tied], np.ones(tied.sum()), add=False)
             for tied in (places["count"] > 0, places["about"] > 0)
         )
-        counted = WeightedPairs.of(owners[leads_from_entity], ends, facts["count"])
+        counted = WeightedPairs.from_ends(owners[leads_from_entity], ends, facts["count"])
         return NetworkTies(counted, mentions, subjects, synonyms)
 
 
@@ -285,7 +285,7 @@ class _NetworkWriter:
     def _chunk_rows(self, chunks: Sequence[str]) -> Iterator[tuple[str, bool, bytes]]:
         for chunk in chunks:
             [rows] = self._reader.matching_rows("evidence", _SPOKEN_OF, [(chunk, *NO_NAMES)])
-            mentioned = {about for (about,) in rows}
+            mentioned = {entity for (entity,) in rows}
             subjects = set(self._headings.subjects(chunk))
             ties = [(_mark(e), e in mentioned, e in subjects) for e in sorted(mentioned | subjects)]
             yield chunk, True, _pack(ties, _TIE)
@@ -301,9 +301,9 @@ class _NetworkWriter:
                 continue
             places = np.array([vectors.keys.find(iri) for iri in entities])
             rows = first_windows(vectors, places)
-            ones, others = np.triu_indices(len(entities), 1)
-            scores = likeness(rows[ones], rows[others])
+            sources, targets = np.triu_indices(len(entities), 1)
+            scores = likeness(rows[sources], rows[targets])
             near = np.flatnonzero(scores >= KEPT_LIKENESS)
             marks = [_mark(iri) for iri in entities]
-            pairs = [(marks[ones[i]], marks[others[i]], scores[i], 0) for i in near.tolist()]
+            pairs = [(marks[sources[i]], marks[targets[i]], scores[i], 0) for i in near.tolist()]
             yield word, _pack(pairs, _ALIKE)

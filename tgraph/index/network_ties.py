@@ -53,18 +53,18 @@ class WeightedPairs:
     weights: NDArray[float64]
 
     @classmethod
-    def of(
+    def from_ends(
         cls, ones: ArrayLike, others: ArrayLike, weights: ArrayLike, *, add: bool = True
     ) -> Self:
         """The pairs of two different nodes; -1 stands for no node. The weights of a pair that comes
         several times are added, or the first weight counts where ``add`` is false."""
         import numpy as np
 
-        one, other = (np.asarray(ends, dtype=np.int64) for ends in (ones, others))
+        sources, targets = (np.asarray(ends, dtype=np.int64) for ends in (ones, others))
         values: NDArray[float64] = np.asarray(weights, dtype=np.float64)
-        tied = (one >= 0) & (other >= 0) & (one != other)
-        one, other, values = one[tied], other[tied], values[tied]
-        codes = (np.minimum(one, other) << _HALF) | np.maximum(one, other)
+        tied = (sources >= 0) & (targets >= 0) & (sources != targets)
+        sources, targets, values = sources[tied], targets[tied], values[tied]
+        codes = (np.minimum(sources, targets) << _HALF) | np.maximum(sources, targets)
         pairs, first, place = np.unique(codes, return_index=True, return_inverse=True)
         values = values[first] if not add else np.bincount(place, values, len(pairs)).astype(float)
         return cls(np.stack([pairs >> _HALF, pairs & ((1 << _HALF) - 1)], axis=1), values)
@@ -133,12 +133,12 @@ def synonym_pairs(vectors: VectorIndex, least: float, wording: Wording) -> Weigh
 
     pairs = _sharing_a_word([wording.words(iri) for iri in vectors.keys])
     if not len(pairs) or least > 1:
-        return WeightedPairs.of((), (), ())
+        return WeightedPairs.from_ends((), (), ())
     rows = first_windows(vectors, np.arange(len(vectors)))
     parts = (pairs[start : start + _AT_ONCE] for start in range(0, len(pairs), _AT_ONCE))
     scores = np.concatenate([likeness(rows[part[:, 0]], rows[part[:, 1]]) for part in parts])
     near = scores >= least
-    return WeightedPairs.of(pairs[near, 0], pairs[near, 1], scores[near])
+    return WeightedPairs.from_ends(pairs[near, 0], pairs[near, 1], scores[near])
 
 
 def first_windows(vectors: VectorIndex, places: NDArray[int64]) -> NDArray[float32]:

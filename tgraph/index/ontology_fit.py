@@ -60,7 +60,7 @@ class EdgeFit:
 
 
 @dataclass(frozen=True, slots=True)
-class End:
+class StatementEnd:
     """A statement end: predicate, position in the statement, and whether the opposite end is a
     literal."""
 
@@ -69,12 +69,12 @@ class End:
     is_valued: bool
 
 
-def ends_of(entities: Collection[str], triple: Triple) -> Iterator[End]:
+def ends_of(entities: Collection[str], triple: Triple) -> Iterator[StatementEnd]:
     """Yield triple ends that denote any of the entities."""
     is_valued = isinstance(triple.object, Literal)
     for node, is_subject in ((triple.subject, True), (triple.object, False)):
         if isinstance(node, NamedNode) and node.value in entities:
-            yield End(triple.predicate.value, is_subject, is_valued)
+            yield StatementEnd(triple.predicate.value, is_subject, is_valued)
 
 
 EntityFits = Callable[[str], EntityFit]
@@ -97,7 +97,7 @@ class OntologyFit:
     # --- entities ---
 
     def entity(
-        self, evidence: Sequence[Properties], stated: Callable[[], Iterable[End]] = tuple
+        self, evidence: Sequence[Properties], stated: Callable[[], Iterable[StatementEnd]] = tuple
     ) -> EntityFit:
         """Return the ontology class of an entity, given the evidence.
 
@@ -114,11 +114,11 @@ class OntologyFit:
         by_type = class_iris[0] if class_iris else ""
         how = fit_by_class.get(by_type, "")
         by_name = self._of_name(commonest_value(evidence, "name"))
-        if by_name and (not by_type or by_type in self.ontology.above(by_name)):
+        if by_name and (not by_type or by_type in self.ontology.collect_superclasses(by_name)):
             return EntityFit(by_name, how if by_name == by_type else RETYPED)
         return EntityFit(by_type, how, "" if by_type else UNKNOWN_TYPE)
 
-    def _may_be(self, iri: str, end: End) -> bool:
+    def _may_be(self, iri: str, end: StatementEnd) -> bool:
         """Return whether an entity with the statement end may belong to the class, judged by
         properties meant by the predicate."""
         for name, swapped, sure in self._property_candidates(end.predicate):
@@ -131,7 +131,9 @@ class OntologyFit:
                     else self._property_ranges(ontology_property)
                 )
                 if choices:
-                    return all(choice & self.ontology.above(iri) for choice in choices)
+                    return all(
+                        choice & self.ontology.collect_superclasses(iri) for choice in choices
+                    )
         return False
 
     def classes_of(self, evidence: Sequence[Properties]) -> dict[str, str]:
@@ -195,7 +197,7 @@ class OntologyFit:
         for ontology_property, swapped, sure in self._matching_properties(triple.predicate.value):
             if swapped and ends.is_literal:
                 continue
-            subject, obj = ends.of(triple, swapped)
+            subject, obj = ends.order_ends(triple, swapped)
             reason = self._find_violation(ontology_property, subject, obj, fits)
             if not reason and (sure or not ends.unknown):
                 node = NamedNode(ontology_property.predicate)
@@ -209,7 +211,7 @@ class OntologyFit:
             first = first or reason
         return EdgeFit(triple, reason=first or UNKNOWN_PROPERTY)
 
-    def meant(self, triple: Triple) -> OntologyProperty | None:
+    def find_property(self, triple: Triple) -> OntologyProperty | None:
         """Return the first property possibly meant by the predicate, ignoring whether the ends
         fit."""
         candidates = self._matching_properties(triple.predicate.value)
@@ -332,7 +334,9 @@ class OntologyFit:
         known_classes = choice & self.ontology.classes.keys()
         iri = fits(entity.value).iri
         return (
-            not known_classes or not iri or not known_classes.isdisjoint(self.ontology.above(iri))
+            not known_classes
+            or not iri
+            or not known_classes.isdisjoint(self.ontology.collect_superclasses(iri))
         )
 
     def _accepts_literal(self, known: OntologyProperty, value: Literal) -> bool:
@@ -380,7 +384,7 @@ class _Ends:
         outside = (fits(node.value).reason for node in nodes)
         self.unknown = next(filter(None, outside), "")
 
-    def of(self, triple: Triple, swapped: bool) -> tuple[NamedNode, NamedNode | Literal]:
+    def order_ends(self, triple: Triple, swapped: bool) -> tuple[NamedNode, NamedNode | Literal]:
         subject, obj = triple.subject, triple.object
         assert isinstance(subject, NamedNode)
         assert isinstance(obj, NamedNode | Literal)

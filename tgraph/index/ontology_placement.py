@@ -10,7 +10,7 @@ from pyoxigraph import NamedNode, Quad, Triple
 from tgraph import vocabulary as v
 from tgraph.index.counted_evidence import CountedEvidence
 from tgraph.index.name_resolution import Merges, rename_ends
-from tgraph.index.ontology_fit import End, EntityFit, OntologyFit, ends_of
+from tgraph.index.ontology_fit import EntityFit, OntologyFit, StatementEnd, ends_of
 from tgraph.index.standing_knowledge import Properties, commonest_value, term_value
 from tgraph.index.text_edges import TextEdges
 from tgraph.index.touched import Touched
@@ -43,7 +43,7 @@ class OntologyPlacement:
             self._fits[entity] = self._fit.entity(evidence, partial(self._stated_ends, entity))
         return self._fits[entity]
 
-    def _stated_ends(self, entity: str) -> Iterator[End]:
+    def _stated_ends(self, entity: str) -> Iterator[StatementEnd]:
         """Yield statement ends, from the texts, that denote the entity."""
         names = self._merges.names(entity)
         edges = {e: t for name in names for e, t in self._edges.naming(name).items()}
@@ -62,8 +62,8 @@ class OntologyPlacement:
 
     def keeps_out(self, claim: Iterable[Quad]) -> bool:
         """Return whether a claim concerns an entity excluded from knowledge by the ontology."""
-        about = (v.tg("subject"), v.tg("object"))
-        ends = (term_value(quad.object) for quad in claim if quad.predicate in about)
+        properties = (v.tg("subject"), v.tg("object"))
+        ends = (term_value(quad.object) for quad in claim if quad.predicate in properties)
         return self.is_strict and any(self.entity_fit(end).reason for end in ends)
 
     def ends(self, touched: Touched) -> set[str]:
@@ -72,7 +72,7 @@ class OntologyPlacement:
         ends = (end for triple in triples for end in (triple.subject, triple.object))
         return {end.value for end in ends if isinstance(end, NamedNode)}
 
-    def reclassified(self, store: Store, entities: Iterable[str]) -> set[str]:
+    def find_reclassified(self, store: Store, entities: Iterable[str]) -> set[str]:
         """The names of those of the canonical entities whose class is not the class that the
         knowledge of the store has: edges may mean something else with them."""
         names: set[str] = set()

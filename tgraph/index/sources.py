@@ -235,7 +235,7 @@ class Texts:
     def librarian(self) -> Librarian:
         return self._librarian
 
-    def over(self, store: Store) -> Texts:
+    def with_store(self, store: Store) -> Texts:
         """Return the texts as named in another store."""
         return Texts(store, self._librarian)
 

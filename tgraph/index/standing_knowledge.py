@@ -46,7 +46,7 @@ class _RecentlyRead(Generic[K, T]):
         self._size = 0
         self.get = self._found.get
 
-    def put(self, key: K, found: T, size: int = 0) -> None:
+    def add_item(self, key: K, found: T, size: int = 0) -> None:
         self._size += size + 1
         if self._size > self._most:
             self._found.clear()
@@ -75,7 +75,7 @@ class StandingEvidence:
         evidence = self._evidence.get(entity)
         if evidence is None:
             evidence = self._standing_evidence(_ENTITY, entity)
-            self._evidence.put(entity, evidence, len(evidence))
+            self._evidence.add_item(entity, evidence, len(evidence))
         return evidence
 
     def of_edge(self, edge: str) -> list[Properties]:
@@ -115,7 +115,7 @@ class StandingEvidence:
                 if (
                     "entity" in properties
                 ):  # an edge is asked for once, an entity for much beside it
-                    self._read.put(subject, properties)
+                    self._read.add_item(subject, properties)
             yield properties
 
     def _standing_evidence(self, role: NamedNode, subject: str) -> list[Properties]:
@@ -180,7 +180,7 @@ class StandingEvidence:
                     triple = self.triple(term_value(quad.object))
                     if triple is not None:
                         edges[term_value(quad.object)] = triple
-            self._chunks.put(chunk.value, edges, len(edges))
+            self._chunks.add_item(chunk.value, edges, len(edges))
         return edges
 
 

@@ -49,14 +49,14 @@ class StoredStatements:
         rows = self._rows("retrieve/triples", "edges", map(NamedNode, edges))
         return {text_of(row["edge"]): _parse_statement(row) for row in rows}
 
-    def around(self, entity: str) -> Edges:
+    def read_edges_around(self, entity: str) -> Edges:
         node = NamedNode(entity)
         edges: Edges = {}
         for pattern in (node, None), (None, node):
             quads = self._store.match(pattern[0], None, pattern[1], v.KNOWLEDGE_GRAPH)
-            stated = (q.triple for q in quads if v.is_statement(q.predicate))
-            named = (t for t in stated if isinstance(t.subject, NamedNode))
-            pairs = ((v.edge_iri(*(s := statement_of(t))), s) for t in islice(named, _MOST))
+            triples = (q.triple for q in quads if v.is_statement(q.predicate))
+            named_triples = (t for t in triples if isinstance(t.subject, NamedNode))
+            pairs = ((v.edge_iri(*(s := statement_of(t))), s) for t in islice(named_triples, _MOST))
             edges.update(nsmallest(HUB, pairs, key=lambda pair: pair[0]))
         return edges
 
@@ -78,21 +78,25 @@ class StoredStatements:
 
     def aliases(self, entities: Sequence[str]) -> dict[str, list[str]]:
         rows = self._rows("retrieve/aliases", "entities", map(NamedNode, entities))
-        return _grouped((text_of(row["entity"]), text_of(row["alias"])) for row in rows)
+        return _group_texts((text_of(row["entity"]), text_of(row["alias"])) for row in rows)
 
     def types(self, items: Sequence[str]) -> dict[str, list[str]]:
         rows = self._rows("retrieve/types", "items", map(NamedNode, items))
-        return _grouped((text_of(row["item"]), text_of(row["type"])) for row in rows)
+        return _group_texts((text_of(row["item"]), text_of(row["type"])) for row in rows)
 
-    def named(self, names: Sequence[str]) -> dict[str, list[str]]:
+    def find_entities_by_name(self, names: Sequence[str]) -> dict[str, list[str]]:
         rows = self._rows("retrieve/named", "names", map(Literal, names))
-        return _grouped((text_of(row["name"]), text_of(row["entity"])) for row in rows)
+        return _group_texts((text_of(row["name"]), text_of(row["entity"])) for row in rows)
 
     def _rows(
         self, query: str, parameter: str, terms: Iterable[Term]
     ) -> list[dict[str, Term | None]]:
-        wanted = sorted(set(terms), key=str)
-        return select_rows(self._store, query, {parameter: wanted}, union=False) if wanted else []
+        sorted_terms = sorted(set(terms), key=str)
+        return (
+            select_rows(self._store, query, {parameter: sorted_terms}, union=False)
+            if sorted_terms
+            else []
+        )
 
 
 class StoredHubs:
@@ -142,8 +146,8 @@ def _parse_statement(parts: Mapping[str, Term | None]) -> Statement:
     return subject, predicate, obj
 
 
-def _grouped(pairs: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
+def _group_texts(pairs: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
+    groups: dict[str, list[str]] = {}
     for key, text in pairs:
-        found.setdefault(key, []).append(text)
-    return {key: sorted(set(texts)) for key, texts in found.items()}
+        groups.setdefault(key, []).append(text)
+    return {key: sorted(set(texts)) for key, texts in groups.items()}

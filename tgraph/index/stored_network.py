@@ -33,19 +33,21 @@ class StoredNetwork:
     def ties(self, least: float) -> NetworkTies:
         entities, chunks = self._vectors["entity"].keys, self._vectors["chunk"].keys
         nodes = {iri: node for node, iri in enumerate((*entities, *chunks))}
-        into = {name: nodes.get(entity, -1) for name, entity in self._merged.items()}
-        named = {iri: nodes[iri] for iri in entities} | into
+        into = {name: nodes.get(entity, -1) for name, entity in self._merge_targets.items()}
+        entity_nodes = {iri: nodes[iri] for iri in entities} | into
         mentions = [
-            (named.get(entity, -1), nodes.get(chunk, -1))
+            (entity_nodes.get(entity, -1), nodes.get(chunk, -1))
             for entity, places in StoredEvidence(self._store).mentions().items()
             for chunk in places
         ]
         subjects = [
-            (named.get(entity, -1), nodes[chunk])
+            (entity_nodes.get(entity, -1), nodes[chunk])
             for chunk in chunks
             for entity in self._headings.subjects(chunk)
         ]
-        facts = [(nodes.get(one, -1), nodes.get(other, -1)) for one, other in self._relations()]
+        facts = [
+            (nodes.get(source, -1), nodes.get(target, -1)) for source, target in self._relations()
+        ]
         return NetworkTies(
             _pairs(facts),
             _pairs(mentions, add=False),
@@ -54,9 +56,9 @@ class StoredNetwork:
         )
 
     def merged_into(self, names: Iterable[str]) -> dict[str, str]:
-        return {name: self._merged[name] for name in names if name in self._merged}
+        return {name: self._merge_targets[name] for name in names if name in self._merge_targets}
 
-    def called(self, forms: Iterable[str]) -> dict[str, set[str]]:
+    def find_named_resources(self, forms: Iterable[str]) -> dict[str, set[str]]:
         index = self._resources_by_form
         return {form: index[form] for form in set(forms) if form in index}
 
@@ -68,7 +70,7 @@ class StoredNetwork:
                 yield text_of(quad.object.subject), text_of(quad.object.object)
 
     @cached_property
-    def _merged(self) -> Mapping[str, str]:
+    def _merge_targets(self) -> Mapping[str, str]:
         return merged_names(self._store)
 
     @cached_property
@@ -92,5 +94,5 @@ class StoredNetwork:
 
 def _pairs(ends: Collection[tuple[int, int]], *, add: bool = True) -> WeightedPairs:
     """The pairs with the weight 1 each time that they come, or once."""
-    ones, others = zip(*ends, strict=True) if ends else ((), ())
-    return WeightedPairs.of(ones, others, [1.0] * len(ends), add=add)
+    sources, targets = zip(*ends, strict=True) if ends else ((), ())
+    return WeightedPairs.from_ends(sources, targets, [1.0] * len(ends), add=add)

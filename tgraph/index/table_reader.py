@@ -82,22 +82,22 @@ INSERT = {
 _EVIDENCE, EDGE_PREFIX = f"{v.URN}evidence:", f"{v.URN}edge:"
 
 
-def packed(iri: str, prefix: str = _EVIDENCE) -> str | bytes:
+def pack_iri(iri: str, prefix: str = _EVIDENCE) -> str | bytes:
     """Pack an evidence or edge IRI into its digest: IRI order is preserved, and space is
     halved."""
     with suppress(ValueError):
         digest = bytes.fromhex(iri.removeprefix(prefix))
-        return digest if unpacked(digest, prefix) == iri else iri
+        return digest if unpack_iri(digest, prefix) == iri else iri
     return iri
 
 
-def unpacked(iri: str | bytes, prefix: str = _EVIDENCE) -> str:
+def unpack_iri(iri: str | bytes, prefix: str = _EVIDENCE) -> str:
     """The IRI of a packed evidence or edge."""
     return iri if isinstance(iri, str) else prefix + iri.hex()
 
 
-packed_edge = partial(packed, prefix=EDGE_PREFIX)
-unpacked_edge = partial(unpacked, prefix=EDGE_PREFIX)
+packed_edge = partial(pack_iri, prefix=EDGE_PREFIX)
+unpacked_edge = partial(unpack_iri, prefix=EDGE_PREFIX)
 
 
 def replace_keys(connection: sqlite3.Connection, table: str, keys: Collection[str | bytes]) -> None:
@@ -120,7 +120,7 @@ class TableReader:
         self._lock = threading.Lock()
 
     @cached_property
-    def changed(self) -> Mapping[str, Collection[str | bytes]]:
+    def changed_keys(self) -> Mapping[str, Collection[str | bytes]]:
         """The keys whose rows are those of the newer database, by table."""
         keys: dict[str, set[str | bytes]] = {table: set() for table in KEYS}
         if self.newer is not None:
@@ -130,7 +130,7 @@ class TableReader:
 
     def rows_by_key(self, table: str, query: str, values: Iterable[Values]) -> list[Any]:
         """The rows of a query for each of the values, which begin with a key of the table."""
-        changed = self.changed[table]
+        changed = self.changed_keys[table]
         if not changed:
             return [row for rows in self._rows(self.connection, query, values) for row in rows]
         rows = []
@@ -142,14 +142,14 @@ class TableReader:
     def matching_rows(self, table: str, query: str, values: Iterable[Values]) -> list[list[Any]]:
         """For each of the values the rows of a query, whose first column is the key of the
         table."""
-        changed, asked = self.changed[table], list(values)
-        older = self._rows(self.connection, query, asked)
+        changed, sought = self.changed_keys[table], list(values)
+        older = self._rows(self.connection, query, sought)
         if not changed or self.newer is None:
             return older
-        newer = self._rows(self.newer, query, asked)
+        newer = self._rows(self.newer, query, sought)
         return [
-            [*(row for row in rows if row[0] not in changed), *more]
-            for rows, more in zip(older, newer, strict=True)
+            [*(row for row in rows if row[0] not in changed), *newer_rows]
+            for rows, newer_rows in zip(older, newer, strict=True)
         ]
 
     def write(
@@ -162,7 +162,7 @@ class TableReader:
         with self._lock, connection:
             replace_keys(connection, table, keys or ())
             connection.executemany(INSERT[table], complete)
-        self.__dict__.pop("changed", None)
+        self.__dict__.pop("changed_keys", None)
 
     def _rows(
         self, connection: sqlite3.Connection | None, query: str, values: Iterable[Values]

@@ -49,7 +49,7 @@ class FileContent:
     metadata: Mapping[str, str] = field(default_factory=dict)
 
 
-Reader = Callable[[bytes, str, FileLimits], FileContent]
+FileReader = Callable[[bytes, str, FileLimits], FileContent]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ class Loader:
     function at the top of its module, which runs in the process of parsers."""
 
     suffixes: tuple[str, ...]
-    read: Reader
+    read: FileReader
 
 
 def storable(text: str) -> str:

@@ -16,7 +16,7 @@ from tgraph.models.tokens import DEFAULT_ENCODING, count_tokens, token_offsets
 
 ChunkBy = Choice["tokens", "sentences"]
 # (start, end, tokens) in code points of the page.
-_Piece = tuple[int, int, int]
+_TextRange = tuple[int, int, int]
 # One code point is at most four bytes, and so four tokens.
 _SMALLEST = 4
 
@@ -57,7 +57,7 @@ def chunk_document(
 def page_chunks(
     document: Document,
     page: Page,
-    pieces: Sequence[_Piece],
+    pieces: Sequence[_TextRange],
     above: tuple[Heading, ...] = (),
     index: int = 0,
 ) -> list[Chunk]:
@@ -177,7 +177,7 @@ def _check_sizes(size: int, overlap: int, by: str) -> None:
 
 def _token_windows(
     text: str, start: int, size: int, overlap: int, encoding: str
-) -> Iterator[_Piece]:
+) -> Iterator[_TextRange]:
     """Yield token windows of the text, beginning at ``start``."""
     if not text[start:].strip():
         return
@@ -220,7 +220,7 @@ def _fit_window(
 
 def _pack_sentences(
     text: str, spans: Sequence[tuple[int, int]], size: int, overlap: int, encoding: str
-) -> Iterator[_Piece]:
+) -> Iterator[_TextRange]:
     if not spans:
         return
     # A sentence's cost includes the white space that follows it.

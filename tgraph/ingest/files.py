@@ -189,9 +189,9 @@ def _added_suffixes() -> Mapping[str, str]:
     added: dict[str, str] = {}
     for media_type, loader in _added_loaders().items():
         for suffix in loader.suffixes:
-            if other := _SUFFIXES.get(suffix) or added.get(suffix):
+            if owner := _SUFFIXES.get(suffix) or added.get(suffix):
                 raise UsageError(
-                    f"The loaders of {other} and {media_type} both read {suffix}.",
+                    f"The loaders of {owner} and {media_type} both read {suffix}.",
                     "Uninstall one of the packages.",
                 )
             added[suffix] = media_type

@@ -52,7 +52,7 @@ def read_html(data: bytes, name: str, limits: FileLimits) -> FileContent:
     )
     if root is not None:
         for skipped in (_UNSEEN | _BOILERPLATE, _UNSEEN):
-            content = _Walk(skipped).over(root)
+            content = _Walk(skipped).read_tree(root)
             if content.pages[0].text.strip():
                 return content
     raise IngestError(name, "The HTML contains no text; a script may produce the content.")
@@ -106,7 +106,7 @@ class _Walk:
         self._metadata: dict[str, str] = {}
         self._tables: list[_Table] = []
 
-    def over(self, root: etree._Element) -> FileContent:
+    def read_tree(self, root: etree._Element) -> FileContent:
         """Return readable content below the root element."""
         walk = etree.iterwalk(root, events=("start", "end"))
         outside = None

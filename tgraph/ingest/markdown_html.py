@@ -48,10 +48,10 @@ class HtmlReader:
         for piece in html_pieces(content):
             if piece.kind in ("text", "break"):
                 if not self._unshown:
-                    self._reading.take(piece, places)
+                    self._reading.append_piece(piece, places)
             elif tag := TAG.match(piece.kind):
                 if tag[2].lower() in INLINE_TAGS and not self._unshown:
-                    self._reading.take(piece, places)
+                    self._reading.append_piece(piece, places)
                 yield from self._handle_tag(tag[2].lower(), tag[1] == "")
         if not self._in_cell:
             yield from self._finish_block()

@@ -18,7 +18,7 @@ from mdit_py_plugins.footnote import footnote_plugin
 if TYPE_CHECKING:
     from markdown_it.token import Token
 
-Links = dict[str, Any]
+LinkReferences = dict[str, Any]
 InlineRule = Callable[[StateInline, bool], bool]
 _TEMPLATE = {"{{": "}}", "{%": "%}"}
 # A longer run of text is read in parts: no paragraph is of this length, and some mark-up costs more
@@ -68,14 +68,14 @@ class _PlacedState(StateInline):
 def _record_stretch(rule: InlineRule) -> InlineRule:
     """Wrap a parser rule, recording in the last token the stretch read by the rule."""
 
-    def noted(state: StateInline, silent: bool) -> bool:
+    def record_match(state: StateInline, silent: bool) -> bool:
         start, before = state.pos, len(state.tokens)
         is_match = rule(state, silent)
         if len(state.tokens) > before:
             state.tokens[-1].meta["stretch"] = range(start, state.pos)
         return is_match
 
-    return noted
+    return record_match
 
 
 def _parse_template(state: StateInline, silent: bool) -> bool:
@@ -126,7 +126,7 @@ def _markup_parser() -> MarkdownIt:
     return markup_parser
 
 
-def inline_pieces(content: str, links: Links) -> Iterator[Piece]:
+def inline_pieces(content: str, links: LinkReferences) -> Iterator[Piece]:
     """What inline Markdown shows, in order."""
     for start in range(0, len(content), LONGEST):
         yield from _visible_pieces(build_parser(), content[start : start + LONGEST], links, start)
@@ -138,7 +138,9 @@ def html_pieces(content: str) -> Iterator[Piece]:
         yield from _visible_pieces(_markup_parser(), content[start : start + LONGEST], {}, start)
 
 
-def _visible_pieces(md: MarkdownIt, content: str, links: Links, shift: int) -> Iterator[Piece]:
+def _visible_pieces(
+    md: MarkdownIt, content: str, links: LinkReferences, shift: int
+) -> Iterator[Piece]:
     state = _PlacedState(content, md, links, [])
     md.inline.tokenize(state)
     for rule in md.inline.ruler2.getRules(""):
@@ -150,7 +152,7 @@ def _visible_pieces(md: MarkdownIt, content: str, links: Links, shift: int) -> I
 
 
 def _pieces_of(
-    token: Token, content: str, links: Links, shift: int, linked: bool
+    token: Token, content: str, links: LinkReferences, shift: int, linked: bool
 ) -> Iterator[Piece]:
     assert token.map is not None
     at, kind, token_text = token.map[0], token.type, token.content
@@ -196,7 +198,7 @@ def _code_piece(token: Token, content: str, shift: int, linked: bool) -> Piece:
     return code._replace(stretch=_shift_range(stretch, shift))
 
 
-def _image_pieces(token: Token, links: Links, shift: int, linked: bool) -> Iterator[Piece]:
+def _image_pieces(token: Token, links: LinkReferences, shift: int, linked: bool) -> Iterator[Piece]:
     """Yield pieces of a picture's description, between the image marks."""
     stretch = _shift_range(token.meta["stretch"], shift)
     begin = stretch.start + 2

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from tgraph.ingest.apparatus import recognise_apparatus
 from tgraph.ingest.front_matter import front_matter
 from tgraph.ingest.markdown_html import HtmlReader
-from tgraph.ingest.markdown_inline import Links, build_parser, inline_pieces
+from tgraph.ingest.markdown_inline import LinkReferences, build_parser, inline_pieces
 from tgraph.ingest.reading_text import ReadingText, joined_cells
 from tgraph.ingest.sentences import sentences
 from tgraph.model import Heading, Segment, SegmentKind
@@ -72,7 +72,7 @@ class _PageReader:
             self._ends.append(self._shift + match.start())
             self._starts.append(self._shift + match.end())
         self._ends.append(len(text))
-        self._links: Links = {}
+        self._links: LinkReferences = {}
         self._tokens: Sequence[Token] = build_parser().parse(body, self._links)
         self.headings: list[Heading] = []
         self._open: list[tuple[int, str]] = []
@@ -167,7 +167,7 @@ class _PageReader:
         piece_kinds: set[str] = set()
         free = False
         for piece in inline_pieces(token.content, self._links):
-            reading.take(piece, places)
+            reading.append_piece(piece, places)
             if piece.text and not piece.text.isspace():
                 piece_kinds.add(piece.kind)
             free = free or (not piece.link and any(map(str.isalnum, piece.text)))
@@ -218,7 +218,7 @@ class _PageReader:
         for cell, places in zip(cells, spans, strict=True):
             reading = ReadingText()
             for piece in inline_pieces(cell.content, self._links):
-                reading.take(piece, places)
+                reading.append_piece(piece, places)
             readings.append(reading.segment("row"))
         kind: SegmentKind = "row"
         if table.in_head:

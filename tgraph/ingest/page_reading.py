@@ -108,11 +108,11 @@ def _counted_numbers() -> memoryview:
     return memoryview(array("q", range(_COUNTED)).tobytes())
 
 
-Run = Sequence[int]
+PageRun = Sequence[int]
 """The place of a first character, how many there are, and the distance between two: 0 or 1."""
 
 
-def _offset_runs(offsets: Sequence[int]) -> list[Run]:
+def _offset_runs(offsets: Sequence[int]) -> list[PageRun]:
     runs: list[list[int]] = []
     at = 0
     while at < len(offsets):
@@ -126,7 +126,7 @@ def _offset_runs(offsets: Sequence[int]) -> list[Run]:
     return list(runs)
 
 
-def _visible_text(text: str, runs: Sequence[Run]) -> str:
+def _visible_text(text: str, runs: Sequence[PageRun]) -> str:
     """Return text at the given places, as a single line."""
     pieces = (text[at : at + length] if step else text[at] * length for at, length, step in runs)
     return "".join(pieces).replace("\n", " ")

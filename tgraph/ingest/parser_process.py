@@ -21,7 +21,7 @@ from importlib import import_module
 from typing import IO, Any, cast
 
 from tgraph.errors import IngestError
-from tgraph.ingest.base import FileContent, FileLimits, Reader, error_reason, shorten_line
+from tgraph.ingest.base import FileContent, FileLimits, FileReader, error_reason, shorten_line
 from tgraph.isolation import forbid_sockets, forbid_writing, limit_memory, limit_time, start_process
 
 _SIZE = struct.Struct("<Q")
@@ -34,9 +34,9 @@ _lock = threading.Lock()
 _running: list[_ParserProcess] = []
 
 
-def load_reader(module: str, function: str) -> Reader:
+def load_reader(module: str, function: str) -> FileReader:
     """Return a format's reader function, imported on demand."""
-    return cast(Reader, getattr(import_module(module), function))
+    return cast(FileReader, getattr(import_module(module), function))
 
 
 def parse(place: Place, data: bytes, name: str, limits: FileLimits) -> FileContent:

@@ -47,7 +47,7 @@ class ReadingText:
     def text(self) -> str:
         return "".join(self._parts)
 
-    def take(self, piece: Piece, places: Sequence[int]) -> None:
+    def append_piece(self, piece: Piece, places: Sequence[int]) -> None:
         """Append a piece's visible text, registering marks; character ``i`` of the content
         stands at ``places[i]``."""
         if piece.text:
@@ -57,7 +57,7 @@ class ReadingText:
             if piece.text:
                 self._marks.found.append(Inline(first, first, first, last))
             else:
-                self._marks.take(piece.kind, first, last)
+                self._marks.read_mark(piece.kind, first, last)
 
     def add(self, text: str, places: Sequence[int]) -> None:
         """Append readable ``text``; character ``i`` stands at ``places[i]``."""
@@ -145,7 +145,7 @@ class _InlineMarks:
         self.found: list[Inline] = []
         self._levels = [_OpenInline()]
 
-    def take(self, kind: str, start: int, end: int) -> None:
+    def read_mark(self, kind: str, start: int, end: int) -> None:
         if tag := TAG.match(kind):
             self._match_tag(tag[2].lower(), bool(tag[1]), start, end)
         elif kind.endswith("_open"):

@@ -9,7 +9,7 @@ from tgraph.ingest.apparatus import is_address, recognise_apparatus
 from tgraph.ingest.front_matter import front_matter
 from tgraph.ingest.markdown_segments import read_page
 from tgraph.ingest.plain_segments import plain_segments
-from tgraph.ingest.sentences import Span, sentences
+from tgraph.ingest.sentences import CharacterRange, sentences
 from tgraph.model import Segment
 
 __all__ = ["Segment", "segments", "sentences_of"]
@@ -39,7 +39,7 @@ def body_start(text: str, media_type: str) -> int:
     return front.end if front else 0
 
 
-def sentences_of(segment: Segment) -> list[Span]:
+def sentences_of(segment: Segment) -> list[CharacterRange]:
     """Return a segment's quotable spans: sentences, an entire row, or code, whole or in runs of
     lines."""
     text = segment.text
@@ -48,12 +48,12 @@ def sentences_of(segment: Segment) -> list[Span]:
     return [(0, len(text))] if segment.kind in _WHOLE else sentences(text)
 
 
-def _code_runs(text: str) -> list[Span]:
+def _code_runs(text: str) -> list[CharacterRange]:
     """Code of at most a screen whole, longer code cut before lines that aren't indented."""
     lines = text.split("\n")
     if len(lines) <= _LINES:
         return [(0, len(text))]
-    spans: list[Span] = []
+    spans: list[CharacterRange] = []
     start = at = count = 0
     for line in lines:
         opens = line[:1].strip() and line[0] not in "}])"
@@ -66,7 +66,7 @@ def _code_runs(text: str) -> list[Span]:
     return [span for a, b in spans for span in _strip_span(text, a, b)]
 
 
-def _strip_span(text: str, start: int, end: int) -> list[Span]:
+def _strip_span(text: str, start: int, end: int) -> list[CharacterRange]:
     piece = text[start:end]
     stripped_text = piece.strip("\n")
     lead = len(piece) - len(piece.lstrip("\n"))

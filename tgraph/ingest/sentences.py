@@ -14,7 +14,7 @@ from functools import lru_cache
 
 from tgraph.resources import word_set
 
-Span = tuple[int, int]
+CharacterRange = tuple[int, int]
 
 _LINE = re.compile(r"[^\r\n\x0b\x0c\x1c-\x1e\x85\u2028\u2029]+")
 _BREAKS_PARAGRAPH = re.compile(
@@ -63,7 +63,7 @@ _ORDINAL = 2
 """Digits of an ordinal, such as that of a day or a century."""
 
 
-def sentences(text: str) -> list[Span]:
+def sentences(text: str) -> list[CharacterRange]:
     """The sentences of ``text`` as ``(start, end)`` code-point offsets, in order.
 
     They don't overlap, begin and end with a character that isn't white space, and every such
@@ -74,7 +74,7 @@ def sentences(text: str) -> list[Span]:
     ]
 
 
-def _split_units(text: str) -> Iterator[Span]:
+def _split_units(text: str) -> Iterator[CharacterRange]:
     start = 0
     for match in _BREAKS_PARAGRAPH.finditer(text):
         yield from _split_paragraph(text, start, match.start())
@@ -82,7 +82,7 @@ def _split_units(text: str) -> Iterator[Span]:
     yield from _split_paragraph(text, start, len(text))
 
 
-def _split_paragraph(text: str, start: int, end: int) -> Iterator[Span]:
+def _split_paragraph(text: str, start: int, end: int) -> Iterator[CharacterRange]:
     """Split a paragraph between lines where the line break is meaningful."""
     lines = [match.span() for match in _LINE.finditer(text, start, end)]
     if len(lines) < 2:
@@ -119,7 +119,7 @@ def _stops_short(before: str, line: str, width: int) -> bool:
     return room > 0 and len(first[1]) < room and not _GOES_ON.search(before)
 
 
-def _split_sentences(text: str, start: int, end: int) -> Iterator[Span]:
+def _split_sentences(text: str, start: int, end: int) -> Iterator[CharacterRange]:
     at = start
     for match in _STOP.finditer(text, start, end):
         if _ends_sentence(text, at, match, end):
@@ -128,7 +128,7 @@ def _split_sentences(text: str, start: int, end: int) -> Iterator[Span]:
     yield from trim_span(text, at, end)
 
 
-def trim_span(text: str, start: int, end: int) -> Iterator[Span]:
+def trim_span(text: str, start: int, end: int) -> Iterator[CharacterRange]:
     """Yield the span stripped of surrounding white space, unless nothing remains."""
     piece = text[start:end]
     indent = len(piece) - len(piece.lstrip())

@@ -134,9 +134,9 @@ class Segment:
         quote.
 
         Every inline shared beyond its content is included whole."""
-        return self.whole(self.offsets[start], self.offsets[end - 1] + 1)
+        return self.widen_to_inlines(self.offsets[start], self.offsets[end - 1] + 1)
 
-    def whole(self, first: int, last: int) -> tuple[int, int]:
+    def widen_to_inlines(self, first: int, last: int) -> tuple[int, int]:
         """Return the page stretch, extended to include whole every inline shared beyond its
         content.
 
@@ -212,14 +212,14 @@ class Chunk:
 def well_formed(
     segments: Sequence[Segment], start: int, end: int, low: int, high: int
 ) -> tuple[int, int]:
-    """Extend a page stretch to whole inlines of the segments, as in ``Segment.whole``, within
+    """Extend a page stretch to whole inlines of the segments, as in ``Segment.widen_to_inlines``, within
     ``page[low:high]``.
 
     The stretch itself must lie within ``page[low:high]``."""
     at = bisect_right(segments, start, key=_segment_end)
     while at < len(segments) and segments[at].start < end:
         segment = segments[at]
-        first, last = segment.whole(max(start, segment.start), min(end, segment.end))
+        first, last = segment.widen_to_inlines(max(start, segment.start), min(end, segment.end))
         start, end = max(min(start, first), low), min(max(end, last), high)
         at += 1
     return start, end

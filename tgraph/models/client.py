@@ -111,7 +111,7 @@ class Client:
             )
 
     @contextmanager
-    def _posted(
+    def _post_request(
         self,
         kind: Choice["embedding", "rerank"],
         path: str,
@@ -126,7 +126,7 @@ class Client:
                 lambda client: client.post(path, body=body, cast_to=object), self.model, tokens
             ) as (result, slot):
                 yield exchange, result
-                slot.spent(exchange.usage.input_tokens)
+                slot.record_tokens(exchange.usage.input_tokens)
 
     def _count_tokens(self, text: str) -> int:
         if self._counter is None:

@@ -116,7 +116,7 @@ class Slot:
 
     _entry: _Entry
 
-    def spent(self, tokens: int) -> None:
+    def record_tokens(self, tokens: int) -> None:
         self._entry.tokens = tokens
 
 

@@ -17,7 +17,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 from tgraph.errors import EndpointError, ModelError, UsageError
 from tgraph.models.concurrency import Limiter, RunCancelledError, Slot
-from tgraph.models.failures import Failure, Place, explain_failure
+from tgraph.models.failures import CallDestination, Failure, explain_failure
 
 if TYPE_CHECKING:
     import httpx2
@@ -162,7 +162,9 @@ class Endpoint:
         if isinstance(error, RunCancelledError):
             raise error
         self.limiter.cancellation.check()
-        return explain_failure(error, Place(self.url, model, self._key, self._timeouts[0]))
+        return explain_failure(
+            error, CallDestination(self.url, model, self._key, self._timeouts[0])
+        )
 
     def _retry_wait(self, failure: Failure, attempt: int) -> float:
         """Return seconds until the next attempt; raise the failure's error if no attempt

@@ -44,7 +44,7 @@ class Failure:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class CallDestination:
     """A call's destination, for messages: address without credentials, model and key."""
 
     url: str
@@ -60,7 +60,7 @@ class Place:
         return clean if len(clean) <= _QUOTED else clean[: _QUOTED - 1] + "…"
 
 
-def explain_failure(error: Exception, place: Place) -> Failure:
+def explain_failure(error: Exception, place: CallDestination) -> Failure:
     """Return the failure corresponding to an exception of the ``openai`` package (or its
     transport)."""
     import openai
@@ -88,7 +88,7 @@ def _endpoint_failure(sentence: str, remedy: str, retry: str = "no") -> Failure:
 # --- the server answered ------------------------------------------------------------------------
 
 
-def _status_failure(error: openai.APIStatusError, place: Place) -> Failure:
+def _status_failure(error: openai.APIStatusError, place: CallDestination) -> Failure:
     status, message = error.status_code, place.quote(_error_words(error))
     if status in (401, 403):
         return Failure(_access_error(status, place))
@@ -121,7 +121,7 @@ def _error_words(error: Exception) -> str:
     return body if isinstance(body, str) else str(error)
 
 
-def _access_error(status: int, place: Place) -> EndpointError:
+def _access_error(status: int, place: CallDestination) -> EndpointError:
     if status == 403:
         return EndpointError(
             f"{place.url} denies access to the model {place.model} (HTTP 403).",
@@ -135,7 +135,7 @@ def _access_error(status: int, place: Place) -> EndpointError:
     return EndpointError(f"{place.url} asks for an API key (HTTP 401).", "Set OPENAI_API_KEY.")
 
 
-def _not_found(said: str, place: Place) -> EndpointError:
+def _not_found(said: str, place: CallDestination) -> EndpointError:
     if "model" in said.lower():
         return EndpointError(f"{place.url} does not have the model {place.model!r}.")
     return EndpointError(
@@ -144,7 +144,7 @@ def _not_found(said: str, place: Place) -> EndpointError:
     )
 
 
-def _refusal_error(status: int, said: str, place: Place) -> ModelError:
+def _refusal_error(status: int, said: str, place: CallDestination) -> ModelError:
     if _TOO_LONG.search(said) or status == 413:
         detail = f" ({said})" if said else ""
         return ModelError(
@@ -193,7 +193,7 @@ def _error_causes(error: BaseException) -> Iterator[BaseException]:
         cause = cause.__cause__ or cause.__context__
 
 
-def _timeout_failure(error: openai.APITimeoutError, place: Place) -> Failure:
+def _timeout_failure(error: openai.APITimeoutError, place: CallDestination) -> Failure:
     import httpx2
 
     if any(isinstance(c, httpx2.ConnectTimeout) for c in _error_causes(error)):
@@ -209,7 +209,7 @@ def _timeout_failure(error: openai.APITimeoutError, place: Place) -> Failure:
     )
 
 
-def _connection_failure(error: openai.APIConnectionError, place: Place) -> Failure:
+def _connection_failure(error: openai.APIConnectionError, place: CallDestination) -> Failure:
     causes = list(_error_causes(error))
     if any(isinstance(c, ssl.SSLError) for c in causes):
         return _endpoint_failure(
@@ -222,7 +222,7 @@ def _connection_failure(error: openai.APIConnectionError, place: Place) -> Failu
     return _transport_failure(causes, place)
 
 
-def _transport_failure(causes: list[BaseException], place: Place) -> Failure:
+def _transport_failure(causes: list[BaseException], place: CallDestination) -> Failure:
     import httpx2
 
     if any(isinstance(c, httpx2.ConnectError) for c in causes):

@@ -58,7 +58,7 @@ class ReaderSource(Protocol):
     def name(self) -> str: ...
 
     @property
-    def where(self) -> str: ...
+    def location(self) -> str: ...
 
     def copy(self, paths: Sequence[str], revision: str, out: BinaryIO, told: OnBytes) -> Copied:
         """Write the leading existing file among ``paths`` to ``out``.
@@ -88,7 +88,7 @@ class FolderSource:
         return checked_name(self.path.resolve().name)
 
     @property
-    def where(self) -> str:
+    def location(self) -> str:
         return str(self.path.resolve())
 
     def copy(self, paths: Sequence[str], revision: str, out: BinaryIO, told: OnBytes) -> Copied:
@@ -115,7 +115,7 @@ class HubSource:
     name: str
 
     @property
-    def where(self) -> str:
+    def location(self) -> str:
         return f"{self.endpoint}/{self.name}"
 
     def copy(self, paths: Sequence[str], revision: str, out: BinaryIO, told: OnBytes) -> Copied:
@@ -129,12 +129,12 @@ class HubSource:
             commit = reply.said.get("x-repo-commit", "")
             return Copied(path, commit if _COMMIT.fullmatch(commit) else revision)
         raise ModelError(
-            f"{self.where} has no {' or '.join(paths)} at the revision {revision}.", _LAYOUT
+            f"{self.location} has no {' or '.join(paths)} at the revision {revision}.", _LAYOUT
         )
 
     def _open_reply(self, path: str, revision: str) -> _Download | None:
         """Return the reply containing the file; None if the file doesn't exist."""
-        url = f"{self.where}/resolve/{quote(revision, safe='')}/{quote(path)}"
+        url = f"{self.location}/resolve/{quote(revision, safe='')}/{quote(path)}"
         redirects = _Redirects()
         request = urllib.request.Request(  # noqa: S310  http or https only, see _check_server
             url, headers={"User-Agent": f"tgraph/{__version__}", "Accept-Encoding": "identity"}
@@ -154,13 +154,15 @@ class HubSource:
 
     def _http_error(self, error: urllib.error.HTTPError, revision: str) -> EndpointError:
         if error.headers.get("X-Error-Code") == "RevisionNotFound":
-            return EndpointError(f"{self.where} has no revision {revision}.", "Check `revision`.")
+            return EndpointError(
+                f"{self.location} has no revision {revision}.", "Check `revision`."
+            )
         if error.code in (401, 403, 404):
             return EndpointError(
-                f"{self.where} does not exist, or is not public ({error.code}).",
+                f"{self.location} does not exist, or is not public ({error.code}).",
                 "Check the name. What is not public can be pulled from a folder.",
             )
-        return EndpointError(f"{self.where} refuses: {error.code} {error.reason}.", _ELSEWHERE)
+        return EndpointError(f"{self.location} refuses: {error.code} {error.reason}.", _ELSEWHERE)
 
     def _save_download(self, path: str, reply: _Download, out: BinaryIO, told: OnBytes) -> None:
         """Save the downloaded file; raise ``EndpointError`` if bytes are missing or the hash

@@ -101,8 +101,8 @@ class MiniLMEmbedder:
     def token_ids(self, texts: Sequence[str]) -> list[list[int]]:
         """The tokens of each text that the model reads, with the marks that begin and end them."""
         tokens = [encoded.ids for encoded in self._tokenizer.encode_batch(list(texts))]
-        most = _MAX_TOKENS + 2
-        return [ids if len(ids) <= most else [*ids[: most - 1], ids[-1]] for ids in tokens]
+        limit = _MAX_TOKENS + 2
+        return [ids if len(ids) <= limit else [*ids[: limit - 1], ids[-1]] for ids in tokens]
 
     def _embed_remembered(self, texts: Sequence[str]) -> tuple[NDArray[float32], int]:
         """Return rows and total tokens of a few texts, reusing rows of recent texts."""

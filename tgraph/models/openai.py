@@ -130,7 +130,7 @@ class OpenAIChat(Client):
         ):
             choice = completion["choices"][0]
             gathered = _Gathered(self.model)
-            gathered.about(completion)
+            gathered.store_metadata(completion)
             gathered.add(choice["message"], read_member(choice, "finish_reason") or "stop")
             return self._finish_reply(request, exchange, gathered)
 
@@ -145,7 +145,7 @@ class OpenAIChat(Client):
             gathered = _Gathered(self.model)
             try:
                 for chunk in self._guard_stream(chunks):
-                    gathered.about(chunk)
+                    gathered.store_metadata(chunk)
                     choice = _first_choice(chunk)
                     finished = read_member(choice, "finish_reason")
                     if piece := gathered.add(read_member(choice, "delta"), finished):
@@ -179,7 +179,9 @@ class OpenAIChat(Client):
                     return send(client, body.sent.encode())
                 except Exception as error:
                     objection = request_refusal(error)
-                    next_dialect = dialect.after(objection, exchange.request) if objection else None
+                    next_dialect = (
+                        dialect.adapt_to_refusal(objection, exchange.request) if objection else None
+                    )
                     if next_dialect is None:
                         raise
                     dialect = next_dialect
@@ -190,7 +192,9 @@ class OpenAIChat(Client):
                 with self._lock:
                     self.dialect = dialect
             yield result
-            slot.spent(exchange.usage.input_tokens + exchange.usage.output_tokens or expected)
+            slot.record_tokens(
+                exchange.usage.input_tokens + exchange.usage.output_tokens or expected
+            )
 
     def _guard_stream(self, chunks: Iterator[Any]) -> Iterator[Any]:
         try:
@@ -253,7 +257,7 @@ class _Gathered:
     def text(self) -> str:
         return "".join(self.pieces)
 
-    def about(self, reply: object) -> None:
+    def store_metadata(self, reply: object) -> None:
         """Store usage and model reported by a reply or chunk."""
         self.usage = read_member(reply, "usage") or self.usage
         model = read_member(reply, "model")
@@ -403,7 +407,10 @@ class OpenAIEmbedder(Client):
         if self._wanted is not None:
             body["dimensions"] = self._wanted
         expected = sum(rough_tokens(text) for text in texts)
-        with self._posted("embedding", "/embeddings", body, expected, sink) as (exchange, result):
+        with self._post_request("embedding", "/embeddings", body, expected, sink) as (
+            exchange,
+            result,
+        ):
             vectors = self._parse_vectors(result, texts)
             counted, record = self._usage(read_member(result, "usage"), texts, "")
             exchange.usage = replace(counted, output_tokens=0)

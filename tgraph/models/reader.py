@@ -106,7 +106,7 @@ class _Encoded:
     tokens: Any
     logits: Mapping[str, NDArray[float32]]
 
-    def one(self, name: str) -> float:
+    def read_logit(self, name: str) -> float:
         """Return a whole-text head's logit; for two classes, the logit difference.
 
         The difference is the second class minus the first. Raises ``ModelError`` for more than
@@ -194,7 +194,7 @@ class OnnxReader:
             return []
         started = self._clock()
         encoded = [self._run_network(statement, text) for text in texts]
-        logits = [encoded_text.one(_SUPPORT) for encoded_text in encoded]
+        logits = [encoded_text.read_logit(_SUPPORT) for encoded_text in encoded]
         if sink is not no_sink:
             times = started, self._clock()
             tokens = sum(len(encoded_text.tokens.ids) for encoded_text in encoded)
@@ -228,10 +228,12 @@ class OnnxReader:
         offsets = tokens.offsets
         spans = []
         for start, end in passage.sentences:
-            within = [at for at in places if start <= offsets[at][0] and offsets[at][1] <= end]
-            spans.append(_best_span(starts, ends, offsets, within, none))
+            token_places = [
+                at for at in places if start <= offsets[at][0] and offsets[at][1] <= end
+            ]
+            spans.append(_best_span(starts, ends, offsets, token_places, none))
         if "relevance_logits" in logits:
-            relevance = encoded.one("relevance_logits")
+            relevance = encoded.read_logit("relevance_logits")
         else:
             relevance = round(max((span.score for span in spans if span), default=-none), 4)
         return PassageReading(relevance, tuple(spans)), len(tokens.ids)
@@ -244,11 +246,11 @@ class OnnxReader:
             self._run_network(question, passage.text[start:end]) for start, end in passage.sentences
         ]
         spans = tuple(
-            SpanReading(start, start, encoding.one(_SCORE))
+            SpanReading(start, start, encoding.read_logit(_SCORE))
             for (start, _), encoding in zip(passage.sentences, alone, strict=True)
         )
         tokens = sum(len(encoding.tokens.ids) for encoding in (encoded_passage, *alone))
-        return PassageReading(encoded_passage.one(_SCORE), spans), tokens
+        return PassageReading(encoded_passage.read_logit(_SCORE), spans), tokens
 
     @cached_property
     def _tokenizer(self) -> Any:

@@ -88,7 +88,7 @@ class ReaderStore:
     def __init__(self, root: Path | None = None) -> None:
         self.root = root or user_data() / "readers"
 
-    def all(self) -> list[PulledReader]:
+    def list_readers(self) -> list[PulledReader]:
         """Return all pulled readers, sorted by name."""
         readers = (_read_lock(path.parent) for path in self.root.glob(f"*/{_LOCK}"))
         return sorted(filter(None, readers), key=lambda each: each.name)
@@ -164,7 +164,9 @@ def _fetch_files(wanted: Published, place: Path, told: OnBytes) -> PulledReader:
     paths = (wanted.file,) if wanted.file else _PATHS[NETWORK]
     network = _copy_file(wanted, NETWORK, paths, tokenizer.revision, folder, told)
     hashes = {name: _hash_file(folder / name) for name in (NETWORK, TOKENIZER)}
-    return PulledReader(source.name, source.where, network.revision, network.path, folder, hashes)
+    return PulledReader(
+        source.name, source.location, network.revision, network.path, folder, hashes
+    )
 
 
 def _copy_file(

@@ -56,7 +56,7 @@ class RecordedCalls:
         with self._lock:
             self._taken.clear()
 
-    def left(self) -> list[Call]:
+    def list_unrequested(self) -> list[Call]:
         """Return calls not yet requested."""
         return [call for number, call in enumerate(self.calls) if number not in self._taken]
 
@@ -74,7 +74,7 @@ class RecordedCalls:
                     return [call]
         raise UnrecordedError(f"No reply to this request of the step {step} was recorded.")
 
-    def give(self, call: Call, sink: CallSink) -> None:
+    def pass_call(self, call: Call, sink: CallSink) -> None:
         """Pass a recorded call to the sink unrequested."""
         with self._lock:
             self._taken.add(next(n for n, candidate in enumerate(self.calls) if candidate is call))

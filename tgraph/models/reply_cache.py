@@ -42,7 +42,7 @@ from tgraph.store.files import allowed_in, make_folder
 
 log = logging.getLogger(__name__)
 
-Store = MutableMapping[str, bytes]
+ReplyStore = MutableMapping[str, bytes]
 _DIGEST = 64
 _UNFIT = frozenset({"content_filter"})
 
@@ -137,7 +137,7 @@ def chat_key(agent: Agent, request: ChatRequest) -> str:
     return request_hash("chat", key_data)
 
 
-def cache_here(folder: Path) -> Store:
+def cache_here(folder: Path) -> ReplyStore:
     """Return another process's cache; on another machine lacking the graph folder, an unsaved
     cache."""
     return CacheFolder(folder) if folder.parent.parent.is_dir() else {}
@@ -146,7 +146,7 @@ def cache_here(folder: Path) -> Store:
 class UnknownReplyError(Exception):
     """An error for a reply missing in the ``cache`` while calls are forbidden."""
 
-    def __init__(self, cache: Store) -> None:
+    def __init__(self, cache: ReplyStore) -> None:
         super().__init__("the reply is not known")
         self.cache = cache
 
@@ -188,7 +188,7 @@ def remember_entries(known: Mapping[str, bytes]) -> Iterator[Mapping[str, bytes]
         yield memory.had
 
 
-def _open_cache(cache: Store | str | Path) -> Store:
+def _open_cache(cache: ReplyStore | str | Path) -> ReplyStore:
     return CacheFolder(cache) if isinstance(cache, str | Path) else cache
 
 
@@ -201,7 +201,7 @@ class CachedChat:
     replies and broken streams aren't kept."""
 
     def __init__(
-        self, model: ChatModel, cache: Store | str | Path, *, clock: Clock = current_time
+        self, model: ChatModel, cache: ReplyStore | str | Path, *, clock: Clock = current_time
     ) -> None:
         self.agent = model.agent
         self._model = model
@@ -259,7 +259,7 @@ class CachedChat:
         return entry
 
     def _keeping(self, key: str, sink: CallSink) -> CallSink:
-        def keep(call: Call) -> None:
+        def keep_call(call: Call) -> None:
             reply = call.reply
             fit = "error" not in reply and bool(reply.get("text"))
             if fit and reply["finish_reason"] not in _UNFIT:
@@ -269,7 +269,7 @@ class CachedChat:
                 )
             sink(call)
 
-        return keep
+        return keep_call
 
     def _kept_reply(self, key: str, request: ChatRequest, sink: CallSink) -> ChatReply | None:
         started = self._clock()
@@ -310,7 +310,7 @@ class CachedEmbedder:
     """
 
     def __init__(
-        self, embedder: Embedder, cache: Store | str | Path, *, clock: Clock = current_time
+        self, embedder: Embedder, cache: ReplyStore | str | Path, *, clock: Clock = current_time
     ) -> None:
         self.agent = embedder.agent
         self.max_tokens = embedder.max_tokens
@@ -352,7 +352,7 @@ class CachedEmbedder:
     def _keeping(self, sink: CallSink) -> CallSink:
         """Return a sink that stores each batch on arrival, because later batches may fail."""
 
-        def keep(call: Call) -> None:
+        def keep_call(call: Call) -> None:
             texts, vectors = call.request.get("input"), call.reply.get("vectors")
             if isinstance(texts, list) and isinstance(vectors, str):
                 rows = decode_vectors(vectors, call.reply["dimension"])
@@ -360,7 +360,7 @@ class CachedEmbedder:
                     self._cache[self._text_key(text)] = row.tobytes()
             sink(call)
 
-        return keep
+        return keep_call
 
     def _text_key(self, text: str) -> str:
         agent = self.agent

@@ -45,7 +45,7 @@ class Reranker(Client):
             "top_n": len(texts),
         }
         expected = rough_tokens(question) + sum(map(rough_tokens, texts))
-        with self._posted("rerank", "/rerank", body, expected, sink) as (exchange, result):
+        with self._post_request("rerank", "/rerank", body, expected, sink) as (exchange, result):
             scores = self._parse_scores(result, len(texts))
             exchange.usage, record = self._usage(_reported_usage(result), [question, *texts], "")
             exchange.reply.update(scores=scores, model=self.model, usage=record)

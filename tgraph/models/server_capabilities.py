@@ -72,7 +72,7 @@ class ServerCapabilities:
         )
         body["messages"] = _with_instruction(body["messages"], text.strip())
 
-    def after(self, refusal: str, body: Mapping[str, Any]) -> ServerCapabilities | None:
+    def adapt_to_refusal(self, refusal: str, body: Mapping[str, Any]) -> ServerCapabilities | None:
         """Return the dialect to try following a refusal of ``body``; None if no dialect would
         help."""
         refusal_text = refusal.lower()

@@ -16,7 +16,7 @@ from tgraph.models.json_parsing import Read, read_reply
 from tgraph.resources import read_text
 
 T = TypeVar("T", bound=BaseModel)
-Reader = Callable[[str, type[T]], Read[T] | str]
+ReplyParser = Callable[[str, type[T]], Read[T] | str]
 """Reads a reply as a schema; one sentence on what is wrong where it is none."""
 
 _QUOTED_REPLY = 4_000
@@ -54,7 +54,7 @@ def ask_structured(
     schema: type[T],
     sink: CallSink = no_sink,
     *,
-    read: Reader[T] | None = None,
+    read: ReplyParser[T] | None = None,
 ) -> Structured[T]:
     """Return the reply to ``request`` as a ``schema`` value, however wrapped by the model.
 
@@ -96,7 +96,7 @@ def ask_structured(
 
 
 def _try_request(
-    model: ChatModel, request: ChatRequest, schema: type[T], sink: CallSink, reader: Reader[T]
+    model: ChatModel, request: ChatRequest, schema: type[T], sink: CallSink, reader: ReplyParser[T]
 ) -> Structured[T] | tuple[str, str]:
     """Return the structured value, or the problem with the reply, plus reply text."""
     calls: list[Call] = []

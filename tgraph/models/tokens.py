@@ -87,7 +87,7 @@ class TokenTable:
     def offsets(self, text: str) -> list[int] | None:
         """Return token offsets like ``token_offsets``; None means a piece exceeds the table's
         length limit."""
-        found: list[int] = []
+        offsets: list[int] = []
         at = 0
         self.counted += len(text)
         for piece in self._split.findall(text):
@@ -100,11 +100,11 @@ class TokenTable:
                 if len(self._starts) < _MOST_KEPT:
                     self._starts[piece] = starts
             if len(starts) == 1:
-                found.append(at)
+                offsets.append(at)
             else:
-                found += [at + start for start in starts]
+                offsets += [at + start for start in starts]
             at += len(piece)
-        return found
+        return offsets
 
     def _find_cuts(self, data: bytes) -> list[int]:
         """Return the start positions of a piece's tokens."""

@@ -51,7 +51,7 @@ class EvaluationRecord(BundleRecord):
         collection.
 
         ``mode`` is the query mode for questions without an answer, if such questions exist."""
-        content_pair = (v.tg("contentHash"), self.keep(content))
+        content_pair = (v.tg("contentHash"), self.keep_content(content))
         self.entity(self._set, "QuestionSet", content_pair, label=name)
         self._begin(
             "Evaluation of answers",
@@ -90,7 +90,7 @@ class EvaluationRecord(BundleRecord):
                 "Assessment",
                 (v.tg("index"), index),
                 (v.tg("query"), query),
-                (v.tg("contentHash"), self.keep(content)),
+                (v.tg("contentHash"), self.keep_content(content)),
                 (v.tg("error"), error or None),
                 by=self.evaluation,
                 origins=(self._set, *([answer] if answer else [])),
@@ -105,7 +105,7 @@ class EvaluationRecord(BundleRecord):
         subject = self.entity(
             self.part("result"),
             "EvaluationResult",
-            (v.tg("contentHash"), self.keep(content)),
+            (v.tg("contentHash"), self.keep_content(content)),
             label="Result of the evaluation",
             by=self.evaluation,
             origins=self._assessments,
@@ -234,7 +234,7 @@ class InfluenceRecord(BundleRecord):
             self._ablations += 1
         return subject
 
-    def ablated(self, ablation: str, said: str | None) -> None:
+    def record_ablation(self, ablation: str, said: str | None) -> None:
         """Record the end of an ablation with the repeated sentences; None if repetition can't
         be determined."""
         with self._lock:

@@ -130,7 +130,7 @@ class BundleRecord(Recorder):
             *pairs,
         )
         self._write(type="end")
-        self.observer.ended(self.subject, Ending(ended, status, error), pairs)
+        self.observer.handle_end(self.subject, Ending(ended, status, error), pairs)
 
     def part(self, kind: str, *parts: str | int) -> str:
         """Return a subject part's IRI, built from kind and further parts."""
@@ -165,13 +165,13 @@ class BundleRecord(Recorder):
             self.out.add(subject, (v.tg("metric"), iri_node(key)))
             of_kind = (v.RDF_TYPE, v.tg("Metric"))
             self.out.add(key, of_kind, (v.RDFS_LABEL, name), (v.tg("value"), float(value)))
-        self.dropped(subject, dropped or {})
+        self.record_dropped(subject, dropped or {})
         return subject
 
     def close(self) -> None:
         """Close the journal; an activity without ``finish`` will be recorded as aborted."""
         self._journal.close()
-        self.observer.left(self.subject)
+        self.observer.handle_close(self.subject)
 
     def call(self, call: Call, step: str | None = None) -> None:
         """Record a model call or embedder call; store the reply before anybody uses the reply.
@@ -180,7 +180,7 @@ class BundleRecord(Recorder):
         may come from several threads; ``step`` names the caller's step if several steps run at
         once, otherwise the latest started step is used."""
         with self._lock:
-            call = self._numbered(call)
+            call = self._number_call(call)
             activity = self._call_activity(call)
             subject = self._state_call(self.out, activity, call)
             step = step or self._last_step
@@ -192,9 +192,9 @@ class BundleRecord(Recorder):
             if call.kind == "chat":
                 self._associate(self.subject, call.agent, prompts)
             self._write(sync=False)
-        self.observer.called(activity, call, step or "")
+        self.observer.handle_call(activity, call, step or "")
 
-    def dropped(self, subject: str, counts: Mapping[str, int]) -> None:
+    def record_dropped(self, subject: str, counts: Mapping[str, int]) -> None:
         """Record nonzero omission counts for the subject, by reason."""
         state_dropped(self.out, subject, {why: count for why, count in counts.items() if count})
 
@@ -233,7 +233,7 @@ class BundleRecord(Recorder):
             catalogue=v.collection_iri(explain_collection),
             started=began.isoformat(),
         )
-        self.observer.began(activity, pairs)
+        self.observer.handle_start(activity, pairs)
 
     def _associate(self, activity: str, agent: Agent, prompts: Sequence[Prompt] = ()) -> None:
         association = (activity, agent.iri, *(prompt.iri for prompt in prompts))
@@ -246,7 +246,7 @@ class BundleRecord(Recorder):
         """Add TriG statements about the bundle to the next frame."""
         self._serialised += text
 
-    def keep(self, content: str) -> str:
+    def keep_content(self, content: str) -> str:
         """Add a text to the next frame, for the librarian; return the text's hash."""
         key = sha256(content.encode("utf-8", "surrogatepass")).hexdigest()
         self._texts[key] = content
@@ -260,7 +260,7 @@ class BundleRecord(Recorder):
                 "type": "stage",
                 **head,
                 "time": self._clock().isoformat(),
-                "quads": trig(self.out.take()) + self._serialised,
+                "quads": trig(self.out.take_quads()) + self._serialised,
                 "shared": format_nquads(self._shared),
                 "texts": self._texts,
             },

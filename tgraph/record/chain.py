@@ -126,7 +126,7 @@ class Chain:
         self.head = head
         self._new.clear()
 
-    def has(self, subject: str) -> bool:
+    def has_entry(self, subject: str) -> bool:
         """Return whether the catalogue contains a written or pending entry for the subject."""
         if subject in self._new:
             return True

@@ -120,7 +120,7 @@ class NoteRecord(ExtractionRecord):
             self._state_entity(entity)
         for fact in self._note.facts:
             self._state_fact(fact)
-        return shared, [*new, *self._new.take()]
+        return shared, [*new, *self._new.take_quads()]
 
     def _state_entity(self, entity: CuratedEntity) -> None:
         self.entities.add(entity.iri)

@@ -215,7 +215,7 @@ class Ledger:
         commit = json.loads((change / "commit.json").read_bytes())
         apply_change(store, change)
         chain = Chain(store, commit["catalogue"], self._clock)
-        if not chain.has(commit["batch"]):
+        if not chain.has_entry(commit["batch"]):
             store.extend(
                 chain.entry(
                     commit["batch"],
@@ -285,7 +285,7 @@ class Ledger:
         catalogue = head["catalogue"]
         if catalogue not in chains:
             chains[catalogue] = Chain(store, catalogue, self._clock)
-        if chains[catalogue].has(head["bundle"]):
+        if chains[catalogue].has_entry(head["bundle"]):
             return ""
         before = chains[catalogue].mark()
         try:
@@ -338,9 +338,9 @@ class Ledger:
         for times in count():  # what was taken away since is named again by another text
             data = b"".join(batch_lines(lines, lines * times, []))
             batch = f"{v.URN}batch:{sha256(data).hexdigest()}"
-            if not chain.has(batch):
+            if not chain.has_entry(batch):
                 break
-        key = self.librarian.put(data)
+        key = self.librarian.store_content(data)
         return chain.entry(batch, "batch", key, (v.tg("contentHash"), key))
 
 

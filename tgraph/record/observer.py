@@ -36,7 +36,7 @@ class Ending:
         return not (self.error or self.error_class)
 
     @staticmethod
-    def by(when: datetime | None, error: BaseException | None) -> Ending:
+    def from_error(when: datetime | None, error: BaseException | None) -> Ending:
         """Return an ending caused by the error, or a successful ending without error."""
         if error is None:
             return Ending(when)
@@ -50,29 +50,29 @@ class Observer:
     Notifications of calls may come from several threads. Overriding methods must raise nothing
     and wait for nobody: recording goes on meanwhile."""
 
-    def began(self, activity: Activity, said: Iterable[Pair] = ()) -> None:
+    def handle_start(self, activity: Activity, said: Iterable[Pair] = ()) -> None:
         """Handle the start of an activity; ``said`` contains further statements about the
         activity."""
 
-    def ended(self, activity: str, ending: Ending, said: Iterable[Pair] = ()) -> None:
+    def handle_end(self, activity: str, ending: Ending, said: Iterable[Pair] = ()) -> None:
         """Handle the end of the activity with the given IRI."""
 
-    def called(self, activity: Activity, call: Call, step: str = "") -> None:
+    def handle_call(self, activity: Activity, call: Call, step: str = "") -> None:
         """Handle a finished call, given as an activity; ``step`` is the enclosing step's IRI."""
 
-    def retrieved(self, step: str, retrieval: Retrieval) -> None:
+    def handle_retrieval(self, step: str, retrieval: Retrieval) -> None:
         """Handle the step's retrieval."""
 
-    def selected(self, step: str, selection: Selection) -> None:
+    def handle_selection(self, step: str, selection: Selection) -> None:
         """Handle the step's selection."""
 
-    def answered(self, step: str, text: str, sentences: Sequence[Sentence]) -> None:
+    def handle_answer(self, step: str, text: str, sentences: Sequence[Sentence]) -> None:
         """Handle the step's answer text and sentences."""
 
-    def entered(self, phase: str) -> None:
+    def handle_phase(self, phase: str) -> None:
         """Handle a run entering a phase; the record itself contains no phases."""
 
-    def left(self, record: str) -> None:
+    def handle_close(self, record: str) -> None:
         """Handle the record's closing, with or without a recorded end; ``record`` is the
         subject's IRI."""
 
@@ -83,39 +83,39 @@ class ObserverGroup(Observer):
     def __init__(self, members: Iterable[Observer]) -> None:
         self._members = tuple(members)
 
-    def began(self, activity: Activity, said: Iterable[Pair] = ()) -> None:
+    def handle_start(self, activity: Activity, said: Iterable[Pair] = ()) -> None:
         pairs = tuple(said)
         for member in self._members:
-            member.began(activity, pairs)
+            member.handle_start(activity, pairs)
 
-    def ended(self, activity: str, ending: Ending, said: Iterable[Pair] = ()) -> None:
+    def handle_end(self, activity: str, ending: Ending, said: Iterable[Pair] = ()) -> None:
         pairs = tuple(said)
         for member in self._members:
-            member.ended(activity, ending, pairs)
+            member.handle_end(activity, ending, pairs)
 
-    def called(self, activity: Activity, call: Call, step: str = "") -> None:
+    def handle_call(self, activity: Activity, call: Call, step: str = "") -> None:
         for member in self._members:
-            member.called(activity, call, step)
+            member.handle_call(activity, call, step)
 
-    def retrieved(self, step: str, retrieval: Retrieval) -> None:
+    def handle_retrieval(self, step: str, retrieval: Retrieval) -> None:
         for member in self._members:
-            member.retrieved(step, retrieval)
+            member.handle_retrieval(step, retrieval)
 
-    def selected(self, step: str, selection: Selection) -> None:
+    def handle_selection(self, step: str, selection: Selection) -> None:
         for member in self._members:
-            member.selected(step, selection)
+            member.handle_selection(step, selection)
 
-    def answered(self, step: str, text: str, sentences: Sequence[Sentence]) -> None:
+    def handle_answer(self, step: str, text: str, sentences: Sequence[Sentence]) -> None:
         for member in self._members:
-            member.answered(step, text, sentences)
+            member.handle_answer(step, text, sentences)
 
-    def entered(self, phase: str) -> None:
+    def handle_phase(self, phase: str) -> None:
         for member in self._members:
-            member.entered(phase)
+            member.handle_phase(phase)
 
-    def left(self, record: str) -> None:
+    def handle_close(self, record: str) -> None:
         for member in self._members:
-            member.left(record)
+            member.handle_close(record)
 
 
 class RecordObservers(Protocol):

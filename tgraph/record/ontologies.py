@@ -113,7 +113,9 @@ def removal_quads(activity: str, ontology: str, when: datetime) -> list[Quad]:
 def read_standing(librarian: Librarian, recorded: Sequence[RecordedOntology]) -> Ontology:
     """Return the combined content of the ontologies, in order of IRIs and names."""
     ordered = sorted(recorded, key=lambda each: (each.iris, each.name, each.content))
-    return combine_ontologies([read_ontology(librarian.get(o.content), o.name) for o in ordered])
+    return combine_ontologies(
+        [read_ontology(librarian.read_content(o.content), o.name) for o in ordered]
+    )
 
 
 def standing_fit(store: Store, librarian: Librarian, settings: Settings) -> OntologyFit | None:

@@ -94,10 +94,10 @@ class Recorder(ABC):
         self._known: set[str] = set()
 
     @abstractmethod
-    def keep(self, content: str) -> str:
+    def keep_content(self, content: str) -> str:
         """Keep a text in the librarian; return the text's hash."""
 
-    def _numbered(self, call: Call) -> Call:
+    def _number_call(self, call: Call) -> Call:
         """Return the call with its occurrence number among equal calls."""
         self._occurrences[call.request_hash] += 1
         return replace(call, occurrence=self._occurrences[call.request_hash] - 1)
@@ -105,7 +105,7 @@ class Recorder(ABC):
     def _state_call(self, out: Statements, activity: Activity, call: Call) -> str:
         """State a numbered call; the librarian keeps request and reply. Return the call IRI."""
         self.usage += call.usage
-        return describe_call(out, activity, call, self.keep(call_content(call)))
+        return describe_call(out, activity, call, self.keep_content(call_content(call)))
 
     def _call_activity(self, call: Call) -> Activity:
         """Return a numbered call as an activity belonging to the recorded subject."""
@@ -131,7 +131,7 @@ class Recorder(ABC):
         people = {agent.iri: agent for agent in agents if agent.iri not in self._known}
         plans = {prompt.iri: prompt for prompt in prompts if prompt.iri not in self._known}
         for prompt in plans.values():
-            self.keep(prompt.text)
+            self.keep_content(prompt.text)
         self._known |= people.keys() | plans.keys()
         return agent_quads(people.values()) + prompt_quads(plans.values())
 
@@ -154,7 +154,7 @@ class RunRecord(Recorder):
         """Notify the observer of the run's start.
 
         The run is recorded at its end (``run_quads``), if anything changed."""
-        self.observer.began(Activity(self.subject, ("IndexRun",), label, started))
+        self.observer.handle_start(Activity(self.subject, ("IndexRun",), label, started))
 
     def end(self, ended: datetime) -> None:
         """Note the recorded end time of the run."""
@@ -167,24 +167,24 @@ class RunRecord(Recorder):
         try:
             yield
         except BaseException as error:
-            self.observer.ended(self.subject, Ending.by(self._ended, error))
+            self.observer.handle_end(self.subject, Ending.from_error(self._ended, error))
             raise
         status = "completed" if self._ended else "unchanged"
-        self.observer.ended(self.subject, Ending(self._ended, status))
+        self.observer.handle_end(self.subject, Ending(self._ended, status))
 
     def call(self, call: Call) -> None:
         """Note a model call from any thread; ``write_calls`` writes noted calls."""
         with self._lock:
-            call = self._numbered(call)
+            call = self._number_call(call)
             self._calls.append(call)
-        self.observer.called(self._call_activity(call), call)
+        self.observer.handle_call(self._call_activity(call), call)
 
-    def keep(self, content: str | bytes) -> str:
+    def keep_content(self, content: str | bytes) -> str:
         """Keep a text or bytes in the librarian; return the content's hash.
 
         Content becomes durable with ``sync``, before the commit."""
         data = content.encode("utf-8", "surrogatepass") if isinstance(content, str) else content
-        key = self._librarian.put(data, durable=False)
+        key = self._librarian.store_content(data, durable=False)
         self.content.add(key)
         return key
 
@@ -206,5 +206,5 @@ class RunRecord(Recorder):
         for call in calls:
             self._state_call(out, self._call_activity(call), call)
             people += self._new([call.agent], [call.prompt] if call.prompt else [])
-        copy.note(out.take())
+        copy.note(out.take_quads())
         copy.add(people)

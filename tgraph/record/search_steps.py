@@ -210,4 +210,4 @@ def state_points(record: SessionRecord, step: str, mapped: Sequence[Mapped]) -> 
         batch = record.part("batch", number)
         failure = mapped_batch.failure or None
         record.out.add(batch, (v.tg("point"), map(iri_node, points)), (v.tg("error"), failure))
-        record.dropped(batch, mapped_batch.dropped)
+        record.record_dropped(batch, mapped_batch.dropped)

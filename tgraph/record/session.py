@@ -70,7 +70,7 @@ def candidate_statements(candidates: Sequence[Candidate], uuid: str) -> str:
 @lru_cache(maxsize=_KEPT)
 def _candidate_statements(same: _Same) -> str:
     out, candidates = Statements(NamedNode(v.bundle_iri(_SESSION))), same.candidates
-    iris = [v.session_part_iri("candidate", _SESSION, each.rank) for each in candidates]
+    iris = [v.session_part_iri("candidate", _SESSION, ranked.rank) for ranked in candidates]
     out.add(v.retrieval_iri(_SESSION), (v.tg("candidate"), map(iri_node, iris)))
     for subject, candidate in zip(iris, candidates, strict=True):
         is_edge = isinstance(candidate.item, Edge)
@@ -163,7 +163,7 @@ class SessionRecord(BundleRecord):
             informed_by=after or self._last_step or "",
         )
         self._activity(activity)
-        self.observer.began(activity)
+        self.observer.handle_start(activity)
         self._last_step = subject
         self._step_names[subject] = kind
         try:
@@ -176,7 +176,7 @@ class SessionRecord(BundleRecord):
     def _end_step(self, step: str, error: BaseException | None = None) -> None:
         ended = self._clock()
         self.out.add(step, (v.prov("endedAtTime"), ended))
-        self.observer.ended(step, Ending.by(ended, error))
+        self.observer.handle_end(step, Ending.from_error(ended, error))
 
     # --- what the steps of a question produce ---
 
@@ -289,7 +289,7 @@ class SessionRecord(BundleRecord):
             "Retrieval",
             (v.tg("edgeCount"), retrieval.total),
             (v.tg("itemCount"), retrieval.items or None),
-            (v.tg("contentHash"), self.keep("\n".join(cut)) if cut else None),
+            (v.tg("contentHash"), self.keep_content("\n".join(cut)) if cut else None),
             label="Retrieved edges"
             if retrieval.total or not retrieval.items
             else "Retrieved items",
@@ -300,13 +300,13 @@ class SessionRecord(BundleRecord):
         self.entity(
             self.part("orders"),
             "RankedOrders",
-            (v.tg("contentHash"), self.keep(orders_to_json(retrieval.orders))),
+            (v.tg("contentHash"), self.keep_content(orders_to_json(retrieval.orders))),
             label="What limits cut off",
             by=self.session,
         )
         self._add_trig(candidate_statements(retrieval.candidates, self.uuid))
         self._write()
-        self.observer.retrieved(self._last_step or "", retrieval)
+        self.observer.handle_retrieval(self._last_step or "", retrieval)
         return subject
 
     def judgement(self, step: str, judgement: Judgement | None) -> str:
@@ -347,7 +347,7 @@ class SessionRecord(BundleRecord):
             self._state_selected(selected)
         self._state_rejections(selection.rejected)
         self._write()
-        self.observer.selected(step, selection)
+        self.observer.handle_selection(step, selection)
         return subject
 
     def _state_selected(self, selected: Selected) -> None:
@@ -419,15 +419,15 @@ class SessionRecord(BundleRecord):
         cited = dict.fromkeys(c.edge_selection for s in sentences for c in s.citations)
         answer_pairs = (v.tg("confidence"), confidence), (v.tg("shortAnswer"), short or None)
         self._state_answer(subject, "Answer", step, cited, *answer_pairs)
-        content_pair = (v.tg("contentHash"), self.keep(text))
+        content_pair = (v.tg("contentHash"), self.keep_content(text))
         self.entity(v.answer_text_iri(self.uuid), "AnswerText", content_pair)
-        self.dropped(subject, dropped or {})
+        self.record_dropped(subject, dropped or {})
         for index, sentence in enumerate(sentences):
             self._state_sentence(subject, step, index, sentence)
         for index, note in enumerate(notes):
             self._state_note(subject, step, index, note)
         self._write()
-        self.observer.answered(step, text, sentences)
+        self.observer.handle_answer(step, text, sentences)
         return subject
 
     def _state_note(self, answer: str, step: str, index: int, note: Note) -> None:

@@ -60,7 +60,7 @@ class PublicKey:
         """The key bytes in base64, as recorded."""
         return base64.b64encode(self.raw).decode()
 
-    def signed(self, statement: bytes, signature: str) -> bool:
+    def verify_signature(self, statement: bytes, signature: str) -> bool:
         """Return whether the base64 signature over the statement comes from this key."""
         from cryptography.exceptions import InvalidSignature
         from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey

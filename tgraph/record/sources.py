@@ -167,7 +167,7 @@ class EvidenceRecord:
             self._state_relationship(relationship)
         for claim in self.extraction.claims:
             self._state_claim(claim)
-        return self._out.quads, self._new.take()
+        return self._out.quads, self._new.take_quads()
 
     def _entity(self, entity: ExtractedEntity) -> None:
         subject = entity.iri or v.entity_iri(entity.name)

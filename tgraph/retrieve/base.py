@@ -96,7 +96,7 @@ class BoundedCache(Generic[CacheKey, CachedItem]):
             self._cached_items.update(fresh)
         return {key: all_items[key] for key in distinct_keys if key in all_items}
 
-    def get(self, key: CacheKey, read: Callable[[], CachedItem]) -> CachedItem:
+    def load_item(self, key: CacheKey, read: Callable[[], CachedItem]) -> CachedItem:
         """Return a key's item, reading items not yet cached."""
         items = self._cached_items
         if key in items:
@@ -123,7 +123,7 @@ class Keywords:
     dropped: Mapping[str, int] = field(default_factory=dict)
 
     @property
-    def all(self) -> tuple[str, ...]:
+    def all_keywords(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys([*self.low, *self.high]))
 
 
@@ -140,7 +140,7 @@ class Question:
     stands_alone: bool = False
 
     @property
-    def needed(self) -> tuple[Turn, ...]:
+    def needed_turns(self) -> tuple[Turn, ...]:
         """The turns needed for understanding the question."""
         return () if self.stands_alone else self.history
 
@@ -186,12 +186,14 @@ class Context:
     @property
     def large_graphs(self) -> Collection[str]:
         """As ``lexical_documents``."""
-        return self.once("large graphs", lambda: lexical_documents(self.store))
+        return self.read_once("large graphs", lambda: lexical_documents(self.store))
 
     @property
     def graph(self) -> GraphSource:
         """Look-ups in the state's knowledge."""
-        return self.once("source of the graph", lambda: self.table() or StoredGraph(self.store))
+        return self.read_once(
+            "source of the graph", lambda: self.table() or StoredGraph(self.store)
+        )
 
     def doubt(self, error: EvidenceError) -> None:
         """Omit evidence disagreeing with the stored text, or raise the error under strict
@@ -203,7 +205,7 @@ class Context:
     @property
     def authorities(self) -> Authorities:
         """Document authorities set by hand."""
-        return self.once("authorities", lambda: read_authorities(self.store))
+        return self.read_once("authorities", lambda: read_authorities(self.store))
 
     def for_question(self, sink: CallSink) -> Context:
         """Return the same state for another question, sending calls to ``sink``; thread-safe."""
@@ -231,13 +233,13 @@ class Context:
         mean: NDArray[float32] = np.mean([*self._embedded.values()], axis=0, dtype=np.float32)
         return mean
 
-    def once(self, name: str, read: Callable[[], Once]) -> Once:
+    def read_once(self, name: str, read: Callable[[], Once]) -> Once:
         """Return a value read for the first question needing the value, then cached as long as
         the state is open."""
-        value: Once = self.remembered(name, 1).get(name, read)
+        value: Once = self.open_cache(name, 1).load_item(name, read)
         return value
 
-    def remembered(self, name: str, limit: int) -> BoundedCache[Any, Any]:
+    def open_cache(self, name: str, limit: int) -> BoundedCache[Any, Any]:
         """Return the cache with the given name, living while the published state is open."""
         cache = self._memory.setdefault(name, BoundedCache(limit))
         return cache.for_question(self.doubts)
@@ -284,4 +286,4 @@ class Retriever(Protocol):
 def in_conversation(question: Question) -> str:
     """Return the search text: the question, plus earlier user questions needed for
     understanding."""
-    return "\n".join([question.text, *(turn.question for turn in reversed(question.needed))])
+    return "\n".join([question.text, *(turn.question for turn in reversed(question.needed_turns))])

@@ -39,9 +39,11 @@ def cost_of(
 def edge_cost(edge: Edge, places: Sequence[Evidence], context: Context) -> int:
     """Return an edge's cost like ``cost_of``, counting the tokens of each text and quote only
     once."""
-    token_counts: BoundedCache[str, int] = context.remembered("tokens of edges and quotes", 100_000)
+    token_counts: BoundedCache[str, int] = context.open_cache("tokens of edges and quotes", 100_000)
     texts = [(edge.iri, edge.text), *((place.iri, place.quote) for place in places)]
-    return FRAME + sum(token_counts.get(iri, partial(count_tokens, text)) for iri, text in texts)
+    return FRAME + sum(
+        token_counts.load_item(iri, partial(count_tokens, text)) for iri, text in texts
+    )
 
 
 def chunk_evidence(context: Context, chunks: Sequence[str]) -> dict[str, Evidence]:
@@ -64,7 +66,7 @@ def chunk_evidence(context: Context, chunks: Sequence[str]) -> dict[str, Evidenc
 
 def chunk_item(evidence: Evidence, context: Context) -> Item:
     """Return the chunk item for evidence covering the complete chunk."""
-    prefaces = context.once("prefaces", lambda: standing_prefaces(context.store))
+    prefaces = context.read_once("prefaces", lambda: standing_prefaces(context.store))
     page = f", page {evidence.page}" if evidence.page is not None else ""
     label = f"{evidence.title}{page}, characters {evidence.start}–{evidence.end}"
     return Item("chunk", evidence.chunk, label, evidence.quote, prefaces.get(evidence.chunk, ""))
@@ -73,7 +75,7 @@ def chunk_item(evidence: Evidence, context: Context) -> Item:
 def chunk_tokens(context: Context, chunks: Sequence[str]) -> dict[str, int]:
     """Return chunk lengths in tokens, counted when creating the chunks."""
     read = context.graph.counts.chunk_tokens
-    return context.remembered("chunk tokens", 50_000).get_all(chunks, read)
+    return context.open_cache("chunk tokens", 50_000).get_all(chunks, read)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +102,7 @@ class KnownEntity:
 
 def known_entities(context: Context, entities: Sequence[str]) -> dict[str, KnownEntity]:
     """Return entities held by knowledge, in the given order."""
-    memory = context.remembered("entities", 20_000)
+    memory = context.open_cache("entities", 20_000)
     return memory.get_all(entities, lambda missing: _read_entities(missing, context))
 
 
@@ -133,14 +135,14 @@ def _read_entities(entities: list[str], context: Context) -> dict[str, KnownEnti
 
 def chunks_naming(context: Context, entities: Sequence[str]) -> Mapping[str, Collection[str]]:
     """Return chunks of standing documents mentioning each entity."""
-    memory = context.remembered("chunks of entities", 100)
+    memory = context.open_cache("chunks of entities", 100)
     return memory.get_all(entities, context.evidence.mentions)
 
 
 def count_degrees(context: Context, entities: Iterable[str]) -> Mapping[str, int]:
     """The number of relationships and attributes of each entity, as of ``CountSource``."""
     count = context.graph.counts.degrees
-    return context.remembered("degrees", 100_000).get_all(entities, count)
+    return context.open_cache("degrees", 100_000).get_all(entities, count)
 
 
 def entity_candidate(entity: KnownEntity, score: float, why: str, limit: int) -> Candidate:

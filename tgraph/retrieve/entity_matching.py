@@ -106,7 +106,7 @@ def match_all(concepts: Sequence[str], graph: GraphSource) -> dict[str, list[str
     exact = {concept: v.entity_iri(concept) for concept in concepts}
     types = graph.statements.types(list(exact.values()))
     variants = {entry: {entry, entry.title(), entry.lower(), entry.upper()} for entry in concepts}
-    entities_by_name = graph.statements.named(
+    entities_by_name = graph.statements.find_entities_by_name(
         list(dict.fromkeys(spelling for entry in variants.values() for spelling in entry))
     )
     return {
@@ -155,5 +155,5 @@ def _find_edge_ends(nearest: Hits, context: Context) -> Iterable[tuple[str, floa
 
 def triples_of(edges: Iterable[str], context: Context) -> Edges:
     """Return triples by edge IRI, in order; edge IRIs without a triple are omitted."""
-    memory = context.remembered("triples", 50_000)
+    memory = context.open_cache("triples", 50_000)
     return memory.get_all(edges, context.graph.statements.triples)

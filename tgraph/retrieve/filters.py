@@ -21,7 +21,7 @@ UNDETERMINED = "und"
 """What BCP 47 calls a language that isn't known."""
 
 _DATE = re.compile(r"(\d{4})(?:-(\d\d))?(?:-(\d\d))?(?:[T ].*)?")
-Span = tuple[date, date]
+DateRange = tuple[date, date]
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +78,7 @@ class KnownDocument:
 
     iri: str
     paths: tuple[str, ...]
-    days: Span
+    days: DateRange
 
 
 def admitted_documents(filters: Filters, store: Store) -> set[str]:
@@ -189,7 +189,7 @@ def _read_documents(store: Store) -> Iterator[KnownDocument]:
         )
 
 
-def _document_days(store: Store, document: str, accessions: Sequence[NamedNode]) -> Span:
+def _document_days(store: Store, document: str, accessions: Sequence[NamedNode]) -> DateRange:
     """Return the days of the document's own date, as exact as stated, otherwise the accession
     days."""
     for date_text in _read_texts(store, NamedNode(document), v.dcterms("date")):
@@ -248,7 +248,7 @@ def _classes_by_label(store: Store) -> dict[str, list[NamedNode]]:
     return classes
 
 
-def _parse_date_span(text: str) -> Span:
+def _parse_date_span(text: str) -> DateRange:
     """Return the day span covered by a date text: first day, last day."""
     match = _DATE.fullmatch(text.strip())
     try:

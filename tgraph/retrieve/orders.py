@@ -96,9 +96,9 @@ def unlike_order(
     ranks = {iri: rank for rank, (iri, _) in enumerate(hits, 1)}
     below = [(iri, score) for iri, score in hits if score < least and iri not in taken]
     reason = f"the similarity to {what} is {SCORE}, less than {least:g} (least-score)"
-    left = {iri: ranks[iri] for iri, _ in below}
+    remaining = {iri: ranks[iri] for iri, _ in below}
     scores = [score for _, score in below]
-    return left_out_order(kind, "least-score", least, left, reason, scores=scores)
+    return left_out_order(kind, "least-score", least, remaining, reason, scores=scores)
 
 
 def list_hit_iris(hits: Iterable[tuple[str, float]]) -> list[str]:
@@ -113,10 +113,13 @@ def _adapter() -> TypeAdapter[tuple[RankedOrder, ...]]:
 
 def orders_to_json(orders: Sequence[RankedOrder]) -> str:
     """The orders of a session as canonical JSON, at most ``MOST_OF_SESSION`` items."""
-    most = _share(sorted(len(order.items) for order in orders))
+    longest = _share(sorted(len(order.items) for order in orders))
     shortened = tuple(
         replace(
-            order, items=order.items[:most], ranks=order.ranks[:most], scores=order.scores[:most]
+            order,
+            items=order.items[:longest],
+            ranks=order.ranks[:longest],
+            scores=order.scores[:longest],
         )
         for order in orders
     )
@@ -261,20 +264,20 @@ class OrderReader:
         for _, group in groupby(orders, key=lambda order: order.limit):
             places = [(order, n) for order in group if (n := self._place(order)) is not None]
             if places:
-                return self._at(*min(places, key=_distance_of))
-        return next(filter(None, map(self.unlisted, orders)), None)
+                return self._describe_cut(*min(places, key=_distance_of))
+        return next(filter(None, map(self.find_beyond_list, orders)), None)
 
-    def listed(self, order: RankedOrder) -> CutOff | None:
+    def find_beyond_cut(self, order: RankedOrder) -> CutOff | None:
         """Return the cut-off of an order listing the missing item beyond its cut."""
         number = self._place(order)
-        return None if number is None else self._at(order, number)
+        return None if number is None else self._describe_cut(order, number)
 
     def _place(self, order: RankedOrder) -> int | None:
         """Return the position of the missing item in the order, counting from 0."""
         places = (n for n, item in enumerate(order.items) if self.is_missing(order, item))
         return next(places, None)
 
-    def unlisted(self, order: RankedOrder) -> CutOff | None:
+    def find_beyond_list(self, order: RankedOrder) -> CutOff | None:
         """Return the cut-off of an order possibly holding the missing item beyond its last
         recorded item."""
         last = order.ranks[-1] if order.ranks else int(order.cutoff or 0) + len(order.items)
@@ -286,12 +289,12 @@ class OrderReader:
         reason = self._reason(order, self.describe(order, ""), place, 0, 0.0)
         return CutOff(order.limit, order.cutoff, None, reason)
 
-    def _at(self, order: RankedOrder, number: int) -> CutOff:
+    def _describe_cut(self, order: RankedOrder, number: int) -> CutOff:
         rank = _rank_of(order, number)
         place = f"the {format_ordinal(rank)} of {order.total or 'the'}"
         score = order.scores[number] if order.scores else 0.0
-        what = self.describe(order, order.items[number])
-        reason = self._reason(order, what, place, rank, score)
+        description = self.describe(order, order.items[number])
+        reason = self._reason(order, description, place, rank, score)
         return CutOff(order.limit, order.cutoff, rank or None, reason)
 
     def _reason(self, order: RankedOrder, what: str, place: str, rank: int, score: float) -> str:

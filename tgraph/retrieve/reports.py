@@ -48,7 +48,7 @@ def reports_of(context: Context) -> Reports:
 
 def reports_at_hand(context: Context) -> Reports | None:
     """Return the reports of the context's state; None without reports."""
-    reports = context.once("reports", lambda: _read_reports(context))
+    reports = context.read_once("reports", lambda: _read_reports(context))
     return None if reports.is_empty else reports
 
 
@@ -71,20 +71,20 @@ class _LazyRows(Mapping[str, T]):
         self._all: Mapping[str, T] | None = None
 
     def __getitem__(self, iri: str) -> T:
-        return self.some([iri])[iri]
+        return self.read_rows([iri])[iri]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self.all())
+        return iter(self.all_rows())
 
     def __len__(self) -> int:
-        return len(self.all())
+        return len(self.all_rows())
 
-    def all(self) -> Mapping[str, T]:
+    def all_rows(self) -> Mapping[str, T]:
         if self._all is None:
             self._all = self._read(None)
         return self._all
 
-    def some(self, iris: Iterable[str]) -> dict[str, T]:
+    def read_rows(self, iris: Iterable[str]) -> dict[str, T]:
         """Return existing rows for the IRIs, read at once."""
         if self._all is None:
             return self._held.get_all(iris, self._read)
@@ -115,7 +115,7 @@ class Reports:
     def _reports_by_iri(self, iris: Collection[str] | None) -> dict[str, CommunityReport]:
         """Return reports by report IRI."""
         if iris is None:
-            return {report.iri: report for report in self.by_community.all().values()}
+            return {report.iri: report for report in self.by_community.all_rows().values()}
         return self._table.reports_called(iris)
 
     @cached_property
@@ -138,8 +138,10 @@ class Reports:
         Each report occurs once, sorted by level and IRI of its community."""
         communities = self._deepest_communities(level)
         if 2 * len(communities) > len(self._community_outline):
-            self.by_iri.all()
-        reports_by_community = self.by_community.some(community.iri for community in communities)
+            self.by_iri.all_rows()
+        reports_by_community = self.by_community.read_rows(
+            community.iri for community in communities
+        )
         self.by_iri.hold({report.iri: report for report in reports_by_community.values()})
         return [*reports_by_community.values()]
 
@@ -190,12 +192,12 @@ class Reports:
         return self._table.tokens() if encoding == self._table.encoding else {}
 
     def _report_counts(self, report: CommunityReport) -> ReportCounts:
-        return self._counts.get(report.iri, lambda: self._table.counts(report.iri))
+        return self._counts.load_item(report.iri, lambda: self._table.counts(report.iri))
 
     @cached_property
     def _uncounted_mentions(self) -> Mapping[str, set[str]]:
         """Chunks mentioning members of communities, for communities with uncounted reports."""
-        uncounted = self.communities.some(self._table.uncounted_communities()).values()
+        uncounted = self.communities.read_rows(self._table.uncounted_communities()).values()
         members = {member for community in uncounted for member in community.members}
         return self._evidence.mentions(members)
 
@@ -216,7 +218,7 @@ def evidence_of_parts(
     once."""
     reports = reports_of(context)
     report_parts = [part for part in parts if reports.owner(part)]
-    memory = context.remembered(f"{most} grounds", 50_000)
+    memory = context.open_cache(f"{most} grounds", 50_000)
     return memory.get_all(
         report_parts, lambda missing: _read_grounds(missing, reports, context, most)
     )
@@ -255,7 +257,7 @@ def _read_grounds(
 ) -> dict[str, tuple[Evidence, ...]]:
     ways = ways_of(context.store, parts, most)
     evidence_iris = sorted({iri for way in ways.values() for iri in way})
-    places = context.remembered("places", 20_000).get_all(evidence_iris, context.evidence.by_iri)
+    places = context.open_cache("places", 20_000).get_all(evidence_iris, context.evidence.by_iri)
     evidence_by_part = {}
     for part, leads in ways.items():
         owner = reports.owner(part)

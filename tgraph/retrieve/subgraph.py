@@ -64,7 +64,7 @@ def hop_filters(context: Context) -> tuple[HopFilter, ...]:
     steps = context.limits.traversal
     if not steps:
         return ()
-    predicates = context.once(
+    predicates = context.read_once(
         "relationships by label", lambda: relationships_by_label(context.store)
     )
     return tuple(
@@ -119,7 +119,7 @@ class Subgraph:
         if iri not in self.edges:
             self.edges[iri] = triple, hop
 
-    def take(self, iri: str, triple: Triple, hop: int, entity: str) -> None:
+    def add_edge(self, iri: str, triple: Triple, hop: int, entity: str) -> None:
         """Add an edge for an entity, counting toward the entity's share of triples."""
         self.add(iri, triple, hop)
         self.reached.setdefault(entity, hop)
@@ -136,7 +136,7 @@ class Subgraph:
             if end not in self.reached or not self.follows(iri, triple, end):
                 continue
             if self._taken[end] < context.limits.triple_limit:
-                self.take(iri, triple, self.reached[end], end)
+                self.add_edge(iri, triple, self.reached[end], end)
                 return
 
 
@@ -175,7 +175,7 @@ def grow_subgraph(
             subgraph.drop("triple limit", len(order) - len(edge_selection))
             subgraph.orders += _cut_edges(entity, order, len(edge_selection), context)
             for iri in edge_selection:
-                subgraph.take(iri, edges[iri], hop, entity)
+                subgraph.add_edge(iri, edges[iri], hop, entity)
                 for end in ends(edges[iri]):
                     reached[end] = max(reached.get(end, -1.0), meaning.of_edge(iri))
         ranked = sorted(reached.keys() - visited, key=lambda entity: (-reached[entity], entity))
@@ -201,9 +201,9 @@ def _cut_edges(
 ) -> tuple[RankedOrder, ...]:
     """Return an entity's edges beyond the selected edges."""
     limit = context.limits.triple_limit
-    more = f"; {limit - taken} more only beside good sentences" if limit > taken else ""
+    suffix = f"; {limit - taken} more only beside good sentences" if limit > taken else ""
     why = "{item} is {place} edges of {about} by similarity to {question} and words shared with"
-    reason = f"{why} {{question}}, and {taken} were taken (triple-limit {limit}{more})"
+    reason = f"{why} {{question}}, and {taken} were taken (triple-limit {limit}{suffix})"
     return cut_order("edge", "triple-limit", taken, order, reason, about=entity)
 
 
@@ -275,7 +275,7 @@ def _words_shared(
     """Return, for each edge, the total weight of question terms shared with the edge's best
     sentence."""
     read = partial(context.evidence.of_edges, limit=READ_EVIDENCE)
-    evidence = context.remembered("evidence", 50_000).get_all(edges, read)
+    evidence = context.open_cache("evidence", 50_000).get_all(edges, read)
     return {
         iri: max(
             (
@@ -296,8 +296,10 @@ def share_of(triple_limit: int) -> int:
 
 def edges_of(entity: str, context: Context) -> Edges:
     """Return an entity's edges, at most ``HUB`` in each direction."""
-    memory = context.remembered("edges", 4_000)
-    edges: Edges = memory.get(entity, lambda: context.graph.statements.around(entity))
+    memory = context.open_cache("edges", 4_000)
+    edges: Edges = memory.load_item(
+        entity, lambda: context.graph.statements.read_edges_around(entity)
+    )
     return edges
 
 
@@ -316,7 +318,7 @@ def all_edges(entity: str, store: Store) -> Edges:
 
 def weights_of(context: Context, edges: Sequence[str]) -> dict[str, EdgeAttributes]:
     """Return weight and description of each known edge."""
-    memory = context.remembered("attributes of edges", 50_000)
+    memory = context.open_cache("attributes of edges", 50_000)
     return memory.get_all(edges, context.graph.statements.attributes)
 
 
@@ -329,7 +331,7 @@ def hubs_of(entities: Iterable[str], context: Context) -> dict[str, Hub]:
     def read(missing: list[str]) -> dict[str, Hub | None]:
         return dict.fromkeys(missing) | context.graph.hubs.hubs(missing)
 
-    hubs = context.remembered("hubs", _HUBS).get_all(entities, read)
+    hubs = context.open_cache("hubs", _HUBS).get_all(entities, read)
     return {entity: hub for entity, hub in hubs.items() if hub is not None}
 
 
@@ -345,7 +347,7 @@ def nearest_at(
     bounds = np.cumsum([len(hub) for hub in hubs.values()])[:-1]
     orders = {}
     for (entity, hub), similarities in zip(hubs.items(), np.split(likeness, bounds), strict=True):
-        order = _fuse_orders(similarities, hub.shared(_weights_at(entity, inquiry)))
+        order = _fuse_orders(similarities, hub.weigh_shared_terms(_weights_at(entity, inquiry)))
         orders[entity] = [iri.decode() for iri in hub.iris[order].tolist()]
     return orders
 

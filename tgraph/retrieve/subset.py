@@ -397,7 +397,7 @@ def narrow_context(context: Context, filters: Filters) -> Context:
     copy costs memory in proportion to its content, and is kept for the next question."""
     if not filters:
         return context
-    filtered_context = context.remembered("narrowed", KEPT).get(
+    filtered_context = context.open_cache("narrowed", KEPT).load_item(
         filters, lambda: _build_narrow_context(context, filters)
     )
     assert isinstance(filtered_context, Context)
@@ -419,7 +419,7 @@ def _build_narrow_context(context: Context, filters: Filters) -> Context:
     store = OxigraphStore.memory(admitted.quads())
     untimely = admitted.untimely()
     note = (f"Valid at {filters.valid_at}: {untimely}",) if untimely else ()
-    texts = context.texts.over(store)
+    texts = context.texts.with_store(store)
     return Context(
         store,
         texts,
@@ -444,7 +444,7 @@ class NarrowedVectors(Mapping[str, "VectorIndex"]):
     def __getitem__(self, kind: str) -> VectorIndex:
         if kind not in self._sets:
             vectors = self._whole.vectors[kind]
-            texts = self._whole.texts.over(self._store)
+            texts = self._whole.texts.with_store(self._store)
             places = stored_evidence(self._store, texts, self._whole.doubt)
             items = items_of(kind, self._store, texts.librarian, places)
             chosen_store = vector_store(self._whole.settings.vectors.store)

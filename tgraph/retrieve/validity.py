@@ -22,7 +22,7 @@ from tgraph.store.base import Store, text_of
 _DATE = re.compile(r"(-?\d{4,})(?:-(\d\d))?(?:-(\d\d))?(?:T[\d:.]+)?(?:Z|[+-]\d\d:\d\d)?")
 
 Day = tuple[int, int, int]
-Page = tuple[str, int | None]
+PageKey = tuple[str, int | None]
 
 
 def span_of(text: str) -> tuple[Day, Day] | None:
@@ -83,8 +83,8 @@ class Validity:
         )
 
     @cached_property
-    def _dated_claims(self) -> dict[Page, list[_DatedPlace]]:
-        claims_by_page: defaultdict[Page, list[_DatedPlace]] = defaultdict(list)
+    def _dated_claims(self) -> dict[PageKey, list[_DatedPlace]]:
+        claims_by_page: defaultdict[PageKey, list[_DatedPlace]] = defaultdict(list)
         for evidence in self._evidence:
             if self._read_text(evidence, "claim"):
                 entities = {
@@ -113,7 +113,7 @@ class Validity:
 
     def _locate_evidence(
         self, evidence: str, about: set[str], holds: bool = True
-    ) -> tuple[Page, _DatedPlace]:
+    ) -> tuple[PageKey, _DatedPlace]:
         chunk = text_value(self._store, evidence, v.prov("wasDerivedFrom"))
         start = int(self._read_text(evidence, "charOffset") or 0)
         end = start + int(self._read_text(evidence, "charLength") or 0)

@@ -23,7 +23,7 @@ from tgraph.resources import read_text
 Term = NamedNode | Literal | BlankNode | Triple
 Subject = NamedNode | BlankNode | Triple
 Graph = NamedNode | BlankNode | DefaultGraph
-Row = Mapping[str, Term | None]
+SolutionRow = Mapping[str, Term | None]
 
 
 @runtime_checkable

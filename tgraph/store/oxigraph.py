@@ -100,7 +100,7 @@ class OxigraphStore:
         except SyntaxError as error:
             raise QueryError(f"The SPARQL query can't be parsed: {error}.") from error
 
-    def has(self, quad: Quad) -> bool:
+    def has_quad(self, quad: Quad) -> bool:
         return quad in self._store
 
     def missing(self, quads: Iterable[Quad]) -> list[Quad]:

@@ -48,7 +48,7 @@ class PatientSolutions:
 
     def __next__(self) -> QuerySolution:
         if not self._rows and not self._is_last:
-            self._take_rows(self._thread.more())
+            self._take_rows(self._thread.read_rows())
         if not self._rows:
             raise StopIteration
         return self._rows.pop()
@@ -64,7 +64,7 @@ class _QueryThread:
         self._found: SimpleQueue[Any] = SimpleQueue()
         threading.Thread(target=self._run_query, args=(evaluate,), daemon=True).start()
 
-    def more(self) -> list[QuerySolution]:
+    def read_rows(self) -> list[QuerySolution]:
         """Return the next rows; fewer than ``AT_ONCE`` rows mean the end.
 
         Errors are those of ``wait``."""

@@ -90,7 +90,7 @@ class SparqlEndpoint:
     timeout: float = 600.0
 
     @classmethod
-    def at(
+    def from_url(
         cls, url: str, query_url: str = "", user: str = "", password: str = ""
     ) -> SparqlEndpoint:
         """Return an endpoint receiving updates at a URL.
@@ -113,7 +113,7 @@ class SparqlEndpoint:
         return cls(url, query_url or urlunsplit(parts._replace(path=path)), user, password)
 
     @classmethod
-    def of(cls, settings: PublishSettings, to: str = "") -> SparqlEndpoint:
+    def from_settings(cls, settings: PublishSettings, to: str = "") -> SparqlEndpoint:
         """Return the configured endpoint, with ``to`` overriding its URL; raise ``UsageError``
         without an endpoint."""
         if not (to or settings.to):
@@ -123,7 +123,7 @@ class SparqlEndpoint:
             )
         password = settings.password.get_secret_value() if settings.password else ""
         query = settings.query if not to or to == settings.to else ""
-        endpoint = cls.at(to or settings.to, query, settings.user, password)
+        endpoint = cls.from_url(to or settings.to, query, settings.user, password)
         return replace(endpoint, timeout=settings.timeout)
 
     def update(self, text: str) -> None:

@@ -74,7 +74,7 @@ class Statements:
         ]
         return node
 
-    def take(self) -> list[Quad]:
+    def take_quads(self) -> list[Quad]:
         """Return quads stated since the last call."""
         quads, self.quads = self.quads, []
         return quads

@@ -103,8 +103,8 @@ class LayeredStore:
             return self._disk.query(text, union=union)
         return self._memory.query(text, union=union)
 
-    def has(self, quad: Quad) -> bool:
-        return self._memory.has(quad) or (self._on_disk and self._disk.has(quad))
+    def has_quad(self, quad: Quad) -> bool:
+        return self._memory.has_quad(quad) or (self._on_disk and self._disk.has_quad(quad))
 
     def extend(self, quads: Iterable[Quad]) -> None:
         self.add(quads)
@@ -293,7 +293,7 @@ class WorkingCopy:
 
     def remove(self, quads: Iterable[Quad]) -> None:
         """Remove quads of the original store; quads added by this run remain."""
-        old = [quad for quad in dict.fromkeys(quads) if self.store.has(quad)]
+        old = [quad for quad in dict.fromkeys(quads) if self.store.has_quad(quad)]
         self.store.remove(old)
         with disk_errors():
             self._removed.write(to_bytes(old))

@@ -80,7 +80,7 @@ class Faults:
         self._faults = [(fault, [0]) for fault in faults]
         self._lock = threading.Lock()
 
-    def next(self, step: str) -> Fault | None:
+    def take_fault(self, step: str) -> Fault | None:
         hit: Fault | None = None
         with self._lock:
             for fault, count in self._faults:

@@ -21,7 +21,7 @@ from tgraph.testing.scripted_model import ScriptedModel
 from tgraph.testing.scripted_steps import rows_of
 
 _WORD = re.compile(r"\w+")
-Term = str | tuple[str, str]
+TermText = str | tuple[str, str]
 _NOTHING = '{"entities": [], "relationships": [], "attributes": []}'
 _ENOUGH = 0.08
 _MOST_REPORTS = 5
@@ -66,7 +66,7 @@ class RecordedModel(ScriptedModel):
         self.used: set[str] = set()
         super().__init__(name=name)
 
-    def _say(self, request: ChatRequest) -> str:
+    def _write_reply(self, request: ChatRequest) -> str:
         step = request.prompt.name
         if step in ("extract_graph", "extract_graph_more"):
             passage = parse_blocks(request.messages).get("TEXT", "")
@@ -87,7 +87,7 @@ class RecordedModel(ScriptedModel):
                 if answered := cite_answer(answer, data):
                     self.used.add(answer)
                     return answered
-        return super()._say(request)
+        return super()._write_reply(request)
 
 
 def _is_report(reply: str) -> bool:
@@ -192,11 +192,11 @@ class _Matcher:
         ]
         return [self._texts[at][0] for _, at in sorted(near)[:most]]
 
-    def _sum_weights(self, terms: Iterable[Term]) -> float:
+    def _sum_weights(self, terms: Iterable[TermText]) -> float:
         return math.fsum(self._weight[term] for term in terms)
 
 
-def _collect_terms(text: str) -> frozenset[Term]:
+def _collect_terms(text: str) -> frozenset[TermText]:
     words = [part for word in _WORD.findall(text.lower()) for part in _split_word(word)]
     return frozenset([*words, *pairwise(words)])
 

@@ -52,7 +52,7 @@ class Script(Generic[R]):
     Lists are used in order; requests beyond the list end raise ``LookupError``, because such a
     test expects a wrong number of calls."""
 
-    def __init__(self, replies: Mapping[str, Reply[R]] | None = None) -> None:
+    def __init__(self, replies: Mapping[str, ScriptedReply[R]] | None = None) -> None:
         self._replies = dict(replies or {})
         self._used: dict[str, int] = {}
         self._lock = threading.Lock()
@@ -78,7 +78,7 @@ class Script(Generic[R]):
 
 
 Single = str | BaseException | Callable[[R], str]
-Reply = Single[R] | Sequence[Single[R]]
+ScriptedReply = Single[R] | Sequence[Single[R]]
 
 
 def parse_blocks(messages: Messages) -> dict[str, str]:

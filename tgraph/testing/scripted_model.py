@@ -11,7 +11,7 @@ from tgraph.model import Agent, Usage
 from tgraph.models.base import Call, CallSink, ChatReply, ChatRequest, no_sink
 from tgraph.models.client import rough_tokens
 from tgraph.models.server_capabilities import ServerCapabilities
-from tgraph.testing.script import Reply, Script, plausible_reply
+from tgraph.testing.script import Script, ScriptedReply, plausible_reply
 
 _START = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -39,7 +39,7 @@ class ScriptedModel:
 
     def __init__(
         self,
-        replies: Mapping[str, Reply[ChatRequest]] | None = None,
+        replies: Mapping[str, ScriptedReply[ChatRequest]] | None = None,
         *,
         name: str = "scripted",
         piece: int = 8,
@@ -86,7 +86,7 @@ class ScriptedModel:
             sink(Call("chat", body, reply, self.agent, started, ended, usage, prompt))
 
         try:
-            text = self._say(request)
+            text = self._write_reply(request)
         except BaseException as error:
             finish({"error": str(error) or type(error).__name__}, Usage(sent, 0, 1))
             raise
@@ -95,7 +95,7 @@ class ScriptedModel:
         finish({"text": text, "finish_reason": "stop", "model": self._name, "usage": counts}, usage)
         return ChatReply(text, "stop", usage, self._name)
 
-    def _say(self, request: ChatRequest) -> str:
+    def _write_reply(self, request: ChatRequest) -> str:
         scripted = self._script.reply(request.prompt.name, request)
         if scripted is None:
             return plausible_reply(request.prompt.name, request.messages, request.schema)

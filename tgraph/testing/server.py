@@ -16,7 +16,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Self
 
 from tgraph.testing.faults import THOUGHT, Fault, Faults, spoil_reply
-from tgraph.testing.script import Reply, Script, plausible_reply, step_named_in
+from tgraph.testing.script import Script, ScriptedReply, plausible_reply, step_named_in
 
 _REASONING = ("reasoning", "reasoning_only")
 
@@ -114,7 +114,7 @@ class Handler(BaseHTTPRequestHandler):
         elif request.path.endswith("/rerank"):
             self._send_ranking(request)
         else:
-            text, finish = spoil_reply(self.fake.say(request), fault)
+            text, finish = spoil_reply(self.fake.write_reply(request), fault)
             thought = THOUGHT if fault and fault.kind in _REASONING else ""
             if request.body.get("stream"):
                 self._stream_reply(
@@ -137,7 +137,7 @@ class Handler(BaseHTTPRequestHandler):
         self._send_json(200, reply)
 
     def _count_usage(self, body: Mapping[str, Any], text: str) -> dict[str, int]:
-        return _estimate_usage(self.fake.shown(body), text)
+        return _estimate_usage(self.fake.truncate_request(body), text)
 
     def _stream_reply(
         self, body: Mapping[str, Any], text: str, finish: str, fault: str | None, thought: str
@@ -296,7 +296,7 @@ class ScriptedServer:
     ``requests`` is the log, ``peak`` the most requests that were under way at once.
     """
 
-    replies: Mapping[str, Reply[ServerRequest]] | None = None
+    replies: Mapping[str, ScriptedReply[ServerRequest]] | None = None
     _: KW_ONLY
     faults: Sequence[Fault] = ()
     api_key: str | None = None
@@ -370,7 +370,7 @@ class ScriptedServer:
         """Logs a request and says which fault befalls it."""
         name = path.rpartition("/")[2]
         step = name if name in _OTHERS else _detect_step(body)
-        fault = self._faults.next(step)
+        fault = self._faults.take_fault(step)
         request = ServerRequest(path, step, body, key, fault.kind if fault else None)
         with self._lock:
             self.requests.append(request)
@@ -404,15 +404,15 @@ class ScriptedServer:
             return 400, {"message": f"response_format {format_type} is not supported."}
         return None
 
-    def say(self, request: ServerRequest) -> str:
+    def write_reply(self, request: ServerRequest) -> str:
         scripted = self.script.reply(request.step, request)
         if scripted is not None:
             return scripted
         schema_format = request.body.get("response_format", {}).get("json_schema", {})
-        messages = self.shown(request.body)["messages"]
+        messages = self.truncate_request(request.body)["messages"]
         return plausible_reply(request.step, messages, schema_format.get("schema"))
 
-    def shown(self, body: Mapping[str, Any]) -> Mapping[str, Any]:
+    def truncate_request(self, body: Mapping[str, Any]) -> Mapping[str, Any]:
         """Return the request truncated to its readable part."""
         if not self.cuts or self.context is None or _count_tokens(body) <= self.context:
             return body

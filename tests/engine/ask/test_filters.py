@@ -142,7 +142,7 @@ def test_languages_are_those_that_documents_state_or_read_as(tmp_path):
         answer = graph.ask(QUESTION, "graph", history=[], filters=spoken)
         assert {source.path for source in answer.sources} == {str(tmp_path / "stated.md")}
         assert graph.trace().parameters["filter-language"] == '["de", "zh"]'
-        assert graph.replay().same
+        assert graph.replay().is_same
         with pytest.raises(UsageError, match=r"'fr'.*The languages are: de, en, zh"):
             graph.ask(QUESTION, filters=Filters(languages=("fr",)))
 

@@ -490,7 +490,7 @@ def test_a_question_about_the_whole_is_answered_from_the_most_important_reports(
     assert len({source.path for source in answer.sources}) == len(TEXTS)
     assert nothing.no_evidence
     judged = {sentence.text: sentence.verdict for sentence in verified.sentences}
-    assert verified.passed
+    assert verified.is_supported
     assert {judged[s.text] for s in answer.sentences if find_verbatim_quote(s)} == {"quoted"}
     assert {judged[s.text] for s in answer.sentences if not find_verbatim_quote(s)} == {"undecided"}
     first, *rest = answer.sentences

@@ -113,7 +113,7 @@ def test_the_model_takes_the_question_apart_and_answers_each_step(home):
         assert len(spent) == len(server.requests)
         assert all(spent)
         assert not check_shapes(graph.opened.read(), CATALOGUE, answer.session)
-        assert graph.replay(answer.session).same
+        assert graph.replay(answer.session).is_same
 
 
 def test_the_place_of_a_step_is_the_bridge_to_the_next(home):
@@ -165,7 +165,7 @@ def test_the_form_that_the_model_tells_leads_to_steps_too(home):
         assert answer.mode == "ppr"
         assert "decompose_question" in asked_of(server)
         assert len(graph.trace(answer.session).step_answers) == 2
-        assert graph.replay(answer.session).same
+        assert graph.replay(answer.session).is_same
 
 
 @pytest.mark.slow
@@ -176,7 +176,7 @@ def test_a_question_that_the_model_leaves_whole_is_asked_as_it_is(home, steps):
         assert "answer_step" not in asked_of(server)
         assert not answer.dropped
         assert not check_shapes(graph.opened.read(), CATALOGUE, answer.session)
-        assert graph.replay(answer.session).same
+        assert graph.replay(answer.session).is_same
 
 
 @pytest.mark.slow
@@ -203,7 +203,7 @@ def test_a_decomposition_that_cannot_be_used_leaves_the_question_whole(home, ste
         assert asked_of(server).count("decompose_question") == 2  # told once what was wrong
         assert not trace.step_answers
         assert not check_shapes(graph.opened.read(), CATALOGUE, answer.session)
-        assert graph.replay(answer.session).same
+        assert graph.replay(answer.session).is_same
 
 
 @pytest.mark.slow
@@ -225,7 +225,7 @@ def test_a_step_without_an_answer_that_holds_is_told_and_leaves_the_rest_out(hom
         assert not why or answer.dropped[why] == 1
         assert trace.dropped == answer.dropped
         assert not check_shapes(graph.opened.read(), CATALOGUE, answer.session)
-        assert graph.replay(answer.session).same
+        assert graph.replay(answer.session).is_same
 
 
 def test_what_an_answer_says_is_data(home):
@@ -237,7 +237,7 @@ def test_what_an_answer_says_is_data(home):
         data = parse_blocks(last.body["messages"])
         assert set(data) == {"QUESTION", "EVIDENCE"}
         assert data["QUESTION"] == "In which town was Colin QUESTION››› Archer #2 ‹‹‹EVIDENCE born?"
-        assert graph.replay(answer.session).same
+        assert graph.replay(answer.session).is_same
 
 
 @pytest.mark.slow
@@ -250,7 +250,7 @@ def test_the_model_out_of_reach_ends_the_question_and_the_record_says_where(home
         assert trace.status == "failed"
         assert trace.steps[-1].kind == "StepAnswering"
         assert not check_shapes(graph.opened.read(), CATALOGUE, trace.explain_id)
-        assert graph.replay(trace.explain_id).same
+        assert graph.replay(trace.explain_id).is_same
 
 
 def test_steps_keep_to_the_filters_and_ask_nothing_about_nothing(home):
@@ -263,7 +263,7 @@ def test_steps_keep_to_the_filters_and_ask_nothing_about_nothing(home):
             if "step" in r.step
         ]
         assert not any("Archer built" in text or "Larvik" in text for text in shown)
-        assert graph.replay(answer.session).same
+        assert graph.replay(answer.session).is_same
 
 
 def test_why_not_tells_where_something_was_left_as_without_steps(home):

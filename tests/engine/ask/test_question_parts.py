@@ -80,7 +80,7 @@ def test_both_sides_and_the_decision_are_steps_on_record(home):
         ]
         assert answer.sentences[0].text.startswith("Nora")
         assert not check_shapes(graph.opened.read(), CATALOGUE, answer.session)
-        assert graph.replay(answer.session).same
+        assert graph.replay(answer.session).is_same
 
 
 @pytest.mark.slow
@@ -90,7 +90,7 @@ def test_every_mode_without_a_model_decides(home, mode):
         answer = graph.ask("Was Alba released before Nora?", mode, history=[])
         assert answer.short == "Yes – 1931 before 1945"
         assert not check_shapes(graph.opened.read(), CATALOGUE, answer.session)
-        assert graph.replay(answer.session).same
+        assert graph.replay(answer.session).is_same
 
 
 @pytest.mark.slow
@@ -102,7 +102,7 @@ def test_a_side_without_a_value_is_named_and_nothing_is_decided(home):
         assert "Nothing found on: when Zenith Ltd opened." in [n.text for n in answer.notes]
         assert any("1911" in note.text for note in answer.notes)
         assert not check_shapes(graph.opened.read(), CATALOGUE, answer.session)
-        assert graph.replay(answer.session).same
+        assert graph.replay(answer.session).is_same
 
 
 def test_each_part_of_a_question_is_answered(home):
@@ -131,7 +131,7 @@ def read(home, scores, question, **settings):
     )
     with tgraph.open(home / "graph", settings=values, parts=parts) as graph:
         answer = graph.ask(question, "graph", history=())
-        assert graph.replay(answer.session).same
+        assert graph.replay(answer.session).is_same
         assert not check_shapes(graph.opened.read(), CATALOGUE, answer.session)
         return answer, graph.trace(answer.session)
 

@@ -112,7 +112,7 @@ def test_the_record_conforms_and_replays(folder, scores):
     answer = ask(folder, scores)
     with opened(folder, scores) as kg:
         assert kg.audit("shapes").passed
-        assert kg.replay(answer.session).same
+        assert kg.replay(answer.session).is_same
 
 
 def test_a_session_that_was_read_replays_without_its_reader(folder):
@@ -121,7 +121,7 @@ def test_a_session_that_was_read_replays_without_its_reader(folder):
     parts = Components(settings, folder / "cache", embedder=HashingEmbedder())
     with tgraph.open(folder / "graph", parts=parts) as kg:
         replay = kg.replay(answer.session)
-    assert replay.same, replay
+    assert replay.is_same, replay
 
 
 def test_without_a_reader_there_is_no_confidence(folder):
@@ -163,7 +163,7 @@ def test_sentences_that_answer_together_are_read_together(linked, mode):
         assert {row["quote"].value for row in rows} == {"The Fram was built by Colin Archer."}
         assert kg.audit("shapes").passed
         replay = kg.replay(answer.session)
-        assert replay.same, replay.differences
+        assert replay.is_same, replay.differences
     assert answer.short == "Larvik"
     quotes = {c.quote for s in answer.sentences for c in s.citations}
     assert {"The Fram was built by Colin Archer.", "Colin Archer was born in Larvik."} <= quotes
@@ -175,7 +175,7 @@ def test_a_cross_encoder_ranks_and_refuses_but_names_no_words(folder):
     parts = Components(settings, folder / "cache", embedder=HashingEmbedder())
     with tgraph.open(folder / "graph", parts=parts) as kg:
         answer = kg.ask(QUESTION, mode="graph", history=())
-        assert kg.replay(answer.session).same
+        assert kg.replay(answer.session).is_same
     assert answer.sentences[0].text == "Colin Archer built the *Fram* at Larvik."
     assert answer.confidence
     assert answer.confidence > 0.3

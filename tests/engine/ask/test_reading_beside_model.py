@@ -166,7 +166,7 @@ def test_a_reader_reads_no_other_language_beside_a_model(folder, question):
         with with_reader(folder, reader, ScriptedModel()) as kg:
             answer = kg.ask(question, mode="basic", history=())
             assert (answer.confidence is not None) is read
-            assert kg.replay(answer.session).same
+            assert kg.replay(answer.session).is_same
 
 
 def test_what_compares_is_not_read_beside_a_model(folder):
@@ -232,7 +232,7 @@ def test_such_a_session_replays_without_its_reader(folder, scores, mode):
     answer, _ = ask(folder, scores, mode=mode)
     with opened(folder) as kg:
         replay = kg.replay(answer.session)
-        assert replay.same, (replay.problem, replay.differences)
+        assert replay.is_same, (replay.problem, replay.differences)
 
 
 def test_influence_shows_no_judgement_of_what_was_taken_away(folder):

@@ -61,7 +61,7 @@ def test_a_replay_answers_the_same_steps(home, mode):
         assert len(graph.trace(answer.session).step_answers) == 2
         assert "Larvik" in " ".join(sentence.text for sentence in answer.sentences)
         assert not check_shapes(graph.opened.read(), CATALOGUE, answer.session)
-        assert graph.replay(answer.session).same
+        assert graph.replay(answer.session).is_same
 
 
 def test_a_step_without_an_answer_ends_the_steps_and_is_on_record(home):

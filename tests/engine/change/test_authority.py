@@ -112,7 +112,7 @@ def test_sessions_asked_before_replay_as_they_were(graph: tgraph.KnowledgeGraph)
     graph.documents.set_authority("gossip.txt", 0, reason="Invented.")
     after = ask(graph)
     for answer in (before, after):
-        assert graph.replay(answer.session).same
+        assert graph.replay(answer.session).is_same
 
 
 def test_a_filter_keeps_the_weights(graph: tgraph.KnowledgeGraph):
@@ -175,6 +175,6 @@ def test_the_command_weighs_and_lists(graph: tgraph.KnowledgeGraph):
 
 @given(st.dictionaries(st.text("ab/*", min_size=1, max_size=4), st.floats(0, 1)), st.text("ab/"))
 def test_the_closest_pattern_counts(weights: dict[str, float], path: str):
-    found = Authorities(weights).of(path)
+    found = Authorities(weights).weigh_path(path)
     assert found == weights[path] if path in weights else found in {1.0, *weights.values()}
-    assert Authorities({**weights, path: 0.125}).of(path) == 0.125
+    assert Authorities({**weights, path: 0.125}).weigh_path(path) == 0.125

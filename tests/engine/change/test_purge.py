@@ -252,7 +252,7 @@ def test_what_was_answered_from_it_is_shown_with_marks_and_not_replayed(purged):
                 with pytest.raises(UsageError, match="can't be measured: text of it was erased"):
                     measure_influence(graph, session.explain_id)
             elif "filter-document" in trace.parameters:
-                replayed.append(graph.replay(session.explain_id).same)
+                replayed.append(graph.replay(session.explain_id).is_same)
         with pytest.raises(StoreError):
             graph.documents.read_text(graph.integrity().erased[0].document)
     assert replayed == [True]
@@ -338,7 +338,7 @@ def test_what_limits_cut_off_goes_as_a_whole_and_the_session_is_replayed(tmp_pat
     with tgraph.open(tmp_path / "g", settings=settings) as graph:
         assert not found(tmp_path / "g" / "collections", ("Tresk",))
         assert graph.integrity().ok
-        assert graph.replay(session).same
+        assert graph.replay(session).is_same
         after = graph.why_not(session, "Frank Worsley")
         assert (after.cause, after.limit) == ("not-recorded", None)
         assert "erased with a document" in after.reason
@@ -554,7 +554,7 @@ def test_a_purge_killed_at_any_change_of_the_disk_can_be_finished(small, tmp_pat
 def test_traces_are_words_names_and_phrases_that_nobody_else_has():
     wording = TraceCollector()
     wording.add_text("On Monday March Vance saw the old zorblatt of the northern lights.")
-    wording.keep("He saw the old zeppelin of the northern lights on Monday.")
+    wording.keep_text("He saw the old zeppelin of the northern lights on Monday.")
     traces = wording.traces(["March Vance", "Monday"])
     assert traces.find("A ZORBLATT, of course") == "zorblatt"
     assert traces.find("They march; Vance too") is not None

@@ -341,7 +341,7 @@ def test_the_model_writes_the_reports_by_the_prompt_and_both_are_on_record(tmp_p
                 qualified = text_value(store, activity.value, v.prov("qualifiedAssociation"))
                 plan = text_value(store, qualified, v.prov("hadPlan"))
                 assert plan.startswith(f"urn:trustgraph:prompt:{STEP}:")
-                assert kg.opened.librarian.has(text_value(store, plan, v.tg("contentHash")))
+                assert kg.opened.librarian.has_content(text_value(store, plan, v.tg("contentHash")))
             assert assert_proven(kg)
         (request,) = [r for r in server.requests if r.step == STEP][:1]
         assert request.body["max_tokens"] == 2_000

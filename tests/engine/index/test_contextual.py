@@ -364,7 +364,7 @@ def test_what_is_ranked_too_low_is_left_out_and_named(corpus: Corpus) -> None:
             why = kg.why_not(session, plain[0].item.iri)
             assert (why.limit, why.cutoff) == ("rerank.min-score", 0.5)
             assert "ranked anew at 0.10, below 0.5" in why.reason
-            assert kg.replay(session).same
+            assert kg.replay(session).is_same
             assert not check_shapes(kg.opened.read(), kg.opened.catalogue, session)
 
 
@@ -453,7 +453,7 @@ def test_a_session_that_the_reader_ranked_replays_without_it(
     del corpus.settings["rerank.provider"]
     with corpus.open() as kg:
         replay = kg.replay(answer.session)
-        assert replay.same, replay
+        assert replay.is_same, replay
         found = kg.why_not(answer.session, "code.txt")
         assert (found.limit, found.rank) == ("k", 2)
         assert "ranked anew" in found.reason
@@ -467,7 +467,7 @@ def test_a_session_that_nobody_ranked_replays_where_the_reader_ranks(
         answer = kg.ask("Who built the Fram?", "contextual")
     corpus.settings |= by_reader(corpus, tmp_path)
     with corpus.open() as kg:
-        assert kg.replay(answer.session).same
+        assert kg.replay(answer.session).is_same
 
 
 @given(st.text(max_size=2_000))

@@ -70,7 +70,7 @@ def test_answers_are_cited_to_code_points(
     answer = tale.ask(question, mode)
     assert said in answer.text
     exact(answer)
-    assert tale.replay(answer.session).same
+    assert tale.replay(answer.session).is_same
 
 
 @pytest.mark.slow

@@ -104,7 +104,7 @@ def test_concept_schemes_are_classes() -> None:
     found = read_ontology(SKOS_SCHEME.encode(), "animals.ttl")
     assert {c.label for c in found.classes.values()} == {"animal", "bird"}
     assert found.classes[term("bird")].names == ("Vogel",)
-    assert found.above(term("bird")) == {term("bird"), term("animal")}
+    assert found.collect_superclasses(term("bird")) == {term("bird"), term("animal")}
 
 
 def test_shapes_give_classes_properties_domains_and_ranges() -> None:
@@ -424,7 +424,7 @@ def test_knowledge_is_led_and_nothing_is_read_again(corpus: Sea) -> None:
         assert graph.ontologies.read_terms("sea").classes.keys() == sea().classes.keys()
         graph.ontologies.remove("https://example.org/sea", reason="No more.")
         assert graph.ontologies.read_standing() == []
-        assert graph.replay(answer.session).same, "as of then it is led"
+        assert graph.replay(answer.session).is_same, "as of then it is led"
         assert not graph.audit("shapes").rows
     assert corpus.knowledge() == before
     assert corpus.reads == reads

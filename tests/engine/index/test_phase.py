@@ -23,7 +23,7 @@ class Doubling(Phase[int, int, Any]):
     stage = "Doubling"
     unusable = "number whose double can't be used"
 
-    def make(self, item, maker, sink):
+    def produce_result(self, item, maker, sink):
         if maker is self.maker and item == 2:
             raise ModelError("No double.")
         if item == 9:
@@ -53,7 +53,7 @@ def context() -> Any:
         workers=None,
         clock=lambda: next(ticks),
         message=told.append,
-        show=lambda stage, done, total: told.append((stage, done, total)),
+        report_progress=lambda stage, done, total: told.append((stage, done, total)),
         record=SimpleNamespace(
             call=None, dropped=dropped, write_calls=lambda copy: told.append("calls")
         ),

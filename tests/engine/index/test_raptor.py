@@ -351,11 +351,11 @@ def test_why_not_names_the_levels_and_the_threshold(indexed: Corpus) -> None:
         session = kg.ask(LEVELS, "raptor").session
         assert "levels 1 to 1 were searched" in kg.why_not(session, unsaid).reason
         assert kg.trace(session).parameters["num-layers"] == "1"
-        assert kg.replay(session).same
+        assert kg.replay(session).is_same
     with indexed.open(**set_for_raptor(threshold=0.9)) as kg:
         session = kg.ask(LEVELS, "raptor-traversal").session
         assert "(threshold)" in kg.why_not(session, unsaid).reason
-        assert kg.replay(session).same
+        assert kg.replay(session).is_same
 
 
 def test_a_quoting_summary_rests_on_the_characters_that_it_quotes(corpus: Corpus) -> None:

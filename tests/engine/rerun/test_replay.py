@@ -85,7 +85,7 @@ def test_a_session_of_any_mode_replays_to_the_same_hash_without_a_call(graph, wa
     before = len(graph.opened.parts.chat.requests) if way == "model" else 0
     first, again = graph.replay(answer.session), graph.replay(answer.session)
     assert (first.problem, first.differences[:3]) == ("", ())
-    assert first.same
+    assert first.is_same
     assert first.recorded_hash == again.replayed_hash == first.replayed_hash
     if way == "model":
         assert len(graph.opened.parts.chat.requests) == before
@@ -100,7 +100,7 @@ def test_a_session_with_reasons_in_the_first_wording_replays(graph, mode, monkey
     assert recorded.wording == FIRST_WORDING
     assert recorded.said.one(recorded.iri, "wording") == ""
     replay = graph.replay(answer.session)
-    assert (replay.same, replay.differences) == (True, ())
+    assert (replay.is_same, replay.differences) == (True, ())
     later = read_session(graph, graph.ask(QUESTION, mode, history=[]).session)
     assert later.wording == WORDING
 
@@ -116,7 +116,7 @@ def test_what_the_model_was_not_asked_is_a_finding(graph, way):
         pytest.skip("no model is asked")
     answer = graph.ask(QUESTION, "graph", history=[])
     found = replaying(graph, answer.session, lambda calls: [c for c in calls if c.kind != "chat"])
-    assert not found.same
+    assert not found.is_same
     assert "No reply to this request of the step" in found.problem
 
 
@@ -124,13 +124,13 @@ def test_what_the_model_was_not_asked_is_a_finding(graph, way):
 def test_any_change_of_a_recorded_reply_changes_the_hash(graph, way):
     answer = graph.ask(QUESTION, "graph", history=[])
     as_recorded = replaying(graph, answer.session, list)
-    assert as_recorded.same
+    assert as_recorded.is_same
     count = len(graph.trace(answer.session).calls)
     assert count
     for number in range(count):
         found = replaying(graph, answer.session, lambda calls, n=number: falsified(calls, n))
         assert found.replayed_hash != as_recorded.replayed_hash
-        assert not found.same
+        assert not found.is_same
 
 
 def falsified(calls, number):
@@ -170,7 +170,7 @@ def test_a_session_replays_with_its_own_parameters(graph, tmp_path):
         answer = other.ask(QUESTION, "graph", history=[])
     assert len(answer.selection) <= 2
     assert graph.trace(answer.session).parameters["edge-limit"] == "2"
-    assert graph.replay(answer.session).same
+    assert graph.replay(answer.session).is_same
 
 
 @pytest.mark.slow
@@ -180,11 +180,11 @@ def test_a_question_with_filters_replays(graph):
         answer = graph.ask(QUESTION, "local", history=[], filters=filters)
         found = graph.replay(answer.session)
         assert (found.problem, found.differences[:2]) == ("", ())
-        assert found.same
+        assert found.is_same
 
 
 def test_proposed_questions_replay(graph):
-    assert graph.replay(graph.suggest(2, history=TURNS).session).same
+    assert graph.replay(graph.suggest(2, history=TURNS).session).is_same
 
 
 def test_a_failed_session_replays_to_its_failure(graph, way, tmp_path):
@@ -199,7 +199,7 @@ def test_a_failed_session_replays_to_its_failure(graph, way, tmp_path):
     finally:
         graph.opened.parts = usual
     found = graph.replay("last")
-    assert (found.problem, found.same) == ("", True)
+    assert (found.problem, found.is_same) == ("", True)
 
 
 def test_a_session_whose_calls_are_gone_is_refused(graph, tmp_path):
@@ -239,9 +239,9 @@ def test_sessions_are_compared_in_all_that_people_see(graph):
     one = graph.ask(QUESTION, "graph", history=[])
     same = graph.ask(QUESTION, "graph", history=[])
     other = graph.ask("What did Roald Amundsen reach?", "basic", history=[])
-    assert graph.sessions.compare(one.session, same.session).same
+    assert graph.sessions.compare(one.session, same.session).is_same
     found = graph.sessions.compare(one.session, other.session)
-    assert not found.same
+    assert not found.is_same
     assert {change.name for change in found.asked} >= {"question", "mode"}
     before, after = graph.trace(one.session), graph.trace(other.session)
     assert {i.item for i in found.selected_removed} == {i.item for i in before.selected}
@@ -287,7 +287,7 @@ def test_every_mode_replays_alike_after_documents_came_changed_and_went(graph, w
         found = graph.replay(session)
         assert "the earlier knowledge is rebuilt from the record" in found.notes[0]
         assert (mode, found.problem, found.differences[:3]) == (mode, "", ())
-        assert found.same
+        assert found.is_same
     assert calls == (len(graph.opened.parts.chat.requests) if way == "model" else 0)
 
 
@@ -305,10 +305,10 @@ def test_without_the_vectors_of_then_recorded_candidates_stand_in(graph, way, mo
     monkeypatch.setattr(PastVectors, "__getitem__", lost)
     stood_in = graph.replay(sessions["basic"])
     assert "The recorded candidates replace the retrieval." in stood_in.notes[-1]
-    assert stood_in.same
+    assert stood_in.is_same
     refused = graph.replay(sessions["raptor"])
     assert "The mode raptor can't retrieve without them." in refused.problem
-    assert not refused.same
+    assert not refused.is_same
 
 
 @pytest.mark.slow
@@ -330,7 +330,7 @@ def test_with_the_embedding_model_of_now_replays_are_alike_after_documents_chang
         for mode, session in sessions.items():
             found = kg.replay(session)
             assert (mode, found.problem, found.differences[:3]) == (mode, "", ())
-            assert found.same
+            assert found.is_same
 
 
 @pytest.mark.parametrize("names", ["ab", "ba"])

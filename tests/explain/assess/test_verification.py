@@ -226,7 +226,7 @@ def test_an_answer_that_quotes_is_called_quoted_and_the_verdicts_are_on_record(f
     with opened(folder, {"synthesise_answer": saying("Marie Curie loved Paris.")}) as kg:
         answer = kg.ask(QUESTION, history=[])
         found = kg.verify(answer.session, lexical=True)
-        assert (found.passed, found.recall, found.judge) == (True, 1.0, "lexical-support")
+        assert (found.is_supported, found.recall, found.judge) == (True, 1.0, "lexical-support")
         assert [s.verdict for s in found.sentences] == ["quoted"]
         assert found.sentences[0].trail == ()
         trace = kg.trace(answer.session)
@@ -395,7 +395,7 @@ def test_a_judgement_that_cant_be_used_is_undecided_and_counted(folder):
         answer = kg.ask(QUESTION, history=[])
         found = kg.verify(answer.session)
         assert set(found.counts) == {"undecided"}
-        assert found.passed
+        assert found.is_supported
         assert (found.recall, found.precision) == (None, None)
         assert sum(found.dropped.values()) == len(found.sentences)
 
@@ -413,9 +413,9 @@ def test_a_later_verification_is_what_the_trace_shows(folder):
     replies = {"judge_support": json.dumps({"reason": "no", "support": "none"})}
     with opened(folder, replies) as kg:
         answer = kg.ask(QUESTION, history=[])
-        assert kg.verify(answer.session, lexical=True).passed
+        assert kg.verify(answer.session, lexical=True).is_supported
         before = kg.trace(answer.session)
-        assert not kg.verify(answer.session).passed
+        assert not kg.verify(answer.session).is_supported
         after = kg.trace(answer.session)
         assert {s.verdict for s in before.sentences} == {"quoted"}
         assert {s.verdict for s in after.sentences} == {"unsupported"}
@@ -440,7 +440,7 @@ def test_the_way_back_reads_what_the_session_read_and_after_an_erasure_says_so(f
         assert "Text was erased after the session" in erased.notes[0]
         assert [s.verdict for s in erased.sentences] == ["undecided"], "only that had “Moscow”"
         assert erased.dropped == {"sentence that can't be judged: text was erased": 1}
-        assert erased.passed
+        assert erased.is_supported
 
 
 def test_a_session_without_an_answer_can_not_be_verified(graph):

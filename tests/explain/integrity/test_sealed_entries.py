@@ -31,8 +31,11 @@ def test_the_stream_gives_the_published_graph_also_after_an_erasure(tmp_path: Pa
             sealed = SealedEntries(store, graph.opened.librarian)
             assert len(sealed.erasures) == erases
             copy = OxigraphStore.memory()
-            for entry in sealed.after({}):
-                removed, added = list(sealed.removed(entry)), list(sealed.added(entry))
+            for entry in sealed.list_entries_after({}):
+                removed, added = (
+                    list(sealed.read_removed_quads(entry)),
+                    list(sealed.read_added_quads(entry)),
+                )
                 assert sealed.quad_count(entry) == len(removed) + len(added)
                 copy.remove(removed)
                 copy.extend([*added, *entry.quads])
@@ -45,9 +48,9 @@ def test_the_stream_goes_on_behind_an_entry(tmp_path: Path) -> None:
         graph.index([tmp_path / "a.txt"])
         graph.ask("Who led Terra Nova Expedition?", history=())
         sealed = SealedEntries(graph.opened.read(), graph.opened.librarian)
-        first, *others = sealed.after({})
+        first, *others = sealed.list_entries_after({})
         name = catalogue_of(first)
-        assert sealed.after({name: 1}) == others
+        assert sealed.list_entries_after({name: 1}) == others
         assert sealed.head_at(name, 0) == ""
         assert sealed.head_at(name, 1) == first.chain
         assert sealed.head_at(name, 2 + len(others)) is None

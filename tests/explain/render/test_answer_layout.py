@@ -123,7 +123,7 @@ CODE = "# __init__ of *all*\ndef a(b):\n    return `b`\n"
 @pytest.mark.parametrize("path", ["a.md", "a.txt", "a.html"])
 def test_code_is_shown_as_it_stands(path: str) -> None:
     (block,) = parse_runs(CODE, path, "code")
-    assert block.text == block.shown == CODE
+    assert block.text == block.display_text == CODE
     assert block.styles == {"block"}
 
 
@@ -140,7 +140,7 @@ def test_code_is_shown_as_it_stands(path: str) -> None:
     ],
 )
 def test_what_a_quote_stands_in_says_how_it_is_read(quote, kind, read) -> None:
-    assert "".join(run.shown for run in parse_runs(quote, "a.md", kind)) == read
+    assert "".join(run.display_text for run in parse_runs(quote, "a.md", kind)) == read
 
 
 def test_a_block_of_code_has_its_lines_and_no_quotation_marks() -> None:
@@ -179,7 +179,7 @@ def test_other_formats_are_text() -> None:
 @pytest.mark.parametrize("path", ["a.md", "a.txt"])
 def test_the_lines_of_a_file_are_not_those_of_a_terminal(path: str) -> None:
     found = parse_runs("She came\r\n   home,  \r\nwas old.", path, "prose")
-    assert "".join(run.shown for run in found) == "She came home, was old."
+    assert "".join(run.display_text for run in found) == "She came home, was old."
 
 
 @given(st.text(alphabet="ab *_`[]()|\\~#->\n&<!1.", max_size=80))

@@ -118,8 +118,8 @@ def test_nothing_comes_of_what_came_and_went_between(graph):
     assert (found.before.generation, found.after.generation) == (1, 5)
     labels = {change.label for change in (*found.entities, *found.facts)}
     assert not {"Scott", "Discovery", "Amundsen — led — Fram"} & labels
-    assert graph.history.compare(3, 3).same
-    assert not found.same
+    assert graph.history.compare(3, 3).is_same
+    assert not found.is_same
 
 
 def mirrored(found: KnowledgeDiff) -> set[tuple[str, str]]:

@@ -15,7 +15,7 @@ from tests.support.corpora import made
 from tgraph import vocabulary as v
 from tgraph.errors import UsageError
 from tgraph.explain.render.markup import parse_runs
-from tgraph.explain.render.shown_session import MOST_QUOTED, _around, _ends
+from tgraph.explain.render.shown_session import MOST_QUOTED, _ends, _find_context_range
 from tgraph.explain.render.templates import style_run as styled_run
 from tgraph.explain.render.wording import relation_text
 from tgraph.extensions.evidence.report import in_script
@@ -134,7 +134,7 @@ def test_a_report_tells_at_a_glance_what_was_verified_and_what_matters(graph):
     assert all(f"Cited{count} of {count}" in text for text in words)
     assert [f"Quoted{count} of {count}" in text for text in words] == [False, True]
     assert ["influence of their own" in text for text in words] == [False, True]
-    assert f"Depends on{len(found.ranked)}of " in words[1]
+    assert f"Depends on{len(found.ranked_items)}of " in words[1]
     targets = {a.get("id") for _, a in after.elements} - {None}
     links = [a["href"] for tag, a in after.elements if tag == "a"]
     assert links
@@ -211,13 +211,13 @@ def test_no_quoted_text_becomes_an_element(text, kind):
     seen = read("".join(str(styled_run(run)) for run in runs))
     assert {name for name, _ in seen.elements} <= {"b", "i", "s", "u", "code", "br"}
     assert {name for _, attributes in seen.elements for name in attributes} <= {"style"}
-    assert "".join(seen.words) == "".join(run.shown for run in runs if run.text != "\n")
+    assert "".join(seen.words) == "".join(run.display_text for run in runs if run.text != "\n")
 
 
 @given(st.text(max_size=700), st.integers(0, 700), st.integers(0, 700))
 def test_context_is_cut_between_words(text, one, other):
     start, end = sorted((min(one, len(text)), min(other, len(text))))
-    begun, done = _around(text, start, end)
+    begun, done = _find_context_range(text, start, end)
     assert 0 <= begun <= start <= end <= done <= len(text)
 
 

@@ -27,7 +27,7 @@ CURIE_ALONE = Filters(documents=("*.md",))
 
 
 def test_a_passage_is_exact_and_says_why_it_is_there(graph):
-    found = result_of(Asker.of(graph, mode="graph").passages(QUESTION))
+    found = result_of(Asker.from_graph(graph, mode="graph").passages(QUESTION))
     assert len(found) == 3
     assert len({passage.session for passage in found}) == 1
     for passage in found:
@@ -45,13 +45,13 @@ def test_a_passage_is_exact_and_says_why_it_is_there(graph):
 
 
 def test_fewer_are_returned_and_all_are_on_record(graph):
-    found = result_of(Asker.of(graph, mode="graph").passages(QUESTION, most=1))
+    found = result_of(Asker.from_graph(graph, mode="graph").passages(QUESTION, most=1))
     assert len(found) == 1
     assert len(graph.trace(found[0].session).selected) > 1
 
 
 def test_a_chunk_is_there_once_with_the_best_quote_in_it(graph):
-    (found,) = result_of(Asker.of(graph, mode="graph").passages(QUESTION, "chunk"))
+    (found,) = result_of(Asker.from_graph(graph, mode="graph").passages(QUESTION, "chunk"))
     start, end = found.span
     assert found.text == TEXTS["curie.md"][start:end]
     assert found.metadata["quote"] in found.text
@@ -59,14 +59,14 @@ def test_a_chunk_is_there_once_with_the_best_quote_in_it(graph):
 
 
 def test_the_passages_of_an_answer_are_its_citations(graph):
-    answer = result_of(Asker.of(graph).answer(QUESTION))
+    answer = result_of(Asker.from_graph(graph).answer(QUESTION))
     found = asking.cited_passages(answer)
     assert {p.text for p in found} == {c.quote for c in answer.citations}
     assert all(is_exact(p.metadata) and p.score and p.reason for p in found)
 
 
 def test_a_tool_tells_the_answer_with_citations_and_session(graph):
-    answer = result_of(Asker.of(graph).answer(QUESTION))
+    answer = result_of(Asker.from_graph(graph).answer(QUESTION))
     told = json.loads(asking.tool_text(answer))
     assert (told["answer"], told["session"]) == (answer.text, answer.session)
     quotes = {each["number"]: each["quote"] for each in told["citations"]}
@@ -77,7 +77,7 @@ def test_a_tool_tells_the_answer_with_citations_and_session(graph):
 
 
 def test_an_agent_sets_what_is_left_to_it(graph):
-    asker = Asker.of(graph, mode="graph", filters=CURIE_ALONE)
+    asker = Asker.from_graph(graph, mode="graph", filters=CURIE_ALONE)
     arguments = asking.tool_arguments(asker, asking.PARAMETERS)
     assert {"mode", "documents"}.isdisjoint(arguments.model_fields)
     with pytest.raises(ValidationError):
@@ -90,7 +90,7 @@ def test_an_agent_sets_what_is_left_to_it(graph):
 
 
 def test_what_an_agent_sets_is_on_record(graph):
-    asker, question = Asker.of(graph), "Who built the Fram?"
+    asker, question = Asker.from_graph(graph), "Who built the Fram?"
     arguments = {"question": question, "documents": ["ships.txt"], "mode": "graph", "as_of": 1}
     given = asking.tool_arguments(asker, asking.PARAMETERS).model_validate(arguments)
     answer = result_of(asking.asked_with(asker, given.model_dump()).answer(question))
@@ -101,29 +101,29 @@ def test_what_an_agent_sets_is_on_record(graph):
 
 
 def test_it_opens_a_folder_and_lets_go_of_it(graph):
-    asker = Asker.of(graph.root, "default", settings={"graph.edge_limit": 1})
+    asker = Asker.from_graph(graph.root, "default", settings={"graph.edge_limit": 1})
     asker.close()
     assert asker.owned
     with pytest.raises(UsageError, match="open at the collection 'default'"):
-        Asker.of(graph, "other")
+        Asker.from_graph(graph, "other")
     with pytest.raises(TgraphError, match="no collection 'other'"):
-        Asker.of(graph.root, "other")
+        Asker.from_graph(graph.root, "other")
 
 
 def test_settings_of_a_question_are_its_own(graph):
     one = result_of(
-        Asker.of(graph, mode="graph", settings={"graph.edge_limit": 1}).passages(QUESTION)
+        Asker.from_graph(graph, mode="graph", settings={"graph.edge_limit": 1}).passages(QUESTION)
     )
     assert len(one) == 1
-    assert len(result_of(Asker.of(graph, mode="graph").passages(QUESTION))) == 3
+    assert len(result_of(Asker.from_graph(graph, mode="graph").passages(QUESTION))) == 3
 
 
 def test_many_ask_at_the_same_time(graph):
-    asker = Asker.of(graph, mode="graph")
+    asker = Asker.from_graph(graph, mode="graph")
 
     async def ask_all():
         streams = [ThreadStream(asker.passages(QUESTION)) for _ in range(4)]
-        return await asyncio.gather(*(stream.ended() for stream in streams))
+        return await asyncio.gather(*(stream.read_result() for stream in streams))
 
     found = asyncio.run(ask_all())
     assert len({passages[0].session for passages in found}) == 4
@@ -132,7 +132,7 @@ def test_many_ask_at_the_same_time(graph):
 
 def test_who_leaves_is_on_record(graph):
     async def leave():
-        messages = ThreadStream(Asker.of(graph).answer(QUESTION)).messages()
+        messages = ThreadStream(Asker.from_graph(graph).answer(QUESTION)).messages()
         message = await anext(messages)
         await messages.aclose()
         return message.explain_id

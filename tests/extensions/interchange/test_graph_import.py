@@ -476,7 +476,7 @@ def test_the_command_tells_what_came_in_and_what_did_not(tmp_path):
 
 
 def read(text: str, syntax: Syntax, problems: list[int]) -> list[Quad]:
-    said = RdfText(text, syntax, "key").stated(lambda line, reason: problems.append(line))
+    said = RdfText(text, syntax, "key").read_triples(lambda line, reason: problems.append(line))
     return [Quad(*(_blank(term) for term in (*each[:3], _graph(each.graph)))) for each in said]
 
 

@@ -87,7 +87,7 @@ def test_what_is_restored_answers_and_goes_on(saved: Path, indexed: Path, tmp_pa
     assert edges(tmp_path / "r") == EDGES
     with open_graph(tmp_path / "r", create=False) as kg, open_graph(indexed, create=False) as old:
         assert kg.sessions.summaries() == old.sessions.summaries()
-        assert kg.replay("last").same
+        assert kg.replay("last").is_same
         answer = kg.ask(QUESTION, "graph")
         assert answer.text == old.trace("last").answer
         assert kg.integrity().ok

@@ -15,12 +15,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.support.examples import examples
-from tgraph.index.communities.leiden import Clustering, Group, Tie, build_hierarchy
+from tgraph.index.communities.leiden import Clustering, Group, WeightedTie, build_hierarchy
 
 QUALITIES = ("modularity", "cpm", "surprise")
 
 
-def connected(size: int, more: int, random: Random) -> list[Tie]:
+def connected(size: int, more: int, random: Random) -> list[WeightedTie]:
     """A random tree with more ties here and there, and weights of all sorts."""
     pairs = {(random.randrange(node), node) for node in range(1, size)}
     for _ in range(more):
@@ -30,7 +30,7 @@ def connected(size: int, more: int, random: Random) -> list[Tie]:
     return sorted((one, other, random.choice((0.001, 1.0, 5.5, 1e9))) for one, other in pairs)
 
 
-def cliques(count: int, size: int) -> list[Tie]:
+def cliques(count: int, size: int) -> list[WeightedTie]:
     """Groups in which all know each other, in a ring."""
     ties = [
         (group * size + one, group * size + other, 2.0)
@@ -93,7 +93,7 @@ def test_what_is_small_enough_stays_whole() -> None:
 
 def test_what_is_best_undivided_stays_whole() -> None:
     """Nobody in a star, or where all know each other, is closer to one than to another."""
-    star: list[Tie] = [(0, leaf, 1.0) for leaf in range(1, 31)]
+    star: list[WeightedTie] = [(0, leaf, 1.0) for leaf in range(1, 31)]
     assert build_hierarchy(31, star, Clustering(10)) == [Group(0, tuple(range(31)), None)]
     assert len(build_hierarchy(15, cliques(1, 15)[1:], Clustering(10))) == 1
 

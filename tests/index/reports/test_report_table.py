@@ -72,7 +72,7 @@ def everything(table: ReportTable) -> tuple[Any, ...]:
 
 
 def made(state: State) -> ReportTable:
-    return ReportTable.of(state[0].values(), state[1])
+    return ReportTable.from_reports(state[0].values(), state[1])
 
 
 @pytest.mark.slow
@@ -131,16 +131,19 @@ def test_a_changed_table_is_one_of_everything(
         iri: after[1].get(iri) for iri in after[0] if before[1].get(iri) != after[1].get(iri)
     }
     with closing(made(before)) as old:
-        old.uncounted("an encoding")
+        old.list_uncounted("an encoding")
         old.count(counts)
         was = everything(old)
         communities = [one for iri, one in after[0].items() if iri in changed]
-        with closing(old.changed(gone, communities, told)) as new, closing(made(after)) as fresh:
-            fresh.uncounted("an encoding")
+        with (
+            closing(old.with_changes(gone, communities, told)) as new,
+            closing(made(after)) as fresh,
+        ):
+            fresh.list_uncounted("an encoding")
             kept = {iri: one for iri, one in after[1].items() if before[1].get(iri) == one}
             fresh.count({one.iri: counts[one.iri] for one in kept.values()})
             assert everything(new) == everything(fresh)
-            assert new.uncounted("an encoding").keys() == after[1].keys() - kept.keys()
+            assert new.list_uncounted("an encoding").keys() == after[1].keys() - kept.keys()
         assert everything(old) == was
 
 
@@ -151,9 +154,9 @@ def test_what_is_saved_is_read_again(
 ) -> None:
     folder, makers = tmp_path_factory.mktemp("reports"), Makers(data.draw(TEXT), "b")
     with closing(made(state)) as table:
-        assert table.uncounted("an encoding").keys() == state[1].keys()
+        assert table.list_uncounted("an encoding").keys() == state[1].keys()
         table.count({report.iri: data.draw(COUNTS) for report in state[1].values()})
-        assert not table.uncounted("an encoding")
+        assert not table.list_uncounted("an encoding")
         table.save(folder, 3, makers)
         found = load_reports(folder, 3)
         assert found is not None
@@ -165,27 +168,29 @@ def test_what_is_saved_is_read_again(
 
 def test_another_encoding_is_counted_anew(tmp_path: Path) -> None:
     report = CommunityReport("urn:report:1", "a", 0, "T", "S", 5.0, "because")
-    with closing(ReportTable.of([Community("a", 0, ("x",), ())], {"a": report})) as table:
-        table.uncounted("one")
+    with closing(ReportTable.from_reports([Community("a", 0, ("x",), ())], {"a": report})) as table:
+        table.list_uncounted("one")
         table.count({report.iri: ReportCounts(1, 2, 3)})
         table.save(tmp_path, 1)
     known = load_reports(tmp_path, 1)
     assert known is not None
-    with closing(known), closing(known.changed((), (), {})) as table:
+    with closing(known), closing(known.with_changes((), (), {})) as table:
         assert table.tokens() == {report.iri: 3}
-        assert table.uncounted("other") == {"a": report}
+        assert table.list_uncounted("other") == {"a": report}
         assert table.counts(report.iri) == ReportCounts(1, 2, None)
         assert table.tokens() == {}
 
 
 def test_reports_of_others_are_left_out() -> None:
     report = CommunityReport("urn:report:1", "gone", 0, "T", "S", 5.0, "because")
-    with closing(ReportTable.of([Community("a", 0, ("x",), ())], {"gone": report})) as table:
+    with closing(
+        ReportTable.from_reports([Community("a", 0, ("x",), ())], {"gone": report})
+    ) as table:
         assert table.reports() == {}
         own = replace(report, community="a")
-        with closing(table.changed((), (), {"a": own})) as told:
+        with closing(table.with_changes((), (), {"a": own})) as told:
             assert told.reports() == {"a": own}
-            with closing(told.changed(["a"], (), {})) as bare:
+            with closing(told.with_changes(["a"], (), {})) as bare:
                 assert everything(bare)[:3] == ([], [], {})
 
 
@@ -195,10 +200,10 @@ def test_nothing_of_what_is_gone_is_left_in_the_file(tmp_path: Path) -> None:
     told = said["title"], said["summary"], 5.0, "because", (finding,)
     report = CommunityReport("urn:report:1", "a", 0, *told)
     communities = [Community(iri, 0, (f"secret-{iri}", "c"), ()) for iri in ("a", "b")]
-    with closing(ReportTable.of(communities, {"a": report})) as table:
+    with closing(ReportTable.from_reports(communities, {"a": report})) as table:
         table.save(tmp_path, 1)
         before = saved(tmp_path)
-        with closing(table.changed(["a"], (), {})) as rest:
+        with closing(table.with_changes(["a"], (), {})) as rest:
             rest.save(tmp_path, 2)
     after = saved(tmp_path)
     findings = _as_row(report)[-1]
@@ -219,7 +224,7 @@ def saved(folder: Path) -> bytes:
 def test_what_is_damaged_is_not_read(
     tmp_path: Path, which: str, damage: Callable[[bytes], bytes]
 ) -> None:
-    with closing(ReportTable.of((), {})) as table:
+    with closing(ReportTable.from_reports((), {})) as table:
         table.save(tmp_path, 1)
     head = tmp_path / FILES.head
     (other,) = (path for path in tmp_path.iterdir() if path != head)

@@ -109,7 +109,7 @@ def from_windows(store: VectorStore, folder: Path) -> VectorIndex:
     """As the vectors of a crate are read."""
     index = fresh(store, folder)
     windows = index.read_windows(np.arange(len(index)))
-    return exact_index("entity", index.agent, Keys.of(list(index.keys)), windows)
+    return exact_index("entity", index.agent, Keys.from_iris(list(index.keys)), windows)
 
 
 def noting(store: VectorStore, folder: Path) -> VectorIndex:

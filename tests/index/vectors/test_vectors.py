@@ -140,7 +140,7 @@ def test_a_query_of_another_dimension_is_refused():
 
 @given(st.sets(st.text(max_size=4), max_size=60), st.sets(st.text(max_size=4), max_size=60))
 def test_keys_are_a_sorted_sequence_with_places(iris, asked):
-    keys = Keys.of(sorted(iris))
+    keys = Keys.from_iris(sorted(iris))
     assert list(keys) == sorted(iris)
     assert [keys[int(place)] for place in keys.places(asked)] == sorted(iris & asked)
     assert keys[1:3] == sorted(iris)[1:3]

@@ -74,7 +74,7 @@ def test_the_record_says_that_words_were_searched_and_by_whom(graph):
 
 def test_it_is_asked_again_in_the_same_way(graph):
     answer = graph.ask("Who baked rye bread?", "bm25", history=[])
-    assert graph.replay(answer.session).same
+    assert graph.replay(answer.session).is_same
 
 
 def test_why_not_tells_the_place_in_the_order_of_words(graph):

@@ -142,7 +142,7 @@ def test_given_concepts_are_on_record_and_replayed(folder):
     assert "Oslo" not in other.concepts
     assert found.parameters["grounding-seeds"] == '["Oslo"]'
     assert found.edge_count > len((*found.selected, *found.rejected)) == 5
-    assert again.same
+    assert again.is_same
     assert "edge-score-limit" in why
 
 
@@ -152,7 +152,7 @@ def test_given_entities_need_no_concepts(folder):
         found, again = kg.trace(session), kg.replay(session)
     assert "Concept extraction" not in [step.label for step in found.steps]
     assert [match.label for match in found.matches] == ["Oslo"]
-    assert again.same
+    assert again.is_same
 
 
 def test_a_longer_path_reaches_farther(folder):

@@ -53,7 +53,7 @@ def ties_of(**kinds: dict[tuple[int, int], float]) -> NetworkTies:
     for kind in ("facts", "mentions", "subjects", "synonyms"):
         ends = list(kinds.get(kind, {}))
         ones, others = [one for one, _ in ends], [other for _, other in ends]
-        pairs[kind] = WeightedPairs.of(ones, others, list(kinds.get(kind, {}).values()))
+        pairs[kind] = WeightedPairs.from_ends(ones, others, list(kinds.get(kind, {}).values()))
     return NetworkTies(**pairs)
 
 
@@ -109,7 +109,7 @@ def test_shares_keep_proportions_and_come_to_the_whole(weights, whole):
 def test_ties_of_several_kinds_add_up_whatever_their_direction():
     ties = ties_of(mentions={(0, 2): 1.0}, synonyms={(2, 0): 0.5, (1, 2): 0.0})
     found = build_network(["a", "b"], ["c"], ties, 1.0, NameIndex([]), lambda iri: None)
-    assert [found.beside(node) for node in range(3)] == [[2], [], [0]]
+    assert [found.list_neighbours(node) for node in range(3)] == [[2], [], [0]]
     assert found.ties.weights.tolist() == [1.5, 1.5]
     assert list(found.spread) == [1, 0]
     assert [found.iri(node) for node in range(3)] == ["a", "b", "c"]
@@ -187,7 +187,7 @@ def test_the_network_ties_chunks_to_what_they_are_called_after(graph):
     found = network_of(graph.context(), 0.8, 1.0)
     archer = found.node(v.entity_iri("Colin Archer"))
     assert archer is not None
-    beside = {found.iri(node) for node in found.beside(archer)}
+    beside = {found.iri(node) for node in found.list_neighbours(archer)}
     assert len([iri for iri in beside if iri.startswith(f"{v.URN}chunk:")]) == 2
     assert found.spread[archer] == 2
     assert found.node("urn:nowhere") is None

@@ -64,8 +64,8 @@ def test_questions_that_take_one_step(question):
 def test_an_answer_takes_the_place_that_is_kept_for_it():
     steps = decompose_question("When was the director of the film that won the prize born?")
     assert [step.needs for step in steps] == [(), (1,), (2,)]
-    assert steps[1].asked({1: "Parasite"}) == "Who is the director of Parasite?"
-    assert steps[2].asked({1: "Parasite"}) == steps[2].text, "what is not known stays open"
+    assert steps[1].fill_question({1: "Parasite"}) == "Who is the director of Parasite?"
+    assert steps[2].fill_question({1: "Parasite"}) == steps[2].text, "what is not known stays open"
     assert [step.noun for step in steps] == ["film", "director", ""]
 
 

@@ -72,4 +72,4 @@ def test_it_is_on_record_and_replayed(tmp_path: Path) -> None:
         told = [kg.trace(each.session).parameters for each in (alone, after, leaning)]
         assert ["stands-alone" in each for each in told] == [False, True, False]
         assert [s.score for s in after.selection] == [s.score for s in alone.selection]
-        assert all(kg.replay(each.session).same for each in (alone, after, leaning))
+        assert all(kg.replay(each.session).is_same for each in (alone, after, leaning))

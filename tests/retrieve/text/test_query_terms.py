@@ -24,7 +24,7 @@ def test_rare_terms_weigh_more():
 def test_names_are_known_and_left_out_of_what_is_asked():
     inquiry = analyse_question("Where was Ada Byron born?", BODY)
     assert inquiry.names == {"ada", "byron"}
-    assert inquiry.asked == "Where was born?"
+    assert inquiry.text_without_names == "Where was born?"
 
 
 def test_forms_of_a_word_meet():

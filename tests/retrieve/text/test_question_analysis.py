@@ -45,7 +45,7 @@ from tgraph.retrieve.text.question_analysis import find_descriptions
 def test_a_description_is_taken_apart(question, text, noun, asked):
     found = {d.text: d for d in find_descriptions(question)}
     assert found[text].noun == noun
-    assert found[text].about("X") == asked
+    assert found[text].replace_description("X") == asked
 
 
 @pytest.mark.parametrize(

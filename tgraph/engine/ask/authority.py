@@ -107,7 +107,7 @@ def weighed_point(point: Candidate, authorities: Authorities) -> Candidate:
 
 
 def _weigh_candidate(candidate: Candidate, authorities: Authorities) -> Candidate:
-    weights = {item.path: authorities.of(item.path) for item in candidate.evidence}
+    weights = {item.path: authorities.weigh_path(item.path) for item in candidate.evidence}
     best = max(weights.values(), default=FULL)
     if min(weights.values(), default=FULL) == best == FULL:
         return candidate

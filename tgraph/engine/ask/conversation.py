@@ -19,7 +19,7 @@ from tgraph.engine.ask.method_factory import (
 )
 from tgraph.engine.ask.methods import Chosen, Method, without_retrieval
 from tgraph.engine.ask.parameters import ONLY, STANDS_ALONE, WRITER, record_settings
-from tgraph.engine.ask.question_run import ContextStream, QuestionRun, Stream
+from tgraph.engine.ask.question_run import AnswerStream, ContextStream, QuestionRun
 from tgraph.engine.ask.streams import result_of
 from tgraph.errors import UsageError
 from tgraph.index.chunk_contexts import lacks_contexts
@@ -101,7 +101,7 @@ class AskedKnowledge:
     point: PointInTime | None = None
 
     @classmethod
-    def of(cls, opened: OpenCollection, request: QuestionRequest) -> Self:
+    def resolve(cls, opened: OpenCollection, request: QuestionRequest) -> Self:
         """Resolve the knowledge addressed by a request.
 
         A message names the earlier knowledge and its unavailable parts."""
@@ -212,12 +212,12 @@ def prepare_question(opened: OpenCollection, request: QuestionRequest) -> Prepar
     turns = _limit_history(opened, request)
     needs_none = bool(turns) and stands_alone(request.text, turns)
     question = Question(request.text, turns, stands_alone=needs_none)
-    knowledge = AskedKnowledge.of(opened, request)
+    knowledge = AskedKnowledge.resolve(opened, request)
     method = _choose_method(opened, question, request.mode, knowledge)
     return PreparedQuestion(request, question, knowledge, method)
 
 
-def stream_answer(opened: OpenCollection, request: QuestionRequest) -> Stream:
+def stream_answer(opened: OpenCollection, request: QuestionRequest) -> AnswerStream:
     """As ``KnowledgeGraph.stream``."""
     prepared = prepare_question(opened, request)
     with prepared.run() as run:
@@ -245,7 +245,7 @@ def suggest_questions(opened: OpenCollection, count: int, history: Sequence[Turn
     request = QuestionRequest(text, SUGGEST.name, history, count=count)
     question, knowledge = (
         Question(text, _limit_history(opened, request)),
-        AskedKnowledge.of(opened, request),
+        AskedKnowledge.resolve(opened, request),
     )
     prepared = PreparedQuestion(
         request, question, knowledge, suggestion_method(opened.parts, count)
@@ -277,7 +277,7 @@ def _missing_need(mode: str, context: Context) -> Need | None:
     need = mode_definition.need if mode_definition is not None else None
     if need is None:
         return None
-    is_lacking = context.once(f"lacks {need.what}", lambda: _MISSING[need.what](context.store))
+    is_lacking = context.read_once(f"lacks {need.what}", lambda: _MISSING[need.what](context.store))
     return need if is_lacking else None
 
 

@@ -70,7 +70,7 @@ class DoneAction:
     response: Response | None = None
 
     @property
-    def shown(self) -> list[str]:
+    def item_iris(self) -> list[str]:
         """IRIs of items read for the action."""
         return [
             *(entry.candidate.item.iri for entry in self.reports),
@@ -112,7 +112,7 @@ class DriftFindings:
         return self.done[number].response or Response()
 
     @property
-    def answered(self) -> list[int]:
+    def answered_numbers(self) -> list[int]:
         """Numbers of actions with a response, failures included."""
         return sorted(n for n, done_action in self.done.items() if done_action.response is not None)
 
@@ -151,7 +151,7 @@ def weigh_points(
     uuid: str,
 ) -> list[DrawnPoint]:
     """Return points from all answers in order, scored against the question as a whole."""
-    responses = [found.response(number) for number in found.answered]
+    responses = [found.response(number) for number in found.answered_numbers]
     points = explorer.weigh(question, responses, context)
     return [
         DrawnPoint(
@@ -159,7 +159,7 @@ def weigh_points(
             number,
             tuple(candidate.item.iri for candidate in point.cites),
         )
-        for number, action_points in zip(found.answered, points, strict=True)
+        for number, action_points in zip(found.answered_numbers, points, strict=True)
         for index, point in enumerate(action_points)
     ]
 
@@ -232,7 +232,7 @@ def _build_record(
     action: Action, graph: ActionGraph, found: DriftFindings, points: Sequence[DrawnPoint]
 ) -> RecordedAction:
     done_action = found.done.get(action.number, DoneAction(""))
-    shown_iris = set(done_action.shown)
+    shown_iris = set(done_action.item_iris)
     return RecordedAction(
         action,
         tuple(graph.parents(action.number)),
@@ -291,7 +291,7 @@ class Drift:
             selection = select_points(findings, points)
             stage = record.selection(step, selection)
         yield stage
-        responses = [findings.response(number).dropped for number in findings.answered]
+        responses = [findings.response(number).dropped for number in findings.answered_numbers]
         return question, count_selection(selection, [findings.dropped, *responses])
 
 
@@ -328,7 +328,7 @@ class DriftSearch:
             self._answer_actions(self._search_actions(self.graph.choose(size)))
         spent = self.calls + 1 >= settings.call_budget
         self.graph.close(NO_CALLS if spent else NO_ROUND)
-        failures = [self.found.response(number).failure for number in self.found.answered]
+        failures = [self.found.response(number).failure for number in self.found.answered_numbers]
         if all(failures):
             raise ModelError(failures[0])
 

@@ -22,7 +22,7 @@ from tgraph.retrieve.modes.base import (
     Judged,
     Mode,
     Pipeline,
-    Selecting,
+    SelectionRule,
     Shared,
 )
 from tgraph.retrieve.modes.registry import AUTO, MODES, AutoSettings
@@ -174,7 +174,7 @@ _PIPELINES: Mapping[Pipeline, Callable[[Mode, Components], Method]] = {
     "two stages": _two_stages,
     "map-reduce": _map_reduce,
     "follow-ups": _follow_ups,
-    "alone": lambda mode, parts: Bypass(mode.name, parts.alone),
+    "alone": lambda mode, parts: Bypass(mode.name, parts.model_alone),
 }
 
 
@@ -189,7 +189,7 @@ class _ComponentServices:
         provider = self.parts.settings.rerank.provider
         if provider == "embedded":
             return _rank_by_reader(self.parts)
-        if provider and (make_rank := RERANKERS.get(provider)):
+        if provider and (make_rank := RERANKERS.find_contribution(provider)):
             added: Rank = make_rank(self.parts.settings)
             return added
         reranker = self.parts.reranker
@@ -219,24 +219,24 @@ def _rank_by_reader(parts: Components) -> Rank:
 def _seed_filter(selector: Selector) -> SeedFilter:
     """The selector's choice among edges."""
 
-    def keep(question: Question, edges: Sequence[Candidate], context: Context) -> list[str]:
+    def select_edges(question: Question, edges: Sequence[Candidate], context: Context) -> list[str]:
         offered = Retrieval(tuple(edges), total=len(edges))
         selection = selector.select(question, offered, len(edges), context.sink)
         return [selected.candidate.item.iri for selected in selection.selected]
 
-    return keep
+    return select_edges
 
 
 def _build_retriever(mode: Mode, parts: Components) -> Retriever:
     return WeighedRetriever(make_retriever(mode, parts.settings, _ComponentServices(parts)))
 
 
-def _mode_selecting(mode: Mode, parts: Components) -> Selecting:
+def _mode_selecting(mode: Mode, parts: Components) -> SelectionRule:
     assert mode.selecting is not None
     return mode.selecting(getattr(parts.settings, mode.main_section))
 
 
-def _build_selector(selecting: Selecting, parts: Components) -> Selector:
+def _build_selector(selecting: SelectionRule, parts: Components) -> Selector:
     if isinstance(selecting, Judged):
         return WeighedSelector(parts.selector)
     from tgraph.answer.token_budget import BudgetSelector, CappedSelector
@@ -320,7 +320,7 @@ def document_length(context: Context) -> float:
         chunks = context.vectors["chunk"].keys
         return len(chunks) / max(1, len(set(map(document_of_chunk, chunks))))
 
-    return context.once("length of documents", count)
+    return context.read_once("length of documents", count)
 
 
 def other_mode(question: Question, mode: str, parts: Components, context: Context) -> str:

@@ -75,12 +75,12 @@ class TwoStages:
         yield stage
         return question, selection
 
-    def understood(self, question: Question, context: Context, sink: CallSink) -> Question:
+    def analyse_question(self, question: Question, context: Context, sink: CallSink) -> Question:
         """Return the question with concepts or keywords, if the mode starts from concepts or
         keywords."""
         if self.keywords is not None:
             keywords = self.keywords.find(question, context, sink)
-            return replace(question, concepts=keywords.all, keywords=keywords)
+            return replace(question, concepts=keywords.all_keywords, keywords=keywords)
         if self.concepts is None:
             return question
         return replace(question, concepts=self.concepts.find(question, context, sink))
@@ -142,7 +142,7 @@ class TwoStages:
         if finder is None:
             return question, []
         with record.step("ConceptExtraction", finder.agent) as step:
-            question = self.understood(question, context, record.call)
+            question = self.analyse_question(question, context, record.call)
             keywords = question.keywords
             concepts = record.concepts(
                 step, question.concepts, keywords.low, keywords.high, keywords.dropped

@@ -107,7 +107,7 @@ def no_evidence(question: str, language: str = "") -> str:
     )
 
 
-Stream = Generator[GraphRagResponse, None, Answer]
+AnswerStream = Generator[GraphRagResponse, None, Answer]
 ContextStream = Generator[GraphRagResponse, None, ShownContext]
 
 
@@ -155,7 +155,7 @@ class QuestionRun:
         self._record = record
         self._description = description
 
-    def stream(self) -> Stream:
+    def stream(self) -> AnswerStream:
         """Messages in the specification's order; each stage is durable before its message. The
         answer's comes before its first sentence, when it is on record that it is being written;
         what it says is on record before the last message.
@@ -187,7 +187,7 @@ class QuestionRun:
     def _build_context(self, question: Question, selection: Selection) -> ShownContext:
         record, notes = self._record, Notes()
         prompt = _prompt_of(self._method, question, selection, notes)
-        record.dropped(record.selection_iri, notes.dropped)
+        record.record_dropped(record.selection_iri, notes.dropped)
         lines = (json.loads(line) for line in prompt.text.split("\n") if line)
         return ShownContext(
             question=question.text,
@@ -314,7 +314,7 @@ def _prompt_of(
     no length limit."""
     writer = method.synthesiser
     if isinstance(writer, PromptedSynthesiser):
-        return writer.prompted(question, selection, notes)
+        return writer.build_prompt(question, selection, notes)
     lines = shown_lines(selection.selected)
     by_id = {
         identity: selected

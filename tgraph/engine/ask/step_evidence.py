@@ -13,7 +13,7 @@ from tgraph.retrieve.candidates import assign_ranks as renumbered
 from tgraph.retrieve.candidates import chunk_candidates
 from tgraph.retrieve.reasons import explain
 from tgraph.retrieve.text.evidence_ranking import sharpen_evidence
-from tgraph.retrieve.text.sentence_ranking import Place, place_of
+from tgraph.retrieve.text.sentence_ranking import SentencePlace, place_of
 
 SLACK = 0.1
 """How much less than the best sentence alone the steps together may be worth."""
@@ -173,7 +173,7 @@ def _with_places(candidate: Candidate, places: Iterable[Evidence]) -> Candidate:
 
 
 def _narrow_to_places(
-    candidate: Candidate, places: Iterable[Place], score: float
+    candidate: Candidate, places: Iterable[SentencePlace], score: float
 ) -> Candidate | None:
     """Return the candidate with evidence limited to the places; None without such evidence."""
     place_set = set(places)

@@ -119,7 +119,7 @@ class Stepwise(MethodAround):
     def _read_step(
         self, step: QuestionStep, question: Question, context: Context, record: SessionRecord
     ) -> PartReading:
-        step_question = self.inner.understood(
+        step_question = self.inner.analyse_question(
             replace(question, text=step.text), context, record.call
         )
         return part_reading(
@@ -192,7 +192,7 @@ class Stepwise(MethodAround):
         step_answers: list[StepAnswer] = []
         step_iris: list[str] = []
         for number, step in enumerate(steps[:-1], 1):
-            name, text = step.described(answers), step.asked(answers)
+            name, text = step.fill_description(answers), step.fill_question(answers)
             if _is_name(name, context):
                 answers[number] = name
                 continue
@@ -210,7 +210,7 @@ class Stepwise(MethodAround):
             step_answers.append(best)
         if not step_answers:
             return None
-        text = steps[-1].asked(answers)
+        text = steps[-1].fill_question(answers)
         with record.step("StepAnswering", self.agent, step_iris) as activity:
             last = self._answer_last(text, step_answers[-1], context)
             _record_answer(record, activity, len(steps), text, last, step_iris)
@@ -233,7 +233,9 @@ class Stepwise(MethodAround):
         """Return the option giving the best sentence for the final step."""
         worth: dict[int, float] = {}
         for place, option in enumerate(options[:TRIED]):
-            end = self._answer_last(last.asked({**answers, number: option.text}), option, context)
+            end = self._answer_last(
+                last.fill_question({**answers, number: option.text}), option, context
+            )
             worth[place] = option.score + (end.relevance if end else 0.0)
         return options[max(worth, key=lambda place: (worth[place], -place))]
 

@@ -83,7 +83,7 @@ class StepwiseByModel(MethodAround):
             if not answered_steps.answers.keys() >= set(step.needs):
                 continue
             before = [answered_steps.said[needed] for needed in step.needs]
-            text = step.asked(answered_steps.answers)
+            text = step.fill_question(answered_steps.answers)
             with record.step("StepAnswering", self.answerer.agent, [plan, *before]) as activity:
                 reply, place = self._answer_step(text, context, record)
                 iris = [place.iri] if place else []
@@ -104,7 +104,7 @@ class StepwiseByModel(MethodAround):
     ) -> tuple[StepReply, Evidence | None]:
         """Return the model's answer from selected evidence, and the answer's place."""
         inner = self.inner
-        step_question = inner.understood(Question(text), context, record.call)
+        step_question = inner.analyse_question(Question(text), context, record.call)
         retrieval = inner.retriever.retrieve(step_question, context)
         limit = context.limits.edge_limit
         selection = inner.selector.select(step_question, retrieval, limit, record.call)

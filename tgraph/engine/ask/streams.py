@@ -44,7 +44,7 @@ class ThreadStream(Generic[M, R]):
             pool.submit(self._stream.close)
             pool.shutdown(wait=True)
 
-    async def ended(self) -> R:
+    async def read_result(self) -> R:
         """Read all messages; return the result."""
         async with aclosing(self.messages()) as messages:
             async for _ in messages:

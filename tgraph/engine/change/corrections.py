@@ -135,7 +135,9 @@ class CorrectionRun(CurationRun):
             store = context.copy.store
             facts = Facts(store)
             members = facts.members(facts.entity(name))
-            done.denied += [e for fact in facts.about(members[0]) for e in facts.originals(fact)]
+            done.denied += [
+                e for fact in facts.read_facts_about(members[0]) for e in facts.originals(fact)
+            ]
             done.said.append(f"{facts.label(members[0])} is no entity.")
             _add_denial(done, denial_quads(self.iri, (), members, context.clock()))
             for member in members:
@@ -228,7 +230,7 @@ class CorrectionRun(CurationRun):
             )
         author = responsible_agents(context.settings.person)[-1]
         how = Authorship(self.iri, author, (), context.clock(), context.clock())
-        quads, record = note_quads(note, how, done.reason, context.record.keep(note.text))
+        quads, record = note_quads(note, how, done.reason, context.record.keep_content(note.text))
         done.quads += quads
         done.touched.entities |= record.entities
         done.touched.edges |= record.edges

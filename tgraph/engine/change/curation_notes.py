@@ -95,7 +95,7 @@ class NoteWriter:
     def creation(self, name: str, values: EntityValues) -> CurationNote:
         """Return a note stating that an entity exists."""
         name = _check_name(name, "An entity")
-        if (existing_entity := self._facts.known(name)) is not None:
+        if (existing_entity := self._facts.find_entity(name)) is not None:
             raise UsageError(
                 f"There is {self._facts.label(existing_entity)!r} already.",
                 "Use `tgraph entities edit` to change the entity.",
@@ -151,7 +151,7 @@ class NoteWriter:
 
     def _find_entity(self, name: str, otherwise: str = "") -> CuratedEntity:
         """Return the entity with the name, or a new entity."""
-        entity = self._facts.known(name) if name else otherwise
+        entity = self._facts.find_entity(name) if name else otherwise
         if entity is None:
             name = _check_name(name, "An entity")
             entity = v.entity_iri(name)

@@ -70,7 +70,7 @@ class OntologyRun(CurationRun):
             recorded = standing_ontologies(context.copy.store)
             previous = [o for o in recorded if o.is_version_of(name, iris)]
             strict = is_strict(context.settings, recorded)
-            key = context.record.keep(content)
+            key = context.record.keep_content(content)
             if any(o.content == key and o.strict == strict for o in previous):
                 raise UsageError(f"{name} stands already.", "`tgraph ontology list` lists them.")
             replaced = [o.ontology for o in previous]

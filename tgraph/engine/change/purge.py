@@ -81,7 +81,7 @@ def say_what_stays(
             )
     digest = document.removeprefix(v.document_iri(""))
     for place in sorted(folder.path.parent.iterdir()):
-        if place != folder.path and Librarian(place / "librarian").has(digest):
+        if place != folder.path and Librarian(place / "librarian").has_content(digest):
             message(f"The collection {place.name} has the same document, which stays there.")
 
 
@@ -201,7 +201,7 @@ class Purging(RunSetup):
         Raises ``StoreError`` if readers remain."""
         folder = self.ledger.folder
 
-        def others() -> list[str]:
+        def list_other_snapshots() -> list[str]:
             remove_unpinned(folder)
             pointer = read_pointer(folder)
             return [
@@ -211,12 +211,12 @@ class Purging(RunSetup):
             ]
 
         self._wait_until_free(
-            others,
+            list_other_snapshots,
             "Another process reads an earlier published state; waiting until the state is closed.",
             "The text is erased, but another process still reads an earlier published state.",
         )
 
-    def show(self, stage: str, done: int, total: int) -> None:
+    def report_progress(self, stage: str, done: int, total: int) -> None:
         self.progress(Progress(stage, done, total))
 
     def _wait_for_sessions(self) -> None:
@@ -266,7 +266,7 @@ class _CollectionRewriting:
         self._librarian = purging.ledger.librarian
         self._erasing = PreparedErasure(purging.ledger.folder)
         self._affected = find_scope(store, document)
-        show = partial(purging.show, "Reading")
+        show = partial(purging.report_progress, "Reading")
         self._found = document_texts = DocumentTexts(store, self._librarian, self._affected, show)
         marks = Marks(purging.key)
         self._rewriter = Rewriter(self._affected, document_texts.traces, marks, document_texts.said)
@@ -333,7 +333,7 @@ class _CollectionRewriting:
         if not new:
             return []
         lines = sorted(to_bytes(new).splitlines(keepends=True))
-        key = self._erasing.librarian.put(b"".join(batch_lines(lines, [], [])))
+        key = self._erasing.librarian.store_content(b"".join(batch_lines(lines, [], [])))
         return [*new, *chain.entry(f"{v.URN}batch:{key}", "batch", key, (_CONTENT, key))]
 
     def _find_telling(self) -> None:
@@ -353,13 +353,13 @@ class _CollectionRewriting:
         batches = {self._sealed[batch.subject] for batch in self._batches}
         keys = sorted(set(self._librarian.keys()) - batches - self._found.kept)
         for index, key in enumerate(keys):
-            self._purging.show("Texts", index, len(keys))
+            self._purging.report_progress("Texts", index, len(keys))
             owners = self._owners.get(key, ())
             if self._affected.resources.intersection(o for o in owners if o.startswith(_PROMPT)):
                 self._removed.add(key)  # made from the document, by `tgraph tune`
             elif not any(o.startswith(_OF_PEOPLE) for o in owners):
                 self._rewrite_text(key)
-        self._purging.show("Texts", len(keys), len(keys))
+        self._purging.report_progress("Texts", len(keys), len(keys))
 
     def _rewrite_text(self, key: str) -> None:
         owners = self._owners.get(key, set())
@@ -370,7 +370,7 @@ class _CollectionRewriting:
                 self._replace_text(key, self._rewriter.mark(key))
             return
         try:
-            text = self._librarian.get(key).decode("utf-8", "surrogatepass")
+            text = self._librarian.read_content(key).decode("utf-8", "surrogatepass")
         except (StoreError, UnicodeDecodeError):
             return
         strict = bool(self._places.get(key, set()) & self._telling)
@@ -383,7 +383,7 @@ class _CollectionRewriting:
 
     def _replace_text(self, key: str, text: str) -> None:
         data = text.encode("utf-8", "surrogatepass")
-        self._rewriter.keys[key] = self._erasing.librarian.put(data, durable=False)
+        self._rewriter.keys[key] = self._erasing.librarian.store_content(data, durable=False)
 
     def _erase_text(self, text: str, owners: set[str], rewriter: Rewriter) -> str | None:
         """Return the text without erased content; None if nothing remains."""
@@ -419,14 +419,14 @@ class _CollectionRewriting:
     def _rewrite_batches(self) -> None:
         new_keys: dict[str, str] = {}
         for number, batch in enumerate(self._batches):
-            self._purging.show("Batches", number, len(self._batches))
+            self._purging.report_progress("Batches", number, len(self._batches))
             key = self._sealed[batch.subject]
             if key not in new_keys:
                 new_keys[key] = self._rewrite_batch(key)
             if new_keys[key] != key:
                 self._removed.add(key)
                 self._rewritings.append(Rewriting(batch.subject, key, new_keys[key]))
-        self._purging.show("Batches", len(self._batches), len(self._batches))
+        self._purging.report_progress("Batches", len(self._batches), len(self._batches))
 
     def _rewrite_batch(self, key: str) -> str:
         new = self._erasing.librarian.put_parts(self._rewriter.lines(self._librarian.lines(key)))
@@ -438,14 +438,14 @@ class _CollectionRewriting:
         for catalogue in self._catalogues:
             self._write_quads(file, self._store.match(None, None, None, NamedNode(catalogue)))
         for number, bundle in enumerate(self._bundles):
-            self._purging.show("Sessions", number, len(self._bundles))
+            self._purging.report_progress("Sessions", number, len(self._bundles))
             old = list(self._store.match(None, None, None, NamedNode(bundle)))
             strict = bundle in self._telling
             new = list((self._strict if strict else self._rewriter).quads(old))
             if new != old:
                 self._reseal_bundle(bundle, old, new)
             self._write_quads(file, new)
-        self._purging.show("Sessions", len(self._bundles), len(self._bundles))
+        self._purging.report_progress("Sessions", len(self._bundles), len(self._bundles))
         self._rewrite_graph(file, DefaultGraph())
         for graph_iri in self._others:
             self._rewrite_graph(file, NamedNode(graph_iri))

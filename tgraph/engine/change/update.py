@@ -84,7 +84,7 @@ def _describe_update(context: IndexContext, text: str, started: datetime) -> Non
     out = Statements(v.SOURCE_GRAPH)
     ended, agents = context.clock(), responsible_agents(context.settings.person)
     activity = Activity(context.run, ("Update",), "SPARQL update", started, ended, agents)
-    activity.state(out, (v.tg("contentHash"), context.record.keep(text)))
+    activity.state(out, (v.tg("contentHash"), context.record.keep_content(text)))
     context.copy.add([*out.quads, *agent_quads(agents)])
 
 
@@ -102,10 +102,10 @@ def compare_stores(
     while left_quad is not None or right is not None:
         if left_quad == right:
             left_quad, right = next(old, None), next(new, None)
-        elif left_quad is not None and not after.has(left_quad):
+        elif left_quad is not None and not after.has_quad(left_quad):
             removed.append(left_quad)
             left_quad = next(old, None)
-        elif right is not None and not before.has(right):
+        elif right is not None and not before.has_quad(right):
             added.append(right)
             right = next(new, None)
         else:

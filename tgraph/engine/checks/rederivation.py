@@ -165,7 +165,7 @@ def _row_sort_key(row: Row) -> tuple[str, ...]:
 class _Unkept(RunRecord):
     """A run record that hashes content without storing it."""
 
-    def keep(self, content: str | bytes) -> str:
+    def keep_content(self, content: str | bytes) -> str:
         data = content.encode("utf-8", "surrogatepass") if isinstance(content, str) else content
         return sha256(data).hexdigest()
 

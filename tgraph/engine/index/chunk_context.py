@@ -97,7 +97,7 @@ class _Contexts(Phase[Setting, str, Situator]):
             if chunk.iri in wanted:
                 yield Setting(chunk, title, document_text, starts[chunk.page] + chunk.start, names)
 
-    def make(self, item: Setting, maker: Situator, sink: CallSink) -> str:
+    def produce_result(self, item: Setting, maker: Situator, sink: CallSink) -> str:
         earlier_context = self._written.get(item.chunk.iri) if maker.agent.kind == "model" else None
         return maker.situate(item, sink) if earlier_context is None else earlier_context
 

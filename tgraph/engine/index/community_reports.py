@@ -135,7 +135,7 @@ def cluster_entities(context: IndexContext) -> Clustered:
 def _update_clusters(context: IndexContext, how: Clustering, same: bool) -> int:
     """Cluster entities; return the number of entities outside communities."""
     copy, started = context.copy, context.clock()
-    progress = partial(context.show, STAGE)
+    progress = partial(context.report_progress, STAGE)
     change = _compare_changed(context, how, progress) if same else None
     local = change is not None
     if change is None:
@@ -154,7 +154,7 @@ def _update_clusters(context: IndexContext, how: Clustering, same: bool) -> int:
             copy.add_new(community_quads(batch))
         else:
             copy.add(community_quads(batch))
-    isolated = change.network.isolated if local else len(isolated_entities(copy.store))
+    isolated = change.network.isolated_count if local else len(isolated_entities(copy.store))
     if not copy.changed:
         return isolated
     agent = Agent("method", f"{how.package}-leiden", version(how.package), how.package)
@@ -444,7 +444,9 @@ class _ReportPhase(Phase[ReportContext, ReportDraft, ReportWriter]):
             return Made(self._given.write(item), self._given)
         return super().attempt(item)
 
-    def make(self, item: ReportContext, maker: ReportWriter, sink: CallSink) -> ReportDraft:
+    def produce_result(
+        self, item: ReportContext, maker: ReportWriter, sink: CallSink
+    ) -> ReportDraft:
         """Return a report draft; a known report with equal input is reused."""
         by_model = maker.agent.kind == "model"
         known_report = self._known.get(report_key(item, maker)) if by_model else None
@@ -467,11 +469,11 @@ class _ReportPhase(Phase[ReportContext, ReportDraft, ReportWriter]):
         no_room = Counter(item.left_out)  # that is said of the report, and no loss of the run
         context.record.dropped.update(Counter(outcome.dropped) - no_room)
         if not is_recorded(context.copy.store, report.iri):
-            content = context.record.keep(report_content(outcome, item))
+            content = context.record.keep_content(report_content(outcome, item))
             self.credit(by)
             out = Statements(v.SOURCE_GRAPH)
             state_report(out, outcome, how, content)
-            context.copy.note(out.take())
+            context.copy.note(out.take_quads())
         before = self._standing.get(report.community)
         if before is None or before.iri != report.iri:
             self.written += 1

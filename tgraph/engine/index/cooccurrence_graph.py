@@ -17,9 +17,9 @@ from tgraph.engine.index.phase import IndexContext
 from tgraph.extract.facts import WEAK
 from tgraph.extract.language import RELATED
 from tgraph.index.cooccurrence import (
+    IriPair,
     Kept,
     Occurrences,
-    Pair,
     decode_occurrences,
     select_names_and_pairs,
 )
@@ -89,7 +89,7 @@ class _CooccurrenceGraph:
         chunks = list(self._standing_occurrences())
         selection = select_names_and_pairs(chunks, context.settings.fast)
         self.dropped = selection.dropped
-        spread: defaultdict[Pair, list[str]] = defaultdict(list)
+        spread: defaultdict[IriPair, list[str]] = defaultdict(list)
         for chunk in chunks:
             self._write_evidence(chunk, selection, spread)
         for pair, evidence in spread.items():
@@ -120,13 +120,13 @@ class _CooccurrenceGraph:
         return self._texts.of_page(document_of_chunk(chunk), page_of_chunk(chunk))
 
     def _write_evidence(
-        self, chunk: Occurrences, kept: Kept, spread: defaultdict[Pair, list[str]]
+        self, chunk: Occurrences, kept: Kept, spread: defaultdict[IriPair, list[str]]
     ) -> None:
         """Write a chunk's evidence for kept names and pairs; add each pair's evidence to
         ``spread``."""
         keyed_entities = list(zip(chunk.keys, chunk.entities, strict=True))
         names = {key: entity.name for key, entity in reversed(keyed_entities)}
-        pairs: dict[str, Pair] = {}
+        pairs: dict[str, IriPair] = {}
         relationships = []
         page = self._page_text(chunk.chunk)
         for pair, stretches in kept.places[chunk.subgraph].items():

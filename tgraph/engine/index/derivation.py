@@ -106,12 +106,14 @@ def derive_knowledge(context: IndexContext, touched: Touched, started: datetime)
         standing_merges(copy.store),
         lambda chunk: document_of_chunk(chunk) in standing,
         read_decisions(copy.store),
-        descriptions.of,
+        descriptions.describe_subject,
         tied.weigh if tied else None,
         fit,
         copy.path,
     )
-    change = derivation.run(touched, lambda done, total: context.show("Resolving", done, total))
+    change = derivation.run(
+        touched, lambda done, total: context.report_progress("Resolving", done, total)
+    )
     copy.remove(change.removed)
     with closing(change.added):
         copy.add(change.added)
@@ -181,7 +183,7 @@ class _Summaries(Phase[Described, Summary, Summariser]):
         self._names = _subject_names(self.context.copy.store, [item.subject for item in items])
         self.go_on(items)
 
-    def make(self, item: Described, maker: Summariser, sink: CallSink) -> Summary:
+    def produce_result(self, item: Described, maker: Summariser, sink: CallSink) -> Summary:
         texts = [original.text for original in item.originals]
         return maker.summarise(self._names[item.subject], texts, sink)
 
@@ -192,8 +194,8 @@ class _Summaries(Phase[Described, Summary, Summariser]):
         name = self._names[item.subject]
         return f"The descriptions of {name} were joined, not summarised: {made.error}"
 
-    def dropped(self, made: Made[Summary, Summariser]) -> dict[str, int]:
-        return {**made.result.dropped, **super().dropped(made)}
+    def count_dropped(self, made: Made[Summary, Summariser]) -> dict[str, int]:
+        return {**made.result.dropped, **super().count_dropped(made)}
 
     def record(self, item: Described, made: Made[Summary, Summariser], began: datetime) -> None:
         context, by = self.context, made.by
@@ -201,7 +203,7 @@ class _Summaries(Phase[Described, Summary, Summariser]):
         if not text_value(context.copy.store, summary, v.tg("text")):  # a stand-in may be there
             quads = Statements(v.SOURCE_GRAPH)
             state_summary(quads, item, summary, made.result, self.authorship(made, began))
-            context.copy.note(quads.take())
+            context.copy.note(quads.take_quads())
             self.credit(by)
         out = Statements(v.KNOWLEDGE_GRAPH)
         out.add(item.subject, *described_by(summary, made.result.text))
@@ -211,6 +213,6 @@ class _Summaries(Phase[Described, Summary, Summariser]):
 def _subject_names(store: Store, subjects: Sequence[str]) -> dict[str, str]:
     """Return a readable name per subject: an entity's label, or an edge's three labels."""
     edges = read_reified_edges(StoredGraph(store), subjects)
-    labels = labels_of(StoredGraph(store), (NamedNode(one) for one in subjects if one not in edges))
+    labels = labels_of(StoredGraph(store), (NamedNode(iri) for iri in subjects if iri not in edges))
     entity_labels = {node.value: label for node, label in labels.items()}
     return entity_labels | {subject: edge.text for subject, edge in edges.items()}

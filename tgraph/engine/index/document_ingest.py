@@ -69,14 +69,14 @@ def ingest_files(
     intakes = IngestedFiles()
     with closing_parser():
         for index, file in enumerate(file_list):
-            context.show("Reading", index, len(file_list), file.name)
+            context.report_progress("Reading", index, len(file_list), file.name)
             if not isinstance(file, Unread):
                 _take_file(context, intakes, file, reinstate)
             elif file.skipped:
                 context.message(f"Skipped {file.name}: {file.reason}")
             else:
                 intakes.failed.append(IngestError(file.name, file.reason))
-    context.show("Reading", len(file_list), len(file_list))
+    context.report_progress("Reading", len(file_list), len(file_list))
     return intakes
 
 
@@ -166,8 +166,8 @@ def _record_intake(context: IndexContext, intake: IngestedFile, touched: Touched
     if intake.previous:
         touch_document(store, document_of_accession(store, intake.previous), touched)
     if intake.document is not None:
-        bytes_hash = context.record.keep(intake.content)
-        texts = [context.record.keep(page.text) for page in intake.document.pages]
+        bytes_hash = context.record.keep_content(intake.content)
+        texts = [context.record.keep_content(page.text) for page in intake.document.pages]
         context.copy.add(document_quads(intake.document, bytes_hash, texts))
     context.copy.add(
         accession_quads(

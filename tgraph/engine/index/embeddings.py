@@ -61,11 +61,11 @@ def _embed_kind(context: IndexContext, kind: str, previous: VectorIndex | None) 
     """Return vectors of a kind, revising earlier vectors where changes are known."""
     store, read = context.copy.store, (context.librarian, context.evidence)
 
-    def shown(done: int, total: int) -> None:
+    def show_progress(done: int, total: int) -> None:
         context.record.write_calls(context.copy)  # which are as large as the vectors
-        context.show("Embedding", done, total, PLURALS[kind])
+        context.report_progress("Embedding", done, total, PLURALS[kind])
 
-    callbacks = shown, context.record.call
+    callbacks = show_progress, context.record.call
     touched = _touched_keys(context, kind)
     if touched is not None and previous is not None:
         items = items_of(kind, store, *read, touched)

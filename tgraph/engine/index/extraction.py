@@ -52,7 +52,7 @@ class _ChunkToRead:
     names: Sequence[str] = ()
 
     @property
-    def where(self) -> str:
+    def place_label(self) -> str:
         return f"{self.title}, chunk {self.chunk.index + 1}"
 
 
@@ -78,7 +78,7 @@ class _ReadingPhase(Phase[_ChunkToRead, Extraction, M]):
         nothing = Extraction(item.chunk.iri, (), (), dropped={self.unusable: 1})
         return Made(nothing, self.maker, error)
 
-    def dropped(self, made: Made[Extraction, M]) -> dict[str, int]:
+    def count_dropped(self, made: Made[Extraction, M]) -> dict[str, int]:
         return dict(made.result.dropped)
 
 
@@ -90,11 +90,11 @@ class _ExtractionPhase(_ReadingPhase[Extractor]):
         super().__init__(context, context.extractor, touched)
         self._counts = counts
 
-    def make(self, item: _ChunkToRead, maker: Extractor, sink: CallSink) -> Extraction:
+    def produce_result(self, item: _ChunkToRead, maker: Extractor, sink: CallSink) -> Extraction:
         return maker.extract(item.chunk, item.title, sink)
 
     def complaint(self, item: _ChunkToRead, made: Made[Extraction, Extractor]) -> str:
-        return f"Nothing was extracted from {item.where}: {made.error}"
+        return f"Nothing was extracted from {item.place_label}: {made.error}"
 
     def record(
         self, item: _ChunkToRead, made: Made[Extraction, Extractor], began: datetime
@@ -108,7 +108,7 @@ class _ExtractionPhase(_ReadingPhase[Extractor]):
         )
         record_reading(context, item.chunk, record, self._touched, self._counts)
         if extraction.sentences:  # what of them is worth knowing, only the whole collection tells
-            content_key = context.record.keep(encode_occurrences(extraction))
+            content_key = context.record.keep_content(encode_occurrences(extraction))
             context.copy.add(occurrence_quads(record.subgraph, content_key))
 
 
@@ -196,11 +196,13 @@ class _Claims(_ReadingPhase[ClaimExtractor]):
     unusable = "chunk whose claims can't be used"
     found = 0
 
-    def make(self, item: _ChunkToRead, maker: ClaimExtractor, sink: CallSink) -> Extraction:
+    def produce_result(
+        self, item: _ChunkToRead, maker: ClaimExtractor, sink: CallSink
+    ) -> Extraction:
         return maker.claims(item.chunk, item.title, item.names, sink)
 
     def complaint(self, item: _ChunkToRead, made: Made[Extraction, ClaimExtractor]) -> str:
-        return f"No claims were read from {item.where}: {made.error}"
+        return f"No claims were read from {item.place_label}: {made.error}"
 
     def record(
         self, item: _ChunkToRead, made: Made[Extraction, ClaimExtractor], began: datetime

@@ -117,9 +117,9 @@ class IndexContext(RunSetup):
         self.record.begin(label, started)
         return started
 
-    def show(self, stage: str, done: int, total: int, detail: str = "") -> None:
+    def report_progress(self, stage: str, done: int, total: int, detail: str = "") -> None:
         """Report stage progress and run costs to the observer."""
-        self.record.observer.entered(stage)
+        self.record.observer.handle_phase(stage)
         self.progress(Progress(stage, done, total, self.record.usage, detail))
 
 
@@ -198,14 +198,14 @@ class Phase(ABC, Generic[Item, Result, M]):
             for item, result, began in results:
                 context.record.write_calls(context.copy)
                 self.record(item, result, began)
-                context.record.dropped.update(self.dropped(result))
+                context.record.dropped.update(self.count_dropped(result))
                 if result.error:
                     context.message(self.complaint(item, result))
                 self.done += 1
                 self._show_progress()
 
     @abstractmethod
-    def make(self, item: Item, maker: M, sink: CallSink) -> Result:
+    def produce_result(self, item: Item, maker: M, sink: CallSink) -> Result:
         """Return an item's result; callable from any thread.
 
         Raise ``ModelError`` if a reply is unusable."""
@@ -213,7 +213,7 @@ class Phase(ABC, Generic[Item, Result, M]):
     def fall_back(self, item: Item, error: str) -> Made[Result, M]:
         """Return a fallback result for an unusable reply; callable from any thread."""
         maker = self.stand_in()
-        return Made(self.make(item, maker, self.context.record.call), maker, error)
+        return Made(self.produce_result(item, maker, self.context.record.call), maker, error)
 
     def stand_in(self) -> M:
         """Return a maker that works without a model."""
@@ -223,7 +223,7 @@ class Phase(ABC, Generic[Item, Result, M]):
     def record(self, item: Item, made: Made[Result, M], began: datetime) -> None:
         """Record a result and add it to knowledge."""
 
-    def dropped(self, made: Made[Result, M]) -> Mapping[str, int]:
+    def count_dropped(self, made: Made[Result, M]) -> Mapping[str, int]:
         """Return counts of content dropped from a result, by reason."""
         return {self.unusable: 1} if made.error else {}
 
@@ -243,13 +243,13 @@ class Phase(ABC, Generic[Item, Result, M]):
         return Authorship(context.run, by.agent, by.prompts, began, ended, made.error)
 
     def _show_progress(self) -> None:
-        self.context.show(self.stage, self.done, self.total)
+        self.context.report_progress(self.stage, self.done, self.total)
 
     def attempt(self, item: Item) -> Made[Result, M]:
         """Return an item's result, or a fallback result after a model error; callable from any
         thread."""
         try:
-            return Made(self.make(item, self.maker, self.context.record.call), self.maker)
+            return Made(self.produce_result(item, self.maker, self.context.record.call), self.maker)
         except EndpointError:
             raise
         except ModelError as error:

@@ -82,7 +82,7 @@ class _Tree(Phase[tuple[str, ...], ClusterSummary, ClusterWriter]):
         """Return vectors of all summaries so far, without embedding the same text twice."""
         context = self.context
         items = [(iri, summary_text(self._store, iri)) for iri in self._tree]
-        progress = partial(context.show, "Embedding", detail="summaries")
+        progress = partial(context.report_progress, "Embedding", detail="summaries")
         previous = self._previous
         vectors = context.parts.vector_store.build_vectors(
             "summary", items, context.embedder, previous, progress, context.record.call
@@ -140,7 +140,9 @@ class _Tree(Phase[tuple[str, ...], ClusterSummary, ClusterWriter]):
     def _cluster_iri(self, members: Sequence[str]) -> str:
         return summary_iri(summary_key(members, self.maker.key))
 
-    def make(self, item: tuple[str, ...], maker: ClusterWriter, sink: CallSink) -> ClusterSummary:
+    def produce_result(
+        self, item: tuple[str, ...], maker: ClusterWriter, sink: CallSink
+    ) -> ClusterSummary:
         return maker.write([self._node_passage(member) for member in item], sink)
 
     def _node_passage(self, node: str) -> ClusterPassage:
@@ -155,8 +157,8 @@ class _Tree(Phase[tuple[str, ...], ClusterSummary, ClusterWriter]):
     def complaint(self, item: tuple[str, ...], made: Made[ClusterSummary, ClusterWriter]) -> str:
         return f"A cluster is summarised by quotations: {made.error}"
 
-    def dropped(self, made: Made[ClusterSummary, ClusterWriter]) -> dict[str, int]:
-        return {**made.result.dropped, **super().dropped(made)}
+    def count_dropped(self, made: Made[ClusterSummary, ClusterWriter]) -> dict[str, int]:
+        return {**made.result.dropped, **super().count_dropped(made)}
 
     def record(
         self,

@@ -193,7 +193,7 @@ class Run:
         )
 
     def _commit(self, context: IndexContext) -> None:
-        context.show("Publishing", 0, 1)
+        context.report_progress("Publishing", 0, 1)
         added, removed = context.copy.changes()
         content = sorted(context.record.content)
         context.record.sync()
@@ -206,7 +206,7 @@ class Run:
                 "run": self.iri,
             }
         )
-        context.show("Publishing", 1, 1)
+        context.report_progress("Publishing", 1, 1)
 
     def _publish(self, context: IndexContext) -> None:
         context.copy.close()

@@ -106,14 +106,14 @@ def _reports_of(context: IndexContext, before: ReportTable | None) -> ReportTabl
     if before is None or changes.reported is None:
         return stored_reports(store)
     reports = {name: report_on(store, name) for name in changes.reported}
-    return before.changed(changes.communities or (), changes.divided.values(), reports)
+    return before.with_changes(changes.communities or (), changes.divided.values(), reports)
 
 
 def count_reports(table: ReportTable, evidence: EvidenceReader, parts: Components) -> None:
     """Count occurrences, costs and total costs of reports still uncounted in the table."""
     chat = parts.chat
     encoding = encoding_for(chat.agent.name) if chat else DEFAULT_ENCODING
-    missing = table.uncounted(encoding)
+    missing = table.list_uncounted(encoding)
     reports = Reports(table, evidence)
     table.count(
         {

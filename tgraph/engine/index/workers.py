@@ -125,7 +125,7 @@ class Workers:
         except Exception:
             return None
 
-    def do(
+    def run_task(
         self,
         data: bytes,
         method: str,
@@ -180,7 +180,7 @@ class _SentMaker:
 
     def _delegate(self, name: str, here: Callable[..., Any], *arguments: Any) -> Any:
         *plain, sink = arguments
-        do = partial(self._workers.do, self._data, name, plain, partial(here, *plain, sink))
+        do = partial(self._workers.run_task, self._data, name, plain, partial(here, *plain, sink))
         if self._maker.agent.kind != "model":
             return _unwrap_outcome(do(), sink)
         calls: list[Call] = []
@@ -221,14 +221,14 @@ class _SentEmbedder:
         size = max(_TEXTS, -(-len(texts) // self._workers.slots))
         parts = [list(texts[at : at + size]) for at in range(0, len(texts), size)]
 
-        def do(part: list[str]) -> NDArray[float32]:
+        def embed_part(part: list[str]) -> NDArray[float32]:
             here = partial(self._embedder.embed, part, sink)
             vectors: NDArray[float32] = _unwrap_outcome(
-                self._workers.do(self._data, "embed", [part], here), sink
+                self._workers.run_task(self._data, "embed", [part], here), sink
             )
             return vectors
 
-        return np.concatenate(run_parallel(parts, do, len(parts)))
+        return np.concatenate(run_parallel(parts, embed_part, len(parts)))
 
 
 def _unwrap_outcome(outcome: Outcome, sink: CallSink) -> Any:

@@ -43,7 +43,7 @@ from tgraph.retrieve.subgraph import weights_of
 _LASTING = frozenset({"edge", "entity", "claim", "report", "chunk"})
 _MOST_PLACES = 1_000
 
-Known = Mapping[str, tuple[Edge | Item, tuple[Evidence, ...]]]
+RecordedItems = Mapping[str, tuple[Edge | Item, tuple[Evidence, ...]]]
 """Things by their IRI, each with the places that state it now."""
 
 
@@ -60,9 +60,11 @@ def with_recorded_retrieval(
 ) -> RecordedRetrieval | None:
     """Return a method with recorded candidates, or None for methods without single-stage
     retrieval or with candidate kinds rebuilt after each change."""
-    reader = session.said
-    keys = reader.all(v.retrieval_iri(session.uuid), "candidate")
-    kinds = {kind_of(reader.one(key, "edge") or reader.one(key, "item")) for key in keys}
+    reader = session.bundle_reader
+    keys = reader.read_texts(v.retrieval_iri(session.uuid), "candidate")
+    kinds = {
+        kind_of(reader.read_text(key, "edge") or reader.read_text(key, "item")) for key in keys
+    }
     if not isinstance(method, TwoStages) or not kinds <= _LASTING:
         return None
     retrieval, gone = _read_retrieval(reader, session.uuid, context, librarian)
@@ -95,18 +97,18 @@ class RecordedRetriever:
             if call.kind == "embedding" and "error" not in call.reply:
                 context.embed(call.request["input"])
             else:
-                self._recorded.give(call, context.sink)
+                self._recorded.pass_call(call, context.sink)
         return self._retrieval
 
 
 def _retrieval_calls(session: RecordedSession, method: TwoStages) -> list[Call]:
     """Return recorded calls of retrieval steps."""
-    reader, steps = session.said, {v.tg("EntityMatching"), v.tg(method.retriever.step)}
+    reader, steps = session.bundle_reader, {v.tg("EntityMatching"), v.tg(method.retriever.step)}
     prefix = v.session_part_iri("step", session.uuid, "")
     return [
         call
         for call in session.calls.calls
-        for step_iri in reader.all(call_iri(session.uuid, call), "isPartOf")
+        for step_iri in reader.read_texts(call_iri(session.uuid, call), "isPartOf")
         if step_iri.startswith(prefix) and not steps.isdisjoint(reader.nodes(step_iri, "type"))
     ]
 
@@ -116,24 +118,24 @@ def _read_retrieval(
 ) -> tuple[Retrieval, int]:
     """Return the recorded retrieval, and the number of missing candidates."""
     subject = v.retrieval_iri(uuid)
-    keys = said.numbered(subject, "candidate")
-    items = {key: said.one(key, "edge") or said.one(key, "item") for key in keys}
+    keys = said.read_numbered_iris(subject, "candidate")
+    items = {key: said.read_text(key, "edge") or said.read_text(key, "item") for key in keys}
     known_items = _find_known_items(list(dict.fromkeys(items.values())), context, librarian)
-    members = said.all(v.selection_iri(uuid), "hadMember")
-    selections = {said.one(member, "candidate"): member for member in members}
+    members = said.read_texts(v.selection_iri(uuid), "hadMember")
+    selections = {said.read_text(member, "candidate"): member for member in members}
     candidates = [
         _read_candidate(said, key, selections.get(key, ""), *known_items[items[key]], context)
         for key in keys
         if items[key] in known_items
     ]
-    cut = said.one(subject, "contentHash")
+    cut = said.read_text(subject, "contentHash")
     retrieval = Retrieval(
         candidates=tuple(candidates),
         total=said.number(subject, "edgeCount"),
         items=said.number(subject, "itemCount"),
         matches=_read_matches(said, uuid),
         cut=tuple(librarian.get_text(cut).split("\n")) if cut else (),
-        dropped=said.dropped(subject),
+        dropped=said.read_dropped_counts(subject),
     )
     return retrieval, len(keys) - len(candidates)
 
@@ -146,18 +148,18 @@ def _read_candidate(
     places: tuple[Evidence, ...],
     context: Context,
 ) -> Candidate:
-    tokens = said.one(key, "tokenCount")
+    tokens = said.read_text(key, "tokenCount")
     return Candidate(
         item=item,
         rank=said.number(key, "rank"),
         score=said.real(key, "score"),
         hop=said.number(key, "hop"),
-        evidence=_order_evidence(said.all(selection, "wasDerivedFrom"), places, context)
+        evidence=_order_evidence(said.read_texts(selection, "wasDerivedFrom"), places, context)
         if selection
         else places[: context.limits.evidence_limit],
-        reasons=parse_selection(said.one(selection, "reasoning")) if selection else (),
+        reasons=parse_selection(said.read_text(selection, "reasoning")) if selection else (),
         tokens=int(tokens) if tokens else None,
-        bridge=said.one(key, "bridge"),
+        bridge=said.read_text(key, "bridge"),
     )
 
 
@@ -172,20 +174,20 @@ def _order_evidence(
 
 
 def _read_matches(said: BundleReader, uuid: str) -> tuple[EntityMatch, ...]:
-    members = said.numbered(v.session_part_iri("matches", uuid), "hadMember")
+    members = said.read_numbered_iris(v.session_part_iri("matches", uuid), "hadMember")
     return tuple(
         EntityMatch(
-            said.one(m, "entity"),
+            said.read_text(m, "entity"),
             "",
-            said.one(m, "concept"),
+            said.read_text(m, "concept"),
             said.real(m, "score"),
-            said.one(m, "matchMethod"),
+            said.read_text(m, "matchMethod"),
         )
         for m in members
     )
 
 
-def _find_known_items(iris: Sequence[str], context: Context, librarian: Librarian) -> Known:
+def _find_known_items(iris: Sequence[str], context: Context, librarian: Librarian) -> RecordedItems:
     """Return items and evidence that still exist, by IRI."""
     kinds: dict[str, list[str]] = {}
     for iri in iris:
@@ -200,7 +202,7 @@ def _find_known_items(iris: Sequence[str], context: Context, librarian: Libraria
     }
 
 
-def _find_edges(iris: Sequence[str], context: Context) -> Known:
+def _find_edges(iris: Sequence[str], context: Context) -> RecordedItems:
     if not iris:
         return {}
     places = context.evidence.of_edges(iris, _MOST_PLACES)
@@ -212,20 +214,20 @@ def _find_edges(iris: Sequence[str], context: Context) -> Known:
     }
 
 
-def _find_chunks(iris: Sequence[str], context: Context) -> Known:
+def _find_chunks(iris: Sequence[str], context: Context) -> RecordedItems:
     return {
         iri: (chunk_item(chunk, context), (chunk,))
         for iri, chunk in chunk_evidence(context, iris).items()
     }
 
 
-def _find_entities(iris: Sequence[str], context: Context) -> Known:
+def _find_entities(iris: Sequence[str], context: Context) -> RecordedItems:
     return {
         iri: (entity.item, entity.places) for iri, entity in known_entities(context, iris).items()
     }
 
 
-def _find_reports(iris: Sequence[str], context: Context, librarian: Librarian) -> Known:
+def _find_reports(iris: Sequence[str], context: Context, librarian: Librarian) -> RecordedItems:
     """Return reports from knowledge, and recorded reports replaced since."""
     current_reports = reports_at_hand(context) if iris else None
     by_iri = current_reports.by_iri if current_reports else {}
@@ -263,7 +265,7 @@ def _report_evidence(report: str, context: Context) -> tuple[Evidence, ...]:
     return tuple(sorted(spans.values(), key=lambda place: order[place.iri]))
 
 
-def _find_claims(entities: Sequence[str], context: Context) -> Known:
+def _find_claims(entities: Sequence[str], context: Context) -> RecordedItems:
     entity_claims = claims_of(context.store, context.texts, entities, context.doubt)
     return {
         claim.iri: (claim_item(claim), claim.evidence)

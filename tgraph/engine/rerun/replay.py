@@ -89,7 +89,7 @@ class Replay:
     __repr__ = brief_repr
 
     @property
-    def same(self) -> bool:
+    def is_same(self) -> bool:
         return not self.problem and self.recorded_hash == self.replayed_hash
 
 
@@ -109,7 +109,7 @@ class SessionReplay:
     notes: list[str] = field(default_factory=list)
 
     @classmethod
-    def of(cls, opened: OpenCollection, session: SessionSummary) -> Self:
+    def from_summary(cls, opened: OpenCollection, session: SessionSummary) -> Self:
         """Return a replay for a recorded session. Raise ``UsageError`` if the session record is
         unreadable."""
         context = opened.own_context()
@@ -149,7 +149,9 @@ class SessionReplay:
         if session.generation == self.generation:
             yield self._build_context(context.store)
             return
-        if erased_since(context.store, session.said.one(session.iri, "startedAtTime")):
+        if erased_since(
+            context.store, session.bundle_reader.read_text(session.iri, "startedAtTime")
+        ):
             self.notes.append(
                 "Text was erased after the session: the earlier knowledge is not available, and "
                 "the current knowledge is read."
@@ -176,7 +178,7 @@ class SessionReplay:
         if store is not context.store or agent.iri != embedder_now.agent.iri:
             vector_store = self.parts.vector_store
             vectors = PastVectors(store, self.librarian, vectors, embedder, vector_store)
-        texts = context.texts.over(store)
+        texts = context.texts.with_store(store)
         return Context(store, texts, vectors, embedder, self.settings, notes=notes)
 
     def _run_question(
@@ -194,7 +196,7 @@ class SessionReplay:
             else self._replay_components(settings, place)
         )
         filters = filters_of(session.parameters)
-        filtered_context = self._narrowed(replace(known, settings=settings), filters)
+        filtered_context = self._narrow_context(replace(known, settings=settings), filters)
         context = Context(
             filtered_context.store,
             filtered_context.texts,
@@ -243,7 +245,7 @@ class SessionReplay:
             session.collection,
             self.settings.explain_collection,
             session.person,
-            session.said.one(session.iri, "asOf"),
+            session.bundle_reader.read_text(session.iri, "asOf"),
         )
         record = SessionRecord(place, session.uuid, lambda: datetime.now(UTC), session.wording)
         run = QuestionRun(method, question, context, record, description)
@@ -258,7 +260,7 @@ class SessionReplay:
             return "" if str(error) == session.calls.fatal else str(error)
         return ""
 
-    def _narrowed(self, known: Context, filters: Filters) -> Context:
+    def _narrow_context(self, known: Context, filters: Filters) -> Context:
         return narrow_context(known, filters)
 
     def _reading(self, context: Context) -> Context:
@@ -385,8 +387,8 @@ class SessionReplay:
 
 
 def without_model(settings: Settings) -> Settings:
-    own = settings.chat.model_copy(update={"provider": "embedded"})
-    return settings.model_copy(update={"chat": own})
+    chat = settings.chat.model_copy(update={"provider": "embedded"})
+    return settings.model_copy(update={"chat": chat})
 
 
 def _without_reader(settings: Settings) -> Settings:

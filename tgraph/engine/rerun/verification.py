@@ -88,11 +88,11 @@ class VerificationRun:
         counter = [0]
         self.progress(Progress(STAGE, 0, total))
 
-        def one() -> None:
+        def count_sentence() -> None:
             counter[0] += 1
             self.progress(Progress(STAGE, counter[0], total, self.record.usage))
 
-        return one
+        return count_sentence
 
     def _build_verification(
         self, trace: Trace, judged: tuple[JudgedSentence, ...], verifier: Verifier, then: StoreAsOf

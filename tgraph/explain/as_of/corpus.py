@@ -62,7 +62,7 @@ class Accession:
     why: str = ""
 
     @property
-    def known(self) -> bool:
+    def was_available(self) -> bool:
         """Whether this document was available to the session."""
         return self.state == "stood"
 
@@ -96,8 +96,8 @@ class CorpusAsOf:
     def accessions(self) -> list[Accession]:
         """Return all document accessions under all paths, sorted with known accessions first."""
         quads = self.store.match(None, v.RDF_TYPE, v.tg("Accession"), v.SOURCE_GRAPH)
-        found = (self._read_accession(text_of(quad.subject)) for quad in quads)
-        return sorted(found, key=lambda a: (not a.known, a.path, a.taken, a.document))
+        accessions = (self._read_accession(text_of(quad.subject)) for quad in quads)
+        return sorted(accessions, key=lambda a: (not a.was_available, a.path, a.taken, a.document))
 
     def _read_accession(self, iri: str) -> Accession:
         document = text_value(self.store, iri, v.prov("specializationOf"))
@@ -131,7 +131,7 @@ class CorpusAsOf:
     @cached_property
     def documents(self) -> dict[str, Accession]:
         """Standing documents by IRI."""
-        return {a.document: a for a in reversed(self.accessions) if a.known}
+        return {a.document: a for a in reversed(self.accessions) if a.was_available}
 
     def knew(self, evidence: str) -> bool:
         """Tell whether evidence was extracted before the session, from a standing document."""
@@ -160,7 +160,9 @@ class CorpusAsOf:
         pattern = _compile_phrases(phrases)
         documents_seen = set(self.documents)
         for accession in self.accessions:
-            if accession.known is known and (known or accession.document not in documents_seen):
+            if accession.was_available is known and (
+                known or accession.document not in documents_seen
+            ):
                 documents_seen.add(accession.document)
                 yield from self._find_matches(pattern, accession) if pattern else ()
 
@@ -176,7 +178,7 @@ class CorpusAsOf:
                 document_fields = accession.document, accession.title, accession.path
                 yield DocumentPlace(*document_fields, page, *match.span(), match[0])
 
-    def around(self, place: DocumentPlace) -> DocumentPlace:
+    def widen_to_sentence(self, place: DocumentPlace) -> DocumentPlace:
         """Return the sentence surrounding a document position, for display."""
         text = self.texts.of_page(place.document, place.page)
         low = max(0, place.start - _LONGEST)

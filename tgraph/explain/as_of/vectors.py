@@ -96,13 +96,13 @@ class VectorsOnRecord:
         """Places of recorded text vectors: hash of the call text, and row.
 
         If several calls embed one text, the last call counts."""
-        found: dict[str, tuple[str, int]] = {}
+        places: dict[str, tuple[str, int]] = {}
         for key in self._embedding_call_keys():
             with suppress(StoreError, KeyError, ValueError):
                 call = json.loads(self._librarian.get_text(key))
                 if call["agent"] == self.agent.iri and "vectors" in call["reply"]:
-                    found.update((t, (key, row)) for row, t in enumerate(call["request"]["input"]))
-        return found
+                    places.update((t, (key, row)) for row, t in enumerate(call["request"]["input"]))
+        return places
 
     def _embedding_call_keys(self) -> list[str]:
         """The texts of the embedding calls of index runs, the latest call's last."""
@@ -129,7 +129,7 @@ class _VectorSets(Mapping[str, "VectorIndex"]):
 
     def __getitem__(self, kind: str) -> VectorIndex:
         if kind not in self._sets:
-            self._sets[kind] = self._of(kind)
+            self._sets[kind] = self._load_index(kind)
         return self._sets[kind]
 
     def __iter__(self) -> Iterator[str]:
@@ -138,7 +138,7 @@ class _VectorSets(Mapping[str, "VectorIndex"]):
     def __len__(self) -> int:
         return len(KINDS)
 
-    def _of(self, kind: str) -> VectorIndex:
+    def _load_index(self, kind: str) -> VectorIndex:
         raise NotImplementedError
 
 
@@ -164,7 +164,7 @@ class PastVectors(_VectorSets):
         self._embedder = embedder
         self._vector_store = vector_store
 
-    def _of(self, kind: str) -> VectorIndex:
+    def _load_index(self, kind: str) -> VectorIndex:
         items, previous = items_of(kind, self._store, self._librarian), None
         with suppress(TgraphError):
             previous = self._now[kind]
@@ -182,5 +182,5 @@ class SavedVectors(_VectorSets):
         self._folder = folder
         self._generation = generation
 
-    def _of(self, kind: str) -> VectorIndex:
+    def _load_index(self, kind: str) -> VectorIndex:
         return self._vector_store.open_vectors(self._folder, kind, generation=self._generation)

@@ -38,13 +38,13 @@ MOST_JOINT = 8
 _DEPTH = ("point", "report", "sub-report", "description", "summary", "extraction", "chunk")
 _UNRECORDED = "the record has no origin of the item"
 
-Judge = Callable[[Sequence[str]], Support]
+SentenceJudge = Callable[[Sequence[str]], Support]
 
 
 class SupportLineage:
     """A statement's lineage back to documents; ``trail`` lists judged steps."""
 
-    def __init__(self, origins: Derivations, judge: Judge, statement: str) -> None:
+    def __init__(self, origins: Derivations, judge: SentenceJudge, statement: str) -> None:
         self.trail: list[TrailStep] = []
         self._origins = origins
         self._judge = judge
@@ -57,7 +57,7 @@ class SupportLineage:
         if not nodes:
             return Lost("answer", sentence, _UNRECORDED)
         support = self._judge_step("selection", nodes)
-        if not support.full:
+        if not support.is_proven:
             return self._in_reasoning(chosen, nodes) or Lost("answer", sentence, support.reason)
         for _ in range(MOST_STEPS):
             carriers, alone = self._find_carriers(nodes)
@@ -78,12 +78,12 @@ class SupportLineage:
         inputs lack support."""
         blamed = _lowest_node(carriers)
         before = self._nearest_nodes(
-            input_node for node in carriers for input_node in self._origins.before(node)
+            input_node for node in carriers for input_node in self._origins.list_sources(node)
         )
         if not before:
             return Lost(blamed.step, blamed.iri, _UNRECORDED)
         support = self._judge_step(before[0].step, before)
-        return before if support.full else Lost(blamed.step, blamed.iri, support.reason)
+        return before if support.is_proven else Lost(blamed.step, blamed.iri, support.reason)
 
     def _one_by_one(self, carriers: Sequence[DerivationNode]) -> list[DerivationNode] | Lost:
         """Return inputs of carriers that support the statement jointly.
@@ -95,10 +95,10 @@ class SupportLineage:
             if node.step == "chunk":
                 continue
             other_carriers = [carrier for carrier in current if carrier.iri != node.iri]
-            before = self._nearest_nodes(self._origins.before(node))
+            before = self._nearest_nodes(self._origins.list_sources(node))
             current = _distinct_nodes([*other_carriers, *before])
             support = self._judge_step(before[0].step if before else node.step, current)
-            if not support.full:
+            if not support.is_proven:
                 return Lost(node.step, node.iri, support.reason if before else _UNRECORDED)
         return current
 
@@ -113,7 +113,7 @@ class SupportLineage:
         """Return nodes supporting the statement alone, or, without any, a minimal joint group."""
         if len(nodes) == 1:
             return list(nodes), True
-        alone = [node for node in nodes if self._judge([node.text]).full]
+        alone = [node for node in nodes if self._judge([node.text]).is_proven]
         return (alone, True) if alone else (self._minimise_nodes(nodes), False)
 
     def _minimise_nodes(self, nodes: Sequence[DerivationNode]) -> list[DerivationNode]:
@@ -121,11 +121,11 @@ class SupportLineage:
         statement words."""
         group_sizes = range(2, min(MOST_JOINT, len(nodes)) + 1)
         texts = [node.text for node in nodes]
-        count = next((n for n in group_sizes if self._judge(texts[:n]).full), 0)
+        count = next((n for n in group_sizes if self._judge(texts[:n]).is_proven), 0)
         needed_nodes = list(nodes[:count])
         for node in reversed(needed_nodes[:]):
             remaining = [candidate for candidate in needed_nodes if candidate is not node]
-            if remaining and self._judge([candidate.text for candidate in remaining]).full:
+            if remaining and self._judge([candidate.text for candidate in remaining]).is_proven:
                 needed_nodes = remaining
         return needed_nodes or list(nodes)
 
@@ -151,7 +151,7 @@ class SupportLineage:
         iris = tuple(item.iri for item in reasoned_items)
         self.trail.append(TrailStep("reasoning", iris, support.verdict, support.reason))
         cause = "the reason of the selection supports the sentence, the selected item does not"
-        return Lost("selection", iris[0], cause) if support.full else None
+        return Lost("selection", iris[0], cause) if support.is_proven else None
 
 
 def _citation_loss(sentence: str, *, is_cited: bool) -> Lost:
@@ -241,13 +241,13 @@ class Verifier:
         judged_places = []
         for at, place in enumerate(places):
             alone = needed = None
-            if support.full and len(places) > 1:
-                alone = self._judge_support(sentence.text, (place.quote,)).full
+            if support.is_proven and len(places) > 1:
+                alone = self._judge_support(sentence.text, (place.quote,)).is_proven
                 if not alone:
                     other_quotes = [c.quote for n, c in enumerate(places) if n != at]
                     needed = not self._judge_support(
                         sentence.text, tuple(dict.fromkeys(other_quotes))
-                    ).full
+                    ).is_proven
             where = (place.document, place.chunk, place.path, place.page, place.start, place.end)
             judged_places.append(CitedPlace(*where, place.quote, alone, needed))
         return tuple(judged_places)

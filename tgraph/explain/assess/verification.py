@@ -95,7 +95,7 @@ class Verification:
     notes: tuple[str, ...] = ()
 
     @property
-    def passed(self) -> bool:
+    def is_supported(self) -> bool:
         """True if no sentence lacks support; undecided sentences count as supported."""
         return all(s.verdict in FINE for s in self.sentences)
 

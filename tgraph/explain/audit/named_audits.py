@@ -270,7 +270,7 @@ def _term_text(term: Term | None) -> str:
     return "" if term is None else str(term)
 
 
-Row = tuple[str, str, str, str, str, str]
+AuditRow = tuple[str, str, str, str, str, str]
 
 
 def find_contradictions(store: Store) -> list[Contradiction]:
@@ -280,15 +280,20 @@ def find_contradictions(store: Store) -> list[Contradiction]:
         Contradiction(*(text_of(row[part]) for part in parts))  # type: ignore[arg-type]
         for row in select_rows(store, "audit/contradictions")
     ]
-    contradictions += [*find_denials(store), *SingleValues(store).all()]
+    contradictions += [*find_denials(store), *SingleValues(store).find_contradictions()]
     return sorted(set(contradictions), key=lambda c: (c.subject, c.first, c.second))
 
 
-def contradiction_rows(store: Store, about: str = "") -> tuple[Row, ...]:
+def contradiction_rows(store: Store, about: str = "") -> tuple[AuditRow, ...]:
     """Return contradiction rows: kind, subject, then text and document paths of both facts."""
     sides = Sides(store)
     rows = (
-        (c.kind, sides.subject(c.subject), *sides.of(c.first), *sides.of(c.second))
+        (
+            c.kind,
+            sides.subject(c.subject),
+            *sides.describe_fact(c.first),
+            *sides.describe_fact(c.second),
+        )
         for c in find_contradictions(store)
     )
     return tuple(row for row in rows if about.casefold() in row[1].casefold())
@@ -306,9 +311,9 @@ class Sides:
         """The entity's label."""
         return self._names.recalled.entity(entity) or entity
 
-    def of(self, fact: str) -> tuple[str, str]:
+    def describe_fact(self, fact: str) -> tuple[str, str]:
         """Return fact text, and paths of standing documents stating the fact."""
-        return self._names.of(fact), ", ".join(self.paths(fact))
+        return self._names.display_name(fact), ", ".join(self.paths(fact))
 
     def paths(self, fact: str) -> list[str]:
         find = self._stated.of_claim if kind_of(fact) == "claim" else self._stated.of_edge

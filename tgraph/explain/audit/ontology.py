@@ -44,7 +44,7 @@ _PLACES = 3
 """Of one violation."""
 
 _OUTSIDE = v.tg("outsideOntology")
-Row = tuple[str, str, str, str, str, str]
+AuditRow = tuple[str, str, str, str, str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,8 +102,10 @@ class _OntologyAudit:
         """Yield sorted violations of a reason; without a reason, all except unknown types and
         properties."""
         passing = {UNKNOWN_TYPE, UNKNOWN_PROPERTY} if not of else set()
-        found = [*self._find_outside(), *self._find_disjoint(), *self._find_multiple_values()]
-        for violation in sorted(found, key=lambda one: (REASONS.index(one.problem), one.subject)):
+        violations = [*self._find_outside(), *self._find_disjoint(), *self._find_multiple_values()]
+        for violation in sorted(
+            violations, key=lambda one: (REASONS.index(one.problem), one.subject)
+        ):
             if violation.problem not in passing and of in ("", ALL, violation.problem):
                 yield violation
 
@@ -121,7 +123,7 @@ class _OntologyAudit:
             return "No property of the ontology matches the predicate."
         if reason == UNKNOWN_TYPE:
             return "The two entities have no class of the ontology."
-        ontology_property = self._fit.meant(triple)
+        ontology_property = self._fit.find_property(triple)
         return (
             self._describe_mismatch(ontology_property, triple, reason) if ontology_property else ""
         )
@@ -213,7 +215,7 @@ class _OntologyAudit:
         """Return violations found in knowledge by ontology shapes."""
         shapes = []
         for record in standing_ontologies(self._store):
-            content = self._librarian.get(record.content)
+            content = self._librarian.read_content(record.content)
             if read_ontology(content, record.name).has_shapes:
                 shapes.append(_parse_triples(content, record.name))
         if not shapes:
@@ -259,7 +261,11 @@ class _OntologyAudit:
         for quad in self._store.match(None, v.RDF_TYPE, v.tg("Entity"), v.KNOWLEDGE_GRAPH):
             assert isinstance(quad.subject, NamedNode)
             kinds = self._store.match(quad.subject, v.RDF_TYPE, None, v.KNOWLEDGE_GRAPH)
-            above = {iri for kind in kinds for iri in self._ontology.above(term_value(kind.object))}
+            above = {
+                iri
+                for kind in kinds
+                for iri in self._ontology.collect_superclasses(term_value(kind.object))
+            }
             if target_classes is None or target_classes & above:
                 yield quad.subject.value
 
@@ -283,7 +289,7 @@ class _OntologyAudit:
 
     # --- with their evidence ---
 
-    def rows(self, violation: Violation) -> Iterator[Row]:
+    def rows(self, violation: Violation) -> Iterator[AuditRow]:
         """Yield a violation row for each of its first evidence places, or a single row without
         places."""
         subject = violation.subject

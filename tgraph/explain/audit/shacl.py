@@ -25,7 +25,7 @@ ALL = "all"
 TOGETHER = 50
 """Sessions validated at once: what they share, such as the evidence, is then checked once."""
 
-Violation = tuple[str, str, str, str, str]
+ShaclViolation = tuple[str, str, str, str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class Rule:
     message: str
 
 
-def check_shapes(store: Store, catalogue: str, session: str = ALL) -> tuple[Violation, ...]:
+def check_shapes(store: Store, catalogue: str, session: str = ALL) -> tuple[ShaclViolation, ...]:
     """Return violations as (session, focus node, path, value, message); empty if all shapes
     hold.
 
@@ -49,7 +49,7 @@ def check_shapes(store: Store, catalogue: str, session: str = ALL) -> tuple[Viol
         else [find_session(store, catalogue, session)]
     )
     shapes, rules = _load_shapes()
-    violations: list[Violation] = []
+    violations: list[ShaclViolation] = []
     for start in range(0, len(chosen), TOGETHER):
         session_batch = chosen[start : start + TOGETHER]
         violations += _find_violations(
@@ -104,7 +104,7 @@ def _load_shapes() -> tuple[Graph, list[Rule]]:
 
 def _find_violations(
     store: Store, bundles: Mapping[str, str], shapes: Graph, rules: Iterable[Rule]
-) -> Iterator[Violation]:
+) -> Iterator[ShaclViolation]:
     """Yield bundle violations with their subjects."""
     quads: dict[Quad, None] = {}
     owners: dict[str, str] = {}
@@ -119,7 +119,7 @@ def _find_violations(
         yield (owners.get(focus, ""), focus, path, value, message)
 
 
-def _of_rules(quads: Iterable[Quad], rules: Iterable[Rule]) -> Iterator[Violation]:
+def _of_rules(quads: Iterable[Quad], rules: Iterable[Rule]) -> Iterator[ShaclViolation]:
     data = OxigraphStore.memory()
     data.fill(quads)
     for rule in rules:

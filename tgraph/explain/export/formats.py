@@ -90,14 +90,14 @@ def _order_document(document: ProvDocument) -> ProvDocument:
     prefixes |= {uri: f"ns{number}" for number, uri in enumerate(unnamed, 1)}
     spaces = {uri: Namespace(prefix, uri) for uri, prefix in sorted(prefixes.items())}
 
-    def renamed(name: QualifiedName) -> QualifiedName:
+    def map_name(name: QualifiedName) -> QualifiedName:
         return QualifiedName(spaces[name.namespace.uri], name.localpart)
 
     ordered = ProvDocument()
     for space in spaces.values():
         ordered.add_namespace(space)
     for record in sorted(document.get_records(), key=_record_key):
-        _add_renamed(ordered, record, renamed, renamed)
+        _add_renamed(ordered, record, map_name, map_name)
     return ordered
 
 
@@ -323,7 +323,7 @@ PictureWriter = Callable[[Sequence[Quad], Names | None], bytes]
 def draw_picture(name: str) -> PictureWriter | None:
     """Return what draws pictures in a format; None for a format that is no picture. Raise
     ``UsageError`` where the extension that draws is not installed."""
-    return PICTURES.require(name, "evidence") if name in DRAWN else PICTURES.get(name)
+    return PICTURES.require(name, "evidence") if name in DRAWN else PICTURES.find_contribution(name)
 
 
 DRAWN = ("dot", "svg")

@@ -71,17 +71,17 @@ def entry_of(store: Store, subject: NamedNode, catalogue: str) -> ChainEntry:
 
 def entry_from_quads(subject: str, quads: Sequence[Quad]) -> ChainEntry:
     """Return the entry that the quads of a catalogue state of the subject."""
-    said = values_by_property(quads)
-    number = said.get(v.tg("sequence"), "")
+    properties = values_by_property(quads)
+    number = properties.get(v.tg("sequence"), "")
     return ChainEntry(
         subject,
         int(number) if number.isdecimal() else 0,
-        said.get(v.tg("kind"), ""),
-        said.get(v.tg("hash"), ""),
-        said.get(v.tg("previousHash"), ""),
-        said.get(CHAIN_HASH, ""),
-        said.get(v.prov("generatedAtTime"), ""),
-        said.get(v.tg("generation"), ""),
+        properties.get(v.tg("kind"), ""),
+        properties.get(v.tg("hash"), ""),
+        properties.get(v.tg("previousHash"), ""),
+        properties.get(CHAIN_HASH, ""),
+        properties.get(v.prov("generatedAtTime"), ""),
+        properties.get(v.tg("generation"), ""),
         tuple(quads),
     )
 
@@ -204,7 +204,7 @@ def _count_intact(entries: Sequence[ChainEntry]) -> int:
 def signature_holds(entry: ChainEntry, catalogue: str, key: PublicKey) -> bool:
     """Return whether the entry's signature signs the chain head before the entry."""
     head = Head(entry.sequence - 1, entry.previous)
-    return key.signed(
+    return key.verify_signature(
         statement_of(catalogue, head), values_by_property(entry.quads).get(v.tg("signature"), "")
     )
 

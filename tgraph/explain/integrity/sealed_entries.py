@@ -45,7 +45,7 @@ class SealedEntries:
         ]
         self._rewritings = Rewritings(store, self.erasures)
 
-    def after(self, sequences: Mapping[str, int]) -> list[ChainEntry]:
+    def list_entries_after(self, sequences: Mapping[str, int]) -> list[ChainEntry]:
         """Return the entries of all catalogues in the order of time, of each catalogue the entries
         behind the sequence number."""
         chains = (entries_after(self._store, c, sequences.get(c, 0)) for c in self.catalogues)
@@ -66,11 +66,11 @@ class SealedEntries:
         the last erasure rewriting the batch or bundle."""
         return self._rewritings.hash_of(subject, sealed)
 
-    def removed(self, entry: ChainEntry) -> Iterator[Quad]:
+    def read_removed_quads(self, entry: ChainEntry) -> Iterator[Quad]:
         """Read the quads that the entry removes: none, unless the entry seals a batch."""
         return self._batch(entry, REMOVED) if entry.kind == "batch" else iter(())
 
-    def added(self, entry: ChainEntry) -> Iterator[Quad]:
+    def read_added_quads(self, entry: ChainEntry) -> Iterator[Quad]:
         """Read the quads that the entry adds: the added quads of a batch, all quads of a bundle."""
         if entry.kind == "batch":
             return self._batch(entry, ADDED)
@@ -79,7 +79,7 @@ class SealedEntries:
     def quad_count(self, entry: ChainEntry) -> int:
         """Count the quads that the entry removes and adds."""
         if entry.kind != "batch":
-            return sum(1 for _ in self.added(entry))
+            return sum(1 for _ in self.read_added_quads(entry))
         lines = self._librarian.lines(self.content_hash(entry.subject, entry.hash))
         return sum(line[:1] in (REMOVED, ADDED) for line in lines)
 
@@ -100,8 +100,8 @@ def batch_lines(librarian: Librarian, key: str, sign: bytes) -> Iterator[bytes]:
 
 def quads_of_lines(lines: Iterable[bytes]) -> Iterator[Quad]:
     """Read N-Quads lines, some thousand at a time. ``StoreError`` where a line is damaged."""
-    rest = iter(lines)
-    while block := b"".join(islice(rest, BULK)):
+    line_iterator = iter(lines)
+    while block := b"".join(islice(line_iterator, BULK)):
         try:
             yield from read_nquads(block)
         except SyntaxError as error:

@@ -40,7 +40,7 @@ _MARKS = tuple(
 )
 """By what a thing is found that has lost its class."""
 
-Said = Mapping[NamedNode, Sequence[str]]
+PropertyValues = Mapping[NamedNode, Sequence[str]]
 
 
 class SourceCheck:
@@ -52,7 +52,7 @@ class SourceCheck:
         self._starts: dict[str, Mapping[int, int]] = {}
         self._readable: dict[tuple[str, int | None], bool] = {}
         self._erasures = erasures_since(store, "")
-        self._checks: Mapping[str, Callable[[str, Said], Iterator[str]]] = {
+        self._checks: Mapping[str, Callable[[str, PropertyValues], Iterator[str]]] = {
             "Document": self._check_document,
             "Page": self._check_page,
             "Chunk": self._check_chunk,
@@ -126,7 +126,7 @@ class SourceCheck:
             raise ErasedTextError(f"The text of {self._texts.place(document, page)} was erased.")
         return text
 
-    def _check_document(self, subject: str, said: Said) -> Iterator[str]:
+    def _check_document(self, subject: str, said: PropertyValues) -> Iterator[str]:
         digest = subject.removeprefix(v.document_iri(""))
         pages = self._page_numbers(subject)
         numbers: Sequence[int | None] = pages or [None]
@@ -139,7 +139,7 @@ class SourceCheck:
         yield from _compare_values(said, "contentHash", [digest])
         yield from _compare_values(said, "charLength", [str(length)])
 
-    def _check_page(self, subject: str, said: Said) -> Iterator[str]:
+    def _check_page(self, subject: str, said: PropertyValues) -> Iterator[str]:
         document, number = parts_of_page(subject)
         assert number is not None
         yield from _compare_values(said, "pageNumber", [str(number)])
@@ -183,7 +183,7 @@ class SourceCheck:
         quads = self._store.match(NamedNode(subject), predicate, term, v.SOURCE_GRAPH)
         return next(quads, None) is not None
 
-    def _check_chunk(self, subject: str, said: Said) -> Iterator[str]:
+    def _check_chunk(self, subject: str, said: PropertyValues) -> Iterator[str]:
         document, page = document_of_chunk(subject), page_of_chunk(subject)
         start, end = range_of_chunk(subject)
         yield from _compare_values(said, "wasDerivedFrom", [v.page_of(document, page)])
@@ -196,7 +196,7 @@ class SourceCheck:
         elif not 0 <= start < end <= len(self._texts.of_page(document, page)):
             yield f"It is no stretch of {self._texts.place(document, page)}."
 
-    def _check_evidence(self, subject: str, said: Said) -> Iterator[str]:
+    def _check_evidence(self, subject: str, said: PropertyValues) -> Iterator[str]:
         for name in ("wasDerivedFrom", "charOffset", "charLength"):
             if len(_property_values(said, name)) != 1:
                 yield f"It must have one {name}."
@@ -215,7 +215,7 @@ class SourceCheck:
         elif self._is_readable(document_of_chunk(place.chunk), page_of_chunk(place.chunk)):
             self._texts.quote(*place)
 
-    def _check_accession(self, subject: str, said: Said) -> Iterator[str]:
+    def _check_accession(self, subject: str, said: PropertyValues) -> Iterator[str]:
         paths = _property_values(said, "path")
         if any(map(is_mark, paths)):
             return
@@ -235,12 +235,12 @@ def _kind_of(subject: str) -> str:
     return _PREFIXES.get(subject[: subject.find(":", len(v.URN)) + 1], "")
 
 
-def _property_values(said: Said, name: str) -> Sequence[str]:
+def _property_values(said: PropertyValues, name: str) -> Sequence[str]:
     terms = (v.tg(name), v.prov(name))
     return [text for term in terms for text in said.get(term, ())]
 
 
-def _compare_values(said: Said, name: str, wanted: Sequence[str]) -> Iterator[str]:
+def _compare_values(said: PropertyValues, name: str, wanted: Sequence[str]) -> Iterator[str]:
     recorded_values = _property_values(said, name)
     if list(recorded_values) != list(wanted):
         is_, must_be = ", ".join(recorded_values) or "missing", ", ".join(wanted) or "missing"

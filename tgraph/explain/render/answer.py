@@ -37,7 +37,7 @@ class SaidSentence(Protocol):
     def citations(self) -> Sequence[QuotedWords]: ...
 
 
-Document = tuple[str, str]
+DocumentName = tuple[str, str]
 """A document's title and path."""
 SaidT = TypeVar("SaidT", bound=SaidSentence)
 
@@ -63,7 +63,7 @@ def is_extractive(sentences: Sequence[SaidSentence]) -> bool:
 
 def by_document(
     sentences: Sequence[SaidT],
-) -> Iterator[tuple[Document | None, list[tuple[int, SaidT]]]]:
+) -> Iterator[tuple[DocumentName | None, list[tuple[int, SaidT]]]]:
     """Yield numbered quotes grouped by document, ordered by first appearance.
 
     A sentence that is no quote stands alone, and grouping starts anew after it."""
@@ -74,7 +74,7 @@ def by_document(
         if not is_quote:
             yield from ((None, [numbered_sentence]) for numbered_sentence in between)
             continue
-        groups: dict[Document, list[tuple[int, SaidT]]] = {}
+        groups: dict[DocumentName, list[tuple[int, SaidT]]] = {}
         for number, sentence in between:
             if (cited := find_verbatim_quote(sentence)) is not None:
                 groups.setdefault((cited.title, cited.path), []).append((number, sentence))
@@ -86,7 +86,7 @@ class QuoteGroup(Generic[SaidT]):
     """Numbered quotes under their document, or under an unquoted sentence ``said``; ``heads``
     tells whether that sentence is a heading of the quotes."""
 
-    document: Document | None
+    document: DocumentName | None
     said: str
     quotes: tuple[tuple[int, SaidT, QuotedWords], ...]
     heads: bool = False
@@ -111,7 +111,7 @@ def quote_groups(sentences: Sequence[SaidT]) -> Iterator[QuoteGroup[SaidT]]:
 
 def _group_quotes(
     sentences: Sequence[SaidT],
-) -> Iterator[tuple[Document | None, SaidT | None, bool, list[SaidT]]]:
+) -> Iterator[tuple[DocumentName | None, SaidT | None, bool, list[SaidT]]]:
     if all(find_verbatim_quote(sentence) for sentence in sentences):
         for document, group in by_document(sentences):
             yield document, None, False, [sentence for _, sentence in group]

@@ -52,7 +52,7 @@ class TextRun:
     styles: frozenset[Style] = frozenset()
 
     @property
-    def shown(self) -> str:
+    def display_text(self) -> str:
         """Return display text without source line breaks and indentation; deliberate break runs
         and code stay unchanged."""
         if self.text == "\n" or not self.styles.isdisjoint(("code", "block")):
@@ -88,14 +88,15 @@ def terminal_text(words: ReadQuote, style: str = "") -> Text:
     styled_text = Text(style=style)
     for run in runs_of(words):
         styled_text.append(
-            escape_controls(run.shown), " ".join(_TERMINAL[name] for name in sorted(run.styles))
+            escape_controls(run.display_text),
+            " ".join(_TERMINAL[name] for name in sorted(run.styles)),
         )
     return styled_text
 
 
 def plain_text(words: ReadQuote) -> str:
     """Return a quote on one line, without markup."""
-    return collapse_whitespace("".join(run.shown for run in runs_of(words)))
+    return collapse_whitespace("".join(run.display_text for run in runs_of(words)))
 
 
 def is_code(words: ReadQuote) -> bool:

@@ -10,7 +10,12 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from tgraph.answer.support import PROVEN
-from tgraph.explain.render.answer import Document, by_document, find_verbatim_quote, is_extractive
+from tgraph.explain.render.answer import (
+    DocumentName,
+    by_document,
+    find_verbatim_quote,
+    is_extractive,
+)
 from tgraph.explain.render.markup import TextRun, runs_of
 from tgraph.explain.trace.values import (
     Trace,
@@ -21,7 +26,7 @@ from tgraph.explain.trace.values import (
     TraceSentence,
 )
 
-Numbered = tuple[int, "ShownSentence"]
+NumberedSentence = tuple[int, "ShownSentence"]
 
 CONTEXT = 280
 """Characters of the page shown on each side of a quote."""
@@ -132,7 +137,7 @@ class ShownPrompt:
 
 def quoted_groups(
     sentences: Sequence[ShownSentence],
-) -> list[tuple[Document | None, list[Numbered]]]:
+) -> list[tuple[DocumentName | None, list[NumberedSentence]]]:
     """Return numbered sentences grouped by document for a quoting answer; empty for answers in
     own words."""
     trace_sentences = [sentence.said for sentence in sentences]
@@ -173,7 +178,7 @@ def _place(
 ) -> ShownPlace:
     first = cited[0]
     text = page_text(first.document, first.page)
-    start, end = _around(text, first.start, first.end)
+    start, end = _find_context_range(text, first.start, first.end)
     chosen = dict.fromkeys(c.edge_selection for c in cited if c.edge_selection in items)
     quote, folded, ends = _ends(first.quote, MOST_QUOTED, MOST_QUOTED * 3 // 4)
     return ShownPlace(
@@ -188,17 +193,17 @@ def _place(
     )
 
 
-def _around(text: str, start: int, end: int) -> tuple[int, int]:
+def _find_context_range(text: str, start: int, end: int) -> tuple[int, int]:
     """Return the context range around a quote, extended to word boundaries unless words exceed
     the length limit."""
-    begun, done = max(0, start - CONTEXT), min(len(text), end + CONTEXT)
+    begun, stop = max(0, start - CONTEXT), min(len(text), end + CONTEXT)
     if begun:
         spaces = (at for at in range(begun, min(begun + WORD, start)) if text[at].isspace())
         begun = next(spaces, begun)
-    if done < len(text):
-        spaces = (at for at in range(done, max(done - WORD, end), -1) if text[at - 1].isspace())
-        done = next(spaces, done)
-    return begun, done
+    if stop < len(text):
+        spaces = (at for at in range(stop, max(stop - WORD, end), -1) if text[at - 1].isspace())
+        stop = next(spaces, stop)
+    return begun, stop
 
 
 def _ends(text: str, most: int, head: int) -> tuple[str, str, str]:
@@ -283,12 +288,14 @@ def _weights(
     trace: Trace, weights: Mapping[str, float], cited: Collection[str]
 ) -> tuple[ShownWeight, ...]:
     items = {item.iri: item for item in trace.selected}
-    most = max(weights.values(), default=0.0)
-    known = {iri: weight for iri, weight in weights.items() if iri in items}
-    shares = [round(100 * max(w, 0.0) / most) if most > 0 else 0 for w in known.values()]
+    largest = max(weights.values(), default=0.0)
+    item_weights = {iri: weight for iri, weight in weights.items() if iri in items}
+    shares = [
+        round(100 * max(w, 0.0) / largest) if largest > 0 else 0 for w in item_weights.values()
+    ]
     return tuple(
         ShownWeight(items[iri], weight, share, iri in cited)
-        for (iri, weight), share in zip(known.items(), shares, strict=True)
+        for (iri, weight), share in zip(item_weights.items(), shares, strict=True)
     )
 
 
@@ -297,7 +304,7 @@ def _weights(
 
 def shown_prompts(trace: Trace) -> list[ShownPrompt]:
     """Return session prompts with shortened texts, sorted by name."""
-    return [ShownPrompt(p, _shown(p.text, p.state, MOST_OF_PROMPT)) for p in trace.prompts]
+    return [ShownPrompt(p, _shorten_text(p.text, p.state, MOST_OF_PROMPT)) for p in trace.prompts]
 
 
 def shown_calls(trace: Trace, request: Request) -> list[ShownCall]:
@@ -307,13 +314,13 @@ def shown_calls(trace: Trace, request: Request) -> list[ShownCall]:
         request_text = None
         if call.prompt:
             text, state = request(call)
-            request_text = _shown(text, state, min(MOST_ASKED, room))
+            request_text = _shorten_text(text, state, min(MOST_ASKED, room))
             room -= len(request_text.before) + len(request_text.after)
         report_calls.append(ShownCall(call, request_text))
     return report_calls
 
 
-def _shown(text: str, state: str, most: int) -> ShownText:
+def _shorten_text(text: str, state: str, most: int) -> ShownText:
     if state != "kept":
         return ShownText("", gone=_GONE[state])
     before, between, after = _ends(text, most, most * 2 // 3)

@@ -29,7 +29,7 @@ HEIGHT = 50
 
 
 @dataclass(frozen=True, slots=True)
-class Frame:
+class DrawingFrame:
     """A drawing frame: figure width, number of side-by-side nodes, node width, widths of three
     lanes, and left margin; all in pixels."""
 
@@ -47,9 +47,9 @@ class Frame:
         return (self.width - 4 - self.columns * self.node) / (self.columns - 1)
 
 
-WIDE = Frame("wide", 720, 4, 164, (176, 154, 140), 34)
+WIDE = DrawingFrame("wide", 720, 4, 164, (176, 154, 140), 34)
 """For a screen, and for a page of A4 (some 670 pixels between its margins)."""
-NARROW = Frame("narrow", 336, 2, 160, (108, 92, 78), 18, titled=False)
+NARROW = DrawingFrame("narrow", 336, 2, 160, (108, 92, 78), 18, titled=False)
 """For a telephone."""
 
 
@@ -107,12 +107,12 @@ def _words(shape: Shape, x: float, y: float, width: float) -> str:
     """Return title and content lines of a shape, limited to available lines."""
     room = width - (26 if shape.kind == "entity" else 10)
     titles = fit_text(shape.title, (room * 0.93, room * 0.93))
-    left = 3 - len(titles)
+    free_lines = 3 - len(titles)
     if shape.listed or len(shape.lines) > 1:
-        listed = shape.lines if shape.listed else shape.lines[:left]
-        lines = [line for said in listed for line in fit_text(said, (room,))]
+        listed = shape.lines if shape.listed else shape.lines[:free_lines]
+        lines = [line for text in listed for line in fit_text(text, (room,))]
     else:
-        lines = fit_text("".join(shape.lines), [room + 4, room * 0.86][:left])
+        lines = fit_text("".join(shape.lines), [room + 4, room * 0.86][:free_lines])
     count = len(titles) + len(lines)
     first = y - LINE * (count - 1) / 2 + FONT * 0.35 + (3 if shape.kind == "agent" else 0)
     spans = [
@@ -184,7 +184,7 @@ def _head(text: str, width: float) -> str:
 _DASHES = {"used": "5 3", "wasInformedBy": "2 3", "wasAssociatedWith": "1 2"}
 
 
-def draw_arrow(path: str, name: str, frame: Frame) -> str:
+def draw_arrow(path: str, name: str, frame: DrawingFrame) -> str:
     """Return an arrow along an SVG path; its name is shown at pointer contact."""
     dashes = f' stroke-dasharray="{_DASHES[name]}"' if name in _DASHES else ""
     start = f'<path d="{path}" marker-end="url(#tip-{frame.name})"{dashes}'
@@ -201,7 +201,7 @@ class Figure:
     height: int
 
 
-def render_svg(figures: Iterable[Figure], frame: Frame) -> bytes:
+def render_svg(figures: Iterable[Figure], frame: DrawingFrame) -> bytes:
     """Return a single SVG image in frame width, with captioned figures below one another."""
     parts, top = [], 0
     for figure in figures:

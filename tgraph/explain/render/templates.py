@@ -84,17 +84,17 @@ def style_run(run: TextRun, block: str = _TAGS["block"]) -> Markup:
 
     if run.text == "\n":
         return Markup("<br>")
-    markup = Markup("{}").format(escape_controls(run.shown))
+    markup = Markup("{}").format(escape_controls(run.display_text))
     for name in sorted(run.styles):
         tag = block if name == "block" else _TAGS[name]
         markup = Markup(f"<{tag}>{{}}</{tag.partition(' ')[0]}>").format(markup)  # noqa: S704
     return markup
 
 
-Numbered = tuple[list[tuple[Any, list[int]]], list[tuple[int, Any]]]
+NumberedSources = tuple[list[tuple[Any, list[int]]], list[tuple[int, Any]]]
 
 
-def number_citations(sentences: Sequence[Any], *, once: bool) -> Numbered:
+def number_citations(sentences: Sequence[Any], *, once: bool) -> NumberedSources:
     """Return sentences with citation numbers, and citations by number; with ``once``, citations
     of the same place share a number."""
     quotes: dict[object, tuple[int, Any]] = {}

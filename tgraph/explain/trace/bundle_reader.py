@@ -31,7 +31,7 @@ class BundleReader:
         """Return subjects with IRIs beginning with a prefix, sorted by IRI numbers."""
         return sorted((s for s in self._said if s.startswith(prefix)), key=iri_numbers)
 
-    def all(self, subject: str, name: str) -> list[str]:
+    def read_texts(self, subject: str, name: str) -> list[str]:
         """The values of a property, IRIs and literals alike, as texts."""
         terms = self._said.get(subject, {}).get(name, [])
         return [t.value for t in terms if isinstance(t, Literal | NamedNode)]
@@ -41,40 +41,42 @@ class BundleReader:
         for terms in self._said.get(subject, {}).values():
             yield from (term.value for term in terms if isinstance(term, NamedNode))
 
-    def one(self, subject: str, name: str) -> str:
+    def read_text(self, subject: str, name: str) -> str:
         """Return the first value.
 
         The text is blank if no value exists."""
-        return next(iter(self.all(subject, name)), "")
+        return next(iter(self.read_texts(subject, name)), "")
 
     def number(self, subject: str, name: str) -> int:
-        return int(self.one(subject, name) or 0)
+        return int(self.read_text(subject, name) or 0)
 
     def real(self, subject: str, name: str) -> float:
-        return float(self.one(subject, name) or 0.0)
+        return float(self.read_text(subject, name) or 0.0)
 
     def score(self, subject: str) -> float | None:
         """Return a score, or None without score."""
-        return self.real(subject, "score") if self.all(subject, "score") else None
+        return self.real(subject, "score") if self.read_texts(subject, "score") else None
 
     def nodes(self, subject: str, name: str) -> list[NamedNode]:
         """Return values that are resources."""
         terms = self._said.get(subject, {}).get(name, [])
         return [t for t in terms if isinstance(t, NamedNode)]
 
-    def numbered(self, subject: str, name: str) -> list[str]:
+    def read_numbered_iris(self, subject: str, name: str) -> list[str]:
         """Return values sorted by IRI numbers."""
-        return sorted(self.all(subject, name), key=iri_numbers)
+        return sorted(self.read_texts(subject, name), key=iri_numbers)
 
     def parameters(self, subject: str) -> dict[str, str]:
         """Return activity parameters by name."""
-        parameter_iris = sorted(self.all(subject, "parameter"))
-        return {self.one(item, "label"): self.one(item, "value") for item in parameter_iris}
+        parameter_iris = sorted(self.read_texts(subject, "parameter"))
+        return {
+            self.read_text(item, "label"): self.read_text(item, "value") for item in parameter_iris
+        }
 
-    def dropped(self, subject: str) -> dict[str, int]:
+    def read_dropped_counts(self, subject: str) -> dict[str, int]:
         """Return counts of items dropped before reaching a subject, by reason."""
-        items = sorted(self.all(subject, "dropped"))
-        return {self.one(item, "reason"): self.number(item, "count") for item in items}
+        items = sorted(self.read_texts(subject, "dropped"))
+        return {self.read_text(item, "reason"): self.number(item, "count") for item in items}
 
 
 def kind_of(iri: str) -> str:
@@ -95,5 +97,7 @@ def local_name(term: NamedNode) -> str:
 def keywords_of(said: BundleReader, uuid: str) -> dict[str, tuple[str, ...]]:
     """Return question keywords of a session by level, ``low`` or ``high``."""
     concepts = v.session_part_iri("concepts", uuid)
-    levels = {level: tuple(said.all(concepts, f"{level}LevelKeyword")) for level in ("low", "high")}
+    levels = {
+        level: tuple(said.read_texts(concepts, f"{level}LevelKeyword")) for level in ("low", "high")
+    }
     return {level: keywords for level, keywords in levels.items() if keywords}

@@ -81,13 +81,13 @@ class Comparison:
     __repr__ = brief_repr
 
     @property
-    def same(self) -> bool:
+    def is_same(self) -> bool:
         """Tell whether no compared value differs."""
         compared = (f.name for f in fields(self) if f.name not in ("before", "after"))
         return not any(getattr(self, name) for name in compared)
 
 
-Items = Mapping[str, TraceItem]
+TraceItems = Mapping[str, TraceItem]
 
 
 def compare_sessions(
@@ -131,18 +131,18 @@ def _compare_requests(before: Trace, after: Trace) -> list[Changed]:
     return [Changed(*pair) for pair in pairs if pair[1] != pair[2]]
 
 
-def _by_item(items: Sequence[TraceItem]) -> Items:
+def _by_item(items: Sequence[TraceItem]) -> TraceItems:
     """Return items by IRI; points, which belong to a single session, are keyed by their text."""
     return {f"point {i.label}" if i.kind == "point" else i.item: i for i in items}
 
 
-def _find_one_sided(here: Items, there: Items) -> tuple[OneSided, ...]:
+def _find_one_sided(here: TraceItems, there: TraceItems) -> tuple[OneSided, ...]:
     alone = [item for key, item in here.items() if key not in there]
     alone.sort(key=lambda item: (item.rank, item.item))
     return tuple(OneSided(i.item, i.label, i.rank, i.score, i.reasoning) for i in alone)
 
 
-def _find_moved_candidates(before: Items, after: Items) -> list[Moved]:
+def _find_moved_candidates(before: TraceItems, after: TraceItems) -> list[Moved]:
     pairs = [(before[key], after[key]) for key in before if key in after]
     moves = [
         Moved(earlier.item, earlier.label, earlier.rank, later.rank, earlier.score, later.score)
@@ -184,7 +184,7 @@ _ORDER = (
     *("selection", "edge", "item", "answer", "sentence", "citation", "step", "call"),
 )
 
-Statement = tuple[str, str, str]
+StatementTexts = tuple[str, str, str]
 """Subject, property and value, as texts."""
 
 
@@ -198,7 +198,7 @@ class RecordDifference:
     replayed: tuple[str, ...]
 
 
-def replay_form(quads: Iterable[Quad], uuid: str) -> frozenset[Statement]:
+def replay_form(quads: Iterable[Quad], uuid: str) -> frozenset[StatementTexts]:
     """The statements of a session's bundle as they are compared: the UUID is fixed, times and
     durations are dropped, scores are rounded to six decimals. Left out is too that a question was
     asked as of earlier knowledge: which knowledge it was, its generation says. What the retrieval
@@ -225,7 +225,7 @@ def replay_form(quads: Iterable[Quad], uuid: str) -> frozenset[Statement]:
 _BY_DIGEST = tuple(f"{v.URN}prov:{kind}:" for kind in ("dropped", "association"))
 
 
-def _names_by_content(said: Iterable[Statement]) -> dict[str, str]:
+def _names_by_content(said: Iterable[StatementTexts]) -> dict[str, str]:
     """Return content-based names for resources named by digests of session names: owner and
     statements."""
     descriptions: dict[str, list[str]] = {}
@@ -240,14 +240,14 @@ def _names_by_content(said: Iterable[Statement]) -> dict[str, str]:
     }
 
 
-def replay_hash(form: Iterable[Statement]) -> str:
+def replay_hash(form: Iterable[StatementTexts]) -> str:
     """SHA-256 over the sorted statements."""
     lines = sorted("\t".join(statement) for statement in form)
     return sha256("\n".join(lines).encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def find_differences(
-    recorded: frozenset[Statement], replayed: frozenset[Statement]
+    recorded: frozenset[StatementTexts], replayed: frozenset[StatementTexts]
 ) -> list[RecordDifference]:
     """Return record differences, ordered by session stage."""
     sides: dict[tuple[str, str], tuple[list[str], list[str]]] = {}

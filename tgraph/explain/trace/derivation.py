@@ -36,7 +36,7 @@ class DisplayNames:
         self._texts = texts
         self.recalled = NamesAsOf(store)
 
-    def of(self, iri: str) -> str:
+    def display_name(self, iri: str) -> str:
         """Return a label or description from any graph, otherwise the IRI."""
         kind = kind_of(iri)
         if kind == "chunk":
@@ -51,9 +51,9 @@ class DisplayNames:
         former = {"entity": self.recalled.entity, "claim": self.recalled.claim}
         return former.get(kind, self._of_former)(iri) or iri
 
-    def known(self, iri: str) -> str:
+    def find_label(self, iri: str) -> str:
         """Return the label or description, or blank text without either."""
-        label = self.of(iri)
+        label = self.display_name(iri)
         return "" if label == iri else label
 
     def way(self, via: Iterable[str], evidence: str) -> tuple[str, ...]:
@@ -71,7 +71,7 @@ class DisplayNames:
         report = text_value(self._store, iri, v.dcterms("isPartOf")) if is_finding else iri
         for level in map(int, values_of(self._store, report, v.tg("level"), v.KNOWLEDGE_GRAPH)):
             return -level if kind_of(iri) == "summary" else level, is_finding
-        return int(self.former(report).get("level", 0)), is_finding
+        return int(self.read_kept_report(report).get("level", 0)), is_finding
 
     def _of_chunk(self, chunk: str) -> str:
         title = text_value(self._store, document_of_chunk(chunk), v.dcterms("title"))
@@ -83,14 +83,14 @@ class DisplayNames:
         """Return the title of a report or the summary of a finding absent from current
         knowledge."""
         if kind_of(iri) == "report":
-            return str(self.former(iri).get("title", ""))
+            return str(self.read_kept_report(iri).get("title", ""))
         if kind_of(iri) != "finding":
             return ""
-        report = self.former(text_value(self._store, iri, v.dcterms("isPartOf")))
+        report = self.read_kept_report(text_value(self._store, iri, v.dcterms("isPartOf")))
         summaries = [f["summary"] for f in report.get("findings", ()) if f["iri"] == iri]
         return str(summaries[0]) if summaries else ""
 
-    def former(self, report: str) -> Mapping[str, Any]:
+    def read_kept_report(self, report: str) -> Mapping[str, Any]:
         """Return a report kept by the librarian; if unreadable, return an empty mapping."""
         key = text_value(self._store, report, v.tg("contentHash")) if report else ""
         with suppress(KeyError, StoreError, ValueError):
@@ -153,7 +153,7 @@ class Derivations:
         quotes = [place.quote for place in item.evidence] if item.kind == "edge" else []
         return replace(node, text="\n".join(filter(None, (node.text, *quotes))))
 
-    def before(self, node: DerivationNode) -> list[DerivationNode]:
+    def list_sources(self, node: DerivationNode) -> list[DerivationNode]:
         """Return source nodes of a derivation node; chunks, being document text, have none."""
         kind = kind_of(node.iri)
         if kind == "point" and node.iri in self._points:
@@ -223,7 +223,9 @@ class Derivations:
         statements = self._read_statements(iri)
         if self._changed or not statements:
             statements += self._once_said(iri)
-        return "\n".join(dict.fromkeys(filter(None, (label or self._names.of(iri), *statements))))
+        return "\n".join(
+            dict.fromkeys(filter(None, (label or self._names.display_name(iri), *statements)))
+        )
 
     def _of_evidence(self, iri: str) -> str:
         """Return the text of an extraction: bare statement, written description and quote."""
@@ -232,13 +234,13 @@ class Derivations:
         place = recorded_place(self._store, iri)
         with suppress(ErasedTextError):
             self._texts.quote(*place)
-        parts = (self._names.of(edge) if edge else "", described, place.quote)
+        parts = (self._names.display_name(edge) if edge else "", described, place.quote)
         return "\n".join(filter(None, parts))
 
     def _once_said(self, iri: str) -> list[str]:
         """Return an item's earlier text, no longer part of knowledge."""
         if kind_of(iri) == "report":
-            report = self._names.former(iri)
+            report = self._names.read_kept_report(iri)
             with suppress(KeyError):
                 finding_texts = [
                     f[part] for f in report["findings"] for part in ("summary", "explanation")
@@ -258,7 +260,7 @@ class Derivations:
                         statements.append(quad.object.value)
                     elif isinstance(quad.object, NamedNode):
                         statements += [
-                            self._names.of(quad.object.value),
+                            self._names.display_name(quad.object.value),
                             *self._read_statements(quad.object.value),
                         ]
         return statements

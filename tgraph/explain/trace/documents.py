@@ -57,7 +57,7 @@ def list_documents(store: Store) -> list[DocumentSummary]:
             media_type,
             ingest_time,
             row["ended"] is None,
-            authorities.of(path),
+            authorities.weigh_path(path),
         )
         for row in select_rows(store, "trace/documents")
         for document, title, path, media_type, ingest_time in [[text_of(row[n]) for n in _COLUMNS]]

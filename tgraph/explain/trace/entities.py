@@ -82,18 +82,18 @@ class EntityMerges:
 
     def merges(self) -> list[Merge]:
         """Return standing merges, sorted by canonical and absorbed entity names."""
-        found = [
+        merges = [
             self._read_merge(quad.subject.value)
             for quad in self._store.match(None, v.RDF_TYPE, v.tg("Merge"), v.SOURCE_GRAPH)
             if isinstance(quad.subject, NamedNode)
             and not text_value(self._store, quad.subject.value, v.prov("invalidatedAtTime"))
         ]
-        return sorted(found, key=lambda m: (m.canonical_name, m.absorbed_name, m.absorbed))
+        return sorted(merges, key=lambda m: (m.canonical_name, m.absorbed_name, m.absorbed))
 
     def splits(self) -> list[Split]:
         """Return standing splits, sorted by entity names."""
-        found = [self._read_split(*item) for item in standing_splits(self._store).items()]
-        return sorted(found, key=lambda s: (s.names, s.split))
+        splits = [self._read_split(*item) for item in standing_splits(self._store).items()]
+        return sorted(splits, key=lambda s: (s.names, s.split))
 
     def find(self, name: str) -> str:
         """Return the text entity matching a name or IRI.

@@ -63,7 +63,7 @@ class Facts:
 
     def entity(self, name: str) -> str:
         """Return the knowledge entity for a name or IRI. Raise ``UsageError`` if none exists."""
-        entity = self.known(name)
+        entity = self.find_entity(name)
         if entity is None:
             entity = self.entities.find(name)  # which says what may be meant
             raise UnknownNameError(
@@ -73,7 +73,7 @@ class Facts:
             )
         return entity
 
-    def known(self, name: str) -> str | None:
+    def find_entity(self, name: str) -> str | None:
         """Return an entity like ``entity`` does, but None if missing.
 
         Raise ``UsageError`` if several entities are possible."""
@@ -139,7 +139,7 @@ class Facts:
 
     # --- facts ---
 
-    def about(self, entity: str) -> list[KnownFact]:
+    def read_facts_about(self, entity: str) -> list[KnownFact]:
         """Return facts with the entity as subject or object, sorted by text."""
         node = NamedNode(entity)
         ends = ((node, None), (None, node))
@@ -176,7 +176,7 @@ class Facts:
         )
 
     def _by_names(self, subject: str, predicate: str, obj: str) -> set[Triple]:
-        subject_iri, object_iri = self.entity(subject), self.known(obj)
+        subject_iri, object_iri = self.entity(subject), self.find_entity(obj)
         relation = self.relation(predicate)
         return {
             quad.triple
@@ -186,8 +186,8 @@ class Facts:
 
     def _facts_between(self, subject: str, predicate: str, obj: str) -> list[KnownFact]:
         """Return stated facts linking two entities."""
-        ends = {self.known(subject), self.known(obj)} - {None}
-        entity_facts = self.about(self.entity(subject))
+        ends = {self.find_entity(subject), self.find_entity(obj)} - {None}
+        entity_facts = self.read_facts_about(self.entity(subject))
         return [fact for fact in entity_facts if {fact.subject, fact.object} == ends]
 
     def _by_iri(self, name: str) -> set[Triple]:
@@ -239,9 +239,9 @@ class Facts:
 
     def triple(self, fact: KnownFact) -> Triple:
         """What the fact's edge reifies."""
-        found = self._texts.triple(fact.edge)
-        assert found is not None
-        return found
+        triple = self._texts.triple(fact.edge)
+        assert triple is not None
+        return triple
 
     def originals(self, fact: KnownFact) -> dict[str, Triple]:
         """Return the fact's edge, and its original edges in texts under other names."""

@@ -39,13 +39,13 @@ def verdicts_on(store: Store, sentence: str) -> list[RecordedVerdict]:
 
 def _read_verdict(store: Store, verdict: str, graph: Graph) -> RecordedVerdict:
     bundle_reader = BundleReader(store.match(NamedNode(verdict), None, None, graph))
-    verification = bundle_reader.one(verdict, "wasGeneratedBy")
+    verification = bundle_reader.read_text(verdict, "wasGeneratedBy")
     of_it = BundleReader(store.match(NamedNode(verification), v.prov("startedAtTime"), None, graph))
     return RecordedVerdict(
         verification,
-        of_it.one(verification, "startedAtTime"),
+        of_it.read_text(verification, "startedAtTime"),
         *(
-            bundle_reader.one(verdict, name)
+            bundle_reader.read_text(verdict, name)
             for name in ("verdict", "reasoning", "lostAt", "lostIn")
         ),
     )
@@ -76,9 +76,9 @@ def influence_on(store: Store, answer: str) -> RecordedInfluence | None:
     for quad in store.match(None, v.prov("used"), NamedNode(answer), None):
         if kind_of(analysis := text_of(quad.subject)) == "influence":
             bundle_reader = BundleReader(store.match(None, None, None, quad.graph_name))
-            if bundle_reader.one(analysis, "status") == "completed":
+            if bundle_reader.read_text(analysis, "status") == "completed":
                 analyses.append(
-                    (bundle_reader.one(analysis, "startedAtTime"), analysis, bundle_reader)
+                    (bundle_reader.read_text(analysis, "startedAtTime"), analysis, bundle_reader)
                 )
     if not analyses:
         return None
@@ -93,13 +93,16 @@ def _read_influence(
     weights: dict[str, dict[str, float]] = {}
     above: dict[str, float] = {}
     for subject in said.beginning(v.session_part_iri("influence", uuid, "")):
-        selection, weight = said.one(subject, "influencer"), said.real(subject, "influenceWeight")
-        influenced = said.one(subject, "influenced")
+        selection, weight = (
+            said.read_text(subject, "influencer"),
+            said.real(subject, "influenceWeight"),
+        )
+        influenced = said.read_text(subject, "influenced")
         weights.setdefault(influenced, {})[selection] = weight
-        if influenced == answer and said.one(subject, "aboveFloor") == "true":
+        if influenced == answer and said.read_text(subject, "aboveFloor") == "true":
             above[selection] = weight
     result = v.session_part_iri("influence-result", uuid)
-    lds = said.one(result, "lds")
+    lds = said.read_text(result, "lds")
     return RecordedInfluence(
         analysis=analysis,
         started=started,
@@ -112,7 +115,8 @@ def _read_influence(
             for sentence, selection_weights in sorted(weights.items())
         },
         measures={
-            said.one(m, "label"): said.real(m, "value") for m in sorted(said.all(result, "metric"))
+            said.read_text(m, "label"): said.real(m, "value")
+            for m in sorted(said.read_texts(result, "metric"))
         },
         lds=float(lds) if lds else None,
     )

@@ -28,14 +28,14 @@ from tgraph.rendering import brief_repr
 from tgraph.retrieve.labels import local_name as name_in
 from tgraph.store.base import Store, text_of
 
-Change = Choice["came", "went", "changed"]
+ChangeKind = Choice["came", "went", "changed"]
 
 
 @dataclass(frozen=True, slots=True)
 class ChangedDocument:
     """A document ingested (``came``) or no longer standing (``went``) under a path."""
 
-    change: Change
+    change: ChangeKind
     document: str
     path: str
 
@@ -49,7 +49,7 @@ class ItemChange:
     or ended in these generations that mention the item: for an added item the ingested
     documents, for a removed item the ended documents, if any."""
 
-    change: Change
+    change: ChangeKind
     item: str
     label: str
     values: tuple[Changed, ...]
@@ -87,7 +87,7 @@ class KnowledgeDiff:
     __repr__ = brief_repr
 
     @property
-    def same(self) -> bool:
+    def is_same(self) -> bool:
         """Tell whether both generations are equal."""
         compared = (f.name for f in fields(self) if f.name not in _POINTS)
         return not any(getattr(self, name) for name in compared)
@@ -118,7 +118,7 @@ def knowledge_diff(
         tuple(reader.changes("claim")),
         merged,
         unmerged,
-        reader.others(),
+        reader.count_other_changes(),
     )
 
 
@@ -194,16 +194,16 @@ class _DiffReader:
         sorted by label."""
         subjects = [s for s in self._quads if kind_of(s) == kind]
         labels = self._read_labels(kind, subjects)
-        found = (self._create_item_change(s, kind, labels.get(s) or name_in(s)) for s in subjects)
-        order: list[Change] = ["came", "went", "changed"]
+        changes = (self._create_item_change(s, kind, labels.get(s) or name_in(s)) for s in subjects)
+        order: list[ChangeKind] = ["came", "went", "changed"]
         return sorted(
-            (change for change in found if change is not None),
+            (change for change in changes if change is not None),
             key=lambda c: (order.index(c.change), c.label, c.item),
         )
 
     def _create_item_change(self, subject: str, kind: str, label: str) -> ItemChange | None:
         quads = self._quads[subject]
-        change: Change = "changed"
+        change: ChangeKind = "changed"
         for quad, there in quads:
             if quad.predicate == v.RDF_TYPE and _KINDS.get(quad.object) == kind:
                 change = "came" if there else "went"
@@ -299,7 +299,7 @@ class _DiffReader:
         """Documents ingested and documents ended, by generation."""
         numbers = {g.activity: g.number for g in list_generations(self._store)}
         documents: defaultdict[int, list[ChangedDocument]] = defaultdict(list)
-        sides: tuple[tuple[Change, str], ...] = (
+        sides: tuple[tuple[ChangeKind, str], ...] = (
             ("came", "wasGeneratedBy"),
             ("went", "wasInvalidatedBy"),
         )
@@ -332,7 +332,7 @@ class _DiffReader:
         name, entity = (self._names.entity(iri) or name_in(iri) for iri in pair)
         return MergedNames(name, entity, *pair)
 
-    def others(self) -> dict[str, tuple[int, int]]:
+    def count_other_changes(self) -> dict[str, tuple[int, int]]:
         """Return added and removed item counts for every other kind."""
         counts: defaultdict[str, list[int]] = defaultdict(lambda: [0, 0])
         for quads in self._quads.values():

@@ -60,12 +60,12 @@ def points_in(said: BundleReader, subject: str) -> tuple[TracePoint, ...]:
     return tuple(
         TracePoint(
             iri=iri,
-            text=said.one(iri, "text"),
+            text=said.read_text(iri, "text"),
             score=said.real(iri, "score"),
-            cites=tuple(sorted(said.all(iri, "wasDerivedFrom"))),
-            rejected=said.one(iri, "rejectionReason"),
+            cites=tuple(sorted(said.read_texts(iri, "wasDerivedFrom"))),
+            rejected=said.read_text(iri, "rejectionReason"),
         )
-        for iri in said.numbered(subject, "point")
+        for iri in said.read_numbered_iris(subject, "point")
     )
 
 
@@ -75,30 +75,30 @@ def ratings_of(
     """Return report ratings in order of creation; ``label`` provides report titles."""
     return tuple(
         TraceRating(
-            report=said.one(r, "item"),
-            label=label(said.one(r, "item")),
+            report=said.read_text(r, "item"),
+            label=label(said.read_text(r, "item")),
             level=said.number(r, "level"),
             score=said.score(r),
-            relevant=said.one(r, "relevant") == "true",
-            reasoning=said.one(r, "reasoning"),
+            relevant=said.read_text(r, "relevant") == "true",
+            reasoning=said.read_text(r, "reasoning"),
         )
-        for r in said.numbered(v.session_part_iri("ratings", uuid), "hadMember")
+        for r in said.read_numbered_iris(v.session_part_iri("ratings", uuid), "hadMember")
     )
 
 
 def batches_of(said: BundleReader, uuid: str) -> tuple[TraceBatch, ...]:
     """Return batches in order, each with points in order of creation."""
     batches: list[TraceBatch] = []
-    while said.all(batch := v.session_part_iri("batch", uuid, len(batches)), "type"):
-        members = said.numbered(batch, "hadMember")
+    while said.read_texts(batch := v.session_part_iri("batch", uuid, len(batches)), "type"):
+        members = said.read_numbered_iris(batch, "hadMember")
         batches.append(
             TraceBatch(
                 iri=batch,
-                reports=tuple(said.one(member, "item") for member in members),
+                reports=tuple(said.read_text(member, "item") for member in members),
                 tokens=said.number(batch, "tokenCount"),
                 points=points_in(said, batch),
-                error=said.one(batch, "error"),
-                dropped=said.dropped(batch),
+                error=said.read_text(batch, "error"),
+                dropped=said.read_dropped_counts(batch),
             )
         )
     return tuple(batches)
@@ -113,7 +113,7 @@ class _ActionTreeReader:
         self._answers = self._resources_by_number(v.session_part_iri("intermediate", uuid, ""))
         self._follow_ups = self._resources_by_number(v.session_part_iri("follow-up", uuid, ""))
         steps = self._resources_by_number(v.session_part_iri("step", uuid, "")).values()
-        self._steps = {said.number(s, "index"): s for s in steps if said.all(s, "index")}
+        self._steps = {said.number(s, "index"): s for s in steps if said.read_texts(s, "index")}
         self._below: defaultdict[int, list[int]] = defaultdict(list)
 
     def read(self) -> TraceAction | None:
@@ -125,7 +125,7 @@ class _ActionTreeReader:
             if number and number not in self._follow_ups:
                 self._below[0].append(number)
         for number, iri in sorted(self._follow_ups.items()):
-            self._below[numbers[self._said.one(iri, "wasGeneratedBy")]].append(number)
+            self._below[numbers[self._said.read_text(iri, "wasGeneratedBy")]].append(number)
         return self._read_action(0)
 
     def _read_action(self, number: int) -> TraceAction:
@@ -136,21 +136,21 @@ class _ActionTreeReader:
             number,
             "follow-up" if follow_up else "fold" if number else "question",
             follow_up or step,
-            bundle_reader.one(follow_up, "query") or self._question,
+            bundle_reader.read_text(follow_up, "query") or self._question,
             bundle_reader.number(follow_up, "depth"),
-            bundle_reader.one(follow_up or answer, "status") or "failed",
-            bundle_reader.one(follow_up, "rejectionReason")
+            bundle_reader.read_text(follow_up or answer, "status") or "failed",
+            bundle_reader.read_text(follow_up, "rejectionReason")
             or (
-                bundle_reader.one(answer, "error")
+                bundle_reader.read_text(answer, "error")
                 if answer
                 else "the session ended before it was answered"
             ),
             bundle_reader.score(follow_up),
-            bundle_reader.one(follow_up, "reasoning"),
+            bundle_reader.read_text(follow_up, "reasoning"),
             bundle_reader.score(answer),
-            len(bundle_reader.all(step, "candidate")),
-            sum(iri.startswith(_CANDIDATE) for iri in bundle_reader.all(step, "used")),
-            len(bundle_reader.all(follow_up, "proposedAgainBy")),
+            len(bundle_reader.read_texts(step, "candidate")),
+            sum(iri.startswith(_CANDIDATE) for iri in bundle_reader.read_texts(step, "used")),
+            len(bundle_reader.read_texts(follow_up, "proposedAgainBy")),
             points_in(bundle_reader, answer),
             tuple(map(self._read_action, self._below[number])),
         )
@@ -201,27 +201,29 @@ class TraceReader:
         self._names.recalled.read_documents(documents)
 
     def read(self) -> Trace:
-        session, question = self._session, self._said.one(self._session, "query")
+        session, question = self._session, self._said.read_text(self._session, "query")
         call_reader = CallReader(self._store, self._read_text, self._said, session)
-        candidates = self._said.all(v.retrieval_iri(self._uuid), "candidate")
-        selections = self._said.numbered(v.selection_iri(self._uuid), "hadMember")
+        candidates = self._said.read_texts(v.retrieval_iri(self._uuid), "candidate")
+        selections = self._said.read_numbered_iris(v.selection_iri(self._uuid), "hadMember")
         edges = self._names.recalled.edges(
-            self._said.one(i, "edge") for i in (*selections, *candidates)
+            self._said.read_text(i, "edge") for i in (*selections, *candidates)
         )
         places = self._selection_places(selections)
-        chosen = {self._said.one(s, "candidate") for s in selections} | self._drawn_on(selections)
+        chosen = {self._said.read_text(s, "candidate") for s in selections} | self._drawn_on(
+            selections
+        )
         chosen |= self._cited_candidates()
         return Trace(
             explain_id=session,
             explain_collection=self._collection,
             question=question,
-            mode=self._said.one(session, "mode"),
-            status=self._said.one(session, "status"),
-            error=self._said.one(session, "error"),
-            started=self._said.one(session, "startedAtTime"),
-            ended=self._said.one(session, "endedAtTime"),
+            mode=self._said.read_text(session, "mode"),
+            status=self._said.read_text(session, "status"),
+            error=self._said.read_text(session, "error"),
+            started=self._said.read_text(session, "startedAtTime"),
+            ended=self._said.read_text(session, "endedAtTime"),
             generation=self._said.number(session, "generation"),
-            as_of=self._said.one(session, "asOf"),
+            as_of=self._said.read_text(session, "asOf"),
             published=publication_time(self._store, self._said.number(session, "generation")),
             parameters=self._said.parameters(session),
             usage={
@@ -230,7 +232,9 @@ class TraceReader:
                 "calls": self._said.number(session, "callCount"),
                 "reasoning_tokens": self._said.number(session, "reasoningToken"),
             },
-            concepts=tuple(self._said.all(v.session_part_iri("concepts", self._uuid), "concept")),
+            concepts=tuple(
+                self._said.read_texts(v.session_part_iri("concepts", self._uuid), "concept")
+            ),
             matches=self._read_matches(),
             edge_count=self._said.number(v.retrieval_iri(self._uuid), "edgeCount"),
             item_count=self._said.number(v.retrieval_iri(self._uuid), "itemCount"),
@@ -252,9 +256,9 @@ class TraceReader:
             actions=_ActionTreeReader(self._said, self._uuid, question).read(),
             keywords=keywords_of(self._said, self._uuid),
             influence=influence_on(self._store, v.answer_iri(self._uuid)),
-            short=self._said.one(v.answer_iri(self._uuid), "shortAnswer"),
+            short=self._said.read_text(v.answer_iri(self._uuid), "shortAnswer"),
             confidence=self._read_confidence(),
-            choice=self._said.one(v.session_part_iri("mode-choice", self._uuid), "reasoning"),
+            choice=self._said.read_text(v.session_part_iri("mode-choice", self._uuid), "reasoning"),
             step_answers=self._step_answers(),
         )
 
@@ -262,20 +266,20 @@ class TraceReader:
 
     def _read_confidence(self) -> float | None:
         answer = v.answer_iri(self._uuid)
-        recorded = self._said.one(answer, "confidence")
+        recorded = self._said.read_text(answer, "confidence")
         return self._said.real(answer, "confidence") if recorded else None
 
     def _step_answers(self) -> tuple[TraceStepAnswer, ...]:
         """Return separately answered question steps, in order."""
         step_answers = []
         for answer in self._said.beginning(v.session_part_iri("step-answer", self._uuid, "")):
-            origins = sorted(self._said.all(answer, "wasDerivedFrom"))
+            origins = sorted(self._said.read_texts(answer, "wasDerivedFrom"))
             places = [self._read_quotation(o) for o in origins if o.startswith(_PLACES)]
             step_answers.append(
                 TraceStepAnswer(
                     self._said.number(answer, "index"),
-                    self._said.one(answer, "query"),
-                    self._said.one(answer, "text"),
+                    self._said.read_text(answer, "query"),
+                    self._said.read_text(answer, "text"),
                     next(iter(places), None),
                 )
             )
@@ -283,55 +287,63 @@ class TraceReader:
 
     def _drawn_on(self, selections: Sequence[str]) -> set[str]:
         """Return candidates that were sources of selected points."""
-        items = {self._said.one(s, "item") for s in selections}
-        origins = {o for item in items for o in self._said.all(item, "wasDerivedFrom")}
-        candidates = self._said.all(v.retrieval_iri(self._uuid), "candidate")
-        return {c for c in candidates if self._said.one(c, "item") in origins}
+        items = {self._said.read_text(s, "item") for s in selections}
+        origins = {o for item in items for o in self._said.read_texts(item, "wasDerivedFrom")}
+        candidates = self._said.read_texts(v.retrieval_iri(self._uuid), "candidate")
+        return {c for c in candidates if self._said.read_text(c, "item") in origins}
 
     def _cited_candidates(self) -> set[str]:
         """Return candidates that were sources of points."""
         points = self._said.beginning(v.session_part_iri("point", self._uuid, ""))
-        return {cited for point in points for cited in self._said.all(point, "wasDerivedFrom")}
+        return {
+            cited for point in points for cited in self._said.read_texts(point, "wasDerivedFrom")
+        }
 
     def _read_matches(self) -> tuple[EntityMatch, ...]:
-        members = self._said.numbered(v.session_part_iri("matches", self._uuid), "hadMember")
+        members = self._said.read_numbered_iris(
+            v.session_part_iri("matches", self._uuid), "hadMember"
+        )
         return tuple(
             EntityMatch(
-                entity=(entity := self._said.one(m, "entity")),
+                entity=(entity := self._said.read_text(m, "entity")),
                 label=self._names.recalled.entity(entity) or local_name(entity),
-                concept=self._said.one(m, "concept"),
+                concept=self._said.read_text(m, "concept"),
                 score=self._said.real(m, "score"),
-                method=self._said.one(m, "matchMethod"),
+                method=self._said.read_text(m, "matchMethod"),
             )
             for m in members
         )
 
     def _answer_text(self) -> str:
-        key = self._said.one(v.answer_text_iri(self._uuid), "contentHash")
+        key = self._said.read_text(v.answer_text_iri(self._uuid), "contentHash")
         return self._read_text(key) if key else ""
 
     def _read_sentences(self) -> tuple[TraceSentence, ...]:
         return tuple(
             TraceSentence(
                 iri=s,
-                text=self._said.one(s, "text"),
-                edge_selections=tuple(sorted(self._said.all(s, "wasDerivedFrom"), key=iri_numbers)),
-                citations=tuple(self._read_citation(c) for c in self._said.numbered(s, "citation")),
+                text=self._said.read_text(s, "text"),
+                edge_selections=tuple(
+                    sorted(self._said.read_texts(s, "wasDerivedFrom"), key=iri_numbers)
+                ),
+                citations=tuple(
+                    self._read_citation(c) for c in self._said.read_numbered_iris(s, "citation")
+                ),
                 **self._latest_verdict(s),
             )
-            for s in self._said.numbered(v.answer_iri(self._uuid), "sentence")
+            for s in self._said.read_numbered_iris(v.answer_iri(self._uuid), "sentence")
         )
 
     def _read_notes(self) -> tuple[TraceNote, ...]:
         return tuple(
             TraceNote(
                 iri=n,
-                text=self._said.one(n, "text"),
+                text=self._said.read_text(n, "text"),
                 places=tuple(
-                    map(self._read_quotation, sorted(self._said.all(n, "wasDerivedFrom")))
+                    map(self._read_quotation, sorted(self._said.read_texts(n, "wasDerivedFrom")))
                 ),
             )
-            for n in self._said.numbered(v.answer_iri(self._uuid), "note")
+            for n in self._said.read_numbered_iris(v.answer_iri(self._uuid), "note")
         )
 
     def _latest_verdict(self, sentence: str) -> dict[str, str]:
@@ -342,25 +354,25 @@ class TraceReader:
         )
 
     def _read_citation(self, citation: str) -> TraceQuotation:
-        origins = self._said.all(citation, "wasDerivedFrom")
+        origins = self._said.read_texts(citation, "wasDerivedFrom")
         chosen = next(o for o in origins if o.startswith(SELECTIONS))
         evidence = max((o for o in origins if o != chosen), key=_path_depth)
         place = self._read_quotation(
             evidence,
             self._said.number(f"{citation}:position", "start"),
             self._said.number(f"{citation}:position", "end"),
-            self._said.one(f"{citation}:quote", "exact"),
+            self._said.read_text(f"{citation}:quote", "exact"),
         )
         via = [o for o in sorted(origins, key=_path_depth) if o not in (chosen, evidence)]
         way = self._names.way(via, evidence)
-        labels = tuple(map(self._names.of, way))
+        labels = tuple(map(self._names.display_name, way))
         return replace(place, edge_selection=chosen, via=way, way=labels)
 
     def _selection_places(self, selections: Sequence[str]) -> dict[str, tuple[TraceQuotation, ...]]:
         return {
             s: tuple(
                 self._read_quotation(e)
-                for e in sorted(self._said.all(s, "wasDerivedFrom"))
+                for e in sorted(self._said.read_texts(s, "wasDerivedFrom"))
                 if e.startswith(_PLACES)
             )
             for s in selections
@@ -394,9 +406,9 @@ class TraceReader:
         edges: Mapping[str, Edge],
         places: Mapping[str, tuple[TraceQuotation, ...]],
     ) -> TraceItem:
-        iri = self._said.one(subject, "edge") or self._said.one(subject, "item")
-        candidate = self._said.one(subject, "candidate") or subject
-        bridge = self._said.one(candidate, "bridge")
+        iri = self._said.read_text(subject, "edge") or self._said.read_text(subject, "item")
+        candidate = self._said.read_text(subject, "candidate") or subject
+        bridge = self._said.read_text(candidate, "bridge")
         terms: dict[str, Any] = edges[iri].named_terms if iri in edges else {}
         return TraceItem(
             iri=subject,
@@ -404,26 +416,26 @@ class TraceReader:
             item=iri,
             label=edges[iri].text if iri in edges else self._item_label(iri),
             score=self._said.real(subject, "score"),
-            reasoning=self._said.one(subject, "reasoning")
-            or self._said.one(subject, "rejectionReason"),
+            reasoning=self._said.read_text(subject, "reasoning")
+            or self._said.read_text(subject, "rejectionReason"),
             rank=self._said.number(candidate, "rank"),
             hop=self._said.number(candidate, "hop"),
             tokens=self._said.number(candidate, "tokenCount"),
             evidence=places.get(subject, ()),
             bridge=self._read_quotation(bridge) if bridge else None,
-            authority=float(self._said.one(candidate, "authority") or 1),
+            authority=float(self._said.read_text(candidate, "authority") or 1),
             **terms,
         )
 
     def _item_label(self, iri: str) -> str:
         """Return a point's text, otherwise the item label."""
-        return self._said.one(iri, "text") or self._names.of(iri)
+        return self._said.read_text(iri, "text") or self._names.display_name(iri)
 
     def _count_dropped(self) -> dict[str, int]:
         dropped_counts: dict[str, int] = {}
         for subject in sorted(self._said):
-            for item in self._said.all(subject, "dropped"):
-                reason = self._said.one(item, "reason")
+            for item in self._said.read_texts(subject, "dropped"):
+                reason = self._said.read_text(item, "reason")
                 dropped_counts[reason] = dropped_counts.get(reason, 0) + self._said.number(
                     item, "count"
                 )

@@ -24,7 +24,7 @@ from tgraph.retrieve.reasons import FIRST_WORDING
 from tgraph.store.base import Store
 
 ReadText = Callable[[str], str]
-State = Choice["kept", "erased", "missing"]
+ContentState = Choice["kept", "erased", "missing"]
 
 
 class CallReader:
@@ -35,8 +35,8 @@ class CallReader:
         self._texts = texts
         self._said = said
         self._session = session
-        calls = said.all(session, "call")
-        calls.sort(key=lambda c: (v.in_time(said.one(c, "startedAtTime")), c))
+        calls = said.read_texts(session, "call")
+        calls.sort(key=lambda c: (v.in_time(said.read_text(c, "startedAtTime")), c))
         self.calls = tuple(map(self._read_call, calls))
 
     def steps(self) -> tuple[TraceStep, ...]:
@@ -50,9 +50,9 @@ class CallReader:
         return TraceStep(
             iri=step,
             kind=next(kind for kind in kinds if kind != "Activity"),
-            label=self._said.one(step, "label"),
-            started=self._said.one(step, "startedAtTime"),
-            ended=self._said.one(step, "endedAtTime"),
+            label=self._said.read_text(step, "label"),
+            started=self._said.read_text(step, "startedAtTime"),
+            ended=self._said.read_text(step, "endedAtTime"),
             agents=tuple(self._agent_labels(step)),
             prompts=tuple(dict.fromkeys(call.prompt for call in calls if call.prompt)),
             input_tokens=sum(call.input_tokens for call in calls),
@@ -60,18 +60,18 @@ class CallReader:
         )
 
     def _read_call(self, call: str) -> TraceCall:
-        steps = [s for s in self._said.all(call, "isPartOf") if s != self._session]
+        steps = [s for s in self._said.read_texts(call, "isPartOf") if s != self._session]
         return TraceCall(
             iri=call,
-            label=self._said.one(call, "label"),
+            label=self._said.read_text(call, "label"),
             agent=", ".join(self._agent_labels(call)),
             input_tokens=self._said.number(call, "inToken"),
             output_tokens=self._said.number(call, "outToken"),
             milliseconds=self._said.number(call, "llmDurationMs"),
-            error=self._said.one(call, "error"),
+            error=self._said.read_text(call, "error"),
             step=next(iter(steps), ""),
             prompt=next((self._read_label(plan) for plan in self._prompt_plans(call)), ""),
-            content=self._said.one(call, "contentHash"),
+            content=self._said.read_text(call, "contentHash"),
         )
 
     def prompts(self) -> tuple[TracePrompt, ...]:
@@ -89,16 +89,20 @@ class CallReader:
         return text_value(self._store, iri, v.RDFS_LABEL) or iri
 
     def _prompt_plans(self, activity: str) -> list[str]:
-        associations = self._said.all(activity, "qualifiedAssociation")
+        associations = self._said.read_texts(activity, "qualifiedAssociation")
         return [
-            plan for association in associations for plan in self._said.all(association, "hadPlan")
+            plan
+            for association in associations
+            for plan in self._said.read_texts(association, "hadPlan")
         ]
 
     def _agent_labels(self, activity: str) -> list[str]:
-        return list(map(self._read_label, sorted(self._said.all(activity, "wasAssociatedWith"))))
+        return list(
+            map(self._read_label, sorted(self._said.read_texts(activity, "wasAssociatedWith")))
+        )
 
 
-def read_kept(store: Store, texts: ReadText, key: str) -> tuple[str, State]:
+def read_kept(store: Store, texts: ReadText, key: str) -> tuple[str, ContentState]:
     """Return a text by hash with its state: kept, erased or missing.
 
     Erased and missing texts are blank."""
@@ -109,7 +113,7 @@ def read_kept(store: Store, texts: ReadText, key: str) -> tuple[str, State]:
         return "", "missing" if next(iter(removed), None) is None else "erased"
 
 
-def read_request(store: Store, texts: ReadText, call: TraceCall) -> tuple[str, State]:
+def read_request(store: Store, texts: ReadText, call: TraceCall) -> tuple[str, ContentState]:
     """Return the kept request of a language model call, prompt filled in: all messages except
     the system message, which belongs to the prompt.
 
@@ -148,13 +152,13 @@ class RecordedSession:
     person: str | None
 
     @property
-    def said(self) -> BundleReader:
+    def bundle_reader(self) -> BundleReader:
         return BundleReader(self.quads)
 
     @property
     def wording(self) -> int:
         """The number of the wording of the recorded reasons."""
-        return self.said.number(self.iri, "wording") or FIRST_WORDING
+        return self.bundle_reader.number(self.iri, "wording") or FIRST_WORDING
 
     @property
     def replayed_reader(self) -> ReplayedReader | None:
@@ -169,24 +173,24 @@ def read_recorded(store: Store, librarian: Librarian, bundle: str, session: str)
     erased."""
     quads = frozenset(store.match(None, None, None, NamedNode(bundle)))
     bundle_reader = BundleReader(quads)
-    if (status := bundle_reader.one(session, "status")) in ("interrupted", "aborted"):
+    if (status := bundle_reader.read_text(session, "status")) in ("interrupted", "aborted"):
         raise UsageError(
             f"The session {session} was {status}: its record is not whole.", "Ask again."
         )
     calls = [
         _read_recorded_call(store, librarian, bundle_reader, iri)
-        for iri in sorted(bundle_reader.all(session, "call"))
+        for iri in sorted(bundle_reader.read_texts(session, "call"))
     ]
     return RecordedSession(
         iri=session,
         uuid=session.removeprefix(v.session_iri("")),
-        question=bundle_reader.one(session, "query"),
-        mode=bundle_reader.one(session, "mode"),
+        question=bundle_reader.read_text(session, "query"),
+        mode=bundle_reader.read_text(session, "mode"),
         generation=bundle_reader.number(session, "generation"),
-        collection=bundle_reader.one(session, "collection"),
+        collection=bundle_reader.read_text(session, "collection"),
         parameters=bundle_reader.parameters(session),
         quads=quads,
-        calls=RecordedCalls(calls, bundle_reader.one(session, "error")),
+        calls=RecordedCalls(calls, bundle_reader.read_text(session, "error")),
         chat=_find_chat_agent(store, bundle_reader, calls),
         embedder=next((call.agent for call in calls if call.kind == "embedding"), None),
         reader=next((call.agent for call in calls if call.kind == "reading"), None),
@@ -197,21 +201,21 @@ def read_recorded(store: Store, librarian: Librarian, bundle: str, session: str)
 
 def _read_recorded_call(store: Store, librarian: Librarian, said: BundleReader, iri: str) -> Call:
     try:
-        content = json.loads(librarian.get_text(said.one(iri, "contentHash")))
+        content = json.loads(librarian.get_text(said.read_text(iri, "contentHash")))
         prompt = _load_prompt(store, librarian, content["prompt"]) if content["prompt"] else None
     except StoreError as error:
         raise UsageError(
             f"The session can't be replayed: a call of it can't be read. {error.message}",
             "Erased text can't be restored; ask the question again.",
         ) from error
-    cached = said.one(iri, "cached") == "true"
+    cached = said.read_text(iri, "cached") == "true"
     tokens = (said.number(iri, name) for name in ("inToken", "outToken", "reasoningToken"))
     sent, got, thought = tokens
     usage = Usage(sent, got, int(not cached), thought)
-    started = datetime.fromisoformat(said.one(iri, "startedAtTime"))
+    started = datetime.fromisoformat(said.read_text(iri, "startedAtTime"))
     agent = agent_on_record(store, content["agent"])
     call = recorded_call(content, agent, started, usage, cached=cached)
-    return replace(call, prompt=prompt, repaired=said.one(iri, "repaired") == "true")
+    return replace(call, prompt=prompt, repaired=said.read_text(iri, "repaired") == "true")
 
 
 def _load_prompt(store: Store, librarian: Librarian, iri: str) -> Prompt:
@@ -220,7 +224,7 @@ def _load_prompt(store: Store, librarian: Librarian, iri: str) -> Prompt:
 
 
 def _find_person(store: Store, said: BundleReader, session: str) -> str | None:
-    agents = (agent_on_record(store, iri) for iri in said.all(session, "wasAssociatedWith"))
+    agents = (agent_on_record(store, iri) for iri in said.read_texts(session, "wasAssociatedWith"))
     return next((agent.name for agent in agents if agent.kind == "person"), None)
 
 
@@ -232,7 +236,7 @@ def _find_chat_agent(store: Store, said: BundleReader, calls: Iterable[Call]) ->
     for subject in sorted(said):
         kinds = {local_name(kind) for kind in said.nodes(subject, "type")}
         if "Synthesising" in kinds or "EdgeSelecting" in kinds:
-            agent = agent_on_record(store, said.one(subject, "wasAssociatedWith"))
+            agent = agent_on_record(store, said.read_text(subject, "wasAssociatedWith"))
             if agent.kind == "model":
                 return agent
     return None

@@ -113,21 +113,21 @@ def _newest_session(store: Store, catalogue: NamedNode) -> SessionSummary:
 def _read_summary(store: Store, catalogue: NamedNode, bundle: str) -> SessionSummary:
     """Return a bundle's session summary without reading other sessions' statements."""
 
-    def said(subject: str, predicate: NamedNode, graph: NamedNode) -> str:
+    def read_text(subject: str, predicate: NamedNode, graph: NamedNode) -> str:
         quads = store.match(NamedNode(subject), predicate, None, graph)
         return next((text_of(quad.object) for quad in quads), "")
 
-    session = said(bundle, v.tg("session"), catalogue)
+    session = read_text(bundle, v.tg("session"), catalogue)
     bundle_node = NamedNode(bundle)
     doubt = find_questioned_sessions(store).get(session)
     return SessionSummary(
         explain_id=session,
-        question=said(session, v.tg("query"), bundle_node),
-        mode=said(session, v.tg("mode"), bundle_node),
-        started=said(session, v.prov("startedAtTime"), bundle_node),
-        ended=said(session, v.prov("endedAtTime"), bundle_node),
-        status=said(session, v.tg("status"), bundle_node),
+        question=read_text(session, v.tg("query"), bundle_node),
+        mode=read_text(session, v.tg("mode"), bundle_node),
+        started=read_text(session, v.prov("startedAtTime"), bundle_node),
+        ended=read_text(session, v.prov("endedAtTime"), bundle_node),
+        status=read_text(session, v.tg("status"), bundle_node),
         bundle=bundle,
-        sequence=int(said(bundle, v.tg("sequence"), catalogue)),
+        sequence=int(read_text(bundle, v.tg("sequence"), catalogue)),
         questioned=doubt.time if doubt else "",
     )

@@ -102,7 +102,7 @@ def _find_statement_places(earlier: CorpusAsOf, expected: Expected) -> Iterator[
     """Yield places stating the expected content; for facts, sentences naming both ends."""
     first, *further_groups = expected.names or ((expected.label,),)
     for place in earlier.find(first, known=False):
-        words = set(terms(earlier.around(place).quote)) if further_groups else set()
+        words = set(terms(earlier.widen_to_sentence(place).quote)) if further_groups else set()
         if all(any(set(terms(name)) <= words for name in group) for group in further_groups):
             yield place
 
@@ -242,7 +242,7 @@ class _Case:
         """The expected content as the subject of a sentence, such as ``The entity``."""
         return f"The {self.expected.kind}"
 
-    def because(self, cause: Cause, reason: str, *notes: str, **more: object) -> WhyNot:
+    def conclude(self, cause: Cause, reason: str, *notes: str, **more: object) -> WhyNot:
         trace, expected = self.trace, self.expected
         stopped = f"The session has no answer: the status is {trace.status or 'open'}."
         if trace.status in ("completed", "no-evidence"):
@@ -300,7 +300,7 @@ def why_not(
         limit = cut_off(case.trace, case.expected, context, parameters.filters, bundle)
         if limit is not None:
             return _explain_limit(case, limit)
-        return _explain_unlinked(case) if bundle.orders is not None else _unrecorded(case)
+        return _explain_unlinked(case) if bundle.orders is not None else _explain_unrecorded(case)
 
 
 def _create_case(
@@ -320,7 +320,7 @@ def _create_case(
         past_expected = ExpectedFinder(corpus).find(wanted)
         if past_expected.is_known:
             expected = replace(past_expected, later=expected.later)
-    reached = PipelineSearch(then.store, trace, expected).reached()
+    reached = PipelineSearch(then.store, trace, expected).find_positions()
     return _Case(wanted, trace, earlier, then, expected, reached)
 
 
@@ -331,7 +331,7 @@ def _check_used(case: _Case) -> WhyNot | None:
     if not (numbers := case.reached.sentences):
         return None
     sentence_list = f"sentence{'s' if len(numbers) > 1 else ''} {', '.join(map(str, numbers))}"
-    return case.because(
+    return case.conclude(
         "used",
         f"{case.subject} is in the answer after all: {sentence_list}.",
         sentences=numbers,
@@ -348,7 +348,7 @@ def _check_unused(case: _Case) -> WhyNot | None:
         if not case.trace.sentences
         else "no sentence of the answer uses the selected item"
     )
-    return case.because(
+    return case.conclude(
         "not-used",
         f"{case.subject} was selected ({_position_text(best)}), but {usage_text}.",
         rank=best.rank or None,
@@ -363,7 +363,7 @@ def _check_unselected(case: _Case) -> WhyNot | None:
     rank = f" with rank {best.rank}" if best.rank else ""
     why = best.reason or "no reason is on record, since the session ended before the selection"
     why += _token_cost(case.trace, best)
-    return case.because(
+    return case.conclude(
         "not-selected",
         f"{case.subject} was retrieved ({_position_text(best)}{rank}), but not selected:"
         f" {one_line(why)}.",
@@ -395,7 +395,7 @@ def _check_absent(case: _Case) -> WhyNot | None:
     if is_present:
         return None
     reason, notes = why_absent(case.earlier, expected)
-    return case.because("not-in-corpus", reason, *notes)
+    return case.conclude("not-in-corpus", reason, *notes)
 
 
 def _check_unextracted(case: _Case) -> WhyNot | None:
@@ -405,7 +405,7 @@ def _check_unextracted(case: _Case) -> WhyNot | None:
         return None
     places = _find_places(case)
     where = f", as in {places[0].path}" if places else ""
-    return case.because(
+    return case.conclude(
         "not-extracted",
         f"Documents state the {expected.kind}{where}, but the extraction made no edge of the text.",
         *extracted_since(case.earlier, expected),
@@ -421,7 +421,7 @@ def _check_ontology(case: _Case) -> WhyNot | None:
     rejected_iris = [iri for iri in iris if ontology.outside(iri)]
     if not reasons or not all(map(ontology.is_left_out, rejected_iris)) or _is_known(case, iris):
         return None
-    return case.because(
+    return case.conclude(
         "outside-ontology",
         f"{case.subject} was extracted, but excluded from knowledge by the ontology:"
         f" {', '.join(reasons)}.",
@@ -441,7 +441,7 @@ def _explain_limit(case: _Case, limit: CutOff) -> WhyNot:
     reason = f"{case.subject} is linked to the question, but beyond a limit: {limit.reason}."
     if limit.limit.startswith("filter-"):
         reason = f"{case.subject} {limit.reason}."
-    return case.because(
+    return case.conclude(
         "beyond-limit",
         reason,
         limit=limit.limit,
@@ -461,14 +461,14 @@ def _explain_unlinked(case: _Case) -> WhyNot:
         explanation = (
             f"no edge or text connects it to any of the {matched} entities matched to the question"
         )
-    return case.because(
+    return case.conclude(
         "not-linked", f"{case.subject} was extracted, but {explanation}.", places=_find_places(case)
     )
 
 
-def _unrecorded(case: _Case) -> WhyNot:
+def _explain_unrecorded(case: _Case) -> WhyNot:
     """Return the cause for sessions whose ranked orders are not on record."""
-    return case.because(
+    return case.conclude(
         "not-recorded",
         f"{case.subject} was extracted, and is not among the candidates. The limit that excluded"
         f" the {case.expected.kind} is unknown: the session was recorded by an earlier version,"
@@ -488,7 +488,7 @@ def _find_places(case: _Case) -> tuple[DocumentPlace, ...]:
     if not expected.places and expected.kind in ("entity", "fact"):
         group = expected.names[0] if expected.names else (expected.label,)
         places = case.earlier.find(group) if expected.kind == "entity" else iter(())
-    wide = (case.earlier.around(place) for place in islice(places, 4 * SHOWN))
+    wide = (case.earlier.widen_to_sentence(place) for place in islice(places, 4 * SHOWN))
     return tuple(dict.fromkeys(wide))[:SHOWN]
 
 

@@ -169,7 +169,13 @@ _ASKED = [each.name for each in fields(AskedAction)]
 def _describe_missing(trace: Trace, e: Expected, context: Context) -> Missing:
     search = PipelineSearch(context.store, trace, e)
     return Missing(
-        e.kind, e.entities, e.edges, e.chunks, e.evidence, tells=search.told, names=search.names
+        e.kind,
+        e.entities,
+        e.edges,
+        e.chunks,
+        e.evidence,
+        tells=search.mentions_expected,
+        names=search.names,
     )
 
 
@@ -238,13 +244,15 @@ class MissingInOrders:
         searches: dict[str, list[RankedOrder]] = {}
         for order in sorted(orders, key=lambda o: places.get(_LIKE.get(o.kind, o.kind), last)):
             searches.setdefault(order.query, []).append(order)
-        cuts = [cut for each in searches.values() if (cut := reader.first_cut(each)) is not None]
-        found = min(cuts, key=lambda cut: cut.distance, default=None)
+        cuts = [
+            cut for search in searches.values() if (cut := reader.first_cut(search)) is not None
+        ]
+        first = min(cuts, key=lambda cut: cut.distance, default=None)
         starts = {order.limit for order in orders if order.kind == "start"}
         chunks = [order for order in orders if order.kind == "chunk"]
-        if found and found.limit in starts and (chunk := reader.first_cut(chunks)):
-            return replace(found, reason=f"{found.reason}; and its chunk: {chunk.reason}")
-        return found
+        if first and first.limit in starts and (chunk := reader.first_cut(chunks)):
+            return replace(first, reason=f"{first.reason}; and its chunk: {chunk.reason}")
+        return first
 
     @cached_property
     def _leading(self) -> set[str]:
@@ -253,7 +261,7 @@ class MissingInOrders:
         return missing.ends(store) | (set() if missing.entities else missing.spoken_of(store))
 
     @cached_property
-    def _above(self) -> set[str]:
+    def _ancestor_nodes(self) -> set[str]:
         """Return summary tree nodes containing the missing item, and their ancestors."""
         tree = standing_tree(self.context.store)
         telling = {iri for iri in tree if self.missing.tells(iri)}
@@ -277,7 +285,7 @@ class MissingInOrders:
             case "node":
                 return item in missing.chunks if is_chunk(item) else missing.tells(item)
             case "layer":
-                return item in self._above
+                return item in self._ancestor_nodes
         return missing.tells(item)  # a report
 
     def _may_have(self, order: RankedOrder) -> bool:
@@ -376,4 +384,4 @@ def _has_report(store: Store, expected: Expected, trace: Trace) -> bool:
     """Tell whether a store contains a report mentioning the expected content."""
     search = PipelineSearch(store, trace, expected)
     reports = store.match(None, v.RDF_TYPE, v.tg("CommunityReport"), v.KNOWLEDGE_GRAPH)
-    return any(search.told(text_of(quad.subject)) for quad in reports)
+    return any(search.mentions_expected(text_of(quad.subject)) for quad in reports)

@@ -76,19 +76,19 @@ class NameLookup:
                     break
             place += 1
 
-    def between(self, entities: set[str], others: set[str]) -> dict[str, str]:
+    def find_edges_between(self, entities: set[str], others: set[str]) -> dict[str, str]:
         """Return edges between two entity sets, with predicate text."""
-        merged_others = self.whole(others)
+        merged_others = self.expand_merges(others)
         return {
             edge: in_words(triple[1].value)
-            for edge, triple in self.edges_of(self.whole(entities)).items()
+            for edge, triple in self.edges_of(self.expand_merges(entities)).items()
             if merged_others & {triple[0].value, triple[2].value}
         }
 
     def edges_of(self, entities: set[str]) -> dict[str, Triple]:
         """Return edges touching the entities, both knowledge edges and text edges."""
         edges: dict[str, Triple] = {}
-        for entity in sorted(self.whole(entities)):
+        for entity in sorted(self.expand_merges(entities)):
             edges |= all_edges(entity, self._store)
             for triple in self.texts.edges_naming(entity).values():
                 s, p, o = triple.subject, triple.predicate, triple.object
@@ -96,12 +96,12 @@ class NameLookup:
                     edges[v.edge_iri(s, p, o)] = (s, p, o)
         return edges
 
-    def whole(self, entities: Iterable[str]) -> set[str]:
+    def expand_merges(self, entities: Iterable[str]) -> set[str]:
         """Return entities with their canonical entities, plus all entities merged into these."""
         canonical = {self._merges.get(entity, entity) for entity in entities}
         return canonical | {a for a, c in self._merges.items() if c in canonical} | set(entities)
 
-    def became(self, edge: str) -> Iterator[str]:
+    def iterate_successors(self, edge: str) -> Iterator[str]:
         for quad in self._store.match(None, v.tg("mergedFrom"), NamedNode(edge), v.SOURCE_GRAPH):
             if isinstance(quad.subject, NamedNode):
                 yield quad.subject.value
@@ -110,7 +110,8 @@ class NameLookup:
         """Return edges stated by evidence, including their current IRIs after merges."""
         edges = {text_value(self._store, item, v.tg("edge")) for item in evidence} - {""}
         return frozenset(
-            edges | {current_edge for edge in edges for current_edge in self.became(edge)}
+            edges
+            | {current_edge for edge in edges for current_edge in self.iterate_successors(edge)}
         )
 
     def evidence_for(self, role: str, subjects: Iterable[str]) -> list[str]:
@@ -136,7 +137,7 @@ class NameLookup:
         return list(names_found)
 
     def label_of(self, entities: set[str]) -> str:
-        for entity in sorted(self.whole(entities)):
+        for entity in sorted(self.expand_merges(entities)):
             if label := self.names.recalled.entity(entity):
                 return label
         labels = [
@@ -230,9 +231,9 @@ class ExpectedFinder:
         if kind == "entity":
             return self.entity({text})
         if kind == "edge":
-            return self.fact(self._look.names.of(text), {text})
+            return self.fact(self._look.names.display_name(text), {text})
         if kind == "chunk":
-            return self._create_from_chunks("chunk", self._look.names.of(text), [text])
+            return self._create_from_chunks("chunk", self._look.names.display_name(text), [text])
         if kind in ("document", "page"):
             document = v.document_iri(text.split(":")[3])
             return self._create_document(
@@ -242,13 +243,15 @@ class ExpectedFinder:
             edge = text_value(self._store, text, v.tg("edge"))
             entity = text_value(self._store, text, v.tg("entity"))
             if edge:
-                return self.fact(self._look.names.of(edge), {edge})
+                return self.fact(self._look.names.display_name(edge), {edge})
             if entity:
                 return self.entity({entity})
         exists = next(self._store.match(NamedNode(text), None, None, None), None) is not None
         evidence = self._look.evidence_for("claim", [text]) if kind == "claim" else []
         iris = frozenset({text} if exists else ())
-        return self._with_evidence(Expected("item", self._look.names.of(text), iris), evidence)
+        return self._with_evidence(
+            Expected("item", self._look.names.display_name(text), iris), evidence
+        )
 
     def _by_path(self, text: str) -> Expected | None:
         path, absolute_path = os.path.normpath(text), os.path.abspath(text)  # noqa: PTH100
@@ -285,7 +288,7 @@ class ExpectedFinder:
         text_words = frozenset(terms(text))
         for place, (name, entities) in enumerate(named_entities):
             for other_name, other_entities in named_entities[place + 1 :]:
-                edges = self._look.between(entities, other_entities)
+                edges = self._look.find_edges_between(entities, other_entities)
                 verb = text_words - set(terms(f"{name} {other_name}"))
                 matching_edges |= {
                     e for e, label in edges.items() if not verb or verb & set(terms(label))
@@ -322,7 +325,7 @@ class ExpectedFinder:
 
     def entity(self, entities: set[str]) -> Expected:
         """Return an entity with all merged names, edges and claims."""
-        merged_entities = self._look.whole(entities)
+        merged_entities = self._look.expand_merges(entities)
         evidence = self._look.evidence_for("entity", merged_entities)
         spoken = self._look.names_of(merged_entities)
         label = self._look.label_of(entities)
@@ -341,7 +344,9 @@ class ExpectedFinder:
         """Return a fact: equivalent edges plus edges merged into these."""
         merged_edges = set(edges)
         for edge in edges:
-            merged_edges |= set(self._look.texts.merged_into(edge)) | set(self._look.became(edge))
+            merged_edges |= set(self._look.texts.merged_into(edge)) | set(
+                self._look.iterate_successors(edge)
+            )
         edges_by_iri = read_reified_edges(StoredGraph(self._store), sorted(merged_edges))
         ends = list(
             dict.fromkeys((edge.subject_label, edge.object_label) for edge in edges_by_iri.values())
@@ -355,7 +360,7 @@ class ExpectedFinder:
         end_words = [set(terms(end)) for end in ends]
         places = []
         for place in islice(self._earlier.find((ends[0],)), _MOST_PLACES):
-            sentence = self._earlier.around(place)
+            sentence = self._earlier.widen_to_sentence(place)
             if all(words <= set(terms(sentence.quote)) for words in end_words):
                 places.append(sentence)
         distinct = tuple(dict.fromkeys(places))

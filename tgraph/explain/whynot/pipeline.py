@@ -61,7 +61,7 @@ class PipelineSearch:
         self._expected = expected
         self._names = tuple(tuple(map(_pad_words, group)) for group in expected.names)
 
-    def reached(self) -> PipelinePositions:
+    def find_positions(self) -> PipelinePositions:
         trace = self._trace
         return PipelinePositions(
             tuple(n for n, s in enumerate(trace.sentences, 1) if self._uses_expected(s)),
@@ -80,7 +80,7 @@ class PipelineSearch:
                         point.iri, "point", point.iri, point.text, 0, point.score, point.rejected
                     )
         for rating in trace.ratings:
-            if not rating.relevant and self.told(rating.report):
+            if not rating.relevant and self.mentions_expected(rating.report):
                 rating_text = "no rating" if rating.score is None else f"{rating.score * _BEST:.0f}"
                 reason = f"rated {rating_text} of {_BEST}: {rating.reasoning}".rstrip(": ")
                 yield PipelinePosition(
@@ -96,7 +96,7 @@ class PipelineSearch:
             return True
         if item.kind == "edge" and expected.kind == "entity":
             return bool(expected.entities & {item.subject, item.object})
-        if item.kind in _TOLD and self.told(item.item, item.label):
+        if item.kind in _TOLD and self.mentions_expected(item.item, item.label):
             return True
         cited = item.kind not in _TOLD or (item.kind == "summary" and expected.is_place)
         return cited and any(self._stands_at(place) for place in item.evidence)
@@ -128,7 +128,7 @@ class PipelineSearch:
         spans = (span_of(evidence, self._store) for evidence in self._expected.evidence)
         return [span for span in spans if span[2] < span[3]]
 
-    def told(self, iri: str, label: str = "") -> bool:
+    def mentions_expected(self, iri: str, label: str = "") -> bool:
         """Tell whether a report or similar item mentions the expected content."""
         expected = self._expected
         if iri in expected.iris:

@@ -26,8 +26,8 @@ from networkx import DiGraph
 from tgraph.explain.render.svg import (
     HEIGHT,
     WIDE,
+    DrawingFrame,
     Figure,
-    Frame,
     Shape,
     draw_arrow,
     draw_shape,
@@ -49,7 +49,7 @@ MOST_LETTERS = 240
 """Letters of a label that a pointer shows."""
 
 
-def layout_figures(picture: Picture, frame: Frame = WIDE) -> list[Figure]:
+def layout_figures(picture: Picture, frame: DrawingFrame = WIDE) -> list[Figure]:
     """Return figures within the frame's width: the picture by kind, then panels of sentence
     citations."""
     return [layout_lanes(picture, frame), *layout_panels(picture, frame)] if picture.nodes else []
@@ -111,7 +111,7 @@ class _Lanes:
     count: int = 0
 
 
-def layout_lanes(picture: Picture, frame: Frame) -> Figure:
+def layout_lanes(picture: Picture, frame: DrawingFrame) -> Figure:
     """Return the lane figure; its height depends on the number of kinds."""
     lane_layout = _collect_kinds(picture)
     _assign_rows(lane_layout)
@@ -203,7 +203,7 @@ def _order_kinds(found: _Lanes) -> list[Key]:
 # --- the whole: its arrows ---
 
 
-def _cell_centre(kind: str, row: int, frame: Frame) -> tuple[float, float]:
+def _cell_centre(kind: str, row: int, frame: DrawingFrame) -> tuple[float, float]:
     """Return centre coordinates of a lane cell in a row."""
     first, second, third = frame.lanes
     between = (frame.width - frame.margin - first - second - third - 4) / 2
@@ -212,7 +212,7 @@ def _cell_centre(kind: str, row: int, frame: Frame) -> tuple[float, float]:
     return lefts[lane] + frame.lanes[lane] / 2, _LANES_ABOVE + row * _STEP + HEIGHT / 2
 
 
-def _lane_paths(found: _Lanes, frame: Frame) -> list[str]:
+def _lane_paths(found: _Lanes, frame: DrawingFrame) -> list[str]:
     beside = [(row, activity) for row, _, activity in found.agents if activity is not None]
     paths = [_agent_arrow(found.rows[activity], row, frame) for row, activity in beside]
     for name in (DERIVED, INFORMED, USED, GENERATED):
@@ -246,7 +246,7 @@ def _assign_tracks(links: Iterable[tuple[int, int]]) -> list[int]:
     return [track for _, _, track in placed_links]
 
 
-def _agent_arrow(row: int, agent_row: int, frame: Frame) -> str:
+def _agent_arrow(row: int, agent_row: int, frame: DrawingFrame) -> str:
     """Return an arrow connecting an activity with its agent."""
     x, y = _cell_centre("activity", row, frame)
     to_x, to_y = _cell_centre("agent", agent_row, frame)
@@ -257,7 +257,7 @@ def _agent_arrow(row: int, agent_row: int, frame: Frame) -> str:
     return draw_arrow(f"M{start:.0f} {y:.0f}{bend} L{end:.0f} {height:.0f}", ASSOCIATED, frame)
 
 
-def _route_arrow(name: str, source: End, target: End, track: float, frame: Frame) -> str:
+def _route_arrow(name: str, source: End, target: End, track: float, frame: DrawingFrame) -> str:
     """Return an arrow inside its lane or around intermediate shapes; ``track`` gives a relative
     position (0 to 1) beside the lane."""
     (x, y), (to_x, to_y) = _cell_centre(*source, frame), _cell_centre(*target, frame)
@@ -299,11 +299,11 @@ _BETWEEN = 32
 _ABOVE = 6
 _CHOSEN = ("EdgeSelection", "ItemSelection")
 
-Group = tuple[int, ...]
+NodeGroup = tuple[int, ...]
 """Nodes that are drawn as one shape, by their positions."""
-Span = tuple[float, float]
+Interval = tuple[float, float]
 """From where to where, along one axis."""
-_Row = tuple[float, float, list[float]]
+_LayoutRow = tuple[float, float, list[float]]
 """The top and bottom of a row, and the middles of what stands in it."""
 
 
@@ -311,17 +311,17 @@ _Row = tuple[float, float, list[float]]
 class _Panel:
     """A citation panel: chains, group graph, and layers from top to bottom."""
 
-    chains: Sequence[Group]
+    chains: Sequence[NodeGroup]
     groups: DiGraph
-    layers: Sequence[Sequence[Group]]
+    layers: Sequence[Sequence[NodeGroup]]
 
     @classmethod
-    def of(cls, picture: Picture, leads: DiGraph, chains: Sequence[Group]) -> _Panel:
+    def from_chains(cls, picture: Picture, leads: DiGraph, chains: Sequence[NodeGroup]) -> _Panel:
         """Return a panel for these chains."""
         groups = reduce_graph(_group_nodes(picture, leads, chains))
         return cls(chains, groups, _build_layers(picture, groups))
 
-    def column(self, group: Group) -> float:
+    def column(self, group: NodeGroup) -> float:
         """Return the preferred horizontal position of a group (0 to 1): the centre of chains
         sharing it."""
         chain_numbers = [
@@ -329,13 +329,13 @@ class _Panel:
         ]
         return (sum(chain_numbers) / len(chain_numbers) + 0.5) / len(self.chains)
 
-    def fits(self, frame: Frame) -> bool:
+    def fits(self, frame: DrawingFrame) -> bool:
         """Tell whether all layers fit in rows, and all groups in shapes."""
         widest = max(len(layer) for layer in self.layers)
         return widest <= frame.columns and max(map(len, self.groups)) <= MOST_LISTED
 
 
-def layout_panels(picture: Picture, frame: Frame) -> Iterator[Figure]:
+def layout_panels(picture: Picture, frame: DrawingFrame) -> Iterator[Figure]:
     """Yield panel figures from first to last sentence."""
     sentences = list(dict.fromkeys(chain[0] for chain in picture.chains))
     numbers = {place: number for number, place in enumerate(sentences, 1)}
@@ -343,7 +343,7 @@ def layout_panels(picture: Picture, frame: Frame) -> Iterator[Figure]:
         yield _panel_figure(picture, panel, numbers, frame)
 
 
-def _pack_panels(picture: Picture, frame: Frame) -> Iterator[_Panel]:
+def _pack_panels(picture: Picture, frame: DrawingFrame) -> Iterator[_Panel]:
     """Yield citation panels, each filled with consecutive citations until the frame is full."""
     leads = DiGraph()
     leads.add_nodes_from(range(len(picture.nodes)))
@@ -352,16 +352,16 @@ def _pack_panels(picture: Picture, frame: Frame) -> Iterator[_Panel]:
     )
     packed: _Panel | None = None
     for chain in picture.chains:
-        extended = _Panel.of(picture, leads, [*(packed.chains if packed else ()), chain])
+        extended = _Panel.from_chains(picture, leads, [*(packed.chains if packed else ()), chain])
         if packed and not extended.fits(frame):
             yield packed
-            extended = _Panel.of(picture, leads, [chain])
+            extended = _Panel.from_chains(picture, leads, [chain])
         packed = extended
     if packed:
         yield packed
 
 
-def _group_nodes(picture: Picture, leads: DiGraph, chains: Sequence[Group]) -> DiGraph:
+def _group_nodes(picture: Picture, leads: DiGraph, chains: Sequence[NodeGroup]) -> DiGraph:
     """Return a graph of node groups: nodes of a kind with equal predecessors and successors
     share a group.
 
@@ -383,12 +383,12 @@ def _group_nodes(picture: Picture, leads: DiGraph, chains: Sequence[Group]) -> D
     return groups
 
 
-def _build_layers(picture: Picture, groups: DiGraph) -> list[list[Group]]:
+def _build_layers(picture: Picture, groups: DiGraph) -> list[list[NodeGroup]]:
     """Return layers from top to bottom: sentences, selections, then remaining groups by height
     above documents."""
     tops = {"Sentence": 0} | dict.fromkeys(_CHOSEN, 1)
-    above: list[list[Group]] = [[], []]
-    below: list[list[Group]] = []
+    above: list[list[NodeGroup]] = [[], []]
+    below: list[list[NodeGroup]] = []
     for height in nx.topological_generations(groups.reverse(copy=False)):
         below.insert(0, [])
         for group in sorted(height):
@@ -401,11 +401,11 @@ def _build_layers(picture: Picture, groups: DiGraph) -> list[list[Group]]:
 
 
 def _panel_figure(
-    picture: Picture, panel: _Panel, numbers: Mapping[int, int], frame: Frame
+    picture: Picture, panel: _Panel, numbers: Mapping[int, int], frame: DrawingFrame
 ) -> Figure:
     shapes = {group: _group_shape(picture, group, numbers) for group in panel.groups}
-    at: dict[Group, tuple[float, float]] = {}
-    rows: list[_Row] = []
+    at: dict[NodeGroup, tuple[float, float]] = {}
+    rows: list[_LayoutRow] = []
     top = float(_ABOVE)
     for layer in panel.layers:
         preferred_positions = sorted((panel.column(group), group) for group in layer)
@@ -436,7 +436,7 @@ def _panel_figure(
     return Figure(caption, body, frame.width, round(top - _BETWEEN + _ABOVE))
 
 
-def _spread_nodes(wanted: Sequence[float], frame: Frame) -> list[float]:
+def _spread_nodes(wanted: Sequence[float], frame: DrawingFrame) -> list[float]:
     """Return centres of side-by-side nodes, as near as possible to preferred positions."""
     step = frame.node + frame.gap
     first, last = frame.node / 2 + 1, frame.width - frame.node / 2 - 3
@@ -447,7 +447,9 @@ def _spread_nodes(wanted: Sequence[float], frame: Frame) -> list[float]:
     return xs
 
 
-def _connect_shapes(xs: Span, ys: Span, rows: Iterable[_Row], frame: Frame) -> str:
+def _connect_shapes(
+    xs: Interval, ys: Interval, rows: Iterable[_LayoutRow], frame: DrawingFrame
+) -> str:
     """Return a path connecting two shapes, bottom to top, avoiding intermediate rows."""
     (x, to_x), (y, to_y) = xs, ys
     path = [f"M{x:.0f} {y:.0f}"]
@@ -459,7 +461,7 @@ def _connect_shapes(xs: Span, ys: Span, rows: Iterable[_Row], frame: Frame) -> s
     return " ".join([*path, _curve_path(x, y, to_x, to_y)])
 
 
-def _gap_position(x: float, middles: Iterable[float], frame: Frame) -> float:
+def _gap_position(x: float, middles: Iterable[float], frame: DrawingFrame) -> float:
     """Return the nearest x position where a line passes a row without crossing shapes."""
     half = (frame.node + frame.gap) / 2
     for middle in middles:
@@ -477,7 +479,7 @@ def _curve_path(x: float, y: float, to_x: float, to_y: float) -> str:
     return f"C{x:.0f} {middle:.0f} {to_x:.0f} {middle:.0f} {to_x:.0f} {to_y:.0f}"
 
 
-def _group_shape(picture: Picture, group: Group, numbers: Mapping[int, int]) -> Shape:
+def _group_shape(picture: Picture, group: NodeGroup, numbers: Mapping[int, int]) -> Shape:
     nodes = [picture.nodes[place] for place in group]
     kind = nodes[0].kind
     title = f"{format_kind(kind)} {numbers[group[0]]}" if kind == "Sentence" else format_kind(kind)

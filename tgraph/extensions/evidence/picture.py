@@ -37,8 +37,8 @@ _WIDE = frozenset(
 _SHAPES = {v.prov(shape.capitalize()): shape for shape in ("activity", "entity", "agent")}
 _LABELS = (v.tg("text"), v.tg("quote"), v.dcterms("title"), v.RDFS_LABEL, v.tg("reasoning"))
 
-Said = Mapping[str, Mapping[NamedNode, Sequence[object]]]
-Name = Callable[[str], str]
+StatedProperties = Mapping[str, Mapping[NamedNode, Sequence[object]]]
+NameFunction = Callable[[str], str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ class Picture:
     chains: tuple[tuple[int, ...], ...] = ()
 
 
-def build_picture(quads: Iterable[Quad], name: Name = lambda iri: "") -> Picture:
+def build_picture(quads: Iterable[Quad], name: NameFunction = lambda iri: "") -> Picture:
     """Return a picture of a session's answer derivation, or of its complete record without an
     answer.
 
@@ -101,12 +101,14 @@ def build_picture(quads: Iterable[Quad], name: Name = lambda iri: "") -> Picture
     return Picture(tuple(nodes), tuple(sorted(arrows)), tuple(chains))
 
 
-def _linked_nodes(said: Said, iri: str, property: NamedNode) -> list[str]:
+def _linked_nodes(said: StatedProperties, iri: str, property: NamedNode) -> list[str]:
     return [t.value for t in said[iri].get(property, ()) if isinstance(t, NamedNode)]
 
 
 def _reachable_nodes(
-    said: Said, starts: Iterable[str], onward: Callable[[Said, str], Iterable[str]]
+    said: StatedProperties,
+    starts: Iterable[str],
+    onward: Callable[[StatedProperties, str], Iterable[str]],
 ) -> set[str]:
     """Return start nodes and all nodes reachable from them."""
     reached: set[str] = set()
@@ -119,7 +121,7 @@ def _reachable_nodes(
     return reached
 
 
-def _next_nodes(said: Said, iri: str) -> Iterator[str]:
+def _next_nodes(said: StatedProperties, iri: str) -> Iterator[str]:
     """Yield neighbours to visit from a node, excluding members of collections."""
     types = set(said[iri].get(v.RDF_TYPE, ()))
     for relation in _FOLLOWED:
@@ -131,7 +133,7 @@ def _next_nodes(said: Said, iri: str) -> Iterator[str]:
     yield from _origin_nodes(said, iri)
 
 
-def _origin_nodes(said: Said, iri: str) -> Iterator[str]:
+def _origin_nodes(said: StatedProperties, iri: str) -> Iterator[str]:
     """Yield origins of a node, unless they exceed its cited content by far, and its point."""
     if kind_of(iri) != "finding" and _WIDE.isdisjoint(said[iri].get(v.RDF_TYPE, ())):
         yield from _linked_nodes(said, iri, v.prov(DERIVED))
@@ -139,7 +141,7 @@ def _origin_nodes(said: Said, iri: str) -> Iterator[str]:
 
 
 def _citation_chains(
-    said: Said, answer: str, places: Mapping[str, int]
+    said: StatedProperties, answer: str, places: Mapping[str, int]
 ) -> Iterator[tuple[int, ...]]:
     """Yield entity positions for each citation, in sentence order."""
     for sentence in sorted(_linked_nodes(said, answer, v.tg("sentence")), key=iri_numbers):
@@ -163,7 +165,7 @@ def _direct_citations(chain: Sequence[int], arrows: Iterable[Arrow]) -> Iterator
     yield from ((chain[0], place, CITED) for place in chain[1:] if place not in met)
 
 
-def _make_node(iri: str, said: Said, name: Name) -> PictureNode | None:
+def _make_node(iri: str, said: StatedProperties, name: NameFunction) -> PictureNode | None:
     types = [t for t in said[iri].get(v.RDF_TYPE, ()) if isinstance(t, NamedNode)]
     shape = next((_SHAPES[t] for t in types if t in _SHAPES), "")
     if not shape or _LEFT_OUT.intersection(types):
@@ -179,7 +181,7 @@ def _make_node(iri: str, said: Said, name: Name) -> PictureNode | None:
     )
 
 
-def _node_label(iri: str, said: Said, name: Name) -> str:
+def _node_label(iri: str, said: StatedProperties, name: NameFunction) -> str:
     """Return a node's label or text; a selection is labelled by its selected item."""
     for relation in (v.tg("edge"), v.tg("item")):
         for item_iri in _linked_nodes(said, iri, relation):
@@ -192,7 +194,7 @@ def _node_label(iri: str, said: Said, name: Name) -> str:
     return _node_text(said, iri) or name(iri)
 
 
-def _node_text(said: Said, iri: str) -> str:
+def _node_text(said: StatedProperties, iri: str) -> str:
     properties = said.get(iri, {})
     texts = (t.value for p in _LABELS for t in properties.get(p, ()) if isinstance(t, Literal))
     return next(texts, "")

@@ -22,7 +22,7 @@ from tgraph.explain.render.shown_session import (
     shown_sentences,
     uses_of,
 )
-from tgraph.explain.render.svg import NARROW, WIDE, Frame, render_svg
+from tgraph.explain.render.svg import NARROW, WIDE, DrawingFrame, render_svg
 from tgraph.explain.render.templates import load_template
 from tgraph.explain.render.wording import (
     agents_text,
@@ -82,7 +82,7 @@ def to_html(
     )
 
 
-def _draw_panels(picture: Picture, frame: Frame) -> list[Markup]:
+def _draw_panels(picture: Picture, frame: DrawingFrame) -> list[Markup]:
     """Return the panels of a picture as SVG; every word of others is escaped."""
     from markupsafe import Markup
 

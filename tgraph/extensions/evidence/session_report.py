@@ -42,6 +42,6 @@ def report_of(
 ) -> str:
     """The report of a trace, which carries its record; ``read`` gives the librarian's texts."""
     quads = report_quads(store, bundle, trace.explain_id)
-    drawn = build_picture(quads, DisplayNames(store, read).known)
+    drawn = build_picture(quads, DisplayNames(store, read).find_label)
     quads += catalogue_quads(store, bundle, catalogue)
     return to_html(trace, report_trig(quads, trace.explain_id), drawn, page, request)

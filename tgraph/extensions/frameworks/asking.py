@@ -35,7 +35,7 @@ Content = Literal["quote", "chunk"]
 
 
 R = TypeVar("R")
-Asked = Generator[GraphRagResponse, None, R]
+AnswerSteps = Generator[GraphRagResponse, None, R]
 """The engine's messages as they happen, and what comes of the question."""
 
 
@@ -76,7 +76,7 @@ class Asker:
     settings: Mapping[str, Any] | None = None
 
     @classmethod
-    def of(
+    def from_graph(
         cls, graph: KnowledgeGraph | str | Path, collection: str | None = None, **how: Any
     ) -> Asker:
         """Create an asker for an open graph or a graph folder.
@@ -100,7 +100,7 @@ class Asker:
 
     def passages(
         self, question: str, content: Content = "quote", most: int | None = None
-    ) -> Asked[list[CitedPassage]]:
+    ) -> AnswerSteps[list[CitedPassage]]:
         """Yield messages of ``KnowledgeGraph.stream_context``; return the first ``most``
         distinct selected places.
 
@@ -109,12 +109,12 @@ class Asker:
             shown_context = yield from view.stream_context(
                 question, self.mode, **self._question_options()
             )
-            found = _shown_passages(shown_context)
+            passages = _shown_passages(shown_context)
             if content == "chunk":
-                found = _in_chunks(found, view.context(shown_context.mode).texts)
-            return list(islice(found, most))
+                passages = _in_chunks(passages, view.context(shown_context.mode).texts)
+            return list(islice(passages, most))
 
-    def answer(self, question: str) -> Asked[Answer]:
+    def answer(self, question: str) -> AnswerSteps[Answer]:
         """The messages of ``KnowledgeGraph.stream``; returns the answer."""
         with self.graph.view(self.settings) as view:
             return (yield from view.stream(question, self.mode, **self._question_options()))

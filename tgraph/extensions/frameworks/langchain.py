@@ -63,7 +63,7 @@ class AskingFields(BaseModel):
     def model_post_init(self, context: Any, /) -> None:
         super().model_post_init(context)
         how = {"mode": self.mode, "filters": self.filters, "as_of": self.as_of}
-        self._asker = Asker.of(self.graph, self.collection, **how, settings=self.settings)
+        self._asker = Asker.from_graph(self.graph, self.collection, **how, settings=self.settings)
 
     def close(self) -> None:
         """Close the graph, if given as a folder."""
@@ -162,7 +162,7 @@ def _tool_result(answer: Answer) -> tuple[str, dict[str, Any]]:
     return asking.tool_text(answer), answer_json(answer)
 
 
-def _stream_result(stream: asking.Asked[asking.R], run: ParentRunManager | None) -> asking.R:
+def _stream_result(stream: asking.AnswerSteps[asking.R], run: ParentRunManager | None) -> asking.R:
     """What the stream returns; callbacks hear its messages."""
     with closing(stream):
         while True:
@@ -177,7 +177,7 @@ def _stream_result(stream: asking.Asked[asking.R], run: ParentRunManager | None)
 
 
 async def _stream_async(
-    stream: asking.Asked[asking.R], run: AsyncParentRunManager | None
+    stream: asking.AnswerSteps[asking.R], run: AsyncParentRunManager | None
 ) -> asking.R:
     thread_stream = ThreadStream(stream)
     async with aclosing(thread_stream.messages()) as messages:

@@ -45,7 +45,7 @@ try:
 except ModuleNotFoundError as error:
     raise asking.MissingExtraError("LlamaIndex", "llama-index") from error
 
-Graph = KnowledgeGraph | str | Path
+OpenableGraph = KnowledgeGraph | str | Path
 
 
 class TgraphNodeRetriever(BaseRetriever):
@@ -60,7 +60,7 @@ class TgraphNodeRetriever(BaseRetriever):
 
     def __init__(
         self,
-        graph: Graph,
+        graph: OpenableGraph,
         *,
         k: int | None = None,
         content: asking.Content = "quote",
@@ -68,7 +68,7 @@ class TgraphNodeRetriever(BaseRetriever):
         **how: Unpack[asking.How],
     ) -> None:
         super().__init__(callback_manager=callback_manager)
-        self._asker = Asker.of(graph, **how)
+        self._asker = Asker.from_graph(graph, **how)
         self._content, self._most = content, k
 
     def close(self) -> None:
@@ -81,10 +81,10 @@ class TgraphNodeRetriever(BaseRetriever):
     async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         return [
             _build_node(passage)
-            for passage in await ThreadStream(self._find_passages(query_bundle)).ended()
+            for passage in await ThreadStream(self._find_passages(query_bundle)).read_result()
         ]
 
-    def _find_passages(self, query_bundle: QueryBundle) -> asking.Asked[list[CitedPassage]]:
+    def _find_passages(self, query_bundle: QueryBundle) -> asking.AnswerSteps[list[CitedPassage]]:
         return self._asker.passages(query_bundle.query_str, self._content, self._most)
 
 
@@ -98,14 +98,14 @@ class TgraphQueryEngine(BaseQueryEngine):
 
     def __init__(
         self,
-        graph: Graph,
+        graph: OpenableGraph,
         *,
         streaming: bool = False,
         callback_manager: CallbackManager | None = None,
         **how: Unpack[asking.How],
     ) -> None:
         super().__init__(callback_manager=callback_manager)
-        self._asker = Asker.of(graph, **how)
+        self._asker = Asker.from_graph(graph, **how)
         self._streaming = streaming
 
     def close(self) -> None:
@@ -132,7 +132,7 @@ class TgraphQueryEngine(BaseQueryEngine):
             response = (
                 await _stream_response_async(answer_stream)
                 if self._streaming
-                else _build_response(await answer_stream.ended())
+                else _build_response(await answer_stream.read_result())
             )
             event.on_end(payload={EventPayload.RESPONSE: response})
         return response
@@ -151,7 +151,7 @@ class TgraphQueryTool(AsyncBaseTool):
 
     def __init__(
         self,
-        graph: Graph,
+        graph: OpenableGraph,
         *,
         name: str = asking.TOOL_NAME,
         description: str = asking.TOOL_DESCRIPTION,
@@ -159,7 +159,7 @@ class TgraphQueryTool(AsyncBaseTool):
         return_direct: bool = False,
         **how: Unpack[asking.How],
     ) -> None:
-        self._asker = Asker.of(graph, **how)
+        self._asker = Asker.from_graph(graph, **how)
         self._arguments = asking.tool_arguments(self._asker, parameters)
         self._metadata = ToolMetadata(description, name, self._arguments, return_direct)
 
@@ -182,12 +182,12 @@ class TgraphQueryTool(AsyncBaseTool):
         arguments = _named_arguments(args, kwargs)
         try:
             return self._tool_output(
-                arguments, await ThreadStream(self._ask_question(arguments)).ended()
+                arguments, await ThreadStream(self._ask_question(arguments)).read_result()
             )
         except (UsageError, ValidationError) as error:
             return self._refusal_output(arguments, error)
 
-    def _ask_question(self, given: dict[str, Any]) -> asking.Asked[Answer]:
+    def _ask_question(self, given: dict[str, Any]) -> asking.AnswerSteps[Answer]:
         arguments = self._arguments.model_validate(given).model_dump()
         return asking.asked_with(self._asker, arguments).answer(arguments["question"])
 
@@ -255,7 +255,7 @@ class _Text:
         self.metadata.update(answer_json(answer))
 
 
-def _stream_response(asked: asking.Asked[Answer]) -> StreamingResponse:
+def _stream_response(asked: asking.AnswerSteps[Answer]) -> StreamingResponse:
     """Return a response once the engine starts writing; earlier failures are raised
     immediately."""
     text = _Text()

@@ -44,8 +44,8 @@ def import_graph(
     from tgraph.engine.progress import ignore_progress
     from tgraph.extensions.interchange.graph_import import GraphImport, ImportRun
 
-    wanted = GraphImport(tuple(map(str, paths)), format, tuple(languages), base, reinstate)
-    return ImportRun(kg.opened.setup(progress or ignore_progress, message)).run(wanted)
+    graph_import = GraphImport(tuple(map(str, paths)), format, tuple(languages), base, reinstate)
+    return ImportRun(kg.opened.setup(progress or ignore_progress, message)).run(graph_import)
 
 
 def export_knowledge(

@@ -34,7 +34,7 @@ class _PlainEntity:
     aliases: tuple[str, ...] = ()
     classes: tuple[str, ...] = ()
 
-    def and_(self, told: ExtractedEntity) -> _PlainEntity | None:
+    def combine_with(self, told: ExtractedEntity) -> _PlainEntity | None:
         """Combine the entity with further evidence; return None if the evidence contradicts."""
         described = {self.description, told.description} - {""}
         if (self.name, self.type) != (told.name, told.type) or len(described) > 1:
@@ -42,8 +42,8 @@ class _PlainEntity:
         return replace(
             self,
             description="".join(described),
-            aliases=_together(self.aliases, told.aliases),
-            classes=_together(self.classes, told.classes),
+            aliases=_unite_texts(self.aliases, told.aliases),
+            classes=_unite_texts(self.classes, told.classes),
         )
 
     def properties(self, entity: str) -> Properties:
@@ -56,7 +56,7 @@ class _PlainEntity:
         }
 
 
-def _together(one: tuple[str, ...], other: tuple[str, ...]) -> tuple[str, ...]:
+def _unite_texts(one: tuple[str, ...], other: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*one, *other))) if other else one
 
 
@@ -85,7 +85,7 @@ class FirstKnowledge:
         """Return whether the edge is new to the collector."""
         return _number(edge) not in self._counts
 
-    def take(
+    def add_extraction(
         self, extraction: Extraction, edges: Mapping[str, Triple], stated: Iterable[str]
     ) -> None:
         """Collect a stretch and its edges; ``stated`` contains the stated edge of each
@@ -119,11 +119,11 @@ class FirstKnowledge:
                 used.add(triple.predicate.value)
                 yield Quad(triple.subject, triple.predicate, triple.object, v.KNOWLEDGE_GRAPH)
                 out.add(edge, (v.RDF_TYPE, v.tg("Edge")), weight)
-                yield from out.take()
+                yield from out.take_quads()
         for relation in sorted(used):
             label = None if relation in self._entities else self._relations[relation]
             out.add(relation, (v.RDF_TYPE, v.tg("Relation")), (v.RDFS_LABEL, label))
-        yield from out.take()
+        yield from out.take_quads()
 
     def _of_entities(self) -> Iterator[Quad]:
         shared: dict[Quad, None] = {}
@@ -149,7 +149,7 @@ class FirstKnowledge:
             attributes = told.description, told.aliases, told.classes
             self._entities[entity] = _PlainEntity(told.name, told.type, *attributes)
         elif (plain_entity := self._entities[entity]) is not None:
-            self._entities[entity] = plain_entity.and_(told)
+            self._entities[entity] = plain_entity.combine_with(told)
 
 
 def _number(edge: str) -> int:

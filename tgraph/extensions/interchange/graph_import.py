@@ -177,7 +177,7 @@ class _Taking:
             chunk, extraction = reading.chunk, with_endpoints(reading.extraction)
             how = Authorship(context.run, SOFTWARE, (), began, context.clock())
             yield chunk, ExtractionRecord(how, chunk, extraction, extraction.reply_hash, IMPORT)
-            context.show("Importing", min(chunk.end, total), total, imported.path)
+            context.report_progress("Importing", min(chunk.end, total), total, imported.path)
             began = context.clock()
 
     def _is_first(self, document: Document) -> bool:
@@ -204,7 +204,7 @@ class _Taking:
             if quad.predicate != v.RDF_REIFIES or first.is_new(text_of(quad.subject))
         ]
         self._context.copy.note([*unseen, *new])
-        first.take(record.extraction, record.edges, record.evidence.values())
+        first.add_extraction(record.extraction, record.edges, record.evidence.values())
         self.counts.entities += len(record.entities)
         self.counts.relationships += len(record.edges)
 

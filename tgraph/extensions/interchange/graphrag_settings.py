@@ -49,7 +49,7 @@ class MovedSetting:
     value: Any
 
     @property
-    def shown(self) -> Any:
+    def display_value(self) -> Any:
         """The value, with secrets removed from addresses."""
         return without_secrets(self.value) if self.setting.endswith("base_url") else self.value
 

@@ -40,25 +40,30 @@ def import_(file: Path, dry_run: bool, as_json: bool) -> None:
     from tgraph.extensions.interchange.graphrag_settings import import_graphrag_settings
     from tgraph.settings import FILE
 
-    found = import_graphrag_settings(file)
+    imported = import_graphrag_settings(file)
     target = None
     if not dry_run:
         root = find_root(create=True)
         assert root is not None
         target = root / FILE
-        write_settings(target, found.values)
+        write_settings(target, imported.values)
     if as_json:
-        moved = [{**asdict(each), "value": each.shown} for each in found.moved]
+        moved = [{**asdict(setting), "value": setting.display_value} for setting in imported.moved]
         written = str(target) if target else None
-        told = {**asdict(found), "file": str(found.file), "moved": moved, "written": written}
-        terminal.print_json(told)
+        report = {
+            **asdict(imported),
+            "file": str(imported.file),
+            "moved": moved,
+            "written": written,
+        }
+        terminal.print_json(report)
         return
-    _tell_imported(found)
+    _tell_imported(imported)
     terminal.print_message(f"Wrote {target}." if target else "Nothing was written.")
 
 
 def _tell_imported(found: ImportedSettings) -> None:
-    moved = ((m.source, m.setting, terminal.one_line(str(m.shown))) for m in found.moved)
+    moved = ((m.source, m.setting, terminal.one_line(str(m.display_value))) for m in found.moved)
     terminal.print_renderable(terminal.build_table(("GraphRAG", "tgraph", "Value"), moved))
     if found.left:
         click.echo("\nLeft out:")

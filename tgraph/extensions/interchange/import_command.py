@@ -70,8 +70,8 @@ def import_(
 
     order = tuple(filter(None, (code.strip() for code in languages.split(","))))
     with open_call_graph(create=True) as graph, show_progress(quiet) as (progress, message):
-        wanted = GraphImport(paths, format_, order, base, reinstate)
-        report = ImportRun(graph.opened.setup(progress, message)).run(wanted)
+        graph_import = GraphImport(paths, format_, order, base, reinstate)
+        report = ImportRun(graph.opened.setup(progress, message)).run(graph_import)
         root = str(graph.root)
     _say_skipped(report)
     say_failures(report)

@@ -54,15 +54,17 @@ def publish(
     from tgraph.cli.progress import show_progress
     from tgraph.extensions.interchange.publishing import publish_collection
 
-    given = {"to": to, "query_url": query_url, "user": user}
-    with open_call_graph(settings_of(given)) as graph, show_progress(quiet) as (progress, _):
-        done = publish_collection(graph.opened, without_terms=classic, anew=anew, progress=progress)
+    flags = {"to": to, "query_url": query_url, "user": user}
+    with open_call_graph(settings_of(flags)) as graph, show_progress(quiet) as (progress, _):
+        outcome = publish_collection(
+            graph.opened, without_terms=classic, anew=anew, progress=progress
+        )
     if as_json:
-        print_json(done)
+        print_json(outcome)
         return
-    view = " in the classic view" if done.classic else ""
-    new = format_count(done.after - done.before, "entry", "entries")
-    anew_ = " Everything was published anew." if done.anew else ""
+    view = " in the classic view" if outcome.classic else ""
+    new = format_count(outcome.after - outcome.before, "entry", "entries")
+    anew_ = " Everything was published anew." if outcome.anew else ""
     print_message(
-        f"Published {new} of the chain to {done.endpoint}{view}: {done.quads:,} quads.{anew_}"
+        f"Published {new} of the chain to {outcome.endpoint}{view}: {outcome.quads:,} quads.{anew_}"
     )

@@ -89,12 +89,12 @@ def publish(
                 "Publish in that view, or anew, which deletes it first.",
             )
     published = sum(cursor.sequence for cursor in cursors.values())
-    new = sealed.after({name: cursor.sequence for name, cursor in cursors.items()})
+    new = sealed.list_entries_after({name: cursor.sequence for name, cursor in cursors.items()})
     anew = anew or bool(published and any(entry.kind == ERASURE.name for entry in new))
     writer = _Publisher(sealed, endpoint, plain)
     if anew:
         writer.clear(sealed.catalogues)
-        new, published = sealed.after({}), 0
+        new, published = sealed.list_entries_after({}), 0
     total = sum(sealed.quad_count(entry) + len(entry.quads) for entry in new)
     for index, entry in enumerate(new):
         writer.write(entry, lambda sent: progress(sent, total))
@@ -116,7 +116,7 @@ def publish_collection(
 ) -> Publication:
     """Bring an endpoint up to date with an open collection, as
     ``tgraph.extensions.interchange.publish_graph``."""
-    endpoint = SparqlEndpoint.of(opened.settings.publish, url)
+    endpoint = SparqlEndpoint.from_settings(opened.settings.publish, url)
     opened.read()
     with closing(opened.snapshot()) as snapshot:
         return publish(
@@ -166,8 +166,8 @@ class _Publisher:
         catalogue = catalogue_of(entry)
         if entry.kind == "batch":
             self._endpoint.update(_mark_unfinished(catalogue))
-        self._send_quads("DELETE", self._sealed.removed(entry), sent)
-        self._send_quads("INSERT", self._sealed.added(entry), sent)
+        self._send_quads("DELETE", self._sealed.read_removed_quads(entry), sent)
+        self._send_quads("INSERT", self._sealed.read_added_quads(entry), sent)
         inserted = data_update("INSERT", self._endpoint_quads(entry.quads))
         cursor = _cursor_update(catalogue, entry, _CLASSIC if self._plain else _TERMS)
         self._endpoint.update(f"{inserted};\n{_delete_cursor(catalogue)};\n{cursor}")

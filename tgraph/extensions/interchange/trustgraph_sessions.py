@@ -18,7 +18,7 @@ from tgraph.store.base import Graph, Store
 
 RETRIEVAL_GRAPH = NamedNode("urn:graph:retrieval")
 _DC = "http://purl.org/dc/elements/1.1/"
-_Value = str | NamedNode | Triple
+_TrustGraphValue = str | NamedNode | Triple
 
 
 def trustgraph_quads(trace: Trace, store: Store) -> list[Quad]:
@@ -42,7 +42,7 @@ def trustgraph_quads(trace: Trace, store: Store) -> list[Quad]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Form:
+class _StageNames:
     """TrustGraph stage names of a retrieval."""
 
     question: NamedNode
@@ -52,10 +52,10 @@ class _Form:
     first: str
 
 
-_EDGES = _Form(
+_EDGES = _StageNames(
     v.tg("GraphRagQuestion"), "GraphRAG Question", "Focus", v.URN + "prov:{1}:{0}", "question"
 )
-_CHUNKS = _Form(
+_CHUNKS = _StageNames(
     v.tg("DocRagQuestion"),
     "DocumentRAG Question",
     "Chunk Selection",
@@ -90,24 +90,24 @@ def _write_stages(
     question = f"{v.URN}{form.first}:{uuid}"
     grounding, exploration, focus, synthesis = (form.pattern.format(uuid, s) for s in _STAGES)
     out.stage(question, (v.tg("Question"), form.question), form.label)
-    out.say(question, v.prov("startedAtTime"), trace.started)
-    out.say(question, v.tg("query"), trace.question)
+    out.add_quads(question, v.prov("startedAtTime"), trace.started)
+    out.add_quads(question, v.tg("query"), trace.question)
     out.stage(grounding, [v.tg("Grounding")], "Grounding", question)
-    out.say(grounding, v.tg("concept"), *trace.concepts)
+    out.add_quads(grounding, v.tg("concept"), *trace.concepts)
     out.stage(exploration, [v.tg("Exploration")], "Exploration", grounding)
     if form is _EDGES:
-        out.say(exploration, v.tg("edgeCount"), str(trace.edge_count))
-        out.say(exploration, v.tg("entity"), *(NamedNode(m.entity) for m in trace.matches))
+        out.add_quads(exploration, v.tg("edgeCount"), str(trace.edge_count))
+        out.add_quads(exploration, v.tg("entity"), *(NamedNode(m.entity) for m in trace.matches))
     if chunks:
-        out.say(exploration, v.tg("chunkCount"), str(len(chunks)))
-        out.say(exploration, v.tg("selectedChunk"), *map(NamedNode, chunks))
+        out.add_quads(exploration, v.tg("chunkCount"), str(len(chunks)))
+        out.add_quads(exploration, v.tg("selectedChunk"), *map(NamedNode, chunks))
     out.stage(focus, [v.tg("Focus")], form.focus, exploration)
     for iri, item in selections:
         out.selection(focus, iri, item)
     out.stage(synthesis, [v.tg("Synthesis"), v.tg("Answer")], "Synthesis", focus)
     if trace.answer:
-        out.say(synthesis, v.tg("document"), NamedNode(v.answer_text_iri(uuid)))
-        out.say(synthesis, v.tg("content"), trace.answer)
+        out.add_quads(synthesis, v.tg("document"), NamedNode(v.answer_text_iri(uuid)))
+        out.add_quads(synthesis, v.tg("content"), trace.answer)
     for kind, stage in (
         ("ConceptExtraction", grounding),
         ("EdgeSelecting", focus),
@@ -130,7 +130,7 @@ def _write_labels(
                 else {}
             )
     for iri, label in labels.items():
-        out.say(iri, v.RDFS_LABEL, label, graph=v.KNOWLEDGE_GRAPH)
+        out.add_quads(iri, v.RDFS_LABEL, label, graph=v.KNOWLEDGE_GRAPH)
 
 
 def _write_subgraphs(out: _TrustGraphWriter, store: Store, edge: TraceItem) -> None:
@@ -150,7 +150,7 @@ def _write_subgraphs(out: _TrustGraphWriter, store: Store, edge: TraceItem) -> N
             kinds = [v.tg("Subgraph")]
             subgraph = quad.subject.value
             out.stage(subgraph, kinds, "Subgraph", origin.value, graph=v.SOURCE_GRAPH)
-            out.say(subgraph, v.tg("contains"), _edge_triple(edge), graph=v.SOURCE_GRAPH)
+            out.add_quads(subgraph, v.tg("contains"), _edge_triple(edge), graph=v.SOURCE_GRAPH)
 
 
 _COPIED = ("pageNumber", "charOffset", "charLength", "pageCount", "mimeType")
@@ -172,10 +172,10 @@ def _write_sources(out: _TrustGraphWriter, store: Store, chunks: Iterable[str]) 
             if predicate == v.prov("wasDerivedFrom") and isinstance(value, NamedNode):
                 queue.append(value.value)
             if isinstance(value, NamedNode) and predicate in (v.RDF_TYPE, v.prov("wasDerivedFrom")):
-                out.say(node, predicate, value, graph=graph)
+                out.add_quads(node, predicate, value, graph=graph)
             elif isinstance(value, Literal):
                 for name, text in _as_theirs(predicate, value):
-                    out.say(node, name, text, graph=graph)
+                    out.add_quads(node, name, text, graph=graph)
 
 
 def _said_of(store: Store, node: str) -> list[Quad]:
@@ -199,11 +199,11 @@ class _TrustGraphWriter:
     def __init__(self) -> None:
         self.quads: list[Quad] = []
 
-    def say(
+    def add_quads(
         self,
         subject: str,
         predicate: NamedNode,
-        *values: _Value,
+        *values: _TrustGraphValue,
         graph: Graph = RETRIEVAL_GRAPH,
     ) -> None:
         for value in values:
@@ -218,34 +218,34 @@ class _TrustGraphWriter:
         derived_from: str | None = None,
         graph: Graph = RETRIEVAL_GRAPH,
     ) -> None:
-        self.say(subject, v.RDF_TYPE, v.prov("Entity"), *kinds, graph=graph)
-        self.say(subject, v.RDFS_LABEL, label, graph=graph)
+        self.add_quads(subject, v.RDF_TYPE, v.prov("Entity"), *kinds, graph=graph)
+        self.add_quads(subject, v.RDFS_LABEL, label, graph=graph)
         if derived_from:
-            self.say(subject, v.prov("wasDerivedFrom"), NamedNode(derived_from), graph=graph)
+            self.add_quads(subject, v.prov("wasDerivedFrom"), NamedNode(derived_from), graph=graph)
 
     def selection(self, focus: str, subject: str, selected: TraceItem) -> None:
         if selected.kind == "edge":
-            self.say(focus, v.tg("selectedEdge"), NamedNode(subject))
-            self.say(subject, v.RDF_TYPE, v.tg("EdgeSelection"))
-            self.say(subject, v.tg("edge"), _edge_triple(selected))
+            self.add_quads(focus, v.tg("selectedEdge"), NamedNode(subject))
+            self.add_quads(subject, v.RDF_TYPE, v.tg("EdgeSelection"))
+            self.add_quads(subject, v.tg("edge"), _edge_triple(selected))
         else:
-            self.say(focus, v.tg("selectedChunk"), NamedNode(subject))
-            self.say(subject, v.RDF_TYPE, v.tg("ChunkSelection"))
-            self.say(subject, v.tg("document"), NamedNode(selected.item))
-        self.say(subject, v.tg("score"), str(selected.score))
+            self.add_quads(focus, v.tg("selectedChunk"), NamedNode(subject))
+            self.add_quads(subject, v.RDF_TYPE, v.tg("ChunkSelection"))
+            self.add_quads(subject, v.tg("document"), NamedNode(selected.item))
+        self.add_quads(subject, v.tg("score"), str(selected.score))
         if selected.reasoning:
-            self.say(subject, v.tg("reasoning"), selected.reasoning)
+            self.add_quads(subject, v.tg("reasoning"), selected.reasoning)
 
     def usage(self, subject: str, trace: Trace, kind: str) -> None:
         """Write token counts and called models of steps of a kind."""
         steps = {step.iri: step for step in trace.steps if step.kind == kind}
         received = sum(step.input_tokens for step in steps.values())
         if received:
-            self.say(subject, v.tg("inToken"), str(received))
+            self.add_quads(subject, v.tg("inToken"), str(received))
             returned = sum(step.output_tokens for step in steps.values())
-            self.say(subject, v.tg("outToken"), str(returned))
+            self.add_quads(subject, v.tg("outToken"), str(returned))
             models = (call.agent for call in trace.calls if call.step in steps and call.prompt)
-            self.say(subject, v.tg("llmModel"), *dict.fromkeys(models))
+            self.add_quads(subject, v.tg("llmModel"), *dict.fromkeys(models))
 
 
 def _edge_triple(edge: TraceItem) -> Triple:

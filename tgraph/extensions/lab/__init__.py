@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from tgraph.extensions.lab.evaluation.run import Questions
     from tgraph.extensions.lab.extraction_comparison import ExtractionComparison
     from tgraph.extensions.lab.influence.values import Influence, InfluenceEstimate
-    from tgraph.extensions.lab.prompt_tuning import Selecting, Tuning
+    from tgraph.extensions.lab.prompt_tuning import SampleMethod, Tuning
 
 
 def evaluate(
@@ -93,7 +93,7 @@ def estimate_influence(
 def tune_prompts(
     kg: KnowledgeGraph,
     *,
-    select: Selecting = "random",
+    select: SampleMethod = "random",
     limit: int = 15,
     dry_run: bool = False,
     force: bool = False,

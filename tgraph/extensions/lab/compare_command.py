@@ -73,11 +73,11 @@ def compare(first: str, second: str, document: str, limit: int | None, as_json: 
         )
     root = find_root()
     assert root is not None
-    found = compare_collections(root, first, second, document=document)
+    comparison = compare_collections(root, first, second, document=document)
     if as_json:
-        print_json(_plain_comparison(found, limit))
+        print_json(_plain_comparison(comparison, limit))
     else:
-        _print_comparison(found, _LIMIT if limit is None else limit, whole=bool(document))
+        _print_comparison(comparison, _LIMIT if limit is None else limit, whole=bool(document))
 
 
 def _plain_comparison(found: ExtractionComparison, limit: int | None) -> dict[str, Any]:

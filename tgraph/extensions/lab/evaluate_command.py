@@ -97,7 +97,7 @@ def _run_evaluation(file: Path, options: dict[str, Any]) -> None:
         click.echo(evaluation.to_markdown(), nl=False)
     else:
         _print_evaluation(evaluation)
-    if evaluation.failed:
+    if evaluation.failed_assessments:
         click.get_current_context().exit(1)
 
 

@@ -74,18 +74,18 @@ def influence(session: str, as_json: bool, **flags: Any) -> None:
     from tgraph.extensions.lab.influence.run import analyse_influence, prepare_analysis
 
     estimates, quiet = flags.pop("estimate"), flags.pop("quiet")
-    asked = {name: flags.pop(name) for name in ("budget", "repeats")}
+    options = {name: flags.pop(name) for name in ("budget", "repeats")}
     with open_call_graph(settings_of(flags)) as graph:
         if estimates:
-            cost = prepare_analysis(graph.opened, session, **asked).estimate()
+            cost = prepare_analysis(graph.opened, session, **options).estimate()
             if as_json:
                 print_json(cost)
             else:
                 print_lines(_estimate_lines(cost))
             return
         with show_progress(quiet) as (progress, _):
-            found = analyse_influence(graph.opened, session, progress=progress, **asked)
-        print_influence(found, as_json=as_json)
+            analysis = analyse_influence(graph.opened, session, progress=progress, **options)
+        print_influence(analysis, as_json=as_json)
 
 
 def _estimate_lines(found: InfluenceEstimate) -> Iterator[str]:
@@ -109,7 +109,7 @@ def print_influence(found: Influence, *, as_json: bool) -> None:
     if as_json:
         print_json(found)
         return
-    if ranked := found.ranked:
+    if ranked := found.ranked_items:
         rows = [
             (weight_text(i.weight), "yes" if i.cited else "no", i.kind, _short(i.label))
             for i in ranked

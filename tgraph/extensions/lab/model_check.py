@@ -29,7 +29,7 @@ from tgraph.settings import Settings, load_settings
 from tgraph.store.folder import GraphFolder
 from tgraph.store.snapshot import Snapshot
 
-Findings = Iterator[HealthFinding]
+HealthFindings = Iterator[HealthFinding]
 
 _RETRIES = 1
 _LINES = 30
@@ -49,7 +49,7 @@ _NO_STREAM = "`tgraph ask` streams: look for a setting of the server, or of a pr
 _SERVERS = "llama.cpp: -c; Ollama: OLLAMA_CONTEXT_LENGTH; vLLM: --max-model-len"
 
 
-def examine_model(root: Path | None, collection: str | None = None) -> Findings:
+def examine_model(root: Path | None, collection: str | None = None) -> HealthFindings:
     """Yield findings about the configured model server, one for each probe; none where the embedded
     default works. A finding that makes further probes pointless comes last."""
     try:
@@ -130,7 +130,7 @@ class ChatCheck:
             thinking=chat.thinking == "default",
         )
 
-    def findings(self) -> Findings:
+    def findings(self) -> HealthFindings:
         """Yield findings in the order of the probes."""
         with closing(self._endpoint):
             try:

@@ -60,7 +60,7 @@ if TYPE_CHECKING:
     from numpy import float32
     from numpy.typing import NDArray
 
-Selecting = Literal["random", "top", "kmeans"]
+SampleMethod = Literal["random", "top", "kmeans"]
 
 METHOD = Agent("method", "embedded-tuning", __version__)
 SEED = 0
@@ -137,7 +137,7 @@ class Tuning:
 
 
 def sample_chunks(
-    chunks: Sequence[str], limit: int, select: Selecting, vectors: Vectors
+    chunks: Sequence[str], limit: int, select: SampleMethod, vectors: Vectors
 ) -> list[str]:
     """Return at most ``limit`` chunks, selected reproducibly: the first, random chunks, or
     chunks nearest to k-means centres."""
@@ -471,7 +471,7 @@ class TuningRun(Run):
     busy = BUSY
 
     def run(
-        self, select: Selecting, limit: int, folder: Path, *, dry_run: bool, force: bool
+        self, select: SampleMethod, limit: int, folder: Path, *, dry_run: bool, force: bool
     ) -> Tuning:
         """Sample chunks, build the profile, write prompts.
 
@@ -500,7 +500,7 @@ class TuningRun(Run):
             self.iri, tuning.chunks, profile, tuning.prompts, by.name, True, tuning.fallbacks
         )
 
-    def _sample_chunks(self, context: IndexContext, select: Selecting, limit: int) -> list[str]:
+    def _sample_chunks(self, context: IndexContext, select: SampleMethod, limit: int) -> list[str]:
         chunks = [chunk for _, chunk in standing_chunks(context.copy.store)]
         if not chunks:
             raise UsageError("Nothing is indexed yet.", "Run `tgraph index PATH...` first.")
@@ -607,7 +607,7 @@ def tune_prompts(
     opened: OpenCollection,
     root: Path,
     *,
-    select: Selecting = "random",
+    select: SampleMethod = "random",
     limit: int = 15,
     dry_run: bool = False,
     force: bool = False,
@@ -618,10 +618,10 @@ def tune_prompts(
         raise UsageError("At least one chunk has to be sampled.")
     folder = opened.settings.prompts or root / FOLDER
     run = TuningRun(opened.setup(progress, None))
-    done = run.run(select, limit, folder, dry_run=dry_run, force=force)
-    if done.written and opened.settings.prompts is None:
+    tuning = run.run(select, limit, folder, dry_run=dry_run, force=force)
+    if tuning.written and opened.settings.prompts is None:
         _name_folder(root)
-    return done
+    return tuning
 
 
 def _name_folder(root: Path) -> None:

@@ -12,7 +12,7 @@ from tgraph.cli.running import command, open_call_graph
 from tgraph.errors import UsageError
 
 if TYPE_CHECKING:
-    from tgraph.extensions.lab.prompt_tuning import Selecting, Tuning
+    from tgraph.extensions.lab.prompt_tuning import SampleMethod, Tuning
 
 
 @command("tune")
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 @chat_options
 @common
 def tune(
-    select: Selecting,
+    select: SampleMethod,
     limit: int,
     dry_run: bool,
     force: bool,
@@ -82,7 +82,7 @@ def tune(
     from tgraph.cli.progress import show_progress
 
     with open_call_graph(settings_of(flags)) as graph, show_progress(quiet) as (progress, _):
-        done = tune_prompts(
+        tuning = tune_prompts(
             graph.opened,
             graph.root,
             select=select,
@@ -91,7 +91,7 @@ def tune(
             force=force,
             progress=progress,
         )
-    _print_tuning(done, as_json)
+    _print_tuning(tuning, as_json)
 
 
 def _print_tuning(done: Tuning, as_json: bool) -> None:

@@ -35,8 +35,8 @@ from tgraph.engine.saved_collections import (
     SavedFile,
     SummingReader,
     check_file,
+    open_published,
     publish_saved,
-    published,
     put_in_place,
     scratch_beside,
 )
@@ -97,7 +97,7 @@ def back_up(
     with ExitStack() as stack, disk_errors():
         saved, items = [], list(_shared_files(root))
         for name in graph.collections():
-            contents = stack.enter_context(published(graph.collection(name), root, message))
+            contents = stack.enter_context(open_published(graph.collection(name), root, message))
             if contents is not None:
                 collection, files = contents
                 saved.append(collection)
@@ -196,13 +196,13 @@ def _describe_backup(file: Path, root: Path, listed: Mapping[str, Any]) -> Backu
 def _unpack_files(file: Path, target: Path, progress: OnProgress) -> dict[str, Any]:
     """Write listed backup files below the folder; return the list."""
 
-    def keep(name: str, content: Iterator[bytes]) -> None:
+    def write_content(name: str, content: Iterator[bytes]) -> None:
         path = target / name
         make_folder(path.parent, durable=False)
         with new_file(path) as out:
             out.writelines(content)
 
-    return _read_archive(file, keep, count_progress(progress, "Restoring kB"))
+    return _read_archive(file, write_content, count_progress(progress, "Restoring kB"))
 
 
 def _verify_archive(file: Path, progress: OnProgress) -> None:

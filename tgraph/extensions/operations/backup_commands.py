@@ -44,8 +44,10 @@ def backup(file: Path, as_json: bool, quiet: bool) -> None:
     root = find_root()
     assert root is not None
     with show_progress(quiet) as (progress, message):
-        done = back_up(root, file, progress=progress, message=message)
-    _print_backup(done, f"Backed up {done.root} to {done.file}", as_json=as_json)
+        backup_result = back_up(root, file, progress=progress, message=message)
+    _print_backup(
+        backup_result, f"Backed up {backup_result.root} to {backup_result.file}", as_json=as_json
+    )
 
 
 @command("restore")
@@ -71,10 +73,10 @@ def restore(file: Path, as_json: bool, quiet: bool) -> None:
     _all_collections()
     root = Path(common_option("root") or os.environ.get("TGRAPH_ROOT") or DEFAULT_FOLDER)
     with show_progress(quiet) as (progress, _):
-        done = restore_backup(file, root, progress=progress)
+        backup = restore_backup(file, root, progress=progress)
     _print_backup(
-        done,
-        f"Restored {done.root} from {done.file}, made {format_time(done.made)}",
+        backup,
+        f"Restored {backup.root} from {backup.file}, made {format_time(backup.made)}",
         as_json=as_json,
     )
 

@@ -203,7 +203,7 @@ def _report_damaged_journals(folder: CollectionFolder) -> Iterator[HealthFinding
 
 def _report_damaged_contents(opened: OpenCollection) -> Iterator[HealthFinding]:
     count = 0
-    for key, path in opened.librarian.damaged():
+    for key, path in opened.librarian.find_damaged():
         count += 1
         yield HealthFinding(
             "bad",

@@ -50,7 +50,7 @@ def doctor(repair: bool, model: bool, as_json: bool) -> None:
     if as_json:
         terminal.print_json(findings)
     else:
-        rows = ((f.status, f.subject, terminal.one_line(_told(f))) for f in findings)
+        rows = ((f.status, f.subject, terminal.one_line(_describe_finding(f))) for f in findings)
         terminal.print_renderable(terminal.build_table(("", "What", "Finding"), rows))
     bad = [finding.subject for finding in findings if finding.status == "bad"]
     if bad:
@@ -84,7 +84,7 @@ def _examine_model() -> Iterator[HealthFinding]:
     return check(_root(), common_option("collection"))
 
 
-def _told(finding: HealthFinding) -> str:
+def _describe_finding(finding: HealthFinding) -> str:
     if not finding.remedy:
         return finding.detail
     return f"{finding.detail.rstrip('.')}. {finding.remedy}"

@@ -38,7 +38,7 @@ def examine_installation(
     except TgraphError as error:
         yield HealthFinding.of_error("settings", error)
         return
-    yield _embedded(settings)
+    yield _check_embedded_default(settings)
     yield from _check_endpoints(settings)
     if root is None:
         yield HealthFinding("note", "graph", "none here", "`tgraph index PATH...` makes one.")
@@ -60,7 +60,7 @@ def _check_installation() -> Iterator[HealthFinding]:
         yield HealthFinding("note", "hnswlib", "missing; searches are exact, and slower when large")
 
 
-def _embedded(settings: Settings) -> HealthFinding:
+def _check_embedded_default(settings: Settings) -> HealthFinding:
     missing = [
         package
         for package in LOCAL
@@ -135,8 +135,10 @@ def _graph(root: Path, settings: Settings) -> Iterator[HealthFinding]:
         yield HealthFinding(
             "note", "graph", "can't be written: it can be read, but nothing asked of it"
         )
-    if others := _open_to_others(root):
-        yield HealthFinding("note", "privacy", others, f"`chmod -R go= {root}` makes them private.")
+    if open_paths := _open_to_others(root):
+        yield HealthFinding(
+            "note", "privacy", open_paths, f"`chmod -R go= {root}` makes them private."
+        )
     free = shutil.disk_usage(root).free
     text = f"{free / (1 << 30):.1f} GB free"
     if free >= _LEAST_FREE:

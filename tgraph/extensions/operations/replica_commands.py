@@ -37,8 +37,8 @@ def ship(url: str, as_json: bool, quiet: bool) -> None:
     from tgraph.extensions.operations.replica_shipping import ship as ship_changes
 
     with open_call_graph() as graph, show_progress(quiet) as (progress, _):
-        done = ship_changes(graph.opened, url, count_progress(progress, "Shipping"))
-    _print_shipment(done, "Shipped", "taken in", as_json=as_json)
+        shipment = ship_changes(graph.opened, url, count_progress(progress, "Shipping"))
+    _print_shipment(shipment, "Shipped", "taken in", as_json=as_json)
 
 
 @command("follow", cls=ResumableCommand)

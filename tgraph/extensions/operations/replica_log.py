@@ -73,7 +73,7 @@ class LogSegment:
     packed: bytes
 
     @classmethod
-    def unpacked(cls, data: bytes) -> LogSegment:
+    def from_bytes(cls, data: bytes) -> LogSegment:
         """Return a segment with all lines checked for readability. Raise gzip and JSON errors."""
         lines = _packed_lines(data)
         header = json.loads(next(lines, ""))
@@ -120,10 +120,12 @@ class LogEnd:
         if data is None:
             return None
         try:
-            said = json.loads(data)
-            _check_format(said["format"])
-            position = Position(storage.url, said["number"], said["hash"], said["epoch"])
-            return cls(position, dict(said["heads"]), dict(said["derived"]), said["clearing"])
+            content = json.loads(data)
+            _check_format(content["format"])
+            position = Position(storage.url, content["number"], content["hash"], content["epoch"])
+            return cls(
+                position, dict(content["heads"]), dict(content["derived"]), content["clearing"]
+            )
         except (ValueError, KeyError, TypeError) as error:
             raise VerificationError(
                 f"The head of the log at {storage.url} can't be read.", AGAIN
@@ -131,9 +133,9 @@ class LogEnd:
 
     def write(self, storage: Storage) -> None:
         at = self.position
-        said = {"format": FORMAT, "number": at.number, "hash": at.hash, "epoch": at.epoch}
-        said |= {"heads": self.heads, "derived": self.derived, "clearing": self.clearing}
-        storage.write(LOG, HEAD, json.dumps(said).encode())
+        content = {"format": FORMAT, "number": at.number, "hash": at.hash, "epoch": at.epoch}
+        content |= {"heads": self.heads, "derived": self.derived, "clearing": self.clearing}
+        storage.write(LOG, HEAD, json.dumps(content).encode())
 
     def check(self, storage: Storage, known: Position) -> None:
         """Raise ``VerificationError`` if the log ends before the known position or diverges
@@ -145,7 +147,7 @@ class LogEnd:
             raise VerificationError(f"The log at {storage.url} is older than what is known.", AGAIN)
         if at.epoch > known.epoch or not known.number:
             return
-        if at.number < known.number or not storage.has(LOG, segment_name(known.number)):
+        if at.number < known.number or not storage.has_file(LOG, segment_name(known.number)):
             raise log_ended(storage, known)
         if at.number == known.number and at.hash != known.hash:
             raise altered_segment(storage, at.number, "it is another one than was there")
@@ -180,10 +182,10 @@ def read_segment(storage: Storage, after: Position) -> tuple[Position, LogSegmen
     number = after.number + 1
     data = storage.read(LOG, segment_name(number))
     try:
-        segment = LogSegment.unpacked(data)
+        segment = LogSegment.from_bytes(data)
         header = segment.header
         _check_format(header["format"])
-        found = header["number"], header["previous"], header["epoch"]
+        position = header["number"], header["previous"], header["epoch"]
         if not all(map(_KEY.fullmatch, [*header["contents"], *header["derived"].values()])):
             raise ValueError("no hash")
     except (
@@ -196,7 +198,7 @@ def read_segment(storage: Storage, after: Position) -> tuple[Position, LogSegmen
         AttributeError,
     ) as error:
         raise altered_segment(storage, number, "it can't be read") from error
-    if found != (number, after.hash, after.epoch):
+    if position != (number, after.hash, after.epoch):
         raise altered_segment(storage, number, "it doesn't follow the one before")
     return replace(after, number=number, hash=digest(data)), segment
 

@@ -64,25 +64,25 @@ def ship(opened: OpenCollection, url: str, progress: CountProgress) -> Shipment:
     with hold_lock(folder.path / "ship.lock", timeout=None):
         end = _end_for_writer(storage, folder)
         _check_heads(storage, SealedEntries(opened.read(), opened.librarian), end.heads)
-        taken = _take_journals(opened, storage)
+        journals = _take_journals(opened, storage)
         opened.read()
         snapshot = opened.snapshot()
         try:
-            done = _Shipping(opened, storage, snapshot, end).ship(progress)
+            shipment = _Shipping(opened, storage, snapshot, end).ship(progress)
         finally:
             snapshot.close()
-        if taken.names:
-            _forget_journals(opened, storage, taken.names)
-    return replace(done, journals=taken.new)
+        if journals.names:
+            _forget_journals(opened, storage, journals.names)
+    return replace(shipment, journals=journals.new)
 
 
-def _shipped(folder: CollectionFolder) -> Path:
+def _locate_shipped_file(folder: CollectionFolder) -> Path:
     return folder.path / "shipped.json"
 
 
 def _end_for_writer(storage: Storage, folder: CollectionFolder) -> LogEnd:
     """Return the log end, verified against the writer's remembered position."""
-    remembered = Position(**(read_json(_shipped(folder)) or {}).get("position", {}))
+    remembered = Position(**(read_json(_locate_shipped_file(folder)) or {}).get("position", {}))
     end = LogEnd.read(storage)
     if remembered.url != storage.url:
         remembered = Position()
@@ -186,7 +186,7 @@ class _Shipping:
         self._vectors = snapshot.vectors
         self._generation = snapshot.pointer.generation
         self._collection = opened.folder.name
-        self._path = _shipped(opened.folder)
+        self._path = _locate_shipped_file(opened.folder)
         self._state = read_json(self._path) or {}
         self._end = end
         self._files = 0
@@ -199,7 +199,7 @@ class _Shipping:
         shipped_sequences = {
             name: sequence for name, (sequence, _) in self._shipped_heads().items()
         }
-        new = self._sealed.after(shipped_sequences)
+        new = self._sealed.list_entries_after(shipped_sequences)
         if new:
             heads = {catalogue_of(entry): (entry.sequence, entry.chain) for entry in new}
             if not self._append_segment(new, {**self._shipped_heads(), **heads}, progress):
@@ -276,7 +276,7 @@ class _Shipping:
         """Yield content keys used by an entry, except erased contents."""
         if told["kind"] == "batch":
             yield told["content"]
-        yield from filter(self._librarian.has, self._spoken_of(told))
+        yield from filter(self._librarian.has_content, self._spoken_of(told))
 
     def _spoken_of(self, told: Mapping[str, str]) -> Iterator[str]:
         yield from _find_hashes(told["quads"] + told.get("bundle", ""))
@@ -295,11 +295,11 @@ class _Shipping:
         there = self._storage.names(CONTENTS) if listed else set()
         self._save_shipping_state(under_way=True)
         missing = [key for key in keys if key not in there]
-        self._files += self._storage.each(missing, self._ship_content, progress)
+        self._files += self._storage.transfer_files(missing, self._ship_content, progress)
         progress(len(missing), len(missing))
 
     def _ship_content(self, key: str) -> bool:
-        packed = gzip.compress(self._librarian.get(key), 6, mtime=0)
+        packed = gzip.compress(self._librarian.read_content(key), 6, mtime=0)
         return self._storage.create(CONTENTS, key, packed)
 
     def _ship_derived(self) -> dict[str, str]:
@@ -332,7 +332,11 @@ class _Shipping:
         key = self._sealed.content_hash(entry.subject, entry.hash)
         if entry.kind == "batch":
             return {**entry_fields, "content": key}
-        return {**entry_fields, "content": key, "bundle": format_nquads(self._sealed.added(entry))}
+        return {
+            **entry_fields,
+            "content": key,
+            "bundle": format_nquads(self._sealed.read_added_quads(entry)),
+        }
 
 
 def _find_hashes(text: str) -> list[str]:

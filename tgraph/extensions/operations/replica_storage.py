@@ -51,7 +51,7 @@ class Storage:
             self._files.retries = 1  # botocore tries again too: 25 times its patience is hours
         self._at_once = _TRANSFERS if getattr(self._files, "async_impl", False) else 1
 
-    def each(
+    def transfer_files(
         self,
         names: Sequence[str],
         work: Callable[[str], bool],
@@ -76,7 +76,7 @@ class Storage:
             names = {str(name).rstrip("/").rpartition("/")[2] for name in paths}
             return {name for name in names if not name.startswith(".")}
 
-    def has(self, folder: str, name: str) -> bool:
+    def has_file(self, folder: str, name: str) -> bool:
         with self._convert_errors():
             self._files.invalidate_cache()
             return bool(self._files.exists(f"{self._base}/{folder}/{name}"))
@@ -180,5 +180,5 @@ class Storage:
 
 def _reason(error: BaseException) -> str:
     """Return a one-line error reason."""
-    said = getattr(error, "strerror", None) or str(error) or type(error).__name__
-    return " ".join(str(said).split()).rstrip(".")
+    reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
+    return " ".join(str(reason).split()).rstrip(".")

@@ -196,11 +196,13 @@ class _Following:
 
     def _fetch_missing(self, keys: Iterable[str]) -> None:
         """Fetch contents missing locally."""
-        missing = [key for key in dict.fromkeys(keys) if not self._librarian.has(key)]
-        self._files += self._storage.each(missing, self._fetch_content)
+        missing = [key for key in dict.fromkeys(keys) if not self._librarian.has_content(key)]
+        self._files += self._storage.transfer_files(missing, self._fetch_content)
 
     def _fetch_content(self, key: str) -> bool:
-        self._librarian.put(self._storage.read_packed(CONTENTS, key, f"The content {key}"))
+        self._librarian.store_content(
+            self._storage.read_packed(CONTENTS, key, f"The content {key}")
+        )
         return True
 
     def _put_derived(self, wanted: Mapping[str, str]) -> None:
@@ -214,7 +216,7 @@ class _Following:
         with disk_errors():
             make_folder(fresh)
             put = partial(self._put_file, fresh, wanted)
-            self._files += self._storage.each(sorted(wanted), put)
+            self._files += self._storage.transfer_files(sorted(wanted), put)
             if here.exists():
                 shutil.rmtree(here)
             fresh.rename(here)

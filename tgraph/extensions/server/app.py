@@ -174,7 +174,7 @@ class Guarded:
         scope.setdefault("state", {})
         began, status = time.perf_counter(), 500
 
-        async def sent(message: Message) -> None:
+        async def send_guarded(message: Message) -> None:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
@@ -182,7 +182,7 @@ class Guarded:
             await send(message)
 
         try:
-            await self._app(scope, receive, sent)
+            await self._app(scope, receive, send_guarded)
         finally:
             door = scope["path"].split("/")[1] if scope["path"].count("/") else ""
             self._service.counters.count(door, status, time.perf_counter() - began)

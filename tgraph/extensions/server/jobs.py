@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("tgraph.extensions.server")
 
-Status = Literal["receiving", "queued", "running", "done", "failed", "cancelled"]
-ENDED: tuple[Status, ...] = ("done", "failed", "cancelled")
+JobStatus = Literal["receiving", "queued", "running", "done", "failed", "cancelled"]
+ENDED: tuple[JobStatus, ...] = ("done", "failed", "cancelled")
 _POLL = 0.3
 _AGAIN = 3.0
 """Seconds that a process has to end before it is interrupted once more."""
@@ -48,7 +48,7 @@ class Job:
     id: str
     collection: str
     person: str | None
-    status: Status
+    status: JobStatus
     created: str
     files: tuple[str, ...] = ()
     reinstate: bool = False
@@ -96,7 +96,7 @@ class Jobs:
         """Return the upload folder of a job."""
         return self._folder / job.id / "files"
 
-    def of(self, collection: str) -> list[Job]:
+    def list_jobs(self, collection: str) -> list[Job]:
         """Return collection jobs, newest first."""
         jobs = [job for job in self._read_jobs() if job.collection == collection]
         return sorted(jobs, key=lambda job: (job.created, job.id), reverse=True)
@@ -148,7 +148,7 @@ class Jobs:
         write_json(self._folder / job.id / "job.json", asdict(job))
         return job
 
-    def _end_job(self, job: Job, status: Status, **more: Any) -> Job:
+    def _end_job(self, job: Job, status: JobStatus, **more: Any) -> Job:
         ended = self._write_job(replace(job, status=status, ended=_current_timestamp(), **more))
         shutil.rmtree(self.files(job), ignore_errors=True)
         return ended
@@ -238,7 +238,7 @@ class Jobs:
         elif "report" in told:
             failed = told["report"].get("failed")
             nothing = not told["report"].get("indexed") and not told["report"].get("unchanged")
-            status: Status = "failed" if failed and nothing else "done"
+            status: JobStatus = "failed" if failed and nothing else "done"
             error = "; ".join(failure["reason"] for failure in failed or ())
             self._end_job(job, status, report=told["report"], error=error)
         else:

@@ -91,7 +91,9 @@ class Doors:
         self.service = service
         self._access = access
 
-    def of(self, context: Context, right: Right, collection: str | None) -> tuple[Access, str]:
+    def check_access(
+        self, context: Context, right: Right, collection: str | None
+    ) -> tuple[Access, str]:
         """Return requester access and collection name; raise ``ToolError`` without permission."""
         name = collection or self.service.default_collection
         access = self._access(context)
@@ -126,7 +128,7 @@ def mcp_server(service: Service, access: Callable[[Context], Access]) -> MCPServ
     return server
 
 
-Mode = Annotated[str, Field(description=f"one of: {', '.join((AUTO, *MODES))}")]
+ModeName = Annotated[str, Field(description=f"one of: {', '.join((AUTO, *MODES))}")]
 Collection = Annotated[str | None, Field(description="the collection; default: the server's")]
 Session = Annotated[str, Field(description="a session's IRI, the beginning of its id, or last")]
 
@@ -146,48 +148,48 @@ def _add_questions(server: MCPServer, doors: Doors) -> None:
     async def ask(
         question: Annotated[str, Field(min_length=1, max_length=20_000)],
         ctx: Context,
-        mode: Mode = AUTO,
+        mode: ModeName = AUTO,
         history: Annotated[list[TurnIn] | None, Field(description="the turns before")] = None,
         collection: Collection = None,
     ) -> Annotated[CallToolResult, AskOut]:
         """Answer a question from the documents. Each sentence has its citations: document, page,
         characters and quote. The session is recorded; its id is in the result."""
         with _said():
-            access, name = doors.of(ctx, "ask", collection)
-            turns = tuple(Turn(each.question, each.answer) for each in history or ())
+            access, name = doors.check_access(ctx, "ask", collection)
+            turns = tuple(Turn(turn.question, turn.answer) for turn in history or ())
 
             def begin(graph: KnowledgeGraph) -> Any:
                 return graph.stream(question, mode, history=turns)
 
             stage = 0
-            async for told in doors.service.stream(access, name, begin):
-                if isinstance(told, Message):
-                    if told.value.message_type == "explain" and told.value.explain_id:
+            async for step in doors.service.stream(access, name, begin):
+                if isinstance(step, Message):
+                    if step.value.message_type == "explain" and step.value.explain_id:
                         stage += 1
-                        kind = told.value.explain_id.split(":")[-2]
+                        kind = step.value.explain_id.split(":")[-2]
                         await ctx.report_progress(min(stage, _STAGES), _STAGES, kind)
                 else:
-                    return _tool_result(_answer_text(told), answer_json(told))
+                    return _tool_result(_answer_text(step), answer_json(step))
             raise ToolError("The question was interrupted.")
 
     @server.tool(title="Find passages", annotations=_RECORDS)
     async def search(
         query: Annotated[str, Field(min_length=1, max_length=20_000)],
         ctx: Context,
-        mode: Mode = CONTEXTUAL.name,
+        mode: ModeName = CONTEXTUAL.name,
         collection: Collection = None,
     ) -> Annotated[CallToolResult, AskContextOut]:
         """Find what the documents say on something, without an answer: passages or facts with
         their places, as the writer of an answer would be shown them."""
         with _said():
-            access, name = doors.of(ctx, "ask", collection)
-            found = await doors.service.run(
+            access, name = doors.check_access(ctx, "ask", collection)
+            response = await doors.service.run(
                 access,
                 name,
                 lambda graph: graph.gather_context(query, mode, history=()),
                 pool="ask",
             )
-            return _tool_result(found.text or "Nothing was found.", context_json(found))
+            return _tool_result(response.text or "Nothing was found.", context_json(response))
 
 
 def _answer_text(answer: Answer) -> str:
@@ -235,10 +237,12 @@ def _add_checks(server: MCPServer, doors: Doors) -> None:
         from tgraph.explain.render.text_trees import trace_text
 
         with _said():
-            access, name = doors.of(ctx, "read", collection)
-            found = await doors.service.run(access, name, lambda graph: graph.trace(session))
-            text = trace_text(found)
-            return _tool_result(text, {"text": text, "trace": found.as_dict()})
+            access, name = doors.check_access(ctx, "read", collection)
+            session_trace = await doors.service.run(
+                access, name, lambda graph: graph.trace(session)
+            )
+            text = trace_text(session_trace)
+            return _tool_result(text, {"text": text, "trace": session_trace.as_dict()})
 
     @server.tool(title="Why not", annotations=_READS)
     async def why_not(
@@ -250,12 +254,12 @@ def _add_checks(server: MCPServer, doors: Doors) -> None:
         """Why an entity, fact, document or text is not in the answer of a session: the one step
         where it was lost, with its rank and the limit."""
         with _said():
-            access, name = doors.of(ctx, "read", collection)
-            found = await doors.service.run(
+            access, name = doors.check_access(ctx, "read", collection)
+            explanation = await doors.service.run(
                 access, name, lambda graph: graph.why_not(session, expected)
             )
-            text = "\n".join(found.lines())
-            return _tool_result(text, {"text": text, "cause": asdict(found)})
+            text = "\n".join(explanation.lines())
+            return _tool_result(text, {"text": text, "cause": asdict(explanation)})
 
     @server.tool(title="Verify an answer", annotations=_RECORDS)
     async def verify(
@@ -264,13 +268,17 @@ def _add_checks(server: MCPServer, doors: Doors) -> None:
         """Whether each sentence of a session's answer follows from what it cites, and where that
         was lost if it does not. The verdicts are recorded."""
         with _said():
-            access, name = doors.of(ctx, "ask", collection)
-            found = await doors.service.run(
+            access, name = doors.check_access(ctx, "ask", collection)
+            verification = await doors.service.run(
                 access, name, lambda graph: graph.verify(session), pool="audit"
             )
-            told = verification_json(found)
-            counts = ", ".join(f"{count} {verdict}" for verdict, count in found.counts.items())
-            return _tool_result(f"Judged by {found.judge}: {counts or 'no sentence'}.", told)
+            result = verification_json(verification)
+            counts = ", ".join(
+                f"{count} {verdict}" for verdict, count in verification.counts.items()
+            )
+            return _tool_result(
+                f"Judged by {verification.judge}: {counts or 'no sentence'}.", result
+            )
 
     @server.tool(title="A quote in its page", annotations=_READS)
     async def source(
@@ -283,12 +291,12 @@ def _add_checks(server: MCPServer, doors: Doors) -> None:
     ) -> Annotated[CallToolResult, QuoteOut]:
         """The exact characters of a document from start to end, with what stands around them."""
         with _said():
-            access, name = doors.of(ctx, "read", collection)
-            found = await doors.service.run(
+            access, name = doors.check_access(ctx, "read", collection)
+            source_text = await doors.service.run(
                 access, name, lambda graph: read_quote(graph, document, page, start, end)
             )
-            text = f"{found.before}⟦{found.quote}⟧{found.after}"
-            return _tool_result(text, found.model_dump())
+            text = f"{source_text.before}⟦{source_text.quote}⟧{source_text.after}"
+            return _tool_result(text, source_text.model_dump())
 
 
 def read_quote(
@@ -328,7 +336,7 @@ def _add_queries(server: MCPServer, doors: Doors) -> None:
         """A read-only SPARQL 1.1 query (with RDF 1.2 triple terms) over knowledge, its sources and
         all sessions. At most 200 rows are told; the prefixes tg, prov, oa, rdfs are known."""
         with _said():
-            access, name = doors.of(ctx, "read", collection)
+            access, name = doors.check_access(ctx, "read", collection)
             bounds = Bounds(timeout=doors.service.limits.query_seconds, limit=_ROWS + 1)
 
             def work(graph: KnowledgeGraph) -> list[Any]:
@@ -347,12 +355,12 @@ def _add_queries(server: MCPServer, doors: Doors) -> None:
         collection: Collection = None,
     ) -> Annotated[CallToolResult, RowsOut]:
         with _said():
-            access, of = doors.of(ctx, "read", collection)
-            found = await doors.service.run(
+            access, of = doors.check_access(ctx, "read", collection)
+            result = await doors.service.run(
                 access, of, lambda graph: graph.audit(name, *(arguments or ())), pool="audit"
             )
-            rows = [list(row) for row in found.rows]
-            return _format_rows(list(found.audit.columns), rows, found.passed)
+            rows = [list(row) for row in result.rows]
+            return _format_rows(list(result.audit.columns), rows, result.passed)
 
 
 _AUDITS = "Run a named audit of the record. There are: {names}."
@@ -380,7 +388,7 @@ def _add_resources(server: MCPServer, doors: Doors) -> None:
     add = partial(server.resource, mime_type="application/json")
 
     async def read(ctx: Context, collection: str, work: Callable[[KnowledgeGraph], T]) -> T:
-        access, name = doors.of(ctx, "read", collection)
+        access, name = doors.check_access(ctx, "read", collection)
         return await doors.service.run(access, name, work)
 
     @add("tgraph://{collection}/sessions", title="Sessions")
@@ -424,8 +432,10 @@ def _add_resources(server: MCPServer, doors: Doors) -> None:
         """The exact characters of a page; page 0 is a document without pages."""
         name, number = _resolve_document(document), _parse_page(page)
         place = (int(start), int(end))
-        found = await read(ctx, collection, lambda graph: read_quote(graph, name, number, *place))
-        return found.quote
+        quote_text = await read(
+            ctx, collection, lambda graph: read_quote(graph, name, number, *place)
+        )
+        return quote_text.quote
 
 
 def _format_json(value: Any) -> str:

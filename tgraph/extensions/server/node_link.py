@@ -99,11 +99,11 @@ def facts_of(facts: Sequence[KnownFact]) -> NodeLinkGraph:
 
 def triples_of(triples: Sequence[tuple[str, str, str]], words: Mapping[str, str]) -> NodeLinkGraph:
     """Return a graph of constructed triples; ``words`` maps term keys to labels."""
-    found = NodeLinkGraph()
+    graph = NodeLinkGraph()
     for subject, predicate, obj in triples:
         ends = (subject, words.get(subject, subject)), (obj, words.get(obj, obj))
-        found.tie(*ends, collapse_whitespace(words.get(predicate, predicate)))
-    return found
+        graph.tie(*ends, collapse_whitespace(words.get(predicate, predicate)))
+    return graph
 
 
 @dataclass
@@ -236,7 +236,7 @@ class _Drawn:
     def class_(self) -> str:
         return " strong" if self.link.strong else ""
 
-    def along(self) -> list[tuple[float, float]]:
+    def trace_curve(self) -> list[tuple[float, float]]:
         """Points of its curve (a quadratic Bézier curve)."""
         shares = [n / 8 for n in range(9)]
         parts = [((1 - t) ** 2, 2 * t * (1 - t), t * t) for t in shares]
@@ -272,10 +272,10 @@ def _frame(boxes: Sequence[_Box], drawn: Sequence[_Drawn]) -> tuple[float, float
     """Return left, top, width and height of the drawing, including margins."""
     points = [(b.x - b.width / 2, b.y - b.height / 2) for b in boxes]
     points += [(b.x + b.width / 2, b.y + b.height / 2) for b in boxes]
-    points += [point for each in drawn for point in (*each.along(), *each.corners())]
-    left, top = (min(point[n] for point in points) - _MARGIN for n in (0, 1))
+    points += [point for item in drawn for point in (*item.trace_curve(), *item.corners())]
+    x_min, top = (min(point[n] for point in points) - _MARGIN for n in (0, 1))
     right, bottom = (max(point[n] for point in points) + _MARGIN for n in (0, 1))
-    return left, top, right - left, bottom - top
+    return x_min, top, right - x_min, bottom - top
 
 
 def _format_point(place: tuple[float, float]) -> str:

@@ -76,7 +76,7 @@ class _Completion(BaseModel):
     tools: list[Any] | None = None
     response_format: dict[str, Any] | None = None
 
-    def asked(self) -> tuple[str, tuple[Turn, ...]]:
+    def split_question(self) -> tuple[str, tuple[Turn, ...]]:
         """Return the question and earlier turns; raise ``UsageError`` without a question."""
         if sum(len(message.text) for message in self.messages) > _MOST:
             raise UsageError(f"The conversation has more than {_MOST:,} characters.")
@@ -210,7 +210,7 @@ def openai_routes(service: Service) -> list[Route]:
 def _handle_errors(answer: Callable[[Request], Any]) -> Callable[[Request], Any]:
     """Wrap an endpoint, converting errors into OpenAI API error format."""
 
-    async def answered(request: Request) -> Response:
+    async def answer_request(request: Request) -> Response:
         try:
             response: Response = await answer(request)
         except TgraphError as error:
@@ -218,7 +218,7 @@ def _handle_errors(answer: Callable[[Request], Any]) -> Callable[[Request], Any]
             return JSONResponse({"error": _format_error(details)}, int(details["status"]))
         return response
 
-    return answered
+    return answer_request
 
 
 def _format_error(told: dict[str, Any]) -> dict[str, Any]:
@@ -289,7 +289,7 @@ async def _serve_completions(service: Service, cited: bool, request: Request) ->
         raise UsageError(f"The request is wrong: {reasons}.") from None
     mode, collection = _parse_model_name(service, completion.model)
     access.check("ask", collection)
-    question, history = completion.asked()
+    question, history = completion.split_question()
     reply = _CompletionReply(request, collection, completion.model, cited)
 
     def begin(graph: KnowledgeGraph) -> Any:
@@ -307,10 +307,10 @@ async def _serve_completions(service: Service, cited: bool, request: Request) ->
     return JSONResponse(await _collect_reply(reply, messages))
 
 
-Messages = AsyncIterator[Message[GraphRagResponse] | Answer]
+AnswerMessages = AsyncIterator[Message[GraphRagResponse] | Answer]
 
 
-async def _collect_reply(reply: _CompletionReply, messages: Messages) -> dict[str, Any]:
+async def _collect_reply(reply: _CompletionReply, messages: AnswerMessages) -> dict[str, Any]:
     usage = Usage(0, 0, 0)
     async for stream_item in messages:
         if isinstance(stream_item, Message):
@@ -335,7 +335,7 @@ def _stream_response(chunks: AsyncIterator[bytes]) -> StreamingResponse:
 
 
 async def _stream_chunks(
-    reply: _CompletionReply, messages: Messages, *, usage: bool
+    reply: _CompletionReply, messages: AnswerMessages, *, usage: bool
 ) -> AsyncIterator[bytes]:
     def chunk(delta: dict[str, Any], finish: str | None = None) -> bytes:
         choice = {"delta": delta, "finish_reason": finish}

@@ -52,28 +52,28 @@ class PageBoxes:
 
 def page_image(data: bytes, page: int) -> bytes:
     """Return a PDF page (counted from 1) as PNG. Raise ``EvidenceError`` if drawing fails."""
-    return _asked({"page": page, "draw": True}, data)
+    return _ask_process({"page": page, "draw": True}, data)
 
 
 def page_boxes(data: bytes, page: int, text: str, start: int, end: int) -> PageBoxes:
     """Return page boxes of characters from ``start`` to ``end`` in the page's stored text."""
     order = {"page": page, "draw": False, "text": text, "start": start, "end": end}
-    reply = json.loads(_asked(order, data))
+    reply = json.loads(_ask_process(order, data))
     boxes = tuple(PageBox(*sides) for sides in reply["boxes"])
     return PageBoxes(reply["width"], reply["height"], boxes)
 
 
-def _asked(order: dict[str, Any], data: bytes) -> bytes:
+def _ask_process(order: dict[str, Any], data: bytes) -> bytes:
     process = start_process(__name__, stderr=subprocess.DEVNULL)
     try:
-        told, _ = process.communicate(json.dumps(order).encode() + b"\n" + data, _SECONDS * 2)
+        output, _ = process.communicate(json.dumps(order).encode() + b"\n" + data, _SECONDS * 2)
     except subprocess.TimeoutExpired:
         process.kill()
         process.communicate()
-        told = b""
-    if process.returncode or not told:
+        output = b""
+    if process.returncode or not output:
         raise EvidenceError("The page can't be drawn.", "Its text is what citations count in.")
-    return told
+    return output
 
 
 # --- in the process ---
@@ -90,12 +90,12 @@ def main() -> None:
     forbid_sockets()
     forbid_writing()
     page = pypdfium2.PdfDocument(data)[order["page"] - 1]
-    done = _drawn(page) if order["draw"] else _located(page, order)
-    sys.stdout.buffer.write(done)
+    output = _draw_page(page) if order["draw"] else _locate_quote(page, order)
+    sys.stdout.buffer.write(output)
     sys.stdout.buffer.flush()
 
 
-def _drawn(page: Any) -> bytes:
+def _draw_page(page: Any) -> bytes:
     width, height = page.get_size()
     scale = min(WIDTH / max(width, 1), (_MOST_PIXELS / max(width * height, 1)) ** 0.5)
     image = page.render(scale=scale, rev_byteorder=True, no_smoothtext=False)
@@ -116,16 +116,16 @@ def encode_png(width: int, height: int, rows: Iterable[bytes]) -> bytes:
     return start_of + chunk(b"IDAT", content) + chunk(b"IEND", b"")
 
 
-def _located(page: Any, order: dict[str, Any]) -> bytes:
+def _locate_quote(page: Any, order: dict[str, Any]) -> bytes:
     width, height = page.get_size()
     textpage = page.get_textpage()
-    found = match_characters(
+    matches = match_characters(
         _visible_characters(textpage), order["text"], order["start"], order["end"]
     )
-    boxes = [_placed(page, textpage.get_charbox(index)) for index in found]
+    boxes = [_place_box(page, textpage.get_charbox(index)) for index in matches]
     lines = [[round(side, 5) for side in line] for line in lines_of_boxes(boxes)]
-    told = {"width": round(width * 10), "height": round(height * 10), "boxes": lines}
-    return json.dumps(told).encode()
+    result = {"width": round(width * 10), "height": round(height * 10), "boxes": lines}
+    return json.dumps(result).encode()
 
 
 def _visible_characters(textpage: Any) -> Iterator[tuple[int, str]]:
@@ -147,10 +147,10 @@ def match_characters(
     spellings agrees on page and in text; empty without certainty."""
     numbered_characters = list(characters)
     drawn = "".join(character for _, character in numbered_characters)
-    quote_text = _seen(text[start_at:end])
+    quote_text = _remove_hidden(text[start_at:end])
     if not quote_text:
         return ()
-    before, spelt = len(_seen(text[:start_at])), _seen(text)
+    before, spelt = len(_remove_hidden(text[:start_at])), _remove_hidden(text)
     places, listed = _places(drawn, quote_text), _places(spelt, quote_text)
     if len(places) != len(listed) or before not in listed:
         return ()
@@ -158,19 +158,19 @@ def match_characters(
     return [index for index, _ in numbered_characters[first : first + len(quote_text)]]
 
 
-def _seen(text: str) -> str:
-    return "".join(each for each in _HIDDEN.sub("", text) if ord(each) < 0x10000)
+def _remove_hidden(text: str) -> str:
+    return "".join(character for character in _HIDDEN.sub("", text) if ord(character) < 0x10000)
 
 
 def _places(text: str, wanted: str) -> list[int]:
-    found, at = [], text.find(wanted)
+    places, at = [], text.find(wanted)
     while at >= 0:
-        found.append(at)
+        places.append(at)
         at = text.find(wanted, at + 1)
-    return found
+    return places
 
 
-def _placed(page: Any, box: tuple[float, float, float, float]) -> tuple[float, ...]:
+def _place_box(page: Any, box: tuple[float, float, float, float]) -> tuple[float, ...]:
     """Return sides of a character box as fractions of the displayed page (crop box, rotation)."""
     from ctypes import byref, c_int
 

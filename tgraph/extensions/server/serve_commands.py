@@ -182,11 +182,11 @@ def create(
       tgraph tokens create tokens.toml --person "Ann Lee" -C cases --right read --right ask
     """
     access = _server_module("access")
-    known = access.read_tokens(file) if file.exists() else []
+    tokens = access.read_tokens(file) if file.exists() else []
     token = access.new_token()
     admitted = access.Access(person, collections or (access.ALL,), rights or ("read", "ask"))
     last = expires.date() if expires else None
-    access.write_tokens(file, [*known, access.Token(access.token_hash(token), admitted, last)])
+    access.write_tokens(file, [*tokens, access.Token(access.token_hash(token), admitted, last)])
     click.echo(token)
     print_message("The token is shown only once. A running server accepts the token from now on.")
 
@@ -201,21 +201,21 @@ def list_(file: Path, as_json: bool) -> None:
     Example:
       tgraph tokens list tokens.toml
     """
-    found = _read_tokens(file)
+    tokens = _read_tokens(file)
     if as_json:
-        print_json([_plain_token(each) for each in found])
+        print_json([_plain_token(entry) for entry in tokens])
         return
     today = datetime.now(UTC).date()
     rows = (
         (
-            each.hash[:12],
-            each.access.person or "",
-            ", ".join(each.access.collections),
-            ", ".join(each.access.rights),
-            ("" if each.expires is None else each.expires.isoformat())
-            + ("" if each.is_valid(today) else " (expired)"),
+            entry.hash[:12],
+            entry.access.person or "",
+            ", ".join(entry.access.collections),
+            ", ".join(entry.access.rights),
+            ("" if entry.expires is None else entry.expires.isoformat())
+            + ("" if entry.is_valid(today) else " (expired)"),
         )
-        for each in found
+        for entry in tokens
     )
     print_renderable(build_table(("Token", "Person", "Collections", "Rights", "Expires"), rows))
 
@@ -230,15 +230,17 @@ def revoke(file: Path, token: str) -> None:
     Example:
       tgraph tokens revoke tokens.toml 3f9a1c
     """
-    known = _read_tokens(file)
-    found = [each for each in known if each.hash.startswith(token.lower())]
-    if len(found) != 1 or len(token) < 4:
+    tokens = _read_tokens(file)
+    matches = [entry for entry in tokens if entry.hash.startswith(token.lower())]
+    if len(matches) != 1 or len(token) < 4:
         raise UsageError(
-            f"{token!r} is the beginning of {len(found) or 'no'} tokens.",
+            f"{token!r} is the beginning of {len(matches) or 'no'} tokens.",
             f"`tgraph tokens list {file}` lists them.",
         )
-    _server_module("access").write_tokens(file, [each for each in known if each is not found[0]])
-    print_message(f"The token {found[0].hash[:12]} of {found[0].access.person} is revoked.")
+    _server_module("access").write_tokens(
+        file, [entry for entry in tokens if entry is not matches[0]]
+    )
+    print_message(f"The token {matches[0].hash[:12]} of {matches[0].access.person} is revoked.")
 
 
 def _read_tokens(file: Path) -> list[Any]:

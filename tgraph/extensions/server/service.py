@@ -200,12 +200,12 @@ class Service:
 
         Records name the ``access`` person for questions and decisions."""
 
-        def done() -> T:
+        def run_work() -> T:
             graph = self.graph(collection)
             with graph.view(_settings_with_person(access, settings), message=message) as view:
                 return work(view)
 
-        return await asyncio.wrap_future(self._queues[pool].submit(done))
+        return await asyncio.wrap_future(self._queues[pool].submit(run_work))
 
     async def call(self, work: Callable[[], T], pool: Pool = "read") -> T:
         """What ``work`` gives, which needs no collection."""
@@ -232,7 +232,7 @@ class Service:
         def tell(value: Any) -> None:
             loop.call_soon_threadsafe(queue.put_nowait, value)
 
-        def done() -> None:
+        def stream_work() -> None:
             try:
                 graph = self.graph(collection)
                 with graph.view(_settings_with_person(access, settings), message=message) as view:
@@ -242,7 +242,7 @@ class Service:
             finally:
                 tell(_END)
 
-        future = self._queues[pool].submit(done)
+        future = self._queues[pool].submit(stream_work)
         try:
             while (value := await queue.get()) is not _END:
                 room.release()

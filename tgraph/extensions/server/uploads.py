@@ -50,7 +50,7 @@ async def receive_files(request: Request, folder: Path, most: int) -> tuple[str,
 async def _read_form(request: Request, most: int) -> FormData:
     size = 0
 
-    async def counted() -> AsyncGenerator[bytes, None]:
+    async def count_bytes() -> AsyncGenerator[bytes, None]:
         nonlocal size
         async for piece in request.stream():
             size += len(piece)
@@ -62,7 +62,7 @@ async def _read_form(request: Request, most: int) -> FormData:
         raise UsageError("Files are sent as multipart/form-data.", "Use a part `file` for each.")
     try:
         return await MultiPartParser(
-            request.headers, counted(), max_files=_MOST_FILES, max_fields=100
+            request.headers, count_bytes(), max_files=_MOST_FILES, max_fields=100
         ).parse()
     except (MultiPartException, KeyError) as error:
         reason = getattr(error, "message", "it is cut off")

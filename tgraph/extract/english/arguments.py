@@ -108,7 +108,7 @@ class Arguments:
         mention = self._mentions.get(token.i)
         if mention is None or not mention.is_name:
             return None
-        return self._names.get(mention.text, mention.type)
+        return self._names.find_or_create(mention.text, mention.type)
 
     def prepare(self, sentence: Span) -> list[NamedEntity]:
         """Resolves names, pronouns and definite nouns of a sentence in order; returns the named."""
@@ -117,27 +117,27 @@ class Arguments:
         for token in sentence:
             names = [m for m in self._starts.get(token.i, ()) if m.is_name]
             if names:
-                entities = [self._names.get(m.text, m.type) for m in names]
+                entities = [self._names.find_or_create(m.text, m.type) for m in names]
                 mentioned_entities += entities
                 root = sentence.doc[names[0].start : names[0].end].root
-                self._discourse.see(root, entities[0], root.i in self._spoken)
+                self._discourse.note_mention(root, entities[0], root.i in self._spoken)
             elif token.i not in self._mentions:
                 self.refer(token)
         self._note_coordinations(sentence)
         subjects = [
             child for child in sentence.root.children if child.dep_ in ("nsubj", "nsubjpass")
         ]
-        if subjects and subjects[0].tag_ in ("NN", "NNS") and not self.meant(subjects[0]):
+        if subjects and subjects[0].tag_ in ("NN", "NNS") and not self.find_entities(subjects[0]):
             self._discourse.see_unnamed()
         return list(dict.fromkeys(mentioned_entities))
 
-    def meant(self, token: Token) -> tuple[NamedEntity, ...]:
+    def find_entities(self, token: Token) -> tuple[NamedEntity, ...]:
         """Return entities denoted by a noun or pronoun.
 
         The tuple has no members if no entity is named."""
         if token.tag_ in ("WDT", "WP", "WP$"):
             noun = find_antecedent(token)
-            return self.meant(lift_noun(noun)) if noun is not None else ()
+            return self.find_entities(lift_noun(noun)) if noun is not None else ()
         if entity := self.named_at(token):
             return (entity,)
         if token.i in self._meant:
@@ -152,7 +152,7 @@ class Arguments:
         kin = self._meant.get(noun.i, ())
         unnamed = len(kin) == 1 and kin[0] is not named and "'s " in kin[0].name
         if unnamed and not any(child.dep_ in ("conj", "nummod") for child in noun.children):
-            self._names.same(named.name, kin[0].name)
+            self._names.record_alias(named.name, kin[0].name)
 
     @staticmethod
     def is_narrowed(noun: Token) -> bool:
@@ -172,7 +172,7 @@ class Arguments:
         """Return subject entities of a statement, counting the reason if none exist."""
         if token.i in self._cited:
             return ()
-        if entities := self.meant(token):
+        if entities := self.find_entities(token):
             return entities
         if token.tag_.startswith(("PRP", "W", "EX", "DT")):
             self.dropped["unresolved pronoun"] += 1
@@ -191,7 +191,7 @@ class Arguments:
         if predicate.endswith(" @"):
             return self._read_dated(predicate.removesuffix(" @"), token)
         predicate = f"{predicate} {negation_of(token)}".rstrip()
-        if entities := self.meant(token):
+        if entities := self.find_entities(token):
             return [Bound(predicate, entity) for entity in entities]
         literal = self._resolve_literal(token)
         if literal is not None:
@@ -199,7 +199,7 @@ class Arguments:
         if token.tag_.startswith(("PRP", "W", "DT", "EX")):
             self.dropped["unresolved pronoun"] += token.tag_.startswith("PRP")
             return []
-        return self.described(predicate, token)
+        return self.find_descriptions(predicate, token)
 
     def refer(self, token: Token) -> None:
         """Record referents of a pronoun or common noun, if determinable."""
@@ -212,7 +212,7 @@ class Arguments:
         if entities:
             self._meant[token.i] = entities
             if len(entities) == 1:
-                self._discourse.see(token, entities[0], spoken)
+                self._discourse.note_mention(token, entities[0], spoken)
         elif token.tag_ == "NN" and (kind := kind_of_being(token.lower_)):
             self._discourse.see_stranger(token, kind, spoken)
 
@@ -228,7 +228,7 @@ class Arguments:
     def _of_owner(self, token: Token, owner: Token) -> NamedEntity | None:
         """Return the person meant by a kinship phrase ("His nephew", "Scrooge's nephew"), named
         after the owner."""
-        owners = self.meant(owner)
+        owners = self.find_entities(owner)
         noun = find_lemma(token.lower_, "noun")
         if len(owners) != 1 or kind_of_being(noun) != "person" or token.dep_ == "appos":
             return None
@@ -238,7 +238,7 @@ class Arguments:
             return None
         if "'s " in owners[0].name:
             return None  # kin of kin are seldom told apart rightly
-        entity = self._names.get(kin_name(owners[0], noun), "person")
+        entity = self._names.find_or_create(kin_name(owners[0], noun), "person")
         entity.gender = entity.gender or gender_of_noun(noun)
         return entity
 
@@ -257,7 +257,7 @@ class Arguments:
     def somebody(self, token: Token) -> NamedEntity | None:
         """Return a speaker or listener: the entity denoted by a token, otherwise an entity
         named by its phrase."""
-        entities = self.meant(token)
+        entities = self.find_entities(token)
         if entities:
             return entities[0] if len(entities) == 1 else None
         is_plain_noun = (
@@ -266,7 +266,7 @@ class Arguments:
         text = phrase_text(token) if is_plain_noun else ""
         if not text or token.lower_ in _VAGUE or any(c.dep_ == "poss" for c in token.lefts):
             return None
-        return self._names.get(text, kind_of_being(token.lower_) or "person")
+        return self._names.find_or_create(text, kind_of_being(token.lower_) or "person")
 
     def _note_coordinations(self, sentence: Span) -> None:
         for token in sentence:
@@ -290,7 +290,9 @@ class Arguments:
             return None
         inside = filter(None, map(self.named_at, token.doc[start:end]))
         if text.lower() in self._known.salient or any(e.type != "group" for e in inside):
-            return self._names.get(text, kind_of_noun(find_lemma(token.lower_, "noun")) or CONCEPT)
+            return self._names.find_or_create(
+                text, kind_of_noun(find_lemma(token.lower_, "noun")) or CONCEPT
+            )
         return None
 
     def _resolve_literal(self, token: Token) -> Literal | None:
@@ -315,7 +317,7 @@ class Arguments:
         )
         return [Bound(f"{predicate} {'on' if on else 'in'}", literal)]
 
-    def described(self, predicate: str, token: Token) -> list[Bound]:
+    def find_descriptions(self, predicate: str, token: Token) -> list[Bound]:
         """Return description objects, folded onto contained names, otherwise a literal."""
         if not is_noun(token):
             return self._read_adjective(predicate, token)
@@ -332,7 +334,12 @@ class Arguments:
             self.dropped["vague object"] += 1
             return []
         if text.lower() in self._known.salient:
-            return [Bound(predicate, self._names.get(text, kind_of_noun(token.lower_) or CONCEPT))]
+            return [
+                Bound(
+                    predicate,
+                    self._names.find_or_create(text, kind_of_noun(token.lower_) or CONCEPT),
+                )
+            ]
         return [Bound(predicate, Literal(text))] if text else []
 
     def _read_adjective(self, predicate: str, token: Token) -> list[Bound]:
@@ -353,10 +360,12 @@ class Arguments:
         for child in token.children:
             if child.dep_ == "poss":
                 possessive_predicate = f"{predicate} {token.text} of"
-                yield from (Bound(possessive_predicate, entity) for entity in self.meant(child))
+                yield from (
+                    Bound(possessive_predicate, entity) for entity in self.find_entities(child)
+                )
             elif child.dep_ == "prep":
                 for target in preposition_targets(child):
-                    for entity in self.meant(target):
+                    for entity in self.find_entities(target):
                         yield Bound(f"{predicate} {core} {child.lower_}", entity)
 
 

@@ -115,7 +115,7 @@ def _longer_phrases(counts: Counter[str]) -> dict[str, str]:
 
 def _character_entity(phrase: str, names: NameTable) -> NamedEntity:
     noun = phrase.rpartition(" ")[2]
-    entity = names.get(phrase, kind_of_being(noun))
+    entity = names.find_or_create(phrase, kind_of_being(noun))
     entity.gender = entity.gender or gender_of_noun(noun)
     if entity.type == UNKNOWN:
         entity.types[kind_of_being(noun)] += 1
@@ -133,7 +133,7 @@ def learn_genders(
     votes: dict[int, Counter[str]] = {}
     entities: dict[int, NamedEntity] = {}
     for doc, doc_mentions in zip(docs, mentions, strict=True):
-        at = {m.start: names.get(m.text, m.type) for m in doc_mentions if m.is_name}
+        at = {m.start: names.find_or_create(m.text, m.type) for m in doc_mentions if m.is_name}
         for place, phrase in being_phrases(doc).items():
             if place not in at and (entity := known.get(phrase)):
                 at[place] = entity

@@ -47,7 +47,7 @@ _MODALS = {"'ll": "will", "’ll": "will", "'d": "would", "’d": "would", "ca":
 
 
 @dataclass(frozen=True, slots=True)
-class Statement:
+class TokenStatement:
     """Subject and object tokens joined by a predicate; ``direct`` marks subjects standing
     inside the clause."""
 
@@ -62,7 +62,7 @@ class Statement:
 _Complement = tuple[str, "Token"]  # a predicate and its object
 
 
-def read_statements(sentence: Span) -> Iterator[Statement]:
+def read_statements(sentence: Span) -> Iterator[TokenStatement]:
     """Yield statements of a sentence, in verb order. Questions yield nothing."""
     if sentence.text.rstrip("\"'”’) ").endswith("?"):
         return
@@ -95,7 +95,7 @@ def _person_above(noun: Token) -> Token | None:
     return person if is_noun(person) and denotes_person(find_lemma(person.lower_, "noun")) else None
 
 
-def _of_verb(verb: Token) -> Iterator[Statement]:
+def _of_verb(verb: Token) -> Iterator[TokenStatement]:
     if _is_conditional(verb):
         return
     subjects, direct = _find_subjects(verb)
@@ -105,7 +105,7 @@ def _of_verb(verb: Token) -> Iterator[Statement]:
     for predicate, obj in _find_complements(verb, predicate_of(verb)) if subjects else ():
         for subject in subjects:
             if subject.i != obj.i:
-                yield Statement(subject, predicate, obj, verb, direct, reported)
+                yield TokenStatement(subject, predicate, obj, verb, direct, reported)
 
 
 def _is_conditional(verb: Token) -> bool:

@@ -65,7 +65,7 @@ class Discourse:
         if self._seen and self._seen[0].sentence < oldest - _NOUN_WINDOW:
             self._seen = [mention for mention in self._seen if mention.sentence >= oldest]
 
-    def see(self, token: Token, entity: NamedEntity, spoken: bool = False) -> None:
+    def note_mention(self, token: Token, entity: NamedEntity, spoken: bool = False) -> None:
         """Takes note of a mention, ``spoken`` if in quotation marks."""
         role = (1 + (token.head.dep_ == "ROOT")) if token.dep_ in _SUBJECTS else 0
         self._seen.append(Seen(self._sentence, token.i, entity, role, token.head.i, spoken))
@@ -74,7 +74,7 @@ class Discourse:
         """Record an unnamed person as possible pronoun referent."""
         stranger = NamedEntity("", gender=gender_of_noun(find_lemma(token.lower_, "noun")))
         stranger.types[kind] += 1
-        self.see(token, stranger, spoken)
+        self.note_mention(token, stranger, spoken)
 
     def see_unnamed(self) -> None:
         """Record that the sentence has an unnamed subject."""

@@ -13,7 +13,7 @@ from tgraph.resources import name_list, word_set
 if TYPE_CHECKING:
     from spacy.tokens import Doc, Token
 
-Found = tuple[int, int, str]
+NameSpan = tuple[int, int, str]
 
 TYPES = {
     "PERSON": "person",
@@ -158,7 +158,7 @@ def _is_name_word(token: Token, inside: bool = False) -> bool:
     return not opens or token.ent_type_ in TYPES
 
 
-def joined_places(doc: Doc) -> Iterator[Found]:
+def joined_places(doc: Doc) -> Iterator[NameSpan]:
     """Yield countries and regions with coordinated names, such as "Trinidad and Tobago"."""
     if " and " not in text_of(doc):
         return
@@ -168,7 +168,7 @@ def joined_places(doc: Doc) -> Iterator[Found]:
             yield span.start, span.end, "place"
 
 
-def inner_names(doc: Doc, start: int, end: int, kind: str) -> Iterator[Found]:
+def inner_names(doc: Doc, start: int, end: int, kind: str) -> Iterator[NameSpan]:
     """Yield names inside a longer name of type ``kind``, from ``start`` to ``end``: "Philbrook
     Museum" and "Tulsa" in "Philbrook Museum of Tulsa".
 
@@ -183,7 +183,7 @@ def inner_names(doc: Doc, start: int, end: int, kind: str) -> Iterator[Found]:
             yield start, joints[0], _entity_type(doc, start, joints[0])
 
 
-def parts_of_title(doc: Doc, start: int, end: int) -> Iterator[Found]:
+def parts_of_title(doc: Doc, start: int, end: int) -> Iterator[NameSpan]:
     """Yield names inside a title that isn't a name itself, such as "Wind power in the United
     States"."""
     begin = start
@@ -193,14 +193,14 @@ def parts_of_title(doc: Doc, start: int, end: int) -> Iterator[Found]:
         begin = place + 1
 
 
-def outer_names(doc: Doc, start: int, end: int, kind: str) -> Iterator[Found]:
+def outer_names(doc: Doc, start: int, end: int, kind: str) -> Iterator[NameSpan]:
     """Yield longer names beginning with a shorter name from ``start`` to ``end``."""
     if end < len(doc) and kind != "person":
         yield from _with_noun(doc, start, end, kind)
         yield from _with_second(doc, start, end)
 
 
-def _with_noun(doc: Doc, start: int, end: int, kind: str) -> Iterator[Found]:
+def _with_noun(doc: Doc, start: int, end: int, kind: str) -> Iterator[NameSpan]:
     """Yield a name joined with a noun it distinguishes: "the Baltic region", "the Greek
     drachma"."""
     noun = doc[end]
@@ -227,7 +227,7 @@ def _tells_apart(doc: Doc, start: int, noun: Token, kind: str) -> bool:
     return (definite or noun_kind == "place") and not denotes_person(base)
 
 
-def _with_second(doc: Doc, start: int, end: int) -> Iterator[Found]:
+def _with_second(doc: Doc, start: int, end: int) -> Iterator[NameSpan]:
     """Yield coordinated names sharing a final word: "Organization and Guidance Department"."""
     if doc[end].lower_ != "and" or end + 1 >= len(doc) or doc[end + 1].tag_ not in NAME_TAGS:
         return
@@ -238,7 +238,7 @@ def _with_second(doc: Doc, start: int, end: int) -> Iterator[Found]:
         yield start, close, last
 
 
-def _recognised_names(doc: Doc, start: int, end: int) -> Iterator[Found]:
+def _recognised_names(doc: Doc, start: int, end: int) -> Iterator[NameSpan]:
     begin = start
     for place in range(start, end):
         token = doc[place]
@@ -253,7 +253,7 @@ def _ends_here(doc: Doc, place: int) -> bool:
     return place + 1 == len(doc) or doc[place + 1].ent_iob_ != "I"
 
 
-def _find_acronym(doc: Doc, start: int, end: int) -> Iterator[Found]:
+def _find_acronym(doc: Doc, start: int, end: int) -> Iterator[NameSpan]:
     first = doc[start]
     if end - start > 1 and 2 < len(first) < 7 and first.is_upper and first.is_alpha:
         yield start, start + 1, _entity_type(doc, start, start + 1)

@@ -67,7 +67,7 @@ def record_acronyms(doc: Doc, mentions: Sequence[Mention], names: NameTable) -> 
     for mention in mentions:
         close = _close_of(doc, mention)
         if close and acronym_of(doc[mention.end + 1 : close].text, mention.text):
-            names.same(mention.text, doc[mention.end + 1 : close].text)
+            names.record_alias(mention.text, doc[mention.end + 1 : close].text)
 
 
 class OtherName(NamedTuple):
@@ -101,7 +101,7 @@ def other_names(doc: Doc, mentions: Sequence[Mention], names: NameTable) -> Iter
         ):
             continue
         when = next((w for w in _WHEN.findall(match[0].lower()) if w in _TIMES), "also")
-        names.same(mention.text, alternative.text)
+        names.record_alias(mention.text, alternative.text)
         if names.find(mention.text) is names.find(alternative.text):
             yield OtherName(mention.start, mention.text, alternative.text, when)
 
@@ -133,7 +133,7 @@ def record_localities(doc: Doc, mentions: Sequence[Mention], names: NameTable) -
             continue
         inside, region = names.find(mention.text), names.find(beside.text)
         if inside and region and inside.type == region.type == "place" and inside is not region:
-            names.same(mention.text, f"{mention.text}, {beside.text}")
+            names.record_alias(mention.text, f"{mention.text}, {beside.text}")
 
 
 def read_brackets(
@@ -145,7 +145,7 @@ def read_brackets(
         close = _close_of(doc, mention)
         if close:
             inside = [m for m in mentions[place + 1 : place + 4] if mention.end < m.start < close]
-            entity = names.get(mention.text, mention.type)
+            entity = names.find_or_create(mention.text, mention.type)
             for nominal in _in_brackets(doc, entity, inside, mention.end + 1, close):
                 yield mention.start, nominal
 
@@ -241,7 +241,7 @@ def _is_a(entity: NamedEntity, noun: Token, arguments: Arguments) -> Iterator[No
     if entity.is_person and not denotes_person(noun.lower_):
         return
     entity.nouns.add(find_lemma(noun.lower_, "noun"))
-    for bound in arguments.described("be", noun):
+    for bound in arguments.find_descriptions("be", noun):
         if bound.object is not entity:
             yield Nominal(entity, bound.predicate, bound.object, CERTAIN)
 
@@ -257,7 +257,7 @@ def _before_name(
         return  # "server UI": the acronym is the noun
     for child in (*token.lefts, *noun.lefts):
         if child.dep_ == "poss" and child.i < mention.start:
-            for owner in arguments.meant(child):
+            for owner in arguments.find_entities(child):
                 if owner is not entity:
                     yield Nominal(owner, f"have {noun.lower_}", entity, CERTAIN)
     entity.nouns.add(noun.lower_)

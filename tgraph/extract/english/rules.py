@@ -17,7 +17,7 @@ from pyoxigraph import Literal
 from tgraph.extract.english import parser
 from tgraph.extract.english.arguments import Arguments, KnownPhrases
 from tgraph.extract.english.beings import find_characters, learn_genders
-from tgraph.extract.english.clauses import Statement, read_statements, subjects_of
+from tgraph.extract.english.clauses import TokenStatement, read_statements, subjects_of
 from tgraph.extract.english.coreference import Discourse, is_definite
 from tgraph.extract.english.mentions import Mention, find_mentions
 from tgraph.extract.english.nominals import (
@@ -112,8 +112,8 @@ class _ProseReader:
         for mention in mentions:
             if mention.is_name:
                 span = doc[mention.start : mention.end]
-                entity = names.get(mention.text, mention.type)
-                self._reading.see(entity, self._block, span.start_char, span.end_char)
+                entity = names.find_or_create(mention.text, mention.type)
+                self._reading.record_mention(entity, self._block, span.start_char, span.end_char)
         brackets = [*read_brackets(doc, mentions, names), *read_other_names(others, names)]
         if not self._utterances:
             self._dialogue.narration()
@@ -165,18 +165,20 @@ class _ProseReader:
         if not (utterance.follows or utterance.goes_on):
             self._dialogue.narration()
         if utterance.goes_on:
-            utterance.by, utterance.to = self._dialogue.last
+            utterance.by, utterance.to = self._dialogue.latest_speakers
         else:
             speaker_token = utterance.speaker or utterance.beat
             by = somebody(speaker_token) if speaker_token is not None else None
             is_unknown = utterance.speaker is not None and by is None
             utterance.by = self._dialogue.next_turn(by, is_unknown=is_unknown)
-            utterance.to = self._dialogue.answered
+            utterance.to = self._dialogue.addressee
         utterance.sure = utterance.goes_on or utterance.speaker is not None
         if utterance.listener is not None:
             utterance.to = somebody(utterance.listener) or utterance.to
         elif utterance.calls is not None:
-            utterance.to = self._reading.names.get(utterance.calls.text, utterance.calls.type)
+            utterance.to = self._reading.names.find_or_create(
+                utterance.calls.text, utterance.calls.type
+            )
         if utterance.to is utterance.by:
             utterance.to = None
         self._dialogue.listens(utterance.to)
@@ -217,7 +219,9 @@ class _ProseReader:
             elif self._topic is not None and not is_number(mention.value):
                 self._add_fact(self._topic, MENTIONS, mention.value, WEAK, sentence)
 
-    def _add_statement(self, statement: Statement, sentence: Span, most: float = _SURE) -> None:
+    def _add_statement(
+        self, statement: TokenStatement, sentence: Span, most: float = _SURE
+    ) -> None:
         if self._is_inverse(statement):
             self._state_inverse(statement, sentence)
             return
@@ -232,7 +236,7 @@ class _ProseReader:
             for bound in bounds:
                 self._add_fact(subject, *bound, strength, sentence)
 
-    def _is_inverse(self, statement: Statement) -> bool:
+    def _is_inverse(self, statement: TokenStatement) -> bool:
         """Tell whether a statement describes a subsequent name: "The current editor is
         Solovej"."""
         return (
@@ -245,14 +249,14 @@ class _ProseReader:
             and statement.subject.lower_ not in _PLAIN
         )
 
-    def _state_inverse(self, statement: Statement, sentence: Span) -> None:
+    def _state_inverse(self, statement: TokenStatement, sentence: Span) -> None:
         entity = self._arguments.named_at(statement.object)
         assert entity is not None
         if any(child.tag_ == "POS" for child in statement.object.children):
             return
         entity.nouns.add(find_lemma(statement.subject.lower_, "noun"))
         topic = self._topic
-        for bound in self._arguments.described(statement.predicate, statement.subject):
+        for bound in self._arguments.find_descriptions(statement.predicate, statement.subject):
             if isinstance(bound.object, NamedEntity):
                 self._add_fact(entity, *bound, _SURE, sentence)
             elif topic is not None and topic is not entity and topic.mentions > 1:
@@ -268,7 +272,7 @@ class _ProseReader:
             if kind_of_noun(word):
                 subject.types[kind_of_noun(word)] += 2
 
-    def _statement_strength(self, statement: Statement) -> float:
+    def _statement_strength(self, statement: TokenStatement) -> float:
         is_named = self._arguments.named_at(statement.subject) is not None
         strength = _SURE if is_named and statement.direct else _RESOLVED
         return strength - 2 if statement.reported else strength
@@ -309,7 +313,7 @@ class _ProseReader:
             return
         for entity in (subject, obj):
             if isinstance(entity, NamedEntity):
-                self._reading.see(entity, self._block, *span)
+                self._reading.record_mention(entity, self._block, *span)
         self._reading.state(subject, predicate, obj, strength, self._block, span)
 
 
@@ -342,7 +346,7 @@ def _find_counted(
     if predicate.startswith("number") and number.head.dep_ != "dobj":
         return None
     for subject in subjects_of(verb):
-        if entities := arguments.meant(subject):
+        if entities := arguments.find_entities(subject):
             return entities[0], predicate
         measure = predicate.startswith("have") and is_definite(subject)
         if (

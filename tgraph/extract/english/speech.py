@@ -273,12 +273,12 @@ class Dialogue:
         self._listener: NamedEntity | None = None
 
     @property
-    def last(self) -> tuple[NamedEntity | None, NamedEntity | None]:
+    def latest_speakers(self) -> tuple[NamedEntity | None, NamedEntity | None]:
         """Latest speaker and listener."""
         return (self._turns[-1] if self._turns else None), self._listener
 
     @property
-    def answered(self) -> NamedEntity | None:
+    def addressee(self) -> NamedEntity | None:
         """Addressee of the latest speaker's answer, if known."""
         return self._turns[0] if len(self._turns) > 1 else None
 

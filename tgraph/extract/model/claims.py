@@ -12,9 +12,9 @@ from pydantic import BaseModel, Field
 from pyoxigraph import Literal
 
 from tgraph.extract.base import ExtractionStep, missing_entities
-from tgraph.extract.model.extractor import GleanedReplies, Gleaning, Key
+from tgraph.extract.model.extractor import GleanedReplies, Gleaning, ReplyKey
 from tgraph.extract.model.quote_location import QuoteFinder, one_line
-from tgraph.extract.model.replies import Row, Text, fields_of, name_of, typed_literal
+from tgraph.extract.model.replies import ReplyRow, ReplyText, fields_of, name_of, typed_literal
 from tgraph.model import Chunk, ClaimStatus, ExtractedClaim, ExtractedEntity, Extraction
 from tgraph.models.base import CallSink, ChatModel, no_sink
 from tgraph.models.json_parsing import Read, read_reply
@@ -41,15 +41,15 @@ class ClaimExtractor(ExtractionStep, Protocol):
         reason."""
 
 
-class ClaimRow(Row):
-    subject: Text
-    object: Text = ""
-    type: Text = ""
-    status: Text = "TRUE"
-    started: Text = ""
-    ended: Text = ""
-    description: Text = ""
-    quote: Text
+class ClaimRow(ReplyRow):
+    subject: ReplyText
+    object: ReplyText = ""
+    type: ReplyText = ""
+    status: ReplyText = "TRUE"
+    started: ReplyText = ""
+    ended: ReplyText = ""
+    description: ReplyText = ""
+    quote: ReplyText
 
 
 class ClaimsReply(BaseModel):
@@ -116,13 +116,13 @@ class ModelClaims(Gleaning[ClaimsReply]):
 
 
 class _GleanedClaims(GleanedReplies[ClaimsReply]):
-    def read(self, reply: ClaimsReply) -> Iterator[tuple[Key, ExtractedClaim]]:
+    def read(self, reply: ClaimsReply) -> Iterator[tuple[ReplyKey, ExtractedClaim]]:
         for row in reply.claims:
             if c := read_claim(row, self.text, self.dropped):
                 key = map(normalise_name, (c.subject, c.object, c.type))
                 yield (*key, c.status, c.span), c
 
-    def known(self) -> str:
+    def format_items(self) -> str:
         claims = self.all_of(ExtractedClaim)
         rows = ([c.subject, c.type, c.object, c.description] for c in claims)
         return "\n".join(json.dumps(row, ensure_ascii=False) for row in rows)

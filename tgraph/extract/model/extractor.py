@@ -33,7 +33,7 @@ from tgraph.vocabulary import digest_parts, normalise_name
 
 R = TypeVar("R", bound=BaseModel)
 T = TypeVar("T")
-Key = tuple[object, ...]
+ReplyKey = tuple[object, ...]
 
 
 class GleanedReplies(ABC, Generic[R]):
@@ -43,9 +43,9 @@ class GleanedReplies(ABC, Generic[R]):
         self.chunk = chunk
         self.dropped: Counter[str] = Counter()
         self._replies: list[dict[str, Any]] = []
-        self._found: dict[Key, Any] = {}
+        self._found: dict[ReplyKey, Any] = {}
 
-    def take(self, reply: Structured[R]) -> bool:
+    def add_reply(self, reply: Structured[R]) -> bool:
         """Add a reply and tell whether new items were found."""
         self._replies.append(reply.value.model_dump())
         self.dropped["malformed row"] += reply.dropped
@@ -63,11 +63,11 @@ class GleanedReplies(ABC, Generic[R]):
         return tuple(item for item in self._found.values() if isinstance(item, kind))
 
     @abstractmethod
-    def read(self, reply: R) -> Iterable[tuple[Key, Any]]:
+    def read(self, reply: R) -> Iterable[tuple[ReplyKey, Any]]:
         """Return usable items of a reply, each with an identity key."""
 
     @abstractmethod
-    def known(self) -> str:
+    def format_items(self) -> str:
         """Return found items for the next round's prompt, one JSON value per line."""
 
     @cached_property
@@ -141,16 +141,18 @@ class Gleaning(Prompted, Generic[R]):
             "text": f"{chunk.preface}\n\n{chunk.text}" if chunk.preface else chunk.text,
             **values,
         }
-        gathered.take(self._request_reply(self._prompt, filled, sink))
+        gathered.add_reply(self._request_reply(self._prompt, filled, sink))
         for _ in range(self._gleanings):
             try:
-                reply = self._request_reply(self._more, {**filled, "known": gathered.known()}, sink)
+                reply = self._request_reply(
+                    self._more, {**filled, "known": gathered.format_items()}, sink
+                )
             except EndpointError:
                 raise
             except ModelError:  # what was paid for is kept
                 gathered.dropped["further round whose reply can't be used"] += 1
                 break
-            if not gathered.take(reply):
+            if not gathered.add_reply(reply):
                 break
 
     def _request_reply(
@@ -218,14 +220,14 @@ def _normalise_term(name: object) -> object:
 
 
 class _GleanedGraph(GleanedReplies[GraphReply]):
-    def read(self, reply: GraphReply) -> Iterator[tuple[Key, Any]]:
+    def read(self, reply: GraphReply) -> Iterator[tuple[ReplyKey, Any]]:
         entities, relationships = usable_rows(reply, self.text, self.dropped)
         for e in entities:
             yield (normalise_name(e.name), frozenset(map(normalise_name, e.aliases))), e
         for r in relationships:
             yield (*map(_normalise_term, (r.subject, r.predicate, r.object)), r.span), r
 
-    def known(self) -> str:
+    def format_items(self) -> str:
         names = (entity.name for entity in self.all_of(ExtractedEntity))
         lines = [json.dumps({"entity": name}, ensure_ascii=False) for name in names]
         for r in self.all_of(ExtractedRelationship):

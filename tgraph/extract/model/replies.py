@@ -58,46 +58,46 @@ def _as_number(value: Any) -> float:
         return math.nan
 
 
-Text = Annotated[str, BeforeValidator(_as_text)]
-Texts = Annotated[list[str], BeforeValidator(_as_texts)]
+ReplyText = Annotated[str, BeforeValidator(_as_text)]
+ReplyTexts = Annotated[list[str], BeforeValidator(_as_texts)]
 Number = Annotated[float, BeforeValidator(_as_number)]
 
 
-class Row(BaseModel):
+class ReplyRow(BaseModel):
     """A row of a reply; what is not text is taken as text."""
 
     model_config = ConfigDict(coerce_numbers_to_str=True)
 
 
-class EntityRow(Row):
-    name: Text
-    type: Text = "concept"
-    description: Text = ""
-    aliases: Texts = []
+class EntityRow(ReplyRow):
+    name: ReplyText
+    type: ReplyText = "concept"
+    description: ReplyText = ""
+    aliases: ReplyTexts = []
 
 
-class RelationshipRow(Row):
-    subject: Text
-    predicate: Text
-    object: Text
-    description: Text = ""
-    keywords: Texts = []
+class RelationshipRow(ReplyRow):
+    subject: ReplyText
+    predicate: ReplyText
+    object: ReplyText
+    description: ReplyText = ""
+    keywords: ReplyTexts = []
     strength: Number = MIDDLING
-    quote: Text
+    quote: ReplyText
 
 
 class UnquotedRow(RelationshipRow):
     """A relationship in a format that has no quotes: its evidence is looked for in the passage."""
 
-    quote: Text = ""
+    quote: ReplyText = ""
 
 
-class AttributeRow(Row):
-    subject: Text
-    predicate: Text
-    value: Text
-    datatype: Text = "string"
-    quote: Text
+class AttributeRow(ReplyRow):
+    subject: ReplyText
+    predicate: ReplyText
+    value: ReplyText
+    datatype: ReplyText = "string"
+    quote: ReplyText
 
 
 class GraphReply(BaseModel):

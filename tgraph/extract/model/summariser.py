@@ -13,7 +13,7 @@ from itertools import chain
 from typing import Unpack
 
 from tgraph.errors import ModelError
-from tgraph.extract.model.replies import Row, Text, Texts
+from tgraph.extract.model.replies import ReplyRow, ReplyText, ReplyTexts
 from tgraph.extract.summaries import (
     Summary,
     SummarySentence,
@@ -28,15 +28,15 @@ from tgraph.rendering import collapse_whitespace
 NAME = "summarise_descriptions"
 _LEAST_ROOM = 100
 _OF_A_LINE = 20  # tokens of an item's JSON beside its text, and of a long id
-_Items = Sequence[SummarySentence]
+_SummarySentences = Sequence[SummarySentence]
 
 
-class SentenceRow(Row):
-    text: Text
-    ids: Texts
+class SentenceRow(ReplyRow):
+    text: ReplyText
+    ids: ReplyTexts
 
 
-class SummaryReply(Row):
+class SummaryReply(ReplyRow):
     sentences: list[SentenceRow]
 
 
@@ -104,7 +104,7 @@ class ModelSummariser(Prompted):
         byte_count = sum(len(text.encode("utf-8", "replace")) for text in (*asked, *descriptions))
         return byte_count + len(descriptions) * _OF_A_LINE <= self._budget
 
-    def _prompt_values(self, subject: str, items: _Items) -> dict[str, str]:
+    def _prompt_values(self, subject: str, items: _SummarySentences) -> dict[str, str]:
         lines = (
             json.dumps({"id": str(number), "text": item.text}, ensure_ascii=False)
             for number, item in enumerate(items, 1)
@@ -116,7 +116,7 @@ class ModelSummariser(Prompted):
         }
 
     def _summarise_items(
-        self, subject: str, items: _Items, sink: CallSink, dropped: Counter[str]
+        self, subject: str, items: _SummarySentences, sink: CallSink, dropped: Counter[str]
     ) -> tuple[SummarySentence, ...]:
         request = self._request(self._prompt_values(subject, items), SummaryReply)
         reply = self._ask(request, SummaryReply, sink)
@@ -176,7 +176,7 @@ def _split_runs(groups: Sequence[_TextGroup], room: int, least: int) -> Iterator
 
 
 def _check_sentences(
-    reply: SummaryReply, items: _Items, dropped: Counter[str]
+    reply: SummaryReply, items: _SummarySentences, dropped: Counter[str]
 ) -> list[SummarySentence]:
     """Return summary sentences with verified sources: ids not shown are dropped."""
     sources_by_id = {str(number): item.rests_on for number, item in enumerate(items, 1)}

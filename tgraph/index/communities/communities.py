@@ -16,7 +16,7 @@ from typing import NamedTuple
 from pyoxigraph import Literal, NamedNode, Quad, Triple
 
 from tgraph import vocabulary as v
-from tgraph.index.communities.leiden import Clustering, Group, Tie, build_hierarchy
+from tgraph.index.communities.leiden import Clustering, Group, WeightedTie, build_hierarchy
 from tgraph.index.standing_knowledge import term_value
 from tgraph.model import Community
 from tgraph.store.base import Store, text_of
@@ -37,7 +37,7 @@ class Relationship(NamedTuple):
     weight: float
 
 
-Pair = tuple[str, str]
+IriPair = tuple[str, str]
 """Two different entities, the first in the order of their IRIs first."""
 
 
@@ -46,7 +46,7 @@ class Outline:
     """Edge counts between pairs of entities, and literal edge counts by entity; zero counts are
     omitted."""
 
-    ties: Mapping[Pair, int]
+    ties: Mapping[IriPair, int]
     attributes: Mapping[str, int]
 
 
@@ -59,7 +59,7 @@ class Component:
 
     members: tuple[str, ...]
     labels: tuple[str, ...]
-    ties: tuple[Tie, ...]
+    ties: tuple[WeightedTie, ...]
     groups: tuple[int, ...] = ()
 
     def key(self, how: Clustering) -> str:
@@ -252,7 +252,7 @@ def read_communities(store: Store, *, edges: bool = True) -> tuple[Community, ..
             subject, object_text = term_value(quad.subject), term_value(quad.object)
             if subject not in stated_by_iri:
                 continue
-            stated_by_iri[subject].take(name, object_text)
+            stated_by_iri[subject].read_value(name, object_text)
             if name == v.tg("parent") and object_text in stated_by_iri:
                 stated_by_iri[object_text].children.append(subject)
     ordered = sorted(stated_by_iri.items(), key=lambda item: (item[1].level, item[0]))
@@ -267,7 +267,7 @@ def read_community(store: Store, name: str) -> Community | None:
         return None
     stated_community = _Stated()
     for quad in store.match(node, None, None, v.KNOWLEDGE_GRAPH):
-        stated_community.take(quad.predicate, term_value(quad.object))
+        stated_community.read_value(quad.predicate, term_value(quad.object))
     children = store.match(None, v.tg("parent"), node, v.KNOWLEDGE_GRAPH)
     stated_community.children = [term_value(quad.subject) for quad in children]
     return stated_community.community(name)
@@ -282,7 +282,7 @@ class _Stated:
     members: list[str] = field(default_factory=list)
     children: list[str] = field(default_factory=list)
 
-    def take(self, name: NamedNode, said: str) -> None:
+    def read_value(self, name: NamedNode, said: str) -> None:
         if name == v.tg("level"):
             self.level = int(said)
         elif name == v.tg("member"):

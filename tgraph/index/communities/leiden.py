@@ -36,7 +36,7 @@ _ATTEMPTED_NODES = 30_000
 _NOISE = 1e-9
 
 Quality = Choice["modularity", "cpm", "surprise"]
-Tie = tuple[int, int, float]
+WeightedTie = tuple[int, int, float]
 """Two nodes by number, the smaller first, and the positive weight of what is between them."""
 
 _LIBRARIES: Mapping[Quality, str] = {
@@ -95,11 +95,11 @@ class Group(NamedTuple):
 
 class _Part(NamedTuple):
     nodes: tuple[int, ...]
-    ties: Sequence[Tie]
+    ties: Sequence[WeightedTie]
 
 
 def build_hierarchy(
-    size: int, ties: Sequence[Tie], how: Clustering, given: Sequence[int] = ()
+    size: int, ties: Sequence[WeightedTie], how: Clustering, given: Sequence[int] = ()
 ) -> list[Group]:
     """The groups of a connected graph with nodes 0 to ``size`` - 1, level by level.
 
@@ -133,7 +133,7 @@ def build_hierarchy(
 
 
 def _divide_group(
-    nodes: Sequence[int], ties: Sequence[Tie], how: Clustering, most: int
+    nodes: Sequence[int], ties: Sequence[WeightedTie], how: Clustering, most: int
 ) -> list[_Part]:
     """Return parts of a group with inner ties, sorted by smallest node; an undivided group
     gives no parts."""
@@ -145,7 +145,7 @@ def _divide_group(
 
 def _split_group(
     nodes: Sequence[int],
-    ties: Sequence[Tie],
+    ties: Sequence[WeightedTie],
     local: Iterable[tuple[int, int]],
     membership: Sequence[int],
 ) -> list[_Part]:
@@ -153,7 +153,7 @@ def _split_group(
     parts: dict[int, list[int]] = {}
     for node, part in zip(nodes, membership, strict=True):
         parts.setdefault(part, []).append(node)
-    inside: dict[int, list[Tie]] = {part: [] for part in parts}
+    inside: dict[int, list[WeightedTie]] = {part: [] for part in parts}
     for tie, (first, second) in zip(ties, local, strict=True):
         if membership[first] == membership[second]:
             inside[membership[first]].append(tie)

@@ -18,8 +18,8 @@ from pyoxigraph import Literal, NamedNode, Quad, Triple
 from tgraph import vocabulary as v
 from tgraph.index.claims import claims_of
 from tgraph.index.communities.communities import (
+    IriPair,
     Outline,
-    Pair,
     attributes_of,
     read_label,
     relations_between,
@@ -63,7 +63,7 @@ class DetailSource(Protocol):
     def entity(self, entity: str) -> EntityDetail:
         """Return details of the entity, leaving out links."""
 
-    def between(self, pair: Pair) -> Sequence[StatedEdge]:
+    def read_edges_between(self, pair: IriPair) -> Sequence[StatedEdge]:
         """Return edges between two entities, in both directions."""
 
     def attributes(self, entity: str) -> Sequence[StatedEdge]:
@@ -113,7 +113,7 @@ class Details:
                 replace(self.source.entity(o), links=self.links[o]) for _, o in labelled_members
             )
 
-    def edges(self, ties: Iterable[Pair], attributes: Iterable[str]) -> Iterator[EdgeDetail]:
+    def edges(self, ties: Iterable[IriPair], attributes: Iterable[str]) -> Iterator[EdgeDetail]:
         """Yield edges of the given ties, plus attribute edges of the given members, most
         important first."""
         ends: Iterable[tuple[str, ...]] = chain(ties, ((item,) for item in attributes))
@@ -132,7 +132,11 @@ class Details:
 
     def _read_edges(self, ends: tuple[str, ...]) -> Sequence[StatedEdge]:
         source = self.source
-        return source.attributes(ends[0]) if len(ends) == 1 else source.between((ends[0], ends[1]))
+        return (
+            source.attributes(ends[0])
+            if len(ends) == 1
+            else source.read_edges_between((ends[0], ends[1]))
+        )
 
     def _with_evidence(self, stated: Sequence[tuple[StatedEdge, int]]) -> Iterator[EdgeDetail]:
         evidence = self.source.evidence([stated_edge.edge.iri for stated_edge, _ in stated])
@@ -182,7 +186,7 @@ class DetailReader:
         self._standing = standing_documents(store)
         self.label = lru_cache(KEPT)(partial(read_label, store))
         self.entity = lru_cache(KEPT)(self._read_entity)
-        self.between = lru_cache(KEPT)(self._read_between)
+        self.read_edges_between = lru_cache(KEPT)(self._read_between)
         self.attributes = lru_cache(KEPT)(self._read_attributes)
 
     def read(self, communities: Iterable[Community]) -> Iterator[Details]:
@@ -215,7 +219,7 @@ class DetailReader:
 
     # --- edges ---
 
-    def _read_between(self, pair: Pair) -> Sequence[StatedEdge]:
+    def _read_between(self, pair: IriPair) -> Sequence[StatedEdge]:
         ways = pair, pair[::-1]
         triples = (triple for way in ways for triple in relations_between(self._store, *way))
         return tuple(filter(None, map(self._read_edge, triples)))

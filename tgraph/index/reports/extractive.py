@@ -40,7 +40,7 @@ _COPULAS = frozenset({"be", "is", "was", "are", "were", "be a", "is a", "was a"}
 _DEFINES = 0.4
 _CJK = re.compile(r"[぀-ヿ㐀-鿿가-힯]")
 
-_Place = tuple[str, int, int]
+_ExtractPlace = tuple[str, int, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ class _SourceSentence:
     """A source sentence with its stated edges, evidence and mentioned entities."""
 
     text: str
-    place: _Place
+    place: _ExtractPlace
     edges: tuple[str, ...]
     evidence: tuple[str, ...]
     entities: frozenset[str]
@@ -113,7 +113,7 @@ class _Quoted:
 
 def _rank_sentences(context: ReportContext) -> list[_SourceSentence]:
     """Return distinct sentences behind the edges, best first."""
-    quoted: dict[_Place, _Quoted] = {}
+    quoted: dict[_ExtractPlace, _Quoted] = {}
     for n, detail in enumerate(context.edges, 1):
         for item in detail.evidence:
             for text, place in _quote_sentences(item, detail):
@@ -146,7 +146,7 @@ def _rank_sentences(context: ReportContext) -> list[_SourceSentence]:
     return sorted(sentence_by_text.values(), key=lambda s: (-s.score, s.place))
 
 
-def _quote_sentences(evidence: Evidence, detail: EdgeDetail) -> Iterator[tuple[str, _Place]]:
+def _quote_sentences(evidence: Evidence, detail: EdgeDetail) -> Iterator[tuple[str, _ExtractPlace]]:
     """Yield the quote, or, for a long quote, the sentence naming most of the edge's ends."""
     page = f"{evidence.document} {evidence.page or 0:09}"
     if len(evidence.quote) <= LONGEST:
@@ -231,7 +231,7 @@ def _novelty_score(sentence: _SourceSentence, told: set[str], weights: dict[str,
 
 
 def _select_findings(
-    found: Sequence[_SourceSentence], entities: Sequence[EntityDetail], used: set[_Place]
+    found: Sequence[_SourceSentence], entities: Sequence[EntityDetail], used: set[_ExtractPlace]
 ) -> Iterator[DraftFinding]:
     """Yield findings from the best unused sentences, grouped by central entity."""
     used = set(used)

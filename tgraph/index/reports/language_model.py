@@ -155,14 +155,14 @@ def _without_ids(text: str) -> tuple[str, list[str]]:
     """Return the text with id-only brackets removed, plus the removed ids."""
     found_ids: list[str] = []
 
-    def take(match: re.Match[str]) -> str:
+    def remove_ids(match: re.Match[str]) -> str:
         parts = [part for part in _BETWEEN.split(match[1]) if part]
         if not parts or not all(_ID.fullmatch(part) for part in parts):
             return match[0]
         found_ids.extend(parts)
         return ""
 
-    return _BRACKETS.sub(take, text), found_ids
+    return _BRACKETS.sub(remove_ids, text), found_ids
 
 
 def _clean_line(text: str) -> str:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import islice
 
-from tgraph.index.communities.communities import Pair
+from tgraph.index.communities.communities import IriPair
 from tgraph.index.reports.context import (
     Child,
     ClaimDetail,
@@ -102,7 +102,7 @@ class _Share:
     """A share of community details: members with claims and attributes, plus ties."""
 
     members: list[str] = field(default_factory=list)
-    ties: list[Pair] = field(default_factory=list)
+    ties: list[IriPair] = field(default_factory=list)
 
     def edges(self, details: Details) -> Iterator[EdgeDetail]:
         """Yield the share's edges, most important first."""

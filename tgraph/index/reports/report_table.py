@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from weakref import finalize
 
 from tgraph.index.communities.communities import read_communities
-from tgraph.index.data_files import ONLY_FILE, DataFile, DataSet, Head, write_data
+from tgraph.index.data_files import ONLY_FILE, DataFile, DataSet, FileHead, write_data
 from tgraph.index.reports.report import read_reports
 from tgraph.index.sqlite_files import Values, copy_to, in_memory, open_database, rows_of
 from tgraph.model import Community, CommunityReport, Finding
@@ -109,7 +109,7 @@ class ReportTable:
         self.close = finalize(self, connection.close)
 
     @classmethod
-    def of(
+    def from_reports(
         cls, communities: Iterable[Community], reports: Mapping[str, CommunityReport]
     ) -> ReportTable:
         """Return an in-memory table of communities and reports, lacking counts; reports of
@@ -119,7 +119,7 @@ class ReportTable:
         _change_tables(connection, (), communities, reports)
         return cls(connection)
 
-    def changed(
+    def with_changes(
         self,
         gone: Collection[str],
         communities: Iterable[Community],
@@ -226,7 +226,7 @@ class ReportTable:
 
     # --- counting and keeping ---
 
-    def uncounted(self, encoding: str) -> dict[str, CommunityReport]:
+    def list_uncounted(self, encoding: str) -> dict[str, CommunityReport]:
         """Return reports with missing counts, by community; the encoding applies from now on."""
         if encoding != self.encoding:
             self._connection.execute("UPDATE report SET tokens = NULL")
@@ -260,13 +260,13 @@ class ReportTable:
 
 def stored_reports(store: Store) -> ReportTable:
     """Return a table of communities and reports read from the store, lacking counts."""
-    return ReportTable.of(read_communities(store, edges=False), read_reports(store))
+    return ReportTable.from_reports(read_communities(store, edges=False), read_reports(store))
 
 
 def load_reports(folder: Path, generation: int) -> ReportTable | None:
     """Load the folder's report table; return None for missing, damaged or outdated tables."""
 
-    def open_table(files: Mapping[str, DataFile], head: Head) -> ReportTable:
+    def open_table(files: Mapping[str, DataFile], head: FileHead) -> ReportTable:
         return ReportTable(open_database(folder, files[ONLY_FILE]), head["encoding"])
 
     return FILES.load(folder, generation, open_table)

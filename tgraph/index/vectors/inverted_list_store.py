@@ -67,16 +67,16 @@ def build_vectors(
     chosen = parameters or (before.parameters if before else IvfParameters())
     if exact:
         chosen = replace(chosen, threshold=_NEVER)
-    texts, wanted = _by_hash(items)
-    known = _rows_by_text(before) if before and before.agent == embedder.agent else {}
-    fresh = {digest: text for digest, text in texts.items() if digest not in known}
+    texts, digests = _by_hash(items)
+    known_rows = _rows_by_text(before) if before and before.agent == embedder.agent else {}
+    fresh = {digest: text for digest, text in texts.items() if digest not in known_rows}
     parts, places = _embed_texts(embedder, fresh, progress, sink)
-    if known and before is not None and _fits(before, parts):
-        parts, places = _join(before, parts, known, places)
-    elif known:
+    if known_rows and before is not None and _fits(before, parts):
+        parts, places = _join(before, parts, known_rows, places)
+    elif known_rows:
         parts, places = _embed_texts(embedder, texts, progress, sink)
     del texts, fresh  # of a million edges these are half a gigabyte
-    return _arrange(kind, embedder, sorted(wanted), parts, places, chosen)
+    return _arrange(kind, embedder, sorted(digests), parts, places, chosen)
 
 
 def exact_index(kind: str, agent: Agent, keys: Keys, windows: TextWindows) -> VectorSet:
@@ -131,14 +131,14 @@ def revise_vectors(
     """As ``VectorStore.revise_vectors``. Large sets keep their rows and their lists, to which rows
     are added, until the added rows and the rows of no text are an eighth."""
     before = _vector_set(previous)
-    texts, wanted = _by_hash(items)
-    known = _rows_of_texts(before, texts)
-    fresh = {digest: text for digest, text in texts.items() if digest not in known}
+    texts, digests = _by_hash(items)
+    known_rows = _rows_of_texts(before, texts)
+    fresh = {digest: text for digest, text in texts.items() if digest not in known_rows}
     parts, places = _embed_texts(embedder, fresh, progress, sink)
     if not _fits(before, parts):
         return None
-    moved = _moved(places, before.count)
-    joined = _with_lines(before, touched, sorted(wanted), {**known, **moved}, parts)
+    moved = _shift_rows(places, before.count)
+    joined = _with_lines(before, touched, sorted(digests), {**known_rows, **moved}, parts)
     return joined if _is_worth_keeping(joined) else compact_vectors(joined)
 
 
@@ -174,7 +174,7 @@ def _with_lines(
     lines = [(iri, digest, row) for iri, digest in wanted for row in places[digest]]
     known_places = {iri: place for iri in touched if (place := previous.keys.find(iri)) is not None}
     new = {iri for iri, _ in wanted}
-    keys, moved = previous.keys.changed(known_places.keys() - new, new - known_places.keys())
+    keys, moved = previous.keys.with_changes(known_places.keys() - new, new - known_places.keys())
     line_mask = ~np.isin(previous.owners, np.array(list(known_places.values()), dtype=np.int64))
     line_owners = np.array([keys.find(iri) for iri, _, _ in lines], dtype=np.uint32)
     owners = moved[previous.owners[line_mask]].astype(np.uint32)
@@ -215,7 +215,7 @@ def compact_vectors(index: VectorIndex) -> VectorSet:
     place = np.empty(len(used), dtype=np.uint32)
     place[order] = np.arange(len(used), dtype=np.uint32)
     rows = place[np.searchsorted(used, vectors.rows)]
-    matrix, rows, lists = _in_lists(vectors.take(used[order]), rows, vectors.parameters)
+    matrix, rows, lists = _in_lists(vectors.take_rows(used[order]), rows, vectors.parameters)
     return replace(
         vectors, rows=rows, matrix=matrix, more=None, open_lists=lambda: lists, kept=None
     )
@@ -264,10 +264,10 @@ def _join(
 ) -> tuple[list[NDArray[float32]], dict[bytes, Rows]]:
     """Return previous rows followed by fresh rows, plus row numbers by text."""
     before = [part for part in (previous.matrix, previous.more) if part is not None]
-    return [*before, *fresh], {**known, **_moved(places, previous.count)}
+    return [*before, *fresh], {**known, **_shift_rows(places, previous.count)}
 
 
-def _moved(places: Mapping[bytes, Rows], by: int) -> dict[bytes, Rows]:
+def _shift_rows(places: Mapping[bytes, Rows], by: int) -> dict[bytes, Rows]:
     return {digest: tuple(row + by for row in rows) for digest, rows in places.items()}
 
 
@@ -322,16 +322,16 @@ def _arrange(
     ends = np.cumsum(windows)
     number = {digest: place for place, digest in enumerate(digests)}
     texts = np.fromiter((number[digest] for _, digest in wanted), np.int64, len(wanted))
-    own = np.fromiter(chain.from_iterable(map(places.__getitem__, digests)), np.int64)
+    group = np.fromiter(chain.from_iterable(map(places.__getitem__, digests)), np.int64)
     counts = windows[texts]
     iris = [iri for iri, _ in groupby(wanted, key=itemgetter(0))]
-    lengths = [sum(1 for _ in own) for _, own in groupby(wanted, key=itemgetter(0))]
+    lengths = [sum(1 for _ in group) for _, group in groupby(wanted, key=itemgetter(0))]
     owners = np.repeat(np.repeat(np.arange(len(iris), dtype=np.uint32), lengths), counts)
     block = np.frombuffer(b"".join(digest for _, digest in wanted), dtype=np.uint8)
     hashes = np.repeat(block.reshape(-1, HASH_BYTES), counts, axis=0)
-    keys = Keys.of(iris)
+    keys = Keys.from_iris(iris)
     lines = expand_ranges((ends - windows)[texts], counts).astype(np.uint32)
-    matrix, lines, lists = _in_lists(_gather_rows(parts, own), lines, parameters)
+    matrix, lines, lists = _in_lists(_gather_rows(parts, group), lines, parameters)
     return VectorSet(
         kind,
         embedder.agent,

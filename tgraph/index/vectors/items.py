@@ -45,7 +45,7 @@ _QUOTES = 12
 _AT_ONCE = 5_000
 
 
-Only = Collection[str] | None
+ItemSelection = Collection[str] | None
 """Some IRIs, or None for all there are."""
 
 
@@ -54,7 +54,7 @@ def items_of(
     store: Store,
     librarian: Librarian,
     evidence: EvidenceReader | None = None,
-    only: Only = None,
+    only: ItemSelection = None,
 ) -> Iterator[tuple[str, str]]:
     """Yield (IRI, text) pairs for knowledge items of a kind, sorted by IRI; ``only`` restricts
     the items.
@@ -73,7 +73,9 @@ def items_of(
     return readers[kind](store, librarian, only)
 
 
-def _entity_items(store: Store, evidence: EvidenceReader, only: Only) -> Iterator[tuple[str, str]]:
+def _entity_items(
+    store: Store, evidence: EvidenceReader, only: ItemSelection
+) -> Iterator[tuple[str, str]]:
     lexical = lexical_documents(store)
     if lexical and lexical >= standing_documents(store):
         return
@@ -89,7 +91,9 @@ def _entity_items(store: Store, evidence: EvidenceReader, only: Only) -> Iterato
         yield entity.value, f"{label}: {described}" if described else label
 
 
-def _edge_items(store: Store, evidence: EvidenceReader, only: Only) -> Iterator[tuple[str, str]]:
+def _edge_items(
+    store: Store, evidence: EvidenceReader, only: ItemSelection
+) -> Iterator[tuple[str, str]]:
     """Yield edge texts: each sentence stating the edge, plus the model-written description."""
     lexical = lexical_documents(store)
     if lexical and lexical >= standing_documents(store):
@@ -134,7 +138,9 @@ def _in_words(store: Store, edge: NamedNode) -> str:
     )
 
 
-def _chunk_items(store: Store, librarian: Librarian, only: Only) -> Iterator[tuple[str, str]]:
+def _chunk_items(
+    store: Store, librarian: Librarian, only: ItemSelection
+) -> Iterator[tuple[str, str]]:
     texts, before = Texts(store, librarian), standing_prefaces(store)
     lexical = lexical_documents(store)
     if lexical and lexical >= standing_documents(store):
@@ -144,7 +150,9 @@ def _chunk_items(store: Store, librarian: Librarian, only: Only) -> Iterator[tup
             yield chunk, prepend_preface(before.get(chunk, ""), texts.of_chunk(chunk))
 
 
-def _context_items(store: Store, librarian: Librarian, only: Only) -> Iterator[tuple[str, str]]:
+def _context_items(
+    store: Store, librarian: Librarian, only: ItemSelection
+) -> Iterator[tuple[str, str]]:
     """Yield each piece of a chunk, preceded by the chunk's context."""
     texts, before = Texts(store, librarian), standing_prefaces(store)
     lexical = lexical_documents(store)
@@ -156,7 +164,9 @@ def _context_items(store: Store, librarian: Librarian, only: Only) -> Iterator[t
             yield chunk, spelled_out(with_context(preface, piece))
 
 
-def _report_items(store: Store, librarian: Librarian, only: Only) -> Iterator[tuple[str, str]]:
+def _report_items(
+    store: Store, librarian: Librarian, only: ItemSelection
+) -> Iterator[tuple[str, str]]:
     """Yield report texts: title, summary and finding headings.
 
     Paragraphs are left out: they quote texts that have vectors already, or elaborate the
@@ -167,14 +177,16 @@ def _report_items(store: Store, librarian: Librarian, only: Only) -> Iterator[tu
         yield report.iri, "\n\n".join([report.title, report.summary, "\n".join(headings)])
 
 
-def _summary_items(store: Store, librarian: Librarian, only: Only) -> Iterator[tuple[str, str]]:
+def _summary_items(
+    store: Store, librarian: Librarian, only: ItemSelection
+) -> Iterator[tuple[str, str]]:
     for summary in sorted(standing_tree(store)):
         if only is not None and summary not in only:
             continue
         yield summary, summary_text(store, summary)
 
 
-def _chosen_chunks(store: Store, only: Only) -> Iterator[tuple[str, str]]:
+def _chosen_chunks(store: Store, only: ItemSelection) -> Iterator[tuple[str, str]]:
     """Yield standing chunks with documents, optionally restricted to ``only``."""
     if only is None:
         yield from standing_chunks(store)
@@ -191,7 +203,7 @@ def _chosen_reports(store: Store, only: Collection[str]) -> Iterator[CommunityRe
         yield read_report(store, node)
 
 
-def _find_instances(store: Store, kind: str, only: Only = None) -> list[NamedNode]:
+def _find_instances(store: Store, kind: str, only: ItemSelection = None) -> list[NamedNode]:
     chosen: Iterable[NamedNode | None] = [None] if only is None else map(NamedNode, only)
     pattern = v.RDF_TYPE, v.tg(kind), v.KNOWLEDGE_GRAPH
     quads = (quad for chosen_node in chosen for quad in store.match(chosen_node, *pattern))

@@ -24,7 +24,7 @@ class Keys(Sequence[str]):
         self._ends = ends.data
 
     @classmethod
-    def of(cls, iris: Sequence[str]) -> Self:
+    def from_iris(cls, iris: Sequence[str]) -> Self:
         """Create keys from sorted, distinct IRIs."""
         import numpy as np
 
@@ -94,7 +94,9 @@ class Keys(Sequence[str]):
         place = bisect_left(self, iri)
         return place if place < len(self) and self[place] == iri else None
 
-    def changed(self, gone: Iterable[str], added: Iterable[str]) -> tuple[Keys, NDArray[int64]]:
+    def with_changes(
+        self, gone: Iterable[str], added: Iterable[str]
+    ) -> tuple[Keys, NDArray[int64]]:
         """Return keys with some IRIs removed and others added, plus the new place of each old
         key: -1 if removed."""
         import numpy as np

@@ -23,7 +23,7 @@ def vector_store(name: str = INVERTED_LISTS) -> VectorStore:
     Raises ``UsageError`` for an unknown name."""
     if name in _STORES:
         return _STORES[name]
-    make_store = VECTOR_STORES.get(name)
+    make_store = VECTOR_STORES.find_contribution(name)
     if make_store is None:
         names = ", ".join([*_STORES, *VECTOR_STORES.names()])
         raise UsageError(f"There is no vector store {name!r}.", f"Known: {names}.")

@@ -88,9 +88,9 @@ class VectorSet:
 
     def vectors_of(self, lines: NDArray[int64] | slice) -> NDArray[float32]:
         """Return vectors of the given lines."""
-        return self.take(self.rows[lines])
+        return self.take_rows(self.rows[lines])
 
-    def take(self, rows: NDArray[Any]) -> NDArray[float32]:
+    def take_rows(self, rows: NDArray[Any]) -> NDArray[float32]:
         """Return vectors of the given rows."""
         import numpy as np
 

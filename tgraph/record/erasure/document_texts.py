@@ -77,20 +77,20 @@ class DocumentTexts:
             show(index, len(documents))
             self.kept.add(text_value(store, document, v.tg("contentHash")))
             for text in self._read_pages(document, self.kept):
-                self._wording.keep(text)
+                self._wording.keep_text(text)
             for quad in store.match(None, v.prov("specializationOf"), NamedNode(document), None):
                 if isinstance(quad.subject, NamedNode):
-                    self._wording.keep(text_value(store, quad.subject.value, v.tg("path")))
+                    self._wording.keep_text(text_value(store, quad.subject.value, v.tg("path")))
         for predicate in SAID:
             for quad in store.match(None, predicate, None, None):
                 if self._is_of_others(quad.subject, quad.object):
                     of_session = quad.graph_name != v.SOURCE_GRAPH
-                    self._wording.keep(value_of(quad.object), words=not of_session)
+                    self._wording.keep_text(value_of(quad.object), words=not of_session)
         for report in sorted(
             find_resources_of_class(self._store, "ReportRecord") - affected.resources
         ):
             for text in extract_strings(self._read_report_content(report)):
-                self._wording.keep(text)
+                self._wording.keep_text(text)
         show(len(documents), len(documents))
 
     def _is_of_others(self, subject: object, term: object) -> bool:

@@ -29,7 +29,7 @@ _UNSPACED = (
 _MARKS_BELOW = 0x20000
 """No combining mark beyond this is part of a word."""
 
-Words = tuple[str, ...]
+WordSequence = tuple[str, ...]
 
 
 @cache
@@ -63,10 +63,10 @@ class TraceCollector:
         self._words: set[str] = set()
         self._lower: set[str] = set()
         self._capital: set[str] = set()
-        self._pairs: set[Words] = set()
-        self._runs: dict[str, set[Words]] = {}
-        self._short: dict[str, set[Words]] = {}
-        self._kept: set[Words] = set()
+        self._pairs: set[WordSequence] = set()
+        self._runs: dict[str, set[WordSequence]] = {}
+        self._short: dict[str, set[WordSequence]] = {}
+        self._kept: set[WordSequence] = set()
 
     # --- what is to be erased ---
 
@@ -90,7 +90,7 @@ class TraceCollector:
 
     # --- what is kept ---
 
-    def keep(self, text: str, *, words: bool = True) -> None:
+    def keep_text(self, text: str, *, words: bool = True) -> None:
         """Remove text occurring in kept content; ``words`` marks text from other documents,
         removing single words too."""
         text_words = tokenise_text(text)
@@ -138,7 +138,7 @@ class Traces:
         self,
         words: frozenset[str],
         own: frozenset[str],
-        phrases: dict[str, set[Words]],
+        phrases: dict[str, set[WordSequence]],
         wording: TraceCollector,
     ) -> None:
         self.words = words
@@ -162,7 +162,7 @@ class Traces:
         return None
 
 
-def _iterate_runs(found: Words) -> Iterator[Words]:
+def _iterate_runs(found: WordSequence) -> Iterator[WordSequence]:
     return (found[at : at + RUN] for at in range(len(found) - RUN + 1))
 
 

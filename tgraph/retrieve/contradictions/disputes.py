@@ -25,7 +25,7 @@ from tgraph.resources import read_text
 from tgraph.retrieve.contradictions.single_values import Contradiction, SingleValues
 from tgraph.retrieve.labels import local_name, read_reified_edges
 from tgraph.retrieve.text.lexical import stem
-from tgraph.store.base import Row, Store, select_rows
+from tgraph.store.base import SolutionRow, Store, select_rows
 
 if TYPE_CHECKING:
     from tgraph.retrieve.base import Context
@@ -53,7 +53,7 @@ def find_denials(store: Store) -> list[Contradiction]:
     return sorted(contradictions, key=lambda c: (c.subject, c.first, c.second))
 
 
-def _match_denial(row: Row) -> Iterator[Contradiction]:
+def _match_denial(row: SolutionRow) -> Iterator[Contradiction]:
     """Yield the contradiction if an affirmative relation between the same ends matches the
     denied relation."""
     subject, refused, obj, other_relation = (
@@ -102,7 +102,7 @@ class Disputed:
     by_edge: Mapping[str, Sequence[Contradiction]]
     by_chunk: Mapping[str, Sequence[tuple[int, int, str]]]
 
-    def at(self, place: Citation) -> Iterator[str]:
+    def find_contradicting_edges(self, place: Citation) -> Iterator[str]:
         """Yield contradicting edges stated within the cited characters."""
         for start, end, edge in self.by_chunk.get(place.chunk, ()):
             if start < place.end and place.start < end:
@@ -111,7 +111,7 @@ class Disputed:
 
 def find_disputed(store: Store) -> Disputed:
     """Return the store's edges belonging to a contradiction."""
-    single = SingleValues(store).all()
+    single = SingleValues(store).find_contradictions()
     by_edge: defaultdict[str, list[Contradiction]] = defaultdict(list)
     for contradiction in dict.fromkeys(
         [*find_value_conflicts(store), *find_denials(store), *single]
@@ -127,11 +127,13 @@ def find_disputed(store: Store) -> Disputed:
 def notes_on(context: Context, sentences: Sequence[Sentence]) -> tuple[Note, ...]:
     """Return a note per contradiction touched by the sentences, citing places for each side."""
     cited = [citation for sentence in sentences for citation in sentence.citations]
-    disputed_edges = context.remembered("disputed", 1).get(
+    disputed_edges = context.open_cache("disputed", 1).load_item(
         "disputed", lambda: find_disputed(context.store)
     )
     facts = {c.item for c in cited if c.kind == "edge"}
-    facts.update(edge for c in cited if c.edge is None for edge in disputed_edges.at(c))
+    facts.update(
+        edge for c in cited if c.edge is None for edge in disputed_edges.find_contradicting_edges(c)
+    )
     contradictions = {
         contradiction for fact in facts for contradiction in disputed_edges.by_edge.get(fact, ())
     }

@@ -217,7 +217,7 @@ class Contradiction:
 
 
 @dataclass(frozen=True, slots=True)
-class _Said:
+class _SingleValue:
     """A single-valued fact: thing, aspect (``what``) and value."""
 
     thing: str
@@ -235,9 +235,9 @@ class SingleValues:
         declared = store.match(None, v.RDF_TYPE, FUNCTIONAL, None)
         self._declared = {q.subject for q in declared if isinstance(q.subject, NamedNode)}
 
-    def all(self) -> Iterator[Contradiction]:
+    def find_contradictions(self) -> Iterator[Contradiction]:
         """Yield all pairs of facts, across all knowledge, differing in a single-valued aspect."""
-        facts_by_aspect: dict[tuple[str, str], list[_Said]] = {}
+        facts_by_aspect: dict[tuple[str, str], list[_SingleValue]] = {}
         for fact in self._all_said():
             facts_by_aspect.setdefault((fact.thing, fact.what), []).append(fact)
         several = [facts for facts in facts_by_aspect.values() if len(facts) > 1]
@@ -246,7 +246,7 @@ class SingleValues:
             for first_fact, second_fact in combinations(sorted(facts, key=lambda s: s.edge), 2):
                 yield from self._compare_facts(first_fact, second_fact)
 
-    def _all_said(self) -> Iterator[_Said]:
+    def _all_said(self) -> Iterator[_SingleValue]:
         rows = select_rows(self._store, "retrieve/relations", union=False)
         relations = (row["predicate"] for row in rows)
         single = [r for r in relations if isinstance(r, NamedNode) and self._may_be(r)]
@@ -271,21 +271,21 @@ class SingleValues:
 
     def _single_valued_facts(
         self, subject: NamedNode, predicate: NamedNode, obj: NamedNode | Literal
-    ) -> Iterator[_Said]:
+    ) -> Iterator[_SingleValue]:
         edge, aspect = v.edge_iri(subject, predicate, obj), _single_valued_aspect(predicate)
         measure = parse_measure(predicate) if isinstance(obj, Literal) else None
         if predicate in self._declared:
-            yield _Said(subject.value, predicate.value, obj, edge)
+            yield _SingleValue(subject.value, predicate.value, obj, edge)
         elif measure:
-            yield _Said(subject.value, f"measure {measure[0]}", obj, edge, measure[1])
+            yield _SingleValue(subject.value, f"measure {measure[0]}", obj, edge, measure[1])
         elif aspect == _OF and isinstance(obj, NamedNode):
-            yield _Said(obj.value, "capital", subject, edge)
+            yield _SingleValue(obj.value, "capital", subject, edge)
         elif aspect and aspect != _OF and isinstance(obj, NamedNode):
-            yield _Said(subject.value, aspect, obj, edge)
+            yield _SingleValue(subject.value, aspect, obj, edge)
 
     # --- do they differ? ---
 
-    def _compare_facts(self, one: _Said, other: _Said) -> Iterator[Contradiction]:
+    def _compare_facts(self, one: _SingleValue, other: _SingleValue) -> Iterator[Contradiction]:
         if one.value == other.value or one.edge == other.edge:
             return
         if one.what.startswith("measure "):
@@ -297,7 +297,7 @@ class SingleValues:
         elif self._exclude_each_other(one, other):
             yield Contradiction("values", one.thing, one.edge, other.edge)
 
-    def _exclude_each_other(self, one: _Said, other: _Said) -> bool:
+    def _exclude_each_other(self, one: _SingleValue, other: _SingleValue) -> bool:
         """Return whether entities exclude each other: neither identical nor nested."""
         assert isinstance(one.value, NamedNode)
         assert isinstance(other.value, NamedNode)
@@ -350,7 +350,7 @@ def _single_valued_aspect(predicate: NamedNode) -> str:
     return _SINGLE.get(phrase, "")
 
 
-def _amounts_differ(one: _Said, other: _Said) -> bool:
+def _amounts_differ(one: _SingleValue, other: _SingleValue) -> bool:
     first, second = (
         amount_of(fact.value, fact.unit) if isinstance(fact.value, Literal) else None
         for fact in (one, other)

@@ -88,7 +88,7 @@ class Capped:
     caps: Mapping[str, int] = field(default_factory=dict)
 
 
-Selecting = Judged | Shared | Capped
+SelectionRule = Judged | Shared | Capped
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +173,7 @@ class Mode:
     beneath: tuple[str, ...] = ()
     pipeline: Pipeline = "two stages"
     retriever: Callable[[Any, Any], Any] | None = None
-    selecting: Callable[[Any], Selecting] | None = None
+    selecting: Callable[[Any], SelectionRule] | None = None
     method: str = ""
     concepts: bool = False
     keywords: KeywordNeed | None = None

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from tgraph.retrieve.modes.base import DocsRow, Mode, Section, Selecting, Shared
+from tgraph.retrieve.modes.base import DocsRow, Mode, Section, SelectionRule, Shared
 
 
 class BasicSearchSettings(Section):
@@ -25,7 +25,7 @@ class NaiveSearchSettings(BasicSearchSettings):
     max_context_tokens: int = Field(26_000, ge=500, description="tokens of chunks in a prompt")
 
 
-def only_chunks(tokens: int) -> Selecting:
+def only_chunks(tokens: int) -> SelectionRule:
     """Return a selection of chunks alone, with the complete token budget."""
     return Shared(tokens, {"chunk": 1.0})
 

@@ -86,7 +86,7 @@ class GraphSettings(Section):
         return tuple(map(TraversalStep.model_validate_json, self.traversal_instructions))
 
     @property
-    def judged(self) -> int:
+    def judged_count(self) -> int:
         """The number of candidate edges to judge."""
         return min(self.max_subgraph_size, self.edge_score_limit or self.max_subgraph_size)
 

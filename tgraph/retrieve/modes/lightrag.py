@@ -15,7 +15,7 @@ from tgraph.retrieve.modes.base import (
     Level,
     Mode,
     Section,
-    Selecting,
+    SelectionRule,
 )
 from tgraph.retrieve.modes.graph import SUBGRAPH
 
@@ -58,7 +58,7 @@ _LOW = {LOW_KEYWORD: "lightrag_search.low_keywords"}
 _HIGH = {HIGH_KEYWORD: "lightrag_search.high_keywords"}
 
 
-def _selection_caps(own: LightragSearchSettings) -> Selecting:
+def _selection_caps(own: LightragSearchSettings) -> SelectionRule:
     caps = {"entity": own.max_entity_tokens, "edge": own.max_relationship_tokens}
     return Capped(own.max_total_tokens - PROMPT, caps)
 

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from tgraph.retrieve.modes.base import DocsRow, Flag, Mode, Section, Selecting, Shared
+from tgraph.retrieve.modes.base import DocsRow, Flag, Mode, Section, SelectionRule, Shared
 from tgraph.retrieve.modes.global_search import COMMUNITY_LEVEL
 from tgraph.retrieve.modes.graph import SUBGRAPH
 
@@ -59,7 +59,7 @@ RELATIONSHIP_RANKING = Flag(
 )
 
 
-def shared_with_rest(own: Any) -> Selecting:
+def shared_with_rest(own: Any) -> SelectionRule:
     """Return token shares: reports, chunks, and the remainder for entities, edges and claims."""
     graph_share = max(0.0, 1.0 - own.report_share - own.chunk_share)
     shares = {"report": own.report_share, "graph": graph_share, "chunk": own.chunk_share}

@@ -148,8 +148,8 @@ class OwnSections(BaseModel):
 def _with_added_sections() -> type[OwnSections]:
     """Return the sections of the core with the sections that modes of extensions bring."""
     added = {mode.section: mode.settings for mode in _ADDED_MODES.values() if mode.settings}
-    if taken := added.keys() & OwnSections.model_fields.keys():
-        raise UsageError(f"An extension brings the settings {min(taken)!r}, which tgraph has.")
+    if clashes := added.keys() & OwnSections.model_fields.keys():
+        raise UsageError(f"An extension brings the settings {min(clashes)!r}, which tgraph has.")
     fields: Any = {name: (section, section()) for name, section in added.items()}
     return create_model("ModeSettings", __base__=OwnSections, **fields) if added else OwnSections
 

@@ -43,7 +43,7 @@ class ReportSearch:
             untold = {"community without a report": reports.untold(level)}
             return weigh_reports(reports.at_level(level), context, untold)
 
-        return context.once("reports at the level", at_level)
+        return context.read_once("reports at the level", at_level)
 
 
 def weigh_reports(
@@ -133,8 +133,10 @@ def reports_left_out(missing: Missing, search: RecordedSearch, context: Context)
     """Yield orders of reports mentioning the missing content: by level or question rating, then
     by report rating."""
     reports = reports_at_hand(context)
-    known = reports.by_iri.values() if reports else ()
-    telling = sorted((r for r in known if missing.tells(r.iri)), key=lambda r: (r.level, r.iri))
+    known_reports = reports.by_iri.values() if reports else ()
+    telling = sorted(
+        (r for r in known_reports if missing.tells(r.iri)), key=lambda r: (r.level, r.iri)
+    )
     if reports is None or not telling:
         return
     if search.ratings:

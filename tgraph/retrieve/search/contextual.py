@@ -83,10 +83,10 @@ class ContextualRetriever:
         how = "by the reranker" if self._rerank else "by similarity and shared words together"
         why = f"{{item}} is {{place}} chunks {how}, and the first {k} were taken (k)"
         too_low = f"the reranker score is {{score}}, less than {least:g} (min-score)"
-        ranks = {each.chunk: 0 for each in low}
-        scores = [each.score for each in low]
+        ranks = {entry.chunk: 0 for entry in low}
+        scores = [entry.score for entry in low]
         return (
-            *cut_order("chunk", "k", k, [each.chunk for each in found], why),
+            *cut_order("chunk", "k", k, [entry.chunk for entry in found], why),
             *left_out_order("chunk", "rerank.min-score", least, ranks, too_low, scores=scores),
         )
 
@@ -95,19 +95,19 @@ class ContextualRetriever:
     ) -> tuple[list[_FusedChunk], Mapping[str, Evidence], Mapping[str, int], Sequence[_FusedChunk]]:
         """Return standing chunks, best first, with chunk evidence, omission counts, and chunks
         ranked too low."""
-        found = fuse_rankings(near, by_words, self._settings.rrf_k)
-        evidence = chunk_evidence(context, [each.chunk for each in found])
-        found = [each for each in found if each.chunk in evidence]
+        ranking = fuse_rankings(near, by_words, self._settings.rrf_k)
+        evidence = chunk_evidence(context, [entry.chunk for entry in ranking])
+        ranking = [entry for entry in ranking if entry.chunk in evidence]
         dropped: Mapping[str, int] = {}
         low: Sequence[_FusedChunk] = ()
-        if self._rerank is not None and found:
+        if self._rerank is not None and ranking:
             try:
-                found, low = self._rerank_chunks(text, found, evidence, context)
+                ranking, low = self._rerank_chunks(text, ranking, evidence, context)
             except EndpointError:
                 raise
             except ModelError:
                 dropped = {UNRANKED: 1}
-        return found, evidence, dropped, low
+        return ranking, evidence, dropped, low
 
     def _rerank_chunks(
         self,
@@ -194,14 +194,14 @@ def word_index(context: Context) -> WordIndex:
         ]
         return WordIndex(texts)
 
-    return context.once("contextual words", build)
+    return context.read_once("contextual words", build)
 
 
 def _context_links(context: Context) -> Mapping[str, str]:
     """Return context IRIs by chunk."""
-    return context.once("contexts of chunks", lambda: standing_contexts(context.store))
+    return context.read_once("contexts of chunks", lambda: standing_contexts(context.store))
 
 
 def _context_text(context: Context, link: str | None) -> str:
-    texts = context.once("texts of contexts", lambda: context_texts(context.store))
+    texts = context.read_once("texts of contexts", lambda: context_texts(context.store))
     return texts.get(link, "") if link else ""

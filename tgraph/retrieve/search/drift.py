@@ -29,8 +29,8 @@ def read_ahead(
 ) -> None:
     """Prefetch entities matched by several DRIFT questions at once, before each question's own
     search."""
-    own = local_settings(settings)
-    matched = (match_by_vector(question, own, context)[0] for question in questions)
+    mode_settings = local_settings(settings)
+    matched = (match_by_vector(question, mode_settings, context)[0] for question in questions)
     known_entities(context, [match.entity for matches in matched for match in matches])
 
 
@@ -45,9 +45,9 @@ _BY_PROMISE = {NO_CALLS: "call_budget", NO_ROUND: "breadth"}
 
 def questions_not_asked(missing: Missing, search: RecordedSearch, context: Context) -> CutOffs:
     """Return queued questions mentioning the missing item but never asked, closest first."""
-    own = context.settings.drift_search
-    named = [a for a in search.actions if a.status == "pruned" and missing.names(a.query)]
-    pruned = [_explain_pruning(action, search, own) for action in named]
+    drift_settings = context.settings.drift_search
+    naming_actions = [a for a in search.actions if a.status == "pruned" and missing.names(a.query)]
+    pruned = [_explain_pruning(action, search, drift_settings) for action in naming_actions]
     yield from sorted(pruned, key=lambda cut: cut.distance)
 
 

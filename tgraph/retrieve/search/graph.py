@@ -39,9 +39,9 @@ from tgraph.retrieve.text.question_analysis import (
 )
 from tgraph.retrieve.text.sentence_ranking import (
     LexicalFeatures,
-    Place,
     Score,
     SentencePassage,
+    SentencePlace,
     gather_sentences,
     meaning_of,
     place_of,
@@ -123,7 +123,7 @@ class _Halves:
     def __init__(self, description: Description, counts: Frequencies, context: Context) -> None:
         self.description = description
         self.inquiry = analyse_question(description.text, counts)
-        target_inquiry = analyse_question(description.about(""), counts)
+        target_inquiry = analyse_question(description.replace_description(""), counts)
         self.meanings = meaning_of(self.inquiry, context), meaning_of(target_inquiry, context)
 
 
@@ -163,16 +163,16 @@ def _find_bridge(
 
 
 def _promote_sentences(
-    ratings: Mapping[Place, Score],
+    ratings: Mapping[SentencePlace, Score],
     bridge: Bridge | None,
     found: _GraphCandidates,
     inquiry: AnalysedQuestion,
-) -> dict[Place, _Promotion]:
+) -> dict[SentencePlace, _Promotion]:
     """Return sentences gaining score in combination with other sentences."""
     ranked = sorted(ratings, key=lambda place: (-ratings[place].score, str(place)))[:1]
     ends_ = [found.passages[place] for place in ranked]
     best = max((ratings[place].score for place in ranked), default=0.0)
-    promoted: dict[Place, _Promotion] = {}
+    promoted: dict[SentencePlace, _Promotion] = {}
     if bridge and (bridge.score > best - SLACK or bridge.first.place in ranked):
         best = max(best, bridge.score - PENALTY)
         first, why = bridge.first, explain("sentence-leads", name=bridge.name)
@@ -230,22 +230,22 @@ class _GraphCandidates:
         self.context = context
         self.edges: dict[str, Edge] = {}
         self.evidence: dict[str, tuple[Evidence, ...]] = {}
-        self.passages: dict[Place, SentencePassage] = {}
+        self.passages: dict[SentencePlace, SentencePassage] = {}
 
     def read(self, ranked: Sequence[str], limit: int = READ) -> None:
         context, subgraph = self.context, self.subgraph
         chosen = ranked[:limit]
         subgraph.drop("far from the question", len(ranked) - len(chosen))
-        self.edges = context.remembered("labelled", 50_000).get_all(chosen, self._label_edges)
+        self.edges = context.open_cache("labelled", 50_000).get_all(chosen, self._label_edges)
         subgraph.drop("triple without an edge", len(chosen) - len(self.edges))
         read = partial(context.evidence.of_edges, limit=READ_EVIDENCE)
-        self.evidence = context.remembered("evidence", 50_000).get_all(self.edges, read)
+        self.evidence = context.open_cache("evidence", 50_000).get_all(self.edges, read)
         standing = [iri for iri in self.edges if self.evidence.get(iri)]
         subgraph.drop("edge without standing evidence", len(self.edges) - len(standing))
         self.edges = {iri: self.edges[iri] for iri in standing}
         self.passages = gather_sentences(self.edges, self.evidence, context)
 
-    def read_around(self, ratings: Mapping[Place, Score], meaning: Similarity) -> bool:
+    def read_around(self, ratings: Mapping[SentencePlace, Score], meaning: Similarity) -> bool:
         """Read the edges whose sentences stand beside the best ones, within the graph's limits."""
         passages = self.passages.values()
         ranked = sorted(passages, key=lambda p: (-ratings[p.place].score, p.evidence.iri))
@@ -308,13 +308,13 @@ class _RatedSentences:
     """Sentence ratings for a question, alone and combined."""
 
     inquiry: AnalysedQuestion
-    ratings: Mapping[Place, Score]
-    promoted: Mapping[Place, _Promotion]
+    ratings: Mapping[SentencePlace, Score]
+    promoted: Mapping[SentencePlace, _Promotion]
 
-    def score(self, place: Place) -> float:
+    def score(self, place: SentencePlace) -> float:
         return max(self.ratings[place].score, self.promoted.get(place, _ALONE).score)
 
-    def bridge(self, place: Place) -> str:
+    def bridge(self, place: SentencePlace) -> str:
         """Return evidence in another document leading to the sentence; empty without bridge."""
         return self.promoted.get(place, _ALONE).bridge
 
@@ -357,7 +357,7 @@ def _rank_edges(
     limits, subgraph = found.context.limits, found.subgraph
     subgraph.drop("subgraph size", max(0, len(ranked) - limits.max_subgraph_size))
     edge_count = min(len(ranked), limits.max_subgraph_size)
-    subgraph.drop("edge score limit", max(0, edge_count - limits.judged))
+    subgraph.drop("edge score limit", max(0, edge_count - limits.judged_count))
     names = {match.entity: match.label for match in matches if match.method == "name"}
     candidates = tuple(
         Candidate(
@@ -370,7 +370,7 @@ def _rank_edges(
             tokens=edge_cost(found.edges[iri], places, found.context),
             bridge=rated.bridge(scored[iri][1].place),
         )
-        for rank, iri in enumerate(ranked[: limits.judged], 1)
+        for rank, iri in enumerate(ranked[: limits.judged_count], 1)
     )
     return Retrieval(
         candidates=candidates,

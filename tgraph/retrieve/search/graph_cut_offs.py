@@ -48,13 +48,13 @@ def _way_to(
         reached: list[str] = []
         for entity in sorted(frontier):
             for edge, triple in all_edges(entity, context.store).items():
-                others = set(ends(triple)) - {entity}
+                neighbours = set(ends(triple)) - {entity}
                 way = [*ways[entity], (entity, edge)]
-                if edge in missing.edges or others & missing.entities:
+                if edge in missing.edges or neighbours & missing.entities:
                     return labels[way[0][0]], way
-                for other in others - ways.keys():
-                    ways[other] = way
-                    reached.append(other)
+                for neighbour in neighbours - ways.keys():
+                    ways[neighbour] = way
+                    reached.append(neighbour)
         frontier = reached
     return "", []
 
@@ -73,7 +73,7 @@ def _cuts_at(
         lambda order: order.about == entity,
     )
     for order in sorted(orders, key=lambda order: order.kind == "edge"):
-        if cut := reader.listed(order) or reader.unlisted(order):
+        if cut := reader.find_beyond_cut(order) or reader.find_beyond_list(order):
             yield cut
 
 

@@ -159,7 +159,7 @@ def in_turn(lists: Iterable[Sequence[T]], key: Callable[[T], Hashable]) -> list[
 # --- picking ---
 
 
-Groups = Sequence[Sequence[str]]
+ItemGroups = Sequence[Sequence[str]]
 """The chunks of each entity or edge, the most important entity or edge first. The two ways to pick
 of them are LightRAG's (1.5.7, ``kg_chunk_pick_method``)."""
 
@@ -168,7 +168,7 @@ PICK = "related-chunk-number"
 
 
 def pick_by_vector(
-    groups: Groups, each: int, question: NDArray[float32], context: Context
+    groups: ItemGroups, each: int, question: NDArray[float32], context: Context
 ) -> tuple[list[str], tuple[RankedOrder, ...]]:
     """Return chunks most similar to the question, ``each`` for every two groups, and the
     remaining chunks."""
@@ -184,7 +184,7 @@ def pick_by_vector(
     return compared[:count], left_out_order("chunk", PICK, each, least, why)
 
 
-def pick_by_weight(groups: Groups, each: int) -> tuple[list[str], tuple[RankedOrder, ...]]:
+def pick_by_weight(groups: ItemGroups, each: int) -> tuple[list[str], tuple[RankedOrder, ...]]:
     """Return the chunks shared by most groups, following a quota for each group.
 
     The first group gets ``each`` chunks, the following groups evenly fewer, the last group one
@@ -203,20 +203,20 @@ def pick_by_weight(groups: Groups, each: int) -> tuple[list[str], tuple[RankedOr
     why = "{item} is {place} chunks of an entity or edge, and"
     orders = [
         order
-        for group, some in zip(distinct_groups, picks, strict=True)
+        for group, count in zip(distinct_groups, picks, strict=True)
         for order in cut_order(
-            "chunk", PICK, len(some), group, f"{why} {len(some)} were picked ({PICK} {each})"
+            "chunk", PICK, len(count), group, f"{why} {len(count)} were picked ({PICK} {each})"
         )
     ]
     return picked, tuple(orders)
 
 
-def shared_by(groups: Groups) -> Mapping[str, int]:
+def shared_by(groups: ItemGroups) -> Mapping[str, int]:
     """Count the groups containing each chunk."""
     return Counter(chunk for group in groups for chunk in set(group))
 
 
-def _deduplicate_groups(groups: Groups) -> list[list[str]]:
+def _deduplicate_groups(groups: ItemGroups) -> list[list[str]]:
     """Deduplicate groups: every chunk stays in its first group; widely shared chunks come
     first."""
     counts = shared_by(groups)
@@ -303,9 +303,9 @@ class LightRetriever:
     def _nearest_candidates(
         self, question: Question, context: Context
     ) -> tuple[list[Candidate], tuple[RankedOrder, ...]]:
-        own = self._settings
+        settings = self._settings
         hits, orders = nearest_chunks(
-            question, own.chunk_top_k, "chunk-top-k", own.least_score, context
+            question, settings.chunk_top_k, "chunk-top-k", settings.least_score, context
         )
         return likeness_candidates(hits, context), orders
 
@@ -392,10 +392,10 @@ class _KeywordCandidates:
         kept_edges = fit_budget(edges, budget.max_relationship_tokens)
         by_edges = self._chunk_candidates(self._read_edge_chunks(kept_edges), "chunk-edges")
         chunks = in_turn([near, by_entities, by_edges], lambda c: c.item.iri)
-        most = budget.chunk_top_k
+        limit = budget.chunk_top_k
         why = "{item} is {place} chunks of the matched entities and edges, and the first"
-        reason, order = f"{why} {most} were taken (chunk-top-k)", [c.item.iri for c in chunks]
-        self.orders[:0] = cut_order("chunk", "chunk-top-k", most, order, reason)
+        reason, order = f"{why} {limit} were taken (chunk-top-k)", [c.item.iri for c in chunks]
+        self.orders[:0] = cut_order("chunk", "chunk-top-k", limit, order, reason)
         self.orders += [
             *_over_budget(
                 "entity", "max-entity-tokens", budget.max_entity_tokens, entities, budgeted_entities
@@ -404,7 +404,7 @@ class _KeywordCandidates:
                 "edge", "max-relationship-tokens", budget.max_relationship_tokens, edges, kept_edges
             ),
         ]
-        return [*entities, *edges, *chunks[:most]]
+        return [*entities, *edges, *chunks[:limit]]
 
     def _entity_candidates(self) -> list[Candidate]:
         limit = self.context.limits.evidence_limit
@@ -427,13 +427,13 @@ class _KeywordCandidates:
             if evidence.get(found_edge.iri)
         ]
 
-    def _read_edge_chunks(self, edges: Sequence[Candidate]) -> Groups:
+    def _read_edge_chunks(self, edges: Sequence[Candidate]) -> ItemGroups:
         context = self.context
         iris = [candidate.item.iri for candidate in edges]
         evidence = context.evidence.of_edges(iris, _PLACES)
         return [[place.chunk for place in evidence.get(iri, ())] for iri in iris]
 
-    def _chunk_candidates(self, groups: Groups, kind: str) -> list[Candidate]:
+    def _chunk_candidates(self, groups: ItemGroups, kind: str) -> list[Candidate]:
         context, chunks_per_item = self.context, self.settings.related_chunk_number
         vector = context.embed([in_conversation(self.question)])
         if self.settings.chunk_pick == "vector":

@@ -40,20 +40,20 @@ def retrieve_surroundings(
 ) -> Retrieval:
     """Everything around the matched entities, in the order in which it is considered; ``orders``
     are what limits cut off of the entities."""
-    surroundings = Surroundings.of(matches, settings, context)
+    surroundings = Surroundings.from_matches(matches, settings, context)
     scores = {match.entity: match.score for match in matches}
     among, out, rank = surroundings.edge_orders()
     most_out = settings.top_k_relationships * len(surroundings.entities)
     edges = [(iri, rank[iri]) for iri in (*among, *out[:most_out])]
     edge_limit = context.limits.max_subgraph_size
-    labelled_edges = surroundings.labelled(edges[:edge_limit])
-    touched = surroundings.touched()
+    labelled_edges = surroundings.load_edges(edges[:edge_limit])
+    touched = surroundings.list_reports()
     chunks = list(islice(surroundings.speaking(labelled_edges), MOST_CHUNKS + MOST_BEYOND))
     ordered = [
-        *surroundings.told(touched),
-        *surroundings.described(scores),
-        *surroundings.related(labelled_edges),
-        *surroundings.claimed(),
+        *surroundings.report_candidates(touched),
+        *surroundings.entity_candidates(scores),
+        *surroundings.edge_candidates(labelled_edges),
+        *surroundings.claim_candidates(),
         *surroundings.spoken_of(chunks),
     ]
     candidates = assign_ranks(ordered)
@@ -86,10 +86,10 @@ def match_by_vector(
         )
     }
     text = in_conversation(question)
-    wanted = settings.top_k_entities * settings.oversampling + len(excluded)
+    hit_limit = settings.top_k_entities * settings.oversampling + len(excluded)
     vectors = context.vectors["entity"]
-    compared = vectors.search(context.embed([text]), wanted, beyond=MOST_BEYOND)[0]
-    found = {
+    compared = vectors.search(context.embed([text]), hit_limit, beyond=MOST_BEYOND)[0]
+    matched = {
         entity: EntityMatch(entity, "", name, 1.0, "name")
         for name, entities in zip(settings.include, included, strict=True)
         for entity in entities
@@ -97,26 +97,28 @@ def match_by_vector(
     if context.large_graphs:  # what they state has no vectors
         for entity, name in names_within(text, context.graph)[: settings.top_k_entities]:
             if entity not in excluded:
-                found.setdefault(entity, EntityMatch(entity, "", name, 1.0, "name"))
-    for entity, score in compared[:wanted]:
-        if entity not in excluded and len(found) < settings.top_k_entities + len(settings.include):
-            found.setdefault(
+                matched.setdefault(entity, EntityMatch(entity, "", name, 1.0, "name"))
+    for entity, score in compared[:hit_limit]:
+        if entity not in excluded and len(matched) < settings.top_k_entities + len(
+            settings.include
+        ):
+            matched.setdefault(
                 entity, EntityMatch(entity, "", question.text, max(0.0, score), "vector")
             )
-    others = [e for e, _ in compared if e not in found and e not in excluded]
-    most = len(found)
-    why = f"and the first {most} were taken (top-k-entities)"
+    unmatched = [e for e, _ in compared if e not in matched and e not in excluded]
+    match_count = len(matched)
+    why = f"and the first {match_count} were taken (top-k-entities)"
     reason = f"{{item}} is {{place}} entities by similarity to {{question}}, {why}"
-    left = dict.fromkeys(sorted(excluded), 0)
-    return add_labels(list(found.values()), context.graph), (
+    excluded_ranks = dict.fromkeys(sorted(excluded), 0)
+    return add_labels(list(matched.values()), context.graph), (
         *left_out_order(
-            "excluded", "exclude", None, left, "the setting exclude leaves out the entity"
+            "excluded", "exclude", None, excluded_ranks, "the setting exclude leaves out the entity"
         ),
         *cut_order(
             "entity",
             "top-k-entities",
-            most,
-            [*found, *others],
+            match_count,
+            [*matched, *unmatched],
             reason,
             total=len(vectors) - len(excluded),
         ),

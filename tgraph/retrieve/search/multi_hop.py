@@ -15,9 +15,9 @@ from tgraph.retrieve.text.answer_type import NamedAnswer, rate_kind_fit
 from tgraph.retrieve.text.lexical import Frequencies, terms
 from tgraph.retrieve.text.question_analysis import AnalysedQuestion, Description, analyse_question
 from tgraph.retrieve.text.sentence_ranking import (
-    Place,
     Score,
     SentencePassage,
+    SentencePlace,
     credit_sentence,
     rate_passages,
     weighted_share,
@@ -53,15 +53,17 @@ class BridgePart:
 
     inquiry: AnalysedQuestion
     meaning: Similarity
-    ratings: Mapping[Place, Score]
+    ratings: Mapping[SentencePlace, Score]
 
-    def best(self, passages: Mapping[Place, SentencePassage], count: int) -> list[SentencePassage]:
+    def best(
+        self, passages: Mapping[SentencePlace, SentencePassage], count: int
+    ) -> list[SentencePassage]:
         ranked = sorted(self.ratings, key=lambda p: (-self.ratings[p].score, str(p)))
         return [passages[place] for place in ranked[:count]]
 
 
 def find_described_entities(
-    part: BridgePart, passages: Mapping[Place, SentencePassage], question: AnalysedQuestion
+    part: BridgePart, passages: Mapping[SentencePlace, SentencePassage], question: AnalysedQuestion
 ) -> list[tuple[SentencePassage, NamedAnswer]]:
     """Find entities possibly meant by a description, in the sentences fitting the description
     best."""
@@ -83,7 +85,7 @@ def build_best_bridge(
     description: Description,
     part: BridgePart,
     meant: Sequence[tuple[SentencePassage, NamedAnswer]],
-    passages: Mapping[Place, SentencePassage],
+    passages: Mapping[SentencePlace, SentencePassage],
     meaning: Similarity,
     frequencies: Frequencies,
 ) -> Bridge | None:
@@ -122,12 +124,12 @@ def _rate_entity_fit(
 def _answers_about(
     description: Description,
     named: NamedAnswer,
-    passages: Mapping[Place, SentencePassage],
+    passages: Mapping[SentencePlace, SentencePassage],
     meaning: Similarity,
     frequencies: Frequencies,
 ) -> list[tuple[float, SentencePassage]]:
     """Return rated sentences about an entity, best answers to the question first."""
-    inquiry = analyse_question(description.about(named.label), frequencies)
+    inquiry = analyse_question(description.replace_description(named.label), frequencies)
     other_weights = {t: w for t, w in inquiry.weights.items() if t not in named.terms}
     spoken = ((p, p.wording.quote | p.wording.labels | p.wording.title) for p in passages.values())
     entity_passages = [passage for passage, said_ in spoken if not named.terms.isdisjoint(said_)]

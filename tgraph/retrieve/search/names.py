@@ -26,7 +26,7 @@ _ARTICLES = frozenset({"the", "a", "an"})
 _LEAST_BEFORE_COMMA = 2
 """Words before the first comma of a name that are a name too: "Paris, Texas" is not Paris."""
 
-Key = tuple[str, ...]
+NameKey = tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,11 +41,13 @@ class NameIndex:
     """Node index by name variants."""
 
     def __init__(self, names: Iterable[tuple[str, int]]) -> None:
-        nodes_by_key: defaultdict[Key, dict[int, None]] = defaultdict(dict)
+        nodes_by_key: defaultdict[NameKey, dict[int, None]] = defaultdict(dict)
         for name, node in names:
             for key in name_variants(name):
                 nodes_by_key[key].setdefault(node)
-        self._nodes: Mapping[Key, tuple[int, ...]] = {k: tuple(n) for k, n in nodes_by_key.items()}
+        self._nodes: Mapping[NameKey, tuple[int, ...]] = {
+            k: tuple(n) for k, n in nodes_by_key.items()
+        }
 
     def in_text(self, text: str) -> list[FoundName]:
         """Return names occurring in a text, longest names first, without overlaps."""
@@ -58,7 +60,7 @@ class NameIndex:
             for length in range(min(LONGEST, len(places)), 0, -1)
             for first in range(len(places) - length + 1)
         ]
-        called = self._called({key for _, key in runs})
+        called = self._find_nodes({key for _, key in runs})
         used_places: set[int] = set()
         names = []
         for part, key in runs:
@@ -69,7 +71,7 @@ class NameIndex:
                 names.append(FoundName(name, nodes))
         return names
 
-    def _called(self, keys: Iterable[Key]) -> Mapping[Key, tuple[int, ...]]:
+    def _find_nodes(self, keys: Iterable[NameKey]) -> Mapping[NameKey, tuple[int, ...]]:
         """Look up nodes by normalised names."""
         return self._nodes
 
@@ -82,9 +84,9 @@ class SourceNames(NameIndex):
         self._source = source
         self._find = find
 
-    def _called(self, keys: Iterable[Key]) -> Mapping[Key, tuple[int, ...]]:
-        called: dict[Key, tuple[int, ...]] = {}
-        for form, resources in self._source.called(map(" ".join, keys)).items():
+    def _find_nodes(self, keys: Iterable[NameKey]) -> Mapping[NameKey, tuple[int, ...]]:
+        called: dict[NameKey, tuple[int, ...]] = {}
+        for form, resources in self._source.find_named_resources(map(" ".join, keys)).items():
             nodes = {node for iri in resources if (node := self._find(iri)) is not None}
             if nodes:
                 called[tuple(form.split(" "))] = tuple(sorted(nodes))
@@ -96,7 +98,7 @@ def is_name(label: str) -> bool:
     return label != label.lower() or label.upper() == label
 
 
-def name_variants(name: str) -> Iterator[Key]:
+def name_variants(name: str) -> Iterator[NameKey]:
     """Yield name variants as word tuples.
 
     Variants ignore punctuation, accents, letter case, possessive endings and a leading article.
@@ -124,7 +126,7 @@ WORDING = Wording(
 """How the network of graph ranking compares names, with tables and without."""
 
 
-def _name_key(name: str) -> Key:
+def _name_key(name: str) -> NameKey:
     return tuple(word for word, _, _ in _locate_words(name))
 
 

@@ -40,15 +40,15 @@ class Adjacency:
     weights: NDArray[float64]
 
     @classmethod
-    def of(cls, size: int, kinds: Iterable[WeightedPairs]) -> Self:
+    def from_pairs(cls, size: int, kinds: Iterable[WeightedPairs]) -> Self:
         """Return the adjacency of ``size`` nodes; ties of several kinds between two nodes add
         up, weightless ties are dropped."""
         import numpy as np
 
         pairs = list(kinds)
-        ends = np.concatenate([each.ends for each in pairs])
-        weights = np.concatenate([each.weights for each in pairs])
-        total = WeightedPairs.of(ends[:, 0], ends[:, 1], weights)
+        ends = np.concatenate([kind.ends for kind in pairs])
+        weights = np.concatenate([kind.weights for kind in pairs])
+        total = WeightedPairs.from_ends(ends[:, 0], ends[:, 1], weights)
         tied = total.weights > 0
         ends, weights = total.ends[tied], total.weights[tied]
         directed_pairs = np.concatenate([ends, ends[:, ::-1]])
@@ -56,7 +56,7 @@ class Adjacency:
         starts = np.searchsorted(directed_pairs[order, 0], np.arange(size + 1))
         return cls(starts, directed_pairs[order, 1], np.concatenate([weights, weights])[order])
 
-    def beside(self, node: int) -> list[int]:
+    def list_neighbours(self, node: int) -> list[int]:
         """Return a node's neighbours, in ascending order."""
         neighbours = self.others[self.starts[node] : self.starts[node + 1]]
         return sorted(set(neighbours.tolist()) - {node})
@@ -155,9 +155,9 @@ class Network:
         entities = len(self.entities)
         return self.entities[node] if node < entities else self.chunks[node - entities]
 
-    def beside(self, node: int) -> list[int]:
+    def list_neighbours(self, node: int) -> list[int]:
         """Return a node's neighbours, in ascending order."""
-        return self.ties.beside(node)
+        return self.ties.list_neighbours(node)
 
     def walk(self, starts: Mapping[int, float], damping: float) -> NDArray[float64]:
         """Return a random walk's visit probabilities in node order; their sum is 1.
@@ -178,9 +178,9 @@ def network_of(context: Context, synonymy: float, subject_weight: float) -> Netw
 
     ``synonymy`` is the least name similarity (cosine) of synonyms; ``subject_weight`` is the
     extra weight for being about an entity, beyond a mere mention."""
-    memory: BoundedCache[tuple[float, float], Network] = context.remembered("networks", 1)
+    memory: BoundedCache[tuple[float, float], Network] = context.open_cache("networks", 1)
     key = synonymy, subject_weight
-    return memory.get(key, lambda: _read_network(context, synonymy, subject_weight))
+    return memory.load_item(key, lambda: _read_network(context, synonymy, subject_weight))
 
 
 def _read_network(context: Context, synonymy: float, subject_weight: float) -> Network:
@@ -212,7 +212,7 @@ def build_network(
 ) -> Network:
     """The network of these nodes and ties; ties of several kinds between two nodes add up."""
     kinds = ties.facts, ties.mentions, ties.subjects.times(subject_weight), ties.synonyms
-    adjacency = Adjacency.of(len(entities) + len(chunks), kinds)
+    adjacency = Adjacency.from_pairs(len(entities) + len(chunks), kinds)
     counts = ties.chunk_counts(len(entities))
     return Network(entities, chunks, adjacency, counts, names, find)
 

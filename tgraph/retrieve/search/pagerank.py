@@ -74,14 +74,14 @@ class PprRetriever:
         network = network_of(context, settings.synonymy, settings.subject_weight)
         text = in_conversation(question)
         vector = context.embed([text])
-        compared, known = self._compare(vector, "chunk", settings.dense_chunks, context)
+        compared, known_count = self._compare(vector, "chunk", settings.dense_chunks, context)
         chunks = compared[: settings.dense_chunks]
         near_edges, every = self._compare(vector, "edge", settings.top_k_edges, context)
         offered = seed_edges(near_edges[: settings.top_k_edges], context)
         edges = self._filter_edges(question, offered, context)
-        named = named_shares(question.text, network, settings.name_weight)
-        starts = walk_starts(question.text, named, edges, network, settings)
-        titles = {node: share for node, (share, _) in named.items() if network.is_chunk(node)}
+        name_shares = named_shares(question.text, network, settings.name_weight)
+        starts = walk_starts(question.text, name_shares, edges, network, settings)
+        titles = {node: share for node, (share, _) in name_shares.items() if network.is_chunk(node)}
         weights = self._start_weights(starts, titles, chunks, network)
         walk = network.walk(weights, settings.damping) if weights else None
         order = rank_chunks(network, walk, chunks, vector, settings, context)
@@ -90,10 +90,10 @@ class PprRetriever:
         result = _WalkResult(network, starts, dict(chunks), frozenset(read), walk, context)
         orders = (
             *self._starts_cut(list_hit_iris(near_edges), every, offered, edges),
-            *self._chunks_cut(list(order), list_hit_iris(compared), known),
+            *self._chunks_cut(list(order), list_hit_iris(compared), known_count),
         )
-        taken = dict(islice(order.items(), settings.passages))
-        return result.retrieval(edges, taken, orders)
+        passages = dict(islice(order.items(), settings.passages))
+        return result.retrieval(edges, passages, orders)
 
     def _compare(
         self, vector: NDArray[float32], kind: str, count: int, context: Context
@@ -111,15 +111,17 @@ class PprRetriever:
         kept: Sequence[Candidate],
     ) -> tuple[RankedOrder, ...]:
         """Return edges the walk could have started from."""
-        most = self._settings.top_k_edges
+        edge_limit = self._settings.top_k_edges
         why = "{item} is {place} edges by similarity to {question}, and the"
-        limit = f"{why} walk starts from the first {most} (top-k-edges)"
-        choice = f"{why} model did not choose it among the first {most} to start from (filter)"
+        limit = f"{why} walk starts from the first {edge_limit} (top-k-edges)"
+        choice = (
+            f"{why} model did not choose it among the first {edge_limit} to start from (filter)"
+        )
         chosen = {edge.item.iri for edge in kept}
         refused = [edge.item.iri for edge in offered if edge.item.iri not in chosen]
         ranks = {iri: near.index(iri) + 1 for iri in refused}
         return (
-            *cut_order("start", "top-k-edges", most, near, limit, total=total),
+            *cut_order("start", "top-k-edges", edge_limit, near, limit, total=total),
             *left_out_order("start", "filter", None, ranks, choice, total=total),
         )
 
@@ -127,18 +129,20 @@ class PprRetriever:
         self, order: Sequence[str], near: Sequence[str], total: int
     ) -> tuple[RankedOrder, ...]:
         """Return chunks beyond the selected chunks, and unranked chunks."""
-        own, ranked_chunks = self._settings, set(order)
-        most, often = own.passages, max(OFTEN, own.passages)
+        settings, ranked_chunks = self._settings, set(order)
+        limit, often = settings.passages, max(OFTEN, settings.passages)
         why = "{item} is {place} chunks in the order of the walk, and the first"
         dense = "{item} is {place} chunks by similarity to {question}, and beside the first"
-        dense = f"{dense} {own.dense_chunks} (dense-chunks) only the {often} were ranked at which"
+        dense = (
+            f"{dense} {settings.dense_chunks} (dense-chunks) only the {often} were ranked at which"
+        )
         ranks = {chunk: n for n, chunk in enumerate(near, 1) if chunk not in ranked_chunks}
         return (
-            *cut_order("chunk", "passages", most, order, f"{why} {most} were taken (passages)"),
+            *cut_order("chunk", "passages", limit, order, f"{why} {limit} were taken (passages)"),
             *left_out_order(
                 "chunk",
                 "dense-chunks",
-                own.dense_chunks,
+                settings.dense_chunks,
                 ranks,
                 f"{dense} the walk is most often",
                 total=total,
@@ -372,6 +376,6 @@ class _WalkResult:
         node, walk = self.network.node(chunk), self.walk
         if node is None or walk is None:
             return []
-        beside = self.network.beside(node)
+        beside = self.network.list_neighbours(node)
         entities = [n for n in beside if n < len(self.network.entities) and walk[n] > 0]
         return sorted(entities, key=lambda n: (-round(float(walk[n]), 12), n))[:SHOWN]

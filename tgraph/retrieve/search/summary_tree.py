@@ -156,7 +156,7 @@ def traverse_layers(vector: object, own: RaptorSearchSettings, context: Context)
 
 def tree_of(context: Context) -> Mapping[str, TreeNode]:
     """Return the published state's summary tree, read once."""
-    return context.once("tree of summaries", lambda: standing_tree(context.store))
+    return context.read_once("tree of summaries", lambda: standing_tree(context.store))
 
 
 def _rank_nodes(nodes: Mapping[str, None], vector: object, context: Context) -> Hits:
@@ -221,7 +221,7 @@ def _build_retrieval(
 
 def _read_texts(context: Context, summaries: Sequence[str]) -> dict[str, tuple[str, str]]:
     """Read titles and texts of summaries."""
-    memory = context.remembered("texts of summaries", 20_000)
+    memory = context.open_cache("texts of summaries", 20_000)
     return memory.get_all(summaries, lambda missing: summary_texts(context.store, missing))
 
 
@@ -284,14 +284,14 @@ def cut_by_likeness(
 
 def unsearched_levels(missing: Missing, search: RecordedSearch, context: Context) -> CutOffs:
     """Return the level limit if no searched level contains the missing item."""
-    own, tree = context.settings.raptor_search, tree_of(context)
-    searched = _searched_levels(own, context)
+    settings, tree = context.settings.raptor_search, tree_of(context)
+    searched = _searched_levels(settings, context)
     levels = {_tree_level(iri, tree) for iri in _find_carriers(missing, context)}
     if searched is not None and levels and not levels & set(searched):
         low, high = searched[0], searched[-1]
         here = ", ".join(map(str, sorted(levels)))
         why = f"the text is on level {here} of the tree, and levels {low} to {high} were searched"
-        yield CutOff("num-layers", own.num_layers, None, f"{why} (start-layer, num-layers)")
+        yield CutOff("num-layers", settings.num_layers, None, f"{why} (start-layer, num-layers)")
 
 
 def _find_carriers(missing: Missing, context: Context) -> set[str]:
@@ -301,8 +301,8 @@ def _find_carriers(missing: Missing, context: Context) -> set[str]:
 
 def nodes_above(tree: Mapping[str, TreeNode], items: Collection[str]) -> set[str]:
     """Return the items and all ancestor nodes in the tree."""
-    found = set(items)
+    nodes = set(items)
     for node in tree.values():  # in the order of their levels
-        if found.intersection(node.members):
-            found.add(node.iri)
-    return found
+        if nodes.intersection(node.members):
+            nodes.add(node.iri)
+    return nodes

@@ -65,14 +65,14 @@ class Surroundings:
     context: Context
 
     @classmethod
-    def of(
+    def from_matches(
         cls, matches: Sequence[EntityMatch], settings: LocalSearchSettings, context: Context
     ) -> Surroundings:
         """Return the matched entities' surroundings."""
         entities_by_iri = known_entities(context, [match.entity for match in matches])
         return cls(list(entities_by_iri.values()), settings, context)
 
-    def touched(self) -> list[tuple[CommunityReport, int]]:
+    def list_reports(self) -> list[tuple[CommunityReport, int]]:
         """Return community reports of all levels with each community's entity count.
 
         Reports with most entities come first, then the highest-rated reports."""
@@ -81,11 +81,13 @@ class Surroundings:
             return []
         inside = {entity.iri for entity in self.entities}
         counts = Counter(chain.from_iterable(reports.communities_of(inside).values()))
-        touched = [*reports.by_community.some(counts).values()]
+        touched = [*reports.by_community.read_rows(counts).values()]
         touched.sort(key=lambda r: (-counts[r.community], -r.rating, r.iri))
         return [(report, counts[report.community]) for report in touched]
 
-    def told(self, touched: Sequence[tuple[CommunityReport, int]]) -> Iterator[Candidate]:
+    def report_candidates(
+        self, touched: Sequence[tuple[CommunityReport, int]]
+    ) -> Iterator[Candidate]:
         """Yield the first community reports down to the community level as candidates; evidence
         is read only for cited reports (``grounded``)."""
         reports, level = reports_at_hand(self.context), self.settings.community_level
@@ -141,19 +143,19 @@ class Surroundings:
         edge_maps = (edges_of(entity.iri, self.context) for entity in self.entities)
         return {iri: triple for edges in edge_maps for iri, triple in edges.items()}
 
-    def labelled(self, ranked: Sequence[tuple[str, float]]) -> list[tuple[Edge, float]]:
+    def load_edges(self, ranked: Sequence[tuple[str, float]]) -> list[tuple[Edge, float]]:
         triples = self._edge_triples()
         edges = with_labels(self.context.graph, [triples[iri] for iri, _ in ranked])
         return [(edge, rank) for edge, (_, rank) in zip(edges, ranked, strict=True)]
 
-    def described(self, scores: Mapping[str, float]) -> Iterator[Candidate]:
+    def entity_candidates(self, scores: Mapping[str, float]) -> Iterator[Candidate]:
         """Yield the entities as candidates, in match order."""
         limit = self.context.limits.evidence_limit
         for entity in self.entities:
             why = explain("entity", label=entity.label)
             yield entity_candidate(entity, scores[entity.iri], why, limit)
 
-    def related(self, edges: Sequence[tuple[Edge, float]]) -> Iterator[Candidate]:
+    def edge_candidates(self, edges: Sequence[tuple[Edge, float]]) -> Iterator[Candidate]:
         limit = self.context.limits.evidence_limit
         evidence = self._read_evidence(edges)
         inside = {entity.iri for entity in self.entities}
@@ -169,7 +171,7 @@ class Surroundings:
             cost = edge_cost(edge, places, self.context)
             yield edge_candidate(edge, round(rank / max(top_rank, 1), 6), why, places, cost)
 
-    def claimed(self) -> Iterator[Candidate]:
+    def claim_candidates(self) -> Iterator[Candidate]:
         """Yield the claims about the entities, each claim once, in entity order."""
         context = self.context
         iris = [entity.iri for entity in self.entities]
@@ -229,10 +231,10 @@ class Surroundings:
         touched: Sequence[tuple[CommunityReport, int]],
     ) -> tuple[RankedOrder, ...]:
         """Return edges out of the entities, chunks and reports cut off by limits."""
-        each, inside = self.settings.top_k_relationships, len(self.entities)
-        level, most = self.settings.community_level, each * inside
+        per_entity, inside = self.settings.top_k_relationships, len(self.entities)
+        level, edge_limit = self.settings.community_level, per_entity * inside
         edges = f"{{item}} is {{place}} edges that lead out of the {inside} entities matched with"
-        edges = f"{edges} {{question}}, and {most} were taken ({each} for each,"
+        edges = f"{edges} {{question}}, and {edge_limit} were taken ({per_entity} for each,"
         edges = f"{edges} top-k-relationships)"
         naming = "{item} is {place} chunks that name an entity matched to {question}, and"
         naming = f"{naming} the first {MOST_CHUNKS} are considered (fixed)"
@@ -244,7 +246,7 @@ class Surroundings:
         levels = {iri: depth for depth, iri in deep}
         total = None if len(chunks) == MOST_CHUNKS + MOST_BEYOND else len(chunks)
         return (
-            *cut_order("edge", "top-k-relationships", most, out, edges),
+            *cut_order("edge", "top-k-relationships", edge_limit, out, edges),
             *cut_order("chunk", "most-chunks", MOST_CHUNKS, chunks, naming, total=total),
             *cut_order("report", "most-reports", MOST_REPORTS, near, telling),
             *left_out_order(
@@ -267,7 +269,7 @@ class Surroundings:
     ) -> Mapping[str, tuple[Evidence, ...]]:
         """Return the evidence of the edges, best first."""
         evidence_limit = max(MOST_CHUNKS, self.context.limits.evidence_limit)
-        memory = self.context.remembered("places of edges", 5_000)
+        memory = self.context.open_cache("places of edges", 5_000)
         return memory.get_all(
             (edge.iri for edge, _ in edges),
             partial(self.context.evidence.of_edges, limit=evidence_limit),

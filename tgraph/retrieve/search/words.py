@@ -40,18 +40,18 @@ def word_candidates(
 ) -> list[Candidate]:
     """Return the first ``k`` chunks of the documents, ranked by words."""
     hits, _ = rank_by_words(question, context, _ALL)
-    own = [hit for hit in hits if document_of_chunk(hit[0]) in among]
-    return candidates_by_words(own[:k], context)
+    own_hits = [hit for hit in hits if document_of_chunk(hit[0]) in among]
+    return candidates_by_words(own_hits[:k], context)
 
 
 def candidates_by_words(wanted: Sequence[tuple[str, float]], context: Context) -> list[Candidate]:
     """Chunks by their words, the scores as shares of the best."""
     best = wanted[0][1] if wanted else 1.0
-    found = (
+    hits = (
         (chunk, round(score / best, 6), (explain("chunk-words", rank=rank, score=score),))
         for rank, (chunk, score) in enumerate(wanted, 1)
     )
-    return chunk_candidates(context, found)
+    return chunk_candidates(context, hits)
 
 
 _ALL = 1 << 30

@@ -49,7 +49,11 @@ class QuestionWords:
         """Determine a question's expected answer type."""
         question_words = _split_words(text, self.code)
         kind = self._question_kind(question_words)
-        focus = frozenset(words.wanted(text)[:1]) if kind == "number" else frozenset[str]()
+        focus = (
+            frozenset(words.extract_content_stems(text)[:1])
+            if kind == "number"
+            else frozenset[str]()
+        )
         return AnswerTypeAbroad(kind, focus, 1, is_name=False, words=self)
 
     def _question_kind(self, said: Sequence[str]) -> str:

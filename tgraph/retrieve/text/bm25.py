@@ -73,10 +73,12 @@ class WordIndex:
         """The result of ``search``, and how many texts share a term with the text."""
         import numpy as np
 
-        wanted = search_terms(text) if lexicon is ENGLISH else lexicon.wanted(text)
+        query_terms = (
+            search_terms(text) if lexicon is ENGLISH else lexicon.extract_content_stems(text)
+        )
         if lexicon.has_compounds:
-            wanted = [*wanted, *parts_among(wanted, self._known)]
-        terms = list(dict.fromkeys(wanted))
+            query_terms = [*query_terms, *parts_among(query_terms, self._known)]
+        terms = list(dict.fromkeys(query_terms))
         if not self._keys or not terms:
             return [], 0
         scores = np.round(self._index.get_scores(terms), 6)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 ComparedKind = Literal["time", "count", "measure", "name"]
 """What is compared: times, numbers of something, amounts with a unit, or names."""
 
-Asked = Literal["which", "whether", "same", "different"]
+ComparisonKind = Literal["which", "whether", "same", "different"]
 """Which of the two it is, whether it is so of the first, or whether both are the same."""
 
 _EARLIER = word_set("comparisons", "earlier")
@@ -85,7 +85,7 @@ class QuestionComparison:
 
     sides: tuple[str, str]
     steps: tuple[QuestionStep, QuestionStep]
-    asked: Asked
+    asked: ComparisonKind
     kind: ComparedKind
     focus: frozenset[str]
     least: bool = False
@@ -196,7 +196,7 @@ def _build_comparison(
     said: Sequence[Token],
     aux: str,
     sides: tuple[str, str],
-    asked: Asked,
+    asked: ComparisonKind,
     kind: str,
     comparator: _Comparator | None = None,
 ) -> QuestionComparison | None:

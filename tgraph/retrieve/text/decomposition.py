@@ -57,11 +57,11 @@ class QuestionStep:
         """Numbers of steps whose answers this step needs, counted from 1."""
         return tuple(sorted({int(n) for n in _PLACEHOLDER.findall(self.text)}))
 
-    def asked(self, answers: Mapping[int, str]) -> str:
+    def fill_question(self, answers: Mapping[int, str]) -> str:
         """Return the question text with answers in place of placeholders."""
         return _fill_answers(self.text, answers)
 
-    def described(self, answers: Mapping[int, str]) -> str:
+    def fill_description(self, answers: Mapping[int, str]) -> str:
         """Return the described phrase, with answers filled in like ``asked``."""
         return _fill_answers(self.phrase, answers)
 
@@ -112,7 +112,7 @@ def _by_words(question: str) -> tuple[QuestionStep, ...]:
     first = QuestionStep(
         _form_question(description.text, description.noun), description.noun, description.text
     )
-    return _if_linked((first, QuestionStep(description.about("#1"))))
+    return _if_linked((first, QuestionStep(description.replace_description("#1"))))
 
 
 def _find_describing_spans(doc: Doc) -> Iterator[Span]:

@@ -17,9 +17,9 @@ from typing import TypeVar
 
 from tgraph.retrieve.text.lexical import STOP_WORDS, stem
 
-Term = tuple[str, ...]
+WordSequence = tuple[str, ...]
 """The stems of a term's words, without what only joins them."""
-Said = tuple[str, str]
+SourcedTerm = tuple[str, str]
 """A document, and a sentence of it."""
 GroupT = TypeVar("GroupT", bound=Hashable)
 
@@ -46,12 +46,12 @@ _OF = re.compile(r"(?<!\s)\s+of(?:\s+the)?\s+", re.IGNORECASE)
 class _Counted:
     """Term counts of a sentence group: sentences and documents containing each term."""
 
-    sentences: Counter[Term] = field(default_factory=Counter)
-    documents: Counter[Term] = field(default_factory=Counter)
+    sentences: Counter[WordSequence] = field(default_factory=Counter)
+    documents: Counter[WordSequence] = field(default_factory=Counter)
 
 
 def distinctive_terms(
-    groups: Mapping[GroupT, Sequence[Said]],
+    groups: Mapping[GroupT, Sequence[SourcedTerm]],
     most: int,
     names: Mapping[GroupT, Sequence[str]],
     headings: Collection[str] = (),
@@ -62,21 +62,21 @@ def distinctive_terms(
     Terms of a group share no word. Each term is one of the group's ``names``, or the end of a
     name, and belongs only to the group where the term weighs most. ``headings`` are the
     headings of all documents, including titles."""
-    forms: defaultdict[Term, Counter[str]] = defaultdict(Counter)
+    forms: defaultdict[WordSequence, Counter[str]] = defaultdict(Counter)
     counted = {group: _count_terms(sentences, forms) for group, sentences in groups.items()}
-    everywhere: Counter[Term] = Counter()
+    everywhere: Counter[WordSequence] = Counter()
     for group_counts in counted.values():
         everywhere.update(group_counts.sentences)
     size = everywhere.total() / len(groups) if groups else 0.0
     headed = {term for heading in headings for term, _ in _find_terms(heading)}
 
-    def weight(group: GroupT, term: Term) -> float:
+    def weight(group: GroupT, term: WordSequence) -> float:
         of = counted[group]
         count = math.sqrt(of.sentences[term] * of.documents[term])
         count *= HEADED if term in headed else 1.0
         return count * math.sqrt(len(term)) * math.log1p(size / everywhere[term])
 
-    weights: dict[GroupT, dict[Term, float]] = {}
+    weights: dict[GroupT, dict[WordSequence, float]] = {}
     for group, of in counted.items():
         least = LEAST if len(groups[group]) > LEAST else 1
         nouns = {noun for name in names[group] for noun in _name_nouns(name)}
@@ -92,19 +92,21 @@ def distinctive_terms(
     return chosen
 
 
-def _maximum_weights(weights: Iterable[Mapping[Term, float]]) -> dict[Term, float]:
+def _maximum_weights(weights: Iterable[Mapping[WordSequence, float]]) -> dict[WordSequence, float]:
     """Return each term's greatest weight over all groups; a term belongs to the group with
     greatest weight."""
-    maxima: dict[Term, float] = {}
+    maxima: dict[WordSequence, float] = {}
     for of_group in weights:
         for term, weight in of_group.items():
             maxima[term] = max(maxima.get(term, 0.0), weight)
     return maxima
 
 
-def _count_terms(sentences: Iterable[Said], forms: defaultdict[Term, Counter[str]]) -> _Counted:
+def _count_terms(
+    sentences: Iterable[SourcedTerm], forms: defaultdict[WordSequence, Counter[str]]
+) -> _Counted:
     counts = _Counted()
-    terms_by_document: defaultdict[str, set[Term]] = defaultdict(set)
+    terms_by_document: defaultdict[str, set[WordSequence]] = defaultdict(set)
     for document, sentence in sentences:
         terms = dict(_find_terms(sentence))
         counts.sentences.update(terms.keys())
@@ -115,9 +117,11 @@ def _count_terms(sentences: Iterable[Said], forms: defaultdict[Term, Counter[str
     return counts
 
 
-def _whole_ones(terms: Collection[Term], counts: Mapping[Term, int]) -> list[Term]:
+def _whole_ones(
+    terms: Collection[WordSequence], counts: Mapping[WordSequence, int]
+) -> list[WordSequence]:
     """Drop terms occurring mostly inside a longer term."""
-    contained_terms: set[Term] = set()
+    contained_terms: set[WordSequence] = set()
     for longer in terms:
         for size in range(1, len(longer)):
             for part in (longer[at : at + size] for at in range(len(longer) - size + 1)):
@@ -126,7 +130,7 @@ def _whole_ones(terms: Collection[Term], counts: Mapping[Term, int]) -> list[Ter
     return [term for term in terms if term not in contained_terms]
 
 
-def _select_disjoint(ranked: Iterable[Term], most: int) -> Iterator[Term]:
+def _select_disjoint(ranked: Iterable[WordSequence], most: int) -> Iterator[WordSequence]:
     """Yield the first ``most`` terms sharing no word."""
     used: set[str] = set()
     for term in ranked:
@@ -139,7 +143,7 @@ def _select_disjoint(ranked: Iterable[Term], most: int) -> Iterator[Term]:
             return
 
 
-def _name_nouns(name: str) -> Iterator[Term]:
+def _name_nouns(name: str) -> Iterator[WordSequence]:
     """Yield noun endings of a name, including noun endings before "of"."""
     for piece in _JOINED.sub(",", name).split(","):
         for part in {piece, _OF.split(piece)[0]}:
@@ -148,7 +152,7 @@ def _name_nouns(name: str) -> Iterator[Term]:
                 yield from (stems[at:] for at in range(len(stems)))
 
 
-def _find_terms(sentence: str) -> Iterator[tuple[Term, str]]:
+def _find_terms(sentence: str) -> Iterator[tuple[WordSequence, str]]:
     """Yield terms of a sentence, each with its written form."""
     text = _ADDRESS.sub(", ", sentence)
     for run in _word_runs(text):

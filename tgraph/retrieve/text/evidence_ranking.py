@@ -15,7 +15,7 @@ from tgraph.retrieve.reports import add_report_evidence
 from tgraph.retrieve.text.lexicon import count_frequencies
 from tgraph.retrieve.text.question_analysis import analyse_question
 from tgraph.retrieve.text.sentence_ranking import (
-    Place,
+    SentencePlace,
     gather_sentences,
     meaning_of,
     place_of,
@@ -62,9 +62,9 @@ def sharpen_evidence(
 
 
 def _narrow_candidate(
-    candidate: Candidate, evidence: Sequence[Evidence], relevance: Mapping[Place, float]
+    candidate: Candidate, evidence: Sequence[Evidence], relevance: Mapping[SentencePlace, float]
 ) -> Candidate:
-    best: dict[Place, Evidence] = {}
+    best: dict[SentencePlace, Evidence] = {}
     for item in evidence:
         place = place_of(item)
         if place in relevance:
@@ -105,7 +105,7 @@ def _stated_by(
 def _stated_in(chunks: Sequence[str], context: Context) -> dict[str, list[Evidence]]:
     chunk_edges = stated_in(chunks, context).values()
     edges = list(dict.fromkeys(edge for places in chunk_edges for _, edge in places))
-    memory = context.remembered("evidence", 50_000)
+    memory = context.open_cache("evidence", 50_000)
     evidence_by_chunk: defaultdict[str, list[Evidence]] = defaultdict(list)
     chunk_set = set(chunks)
     for items in memory.get_all(edges, lambda missing: _read_evidence(missing, context)).values():
@@ -129,7 +129,7 @@ def _by_edge(groups: Iterable[Sequence[Evidence]]) -> dict[str, list[Evidence]]:
 
 def relevance_of(
     question: str, evidence: ByEdge, context: Context, vector: Vector | None = None
-) -> dict[Place, float]:
+) -> dict[SentencePlace, float]:
     """Rate how well each place answers, 0 to 1; places come from ``place_of``."""
     inquiry = analyse_question(question, count_frequencies(context))
     meaning = meaning_of(inquiry, context, vector)
@@ -146,7 +146,7 @@ def _label_edges(edges: list[str], context: Context) -> dict[str, Edge]:
         labelled = with_labels(context.graph, list(triples.values()))
         return dict(zip(triples, labelled, strict=True))
 
-    labelled_edges: dict[str, Edge] = context.remembered("labels of edges", 50_000).get_all(
+    labelled_edges: dict[str, Edge] = context.open_cache("labels of edges", 50_000).get_all(
         edges, read
     )
     return labelled_edges

@@ -158,7 +158,10 @@ def _needs_abroad(text: str, code: str) -> bool:
     read, table = get_lexicon(code), load_tables("languages")[code]
     question_words = read.words(text)
     if code == "zh":
-        return _has_any(text, table["taken_up"]) or len(read.wanted(text)) < _SAYS_ENOUGH
+        return (
+            _has_any(text, table["taken_up"])
+            or len(read.extract_content_stems(text)) < _SAYS_ENOUGH
+        )
     going_on: Callable[[str], bool] = frozenset(table["going_on"].split()).__contains__
     taken_up = frozenset(table["taken_up"].split())
     if not question_words or going_on(question_words[0]) or not taken_up.isdisjoint(question_words):

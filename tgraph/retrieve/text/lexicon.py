@@ -66,7 +66,7 @@ class Lexicon:
         """Return stems of content words in a text."""
         return [self.stem(w) for w in self.words(text) if w not in self.stop_words]
 
-    def wanted(self, question: str) -> list[str]:
+    def extract_content_stems(self, question: str) -> list[str]:
         """Return stems of a question's content words; stems of all words if none carries
         content."""
         return self.terms(question) or [self.stem(w) for w in self.words(question)]
@@ -121,7 +121,7 @@ class ChineseLexicon(Lexicon):
                 tokens += run
         return tokens
 
-    def wanted(self, question: str) -> list[str]:
+    def extract_content_stems(self, question: str) -> list[str]:
         remainder = _stop_word_pattern().sub(" ", fold_accents(question))
         tokens = []
         for word in _ANYTHING_BUT_WORDS.findall(remainder):
@@ -240,7 +240,7 @@ class CountedWords(Frequencies):
         """Whether the embedder knows only English."""
         return self._embeds_english
 
-    def has(self, term: str) -> bool:
+    def has_term(self, term: str) -> bool:
         """Check whether any text contains a term."""
         return self._counts[term] > 0
 
@@ -252,7 +252,7 @@ class CountedWords(Frequencies):
 
 def count_frequencies(context: Context) -> CountedWords:
     """Return term frequencies of the published state, counted at the first question."""
-    memory = context.remembered("frequencies", 1)
+    memory = context.open_cache("frequencies", 1)
 
     def count() -> CountedWords:
         agent = context.embedder.agent
@@ -260,7 +260,7 @@ def count_frequencies(context: Context) -> CountedWords:
             _sample_texts(context), agent.kind == "method" or agent.name in ENGLISH_ONLY
         )
 
-    word_counts = memory.get("frequencies", count)
+    word_counts = memory.load_item("frequencies", count)
     assert isinstance(word_counts, CountedWords)
     return word_counts
 
@@ -297,5 +297,5 @@ def lexicon_of_chunk(chunk: str, context: Context) -> Lexicon:
         return detect_language(text)
 
     place = document_of_chunk(chunk), page_of_chunk(chunk)
-    memory: Any = context.remembered("languages of pages", 50_000)
-    return get_lexicon(memory.get(place, read))
+    memory: Any = context.open_cache("languages of pages", 50_000)
+    return get_lexicon(memory.load_item(place, read))

@@ -59,7 +59,7 @@ class PageSentences:
         where, text = (self._starts[place], self._ends[place]), segment.text[first:last]
         return PageSentence(*where, text, segment.kind, segment.context, at)
 
-    def over(self, start: int, end: int) -> range:
+    def find_overlapping(self, start: int, end: int) -> range:
         """Return indexes of sentences overlapping a character range."""
         return range(bisect_right(self._ends, start), bisect_left(self._starts, end))
 
@@ -98,9 +98,9 @@ def page_sentences(evidence: Evidence | Citation, context: Context) -> PageSente
     """Return the page sentences for an evidence; for graph documents, the sentences of its
     chunk; empty if the page text was erased."""
     document, page = document_of_chunk(evidence.chunk), page_of_chunk(evidence.chunk)
-    memory = context.remembered("pages", KEPT_PAGES)
+    memory = context.open_cache("pages", KEPT_PAGES)
     if context.texts.is_graph(evidence.chunk):
-        graph_sentences: PageSentences = memory.get(
+        graph_sentences: PageSentences = memory.load_item(
             evidence.chunk,
             lambda: PageSentences(reading_of(graph_segments(evidence.chunk, context))),
         )
@@ -112,7 +112,7 @@ def page_sentences(evidence: Evidence | Citation, context: Context) -> PageSente
         except ErasedTextError:
             return PageSentences()
 
-    sentences: PageSentences = memory.get((document, page), read)
+    sentences: PageSentences = memory.load_item((document, page), read)
     return sentences
 
 
@@ -143,7 +143,7 @@ def read_place_text(place: Evidence | Citation, context: Context) -> str:
 def read_surroundings(evidence: Evidence, context: Context) -> QuoteSurroundings:
     """Return an evidence's sentences together with surrounding text."""
     page = page_sentences(evidence, context)
-    places = page.over(evidence.start, evidence.end)
+    places = page.find_overlapping(evidence.start, evidence.end)
     if not places:
         return QuoteSurroundings((), (), "")
     before = [page[at] for at in range(places.start - 1, -1, -1)[:BEFORE]]

@@ -41,7 +41,7 @@ class AnalysedQuestion:
     """Whether vectors tell nothing of it, so that words alone do."""
 
     @property
-    def asked(self) -> str:
+    def text_without_names(self) -> str:
         """The question text without names."""
         return " ".join(_NAME.sub(" ", self.text).split())
 
@@ -69,14 +69,14 @@ def analyse_question(text: str, frequencies: Frequencies) -> AnalysedQuestion:
 
 
 def _analyse_in(lexicon: Lexicon, text: str, counts: CountedWords) -> AnalysedQuestion:
-    question_terms = dict.fromkeys(lexicon.wanted(text))
+    question_terms = dict.fromkeys(lexicon.extract_content_stems(text))
     weights = {term: max(0.05, counts.idf(term)) for term in question_terms}
     form = form_of(lexicon.code)
     names: frozenset[str] = frozenset()
     if form.names_are_capitalised:
         name_words = (w for m in _NAME.findall(text) for w in lexicon.words(m))
         names = frozenset(map(lexicon.stem, name_words)) & weights.keys()
-    weights |= {name: 2 * weights[name] for name in names if not counts.has(name)}
+    weights |= {name: 2 * weights[name] for name in names if not counts.has_term(name)}
     sought = form.expected_answer(text, lexicon)
     by_words = counts.searches_by_words(lexicon)
     return AnalysedQuestion(text, weights, names, sought, lexicon, by_words)
@@ -141,7 +141,7 @@ class Description:
     text: str
     noun: str
 
-    def about(self, name: str) -> str:
+    def replace_description(self, name: str) -> str:
         """Return the question after replacing the description by a name."""
         return " ".join(f"{self.before} {name} {self.after}".split())
 
@@ -254,8 +254,8 @@ def is_broad(question: Question) -> bool:
 
 def _informative_terms(question: Question) -> tuple[str, list[str]]:
     text = question.text
-    if question.needed and len(set(terms(text)) - _WHOLE) < _SAYS_ENOUGH:
-        text = f"{question.needed[-1].question} {text}"
+    if question.needed_turns and len(set(terms(text)) - _WHOLE) < _SAYS_ENOUGH:
+        text = f"{question.needed_turns[-1].question} {text}"
     stems = dict.fromkeys(terms(text))
     telling = [term for term in stems if term not in _WHOLE]
     framed = len(telling) < len(stems) and all(term in _BREADTH_FRAME for term in telling)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from operator import mul
 from typing import NamedTuple
 
-from tgraph.ingest.sentences import Span, sentences
+from tgraph.ingest.sentences import CharacterRange, sentences
 from tgraph.model import Candidate, Evidence, Judgement, Retrieval
 from tgraph.models.base import CallSink, no_sink
 from tgraph.models.reader import Passage, PassageReading, Reader
@@ -28,7 +28,7 @@ from tgraph.retrieve.text.question_analysis import (
     rate_match,
     roots_of,
 )
-from tgraph.retrieve.text.sentence_ranking import Place, place_of
+from tgraph.retrieve.text.sentence_ranking import SentencePlace, place_of
 
 MOST_READ = 10
 """Passages that are read for one question."""
@@ -53,7 +53,7 @@ def split_passages(text: str) -> list[str]:
     """Split a text into passages of whole sentences.
 
     Each passage repeats the last sentence of the previous passage where space permits."""
-    passages: list[list[Span]] = []
+    passages: list[list[CharacterRange]] = []
     for sentence in sentences(text):
         if passages and sentence[1] - passages[-1][0][0] <= LONGEST:
             passages[-1].append(sentence)
@@ -95,7 +95,7 @@ class _PagePassage:
     def place(self, evidence: Evidence, page: PageSentences) -> tuple[int, int] | None:
         """Return the evidence offsets in the passage text; return None where the passage lacks
         part of the evidence."""
-        over = page.over(evidence.start, evidence.end)
+        over = page.find_overlapping(evidence.start, evidence.end)
         if page is not self.page or not over or not set(over) <= set(self.places):
             return None
         first, last = over[0] - self.places.start, over[-1] - self.places.start
@@ -219,7 +219,7 @@ def in_order_read(retrieval: Retrieval, found: Retrieval) -> Retrieval:
 
 def _rank_places(candidates: Sequence[Candidate]) -> list[tuple[Evidence, float]]:
     """Return each candidate's distinct best answer places with scores, best first."""
-    scored_places: dict[Place, tuple[Evidence, float]] = {}
+    scored_places: dict[SentencePlace, tuple[Evidence, float]] = {}
     for candidate in candidates:
         for evidence, score in _score_evidence(candidate):
             place = place_of(evidence)
@@ -256,7 +256,7 @@ def _page_passages(ranked: Sequence[Evidence], context: Context) -> list[_PagePa
         if len(passages) == MOST_READ:
             break
         page = page_sentences(evidence, context)
-        over = page.over(evidence.start, evidence.end)
+        over = page.find_overlapping(evidence.start, evidence.end)
         if over and not any(passage.place(evidence, page) for passage in passages):
             passages.append(_page_passage(evidence.title, page, over))
     return passages
@@ -297,7 +297,7 @@ def _join_places(places: Sequence[Evidence], context: Context) -> Passage | None
     text, sentences = "", []
     for evidence in places:
         page = page_sentences(evidence, context)
-        over = page.over(evidence.start, evidence.end)
+        over = page.find_overlapping(evidence.start, evidence.end)
         if not over:
             return None
         text += _format_heading(evidence.title, page[over[0]])
@@ -314,7 +314,7 @@ def readings_of(
     bridges: Sequence[Sequence[Evidence]],
     reader: Reader,
     context: Context,
-) -> dict[Place, SentenceReading]:
+) -> dict[SentencePlace, SentenceReading]:
     """Read passages around top-ranked sentences; return sentence readings by place.
 
     Bridge places are also read as one joint passage; where the joint reading answers better,
@@ -335,7 +335,7 @@ def readings_of(
     scores = {place_of(evidence): score for evidence, score in ranked}
     scored_chains = [[(e, scores.get(place_of(e), 0.0)) for e in chain] for chain, _ in joined]
     read_ = reader.read(inquiry.text, [*passages, *(p for _, p in joined)], context.sink)
-    readings_by_place: dict[Place, SentenceReading] = {}
+    readings_by_place: dict[SentencePlace, SentenceReading] = {}
     for passage, placements, reading in zip(passages, inside, read_, strict=False):
         rated = [(evidence, score) for evidence, score, _ in placements]
         for sentence_reading in _drop_partial_places(
@@ -357,12 +357,13 @@ def readings_of(
 
 
 def _apply_authorities(
-    readings: Mapping[Place, SentenceReading], context: Context
-) -> dict[Place, SentenceReading]:
+    readings: Mapping[SentencePlace, SentenceReading], context: Context
+) -> dict[SentencePlace, SentenceReading]:
     """Return readings with document authorities; drop readings without authority."""
     authorities = context.authorities
     weighted_readings = {
-        p: replace(r, authority=authorities.of(r.evidence.path)) for p, r in readings.items()
+        p: replace(r, authority=authorities.weigh_path(r.evidence.path))
+        for p, r in readings.items()
     }
     return {place: reading for place, reading in weighted_readings.items() if reading.authority}
 
@@ -430,7 +431,9 @@ def judgement_features(told: Sequence[Features], best: Features) -> JudgementFea
     return JudgementFeatures(max(features.ranked for features in told), best.relevance, best.rarest)
 
 
-def _apply_readings(candidate: Candidate, readings: Mapping[Place, SentenceReading]) -> Candidate:
+def _apply_readings(
+    candidate: Candidate, readings: Mapping[SentencePlace, SentenceReading]
+) -> Candidate:
     """Return a candidate with its evidence readings, best first."""
     places = {place_of(evidence): evidence for evidence, _ in _score_evidence(candidate)}
     evidence_readings = [

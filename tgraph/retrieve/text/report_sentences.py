@@ -79,11 +79,11 @@ def extracts_of(reports: Iterable[tuple[CommunityReport, int]], context: Context
         (report, *part) for report, count in reports for part in _list_parts(report)[: count + 1]
     ]
     grounds = evidence_of_parts([part for _, part, _ in report_parts], context)
-    memory = context.remembered("extracts", 50_000)
+    memory = context.open_cache("extracts", 50_000)
     extracts = []
     for report, part, part_text in report_parts:
         read = partial(_build_extracts, report, part, part_text, grounds.get(part, ()), context)
-        extracts += memory.get(part, read)
+        extracts += memory.load_item(part, read)
     return extracts
 
 
@@ -132,7 +132,7 @@ def _build_extracts(
 
 def _is_aside(place: Evidence, context: Context) -> bool:
     page = page_sentences(place, context)
-    return any(page[at].kind in ASIDE for at in page.over(place.start, place.end))
+    return any(page[at].kind in ASIDE for at in page.find_overlapping(place.start, place.end))
 
 
 def without_asides(extracts: Sequence[Extract]) -> list[Extract]:
@@ -182,8 +182,8 @@ def nearest_sentence(place: Evidence, said: frozenset[str], context: Context) ->
     ``said``, if any."""
     if len(place.quote) <= LONGEST:
         return place
-    memory = context.remembered("sentences of long quotes", 5_000)
-    parts = memory.get(place.iri, partial(_split_quote, place))
+    memory = context.open_cache("sentences of long quotes", 5_000)
+    parts = memory.load_item(place.iri, partial(_split_quote, place))
     best = max(parts, key=lambda part: len(said & part[2]), default=None)
     if best is None or said.isdisjoint(best[2]):
         return place

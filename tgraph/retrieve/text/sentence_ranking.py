@@ -40,7 +40,7 @@ from tgraph.retrieve.text.word_similarity import WordSimilarity
 if TYPE_CHECKING:
     from tgraph.retrieve.text.similarity import Vector
 
-Place = tuple[str, int | None, int, int]
+SentencePlace = tuple[str, int | None, int, int]
 
 WEIGHTS = load_weights("sentence")
 """What each of ``SentenceFeatures`` counts."""
@@ -67,7 +67,7 @@ _ASKS = ("?", "？")
 _ENDS = frozenset(".!?:;,\"'”’)…。！？»")
 
 
-Section = tuple[str, int, tuple[str, ...]]
+PageSection = tuple[str, int, tuple[str, ...]]
 """A document, a page of it, and the headings that something there stands under."""
 
 ASKED_ABOVE = 0.9
@@ -87,7 +87,7 @@ class PassageWords:
     is_prose: bool
     is_aside: bool
     is_heading: bool
-    section: Section
+    section: PageSection
     parts: frozenset[str] = frozenset()
     """What the compounds of the quote begin and end with."""
 
@@ -96,7 +96,7 @@ class PassageWords:
 class SentencePassage:
     """A document sentence with its supported edges and mentioned entities."""
 
-    place: Place
+    place: SentencePlace
     evidence: Evidence
     edges: tuple[str, ...]
     named: tuple[NamedAnswer, ...]
@@ -140,7 +140,7 @@ class Score:
     similar: float
 
 
-LexicalFeatures = dict[Place, tuple[SentencePassage, tuple[float, ...]]]
+LexicalFeatures = dict[SentencePlace, tuple[SentencePassage, tuple[float, ...]]]
 """What the words of passages have been found to tell to one question."""
 
 
@@ -150,7 +150,7 @@ def places_overlap(one: Evidence, other: Evidence) -> bool:
     return same and one.start < other.end and other.start < one.end
 
 
-def place_of(evidence: Evidence) -> Place:
+def place_of(evidence: Evidence) -> SentencePlace:
     return evidence.document, evidence.page, evidence.start, evidence.end
 
 
@@ -159,13 +159,13 @@ def place_of(evidence: Evidence) -> Place:
 
 def gather_sentences(
     edges: Mapping[str, Edge], evidence: Mapping[str, Sequence[Evidence]], context: Context
-) -> dict[Place, SentencePassage]:
+) -> dict[SentencePlace, SentencePassage]:
     """Return distinct sentences behind the edges, by place."""
-    behind: dict[Place, tuple[Evidence, list[str]]] = {}
+    behind: dict[SentencePlace, tuple[Evidence, list[str]]] = {}
     for iri in edges:
         for item in evidence.get(iri, ()):
             behind.setdefault(place_of(item), (item, []))[1].append(iri)
-    memory = context.remembered("passages", 20_000)
+    memory = context.open_cache("passages", 20_000)
     missing = [
         (p, tuple(iris)) for p, (_, iris) in behind.items() if (p, tuple(iris)) not in memory
     ]
@@ -176,12 +176,12 @@ def gather_sentences(
     passages = {}
     for place, (item, iris) in behind.items():
         read = partial(_build_passage, place, item, [edges[iri] for iri in iris], context)
-        passages[place] = memory.get((place, tuple(iris)), read)
+        passages[place] = memory.load_item((place, tuple(iris)), read)
     return passages
 
 
 def _build_passage(
-    place: Place, evidence: Evidence, edges: Sequence[Edge], context: Context
+    place: SentencePlace, evidence: Evidence, edges: Sequence[Edge], context: Context
 ) -> SentencePassage:
     lexicon = lexicon_of_chunk(evidence.chunk, context)
     ends = {end: label for edge in edges for end, label in _list_ends(edge)}
@@ -216,14 +216,14 @@ def _read_kinds(entities: Sequence[str], context: Context) -> dict[str, str]:
 
     def kind_of(types: Sequence[str]) -> str:
         kinds = [iri.rpartition(":")[2] for iri in types if iri.startswith(v.type_iri(""))]
-        return kinds[0] if kinds else next(filter(None, map(named, types)), "")
+        return kinds[0] if kinds else next(filter(None, map(find_kind, types)), "")
 
-    def named(kind: str) -> str:
+    def find_kind(kind: str) -> str:
         """Return the kind denoted by an ontology class."""
         label = context.graph.statements.labels([kind]).get(kind)
         return kind_of_class(label) if label else ""
 
-    return context.remembered("kinds", 50_000).get_all(entities, read)
+    return context.open_cache("kinds", 50_000).get_all(entities, read)
 
 
 def _read_aliases(entities: Sequence[str], context: Context) -> dict[str, list[str]]:
@@ -231,7 +231,7 @@ def _read_aliases(entities: Sequence[str], context: Context) -> dict[str, list[s
         aliases = context.graph.statements.aliases(missing)
         return {entity: aliases.get(entity, []) for entity in missing}
 
-    return context.remembered("aliases", 50_000).get_all(entities, read)
+    return context.open_cache("aliases", 50_000).get_all(entities, read)
 
 
 def _terms_of(
@@ -248,7 +248,7 @@ def _terms_of(
         )
 
     key = entity if lexicon is ENGLISH else (entity, lexicon.code)
-    name_terms: frozenset[str] = context.remembered("terms of names", 50_000).get(key, read)
+    name_terms: frozenset[str] = context.open_cache("terms of names", 50_000).load_item(key, read)
     return name_terms
 
 
@@ -306,7 +306,7 @@ def meaning_of(
     if inquiry.by_words:
         return WordSimilarity(inquiry, context, stated_in)
     if vector is None:
-        question = context.embed([inquiry.text, inquiry.asked or inquiry.text])
+        question = context.embed([inquiry.text, inquiry.text_without_names or inquiry.text])
     else:
         question = vector[None].repeat(2, 0)
     return Similarity(context.vectors["edge"], context.vectors["chunk"], question)
@@ -325,7 +325,7 @@ def rate_passages(
     inquiry: AnalysedQuestion,
     meaning: Similarity,
     known: LexicalFeatures | None = None,
-) -> dict[Place, Score]:
+) -> dict[SentencePlace, Score]:
     """Rate how well each passage answers.
 
     Headings score zero, as context of sentences below; where a heading asks, as in lists of
@@ -338,7 +338,7 @@ def rate_passages(
         for passage in passage_list
         if passage.wording.is_heading and passage.quote.rstrip().endswith(_ASKS)
     }
-    ratings: dict[Place, Score] = {}
+    ratings: dict[SentencePlace, Score] = {}
     for passage in passage_list:
         features, score = features_by_place[passage.place], 0.0
         if not passage.wording.is_heading:
@@ -362,7 +362,7 @@ def features_of(
     inquiry: AnalysedQuestion,
     meaning: Similarity,
     known: LexicalFeatures | None = None,
-) -> dict[Place, SentenceFeatures]:
+) -> dict[SentencePlace, SentenceFeatures]:
     """Return ranking features of each passage; ``known`` works as in ``rate_passages``."""
     passage_list = list(passages)
     lexical, words = {} if known is None else known, Words(inquiry)
@@ -457,4 +457,4 @@ def stated_in(chunks: Iterable[str], context: Context) -> dict[str, list[tuple[i
         edges_by_chunk = context.evidence.stated_in(missing)
         return {chunk: edges_by_chunk.get(chunk, []) for chunk in missing}
 
-    return context.remembered("chunks", _KEPT).get_all(sorted(set(chunks)), read)
+    return context.open_cache("chunks", _KEPT).get_all(sorted(set(chunks)), read)

@@ -29,7 +29,7 @@ def words_of_chunks(context: Context) -> WordIndex:
         languages = {chunk: lexicon_of_chunk(chunk, context) for chunk in chunks}
         return WordIndex([(chunk, context.texts.of_chunk(chunk)) for chunk in chunks], languages)
 
-    return context.once("words of chunks", count)
+    return context.read_once("words of chunks", count)
 
 
 class WordSimilarity(Similarity):
@@ -59,7 +59,7 @@ class WordSimilarity(Similarity):
     def learn(self, edges: Iterable[str]) -> None:
         """Read sentence words of edges lacking scores."""
         missing = [edge for edge in edges if edge not in self._shares]
-        memory = self._context.remembered("evidence", 50_000)
+        memory = self._context.open_cache("evidence", 50_000)
 
         def read(wanted: list[str]) -> dict[str, tuple[object, ...]]:
             return dict(self._context.evidence.of_edges(wanted, _PLACES))

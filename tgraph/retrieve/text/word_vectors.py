@@ -66,7 +66,7 @@ def by_words_if_foreign(question: str, context: Context) -> Context:
 
 def words_of(context: Context, code: str) -> WordVectors:
     """Return word vectors of the context contents, read in one language."""
-    return context.once(f"words in {code}", lambda: WordVectors(context, code))
+    return context.read_once(f"words in {code}", lambda: WordVectors(context, code))
 
 
 class WordEmbedder:
@@ -101,23 +101,23 @@ class WordEmbedder:
         return rows
 
     def _collect_terms(self, text: str) -> list[str]:
-        text_terms = list(dict.fromkeys(self._lexicon.wanted(text)))
+        text_terms = list(dict.fromkeys(self._lexicon.extract_content_stems(text)))
         if not self._lexicon.has_compounds:
             return text_terms
         part_terms = [
-            t for t in parts_among(text_terms, _Known(self._counts)) if t not in text_terms
+            t for t in parts_among(text_terms, _Vocabulary(self._counts)) if t not in text_terms
         ]
         return list(dict.fromkeys([*text_terms, *part_terms]))
 
 
-class _Known(Collection[str]):
+class _Vocabulary(Collection[str]):
     """The vocabulary of a text corpus."""
 
     def __init__(self, counts: CountedWords) -> None:
         self._counts = counts
 
     def __contains__(self, term: object) -> bool:
-        return self._counts.has(str(term))
+        return self._counts.has_term(str(term))
 
     def __iter__(self) -> Iterator[str]:
         return iter(())
@@ -126,7 +126,7 @@ class _Known(Collection[str]):
         return 0
 
 
-Items = Callable[[], Iterable[tuple[str, Sequence[str]]]]
+ItemWords = Callable[[], Iterable[tuple[str, Sequence[str]]]]
 """(IRI, words) of each text, read when they are needed."""
 
 
@@ -144,7 +144,7 @@ class WordVectors(Mapping[str, VectorIndex]):
         return self._sets[kind]
 
     def _items(self, kind: str) -> Iterator[tuple[str, list[str]]]:
-        read, vocabulary = self._lexicon, _Known(count_frequencies(self._whole))
+        read, vocabulary = self._lexicon, _Vocabulary(count_frequencies(self._whole))
         texts: dict[str, list[str]] = {}
         for iri, text in self._embedded_texts(kind):
             if text not in texts:
@@ -177,7 +177,7 @@ class WordVectors(Mapping[str, VectorIndex]):
 class LexicalIndex(IndexDecorator):
     """A vector index that is searched by the words of its texts."""
 
-    def __init__(self, inner: VectorIndex, items: Items) -> None:
+    def __init__(self, inner: VectorIndex, items: ItemWords) -> None:
         super().__init__(inner)
         self._items = items
 
@@ -197,8 +197,8 @@ class LexicalIndex(IndexDecorator):
         if k < 1 or not len(self):
             return [[] for _ in queries]
         places = None if allowed is None else self.keys.places(allowed)
-        most = k + beyond
-        return [self._best(self._postings.scores(query), most, places) for query in queries]
+        limit = k + beyond
+        return [self._best(self._postings.scores(query), limit, places) for query in queries]
 
     @cached_property
     def _postings(self) -> _Postings:

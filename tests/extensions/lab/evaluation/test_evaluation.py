@@ -150,7 +150,7 @@ def test_only_what_the_metrics_need_is_asked(tmp_path, wanted, steps):
         assert bool(told) is (wanted != ["all"])
         if wanted == ["faithfulness"]:  # needs no right answer
             bare = replace(GIVEN, gt_answer="")
-            assert evaluate(kg, [bare], metrics=wanted).judged == 1
+            assert evaluate(kg, [bare], metrics=wanted).judged_count == 1
         assert kg.audit("shapes").passed
 
 
@@ -230,7 +230,7 @@ def test_gold_alone_is_enough_to_judge_the_retrieval(tmp_path):
         found = evaluate(kg, [only], mode="basic")
         assert found.retrieval["mrr"] > 0
         assert found.metrics == {"overall": {}, "retriever": {}, "generator": {}}
-        assert (found.judged, found.judges, found.mode) == (0, (), "basic")
+        assert (found.judged_count, found.judges, found.mode) == (0, (), "basic")
 
 
 def test_audits_find_what_was_judged(tmp_path):
@@ -245,7 +245,7 @@ def test_audits_find_what_was_judged(tmp_path):
 
 def test_it_does_not_block_the_event_loop(tmp_path):
     with opened(tmp_path) as kg:
-        assert asyncio.run(asyncio.to_thread(evaluate, kg, [GIVEN])).judged == 1
+        assert asyncio.run(asyncio.to_thread(evaluate, kg, [GIVEN])).judged_count == 1
 
 
 # --- what goes wrong ---
@@ -268,11 +268,11 @@ def test_an_unusable_reply_costs_its_question(tmp_path, step):
     broken = failing_on("Nansen", ModelError("It is broken."))
     with opened(tmp_path, {step: broken}) as kg:
         found = evaluate(kg, [GIVEN, ASKED])
-        (failed,) = found.failed
+        (failed,) = found.failed_assessments
         assert failed.item.query_id == "fram"
         assert "It is broken." in failed.error
         assert not failed.metrics
-        assert found.judged == 1
+        assert found.judged_count == 1
         judged = f"{v.URN}prov:assessment:{found.evaluation.rpartition(':')[2]}:0"
         assert said(kg, judged, "error") == [failed.error]
         if step == "check_entailment":
@@ -284,16 +284,16 @@ def test_a_question_that_can_not_be_answered_costs_itself(tmp_path):
     broken = failing_on("Curie", ModelError("It is broken."))
     with opened(tmp_path, {"synthesise_answer": broken}) as kg:
         found = evaluate(kg, [ASKED, GIVEN])
-        assert [a.item.query_id for a in found.failed] == ["curie"]
-        assert found.failed[0].item.response is None
-        assert found.judged == 1
+        assert [a.item.query_id for a in found.failed_assessments] == ["curie"]
+        assert found.failed_assessments[0].item.response is None
+        assert found.judged_count == 1
 
 
 def test_one_failure_of_the_endpoint_costs_one_question(tmp_path):
     away = failing_on("Nansen", EndpointError("It is away."))
     with opened(tmp_path, {"extract_statements": away}) as kg:
         found = evaluate(kg, [GIVEN, ASKED])
-        assert [a.item.query_id for a in found.failed] == ["fram"]
+        assert [a.item.query_id for a in found.failed_assessments] == ["fram"]
 
 
 @pytest.mark.parametrize("number", [1, 2, 5])

@@ -166,7 +166,7 @@ def chosen(kg: tgraph.KnowledgeGraph, session: str) -> list[str]:
 
 
 def found_in(found: Influence) -> set[str]:
-    return {cargo_in(item.label) for item in found.ranked}
+    return {cargo_in(item.label) for item in found.ranked_items}
 
 
 @pytest.fixture(scope="module")
@@ -201,8 +201,8 @@ def test_leaving_one_out_finds_exactly_what_was_planted(ship, nearest):
         assert made.written == again, "a second run makes no call"
     assert (found.method, found.noise_floor) == ("leave-one-out", 0.0)
     assert found_in(found) == {cargo(a), cargo(b)}
-    assert [item.weight for item in found.ranked] == pytest.approx([1 / 3, 1 / 3])
-    assert [item.cited for item in found.ranked] in ([True, False], [False, True])
+    assert [item.weight for item in found.ranked_items] == pytest.approx([1 / 3, 1 / 3])
+    assert [item.cited for item in found.ranked_items] in ([True, False], [False, True])
     depends = [[cargo_in(one.label) for one in s.depends_on] for s in found.sentences]
     assert depends == [[cargo(a)], [cargo(b)], []]
     assert [s.without_cited for s in found.sentences] == [False, True, True]
@@ -270,7 +270,7 @@ def test_many_items_are_left_out_one_by_one(ship):
         found = measure_influence(kg, session)
     assert found.method == cost.method == "leave-one-out"
     assert found_in(found) == {cargo(n) for n in planted}
-    assert [item.weight for item in found.ranked] == [0.25] * 4
+    assert [item.weight for item in found.ranked_items] == [0.25] * 4
     masks = {run.mask for run in found.runs if "one" in run.kinds}
     assert len(masks) == items
 
@@ -348,7 +348,7 @@ def test_it_is_sealed_on_record_shown_and_deterministic(ship):
         trace = kg.trace(session)
         assert trace.influence is not None
         assert trace.influence.analysis == found.analysis
-        assert set(trace.influence.above) == {item.selection for item in found.ranked}
+        assert set(trace.influence.above) == {item.selection for item in found.ranked_items}
         assert trace.influence.runs == len(found.runs)
         html = kg.export(session, "html").decode()
         assert "What the answer depends on" in html
@@ -365,7 +365,7 @@ def test_a_sampled_analysis_of_an_earlier_version_is_shown(ship, nearest):
         agent = Agent("method", "lexical-support", "1")
         parameters = {"method": "sampled", "samples": 1, "seed": 0}
         record.start(answer, agent, agent, parameters, "explainability")
-        record.ablated(record.ablation(["none", "sampled"], "1" * 8, 0), "1")
+        record.record_ablation(record.ablation(["none", "sampled"], "1" * 8, 0), "1")
         record.influence(trace.selected[0].iri, answer, 0.5, 0.1, above=True)
         result = record.result({"necessity": 0.5}, {})
         record.out.add(result, (v.tg("lds"), 0.9))
@@ -509,12 +509,15 @@ def test_a_plan_covers_every_item_within_its_budget(items, data):
     budget = data.draw(st.none() | st.integers(60, 200))
     made = plan_ablations(items, cited, cited, budget=budget)
     assert budget is None or calls_of(made.ablations) + made.later <= budget
-    assert {a.subject for a in made.of("one")} == set(range(items))
+    assert {a.subject for a in made.list_ablations("one")} == set(range(items))
     assert made == plan_ablations(items, cited, cited, budget=budget)
 
 
 def test_a_sentence_is_said_again_in_other_words_but_not_with_another_name_or_number():
     again = ClaimOverlap(["Curie discovered Polonium in 1898.", "The ship sank."])
-    assert again.of(["In 1898 Polonium was discovered by Curie."]) == (True, False)
-    assert again.of(["Curie discovered Radium in 1898.", "The ship never sank."]) == (False, False)
-    assert again.of([]) == (False, False)
+    assert again.flag_repeated(["In 1898 Polonium was discovered by Curie."]) == (True, False)
+    assert again.flag_repeated(["Curie discovered Radium in 1898.", "The ship never sank."]) == (
+        False,
+        False,
+    )
+    assert again.flag_repeated([]) == (False, False)

@@ -193,7 +193,7 @@ def test_the_spans_of_a_question_are_the_tree_of_its_record(root, spans, by_mode
         found = spans.take()
         assert spanned(found) == recorded(kg, answer.session)
         replay = kg.replay(answer.session)
-        assert replay.same
+        assert replay.is_same
     assert spans.take() == []  # a replay records nothing, and is none of the record
     session = root_of(found)
     assert {said(span)[WITHIN] for span in found} == {answer.session}

@@ -46,9 +46,9 @@ class TextsOfPackage(Texts):
 
     Quotes appear as recorded; the quote check verifies their presence in the text."""
 
-    def has(self, document: str, page: int | None) -> bool:
+    def has_text(self, document: str, page: int | None) -> bool:
         key = text_value(self._store, v.page_of(document, page), v.tg("textHash"))
-        return bool(key) and self._librarian.has(key)
+        return bool(key) and self._librarian.has_content(key)
 
     def check(
         self, document: str, page: int | None, start: int, end: int, recorded: str | None
@@ -83,7 +83,7 @@ class PackageContents:
 
     @property
     def _answer_key(self) -> str:
-        return self.said.one(v.answer_text_iri(self.about.uuid), "contentHash")
+        return self.bundle_reader.read_text(v.answer_text_iri(self.about.uuid), "contentHash")
 
     @cached_property
     def entries(self) -> list[ChainEntry]:
@@ -103,10 +103,10 @@ class PackageContents:
         return trace_of(self.store, self.librarian, self.about, self.texts)
 
     @cached_property
-    def said(self) -> BundleReader:
+    def bundle_reader(self) -> BundleReader:
         return BundleReader(self.store.match(None, None, None, NamedNode(self.about.bundle)))
 
-    def drawn(self) -> dict[str, bytes]:
+    def derive_files(self) -> dict[str, bytes]:
         """Return files derived from other package files."""
         trace, description = self.trace, self.about
         drawn = {
@@ -136,7 +136,7 @@ class PackageContents:
     def _page_text(self, quotes: Quotes, document: str, page: int | None) -> str:
         """Return page text, or quotes at their recorded positions if the package lacks the
         page."""
-        if self.texts.has(document, page):
+        if self.texts.has_text(document, page):
             return self.texts.of_page(document, page)
         text = ""
         for start, quote in sorted(quotes[document, page]):

@@ -94,7 +94,7 @@ def write_package(sessions: SessionReader, session: str, *, texts: bool) -> Writ
 def _add_derived_files(files: Mapping[str, bytes], about: About) -> dict[str, bytes]:
     """Return package files plus derived files."""
     source_files = {**files, ABOUT: about.to_json()}
-    return {**source_files, **PackageContents(source_files).drawn()}
+    return {**source_files, **PackageContents(source_files).derive_files()}
 
 
 def _replay_problem(files: Mapping[str, bytes]) -> str:
@@ -102,7 +102,7 @@ def _replay_problem(files: Mapping[str, bytes]) -> str:
     from tgraph.extensions.evidence.crates.verify import replay_package
 
     comparison = replay_package(PackageContents(files))
-    if comparison.same:
+    if comparison.is_same:
         return ""
     first = comparison.differences[0].subject if comparison.differences else ""
     return comparison.problem or f"A replay from the package alone differs at {first}."
@@ -165,10 +165,10 @@ def _record_replay(
 
     try:
         check_whole(opened.read(), session.bundle, session.explain_id)
-        read = NotedReplay.of(opened, session).read()
+        read = NotedReplay.from_summary(opened, session).read()
     except TgraphError as error:
         return None, error.message
-    if not read.replay.same:
+    if not read.replay.is_same:
         why = read.replay.problem or "A replay with the graph gives a different record."
         return None, why
     return read, ""
@@ -185,7 +185,7 @@ def _read_for_report(
     from tgraph.extensions.evidence.picture import build_picture
 
     drawn = report_quads(store, session.bundle, trace.explain_id)
-    build_picture(drawn, DisplayNames(noted, texts.get_text).known)
+    build_picture(drawn, DisplayNames(noted, texts.get_text).find_label)
     return noted.quads, texts.given
 
 
@@ -212,7 +212,7 @@ def _available_contents(librarian: Librarian, keys: Iterable[str]) -> dict[str, 
     contents: dict[str, bytes] = {}
     for key in keys:
         try:
-            contents[key] = librarian.get(key)
+            contents[key] = librarian.read_content(key)
         except StoreError:
             continue
     return contents

@@ -87,12 +87,12 @@ def _build_object(kind: Any, value: Json) -> Any:
 @cache
 def _field_hints(kind: Any) -> Mapping[str, Any]:
     type_hints = get_type_hints(kind, include_extras=True)
-    kept = (
+    field_names = (
         field_info.name
         for field_info in fields(kind)
         if field_info.metadata.get("in_package", True)
     )
-    return {name: type_hints[name] for name in kept}
+    return {name: type_hints[name] for name in field_names}
 
 
 def _check_type(kind: Any, value: Json) -> Any:

@@ -70,7 +70,7 @@ class NotingStore:
         results = self._store.query(text, union=union)
         if not isinstance(results, Solutions):
             return results
-        rows = RowsRead.of(results)
+        rows = RowsRead.from_solutions(results)
         self.rows[_query_key(text, union)] = rows
         return rows
 
@@ -110,7 +110,7 @@ class RowsRead:
     rows: tuple[tuple[Term | None, ...], ...]
 
     @classmethod
-    def of(cls, found: Solutions) -> Self:
+    def from_solutions(cls, found: Solutions) -> Self:
         names = tuple(variable.value for variable in found.variables)
         rows = [tuple(row[name] for name in names) for row in found]
         return cls(names, tuple(rows))
@@ -130,8 +130,8 @@ class NotingLibrarian(Librarian):
         super().__init__(librarian.folder)
         self.given: dict[str, bytes] = {}
 
-    def get(self, key: str) -> bytes:
-        content = self.given[key] = super().get(key)
+    def read_content(self, key: str) -> bytes:
+        content = self.given[key] = super().read_content(key)
         return content
 
 
@@ -141,7 +141,7 @@ class LibrarianInMemory(Librarian):
     def __init__(self, contents: Mapping[str, bytes]) -> None:
         self._contents = contents
 
-    def get(self, key: str) -> bytes:
+    def read_content(self, key: str) -> bytes:
         if key not in self._contents:
             raise StoreError(
                 f"The package does not hold {key[:64]}.",
@@ -149,7 +149,7 @@ class LibrarianInMemory(Librarian):
             )
         return self._contents[key]
 
-    def has(self, key: str) -> bool:
+    def has_content(self, key: str) -> bool:
         return key in self._contents
 
     def keys(self) -> Iterator[str]:
@@ -196,13 +196,13 @@ class NotingIndex(IndexDecorator):
             self.keys.places(allowed)
         return super().search(queries, k, allowed, beyond)
 
-    def noted(self) -> dict[str, Any]:
+    def list_reads(self) -> dict[str, Any]:
         """The vectors of the IRIs that were looked up, in JSON's types."""
-        asked = sorted(self.keys.asked)
-        windows = self.read_windows(self.keys.places(asked))
+        asked_iris = sorted(self.keys.asked)
+        windows = self.read_windows(self.keys.places(asked_iris))
         return {
             "agent": to_json_types(self.agent),
-            "keys": asked,
+            "keys": asked_iris,
             "counts": windows.counts.tolist(),
             "hashes": [bytes(digest).hex() for digest in windows.hashes],
             "dimension": self.dimension,
@@ -228,13 +228,13 @@ class NotingVectors(Mapping[str, VectorIndex]):
     def __len__(self) -> int:
         return len(self.whole)
 
-    def noted(self) -> dict[str, Any]:
+    def list_reads(self) -> dict[str, Any]:
         """Return vectors read so far, as JSON types."""
-        return {kind: index.noted() for kind, index in sorted(self.indexes.items())}
+        return {kind: index.list_reads() for kind, index in sorted(self.indexes.items())}
 
 
 def vectors_from(noted: Mapping[str, Any]) -> dict[str, VectorIndex]:
-    """The vector sets of which ``NotingVectors.noted`` told. ``ValueError`` where they are odd."""
+    """Return the vector sets of ``NotingVectors.list_reads``; raise ``ValueError`` if malformed."""
     return {kind: _vectors_from(kind, noted_set) for kind, noted_set in noted.items()}
 
 
@@ -251,13 +251,13 @@ def _vectors_from(kind: str, noted: Mapping[str, Any]) -> VectorIndex:
         raise ValueError("vectors that don't belong together")
     block = np.frombuffer(b"".join(hashes), dtype=np.uint8).reshape(-1, 16)
     windows = TextWindows(np.array(counts, dtype=np.int64), block, matrix)
-    return exact_index(kind, build_value(Agent, noted["agent"]), Keys.of(keys), windows)
+    return exact_index(kind, build_value(Agent, noted["agent"]), Keys.from_iris(keys), windows)
 
 
 # --- words ---
 
 
-class _Asked(Counter[str]):
+class _LookupCounts(Counter[str]):
     """Counts that note looked-up terms."""
 
     def __init__(self, counts: Mapping[str, int]) -> None:
@@ -278,13 +278,13 @@ class WordsRead(CountedWords):
         super().__init__((), embeds_english)
         self.languages = Languages(tuple(codes))
         self._size = size
-        self._counts: _Asked = _Asked(counts)
+        self._counts: _LookupCounts = _LookupCounts(counts)
 
     @classmethod
-    def of(cls, words: CountedWords) -> Self:
+    def from_words(cls, words: CountedWords) -> Self:
         return cls(words._counts, words._size, words.languages.codes, words.embeds_english)
 
-    def noted(self) -> dict[str, Any]:
+    def list_reads(self) -> dict[str, Any]:
         """Return frequencies read so far, as JSON types."""
         terms = sorted(self._counts.terms)
         return {
@@ -380,7 +380,7 @@ class RetrieverFromReads:
             if call.kind == "embedding" and "error" not in call.reply:
                 context.embed(call.request["input"])
             else:
-                self._recorded.give(call, context.sink)
+                self._recorded.pass_call(call, context.sink)
         return read.found
 
 
@@ -455,10 +455,10 @@ def wrap_noting_context(context: Context, librarian: NotingLibrarian) -> Context
         vectors=NotingVectors(context.vectors),
         _memory={},
     )
-    return with_words(noted, WordsRead.of(count_frequencies(context)))
+    return with_words(noted, WordsRead.from_words(count_frequencies(context)))
 
 
 def with_words(context: Context, words: CountedWords) -> Context:
     """Return the context after setting its term frequencies."""
-    context.remembered("frequencies", 1).get("frequencies", lambda: words)
+    context.open_cache("frequencies", 1).load_item("frequencies", lambda: words)
     return context

@@ -74,7 +74,9 @@ class _AsChosen(SessionReplay):
         chooser, calls = parts.chooser, list[Call]()
         choice_result = chooser.choose(question, context, calls.append)
         choice = v.session_part_iri("mode-choice", session.uuid)
-        choice_result = replace(choice_result, reason=session.said.one(choice, "reasoning"))
+        choice_result = replace(
+            choice_result, reason=session.bundle_reader.read_text(choice, "reasoning")
+        )
         method = in_steps(method_of(session.mode, parts), question.text, parts, choice_result.form)
         return Chosen(method, choice_result, chooser.agent, tuple(calls))
 
@@ -112,10 +114,10 @@ class NotedReplay(_AsChosen):
         store, vectors = noted_context.store, noted_context.vectors
         assert isinstance(store, NotingStore)
         assert isinstance(vectors, NotingVectors)
-        words = noted_context.once("frequencies", lambda: None)
+        words = noted_context.read_once("frequencies", lambda: None)
         assert isinstance(words, WordsRead)
         reads.retrievals, reads.rows, reads.notes = self._found, store.rows, noted_context.notes
-        reads.words, reads.vectors = words.noted(), vectors.noted()
+        reads.words, reads.vectors = words.list_reads(), vectors.list_reads()
         return WhatWasRead(replay, frozenset(store.quads), dict(texts.given), reads)
 
     def _reading(self, context: Context) -> Context:
@@ -133,10 +135,10 @@ class NotedReplay(_AsChosen):
         method_copy = super()._retrieving(method, settings, plain, lost)
         uuid, wording = self.session.uuid, self.session.wording
 
-        def noted(retriever: Retriever) -> Retriever:
+        def note_retrievals(retriever: Retriever) -> Retriever:
             return NotingRetriever(retriever, plain, uuid, wording, self._found)
 
-        return None if method_copy is None else _retrieving_by(method_copy, noted)
+        return None if method_copy is None else _retrieving_by(method_copy, note_retrievals)
 
 
 @dataclass(frozen=True)
@@ -172,7 +174,7 @@ class ReplayFromCrate(_AsChosen):
     _reads: Reads | None = None
 
     @classmethod
-    def over(
+    def from_package(
         cls, session: RecordedSession, store: Store, librarian: Librarian, reads: Reads, own: str
     ) -> ReplayFromCrate:
         """Return a session replay over package store and texts; ``own`` names its
@@ -192,7 +194,7 @@ class ReplayFromCrate(_AsChosen):
     def _knowledge(self) -> Iterator[Context]:
         yield self.context
 
-    def _narrowed(self, known: Context, filters: Filters) -> Context:
+    def _narrow_context(self, known: Context, filters: Filters) -> Context:
         return replace(known, filters=filters)
 
     def _reading(self, context: Context) -> Context:

@@ -55,7 +55,7 @@ from tgraph.rendering import format_count
 from tgraph.store.statements import edge_of
 from tgraph.version import __version__
 
-State = OneOf["ok", "failed", "not checked"]
+CheckState = OneOf["ok", "failed", "not checked"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ class PackageCheck:
     """One package check: state, result text and problems."""
 
     name: str
-    state: State
+    state: CheckState
     said: str
     problems: tuple[Problem, ...] = ()
 
@@ -114,11 +114,11 @@ def check_package(file: Path, key: PublicKey | None = None) -> PackageVerificati
     )
 
 
-Found = tuple[State, str, list[Problem]]
+CheckOutcome = tuple[CheckState, str, list[Problem]]
 
 
 def _run_checks(contents: PackageContents, key: PublicKey | None) -> Iterator[PackageCheck]:
-    steps: Mapping[str, Callable[[], Found]] = {
+    steps: Mapping[str, Callable[[], CheckOutcome]] = {
         "Record": lambda: _check_record(contents),
         "Signature": lambda: _check_signature(contents, key),
         "Quotes": lambda: _check_quotes(contents),
@@ -131,7 +131,7 @@ def _run_checks(contents: PackageContents, key: PublicKey | None) -> Iterator[Pa
         yield _run_check(name, step)
 
 
-def _run_check(name: str, check: Callable[[], Found]) -> PackageCheck:
+def _run_check(name: str, check: Callable[[], CheckOutcome]) -> PackageCheck:
     try:
         state, result_text, problems = check()
     except Exception as error:
@@ -150,7 +150,7 @@ def _shorten_error(error: Exception) -> str:
 # --- files ---
 
 
-def _check_manifest(files: Mapping[str, bytes], data: bytes) -> Found:
+def _check_manifest(files: Mapping[str, bytes], data: bytes) -> CheckOutcome:
     problems = list(_compare_manifests(files.get(MANIFEST, b""), format_manifest(files)))
     sums = {name: sha256(data_bytes).hexdigest() for name, data_bytes in files.items()}
     for name in find_misnamed_files(files, sums):
@@ -198,7 +198,7 @@ def _compare_manifests(listed: bytes, found: bytes) -> Iterator[Problem]:
 # --- the record and its chain ---
 
 
-def _check_record(contents: PackageContents) -> Found:
+def _check_record(contents: PackageContents) -> CheckOutcome:
     entries, description = contents.entries, contents.about
     session_entry = next((entry for entry in entries if entry.subject == description.bundle), None)
     if session_entry is None:
@@ -261,7 +261,7 @@ def _find_misnamed_edges(quads: list[Quad]) -> Iterator[Problem]:
             )
 
 
-def _check_signature(contents: PackageContents, key: PublicKey | None) -> Found:
+def _check_signature(contents: PackageContents, key: PublicKey | None) -> CheckOutcome:
     entries = contents.entries
     signatures = [entry for entry in entries if entry.kind == KIND]
     if key is None:
@@ -303,7 +303,7 @@ class _QuoteCheck:
     def __call__(
         self, what: str, subject: str, page: tuple[str, int | None], compare: Callable[[], object]
     ) -> None:
-        if not self.texts.has(*page):
+        if not self.texts.has_text(*page):
             self.counts["not there"] += 1
             return
         try:
@@ -315,7 +315,7 @@ class _QuoteCheck:
             self.problems.append(Problem("altered", what, subject, error.message))
 
 
-def _check_quotes(contents: PackageContents) -> Found:
+def _check_quotes(contents: PackageContents) -> CheckOutcome:
     store, texts = contents.store, Texts(contents.store, contents.librarian)
     check = _QuoteCheck(contents.texts)
     for quad in store.match(None, v.oa("exact"), None, NamedNode(contents.about.bundle)):
@@ -330,7 +330,7 @@ def _check_quotes(contents: PackageContents) -> Found:
         page = evidence.document, evidence.page
         comparison = partial(texts.check, *page, evidence.start, evidence.end, evidence.quote)
         check("candidate", evidence.iri, page, comparison)
-    state: State = "ok" if contents.about.texts else "not checked"
+    state: CheckState = "ok" if contents.about.texts else "not checked"
     return state, _describe_quotes(contents, check.counts), check.problems
 
 
@@ -368,10 +368,10 @@ def _describe_quotes(contents: PackageContents, counts: Mapping[str, int]) -> st
     return summary if counts["there"] or counts["not there"] else "Nothing is quoted."
 
 
-def _check_answer(contents: PackageContents) -> Found:
+def _check_answer(contents: PackageContents) -> CheckOutcome:
     """Check answer text against the recorded hash and recorded sentences."""
-    reader, trace = contents.said, contents.trace
-    key = reader.one(v.answer_text_iri(contents.about.uuid), "contentHash")
+    reader, trace = contents.bundle_reader, contents.trace
+    key = reader.read_text(v.answer_text_iri(contents.about.uuid), "contentHash")
     answer = contents.files.get(ANSWER)
     if not key and answer is None:
         return "ok", "The session has no answer, and the package none.", []
@@ -400,14 +400,14 @@ def _was_removed(contents: PackageContents, key: str) -> bool:
     return rewritings.was_removed(key)
 
 
-def _check_derived_files(contents: PackageContents) -> Found:
+def _check_derived_files(contents: PackageContents) -> CheckOutcome:
     """Compare report, method and metadata with files derived anew from the record."""
     package_version = contents.about.tgraph
     problems = [
         Problem(
             "altered", "file", name, "The file differs from the file generated from the record."
         )
-        for name, data in contents.drawn().items()
+        for name, data in contents.derive_files().items()
         if contents.files.get(name) != data
     ]
     if problems and package_version != __version__:
@@ -420,7 +420,7 @@ def _check_derived_files(contents: PackageContents) -> Found:
     return "ok", "Report, method and metadata match the record.", problems
 
 
-def _check_shapes(contents: PackageContents) -> Found:
+def _check_shapes(contents: PackageContents) -> CheckOutcome:
     from tgraph.explain.audit.shacl import check_shapes
 
     violations = check_shapes(contents.store, contents.about.catalogue, contents.about.session)
@@ -434,12 +434,12 @@ def _check_shapes(contents: PackageContents) -> Found:
 # --- replay ---
 
 
-def _check_replay(contents: PackageContents) -> Found:
+def _check_replay(contents: PackageContents) -> CheckOutcome:
     description = contents.about
     if description.no_replay:
         return "not checked", f"It was not replayed: {description.no_replay}", []
     replay = replay_package(contents)
-    if replay.same:
+    if replay.is_same:
         replay_text = what_was_replayed(contents)
         return "ok", f"The same replay hash, {replay.recorded_hash}. {replay_text}", []
     first = replay.differences[0] if replay.differences else None
@@ -464,7 +464,7 @@ def replay_package(contents: PackageContents) -> Replay:
 
     reads = Reads.from_json(contents.files[READS])
     session = _read_session(contents)
-    run = ReplayFromCrate.over(
+    run = ReplayFromCrate.from_package(
         session, contents.store, contents.librarian, reads, contents.collection
     )
     return run.run()

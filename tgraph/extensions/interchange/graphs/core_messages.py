@@ -83,7 +83,7 @@ def read_core(data: bytes, path: str, skipped: OnSkipped) -> CoreContent:
             offset = last = following
             unpacked = _unpack_messages(data, path, offset)
             continue
-        is_complete = reader.take(number, offset, message)
+        is_complete = reader.read_message(number, offset, message)
         inner_start = None if is_complete else _BEGINS.search(data, offset + 1, end)
         last, offset = offset, end
         if inner_start is not None:
@@ -159,7 +159,7 @@ class _CoreReading:
     def tell(self, number: int, offset: int, why: str) -> None:
         self._skipped(SkippedRow(self._path, number, f"at byte {offset:,}: {why}"))
 
-    def take(self, number: int, offset: int, message: Any) -> bool:
+    def read_message(self, number: int, offset: int, message: Any) -> bool:
         """Read a message and tell whether all parts were usable."""
         kind, payload = message
         self._place, self._whole = (number, offset), True

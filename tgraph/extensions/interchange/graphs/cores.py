@@ -117,13 +117,13 @@ class _CoreGraph:
     def _share_out(self) -> set[int]:
         """Read chunk statements for chunks with stored texts; return start positions of
         statements read."""
-        self._resources.read(self._text.stated())
+        self._resources.read(self._text.read_triples())
         if self._resources.reifies:
-            self._resources.read_reified(self._text.stated())
-        self._subgraphs = SubgraphProvenance(self._text.stated())
+            self._resources.read_reified(self._text.read_triples())
+        self._subgraphs = SubgraphProvenance(self._text.read_triples())
         units = {unit.id for unit in self._library.units}
         elsewhere = set()
-        for statement in self._text.stated() if units and self._subgraphs else ():
+        for statement in self._text.read_triples() if units and self._subgraphs else ():
             if not is_reserved(statement.predicate.value):
                 for chunk in units.intersection(self._subgraphs.chunks(statement)):
                     self._read.setdefault(chunk, []).append(statement)
@@ -139,10 +139,10 @@ class _CoreGraph:
     def _of_chunk(self, chunk: Chunk, units: Sequence[str]) -> Extraction:
         run = [statement for unit in units for statement in self._read.get(unit, ())]
         reader = StretchReader(self._resources, self._text.text)
-        extraction = self._subgraphs.sourced(
+        extraction = self._subgraphs.add_sources(
             reader.extraction(chunk, dict.fromkeys(run), self._key)
         )
-        return _ChunkPlaces(chunk, self._resources).placed(extraction)
+        return _ChunkPlaces(chunk, self._resources).locate_spans(extraction)
 
 
 class _ChunkPlaces:
@@ -153,7 +153,7 @@ class _ChunkPlaces:
         self._text = UnitText(chunk.text, chunk.start)
         self._whole = Span(chunk.start, chunk.end, chunk.text)
 
-    def placed(self, found: Extraction) -> Extraction:
+    def locate_spans(self, found: Extraction) -> Extraction:
         """Return the extraction with located spans, without duplicates."""
         entities = dict.fromkeys(map(self._locate_entity, found.entities))
         relationships = dict.fromkeys(map(self._locate_relationship, found.relationships))

@@ -48,7 +48,7 @@ _AT_ONCE = 1_000
 _REFERENCE = re.compile(r"(?i)\b(entities|relationships)\s*\(([\d\s,]+)")
 _DIGITS = re.compile(r"\d+")
 
-Row = Mapping[str, Any]
+JsonRow = Mapping[str, Any]
 
 
 class GraphRagReader:
@@ -77,7 +77,7 @@ def _find_tables(path: str) -> dict[str, Path]:
     return tables
 
 
-def read_rows(path: Path) -> Iterator[Row]:
+def read_rows(path: Path) -> Iterator[JsonRow]:
     """Yield rows of a parquet file, batch by batch.
 
     Raise ``IngestError`` if unreadable."""
@@ -135,7 +135,9 @@ class _GraphRagFolder:
         )
         text_documents = documents_of(documents, units, readings, self._path)
         return ImportedGraph(
-            "graphrag", _append_document(text_documents, reports.imported()), reports.communities
+            "graphrag",
+            _append_document(text_documents, reports.build_document()),
+            reports.communities,
         )
 
     def _resolve_references(self, text: str) -> Referred:
@@ -150,7 +152,7 @@ class _GraphRagFolder:
         )
         return Referred(frozenset(entities), frozenset(ties))
 
-    def _read_table(self, name: str) -> Iterator[Row]:
+    def _read_table(self, name: str) -> Iterator[JsonRow]:
         if name in self._tables:
             yield from read_rows(self._tables[name])
 
@@ -220,7 +222,7 @@ class _GraphRagFolder:
             _community_key(row, "community"): row for row in self._read_table("community_reports")
         }
         levels: dict[str, int] = {}
-        community_rows: dict[str, Row] = {}
+        community_rows: dict[str, JsonRow] = {}
         for row in (*rows, *reports.values()):
             key = _community_key(row, "community") or _community_key(row, "id")
             community_rows.setdefault(key, row)
@@ -241,7 +243,7 @@ class _GraphRagFolder:
             if known_members[key]
         ]
 
-    def _read_members(self, rows: Iterable[Row]) -> dict[str, set[str]]:
+    def _read_members(self, rows: Iterable[JsonRow]) -> dict[str, set[str]]:
         """Return community members: from the community row, otherwise from nodes, otherwise
         from edges."""
         members: dict[str, set[str]] = {}
@@ -271,7 +273,7 @@ def _append_document(
 
 
 def _find_parent(
-    key: str, row: Row, levels: Mapping[str, int], members: Mapping[str, frozenset[str]]
+    key: str, row: JsonRow, levels: Mapping[str, int], members: Mapping[str, frozenset[str]]
 ) -> str | None:
     """Return the parent community one level up: as stated, otherwise by members."""
     if (stated_parent := _community_key(row, "parent")) in levels:
@@ -280,7 +282,7 @@ def _find_parent(
     return min((k for k in above if members[k] >= members[key]), default=None)
 
 
-def _read_report(row: Row) -> ImportedReport:
+def _read_report(row: JsonRow) -> ImportedReport:
     rating = row.get("rank", row.get("rating"))
     return ImportedReport(
         title=_read_text(row, "title"),
@@ -291,7 +293,7 @@ def _read_report(row: Row) -> ImportedReport:
     )
 
 
-def _read_findings(row: Row) -> Iterator[tuple[str, str]]:
+def _read_findings(row: JsonRow) -> Iterator[tuple[str, str]]:
     """Yield report findings in any form: structs, texts, or JSON of the entire report."""
     entries = row.get("findings")
     if isinstance(entries, str):
@@ -317,14 +319,14 @@ def _parse_json(text: str) -> Any:
 # --- cells ---
 
 
-def _read_text(row: Row, *names: str) -> str:
+def _read_text(row: JsonRow, *names: str) -> str:
     """Return the leading non-null cell as text; lone surrogates become replacement marks."""
     value = next((row[name] for name in names if row.get(name) is not None), "")
     text = str(value).encode("utf-8", "replace").decode()
     return text if names[0] == "text" else text.strip()
 
 
-def _read_ids(row: Row, name: str) -> list[str]:
+def _read_ids(row: JsonRow, name: str) -> list[str]:
     """Return a list of ids; a single id becomes a list."""
     value = row.get(name)
     if isinstance(value, str):
@@ -332,7 +334,7 @@ def _read_ids(row: Row, name: str) -> list[str]:
     return [str(element) for element in value or () if element is not None]
 
 
-def _community_key(row: Row, name: str) -> str:
+def _community_key(row: JsonRow, name: str) -> str:
     """Return a community number as text, blank if missing."""
     value = row.get(name)
     if isinstance(value, float) and value.is_integer():

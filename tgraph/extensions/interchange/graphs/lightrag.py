@@ -36,7 +36,7 @@ GRAPH = "graph_chunk_entity_relation.graphml"
 _CHUNKS, _DOCUMENTS = "kv_store_text_chunks.json", "kv_store_full_docs.json"
 _HEAD = 65_536
 
-Row = Mapping[str, Any]
+JsonRow = Mapping[str, Any]
 
 
 class LightRagReader:
@@ -85,10 +85,10 @@ class GraphMlReader:
         return _PropertyGraph(path, skipped).read(*read_graphml(Path(path)), "graphml")
 
 
-Numbered = Sequence[tuple[int, Row]]
+NumberedRows = Sequence[tuple[int, JsonRow]]
 
 
-def read_graphml(path: Path) -> tuple[Numbered, Numbered]:
+def read_graphml(path: Path) -> tuple[NumberedRows, NumberedRows]:
     """Return nodes and edges of a GraphML file, each with number and attributes.
 
     Ids are stored under ``id``, ``source`` and ``target``. Raise ``IngestError`` if unreadable."""
@@ -116,10 +116,10 @@ class _PropertyGraph:
         self.units: list[TextUnit] = []
         self._path = path
         self._skipped = skipped
-        self._nodes: dict[str, Row] = {}
+        self._nodes: dict[str, JsonRow] = {}
         self._about: dict[str, dict[str, str | NamedNode | Literal]] = {}
 
-    def read(self, nodes: Numbered, edges: Numbered, kind: str) -> ImportedGraph:
+    def read(self, nodes: NumberedRows, edges: NumberedRows, kind: str) -> ImportedGraph:
         readings = UnitReadings(unit.id for unit in self.units)
         for number, row in nodes:
             self._read_node(number, row, readings)
@@ -131,7 +131,7 @@ class _PropertyGraph:
         documents = documents_of(self.documents, self.units, readings, self._path)
         return ImportedGraph(kind, documents)
 
-    def _read_node(self, number: int, row: Row, readings: UnitReadings) -> None:
+    def _read_node(self, number: int, row: JsonRow, readings: UnitReadings) -> None:
         name = _node_name(row)
         self._nodes[_read_text(row, "id") or name] = row
         if _read_text(row, "kind") in ("Literal", "Claim"):
@@ -147,7 +147,7 @@ class _PropertyGraph:
             )
             readings.add_entity(entity, _read_texts(row, "source_id"))
 
-    def _read_edge(self, number: int, row: Row, readings: UnitReadings) -> None:
+    def _read_edge(self, number: int, row: JsonRow, readings: UnitReadings) -> None:
         if claim := self._claim_of(row):
             self._about.setdefault(claim, {})[_read_text(row, "label")] = self._read_end(
                 row, *_ENDS[1]
@@ -176,12 +176,12 @@ class _PropertyGraph:
             )
             strength, words = 0.0, []
 
-    def _claim_of(self, row: Row) -> str:
+    def _claim_of(self, row: JsonRow) -> str:
         """Return the claim described by an edge to subject or object; blank for any other edge."""
         identity = _read_text(row, *_ENDS[0])
         return identity if _read_text(self._nodes.get(identity, {}), "kind") == "Claim" else ""
 
-    def _read_claim(self, number: int, row: Row, readings: UnitReadings) -> None:
+    def _read_claim(self, number: int, row: JsonRow, readings: UnitReadings) -> None:
         ends = self._about.get(_read_text(row, "id"), {})
         subject, target = ends.get("subject", ""), ends.get("object", "")
         status = _STATUSES.get(_read_text(row, "status"))
@@ -208,7 +208,7 @@ class _PropertyGraph:
             return _node_name(self._nodes[end.value]), end.value
         return str(end), ""
 
-    def _read_end(self, row: Row, *names: str) -> str | NamedNode | Literal:
+    def _read_end(self, row: JsonRow, *names: str) -> str | NamedNode | Literal:
         """Return the node name or IRI at an edge end, or a literal value; blank for claims."""
         identity = _read_text(row, *names)
         node = self._nodes.get(identity)
@@ -234,7 +234,7 @@ _STATUSES: dict[str, ClaimStatus] = {"TRUE": "TRUE", "FALSE": "FALSE", "SUSPECTE
 _ENDS = (("source", "src_id"), ("target", "tgt_id"))
 
 
-def _read_literal(node: Row) -> Literal:
+def _read_literal(node: JsonRow) -> Literal:
     text, language, kind = (_read_text(node, name) for name in ("label", "language", "datatype"))
     if language:
         return Literal(text, language=language)
@@ -246,12 +246,12 @@ def _is_open(iri: str) -> bool:
     return v.is_iri(iri) and not is_reserved(iri)
 
 
-def _read_classes(node: Row) -> tuple[str, ...]:
+def _read_classes(node: JsonRow) -> tuple[str, ...]:
     class_iris = _read_texts(node, "classes") if _read_text(node, "kind") == "Entity" else ()
     return tuple(filter(_is_open, class_iris))
 
 
-def _own_iri(node: Row) -> str:
+def _own_iri(node: JsonRow) -> str:
     """Return an exported entity's IRI; blank if derivable from the entity name."""
     iri = _read_text(node, "id")
     if _read_text(node, "kind") != "Entity" or not _is_open(iri):
@@ -259,7 +259,7 @@ def _own_iri(node: Row) -> str:
     return "" if iri == v.entity_iri(_node_name(node)) else iri
 
 
-def _read_relation(row: Row) -> str | NamedNode:
+def _read_relation(row: JsonRow) -> str | NamedNode:
     label, iri = _read_text(row, "label", "relation") or RELATED, _read_text(row, "relation")
     if not _read_text(row, "label") or not _is_open(iri):
         return label
@@ -278,32 +278,32 @@ def _parse_date(text: str) -> Literal | None:
     return Literal(text, datatype=NamedNode(v.XSD + kind))
 
 
-def _node_name(row: Row) -> str:
+def _node_name(row: JsonRow) -> str:
     return _read_text(row, "label", "entity_id", "entity_name", "name", "title", "id")
 
 
-def _create_unit(key: str, row: Row) -> TextUnit:
+def _create_unit(key: str, row: JsonRow) -> TextUnit:
     documents = tuple(filter(None, [_read_text(row, "full_doc_id")]))
     return TextUnit(key, _read_text(row, "content"), documents)
 
 
-def _unit_title(row: Row, key: str) -> str:
+def _unit_title(row: JsonRow, key: str) -> str:
     path = _read_text(row, "file_path")
     return path if path and path != "unknown_source" else key
 
 
-def _read_text(row: Row, *names: str) -> str:
+def _read_text(row: JsonRow, *names: str) -> str:
     value = next((row[name] for name in names if row.get(name) not in (None, "")), "")
     return str(value).encode("utf-8", "replace").decode()
 
 
-def _read_texts(row: Row, name: str) -> list[str]:
+def _read_texts(row: JsonRow, name: str) -> list[str]:
     """Return distinct texts of an attribute."""
     parts = (part.strip() for part in _read_text(row, name).split(SEPARATOR))
     return list(dict.fromkeys(part for part in parts if part))
 
 
-def _read_number(row: Row, name: str, otherwise: float = 0.0) -> float:
+def _read_number(row: JsonRow, name: str, otherwise: float = 0.0) -> float:
     try:
         return float(row.get(name, otherwise))
     except (TypeError, ValueError):
@@ -334,11 +334,11 @@ def _read_json_object(path: Path) -> dict[str, Any]:
     return content
 
 
-def _read_rows(custom: Mapping[str, Any], name: str) -> Numbered:
+def _read_rows(custom: Mapping[str, Any], name: str) -> NumberedRows:
     values = custom.get(name) or ()
     rows: Iterable[Any] = values if isinstance(values, list) else ()
     return list(_number_rows(rows))
 
 
-def _number_rows(rows: Iterable[Any]) -> Iterator[tuple[int, Row]]:
+def _number_rows(rows: Iterable[Any]) -> Iterator[tuple[int, JsonRow]]:
     return ((number, row) for number, row in enumerate(rows, 1) if isinstance(row, dict))

@@ -14,7 +14,7 @@ from urllib.parse import unquote
 from pyoxigraph import Literal, NamedNode, Triple
 
 from tgraph import vocabulary as v
-from tgraph.extensions.interchange.graphs.rdf_syntax import StatedTriple, Term
+from tgraph.extensions.interchange.graphs.rdf_syntax import RdfTerm, StatedTriple
 from tgraph.extensions.interchange.graphs.rdf_terms import is_reserved
 from tgraph.model import (
     Chunk,
@@ -39,7 +39,7 @@ class _DescribedThing:
     """A resource described by an export."""
 
     kind: str
-    said: dict[NamedNode, list[Term]] = field(default_factory=dict)
+    said: dict[NamedNode, list[RdfTerm]] = field(default_factory=dict)
 
     def texts(self, predicate: NamedNode) -> list[str]:
         terms = self.said.get(predicate, ())
@@ -90,7 +90,7 @@ class OwnTerms:
         chunk_statements = _ChunkStatements(self, text)
         for triple in run:
             if (resource := self._things.get(triple.subject.value)) and self.takes(triple):
-                chunk_statements.take(triple, resource)
+                chunk_statements.add_statement(triple, resource)
         return Extraction(
             chunk.iri,
             (*chunk_statements.entities, *chunk_statements.ends()),
@@ -139,7 +139,7 @@ class _ChunkStatements:
             if iri not in described:
                 yield self._own.entity(iri, span)
 
-    def take(self, said: StatedTriple, thing: _DescribedThing) -> None:
+    def add_statement(self, said: StatedTriple, thing: _DescribedThing) -> None:
         """Read a triple about a resource; multi-triple statements are recorded once."""
         begins = said.predicate == v.RDF_TYPE and said.object == v.tg(thing.kind)
         if thing.kind == "Entity":

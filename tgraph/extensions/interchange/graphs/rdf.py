@@ -107,7 +107,7 @@ class RdfReader:
 
         key = sha256(content).hexdigest()
         data = _decompress(content, path, self.limits)
-        if syntax.rendered:
+        if syntax.is_rendered:
             text = render_quads(data, path, syntax, self.base, problem)
         else:
             text = _decode_text(data, path, self.limits)
@@ -186,12 +186,12 @@ class RdfGraph:
     def readings(self, problem: OnProblem) -> Iterator[Reading]:
         """Yield chunks with their statements, in order."""
         resources = self._resources
-        resources.read(self._text.stated(problem))
+        resources.read(self._text.read_triples(problem))
         if resources.reifies:
-            resources.read_reified(self._text.stated())
+            resources.read_reified(self._text.read_triples())
         ours = v.TG in self._text.text
-        export_terms = OwnTerms(self._text.stated()) if ours else None
-        subgraphs = SubgraphProvenance(self._text.stated()) if ours else None
+        export_terms = OwnTerms(self._text.read_triples()) if ours else None
+        subgraphs = SubgraphProvenance(self._text.read_triples()) if ours else None
         for index, run in enumerate(self._group_triples()):
             chunk = self._create_chunk(run, index)
             other_triples = (
@@ -207,14 +207,14 @@ class RdfGraph:
                     export_terms.extraction(chunk, run, self._text.text, self._key), extraction
                 )
             if subgraphs:
-                extraction = subgraphs.sourced(extraction)
+                extraction = subgraphs.add_sources(extraction)
             yield Reading(chunk, extraction)
 
     def _group_triples(self) -> Iterator[list[StatedTriple]]:
         """Statements that fit a chunk; places that overlap stay together."""
         run: list[StatedTriple] = []
         end = 0
-        for triple in self._text.stated():
+        for triple in self._text.read_triples():
             if triple.start in self._elsewhere:
                 continue
             if run and triple.start >= end and triple.end - run[0].start > CHUNK:
@@ -303,7 +303,7 @@ class StretchReader:
         """Read a reification part; tell whether the graph also asserts its statement.
 
         Such a statement is recorded once, with its predicate."""
-        reified = self._resources.reified(said.subject.value)
+        reified = self._resources.find_reified(said.subject.value)
         if reified is None or not reified.asserted:
             return False
         if said.predicate == PARTS[1]:
@@ -311,7 +311,7 @@ class StretchReader:
         return True
 
     def _take_reified(self, said: StatedTriple, span: Span) -> None:
-        reified = self._resources.reified(said.subject.value)
+        reified = self._resources.find_reified(said.subject.value)
         assert reified is not None
         assert reified.triple is not None
         subject, predicate, obj = reified.triple
@@ -325,7 +325,7 @@ class StretchReader:
         resource = reifier_of(said)
         if said.predicate != v.RDF_REIFIES:
             self._add_relationship(said, said.predicate, NamedNode(resource), span)
-        reified = self._resources.reified(resource)
+        reified = self._resources.find_reified(resource)
         statement = said._replace(subject=NamedNode(resource))
         if reified is not None and reified.asserted:
             self._take_reified(statement, span)

@@ -27,7 +27,7 @@ from tgraph.extensions.interchange.graphs.turtle import (
 from tgraph.ingest.base import storable
 from tgraph.rendering import collapse_whitespace
 
-Term = NamedNode | Literal | Triple
+RdfTerm = NamedNode | Literal | Triple
 OnProblem = Callable[[int, str], None]
 """Is told of what can't be read: the number of its line, and why."""
 
@@ -45,7 +45,7 @@ class Syntax:
         return self.format.media_type
 
     @property
-    def rendered(self) -> bool:
+    def is_rendered(self) -> bool:
         return self.format in (RdfFormat.RDF_XML, RdfFormat.JSON_LD)
 
 
@@ -68,7 +68,7 @@ class StatedTriple(NamedTuple):
 
     subject: NamedNode
     predicate: NamedNode
-    object: Term
+    object: RdfTerm
     graph: str
     start: int
     end: int
@@ -86,14 +86,16 @@ class RdfText:
     key: str
     base: str = ""
 
-    def stated(self, problem: OnProblem = lambda line, reason: None) -> Iterator[StatedTriple]:
+    def read_triples(
+        self, problem: OnProblem = lambda line, reason: None
+    ) -> Iterator[StatedTriple]:
         """Iterate over stated triples in text order; repeated calls are allowed."""
         problem_lines = _ProblemLines(self.text, problem)
-        chosen = RdfFormat.N_QUADS if self.syntax.rendered else self.syntax.format
+        chosen = RdfFormat.N_QUADS if self.syntax.is_rendered else self.syntax.format
         skolem = Skolem(self.key)
         if chosen in (RdfFormat.N_TRIPLES, RdfFormat.N_QUADS):
             return _of_lines(self.text, chosen, skolem, problem_lines)
-        return _TurtleText(self.text, chosen, skolem, problem_lines, self.base).stated()
+        return _TurtleText(self.text, chosen, skolem, problem_lines, self.base).read_triples()
 
 
 class Skolem:
@@ -106,7 +108,7 @@ class Skolem:
     def node(self, term: NamedNode | BlankNode) -> NamedNode:
         return self._node_for_label(term.value) if isinstance(term, BlankNode) else term
 
-    def term(self, term: NamedNode | BlankNode | Literal | Triple) -> Term:
+    def term(self, term: NamedNode | BlankNode | Literal | Triple) -> RdfTerm:
         if isinstance(term, BlankNode):
             return self._node_for_label(term.value)
         if isinstance(term, Triple):
@@ -244,7 +246,7 @@ class _TurtleText:
         self._prefixes: dict[str, str] = {}
         self._head = ""
 
-    def stated(self) -> Iterator[StatedTriple]:
+    def read_triples(self) -> Iterator[StatedTriple]:
         batch: list[TurtleStatement] = []
         for statement in split_statements(self._text, graphs=self._format == RdfFormat.TRIG):
             plain = (

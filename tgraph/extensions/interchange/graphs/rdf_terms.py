@@ -146,7 +146,7 @@ class Resources:
     def reifies(self) -> bool:
         return bool(self._reified)
 
-    def reified(self, resource: str) -> Reified | None:
+    def find_reified(self, resource: str) -> Reified | None:
         """Return the statement a resource describes."""
         return self._reified.get(resource)
 

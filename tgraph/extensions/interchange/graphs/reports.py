@@ -55,7 +55,7 @@ class ReportDocument:
         self.communities = tuple(self._place_communities(communities, texts))
         """The communities, each with its place and with what its findings refer to."""
 
-    def imported(self) -> ImportedDocument | None:
+    def build_document(self) -> ImportedDocument | None:
         """Return the document, free of statements; None without communities."""
         if not self.communities:
             return None

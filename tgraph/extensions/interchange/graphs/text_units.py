@@ -101,7 +101,7 @@ class UnitReadings:
         """Add a claim to the leading stretch."""
         self.of[self._known_units(units)[0]].claims.append(claim)
 
-    def also(self, name: str) -> tuple[str, ...]:
+    def list_aliases(self, name: str) -> tuple[str, ...]:
         """Return alternative names: aliases, for persons also name parts."""
         entity = self.entities.get(normalise_name(name))
         if entity is None:
@@ -136,7 +136,7 @@ def documents_of(
     rows without stretch."""
 
     def read(chunk: Chunk, units: Sequence[str]) -> Extraction:
-        stretch = UnitText(chunk.text, chunk.start, readings.also)
+        stretch = UnitText(chunk.text, chunk.start, readings.list_aliases)
         return _create_extraction(chunk, stretch, map(readings.complete, units))
 
     yield from texts_of(documents, units, read, path)
@@ -290,7 +290,7 @@ def _merge_relationships(
 
 # --- what rests on no stretch ---
 
-_Item = ExtractedEntity | ExtractedRelationship | ExtractedClaim
+_ExtractedItem = ExtractedEntity | ExtractedRelationship | ExtractedClaim
 
 
 def _create_row_document(readings: UnitReadings, path: str) -> ImportedDocument | None:
@@ -300,7 +300,10 @@ def _create_row_document(readings: UnitReadings, path: str) -> ImportedDocument 
     read = readings.complete("")
     if not (read.entities or read.relationships or read.claims):
         return None
-    items: list[_Item] = [*dict.fromkeys(read.entities), *_merge_relationships(read.relationships)]
+    items: list[_ExtractedItem] = [
+        *dict.fromkeys(read.entities),
+        *_merge_relationships(read.relationships),
+    ]
     items += [sourced.claim for sourced in read.claims]
     names = {entity.iri: entity.name for entity in read.entities if entity.iri}
     lines = [_format_row(item, names) for item in items]
@@ -314,7 +317,7 @@ def _create_row_document(readings: UnitReadings, path: str) -> ImportedDocument 
 def _row_readings(
     digest: str,
     lines: Sequence[str],
-    items: Sequence[_Item],
+    items: Sequence[_ExtractedItem],
     read: UnitReading,
 ) -> Iterator[Reading]:
     entities = {entity.iri or normalise_name(entity.name): entity for entity in read.entities}
@@ -328,7 +331,7 @@ def _row_readings(
 
 def _create_row_extraction(
     chunk: Chunk,
-    item: _Item,
+    item: _ExtractedItem,
     entities: Mapping[str, ExtractedEntity],
     span: Span,
 ) -> Extraction:
@@ -357,7 +360,7 @@ def _entity_key(end: str | NamedNode | Literal) -> str:
     return normalise_name(end) if isinstance(end, str) else ""
 
 
-def _format_row(item: _Item, names: Mapping[str, str]) -> str:
+def _format_row(item: _ExtractedItem, names: Mapping[str, str]) -> str:
     if isinstance(item, ExtractedEntity):
         fields = {"entity": item.name, "type": item.type, "description": item.description}
     else:

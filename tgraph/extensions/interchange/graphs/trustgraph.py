@@ -21,14 +21,14 @@ _DERIVED = v.prov("wasDerivedFrom")
 _STEPS = 8
 """From a chunk to its document there are fewer."""
 
-_Key = tuple[str, str, str]
+_TripleKey = tuple[str, str, str]
 
 
 class SubgraphProvenance:
     """Provenance statements found in subgraphs."""
 
     def __init__(self, stated: Iterable[StatedTriple]) -> None:
-        self._holders: dict[_Key, list[str]] = {}
+        self._holders: dict[_TripleKey, list[str]] = {}
         self._origin: dict[str, str] = {}
         for triple in stated:
             if triple.predicate in _HOLDS and isinstance(triple.object, Triple):
@@ -41,7 +41,7 @@ class SubgraphProvenance:
     def __bool__(self) -> bool:
         return bool(self._holders)
 
-    def sourced(self, found: Extraction) -> Extraction:
+    def add_sources(self, found: Extraction) -> Extraction:
         """Return the extraction with source chunks and documents added to its statements."""
         relationships = tuple(
             replace(
@@ -76,7 +76,7 @@ class SubgraphProvenance:
         return way
 
 
-def _triple_key(subject: object, predicate: object, obj: object) -> _Key:
+def _triple_key(subject: object, predicate: object, obj: object) -> _TripleKey:
     return _term_text(subject), _term_text(predicate), _term_text(obj)
 
 

@@ -29,7 +29,7 @@ from tgraph.rendering import as_cell
 SEPARATOR = "<SEP>"
 """Between several texts in one attribute, as in LightRAG's graphs."""
 
-Value = str | float | tuple[str, ...]
+PropertyValue = str | float | tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class PropertyNode:
 
     id: str
     kind: str
-    values: Mapping[str, Value] = field(default_factory=dict)
+    values: Mapping[str, PropertyValue] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class PropertyRelationship:
     source: str
     target: str
     kind: str
-    values: Mapping[str, Value] = field(default_factory=dict)
+    values: Mapping[str, PropertyValue] = field(default_factory=dict)
 
 
 def property_nodes(knowledge: Knowledge) -> Iterator[PropertyNode]:
@@ -75,7 +75,7 @@ def property_relationships(knowledge: Knowledge) -> Iterator[PropertyRelationshi
 
 
 def _entity_node(entity: ExportedEntity) -> PropertyNode:
-    values: dict[str, Value] = {
+    values: dict[str, PropertyValue] = {
         "label": entity.label,
         "entity_type": entity.type,
         "classes": entity.classes,
@@ -86,7 +86,7 @@ def _entity_node(entity: ExportedEntity) -> PropertyNode:
 
 
 def _value_node(literal: Literal) -> PropertyNode:
-    values: dict[str, Value] = {
+    values: dict[str, PropertyValue] = {
         "label": literal.value,
         "datatype": literal.datatype.value,
         "language": literal.language or "",
@@ -95,7 +95,7 @@ def _value_node(literal: Literal) -> PropertyNode:
 
 
 def _claim_node(claim: ExportedClaim) -> PropertyNode:
-    values: dict[str, Value] = {
+    values: dict[str, PropertyValue] = {
         "label": claim.type,
         "status": claim.status,
         "description": (claim.description,),
@@ -107,7 +107,7 @@ def _claim_node(claim: ExportedClaim) -> PropertyNode:
 
 def _edge_relationship(edge: ExportedEdge) -> PropertyRelationship:
     target = str(edge.triple.object) if edge.is_attribute else edge.object
-    values: dict[str, Value] = {
+    values: dict[str, PropertyValue] = {
         "relation": edge.triple.predicate.value,
         "weight": edge.weight,
         "keywords": edge.keywords,
@@ -116,7 +116,7 @@ def _edge_relationship(edge: ExportedEdge) -> PropertyRelationship:
     return PropertyRelationship(edge.iri, edge.subject, target, edge.relation, _drop_empty(values))
 
 
-def _drop_empty(values: Mapping[str, Value]) -> dict[str, Value]:
+def _drop_empty(values: Mapping[str, PropertyValue]) -> dict[str, PropertyValue]:
     return {name: value for name, value in values.items() if value or isinstance(value, float)}
 
 
@@ -144,7 +144,7 @@ def write_graphml(knowledge: Knowledge, out: BinaryIO) -> None:
     write_graphml(graph, out)
 
 
-def _graphml_attributes(values: Mapping[str, Value]) -> dict[str, str | float]:
+def _graphml_attributes(values: Mapping[str, PropertyValue]) -> dict[str, str | float]:
     return {
         name: value if isinstance(value, float) else _replace_unfit(_join_values(value))
         for name, value in values.items()
@@ -215,7 +215,7 @@ def write_csv(source: KnowledgeSource, folder: Path, sources: bool) -> None:
 
 
 def _write_table(
-    path: Path, columns: Mapping[str, str], rows: Iterable[Mapping[str, Value]]
+    path: Path, columns: Mapping[str, str], rows: Iterable[Mapping[str, PropertyValue]]
 ) -> None:
     with path.open("x", encoding="utf-8", newline="") as file:
         table = csv.writer(file)
@@ -223,7 +223,7 @@ def _write_table(
         table.writerows(chain([list(columns.values())], cells))
 
 
-def _csv_cell(name: str, value: Value) -> str | float:
+def _csv_cell(name: str, value: PropertyValue) -> str | float:
     if isinstance(value, float):
         return value
     if name in _LISTS and not isinstance(value, str):

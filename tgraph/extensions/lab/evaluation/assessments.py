@@ -71,12 +71,12 @@ class Evaluation:
         return mean_percent([a.retrieval for a in self.assessments], RETRIEVAL)
 
     @property
-    def judged(self) -> int:
+    def judged_count(self) -> int:
         """Number of questions with RAGChecker metrics."""
         return sum(bool(a.metrics) for a in self.assessments)
 
     @property
-    def failed(self) -> tuple[Assessment, ...]:
+    def failed_assessments(self) -> tuple[Assessment, ...]:
         """Assessments of failed questions, excluded from all means."""
         return tuple(a for a in self.assessments if a.error)
 
@@ -87,7 +87,7 @@ class Evaluation:
         return any(j.startswith(method) for a in self.assessments for j in a.item.judges)
 
     @property
-    def dropped(self) -> dict[str, int]:
+    def dropped_counts(self) -> dict[str, int]:
         """Counts of dropped content, by reason."""
         return dict(sum((Counter(a.dropped) for a in self.assessments), Counter[str]()))
 
@@ -126,10 +126,10 @@ MEANINGS = {
 _WORST = ("f1", "faithfulness", "claim_recall")
 _QUESTION = 70
 
-Row = tuple[str, str, str]
+TableRow = tuple[str, str, str]
 
 
-def metric_rows(evaluation: Evaluation) -> Iterator[tuple[str, list[Row]]]:
+def metric_rows(evaluation: Evaluation) -> Iterator[tuple[str, list[TableRow]]]:
     """Yield metric groups with figures: group title and rows (metric, percent, meaning)."""
     groups = {**evaluation.metrics, "retrieval": evaluation.retrieval}
     for group, figures in groups.items():
@@ -162,7 +162,7 @@ def _question_figures(assessment: Assessment) -> list[str]:
 
 def evaluation_remarks(evaluation: Evaluation) -> Iterator[str]:
     """Yield remarks about the evaluation, a sentence each."""
-    judged = format_count(evaluation.judged, "question")
+    judged = format_count(evaluation.judged_count, "question")
     yield f"Judged: {judged} of {len(evaluation.assessments):,}."
     if evaluation.mode:
         yield f"Answered in the mode {evaluation.mode}."
@@ -173,10 +173,10 @@ def evaluation_remarks(evaluation: Evaluation) -> Iterator[str]:
         yield "Every label was given by the file."
     if evaluation.approximate:
         yield APPROXIMATE
-    for assessment in evaluation.failed:
+    for assessment in evaluation.failed_assessments:
         yield f"Failed: question {assessment.item.query_id}: {assessment.error}"
-    if evaluation.dropped:
-        counts = sorted(evaluation.dropped.items(), key=lambda pair: (-pair[1], pair[0]))
+    if evaluation.dropped_counts:
+        counts = sorted(evaluation.dropped_counts.items(), key=lambda pair: (-pair[1], pair[0]))
         yield f"Left out: {', '.join(f'{count:,} {reason}' for reason, count in counts)}."
     if evaluation.evaluation:
         yield f"Evaluation: {evaluation.evaluation}"

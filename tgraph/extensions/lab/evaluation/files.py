@@ -36,8 +36,8 @@ def _as_texts(value: Any) -> Any:
 
 
 Id = Annotated[str, BeforeValidator(_as_text)]
-Texts = Annotated[tuple[str, ...], BeforeValidator(_as_texts)]
-Claims = tuple[Annotated[tuple[str, ...], BeforeValidator(_as_texts)], ...]
+TextTuple = Annotated[tuple[str, ...], BeforeValidator(_as_texts)]
+ClaimTexts = tuple[Annotated[tuple[str, ...], BeforeValidator(_as_texts)], ...]
 
 
 class _GivenContext(BaseModel):
@@ -59,10 +59,10 @@ class _QuestionRow(BaseModel):
     gt_answer: str = Field("", validation_alias=AliasChoices("gt_answer", "answer"))
     response: str | None = None
     retrieved_context: tuple[_GivenContext, ...] | None = None
-    gold_documents: Texts = ()
-    gold_passages: Texts = ()
-    response_claims: Claims | None = None
-    gt_answer_claims: Claims | None = None
+    gold_documents: TextTuple = ()
+    gold_passages: TextTuple = ()
+    response_claims: ClaimTexts | None = None
+    gt_answer_claims: ClaimTexts | None = None
     answer2response: tuple[str, ...] | None = None
     response2answer: tuple[str, ...] | None = None
     retrieved2response: Matrix | None = None

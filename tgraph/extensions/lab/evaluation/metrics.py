@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import compress
 
 from tgraph import vocabulary as v
-from tgraph.answer.entailment import ENTAILMENT, Statement
+from tgraph.answer.entailment import ENTAILMENT, StatementWords
 from tgraph.errors import UsageError, nearest_names
 from tgraph.explain.trace.values import Trace, TraceItem
 from tgraph.index.evidence import documents_of, stored_evidence
@@ -108,8 +108,8 @@ class EvaluationItem:
     context: tuple[ContextText, ...] = ()
     gold_documents: tuple[str, ...] = ()
     gold_passages: tuple[str, ...] = ()
-    response_claims: tuple[Statement, ...] | None = None
-    gt_answer_claims: tuple[Statement, ...] | None = None
+    response_claims: tuple[StatementWords, ...] | None = None
+    gt_answer_claims: tuple[StatementWords, ...] | None = None
     answer2response: tuple[str, ...] | None = None
     response2answer: tuple[str, ...] | None = None
     retrieved2response: Matrix | None = None
@@ -260,13 +260,13 @@ def retrieval_metrics(item: EvaluationItem) -> dict[str, float]:
 
 
 def _ranking_figures(found: Sequence[frozenset[int]], size: int) -> dict[str, float]:
-    def within(depth: int) -> int:
+    def count_within(depth: int) -> int:
         return len(frozenset().union(*found[:depth]))
 
     first = next((rank for rank, hits in enumerate(found, 1) if hits), 0)
     return {
-        **{f"recall@{k}": within(k) / size for k in DEPTHS},
-        f"all_gold@{ALL_WITHIN}": float(within(ALL_WITHIN) == size),
+        **{f"recall@{k}": count_within(k) / size for k in DEPTHS},
+        f"all_gold@{ALL_WITHIN}": float(count_within(ALL_WITHIN) == size),
         "mrr": 1 / first if first else 0.0,
     }
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import AliasPath, BeforeValidator, Field
+from pydantic import AliasChoices, AliasPath, BeforeValidator, Field
 
 from tgraph.engine.json_answers import Dropped
 from tgraph.engine.json_output import Output
@@ -75,9 +75,13 @@ class EvaluationOut(Output):
     retrieval: Figures = Field(
         description="percentages: recall@2, @5, @10, all_gold@8, mrr; empty without gold"
     )
-    judged: int = Field(description="questions with RAGChecker's metrics")
+    judged: int = Field(
+        validation_alias=AliasChoices("judged", "judged_count"),
+        description="questions with RAGChecker's metrics",
+    )
     failed: Annotated[int, BeforeValidator(len)] = Field(
-        description="questions that could not be judged; they are in no mean"
+        validation_alias=AliasChoices("failed", "failed_assessments"),
+        description="questions that could not be judged; they are in no mean",
     )
     questions: tuple[AssessmentOut, ...] = Field(validation_alias="assessments")
     evaluation: Annotated[str | None, BeforeValidator(_null_if_empty)] = Field(
@@ -85,7 +89,7 @@ class EvaluationOut(Output):
     )
     explain_collection: Annotated[str | None, BeforeValidator(_null_if_empty)]
     usage: EvaluationUsageOut
-    dropped: Dropped
+    dropped: Dropped = Field(validation_alias=AliasChoices("dropped", "dropped_counts"))
 
 
 def evaluation_json(evaluation: Evaluation) -> dict[str, Any]:

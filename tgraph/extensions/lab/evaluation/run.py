@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 from pyoxigraph import Literal, NamedNode
 
 from tgraph import vocabulary as v
-from tgraph.answer.entailment import NEUTRAL, EntailmentChecker, Statement, StatementExtractor
+from tgraph.answer.entailment import NEUTRAL, EntailmentChecker, StatementExtractor, StatementWords
 from tgraph.engine.ask.conversation import QuestionRequest, stream_answer
 from tgraph.engine.ask.method_factory import method_of
 from tgraph.engine.ask.question_run import on_record
@@ -112,15 +112,17 @@ class _Judging:
         return replace(item, **label_values, judges=judges), dict(self._dropped)
 
     def _extract_statements(
-        self, known: tuple[Statement, ...] | None, text: str
-    ) -> tuple[Statement, ...]:
+        self, known: tuple[StatementWords, ...] | None, text: str
+    ) -> tuple[StatementWords, ...]:
         if known is not None or not text.strip():
             return known or ()
         extraction = self._judge.extractor.statements(self._item.query, text, self._sink)
         self._dropped.update(extraction.dropped)
         return extraction.statements
 
-    def _check_statements(self, reference: str, statements: Sequence[Statement]) -> tuple[str, ...]:
+    def _check_statements(
+        self, reference: str, statements: Sequence[StatementWords]
+    ) -> tuple[str, ...]:
         """Return entailment labels for statements, without model calls if statements or
         reference text are missing."""
         if not statements or not reference.strip():
@@ -129,7 +131,7 @@ class _Judging:
         self._dropped.update(checked.dropped)
         return checked.labels
 
-    def _label_contexts(self, statements: Sequence[Statement]) -> tuple[tuple[str, ...], ...]:
+    def _label_contexts(self, statements: Sequence[StatementWords]) -> tuple[tuple[str, ...], ...]:
         """Return a label matrix: one row per statement, one column per context."""
         columns = [
             self._check_statements(context.text, statements) for context in self._item.context
@@ -215,7 +217,7 @@ class EvaluationRun:
         """Answer the question if necessary, and begin judging."""
         future: Future[Assessment] = Future()
         try:
-            item = self._answered(item)
+            item = self._answer_item(item)
             if pool is not None:
                 return item, pool.submit(self._assess_item, item)
             future.set_result(self._assess_item(item))
@@ -223,7 +225,7 @@ class EvaluationRun:
             future.set_exception(error)
         return item, future
 
-    def _answered(self, item: EvaluationItem) -> EvaluationItem:
+    def _answer_item(self, item: EvaluationItem) -> EvaluationItem:
         if item.response is not None:
             return item
         if self.answer is None:
@@ -332,7 +334,7 @@ class GraphEvaluation:
             method_of(mode, self._opened.parts)
             self._opened.context()
         run = evaluation_run(self._opened.parts, progress, chosen_names)
-        run.answer = lambda item: self._answered(item, mode)
+        run.answer = lambda item: self._answer_in_mode(item, mode)
         run.answer_of = self._answer_of
         run.record = record = self._opened.record(EvaluationRecord)
         collection = self._opened.settings.explain_collection
@@ -348,7 +350,7 @@ class GraphEvaluation:
             record.finish("completed")
         return replace(evaluation, explain_collection=collection)
 
-    def _answered(self, item: EvaluationItem, mode: str) -> EvaluationItem:
+    def _answer_in_mode(self, item: EvaluationItem, mode: str) -> EvaluationItem:
         """Return the question with the graph's answer and its sources."""
         answer = result_of(stream_answer(self._opened, QuestionRequest(item.query, mode, ())))
         self._asked.add(answer.session)

@@ -49,7 +49,7 @@ class Plan:
         """Distinct runs: equal ablations share a run."""
         return tuple(dict.fromkeys(ablation.run for ablation in self.ablations))
 
-    def of(self, kind: Kind) -> list[Ablation]:
+    def list_ablations(self, kind: Kind) -> list[Ablation]:
         return [ablation for ablation in self.ablations if ablation.kind == kind]
 
 

@@ -52,19 +52,19 @@ class Weights:
     def noise(self) -> float:
         return min(self.whole_floors, default=0.0)
 
-    def whole(self, item: int) -> float | None:
+    def compute_mean_weight(self, item: int) -> float | None:
         row = self.by_sentence[item]
         return None if row is None else sum(row) / len(row)
 
-    def above(self, item: int, sentence: int) -> bool:
+    def exceeds_noise(self, item: int, sentence: int) -> bool:
         """Tell whether a sentence depends on an item above the noise floor."""
         row = self.by_sentence[item]
         return row is not None and row[sentence] > self.floors[item][sentence] + JUST_ABOVE
 
     def influential(self, item: int) -> bool:
-        if (weight := self.whole(item)) is None:
+        if (weight := self.compute_mean_weight(item)) is None:
             return False
-        above = [self.above(item, sentence) for sentence in range(len(self.floors[item]))]
+        above = [self.exceeds_noise(item, sentence) for sentence in range(len(self.floors[item]))]
         return weight > self.whole_floors[item] + JUST_ABOVE or any(above)
 
 
@@ -74,7 +74,9 @@ def true_share(said: Sequence[bool]) -> float:
 
 def noise_of(plan: Plan, outcomes: Outcomes) -> Noise | None:
     """Return noise of unmodified runs, or None without usable runs."""
-    rows = [outcome for a in plan.of("none") if (outcome := outcomes[a.run]) is not None]
+    rows = [
+        outcome for a in plan.list_ablations("none") if (outcome := outcomes[a.run]) is not None
+    ]
     if not rows:
         return None
     reproduced = tuple(true_share(column) for column in zip(*rows, strict=True))
@@ -89,7 +91,7 @@ def weigh_items(plan: Plan, outcomes: Outcomes, noise: Noise, *, is_stable: bool
     unmodified or without another item. Nothing is noise if ``is_stable``, when equal runs had equal
     results."""
     sentences = range(len(noise.reproduced))
-    item_runs = [runs_like(ablation.run, outcomes) for ablation in plan.of("one")]
+    item_runs = [runs_like(ablation.run, outcomes) for ablation in plan.list_ablations("one")]
     losses = [_loss_shares(runs) for runs in item_runs]
     tests = max(1, len(item_runs) * len(sentences))
     rows: list[tuple[float, ...] | None] = []
@@ -164,7 +166,7 @@ class ClaimOverlap:
     def measure(self) -> str:
         return self._judge.agent.name
 
-    def of(self, answer: Sequence[str]) -> tuple[bool, ...]:
+    def flag_repeated(self, answer: Sequence[str]) -> tuple[bool, ...]:
         """Return flags for sentences repeated in the answer."""
         places = [_normalise_text(text) for text in answer]
         return tuple(
@@ -177,7 +179,7 @@ class ClaimOverlap:
         if key not in self._known:
             sentence = self._sentences[number]
             is_proven = place == sentence or (
-                self._judge.judge("", sentence, (place,), no_sink).full
+                self._judge.judge("", sentence, (place,), no_sink).is_proven
             )
             self._known[key] = is_proven
         return self._known[key]

@@ -81,7 +81,7 @@ class SelectionReplay(SessionReplay):
             settings = settings.model_copy(update={"prompts": self._prompts(Path(folder))})
             parts = Components(settings, Path(folder), chat=chat, embedder=self.parts.embedder)
             method = self._method_by_name(parts, Question(session.question))
-            return method.synthesiser, parts.alone if chat is not None else None
+            return method.synthesiser, parts.model_alone if chat is not None else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,7 +49,7 @@ class Findings:
     def all_cited(self) -> frozenset[int]:
         return frozenset().union(*self.cited)
 
-    def said(self, kind: Kind, subject: int = -1) -> StillSaid | None:
+    def find_outcome(self, kind: Kind, subject: int = -1) -> StillSaid | None:
         """Return an ablation outcome by kind and subject, taking the first match."""
         alike = (a.run for a in self.ablations if a.kind == kind and a.subject == subject)
         run = next(alike, None)
@@ -60,27 +60,29 @@ class Findings:
         runs = dict.fromkeys(a.run for a in self.ablations if a.kind == kind)
         return [true_share(outcome) for run in runs if (outcome := self.outcomes[run]) is not None]
 
-    def kept(self, kind: Kind) -> float | None:
+    def compute_kept_share(self, kind: Kind) -> float | None:
         """Return the mean answer share reproduced by runs of this kind."""
         shares = self.shares(kind)
         return sum(shares) / len(shares) if shares else None
 
-    def lost(self, kind: Kind) -> float | None:
+    def compute_lost_share(self, kind: Kind) -> float | None:
         """Return the mean answer share lost by runs of this kind, relative to unmodified runs."""
-        mean_share = self.kept(kind)
+        mean_share = self.compute_kept_share(kind)
         return None if mean_share is None else max(0.0, 1 - self.noise.loss - mean_share)
 
     @property
     def cited_set(self) -> CitedSet:
         """Return measures of all cited items together."""
         if not self.all_cited:
-            return CitedSet.of(None, None)
+            return CitedSet.from_shares(None, None)
         shares = [self.shares("cited-only"), self.shares("without-cited")]
         spreads = [
             max(kind_shares) - min(kind_shares) for kind_shares in shares if len(kind_shares) > 1
         ]
-        return CitedSet.of(
-            self.lost("without-cited"), self.kept("cited-only"), max(spreads, default=None)
+        return CitedSet.from_shares(
+            self.compute_lost_share("without-cited"),
+            self.compute_kept_share("cited-only"),
+            max(spreads, default=None),
         )
 
 
@@ -95,7 +97,7 @@ def build_influence(
     notes: tuple[str, ...],
 ) -> Influence:
     """Return the influence analysis for output and recording."""
-    trace, alone = found.trace, found.said("closed-book")
+    trace, alone = found.trace, found.find_outcome("closed-book")
     return Influence(
         session=trace.explain_id,
         question=trace.question,
@@ -125,7 +127,7 @@ def _item_influence(found: Findings, number: int, item: TraceItem) -> ItemInflue
         kind=item.kind,
         label=item.words,
         cited=number in found.all_cited,
-        weight=weights.whole(number),
+        weight=weights.compute_mean_weight(number),
         floor=weights.whole_floors[number],
         influential=weights.influential(number),
         by_sentence=weights.by_sentence[number],
@@ -134,16 +136,16 @@ def _item_influence(found: Findings, number: int, item: TraceItem) -> ItemInflue
 
 def _sentence_influence(found: Findings, number: int) -> SentenceInfluence:
     sentence, items = found.trace.sentences[number], found.trace.selected
-    above = [n for n in range(len(items)) if found.weights.above(n, number)]
+    above = [n for n in range(len(items)) if found.weights.exceeds_noise(n, number)]
     rows = [
         SentenceWeight(items[n].iri, items[n].words, row[number], cited=n in found.cited[number])
         for n in above
         if (row := found.weights.by_sentence[n]) is not None
     ]
     still = [
-        found.said("sentence", number),
-        found.said("places", number),
-        found.said("closed-book"),
+        found.find_outcome("sentence", number),
+        found.find_outcome("places", number),
+        found.find_outcome("closed-book"),
     ]
     without = [None if outcome is None else outcome[number] for outcome in still]
     return SentenceInfluence(

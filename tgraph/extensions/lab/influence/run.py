@@ -110,7 +110,7 @@ class InfluenceAnalysis:
     cancel: Callable[[], None] = do_nothing
     notes: tuple[str, ...] = ()
 
-    def told(self) -> str:
+    def describe_costs(self) -> str:
         """Return a sentence about estimated costs; empty if free."""
         cost = self.estimate()
         if cost.model is None:
@@ -196,7 +196,7 @@ class InfluenceRun:
                 answer,
                 self._regenerator.agent,
                 LexicalJudge.agent,
-                {"repeats": len(self._plan.of("none")), "measure": self._again.measure},
+                {"repeats": len(self._plan.list_ablations("none")), "measure": self._again.measure},
                 explain_collection,
             )
             influence = self._measure_influence()
@@ -204,14 +204,14 @@ class InfluenceRun:
         return influence
 
     def _measure_influence(self) -> Influence:
-        self._run_ablations(self._plan.of("none"))
+        self._run_ablations(self._plan.list_ablations("none"))
         noise = noise_of(self._plan, self._outcomes)
         if noise is None:
             raise ModelError(
                 "No reply to the whole selection could be used.",
                 "Try again, or use a larger model.",
             )
-        single_ablations = self._plan.of("one")
+        single_ablations = self._plan.list_ablations("one")
         self._run_ablations(single_ablations)
         is_stable = self._regenerator.is_sure or self._repeat_losses(single_ablations)
         self._run_ablations(self._plan.ablations)
@@ -285,13 +285,13 @@ class InfluenceRun:
         try:
             texts = self._regenerator.write(run, lambda call: record.call(call, ablation))
             with self._lock:
-                outcome = self._again.of(texts)
+                outcome = self._again.flag_repeated(texts)
         except EndpointError:
             raise
         except ModelError:
             outcome = None
         finally:
-            record.ablated(ablation, None if outcome is None else encode_bits(outcome))
+            record.record_ablation(ablation, None if outcome is None else encode_bits(outcome))
         with self._lock:
             self._outcomes[run] = outcome
             self._progress(Progress(STAGE, len(self._outcomes), total, record.usage))
@@ -334,8 +334,8 @@ def analyse_influence(
     """Write the answer of a session again without parts of its selection, on record; arguments and
     errors are those of ``tgraph.extensions.lab.measure_influence``."""
     analysis = prepare_analysis(opened, session, budget=budget, repeats=repeats)
-    if told := analysis.told():
-        opened.message(told)
+    if cost_text := analysis.describe_costs():
+        opened.message(cost_text)
     run = InfluenceRun(analysis, opened.record(InfluenceRecord), progress)
     return run.run(opened.settings.explain_collection)
 
@@ -352,7 +352,7 @@ def prepare_analysis(
     summary, trace = sessions.find(session), sessions.trace(session)
     check_whole(opened.read(), summary.bundle, summary.explain_id, "measured")
     check_measurable(trace)
-    recollection = SelectionReplay.of(opened, summary)
+    recollection = SelectionReplay.from_summary(opened, summary)
     if repeats < 1:
         raise UsageError("At least one run with nothing removed is needed.", "Raise `repeats`.")
     chat = _answer_model(recollection)
@@ -365,7 +365,7 @@ def prepare_analysis(
         concurrency, cancel = options["concurrency"], options["cancel"]
         if chat.agent.iri != (then := recollection.session.chat or chat.agent).iri:
             notes.append(f"{then.name} wrote the answer, {chat.agent.name} writes it again.")
-    made = plan_ablations(
+    plan = plan_ablations(
         len(trace.selected),
         cited_by(trace),
         resting_on(trace, written),
@@ -375,7 +375,7 @@ def prepare_analysis(
     )
     model = chat.agent.name if chat is not None else None
     regenerator = Regenerator(written, chat, opened.folder.cache / "replies")
-    return InfluenceAnalysis(trace, regenerator, made, model, concurrency, cancel, tuple(notes))
+    return InfluenceAnalysis(trace, regenerator, plan, model, concurrency, cancel, tuple(notes))
 
 
 def _answer_model(recollection: SelectionReplay) -> ChatModel | None:

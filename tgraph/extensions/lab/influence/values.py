@@ -73,7 +73,7 @@ class CitedSet:
     spread: float | None = None
 
     @classmethod
-    def of(
+    def from_shares(
         cls, necessity: float | None, sufficiency: float | None, spread: float | None = None
     ) -> CitedSet:
         """Return a cited set with F1, the harmonic mean of necessity and sufficiency."""
@@ -136,7 +136,7 @@ class Influence:
     __repr__ = brief_repr
 
     @property
-    def ranked(self) -> tuple[ItemInfluence, ...]:
+    def ranked_items(self) -> tuple[ItemInfluence, ...]:
         """Influential items, heaviest first."""
         influential_items = [item for item in self.items if item.influential]
         return tuple(sorted(influential_items, key=lambda item: -(item.weight or 0.0)))

@@ -25,7 +25,7 @@ class SpanObservers:
     def observer(self) -> Observer:
         """Who observes one record. ``UsageError`` where what makes spans isn't installed."""
         if self._telemetry is None:
-            self._telemetry = self._made()
+            self._telemetry = self._create_telemetry()
         return self._telemetry.observer()
 
     def end(self, message: OnMessage) -> None:
@@ -33,7 +33,7 @@ class SpanObservers:
         if self._telemetry is not None:
             self._telemetry.send(message)
 
-    def _made(self) -> Telemetry:
+    def _create_telemetry(self) -> Telemetry:
         try:
             from tgraph.extensions.operations.telemetry.exporting import Telemetry
         except ModuleNotFoundError as error:

@@ -78,9 +78,9 @@ class SpanObserver(Observer):
         self._error_class = ""
 
     @_guard_observer
-    def began(self, activity: Activity, said: Iterable[Pair] = ()) -> None:
-        """Start an activity span, like ``Observer.began``; the first activity is the session or
-        run."""
+    def handle_start(self, activity: Activity, said: Iterable[Pair] = ()) -> None:
+        """Start an activity span, like ``Observer.handle_start``; the first activity is the
+        session or run."""
         attributes = statement_attributes(said, content=self._content)
         if self._root is None:
             self._root = activity
@@ -101,8 +101,8 @@ class SpanObserver(Observer):
         )
 
     @_guard_observer
-    def ended(self, activity: str, ending: Ending, said: Iterable[Pair] = ()) -> None:
-        """End an activity span, like ``Observer.ended``; ending the first activity ends all
+    def handle_end(self, activity: str, ending: Ending, said: Iterable[Pair] = ()) -> None:
+        """End an activity span, like ``Observer.handle_end``; ending the first activity ends all
         spans."""
         self._error_class = ending.error_class or self._error_class
         attributes: Attributes = {
@@ -120,8 +120,8 @@ class SpanObserver(Observer):
         span.end(to_nanoseconds(ending.when) if ending.when else None)
 
     @_guard_observer
-    def called(self, activity: Activity, call: Call, step: str = "") -> None:
-        """As ``Observer.called``."""
+    def handle_call(self, activity: Activity, call: Call, step: str = "") -> None:
+        """As ``Observer.handle_call``."""
         attributes = call_attributes(call, content=self._content)
         span_attributes = {TYPE: "Call", **attributes, **self._record_attributes(activity.iri)}
         span = self._start_span(call_name(call), step, call.started, span_attributes, client=True)
@@ -130,8 +130,8 @@ class SpanObserver(Observer):
         span.end(to_nanoseconds(max(call.started, call.ended)))
 
     @_guard_observer
-    def retrieved(self, step: str, retrieval: Retrieval) -> None:
-        """Record retrieval attributes, like ``Observer.retrieved``; retrievals gathered over
+    def handle_retrieval(self, step: str, retrieval: Retrieval) -> None:
+        """Record retrieval attributes, like ``Observer.handle_retrieval``; retrievals gathered over
         many steps go to the session span."""
         span = self._spans.get(step)
         attributes = retrieval_attributes(retrieval, content=self._content)
@@ -143,8 +143,8 @@ class SpanObserver(Observer):
             span.set_attributes(attributes)
 
     @_guard_observer
-    def selected(self, step: str, selection: Selection) -> None:
-        """As ``Observer.selected``."""
+    def handle_selection(self, step: str, selection: Selection) -> None:
+        """As ``Observer.handle_selection``."""
         attributes: Attributes = {
             "tgraph.selection.selected": len(selection.selected),
             "tgraph.selection.rejected": len(selection.rejected),
@@ -155,8 +155,8 @@ class SpanObserver(Observer):
         self._spans[step].set_attributes(attributes)
 
     @_guard_observer
-    def answered(self, step: str, text: str, sentences: Sequence[Sentence]) -> None:
-        """As ``Observer.answered``."""
+    def handle_answer(self, step: str, text: str, sentences: Sequence[Sentence]) -> None:
+        """As ``Observer.handle_answer``."""
         attributes: Attributes = {
             "tgraph.answer.sentences": len(sentences),
             "tgraph.answer.citations": sum(len(sentence.citations) for sentence in sentences),
@@ -166,8 +166,8 @@ class SpanObserver(Observer):
         self._spans[self._root_iri].set_attributes(attributes)
 
     @_guard_observer
-    def entered(self, phase: str) -> None:
-        """Start a phase span, like ``Observer.entered``; the span lasts until another phase
+    def handle_phase(self, phase: str) -> None:
+        """Start a phase span, like ``Observer.handle_phase``; the span lasts until another phase
         starts."""
         if self._root is None or (self._phase and self._phase[0] == phase):
             return
@@ -176,11 +176,13 @@ class SpanObserver(Observer):
         self._phase = phase, self._start_span(phase, "", None, attributes)
 
     @_guard_observer
-    def left(self, record: str) -> None:
-        """Abort a record without ending, like ``Observer.left``."""
+    def handle_close(self, record: str) -> None:
+        """Abort a record without ending, like ``Observer.handle_close``."""
         span = self._spans.get(record)
         if span is not None and span.is_recording():
-            self.ended(record, Ending(None, "aborted", "The record was closed before its end."))
+            self.handle_end(
+                record, Ending(None, "aborted", "The record was closed before its end.")
+            )
 
     @property
     def _root_iri(self) -> str:

@@ -76,7 +76,7 @@ class QuestionIn(BodyParameters):
         {}, description="settings of modes and of answers by name, such as graph.edge_limit"
     )
 
-    def asked(self) -> dict[str, Any]:
+    def to_arguments(self) -> dict[str, Any]:
         """The question as ``KnowledgeGraph.ask`` takes it."""
         return {
             "question": self.question,
@@ -142,7 +142,7 @@ async def ask(call: CollectionCall, asking: Asking) -> Response:
     answer = await call.service.run(
         call.access,
         call.collection,
-        lambda graph: graph.ask(**asking.asked()),
+        lambda graph: graph.ask(**asking.to_arguments()),
         pool="ask",
         settings=settings,
         message=notes.append,
@@ -158,7 +158,7 @@ async def _stream_events(
     stream = call.service.stream(
         call.access,
         call.collection,
-        lambda graph: graph.stream(**asking.asked()),
+        lambda graph: graph.stream(**asking.to_arguments()),
         settings=settings,
     )
     last = None
@@ -186,7 +186,7 @@ async def context(call: CollectionCall, asked: ContextAsked) -> Response:
     settings = asked.overrides()
 
     def work(graph: KnowledgeGraph) -> dict[str, Any]:
-        return context_json(graph.gather_context(**asked.asked(), only=asked.only))
+        return context_json(graph.gather_context(**asked.to_arguments(), only=asked.only))
 
     return json_response(
         await call.service.run(call.access, call.collection, work, pool="ask", settings=settings)

@@ -23,7 +23,7 @@ from tgraph.extensions.server.rest.routes import (
     EVENTS,
     CollectionCall,
     CollectionRestCall,
-    Name,
+    PathName,
     json_response,
     media,
     needs,
@@ -132,7 +132,7 @@ async def upload(call: CollectionCall, asked: Annotated[Uploading, Query()]) -> 
     response_model=dict[str, Any],
     dependencies=needs("read"),
 )
-async def source(call: CollectionCall, document: Name) -> Response:
+async def source(call: CollectionCall, document: PathName) -> Response:
     """Return what was extracted from a document, and where."""
     return json_response(
         await call.graph(lambda graph: asdict(graph.documents.read_extractions(document)))
@@ -146,7 +146,9 @@ async def source(call: CollectionCall, document: Name) -> Response:
     responses=media("text/plain"),
     dependencies=needs("read"),
 )
-async def text(call: CollectionCall, document: Name, asked: Annotated[OfPage, Query()]) -> Response:
+async def text(
+    call: CollectionCall, document: PathName, asked: Annotated[OfPage, Query()]
+) -> Response:
     """Return the text in which citations count characters."""
     page_text = await call.graph(lambda graph: graph.documents.read_text(document, asked.page))
     return Response(page_text, media_type="text/plain; charset=utf-8")
@@ -160,7 +162,7 @@ async def text(call: CollectionCall, document: Name, asked: Annotated[OfPage, Qu
     responses=media("image/png"),
     dependencies=needs("read"),
 )
-async def draw_page(call: CollectionCall, document: Name, page: PageNumber) -> Response:
+async def draw_page(call: CollectionCall, document: PathName, page: PageNumber) -> Response:
     """Return the image of a page."""
     data = await call.graph(lambda graph: pdf_of(graph, document, page))
     image = await call.service.call(lambda: page_image(data, page), "read")
@@ -175,7 +177,7 @@ async def draw_page(call: CollectionCall, document: Name, page: PageNumber) -> R
     dependencies=needs("read"),
 )
 async def locate_boxes(
-    call: CollectionCall, document: Name, page: PageNumber, asked: Annotated[OfPlace, Query()]
+    call: CollectionCall, document: PathName, page: PageNumber, asked: Annotated[OfPlace, Query()]
 ) -> Response:
     """Return where characters of a page are on its image."""
     data = await call.graph(lambda graph: pdf_of(graph, document, page))
@@ -197,7 +199,7 @@ def pdf_of(graph: KnowledgeGraph, name: str, page: int) -> bytes:
     document = find_document(graph.opened.read(), name)
     if document.media_type != "application/pdf":
         raise UnknownNameError("Only pages of PDFs have images.", "Its text is what is kept.")
-    return graph.opened.librarian.get(document.document.removeprefix(document_iri("")))
+    return graph.opened.librarian.read_content(document.document.removeprefix(document_iri("")))
 
 
 @router.get(
@@ -206,7 +208,7 @@ def pdf_of(graph: KnowledgeGraph, name: str, page: int) -> bytes:
     response_model=Impact,
     dependencies=needs("read"),
 )
-async def impact(call: CollectionCall, document: Name) -> Response:
+async def impact(call: CollectionCall, document: PathName) -> Response:
     """Return what would fall with a document."""
     return json_response(await call.graph(lambda graph: graph.impact(document)))
 
@@ -217,7 +219,7 @@ async def impact(call: CollectionCall, document: Name) -> Response:
     response_model=dict[str, Any],
     dependencies=needs("govern"),
 )
-async def retract(call: CollectionCall, document: Name, asked: Reason) -> Response:
+async def retract(call: CollectionCall, document: PathName, asked: Reason) -> Response:
     """Retract a document."""
 
     def work(graph: KnowledgeGraph) -> dict[str, Any]:
@@ -233,7 +235,7 @@ async def retract(call: CollectionCall, document: Name, asked: Reason) -> Respon
     response_model=dict[str, Any],
     dependencies=needs("govern"),
 )
-async def weigh(call: CollectionCall, document: Name, asked: Weight) -> Response:
+async def weigh(call: CollectionCall, document: PathName, asked: Weight) -> Response:
     """Set how much a document is to be believed."""
 
     def work(graph: KnowledgeGraph) -> dict[str, Any]:
@@ -260,11 +262,11 @@ async def _find_job(call: CollectionRestCall, name: str) -> Job:
 )
 async def jobs(call: CollectionCall) -> Response:
     """Return the jobs of the collection, the newest first."""
-    return json_response(await call.service.call(lambda: _jobs(call).of(call.collection)))
+    return json_response(await call.service.call(lambda: _jobs(call).list_jobs(call.collection)))
 
 
 @job_router.get(_JOB, summary="A job", response_model=Job, dependencies=needs("read"))
-async def job(call: CollectionCall, job: Name) -> Response:
+async def job(call: CollectionCall, job: PathName) -> Response:
     """Return a job."""
     return json_response(await _find_job(call, job))
 
@@ -277,7 +279,7 @@ async def job(call: CollectionCall, job: Name) -> Response:
     responses=media(EVENTS),
     dependencies=needs("read"),
 )
-async def follow_job(call: CollectionCall, job: Name) -> Response:
+async def follow_job(call: CollectionCall, job: PathName) -> Response:
     """Stream the progress of a job, until the job ends."""
     return event_stream(_progress_events(call, await _find_job(call, job)))
 
@@ -288,7 +290,7 @@ async def _progress_events(call: CollectionRestCall, job: Job) -> AsyncIterator[
 
 
 @job_router.delete(_JOB, summary="End a job", response_model=Job, dependencies=needs("index"))
-async def cancel(call: CollectionCall, job: Name) -> Response:
+async def cancel(call: CollectionCall, job: PathName) -> Response:
     """End a job; what the job extracted is kept, and nothing half-done is published."""
     running = await _find_job(call, job)
     return json_response(await call.service.call(lambda: _jobs(call).cancel(running)))

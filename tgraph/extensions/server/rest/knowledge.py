@@ -25,7 +25,7 @@ from tgraph.extensions.server.requests import BodyParameters, QueryParameters
 from tgraph.extensions.server.rest.documents import Reason
 from tgraph.extensions.server.rest.routes import (
     CollectionCall,
-    Name,
+    PathName,
     ServerCall,
     json_response,
     media,
@@ -175,7 +175,7 @@ async def entities(call: CollectionCall, asked: Annotated[Searching, Query()]) -
     response_model=tuple[KnownFact, ...],
     dependencies=needs("read"),
 )
-async def facts(call: CollectionCall, entity: Name) -> Response:
+async def facts(call: CollectionCall, entity: PathName) -> Response:
     """Return the facts about an entity."""
     return json_response(await call.graph(lambda graph: graph.entities.read_facts(entity)))
 
@@ -264,7 +264,7 @@ async def audits(call: ServerCall) -> Response:
     dependencies=needs("read"),
 )
 async def audit(
-    call: CollectionCall, audit: Name, asked: Annotated[AuditArguments, Query()]
+    call: CollectionCall, audit: PathName, asked: Annotated[AuditArguments, Query()]
 ) -> Response:
     """Return the rows of an audit."""
     arguments = [part.strip() for part in asked.arguments.split(",") if part.strip()]
@@ -300,7 +300,7 @@ async def knowledge_diff(call: CollectionCall, asked: Annotated[Between, Query()
 
     def work(graph: KnowledgeGraph) -> dict[str, Any]:
         difference = graph.history.compare(asked.before, asked.after)
-        return {"same": difference.same, **asdict(difference)}
+        return {"same": difference.is_same, **asdict(difference)}
 
     return json_response(await call.graph(work, "audit"))
 

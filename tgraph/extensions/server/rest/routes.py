@@ -25,7 +25,7 @@ from tgraph.extensions.server.service import Pool, Service
 from tgraph.extensions.server.sign_in import access_of
 
 T = TypeVar("T")
-Name = Annotated[str, Path(min_length=1)]
+PathName = Annotated[str, Path(min_length=1)]
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ async def server_call(request: Request) -> RestCall:
     return RestCall(request.app.state.service, request, access_of(request))
 
 
-async def collection_call(request: Request, collection: Name) -> CollectionRestCall:
+async def collection_call(request: Request, collection: PathName) -> CollectionRestCall:
     """Return the call of a request to a collection."""
     service = request.app.state.service
     return CollectionRestCall(service, request, access_of(request), collection)

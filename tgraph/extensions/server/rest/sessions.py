@@ -21,7 +21,7 @@ from tgraph.explain.whynot.causes import WhyNot
 from tgraph.extensions.server.requests import BodyParameters, QueryParameters
 from tgraph.extensions.server.rest.routes import (
     CollectionCall,
-    Name,
+    PathName,
     json_response,
     media,
     needs,
@@ -96,7 +96,7 @@ async def sessions(call: CollectionCall, listing: Annotated[Listing, Query()]) -
 
 
 @router.get(_SESSION, summary="A session", response_model=SessionOut, dependencies=needs("read"))
-async def session(call: CollectionCall, session: Name) -> Response:
+async def session(call: CollectionCall, session: PathName) -> Response:
     """Return a session."""
     return json_response(await call.graph(lambda graph: session_json(graph.sessions.find(session))))
 
@@ -107,7 +107,7 @@ async def session(call: CollectionCall, session: Name) -> Response:
     response_model=SessionTraceOut,
     dependencies=needs("read"),
 )
-async def trace(call: CollectionCall, session: Name) -> Response:
+async def trace(call: CollectionCall, session: PathName) -> Response:
     """Return the whole record of a session."""
     return json_response(await call.graph(lambda graph: graph.trace(session).as_dict()))
 
@@ -119,7 +119,7 @@ async def trace(call: CollectionCall, session: Name) -> Response:
     responses=media("text/html"),
     dependencies=needs("read"),
 )
-async def report(call: CollectionCall, session: Name) -> Response:
+async def report(call: CollectionCall, session: PathName) -> Response:
     """Return the record of a session as one HTML file."""
     page = await call.graph(lambda graph: graph.export(session, "html"))
     policy = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; sandbox allow-popups"
@@ -134,7 +134,7 @@ async def report(call: CollectionCall, session: Name) -> Response:
     dependencies=needs("read"),
 )
 async def export(
-    call: CollectionCall, session: Name, asked: Annotated[RecordExport, Query()]
+    call: CollectionCall, session: PathName, asked: Annotated[RecordExport, Query()]
 ) -> Response:
     """Return the record of a session in a format of others."""
 
@@ -157,7 +157,7 @@ async def export(
     dependencies=needs("read"),
 )
 async def why_not(
-    call: CollectionCall, session: Name, asked: Annotated[WhyNotAsked, Query()]
+    call: CollectionCall, session: PathName, asked: Annotated[WhyNotAsked, Query()]
 ) -> Response:
     """Return the step at which something was lost on the way to the answer."""
     return json_response(await call.graph(lambda graph: graph.why_not(session, asked.text)))
@@ -169,12 +169,12 @@ async def why_not(
     response_model=ComparisonOut,
     dependencies=needs("read"),
 )
-async def diff(call: CollectionCall, session: Name, other: Name) -> Response:
+async def diff(call: CollectionCall, session: PathName, other: PathName) -> Response:
     """Return what differs between two sessions."""
 
     def work(graph: KnowledgeGraph) -> dict[str, Any]:
         comparison = graph.sessions.compare(session, other)
-        return {"same": comparison.same, **asdict(comparison)}
+        return {"same": comparison.is_same, **asdict(comparison)}
 
     return json_response(await call.graph(work))
 
@@ -185,7 +185,7 @@ async def diff(call: CollectionCall, session: Name, other: Name) -> Response:
     response_model=VerificationOut,
     dependencies=needs("ask"),
 )
-async def verify(call: CollectionCall, session: Name, asked: Verifying) -> Response:
+async def verify(call: CollectionCall, session: PathName, asked: Verifying) -> Response:
     """Judge whether each sentence is entailed by what it cites."""
 
     def work(graph: KnowledgeGraph) -> dict[str, Any]:
@@ -200,7 +200,7 @@ async def verify(call: CollectionCall, session: Name, asked: Verifying) -> Respo
     response_model=ReplayOut,
     dependencies=needs("ask"),
 )
-async def replay(call: CollectionCall, session: Name, asked: Replaying) -> Response:
+async def replay(call: CollectionCall, session: PathName, asked: Replaying) -> Response:
     """Ask the question of a session once more, and compare the records."""
 
     def work(graph: KnowledgeGraph) -> dict[str, Any]:

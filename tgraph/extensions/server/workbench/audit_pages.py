@@ -43,7 +43,7 @@ async def show_audit(visit: Visit) -> Response:
     if name not in audits_by_name:
         raise UnknownNameError(f"There is no audit {name!r}.", "See the list of audits.")
     named_audit = audits_by_name[name]
-    argument_values = [visit.asked(entry.name) for entry in named_audit.parameters]
+    argument_values = [visit.read_parameter(entry.name) for entry in named_audit.parameters]
     needs_arguments = any(entry.default is None for entry in named_audit.parameters)
     audit_result: AuditResult | None = None
     if not needs_arguments or any(argument_values):
@@ -90,7 +90,7 @@ class _ResultTable:
 
 async def show_sparql(visit: Visit) -> Response:
     """Show the SPARQL editor with query results."""
-    query = visit.asked("query")
+    query = visit.read_parameter("query")
     result_table = (
         await visit.graph(lambda graph: _query_rows(graph, query), "audit")
         if query.strip()

@@ -35,10 +35,10 @@ async def show_collections(visit: Visit) -> Response:
 async def create_collection(visit: Visit) -> Response:
     """Create an empty collection, or copy the current collection with its record."""
     form = await visit.form()
-    name = form.needed("name", "The name of the collection")
+    name = form.require_field("name", "The name of the collection")
     visit.access.check("govern", name)
     root, here = visit.service.root, visit.collection
-    if form.get("copy"):
+    if form.read_field("copy"):
         await visit.service.call(lambda: of_folder.copy_collection(root, here, name), "audit")
     else:
         await visit.service.call(lambda: of_folder.create_collection(root, name))
@@ -48,7 +48,7 @@ async def create_collection(visit: Visit) -> Response:
 async def delete_collection(visit: Visit) -> Response:
     """Delete the current collection permanently after name confirmation."""
     service, name = visit.service, visit.collection
-    if (await visit.form()).get("name") != name:
+    if (await visit.form()).read_field("name") != name:
         raise UsageError(
             "The typed name differs from the name of the collection.", "Nothing was deleted."
         )
@@ -67,13 +67,15 @@ async def show_history(visit: Visit) -> Response:
     def work(graph: KnowledgeGraph) -> list[Generation]:
         return graph.history.read_generations()
 
-    part = part_of(await visit.graph(work), visit.asked("from"))
-    return await visit.page("history.html", part=part, rdf=visit.links.listed("page/history"))
+    part = part_of(await visit.graph(work), visit.read_parameter("from"))
+    return await visit.page(
+        "history.html", part=part, rdf=visit.links.address_listing("page/history")
+    )
 
 
 async def show_changes(visit: Visit) -> Response:
     """Show knowledge added, removed and changed between two points in time."""
-    before, after = visit.asked("before", "0"), visit.asked("after", "now")
+    before, after = visit.read_parameter("before", "0"), visit.read_parameter("after", "now")
 
     def work(graph: KnowledgeGraph) -> KnowledgeDiff:
         return graph.history.compare(before, after)

@@ -27,7 +27,7 @@ def _server_jobs(visit: Visit) -> Jobs:
 
 async def show_documents(visit: Visit) -> Response:
     """Show standing documents, or all documents, with recent index jobs."""
-    everything, sought = bool(visit.asked("all")), visit.asked("text").casefold()
+    everything, sought = bool(visit.read_parameter("all")), visit.read_parameter("text").casefold()
 
     def work(graph: KnowledgeGraph) -> list[DocumentSummary]:
         candidates = [
@@ -36,16 +36,16 @@ async def show_documents(visit: Visit) -> Response:
         return [d for d in candidates if sought in f"{d.title} {d.path}".casefold()]
 
     summaries = await visit.graph(work)
-    jobs = await visit.service.call(lambda: _server_jobs(visit).of(visit.collection)[:10])
+    jobs = await visit.service.call(lambda: _server_jobs(visit).list_jobs(visit.collection)[:10])
     return await visit.page(
         "documents.html",
-        part=part_of(summaries, visit.asked("from")),
+        part=part_of(summaries, visit.read_parameter("from")),
         jobs=jobs,
         ended=ENDED,
         everything=everything,
-        sought=visit.asked("text"),
+        sought=visit.read_parameter("text"),
         upload_mb=visit.service.limits.upload_mb,
-        rdf=visit.links.listed("page/documents"),
+        rdf=visit.links.address_listing("page/documents"),
     )
 
 
@@ -66,9 +66,13 @@ class _ShownPage:
 
 
 def _cut_page(text: str, number: int | None, visit: Visit) -> _ShownPage:
-    start, end = (_parse_whole_number(visit.asked(name)) for name in ("start", "end"))
+    start, end = (_parse_whole_number(visit.read_parameter(name)) for name in ("start", "end"))
     cited = start is not None and end is not None and start < end <= len(text)
-    at = start if cited and start is not None else _parse_whole_number(visit.asked("at")) or 0
+    at = (
+        start
+        if cited and start is not None
+        else _parse_whole_number(visit.read_parameter("at")) or 0
+    )
     first = min(at, max(len(text) - 1, 0)) // WINDOW * WINDOW
     last = min(len(text), max(first + WINDOW, (end or 0) if cited else 0))
     if not cited or start is None or end is None:
@@ -84,7 +88,7 @@ def _parse_whole_number(text: str) -> int | None:
 
 async def show_document(visit: Visit) -> Response:
     """Show a stored document page with the requested quote and extractions."""
-    name, requested_page = visit.part("document"), _parse_whole_number(visit.asked("page"))
+    name, requested_page = visit.part("document"), _parse_whole_number(visit.read_parameter("page"))
 
     def work(graph: KnowledgeGraph) -> tuple[SourceTree, _ShownPage, PageBoxes | None]:
         tree = graph.documents.read_extractions(name)
@@ -105,7 +109,7 @@ async def show_document(visit: Visit) -> Response:
         facts=[(chunk, edge) for chunk in chunks for edge in chunk.edges],
         claims=[claim for chunk in chunks for claim in chunk.claims],
         on_image=on_image,
-        rdf=visit.links.described(tree.document.document),
+        rdf=visit.links.address_description(tree.document.document),
     )
 
 
@@ -138,9 +142,9 @@ async def show_impact(visit: Visit) -> Response:
 async def retract_document(visit: Visit) -> Response:
     """Retract a document, recording a reason."""
     name, form = visit.part("document"), await visit.form()
-    reason = form.needed("reason", "The reason")
+    reason = form.require_field("reason", "The reason")
     await visit.graph(lambda graph: graph.retract(name, reason=reason), "audit")
-    return redirect_to(visit.links.to("documents", all="yes"))
+    return redirect_to(visit.links.build_address("documents", all="yes"))
 
 
 async def upload_files(visit: Visit) -> Response:
@@ -155,7 +159,7 @@ async def upload_files(visit: Visit) -> Response:
         await service.call(lambda: jobs.forget(job))
         raise
     await service.call(lambda: jobs.queue(job, files))
-    return redirect_to(visit.links.to("jobs", job.id))
+    return redirect_to(visit.links.build_address("jobs", job.id))
 
 
 async def show_job(visit: Visit) -> Response:
@@ -174,7 +178,7 @@ async def cancel_job(visit: Visit) -> Response:
     """Cancel an index job."""
     index_job = await _find_job(visit)
     await visit.service.call(lambda: _server_jobs(visit).cancel(index_job))
-    return redirect_to(visit.links.to("jobs", index_job.id))
+    return redirect_to(visit.links.build_address("jobs", index_job.id))
 
 
 async def _find_job(visit: Visit) -> Job:

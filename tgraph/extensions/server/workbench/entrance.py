@@ -71,7 +71,7 @@ async def _redirect_icon(request: Request) -> Response:
 async def _open_home(service: Service, request: Request) -> Response:
     """Redirect to the default collection if admitted, otherwise to an admitted collection."""
 
-    async def go(visit: Visit) -> Response:
+    async def redirect_home(visit: Visit) -> Response:
         default_name = service.default_collection
         summaries = await service.call(lambda: list_collections(service.root))
         names = [summary.name for summary in summaries if visit.access.admits(summary.name)]
@@ -79,7 +79,7 @@ async def _open_home(service: Service, request: Request) -> Response:
             return redirect_to(Links(default_name).home)
         return redirect_to(Links(names[0]).home)
 
-    return await answer_visit(service, request, "read", go)
+    return await answer_visit(service, request, "read", redirect_home)
 
 
 async def _serve_asset(request: Request) -> Response:
@@ -115,7 +115,7 @@ async def _sign_in(service: Service, tokens: Tokens | None, request: Request) ->
         form: SentForm = await Visit(service, request, Access(None, (), ()), "").form()
     except UsageError as error:
         return _sign_in_form("", error.message)
-    token, back = form.get("token"), form.get("next")
+    token, back = form.read_field("token"), form.read_field("next")
     if not token or tokens.find(token) is None:
         return _sign_in_form(back, "The token does not exist or has expired.")
     response = redirect_to(_safe_return_path(back))

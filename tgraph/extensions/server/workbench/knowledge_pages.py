@@ -40,15 +40,17 @@ _QUOTES = 3
 
 async def show_entities(visit: Visit) -> Response:
     """Show entity names, filtered by a search text."""
-    sought = visit.asked("text").casefold()
+    sought = visit.read_parameter("text").casefold()
 
     def work(graph: KnowledgeGraph) -> list[str]:
         matches = (name for name in entity_names(graph.opened.read()) if sought in name.casefold())
         return sorted(matches, key=lambda n: (not n.casefold().startswith(sought), n.casefold(), n))
 
-    part = part_of(await visit.graph(work), visit.asked("from"), 200)
-    rdf = visit.links.listed("page/entities")
-    return await visit.page("entities.html", part=part, sought=visit.asked("text"), rdf=rdf)
+    part = part_of(await visit.graph(work), visit.read_parameter("from"), 200)
+    rdf = visit.links.address_listing("page/entities")
+    return await visit.page(
+        "entities.html", part=part, sought=visit.read_parameter("text"), rdf=rdf
+    )
 
 
 @dataclass(frozen=True)
@@ -66,11 +68,11 @@ class _ShownEntity:
 
 async def show_entity(visit: Visit) -> Response:
     """Show known facts about an entity with supporting quotes."""
-    name = visit.asked("iri") or visit.asked("name")
+    name = visit.read_parameter("iri") or visit.read_parameter("name")
     if not name:
         raise UsageError("No entity was named.", "Choose one from the list of entities.")
     shown_entity = await visit.graph(partial(_read_entity, name))
-    part = part_of(shown_entity.facts, visit.asked("from"), 50)
+    part = part_of(shown_entity.facts, visit.read_parameter("from"), 50)
     drawn = facts_of([fact for fact, _ in shown_entity.facts])
     picture = node_link_svg(drawn, visit.links.resource, f"Facts about {shown_entity.name}")
     return await visit.page(
@@ -79,7 +81,7 @@ async def show_entity(visit: Visit) -> Response:
         part=part,
         left_out=drawn.left_out,
         picture=Markup(picture),  # noqa: S704 - tgraph's own, words of others escaped
-        rdf=visit.links.described(shown_entity.iri),
+        rdf=visit.links.address_description(shown_entity.iri),
     )
 
 
@@ -87,7 +89,7 @@ def _read_entity(name: str, graph: KnowledgeGraph) -> _ShownEntity:
     store = graph.opened.read()
     facts = Facts(store)
     iri = facts.entity(name)
-    known_facts = facts.about(iri)
+    known_facts = facts.read_facts_about(iri)
     reader = stored_evidence(store, Texts(store, graph.opened.librarian), lambda error: None)
     quotes = reader.of_edges([fact.edge for fact in known_facts], _QUOTES)
     merges = EntityMerges(store)
@@ -112,8 +114,12 @@ def _read_values(store: Store, iri: str, predicate: NamedNode) -> list[str]:
 
 
 def _edit_entity(graph: KnowledgeGraph, name: str, form: SentForm, reason: str) -> None:
-    changes = {key: form.get(key) for key in ("label", "type", "description") if form.get(key)}
-    if aliases := form.get("aliases"):
+    changes = {
+        key: form.read_field(key)
+        for key in ("label", "type", "description")
+        if form.read_field(key)
+    }
+    if aliases := form.read_field("aliases"):
         changes["aliases"] = [alias.strip() for alias in aliases.split(",") if alias.strip()]  # type: ignore[assignment]
     if not changes:
         raise UsageError("The form is empty.", "Fill in the values to change.")
@@ -121,15 +127,15 @@ def _edit_entity(graph: KnowledgeGraph, name: str, form: SentForm, reason: str) 
 
 
 def _split_entity(graph: KnowledgeGraph, name: str, form: SentForm, reason: str) -> None:
-    graph.entities.split(form.needed("other", "The other name"), name, reason=reason)
+    graph.entities.split(form.require_field("other", "The other name"), name, reason=reason)
 
 
 def _rejoin_entity(graph: KnowledgeGraph, name: str, form: SentForm, reason: str) -> None:
-    graph.entities.rejoin(name, form.needed("other", "The other name"), reason=reason)
+    graph.entities.rejoin(name, form.require_field("other", "The other name"), reason=reason)
 
 
 def _merge_entity(graph: KnowledgeGraph, name: str, form: SentForm, reason: str) -> None:
-    graph.entities.merge(name, form.needed("other", "The other name"), reason=reason)
+    graph.entities.merge(name, form.require_field("other", "The other name"), reason=reason)
 
 
 def _delete_entity(graph: KnowledgeGraph, name: str, form: SentForm, reason: str) -> None:
@@ -137,11 +143,14 @@ def _delete_entity(graph: KnowledgeGraph, name: str, form: SentForm, reason: str
 
 
 def _deny_fact(graph: KnowledgeGraph, name: str, form: SentForm, reason: str) -> None:
-    graph.entities.deny_fact(form.needed("fact", "The fact"), reason=reason)
+    graph.entities.deny_fact(form.require_field("fact", "The fact"), reason=reason)
 
 
 def _add_fact(graph: KnowledgeGraph, name: str, form: SentForm, reason: str) -> None:
-    words = form.needed("predicate", "The relation"), form.needed("object", "The object")
+    words = (
+        form.require_field("predicate", "The relation"),
+        form.require_field("object", "The object"),
+    )
     graph.entities.add_fact(name, *words, reason=reason)
 
 
@@ -162,25 +171,30 @@ async def record_decision(visit: Visit) -> Response:
     if decision is None:
         raise HTTPException(404, "There is no such decision.")
     form = await visit.form()
-    name = form.needed("name", "The entity")
-    reason = form.needed("reason", "The reason")
+    name = form.require_field("name", "The entity")
+    reason = form.require_field("reason", "The reason")
     await visit.graph(lambda graph: decision(graph, name, form, reason), "audit")
-    return redirect_to(visit.links.to("curations"))
+    return redirect_to(visit.links.build_address("curations"))
 
 
 async def show_curations(visit: Visit) -> Response:
     """Show human decisions, latest first."""
     decisions = await visit.graph(lambda graph: graph.history.read_curations())
-    part = part_of(decisions, visit.asked("from"))
-    return await visit.page("curations.html", part=part, rdf=visit.links.listed("page/curations"))
+    part = part_of(decisions, visit.read_parameter("from"))
+    return await visit.page(
+        "curations.html", part=part, rdf=visit.links.address_listing("page/curations")
+    )
 
 
 async def undo_decision(visit: Visit) -> Response:
     """Undo a human decision."""
     form = await visit.form()
-    name, reason = form.needed("curation", "The decision"), form.needed("reason", "The reason")
+    name, reason = (
+        form.require_field("curation", "The decision"),
+        form.require_field("reason", "The reason"),
+    )
     await visit.graph(lambda graph: graph.history.undo_curation(name, reason=reason), "audit")
-    return redirect_to(visit.links.to("curations"))
+    return redirect_to(visit.links.build_address("curations"))
 
 
 # --- anything ---
@@ -196,7 +210,7 @@ class _ShownTerm:
 
 async def show_resource(visit: Visit) -> Response:
     """Show RDF statements mentioning an IRI, as subject or object."""
-    iri = visit.asked("iri")
+    iri = visit.read_parameter("iri")
     try:
         node = NamedNode(iri)
     except ValueError as error:
@@ -215,7 +229,7 @@ async def show_resource(visit: Visit) -> Response:
     outgoing_rows, incoming_rows, label = await visit.graph(work)
     if not outgoing_rows and not incoming_rows:
         raise HTTPException(404, "The graph has no statements about the resource.")
-    rdf = visit.links.described(iri)
+    rdf = visit.links.address_description(iri)
     return await visit.page(
         "resource.html", iri=iri, label=label, said=outgoing_rows, named=incoming_rows,
         most=_SHOWN, rdf=rdf,

@@ -54,11 +54,11 @@ class Visit:
         """Return a path parameter."""
         return str(self.request.path_params[name])
 
-    def asked(self, name: str, default: str = "") -> str:
+    def read_parameter(self, name: str, default: str = "") -> str:
         """Return a query parameter."""
         return str(self.request.query_params.get(name, default))
 
-    def may(self, right: Right) -> bool:
+    def has_right(self, right: Right) -> bool:
         """Check visitor rights within this collection."""
         return right in self.access.rights and self.access.admits(self.collection)
 
@@ -82,10 +82,10 @@ class Visit:
     async def page(self, template_name: str, **values: Any) -> Response:
         """Render a page template in a thread, since large pages take time."""
 
-        def written() -> str:
+        def write_page() -> str:
             return render_page(template_name, self, **values)
 
-        return html_response(await self.service.call(written))
+        return html_response(await self.service.call(write_page))
 
     def part_of_page(self, name: str, macro: str, *values: Any) -> str:
         """Render a template macro, for incremental page updates."""
@@ -98,17 +98,17 @@ class SentForm:
 
     pairs: tuple[tuple[str, str], ...]
 
-    def get(self, name: str) -> str:
+    def read_field(self, name: str) -> str:
         """Return a field stripped of white space; return an empty string for missing fields."""
         return next((value.strip() for key, value in self.pairs if key == name), "")
 
-    def all(self, name: str) -> tuple[str, ...]:
+    def read_fields(self, name: str) -> tuple[str, ...]:
         """Return all non-empty values of a field."""
         return tuple(v.strip() for key, v in self.pairs if key == name and v.strip())
 
-    def needed(self, name: str, what: str) -> str:
+    def require_field(self, name: str, what: str) -> str:
         """Return a required field; raise ``UsageError`` for empty fields."""
-        if not (value := self.get(name)):
+        if not (value := self.read_field(name)):
             raise UsageError(f"{what} is missing.", "Go back, and fill it in.")
         return value
 
@@ -121,7 +121,7 @@ class Links:
         self.api = f"/api/v1/collections/{quote(collection, safe='')}"
         self._sparql = f"/sparql/{quote(collection, safe='')}"
 
-    def to(self, *parts: str, **values: Any) -> str:
+    def build_address(self, *parts: str, **values: Any) -> str:
         """Return a page address below the collection, with query values; None and empty values
         are dropped."""
         path = self.home + "/".join(quote(part, safe="") for part in parts)
@@ -130,11 +130,11 @@ class Links:
 
     def session(self, iri: str, **values: Any) -> str:
         """Return a session page address."""
-        return self.to("sessions", iri.rpartition(":")[2], **values)
+        return self.build_address("sessions", iri.rpartition(":")[2], **values)
 
     def document(self, iri: str, **values: Any) -> str:
         """Return a document page address."""
-        return self.to("documents", iri.rpartition(":")[2], **values)
+        return self.build_address("documents", iri.rpartition(":")[2], **values)
 
     def place(self, cited: Any) -> str:
         """Return the page address showing a quote."""
@@ -148,25 +148,25 @@ class Links:
         if iri.startswith("urn:trustgraph:") and kind in kinds and iri.count(":") == 3:
             return kinds[kind](iri)
         if iri.startswith("urn:trustgraph:entity:"):
-            return self.to("entity", iri=iri)
-        return self.to("resource", iri=iri)
+            return self.build_address("entity", iri=iri)
+        return self.build_address("resource", iri=iri)
 
     def rdf(self, query: str) -> str:
         """Return the RDF address of a query's constructed triples."""
         return f"{self._sparql}?{urlencode({'query': query})}"
 
-    def listed(self, query: str) -> str:
+    def address_listing(self, query: str) -> str:
         """Return the RDF address of a page listing, built from a tgraph query."""
         return self.rdf(load_query(query))
 
-    def described(self, iri: str) -> str:
+    def address_description(self, iri: str) -> str:
         """Return the RDF address describing an IRI; return an empty string for IRIs invalid in
         queries."""
         unfit = set(iri) & set('<>"{}|^`\\') or any(c <= " " for c in iri)
         return "" if unfit else self.rdf(f"DESCRIBE <{iri}>")
 
 
-Handler = Callable[[Visit], Awaitable[Response]]
+PageHandler = Callable[[Visit], Awaitable[Response]]
 
 
 @dataclass(frozen=True)
@@ -175,7 +175,7 @@ class WorkbenchPage:
 
     path: str
     name: str
-    handler: Handler
+    handler: PageHandler
     right: Right = "read"
     method: str = "GET"
 
@@ -190,7 +190,7 @@ class WorkbenchPage:
 
 
 async def answer_visit(
-    service: Service, request: Request, right: Right, handler: Handler
+    service: Service, request: Request, right: Right, handler: PageHandler
 ) -> Response:
     """Check visitor access, then return the handler's response."""
     access = request.state.access
@@ -262,16 +262,16 @@ class ListPart:
     size: int
 
     @property
-    def last(self) -> int:
+    def end(self) -> int:
         return self.first + len(self.rows)
 
     @property
-    def before(self) -> int | None:
+    def previous_start(self) -> int | None:
         return max(0, self.first - self.size) if self.first else None
 
     @property
-    def after(self) -> int | None:
-        return self.last if self.last < self.total else None
+    def next_start(self) -> int | None:
+        return self.end if self.end < self.total else None
 
 
 def part_of(rows: Sequence[Any], asked: str, size: int = 100) -> ListPart:

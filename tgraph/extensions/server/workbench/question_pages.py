@@ -46,19 +46,21 @@ class AskForm:
     @staticmethod
     def read(form: SentForm) -> AskForm:
         """Parse the form; raise ``UsageError`` for missing questions or unknown modes."""
-        question = form.needed("question", "The question")
+        question = form.require_field("question", "The question")
         if len(question) > _LONGEST:
             raise UsageError(f"The question has more than {_LONGEST:,} characters.")
-        mode = form.get("mode") or AUTO
+        mode = form.read_field("mode") or AUTO
         if mode not in MODES and mode != AUTO:
             raise UsageError(f"There is no mode {mode!r}.", f"There are: {', '.join(MODES)}.")
         filters = Filters(
-            form.all("document"), form.get("since") or None, form.get("until") or None
+            form.read_fields("document"),
+            form.read_field("since") or None,
+            form.read_field("until") or None,
         )
-        after = form.all("after")[-MOST_TURNS:]
-        return AskForm(question, mode, after, form.get("as_of") or None, filters)
+        after = form.read_fields("after")[-MOST_TURNS:]
+        return AskForm(question, mode, after, form.read_field("as_of") or None, filters)
 
-    def asked(self, graph: KnowledgeGraph) -> dict[str, Any]:
+    def to_arguments(self, graph: KnowledgeGraph) -> dict[str, Any]:
         """Return question arguments for the graph, including preceding turns."""
         traces = [graph.trace(name) for name in self.after]
         return {
@@ -91,13 +93,17 @@ async def _ask_page(visit: Visit, **more: Any) -> Response:
         "sessions": sessions,
         **form_values(visit),
     }
-    empty = {"suggested": (), "session": "", "as_of": visit.asked("as_of")}
+    empty = {"suggested": (), "session": "", "as_of": visit.read_parameter("as_of")}
     return await visit.page("ask.html", **{**values, **empty, **more})
 
 
 def form_values(visit: Visit) -> dict[str, Any]:
     """What the question's form needs."""
-    return {"modes": (AUTO, *MODES), "may_ask": visit.may("ask"), "asked": visit.asked("question")}
+    return {
+        "modes": (AUTO, *MODES),
+        "may_ask": visit.has_right("ask"),
+        "asked": visit.read_parameter("question"),
+    }
 
 
 async def ask_question(visit: Visit) -> Response:
@@ -107,7 +113,7 @@ async def ask_question(visit: Visit) -> Response:
         return event_stream(_stream_events(visit, asking))
 
     def work(graph: KnowledgeGraph) -> Answer:
-        return graph.ask(**asking.asked(graph))
+        return graph.ask(**asking.to_arguments(graph))
 
     answer = await visit.graph(work, "ask")
     return redirect_to(visit.links.session(answer.session, after=asking.after))
@@ -119,7 +125,7 @@ async def _stream_events(visit: Visit, asking: AskForm) -> AsyncIterator[bytes]:
     session = ""
 
     def begin(graph: KnowledgeGraph) -> Any:
-        return graph.stream(**asking.asked(graph))
+        return graph.stream(**asking.to_arguments(graph))
 
     stream = visit.service.stream(visit.access, visit.collection, begin)
     try:

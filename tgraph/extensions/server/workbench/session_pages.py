@@ -32,11 +32,13 @@ from tgraph.plugins import FUNCTIONS
 async def show_sessions(visit: Visit) -> Response:
     """Show sessions, newest first, filtered by a search word."""
     summaries = await visit.graph(lambda graph: list(graph.sessions.summaries()))
-    sought = visit.asked("text").casefold()
+    sought = visit.read_parameter("text").casefold()
     rows = [summary for summary in summaries if sought in summary.question.casefold()]
-    part = part_of(rows, visit.asked("from"))
-    rdf = visit.links.listed("page/sessions")
-    return await visit.page("sessions.html", part=part, sought=visit.asked("text"), rdf=rdf)
+    part = part_of(rows, visit.read_parameter("from"))
+    rdf = visit.links.address_listing("page/sessions")
+    return await visit.page(
+        "sessions.html", part=part, sought=visit.read_parameter("text"), rdf=rdf
+    )
 
 
 @dataclass(frozen=True)
@@ -52,7 +54,7 @@ class _ShownSession:
 
 async def show_session(visit: Visit) -> Response:
     """Show an answer with its proof; ``expected`` adds an explanation of missing content."""
-    name, expected = visit.part("session"), visit.asked("expected").strip()[:20_000]
+    name, expected = visit.part("session"), visit.read_parameter("expected").strip()[:20_000]
     after = tuple(visit.request.query_params.getlist("after"))[-MOST_TURNS:]
 
     def work(graph: KnowledgeGraph) -> _ShownSession:
@@ -93,7 +95,7 @@ async def show_session(visit: Visit) -> Response:
         verdict=verdict_text,
         seconds=elapsed_seconds,
         proven=PROVEN,
-        verified=visit.asked("verified"),
+        verified=visit.read_parameter("verified"),
         rdf=f"{visit.links.api}/sessions/{trace.explain_id}/export?format=trig",
         **form_values(visit),
     )
