@@ -212,8 +212,8 @@ class Chunk:
 def well_formed(
     segments: Sequence[Segment], start: int, end: int, low: int, high: int
 ) -> tuple[int, int]:
-    """Extend a page stretch to whole inlines of the segments, as in ``Segment.widen_to_inlines``, within
-    ``page[low:high]``.
+    """Extend a page stretch to whole inlines of the segments, as in
+    ``Segment.widen_to_inlines``, within ``page[low:high]``.
 
     The stretch itself must lie within ``page[low:high]``."""
     at = bisect_right(segments, start, key=_segment_end)

@@ -17,7 +17,7 @@ WORDING = 2
 """The wording of new records."""
 
 
-class Reason(str):
+class WordedReason(str):
     """A reason in the current wording; ``first`` is the text in the first wording."""
 
     __slots__ = ("first",)
@@ -307,35 +307,37 @@ _TEXTS: Mapping[str, tuple[str, str]] = {
 """The texts of each kind of reason: in the first wording, in the current wording."""
 
 
-def explain(kind: str, /, **values: object) -> Reason:
+def explain(kind: str, /, **values: object) -> WordedReason:
     """Return the reason of a kind in ``_TEXTS``, filled in with values."""
     first, current = _TEXTS[kind]
-    return Reason(current.format(**values), first.format(**values))
+    return WordedReason(current.format(**values), first.format(**values))
 
 
-def extend_reason(reason: str, addition: str) -> Reason:
+def extend_reason(reason: str, addition: str) -> WordedReason:
     """Return a reason with an addition that all wordings share."""
-    return Reason(f"{reason}{addition}", f"{_in_first_wording(reason)}{addition}")
+    return WordedReason(f"{reason}{addition}", f"{_in_first_wording(reason)}{addition}")
 
 
-def join_reasons(reasons: Iterable[str], separator: str) -> Reason:
+def join_reasons(reasons: Iterable[str], separator: str) -> WordedReason:
     """Return several reasons as one."""
     texts = list(reasons)
-    return Reason(separator.join(texts), separator.join(map(_in_first_wording, texts)))
+    return WordedReason(separator.join(texts), separator.join(map(_in_first_wording, texts)))
 
 
-def explain_selection(reasons: Sequence[str]) -> Reason:
+def explain_selection(reasons: Sequence[str]) -> WordedReason:
     """Return the reasoning of an item that was selected by rank or score."""
     *others, last = map(_in_first_wording, reasons or ("",))
     because = f"{', '.join(others)} and {last}" if others else last
-    return Reason(f"Selected: {'; '.join(reasons)}.", f"Chosen because {because}.")
+    return WordedReason(f"Selected: {'; '.join(reasons)}.", f"Chosen because {because}.")
 
 
-def explain_budgeted(reasons: Sequence[str]) -> Reason:
+def explain_budgeted(reasons: Sequence[str]) -> WordedReason:
     """Return the reasoning of an item that was selected for a token budget."""
     because = " and ".join(map(_in_first_wording, reasons)) or "it was retrieved"
     why = "; ".join(reasons) or "the candidate was retrieved"
-    return Reason(f"Selected within the token budget: {why}.", f"Within the budget; {because}.")
+    return WordedReason(
+        f"Selected within the token budget: {why}.", f"Within the budget; {because}."
+    )
 
 
 def parse_selection(reasoning: str) -> tuple[str, ...]:
@@ -350,12 +352,12 @@ def parse_selection(reasoning: str) -> tuple[str, ...]:
 
 
 def render_reason(reason: str, wording: int) -> str:
-    """Return a reason in a wording; texts that are no ``Reason`` have one wording."""
+    """Return a reason in a wording; texts that are no ``WordedReason`` have one wording."""
     return _in_first_wording(reason) if wording == FIRST_WORDING else str(reason)
 
 
 def _in_first_wording(reason: str) -> str:
-    return reason.first if isinstance(reason, Reason) else reason
+    return reason.first if isinstance(reason, WordedReason) else reason
 
 
 def render_reasons(candidates: Iterable[Candidate], wording: int) -> tuple[Candidate, ...]:

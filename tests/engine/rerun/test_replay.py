@@ -106,7 +106,7 @@ def test_a_session_with_reasons_in_the_first_wording_replays(graph, mode, monkey
 
 
 def read_session(graph, session):
-    summary = graph.find_session(session)
+    summary = graph.sessions.find(session)
     opened = graph.opened
     return read_recorded(opened.read(), opened.librarian, summary.bundle, summary.explain_id)
 

@@ -45,7 +45,7 @@ from tgraph.store.base import Store
 from tgraph.store.oxigraph import OxigraphStore
 
 _AT_ONCE = 100_000
-Row = tuple[str, str, str, str]
+DifferenceRow = tuple[str, str, str, str]
 
 
 def audit_knowledge(opened: OpenCollection, *arguments: str) -> AuditResult:
@@ -63,7 +63,7 @@ class Rederivation(Run):
     kind = "rederivation"
     busy = BUSY
 
-    def differences(self) -> list[Row]:
+    def differences(self) -> list[DifferenceRow]:
         """Return differences between standing and derived knowledge: standing triples without
         derivation, and derived triples missing from the store."""
         with self._workshop() as context:
@@ -149,7 +149,7 @@ def _quad_triples(quads: list[Quad]) -> Iterator[Triple]:
     return (quad.triple for quad in quads)
 
 
-def _difference_row(problem: str, triple: Triple) -> Row:
+def _difference_row(problem: str, triple: Triple) -> DifferenceRow:
     subject, predicate, obj = map(_term_text, triple)
     return problem, subject, predicate, obj
 
@@ -158,7 +158,7 @@ def _term_text(term: Any) -> str:
     return term.value if isinstance(term, NamedNode) else str(term)
 
 
-def _row_sort_key(row: Row) -> tuple[str, ...]:
+def _row_sort_key(row: DifferenceRow) -> tuple[str, ...]:
     return (*row[1:], row[0])
 
 

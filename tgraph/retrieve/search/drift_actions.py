@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
-from tgraph.retrieve.reasons import Reason, explain
+from tgraph.retrieve.reasons import WordedReason, explain
 from tgraph.vocabulary import normalise_name
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ class Promise:
         return round(self.parent * self.relevance * self.novelty, 6)
 
     @property
-    def reason(self) -> Reason:
+    def reason(self) -> WordedReason:
         """The factors, as a reason."""
         return explain(
             "follow-up", parent=self.parent, relevance=self.relevance, novelty=self.novelty

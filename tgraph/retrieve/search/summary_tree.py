@@ -31,7 +31,7 @@ from tgraph.retrieve.orders import (
     cut_order,
     list_hit_iris,
 )
-from tgraph.retrieve.reasons import Reason, explain
+from tgraph.retrieve.reasons import WordedReason, explain
 
 
 class CollapsedTree:
@@ -191,7 +191,7 @@ def _build_retrieval(
     chunk_places = chunk_evidence(context, chunks)
     tokens = chunk_tokens(context, list(chunk_places))
     texts = _read_texts(context, [iri for iri, _ in hits if not is_chunk(iri)])
-    rows: list[tuple[Item, float, tuple[Evidence, ...], int, Reason]] = []
+    rows: list[tuple[Item, float, tuple[Evidence, ...], int, WordedReason]] = []
     for iri, score in hits:
         if iri in chunk_places:
             item = chunk_item(chunk_places[iri], context)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from tgraph.resources import word_set
 from tgraph.retrieve.modes.base import Form
-from tgraph.retrieve.reasons import Reason, explain
+from tgraph.retrieve.reasons import WordedReason, explain
 from tgraph.retrieve.text.comparison import comparison_of
 from tgraph.retrieve.text.decomposition import decompose_question
 from tgraph.retrieve.text.lexical import STOP_WORDS, words
@@ -84,7 +84,7 @@ def form_of(text: str, names: Sequence[str]) -> QuestionForm:
     return QuestionForm("one", _explain_form(f"asks for {target}{_join_names(names)}"))
 
 
-def _explain_form(predicate: str) -> Reason:
+def _explain_form(predicate: str) -> WordedReason:
     return explain("form", predicate=predicate)
 
 
