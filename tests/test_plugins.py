@@ -276,7 +276,7 @@ def test_a_setting_chooses_the_vector_store_of_a_package(
     assert run_tgraph("index", str(tmp_path / "fram.txt"), *root).returncode == 0
     monkeypatch.setenv("TGRAPH_VECTORS__STORE", "marked")
     done = run_tgraph("index", str(tmp_path / "fram.txt"), *root, path=site)
-    assert "The chunk vectors are made anew: Another store has them." in done.stderr
+    assert "The chunk vectors are rebuilt: Another store has them." in done.stderr
     assert (graph / "collections/default/vectors/chunk.marked").exists()
     asked = run_tgraph("ask", "Who built the Fram?", "--mode", "basic", *root, path=site)
     assert "Ann Lee" in asked.stdout

@@ -269,7 +269,7 @@ def test_an_unforeseen_failure_is_one_sentence_and_debug_shows_it_all(terminal, 
     root = str(terminal.root)
     result = terminal("sessions", "-r", root, code=1)
     assert result.stderr.splitlines() == [
-        "Error: Unexpected error: RuntimeError: the sky fell. --debug shows where."
+        "Error: Unexpected error: RuntimeError: the sky fell. --debug shows the traceback."
     ]
     assert "Traceback" in terminal("sessions", "-r", root, "--debug", code=1).stderr
     assert "Traceback" in terminal("--debug", "sessions", "-r", root, code=1).stderr

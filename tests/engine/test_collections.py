@@ -169,7 +169,7 @@ def test_a_name_that_is_taken_is_refused(root: Path) -> None:
             act(root, "default", "taken")
     with pytest.raises(UsageError, match="already"):
         tgraph.create_collection(root, "taken")
-    with pytest.raises(UsageError, match="holds nothing"):
+    with pytest.raises(UsageError, match="is empty"):
         tgraph.copy_collection(root, "taken", "new")
     assert names(root) == ["default", "taken"]
 

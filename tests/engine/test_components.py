@@ -11,7 +11,7 @@ PROPERTIES = [
     key for key, value in vars(Components).items() if isinstance(value, ComponentProperty)
 ]
 BY_ARGUMENT = {"suggester": (3, 100), "step_answerer": (100,), "synthesiser": (100,)}
-NEEDS_A_MODEL = ("claims", "alone", "decomposer", "step_answerer")
+NEEDS_A_MODEL = ("claims", "model_alone", "decomposer", "step_answerer")
 
 
 def components(tmp_path, *, chat=None, **settings):
@@ -35,7 +35,7 @@ def test_each_component_can_be_made_for_a_model(name, tmp_path):
 def test_each_component_can_be_made_without_a_model_or_says_that_it_needs_one(name, tmp_path):
     parts = components(tmp_path)
     if name in NEEDS_A_MODEL:
-        with pytest.raises(UsageError, match="none is set"):
+        with pytest.raises(UsageError, match="no language model is set"):
             component(parts, name)
     else:
         assert component(parts, name)
@@ -44,7 +44,7 @@ def test_each_component_can_be_made_without_a_model_or_says_that_it_needs_one(na
 def test_contexts_by_a_model_need_one(tmp_path):
     by_model = {"contextual_search.by_model": True}
     assert components(tmp_path, chat=ScriptedModel(), **by_model).situator
-    with pytest.raises(UsageError, match="none is set"):
+    with pytest.raises(UsageError, match="no language model is set"):
         _ = components(tmp_path, **by_model).situator
 
 

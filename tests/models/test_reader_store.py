@@ -430,7 +430,7 @@ def test_the_command_says_what_gives_way(hub, folder):
     hub.publish(other(folder))
     hub.commits = {"main": LATER, LATER: LATER}
     assert (
-        f"takes the place of {hub.url}/some/reader, revision {COMMIT}"
+        f"replaces {hub.url}/some/reader, revision {COMMIT}"
         in run("pull", "some/reader", "-q").stderr
     )
 

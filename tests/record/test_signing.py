@@ -380,7 +380,7 @@ def test_the_command_says_what_is_covered(copied):
     assert shown.exit_code == 0, shown.output
     assert "1 valid" in shown.stdout
     assert "covered by no signature" in shown.stdout
-    assert "1 signatures are by other keys" in shown.stdout
+    assert "1 signatures belong to other keys" in shown.stdout
     printed = CliRunner().invoke(cli, [*arguments, str(copied / "two.pub"), "--json"])
     found = json.loads(printed.stdout)
     assert found["signatures"]["valid"] == 1

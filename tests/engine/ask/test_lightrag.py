@@ -264,5 +264,5 @@ def test_prose_of_the_model_alone_is_marked_too(home):
 
 
 def test_without_a_model_there_is_nobody_to_ask(home):
-    with opened(home) as graph, pytest.raises(UsageError, match="none is set"):
+    with opened(home) as graph, pytest.raises(UsageError, match="no language model is set"):
         graph.ask(QUESTION, "bypass", history=[])

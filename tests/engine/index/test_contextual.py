@@ -204,7 +204,7 @@ def test_an_interrupted_run_does_not_pay_for_a_context_twice(tmp_path: Path) -> 
 
 def test_contexts_by_a_model_need_one(corpus: Corpus) -> None:
     corpus.settings |= {"contextual_search.by_model": True, "contextual_search.enabled": True}
-    with pytest.raises(UsageError, match="none is set"):
+    with pytest.raises(UsageError, match="no language model is set"):
         corpus.index()
 
 
@@ -295,7 +295,7 @@ def test_a_server_ranks_the_chunks_anew(corpus: Corpus) -> None:
     with ScriptedServer() as server:
         found = reranked(corpus, server, **{"rerank.api_key": "secret-key"})
     assert "left her" in found.candidates[0].evidence[0].quote
-    assert found.candidates[0].reasons[0].startswith("it was ranked at ")
+    assert found.candidates[0].reasons[0].startswith("the reranker gives the chunk a score of ")
     assert [c.score for c in found.candidates] == sorted(
         (c.score for c in found.candidates), reverse=True
     )
@@ -416,7 +416,7 @@ def test_the_reader_ranks_the_chunks_anew(corpus: Corpus, tmp_path: Path) -> Non
     found = corpus.retrieve("Who built the Fram?", **by_reader(corpus, tmp_path))
     first, second, *_ = found.candidates
     assert "sailed her" in first.evidence[0].quote
-    assert first.reasons[0] == "it was ranked at 0.98"
+    assert first.reasons[0] == "the reranker gives the chunk a score of 0.98"
     assert "readByte" in second.evidence[0].quote
     [call] = [call for call in corpus.calls if call.kind == "reading"]
     assert call.agent.name == "ranker"
@@ -429,7 +429,7 @@ def test_only_the_pool_is_ranked(corpus: Corpus, tmp_path: Path) -> None:
     settings = by_reader(corpus, tmp_path, **settings_of({"max_reranker_input": 1}))
     ranked = corpus.retrieve("Who built the Fram?", **settings).candidates
     assert [c.item for c in ranked] == [c.item for c in plain]
-    assert ranked[0].reasons[0].startswith("it was ranked at")
+    assert ranked[0].reasons[0].startswith("the reranker gives the chunk a score of ")
 
 
 def test_a_ranking_by_a_reader_needs_one(corpus: Corpus) -> None:

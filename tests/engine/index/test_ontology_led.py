@@ -660,7 +660,7 @@ def test_an_audit_without_an_ontology_says_so(corpus: Sea) -> None:
     corpus.read("colin")
     with corpus.open() as graph:
         assert graph.audit("ontology").passed
-    assert "No ontology stands" in corpus.said[-1]
+    assert "There is no ontology." in corpus.said[-1]
 
 
 # --- without a model, at the terminal ---
@@ -695,5 +695,5 @@ def test_the_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run("audit", "knowledge")
     run("audit", "ontology", "all", code=4)
     run("ontology", "remove", "sea", "--reason", "No more.", "-q")
-    assert "No ontology stands" in run("ontology", "list").stderr
-    assert "No ontology stands" in run("ontology", "show").stderr
+    assert "There is no ontology." in run("ontology", "list").stderr
+    assert "There is no ontology." in run("ontology", "show").stderr

@@ -98,7 +98,7 @@ def test_a_session_with_reasons_in_the_first_wording_replays(graph, mode, monkey
         answer = graph.ask(QUESTION, mode, history=[])
     recorded = read_session(graph, answer.session)
     assert recorded.wording == FIRST_WORDING
-    assert recorded.said.one(recorded.iri, "wording") == ""
+    assert recorded.bundle_reader.read_text(recorded.iri, "wording") == ""
     replay = graph.replay(answer.session)
     assert (replay.is_same, replay.differences) == (True, ())
     later = read_session(graph, graph.ask(QUESTION, mode, history=[]).session)

@@ -274,7 +274,7 @@ def run(root: Path, *arguments: str, code: int):
 def test_the_command_gives_the_head_to_save_and_takes_it_back(made):
     found = json.loads(run(made, "--json", code=0).stdout)
     assert f"{found['sequence']}: {found['head']}" in run(made, code=0).stdout
-    assert "is that of entry" in run(made, "--head", found["head"], code=0).stdout
+    assert "The saved head belongs to entry" in run(made, "--head", found["head"], code=0).stdout
     assert "missing head: " + "0" * 63 in run(made, "--head", "0" * 63 + "1", code=4).stdout
     assert "64 hexadecimal" in run(made, "--head", "12", code=2).stderr
     assert run(made, "--format", "csv", code=0).stdout == "problem,what,subject,detail\n"

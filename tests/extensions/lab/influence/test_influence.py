@@ -376,7 +376,7 @@ def test_a_sampled_analysis_of_an_earlier_version_is_shown(ship, nearest):
         assert (influence.method, influence.lds, influence.runs) == ("sampled", 0.9, 1)
         assert influence.above == (trace.selected[0].iri,)
         assert "(LDS) 0.90" in kg.export(trace.explain_id, "html").decode()
-        assert not check_shapes(kg.read(), CATALOGUE)
+        assert not check_shapes(kg.opened.read(), CATALOGUE)
 
 
 @pytest.mark.slow
