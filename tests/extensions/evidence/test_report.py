@@ -180,7 +180,7 @@ def test_a_report_begins_with_question_answer_and_evidence(graph):
     for said in (
         "Concepts of the question: ",
         "Entities matched to the question: ",
-        "of 1 document",
+        "from 1 document",
     ):
         assert said in way
     assert not re.search(r"urn:|embedded-", "".join(read(text[: places[-1]]).words))
