@@ -10,7 +10,7 @@ import httpx
 import pytest
 from jsonschema import Draft202012Validator
 
-from tests.extensions.server.conftest import API, QUESTION, Running, until
+from tests.extensions.server.conftest import API, QUESTION, Running
 from tgraph.extensions.server.rest import ROUTES
 
 ANSWERED = "Marie Curie discovered polonium."
@@ -263,9 +263,11 @@ def test_a_job_is_cancelled(client: httpx.Client) -> None:
     }
     job = client.post(f"{API}/documents", files=files).json()
     place = f"{API}/jobs/{job['id']}"
-    until(lambda: client.get(place).json()["status"] == "running")
-    assert client.delete(place).status_code == 200
-    ended = until(lambda: (found := client.get(place).json())["ended"] and found)
+    with client.stream("GET", f"{place}/events") as stream:
+        states = (json.loads(line[6:]) for line in stream.iter_lines() if line[:5] == "data:")
+        assert any(state["status"] == "running" for state in states)
+        assert client.delete(place).status_code == 200
+        *_, ended = states
     assert ended["status"] == "cancelled"
     assert client.delete(place).status_code == 400
     assert "long.txt" not in [each["path"] for each in client.get(f"{API}/documents").json()]
