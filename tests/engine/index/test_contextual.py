@@ -363,7 +363,7 @@ def test_what_is_ranked_too_low_is_left_out_and_named(corpus: Corpus) -> None:
             assert trace.parameters["rerank.min-score"] == "0.5"
             why = kg.why_not(session, plain[0].item.iri)
             assert (why.limit, why.cutoff) == ("rerank.min-score", 0.5)
-            assert "ranked anew at 0.10, below 0.5" in why.reason
+            assert "the reranker score is 0.10, less than 0.5" in why.reason
             assert kg.replay(session).is_same
             assert not check_shapes(kg.opened.read(), kg.opened.catalogue, session)
 

@@ -679,7 +679,7 @@ def test_the_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
     added = run("ontology", "add", "sea.ttl", "-q", "--embedding-provider", "hashing")
     assert "Added sea.ttl: 4 classes, 5 properties." in added.stderr
-    assert "It imports what is not there: urn:more." in added.stderr
+    assert "Imported ontologies are missing: urn:more." in added.stderr
     run("index", "a.txt", "-q", "--embedding-provider", "hashing")
     assert json.loads(run("ontology", "list", "--json").stdout)[0]["name"] == "sea.ttl"
     listed = run("ontology", "show", "sea").stdout
