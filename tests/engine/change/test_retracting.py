@@ -244,7 +244,7 @@ def test_why_not_says_that_a_document_had_been_retracted_and_what_came_since(mad
         for each in wanted:
             found = graph.why_not(after, each)
             assert ": It was forged.)" in found.reason
-            assert "was taken in since, and was retracted" in found.notes[-1]
+            assert "was indexed later, and was retracted" in found.notes[-1]
             assert not any("new session" in note for note in found.notes)
 
 

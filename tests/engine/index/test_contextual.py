@@ -456,7 +456,7 @@ def test_a_session_that_the_reader_ranked_replays_without_it(
         assert replay.is_same, replay
         found = kg.why_not(answer.session, "code.txt")
         assert (found.limit, found.rank) == ("k", 2)
-        assert "ranked anew" in found.reason
+        assert "by the reranker" in found.reason
 
 
 def test_a_session_that_nobody_ranked_replays_where_the_reader_ranks(
