@@ -41,6 +41,7 @@ def run(
     environment = {**outside, "PATH": f"{commands}{os.pathsep}{os.environ['PATH']}"}
     reading, writing = pty.openpty() if terminal else os.pipe()
     if terminal:
+        environment["TERM"] = "xterm"  # a terminal called "dumb" has 80 columns, whatever its size
         termios.tcsetwinsize(writing, (50, COLUMNS))
     with (
         subprocess.Popen(
