@@ -210,7 +210,7 @@ def test_a_package_adds_a_loader_a_mode_a_command_and_a_chat_model(site: Path, t
     assert citation["quote"].startswith("The Maud came alongside.")
     assert citation["page"] == 2
     assert "Synthesising by quoting" in run("trace")
-    assert "The same" in run("replay")
+    assert "The records are the same" in run("replay")
     assert "The record is intact" in run("audit", "integrity")
     run("audit", "shapes")
     assert "verbatim.k" in run("config", "show")

@@ -86,7 +86,7 @@ def test_it_is_on_record_without_an_answer(own):
     ask = ("ask", *EMBEDDED, "--only-context", "-m", "ppr", QUESTION)
     run(*ask)
     assert "context-only" in run("trace", "last")
-    assert "The same" in run("replay", "last")
+    assert "The records are the same" in run("replay", "last")
     assert "no problem" in run("audit", "shapes", "last")
     assert "intact" in run("audit", "integrity")
     assert "no answer" in run("verify", "last", code=2)

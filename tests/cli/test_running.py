@@ -198,7 +198,7 @@ def test_an_interruption_ends_with_130_and_says_what_is_kept(fresh, documents):
         process.send_signal(signal.SIGINT)
         _, errors = process.communicate(timeout=300)
     assert process.returncode == 130
-    assert "the same command continues" in errors
+    assert "The same command continues" in errors
     assert "Traceback" not in errors
 
 
