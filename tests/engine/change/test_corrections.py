@@ -256,7 +256,7 @@ def test_names_are_made_one_by_hand_and_parted_again(graph):
     graph.entities.merge("Henri Becquerel", "Pierre Curie", reason="an example")
     graph.entities.split("Henri Becquerel", "Pierre Curie", reason="they are two")
     assert knowledge(graph.opened.read()) == before
-    with pytest.raises(UsageError, match="told apart"):
+    with pytest.raises(UsageError, match="split by a person"):
         graph.entities.merge("Henri Becquerel", "Pierre Curie", reason="again")
 
 
