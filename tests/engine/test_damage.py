@@ -88,7 +88,7 @@ def test_a_damaged_snapshot_is_made_anew_of_the_store(root: Path, damage: str) -
     with open_graph(root, create=False, message=messages.append) as kg:
         assert "polonium" in kg.ask(QUESTION, "graph").text
         assert len(kg.sessions.summaries()) == 2
-    assert [message for message in messages if "made anew" in message] == messages[:1] != []
+    assert [message for message in messages if "is rebuilt" in message] == messages[:1] != []
     with open_graph(root, create=False, message=messages.append) as kg:
         assert kg.integrity().ok
     assert len(messages) == 1

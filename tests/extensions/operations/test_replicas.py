@@ -393,7 +393,7 @@ def test_a_round_asks_for_what_changed_and_lists_nothing_else(
     class Counted(Storage):
         def __getattribute__(self, name: str) -> Any:
             found = super().__getattribute__(name)
-            if name not in ("names", "has", "find", "create", "write", "delete"):
+            if name not in ("names", "has_file", "find", "create", "write", "delete"):
                 return found
 
             def noted(folder: str, *rest: Any) -> Any:
@@ -409,7 +409,7 @@ def test_a_round_asks_for_what_changed_and_lists_nothing_else(
 
     for module in (replicas, replica_shipping):
         monkeypatch.setattr(module, "Storage", Counted)
-    head = {("find", "log"): 1, ("has", "log"): 1}
+    head = {("find", "log"): 1, ("has_file", "log"): 1}
     with open_graph(tmp_path / "r") as kg:
         for name in "cd":
             ship(graph, url)
