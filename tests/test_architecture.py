@@ -18,10 +18,7 @@ from tests.support.paths import REPOSITORY
 CODE = REPOSITORY / "tgraph"
 PAGE = REPOSITORY / "docs" / "explanation" / "architecture.md"
 
-SAME_IDEA = {
-    "Row": "a row of a model's reply; the names are part of recorded requests",
-    "SentenceRow": "a sentence of a model's reply with what it cites; likewise",
-}
+SAME_IDEA: dict[str, str] = {}
 """Class names that stand in several modules, and why they may."""
 
 

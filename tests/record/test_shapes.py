@@ -120,6 +120,7 @@ OPTIONAL = {
     (TG.Note, PROV.wasDerivedFrom),
     (TG.Session, TG.parameter),
     (TG.Session, TG.call),
+    (TG.Session, TG.wording),  # absent in sessions of earlier releases
     (TG.Session, PROV.qualifiedAssociation),
     (TG.Call, PROV.qualifiedAssociation),
     (TG.Call, TG.cached),
