@@ -37,7 +37,11 @@ def run(
     terminal: bool = False,
 ) -> str:
     """What it says, on either stream; it must end well. Commands are looked for in ``commands``."""
-    outside = {name: value for name, value in os.environ.items() if "TGRAPH_" not in name}
+    outside = {
+        name: value
+        for name, value in os.environ.items()
+        if "TGRAPH_" not in name and name not in ("COLUMNS", "LINES")  # they outrank a terminal
+    }
     environment = {**outside, "PATH": f"{commands}{os.pathsep}{os.environ['PATH']}"}
     reading, writing = pty.openpty() if terminal else os.pipe()
     if terminal:
