@@ -116,7 +116,9 @@ class EmbeddedMapper:
         if not question_words.weights:
             themes = [_rank_by_theme(t, 1 - self.STEP * n) for n, t in enumerate(themes, 1)]
         of_theme = self.OF_THEME - (not question_words.weights)
-        themed_sentences = [(theme, _of_several(theme.sentences, of_theme)) for theme in themes]
+        themed_sentences = [
+            (theme, _spread_over_documents(theme.sentences, of_theme)) for theme in themes
+        ]
         points = _arrange_points(themed_sentences, extracts, whole=not question_words.weights)
         omitted_count = len(everything) - sum(len(sentences) for _, sentences in themed_sentences)
         return _by_batch(points, batches, omitted_count)
@@ -191,7 +193,7 @@ def _theme_weight(extract: Extract, theme: Theme) -> float:
     return 1.0 if extract.evidence.document in theme.own else EmbeddedMapper.ELSEWHERE
 
 
-def _of_several(rated: Sequence[RatedExtract], most: int) -> list[RatedExtract]:
+def _spread_over_documents(rated: Sequence[RatedExtract], most: int) -> list[RatedExtract]:
     """Return the best sentences, from as many documents as possible."""
     documents: set[str] = set()
     first: list[RatedExtract] = []

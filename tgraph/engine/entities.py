@@ -58,12 +58,12 @@ class Entities:
     def merge(self, name: str, other: str, *, reason: str) -> Correction:
         """Merge two entities, regardless of names in documents; the fuller name is kept.
 
-        Raises ``UsageError`` if the entities are merged already, or were told apart by
+        Raises ``UsageError`` if the entities are merged already, or were parted by
         ``split``."""
         return self._apply(reason, lambda run: run.merge(name, other, reason))
 
     def split(self, name: str, other: str | None = None, *, reason: str) -> str:
-        """Tell two names apart that entity resolution merged; return the split's IRI.
+        """Split two names that entity resolution merged; return the split's IRI.
 
         ``other`` is by default the entity that ``name`` was merged into. The decision stands
         until ``rejoin``. Raises ``UsageError`` if the names are not one entity."""
@@ -87,7 +87,7 @@ class Entities:
         return EntityMerges(self._opened.read()).merges()
 
     def read_splits(self) -> list[Split]:
-        """Return names told apart by ``split``, unless undone by ``rejoin``."""
+        """Return splits made by ``split``, unless undone by ``rejoin``."""
         from tgraph.explain.trace.entities import EntityMerges
 
         return EntityMerges(self._opened.read()).splits()

@@ -61,36 +61,37 @@ class NetworkSource(Protocol):
     have vectors."""
 
     def ties(self, least: float) -> NetworkTies | None:
-        """The ties between nodes, with the synonyms that have at least this likeness; None where
-        the source has the network of other vectors."""
+        """Return the ties between nodes, with synonyms of at least this similarity; None if the
+        source has the network of other vectors."""
 
     def merged_into(self, names: Iterable[str]) -> Mapping[str, str]:
-        """The entity that each of the names of texts was merged into; others are left out."""
+        """Return, by entity named in texts, the entity that the named entity was merged into;
+        entities without a merge are left out."""
 
     def find_named_resources(self, forms: Iterable[str]) -> Mapping[str, Collection[str]]:
-        """For each of the forms of names the resources with such a name and the chunks of
-        documents with such a title; some may be no nodes."""
+        """Return, by form of a name, the resources with a name of the form and the chunks of
+        documents with a title of the form; resources outside the network are included."""
 
 
 class EntityHubSource(Protocol):
     """Look-ups of hubs: entities whose many edges stand ready with the words of their sentences."""
 
     def hubs(self, entities: Iterable[str]) -> dict[str, Hub]:
-        """Those of the entities that the source keeps as hubs."""
+        """Return the entities that the source keeps as hubs, with the edges of each."""
 
     def triples(self, edges: Iterable[str]) -> Edges:
-        """The statements of edges of hubs, as far as knowledge states the edges."""
+        """Return the statements of hub edges that knowledge states."""
 
 
 class CountSource(Protocol):
     """Counts; ``degrees`` has 0 for entities without relationships."""
 
     def degrees(self, entities: Iterable[str]) -> dict[str, int]:
-        """The number of relationships and attributes of each entity, at most ``MOST_COUNTED`` in
-        each direction."""
+        """Return the number of relationships and attributes of each entity, at most
+        ``MOST_COUNTED`` in each direction."""
 
     def chunk_tokens(self, chunks: Iterable[str]) -> dict[str, int]:
-        """The lengths of the chunks in tokens, as counted when the chunks were made."""
+        """Return the lengths of the chunks in tokens, as counted when the chunks were made."""
 
 
 class GraphSource(Protocol):

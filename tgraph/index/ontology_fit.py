@@ -110,7 +110,7 @@ class OntologyFit:
         class_iris = [*reversed(fit_by_class)]
         if len(class_iris) > 1:
             ends = list(stated())
-            class_iris.sort(key=lambda iri: -sum(self._may_be(iri, end) for end in ends))
+            class_iris.sort(key=lambda iri: -sum(self._fits_class(iri, end) for end in ends))
         by_type = class_iris[0] if class_iris else ""
         how = fit_by_class.get(by_type, "")
         by_name = self._of_name(commonest_value(evidence, "name"))
@@ -118,7 +118,7 @@ class OntologyFit:
             return EntityFit(by_name, how if by_name == by_type else RETYPED)
         return EntityFit(by_type, how, "" if by_type else UNKNOWN_TYPE)
 
-    def _may_be(self, iri: str, end: StatementEnd) -> bool:
+    def _fits_class(self, iri: str, end: StatementEnd) -> bool:
         """Return whether an entity with the statement end may belong to the class, judged by
         properties meant by the predicate."""
         for name, swapped, sure in self._property_candidates(end.predicate):

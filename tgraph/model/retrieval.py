@@ -65,7 +65,7 @@ class Judgement:
 
 @dataclass(frozen=True, slots=True)
 class RankedOrder:
-    """The part of an order, in which a search ranked things, that a limit cut off.
+    """The end of a search's ranking, after the cut of a limit.
 
     ``limit`` is the name of the limit and ``cutoff`` its value, None where it is no number.
     ``items`` are IRIs after the cut, best first; ``total`` counts all things that were ranked, 0

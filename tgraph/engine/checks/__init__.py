@@ -33,4 +33,5 @@ class HealthFinding:
 
 
 HealthCheck = Callable[[Path | None, str | None], Iterator[HealthFinding]]
-"""Looks at something, for the graph at a place, if there is one, and a collection of the graph."""
+"""A function that yields the findings of a check, given the graph's folder (None without a graph)
+and the name of a collection."""

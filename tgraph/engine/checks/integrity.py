@@ -23,7 +23,7 @@ from tgraph.store.writer import open_writable_store
 def check_integrity_of(
     opened: OpenCollection, saved: str | None, public_key: str | Path | None = None
 ) -> Integrity:
-    """As ``KnowledgeGraph.integrity``."""
+    """Check the integrity of the record; see ``KnowledgeGraph.integrity``."""
     key = load_public_key(Path(public_key)) if public_key is not None else None
     with _hold_store(opened) as store, closing(_open_published(opened)) as snapshot:
         return check_snapshot(store, snapshot, opened.librarian, opened.catalogue, saved, key)

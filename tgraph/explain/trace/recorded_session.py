@@ -82,7 +82,7 @@ class CallReader:
 
     def _read_prompt(self, plan: str) -> TracePrompt:
         key = text_value(self._store, plan, v.tg("contentHash"))
-        text, state = read_kept(self._store, self._texts, key)
+        text, state = read_content(self._store, self._texts, key)
         return TracePrompt(plan, self._read_label(plan), key, text, state)
 
     def _read_label(self, iri: str) -> str:
@@ -102,8 +102,8 @@ class CallReader:
         )
 
 
-def read_kept(store: Store, texts: ReadText, key: str) -> tuple[str, ContentState]:
-    """Return a text by hash with its state: kept, erased or missing.
+def read_content(store: Store, texts: ReadText, key: str) -> tuple[str, ContentState]:
+    """Return a content by hash with its state: kept, erased or missing.
 
     Erased and missing texts are blank."""
     try:
@@ -118,7 +118,7 @@ def read_request(store: Store, texts: ReadText, call: TraceCall) -> tuple[str, C
     the system message, which belongs to the prompt.
 
     The text is blank for any other kind of call."""
-    text, state = read_kept(store, texts, call.content)
+    text, state = read_content(store, texts, call.content)
     if state != "kept":
         return "", state
     try:

@@ -192,13 +192,13 @@ def _read_apposition(
     if not _follows_head(token, arguments) or _is_listed(token, arguments):
         return
     if head is not None and named is None:
-        yield from _is_a(head, token, arguments)
+        yield from _read_noun_type(head, token, arguments)
     elif named is not None and head is None and is_noun(token.head):
         if _is_enclosed(token) and not acronym_of(token.text, phrase_text(token.head).title()):
             return  # "the platform (Acme)": who makes it, or where it is from
-        yield from _is_a(named, token.head, arguments)
+        yield from _read_noun_type(named, token.head, arguments)
         arguments.join_kin(token.head, named)
-    elif named and head and named is not head and _is_part(named, head, token):
+    elif named and head and named is not head and _is_place_within(named, head, token):
         yield Nominal(head, "in", named, LIKELY)
 
 
@@ -215,8 +215,9 @@ def _is_listed(token: Token, arguments: Arguments) -> bool:
     )
 
 
-def _is_part(whole: NamedEntity, part: NamedEntity, token: Token) -> bool:
-    """Whether two places stand as in "Ross Island, Antarctica"."""
+def _is_place_within(whole: NamedEntity, part: NamedEntity, token: Token) -> bool:
+    """Return whether a place stands within the place after the comma, as in "Ross Island,
+    Antarctica"."""
     return whole.type == part.type == "place" and token.nbor(-1).text == ","
 
 
@@ -233,7 +234,7 @@ def _follows_head(token: Token, arguments: Arguments) -> bool:
     return articled or bool(kind_of_noun(token.lower_)) or arguments.named_at(token) is not None
 
 
-def _is_a(entity: NamedEntity, noun: Token, arguments: Arguments) -> Iterator[Nominal]:
+def _read_noun_type(entity: NamedEntity, noun: Token, arguments: Arguments) -> Iterator[Nominal]:
     if noun.tag_ not in ("NN", "NNS", "NNP") or arguments.mention_at(noun) is not None:
         return
     if noun.tag_ == "NNS" and entity.type != "group":

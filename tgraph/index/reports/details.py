@@ -186,7 +186,7 @@ class DetailReader:
         self._standing = standing_documents(store)
         self.label = lru_cache(KEPT)(partial(read_label, store))
         self.entity = lru_cache(KEPT)(self._read_entity)
-        self.read_edges_between = lru_cache(KEPT)(self._read_between)
+        self.read_edges_between = lru_cache(KEPT)(self._load_edges_between)
         self.attributes = lru_cache(KEPT)(self._read_attributes)
 
     def read(self, communities: Iterable[Community]) -> Iterator[Details]:
@@ -219,7 +219,7 @@ class DetailReader:
 
     # --- edges ---
 
-    def _read_between(self, pair: IriPair) -> Sequence[StatedEdge]:
+    def _load_edges_between(self, pair: IriPair) -> Sequence[StatedEdge]:
         ways = pair, pair[::-1]
         triples = (triple for way in ways for triple in relations_between(self._store, *way))
         return tuple(filter(None, map(self._read_edge, triples)))

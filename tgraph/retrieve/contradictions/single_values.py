@@ -249,7 +249,7 @@ class SingleValues:
     def _all_said(self) -> Iterator[_SingleValue]:
         rows = select_rows(self._store, "retrieve/relations", union=False)
         relations = (row["predicate"] for row in rows)
-        single = [r for r in relations if isinstance(r, NamedNode) and self._may_be(r)]
+        single = [r for r in relations if isinstance(r, NamedNode) and self._is_single_valued(r)]
         for row in select_rows(
             self._store, "retrieve/statements", {"predicates": single}, union=False
         ):
@@ -264,7 +264,7 @@ class SingleValues:
 
     # --- which relations ---
 
-    def _may_be(self, predicate: NamedNode) -> bool:
+    def _is_single_valued(self, predicate: NamedNode) -> bool:
         return predicate in self._declared or bool(
             parse_measure(predicate) or _single_valued_aspect(predicate)
         )

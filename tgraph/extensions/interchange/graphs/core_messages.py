@@ -160,7 +160,7 @@ class _CoreReading:
         self._skipped(SkippedRow(self._path, number, f"at byte {offset:,}: {why}"))
 
     def read_message(self, number: int, offset: int, message: Any) -> bool:
-        """Read a message and tell whether all parts were usable."""
+        """Read a message; return whether all parts of the message were usable."""
         kind, payload = message
         self._place, self._whole = (number, offset), True
         if kind == "t":
