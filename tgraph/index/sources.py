@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Protocol
 
@@ -32,6 +33,14 @@ def text_value(store: Store, subject: str, predicate: NamedNode) -> str:
     """Return a property's text (or the referenced IRI); empty if missing."""
     term = source_value(store, subject, predicate)
     return term.value if isinstance(term, Literal | NamedNode) else ""
+
+
+def read_layout(store: Store, librarian: Librarian, page: str) -> str:
+    """Return the packed layout of a page (an IRI); empty if the page has none, or lost it."""
+    key = text_value(store, page, v.tg("layoutHash"))
+    with suppress(StoreError):
+        return librarian.get_text(key) if key else ""
+    return ""
 
 
 def latest_accession(store: Store, path: str) -> tuple[str, str] | None:
@@ -348,12 +357,18 @@ class Texts:
             text, page_cache = self.of_page(document, page), self._kept()
             data = page_cache.reading(subject) if page_cache else None
             page_reading = (
-                unpack_reading(data, text) if data else read_page(text, self.media_type(document))
+                unpack_reading(data, text)
+                if data
+                else read_page(text, self.media_type(document), self.layout(document, page))
             )
             if len(self._readings) >= _MOST_READINGS:
                 self._readings = {}
             self._readings[subject] = page_reading
         return page_reading
+
+    def layout(self, document: str, page: int | None) -> str:
+        """Return the packed layout of a page; empty if the page has none."""
+        return read_layout(self._store, self._librarian, v.page_of(document, page))
 
     def segment_kind(self, chunk: str, start: int, end: int) -> SegmentKind | None:
         """Return the segment kind at a chunk position, as in ``kind_at``; None if the page text

@@ -13,7 +13,13 @@ from tgraph import vocabulary as v
 from tgraph.errors import StoreError
 from tgraph.index.evidence import StoredEvidence
 from tgraph.index.lookup_rows import PageRows
-from tgraph.index.sources import document_of_chunk, is_note, parts_of_page, text_value
+from tgraph.index.sources import (
+    document_of_chunk,
+    is_note,
+    parts_of_page,
+    read_layout,
+    text_value,
+)
 from tgraph.librarian import Librarian
 from tgraph.store.base import Store, text_of
 
@@ -116,7 +122,8 @@ class TableRows(ABC):
             elif media_type not in v.GRAPH_MEDIA_TYPES:
                 with suppress(StoreError):
                     text = librarian.get_text(key)
-                    reading = pack_reading(read_page(text, media_type), text)
+                    layout = read_layout(self._store, librarian, page)
+                    reading = pack_reading(read_page(text, media_type, layout), text)
             yield page, key, reading
 
     def _media_type(self, document: str) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 from tgraph.errors import IngestError
-from tgraph.model import Heading, Page
+from tgraph.model import Heading, Page, ReadingReport
 from tgraph.rendering import collapse_whitespace
 
 _UNSTORABLE = re.compile("[\0\ud800-\udfff]")
@@ -47,6 +47,7 @@ class FileContent:
     pages: tuple[Page, ...]
     title: str = ""
     metadata: Mapping[str, str] = field(default_factory=dict)
+    report: ReadingReport | None = None
 
 
 FileReader = Callable[[bytes, str, FileLimits], FileContent]

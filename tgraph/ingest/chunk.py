@@ -47,7 +47,7 @@ def chunk_document(
             body = body_start(page.text, document.media_type)
             pieces = list(_token_windows(page.text, body, size, overlap, encoding))
         else:
-            spans = _sentence_spans(page.text, document.media_type)
+            spans = _sentence_spans(page, document.media_type)
             pieces = list(_pack_sentences(page.text, spans, size, overlap, encoding))
         chunks += page_chunks(document, page, pieces, above, len(chunks))
         above = _section_paths(above, page.headings)[-1]
@@ -67,7 +67,7 @@ def page_chunks(
     under.
     """
     paths = _section_paths(above, page.headings)
-    read = segments(page.text, document.media_type)
+    read = segments(page.text, document.media_type, page.blocks)
     segment_lists = _segments_within([(start, end) for start, end, _ in pieces], read)
     return [
         Chunk(
@@ -87,10 +87,11 @@ def page_chunks(
     ]
 
 
-def _sentence_spans(text: str, media_type: str) -> list[tuple[int, int]]:
+def _sentence_spans(page: Page, media_type: str) -> list[tuple[int, int]]:
     """Return sentence spans of the page's segments, including surrounding mark-up."""
+    text = page.text
     starts = {body_start(text, media_type)}
-    for segment in segments(text, media_type):
+    for segment in segments(text, media_type, page.blocks):
         starts.add(segment.start)
         places = [segment.locate(*span) for span in sentences_of(segment)]
         for (_, previous_end), (begin, _) in pairwise(places):

@@ -133,7 +133,7 @@ def load(
         check_lines(page.text, name, limits)
     title = collapse_whitespace(content.title) or readable_stem(name)
     digest = hashlib.sha256(data).hexdigest()
-    return Document(digest, title, kind, content.pages, content.metadata)
+    return Document(digest, title, kind, content.pages, content.metadata, content.report)
 
 
 def read_bytes(

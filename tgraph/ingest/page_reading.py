@@ -14,7 +14,7 @@ from functools import cache
 from itertools import chain
 from typing import Any
 
-from tgraph.model import Inline, Segment, TextSpan
+from tgraph.model import CellValue, Inline, Segment, TableRow, TextSpan
 
 _SMALL = 2_000
 """Bytes below which compression isn't worth its time."""
@@ -31,11 +31,12 @@ class PageReading:
     sentences: tuple[tuple[TextSpan, ...], ...] = ()
 
 
-def read_page(text: str, media_type: str) -> PageReading:
-    """How a page's stored text reads."""
-    from tgraph.ingest.segments import segments  # late: what is kept is read back without it
+def read_page(text: str, media_type: str, layout: str = "") -> PageReading:
+    """Return the reading of a page's stored text with its packed layout, empty if it has none."""
+    from tgraph.ingest.blocks import unpack_blocks  # late: stored readings need neither
+    from tgraph.ingest.segments import segments
 
-    return reading_of(segments(text, media_type))
+    return reading_of(segments(text, media_type, unpack_blocks(layout)))
 
 
 def reading_of(found: tuple[Segment, ...]) -> PageReading:
@@ -59,6 +60,7 @@ def pack_reading(page: PageReading, text: str) -> bytes:
             contexts.setdefault(segment.lead, len(contexts)),
             segment.pairs,
             segment.inlines,
+            _row_fields(segment.row),
             tuple(chain.from_iterable(spans)),
         )
         for segment, spans in zip(page.segments, page.sentences, strict=True)
@@ -81,7 +83,7 @@ def unpack_reading(data: bytes, text: str) -> PageReading:
 
 
 def _unpack_segment(row: Sequence[Any], text: str, contexts: Sequence[tuple[str, ...]]) -> Segment:
-    kind, start, end, runs, own_text, headings, lead, pairs, inlines, _ = row
+    kind, start, end, runs, own_text, headings, lead, pairs, inlines, table_row, _ = row
     offsets = array("q")
     for place, length, step in runs:
         if step and place + length <= _COUNTED:
@@ -98,7 +100,21 @@ def _unpack_segment(row: Sequence[Any], text: str, contexts: Sequence[tuple[str,
         contexts[lead],
         tuple((tuple(key), tuple(value)) for key, value in pairs),
         tuple(Inline(*fields) for fields in inlines),
+        _make_row(table_row),
     )
+
+
+def _row_fields(row: TableRow | None) -> tuple[Any, ...] | None:
+    if row is None:
+        return None
+    return row.table, row.number, row.role, row.label, row.cells, row.subject
+
+
+def _make_row(fields: Sequence[Any] | None) -> TableRow | None:
+    if fields is None:
+        return None
+    table, number, role, label, cells, subject = fields
+    return TableRow(table, number, role, label, tuple(CellValue(*c) for c in cells), subject)
 
 
 @cache

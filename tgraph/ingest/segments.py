@@ -5,12 +5,15 @@ read segments and nothing else."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from tgraph.ingest.apparatus import is_address, recognise_apparatus
+from tgraph.ingest.block_segments import block_segments
 from tgraph.ingest.front_matter import front_matter
 from tgraph.ingest.markdown_segments import read_page
 from tgraph.ingest.plain_segments import plain_segments
 from tgraph.ingest.sentences import CharacterRange, sentences
-from tgraph.model import Segment
+from tgraph.model import Block, Segment
 
 __all__ = ["Segment", "segments", "sentences_of"]
 
@@ -19,12 +22,15 @@ _WHOLE = frozenset(("row", "heading", "display"))
 _LINES = 12
 
 
-def segments(text: str, media_type: str) -> tuple[Segment, ...]:
+def segments(text: str, media_type: str, blocks: Sequence[Block] = ()) -> tuple[Segment, ...]:
     """Return segments of a page's stored text, ordered by place.
 
     Segments don't overlap, and every character is in a segment except white space, mark-up,
-    reference marks and front matter. Equal text and media type always give equal segments; any
-    text gives some segments, in time that grows with its length."""
+    reference marks and front matter. ``blocks`` is the page's structure where its reader knew the
+    structure. Equal arguments always give equal segments; any text gives some segments, in time
+    that grows with its length."""
+    if blocks:
+        return block_segments(text, blocks)
     if media_type == MARKDOWN:
         return read_page(text).segments
     segment_list = list(plain_segments(text, marked=media_type == "text/plain"))

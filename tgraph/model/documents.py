@@ -21,13 +21,119 @@ class Heading:
     start: int
 
 
+BlockKind = Choice[
+    "prose",  # a paragraph
+    "item",  # an item of a list
+    "heading",
+    "code",
+    "head",  # the head of a table: its cells name the columns of the rows below
+    "row",  # a row of a table
+    "field",  # a line "Name: value" that describes the document or the section
+    "display",  # a line set apart that states nothing: a caption, the title of a table
+    "mark",  # stands for content that isn't text: "[image: A map]", "[scanned page 3]"
+    "note",  # a footnote, an endnote, a note below a table
+    "comment",  # a reviewer's comment beside the text
+]
+
+
+class TableCell(NamedTuple):
+    """A cell of a table's row: the column's number, and the cell's characters on the page."""
+
+    column: int
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A part of a document that stands apart in its own program, at ``text[start:end]`` of a page.
+
+    ``level`` is a heading's level (1 is highest) or an item's depth (0 is outermost). ``table``
+    numbers the tables of a page from 0; rows and heads have ``cells``. ``names`` names the columns
+    where the cells of a head don't (a head of several rows, a table that goes on from another
+    page)."""
+
+    kind: BlockKind
+    start: int
+    end: int
+    level: int = 0
+    table: int = -1
+    cells: tuple[TableCell, ...] = ()
+    names: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class TextLine:
+    """Where a line of a page's text stands on the page's image, as shares of width and height from
+    the upper left corner; ``confidence`` (0 to 1) is that of text recognition, 1 for written
+    text."""
+
+    start: int
+    end: int
+    left: float
+    top: float
+    right: float
+    bottom: float
+    confidence: float = 1.0
+
+
 @dataclass(frozen=True, slots=True)
 class Page:
-    """Stored page text, or a document's text in pageless formats (``number`` None)."""
+    """Stored page text, or a document's text in pageless formats (``number`` None).
+
+    ``blocks`` is the structure of the text where its reader knows the structure; of plain text and
+    Markdown the text itself says it. ``lines`` has the places of recognised text."""
 
     number: int | None
     text: str
     headings: tuple[Heading, ...] = ()
+    blocks: tuple[Block, ...] = field(default=(), repr=False)
+    lines: tuple[TextLine, ...] = field(default=(), repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class ReadingLoss:
+    """Content of a file that isn't in the stored text: its kind ("image", "equation", "scanned
+    page"), how often, where ("page 3"), and the reason. ``marked`` states whether a mark stands for
+    the content in the text."""
+
+    kind: str
+    count: int = 1
+    place: str = ""
+    reason: str = ""
+    marked: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class UnitCount:
+    """How many units ("characters", "pages", "cells", "chapters") an independent count finds in the
+    file, how many of them are in the stored text, and how many were left out on purpose."""
+
+    unit: str
+    in_file: int
+    in_text: int
+    left_out: int = 0
+
+    @property
+    def unexplained(self) -> int:
+        """How many units are neither in the text nor left out on purpose."""
+        return self.in_file - self.in_text - self.left_out
+
+
+@dataclass(frozen=True, slots=True)
+class ReadingReport:
+    """How much of a file is in the stored text. ``reader`` names the library that read the file
+    with its version; ``warnings`` are sentences for the user."""
+
+    reader: str = ""
+    units: tuple[UnitCount, ...] = ()
+    losses: tuple[ReadingLoss, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the text has all that the file has, or says what is missing."""
+        return not self.losses and not self.warnings
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +145,7 @@ class Document:
     media_type: str
     pages: tuple[Page, ...]
     metadata: Mapping[str, str] = field(default_factory=dict)
+    report: ReadingReport | None = field(default=None, compare=False)
 
     @property
     def iri(self) -> str:
@@ -63,6 +170,45 @@ SegmentKind = Choice[
 
 
 TextSpan = tuple[int, int]
+
+
+class CellValue(NamedTuple):
+    """What a cell of a table states: the kind of its column, its unit ("kg", "EUR"), and the
+    canonical lexical form of a number, date or boolean (empty for names and texts)."""
+
+    kind: ColumnKind
+    unit: str = ""
+    value: str = ""
+
+
+ColumnKind = Choice[
+    "text",
+    "name",
+    "category",
+    "identifier",
+    "integer",
+    "decimal",
+    "money",
+    "percent",
+    "date",
+    "year",
+    "boolean",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class TableRow:
+    """How a row is read as data: the number of its table on the page and of the row in the table
+    (both from 0), its role, which of the segment's pairs names the row's subject (-1: none), and
+    what each pair's value states. ``subject`` is the class that the table's rows are of ("ship"),
+    empty where nothing says it."""
+
+    table: int
+    number: int
+    role: Choice["data", "total", "note"] = "data"
+    label: int = 0
+    cells: tuple[CellValue, ...] = ()
+    subject: str = ""
 
 
 class Inline(NamedTuple):
@@ -93,7 +239,7 @@ class Segment:
     headings above the segment, highest first; ``lead`` contains the sentence introducing its
     list, table or code, and the enclosing item. ``pairs`` gives, for a row, the positions of
     each column's name and value in ``text``. ``inlines`` contains mark-up sorted by start:
-    nested, never crossed."""
+    nested, never crossed. ``row`` says how a row of a table is read as data."""
 
     kind: SegmentKind
     start: int
@@ -104,6 +250,7 @@ class Segment:
     lead: tuple[str, ...] = ()
     pairs: tuple[tuple[TextSpan, TextSpan], ...] = ()
     inlines: tuple[Inline, ...] = field(default=(), hash=False, repr=False)
+    row: TableRow | None = field(default=None, hash=False, repr=False)
 
     @property
     def context(self) -> tuple[str, ...]:

@@ -28,13 +28,20 @@ from tgraph.record.activities import (
 from tgraph.store.statements import Pair, Statements, build_statements, iri_node, reifier_quad
 
 
-def document_quads(document: Document, bytes_hash: str, text_hashes: Sequence[str]) -> list[Quad]:
+def document_quads(
+    document: Document,
+    bytes_hash: str,
+    text_hashes: Sequence[str],
+    layout_hashes: Sequence[str] = (),
+) -> list[Quad]:
     """Return quads describing a document and its pages; the librarian keeps page texts under
     ``tg:contentHash``.
 
     A document without pages carries its text's hash itself, as ``tg:textHash``; the hash of the
-    bytes is ``tg:contentHash``. Page offsets count code points in the concatenated page texts."""
+    bytes is ``tg:contentHash``. ``layout_hashes`` has the hash of each page's packed layout, empty
+    for a page without. Page offsets count code points in the concatenated page texts."""
     out = Statements(v.SOURCE_GRAPH)
+    layouts = tuple(layout_hashes) or ("",) * len(document.pages)
     length = sum(len(page.text) for page in document.pages)
     paged = document.pages and document.pages[0].number is not None
     tags = [tag for tag in document.metadata.get("tags", "").split(", ") if tag]
@@ -48,6 +55,7 @@ def document_quads(document: Document, bytes_hash: str, text_hashes: Sequence[st
         (v.tg("charLength"), length),
         (v.tg("pageCount"), len(document.pages) if paged else None),
         (v.tg("textHash"), None if paged else text_hashes[0]),
+        (v.tg("layoutHash"), (None if paged else layouts[0]) or None),
         (v.dcterms("creator"), document.metadata.get("author")),
         (v.dcterms("date"), document.metadata.get("date")),
         (v.dcterms("language"), document.metadata.get("language")),
@@ -55,7 +63,7 @@ def document_quads(document: Document, bytes_hash: str, text_hashes: Sequence[st
         (v.dcterms("subject"), tags or None),
     )
     offset = 0
-    for page, text_hash in zip(document.pages, text_hashes, strict=True):
+    for page, text_hash, layout in zip(document.pages, text_hashes, layouts, strict=True):
         if page.number is not None:
             out.add(
                 document.page_iri(page),
@@ -66,6 +74,7 @@ def document_quads(document: Document, bytes_hash: str, text_hashes: Sequence[st
                 (v.tg("charOffset"), offset),
                 (v.tg("charLength"), len(page.text)),
                 (v.tg("textHash"), text_hash),
+                (v.tg("layoutHash"), layout or None),
             )
         offset += len(page.text)
     return out.quads

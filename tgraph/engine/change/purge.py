@@ -346,7 +346,7 @@ class _CollectionRewriting:
                     break
 
     def _rewrite_texts(self) -> None:
-        for predicate in (_CONTENT, v.tg("textHash"), v.tg("occurrences")):
+        for predicate in (_CONTENT, v.tg("textHash"), v.tg("layoutHash"), v.tg("occurrences")):
             for quad in self._store.match(None, predicate, None, None):
                 self._owners[_term_text(quad.object)].add(_term_text(quad.subject))
                 self._places[_term_text(quad.object)].add(_term_text(quad.graph_name))

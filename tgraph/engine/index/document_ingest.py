@@ -23,6 +23,7 @@ from tgraph.index.sources import (
 )
 from tgraph.index.touched import Touched
 from tgraph.ingest.base import FileLimits
+from tgraph.ingest.blocks import pack_layout
 from tgraph.ingest.files import FoundFile, SourceFile, Unread, load
 from tgraph.ingest.parser_process import closing_parser
 from tgraph.model import Document
@@ -167,8 +168,11 @@ def _record_intake(context: IndexContext, intake: IngestedFile, touched: Touched
         touch_document(store, document_of_accession(store, intake.previous), touched)
     if intake.document is not None:
         bytes_hash = context.record.keep_content(intake.content)
-        texts = [context.record.keep_content(page.text) for page in intake.document.pages]
-        context.copy.add(document_quads(intake.document, bytes_hash, texts))
+        keep = context.record.keep_content
+        pages = intake.document.pages
+        texts = [keep(page.text) for page in pages]
+        layouts = [keep(layout) if layout else "" for layout in map(pack_layout, pages)]
+        context.copy.add(document_quads(intake.document, bytes_hash, texts, layouts))
     context.copy.add(
         accession_quads(
             intake.accession,

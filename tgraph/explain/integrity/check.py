@@ -40,7 +40,7 @@ from tgraph.store.oxigraph import OxigraphStore
 
 _HASH = re.compile(r"[0-9a-f]{64}")
 _CATALOGUE, _BUNDLE = v.collection_iri(""), v.bundle_iri("")
-_KEPT = (v.tg("contentHash"), v.tg("textHash"))
+_KEPT = (v.tg("contentHash"), v.tg("textHash"), v.tg("layoutHash"))
 
 
 @dataclass(frozen=True, slots=True)

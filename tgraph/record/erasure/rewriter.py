@@ -61,7 +61,7 @@ _LABELLED = _make_prefixes(
 )
 _PUBLIC = _make_prefixes("agent prompt prov:dropped")
 _FOLLOW_UP = f"{v.URN}prov:follow-up:"
-_KEYS = frozenset(_make_terms("contentHash textHash occurrences"))
+_KEYS = frozenset(_make_terms("contentHash textHash layoutHash occurrences"))
 _TECHNICAL = _KEYS | {
     *_make_terms(
         "hash previousHash chainHash removedText requestHash inputHash mimeType status mode"

@@ -203,8 +203,9 @@ def _page_keys(store: Store, told: Iterable[Quad]) -> Iterator[str]:
     chunks = [origin for origin in origins if origin.startswith(f"{v.URN}chunk:")]
     sources |= {v.page_of(document_of_chunk(chunk), page_of_chunk(chunk)) for chunk in chunks}
     for page in sorted(sources):
-        if key := text_value(store, page, v.tg("textHash")):
-            yield key
+        for kept in ("textHash", "layoutHash"):
+            if key := text_value(store, page, v.tg(kept)):
+                yield key
 
 
 def _available_contents(librarian: Librarian, keys: Iterable[str]) -> dict[str, bytes]:
