@@ -10,7 +10,7 @@ from tgraph.ingest.segments import segments
 from tgraph.model import TextLine, UnitCount
 
 KINDS = st.sampled_from(["paragraph", "heading", "item", "code", "row", "note", "field"])
-WORDS = st.text(st.characters(blacklist_categories=("Cs",)), min_size=1, max_size=30)
+WORDS = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=30)
 
 
 def add_block(builder: PageBuilder, kind: str, text: str, table: int) -> None:

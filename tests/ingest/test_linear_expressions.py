@@ -208,7 +208,9 @@ def test_text_is_read_in_this_process_in_linear_time(unit, suffix):
         data = ("Text.\n\n" + unit * (size // len(unit)) + "!\n").encode()
         with suppress(IngestError):
             document = load(data, f"a.{suffix}")
-            for segment in segments(document.pages[0].text, document.media_type):
+            for segment in segments(
+                document.pages[0].text, document.media_type, document.pages[0].blocks
+            ):
                 sentences_of(segment)
 
     read(100)

@@ -88,13 +88,14 @@ EXPECTED = [
     ("item", "Mast of wood", ("The Ship", "Parts", "These are:")),
     ("code", "puts 1\n  two", ("The Ship", "Parts", "These are:")),
     ("prose", "The crow's nest.", ("The Ship", "Parts")),
+    ("display", "Name; Year", ("The Ship", "Parts")),
     ("row", "Name: Fram; Year: 1892", ("The Ship", "Parts")),
 ]
 
 
 def read(document: Document) -> list[tuple[str, str, tuple[str, ...]]]:
     (page,) = document.pages
-    found = segments(page.text, document.media_type)
+    found = segments(page.text, document.media_type, page.blocks)
     return [(s.kind, s.text, s.headings if s.kind == "row" else s.context) for s in found]
 
 

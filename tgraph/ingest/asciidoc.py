@@ -11,8 +11,9 @@ import re
 from collections.abc import Iterator, Sequence
 
 from tgraph.errors import IngestError
-from tgraph.ingest.base import FileContent, FileLimits, TextBuilder, storable
-from tgraph.ingest.tables import table_lines
+from tgraph.ingest.base import FileContent, FileLimits, storable
+from tgraph.ingest.block_tables import add_table
+from tgraph.ingest.blocks import PageBuilder
 from tgraph.ingest.text import decode_text, metadata_key
 from tgraph.rendering import collapse_whitespace
 
@@ -65,10 +66,9 @@ class _AsciiDocReader:
     def __init__(self, source: str) -> None:
         self._lines = [line.rstrip() for line in re.split(r"\r\n?|\n", source)]
         self._at = 0
-        self._tight = False
         self._style = ""
         self._attributes: dict[str, str] = {}
-        self.builder = TextBuilder()
+        self.builder = PageBuilder()
         self.metadata: dict[str, str] = {}
 
     def read(self) -> None:
@@ -83,7 +83,9 @@ class _AsciiDocReader:
 
     def _read_delimited(self, line: str) -> bool:
         if match := _VERBATIM.match(line):
-            self._add_code("\n".join(self._read_until("```" if line[0] == "`" else match[1])))
+            self.builder.add_code(
+                "\n".join(self._read_until("```" if line[0] == "`" else match[1]))
+            )
         elif match := _SKIPPED.match(line):
             self._read_until(match[1])
         elif _TABLE.match(line):
@@ -104,22 +106,15 @@ class _AsciiDocReader:
         self._at += 1
         return lines
 
-    def _add_code(self, text: str) -> None:
-        if text.strip():
-            self.builder.code(text.strip("\n"))
-            self._tight = False
-
     def _add_table(self, lines: Sequence[str], style: str) -> None:
         filled = [k for k, line in enumerate(lines) if line]
         cells = list(self._read_cells(lines))
         first = len(_CELL.findall(lines[filled[0]])) if filled else 0
         columns = max(_count_columns(style) or first, 1)
         implicit = bool(filled) and lines[filled[0] + 1 : filled[0] + 2] == [""]
-        headed = True if _HEAD_OPTION.search(style) or (implicit and first == columns) else None
+        heads = 1 if _HEAD_OPTION.search(style) or (implicit and first == columns) else None
         rows = [cells[k : k + columns] for k in range(0, len(cells), columns)]
-        for index, row in enumerate(table_lines(rows, headed)):
-            self.builder.add(row, "\n" if index else "\n\n")
-        self._tight = False
+        add_table(self.builder, rows, heads)
 
     def _read_cells(self, lines: Sequence[str]) -> Iterator[str]:
         cell: list[str] | None = None
@@ -158,9 +153,8 @@ class _AsciiDocReader:
         return True
 
     def _add_heading(self, marks: int, text: str) -> None:
-        is_title = marks == 1 and self.builder.is_empty
-        self.builder.heading(self._render_inline(collapse_whitespace(text.rstrip("= "))), marks)
-        self._tight = False
+        is_title = marks == 1 and not self.builder.block_count
+        self.builder.add_heading(self._render_inline(collapse_whitespace(text.rstrip("= "))), marks)
         if is_title:
             self._read_header()
 
@@ -186,9 +180,11 @@ class _AsciiDocReader:
         style, self._style = self._style, ""
         item, term = _ITEM.match(line), _TERM.match(line)
         if style.startswith(_LISTING) or (line[0] in " \t" and not item and not term):
-            self._add_code("\n".join(self._read_paragraph(line)))
+            self.builder.add_code("\n".join(self._read_paragraph(line)))
         elif item:
-            self._add_text("\n".join([item[1], *self._read_paragraph(line)[1:]]), "- ")
+            self.builder.add_item(
+                self._render_lines("\n".join([item[1], *self._read_paragraph(line)[1:]]))
+            )
         elif term:
             self._read_definition(term)
         else:
@@ -202,7 +198,9 @@ class _AsciiDocReader:
                 self._at += 1
                 definition_lines = self._read_paragraph(following)
         definition = "\n".join(filter(None, (term[2], *definition_lines)))
-        self._add_text(f"{term[1]}: {definition}" if definition else term[1], "- ")
+        self.builder.add_item(
+            self._render_lines(f"{term[1]}: {definition}" if definition else term[1])
+        )
 
     def _read_paragraph(self, first: str) -> list[str]:
         """Return the first line with its continuation lines."""
@@ -221,14 +219,12 @@ class _AsciiDocReader:
         kinds = (_ITEM, _TERM, _VERBATIM, _SKIPPED, _FENCE, _TABLE, _BLOCK_LINE)
         return line == "+" or line.startswith("//") or any(kind.match(line) for kind in kinds)
 
-    def _add_text(self, text: str, lead: str = "") -> None:
-        lines = (
-            collapse_whitespace(line.removesuffix(" +"))
-            for line in self._render_inline(text).split("\n")
-        )
-        if rendered_text := "\n".join(filter(None, lines)):
-            self.builder.add(lead + rendered_text, "\n" if lead and self._tight else "\n\n")
-            self._tight = bool(lead)
+    def _add_text(self, text: str) -> None:
+        self.builder.add_paragraph(self._render_lines(text))
+
+    def _render_lines(self, text: str) -> str:
+        lines = self._render_inline(text).split("\n")
+        return "\n".join(line.removesuffix(" +") for line in lines)
 
     def _render_inline(self, text: str) -> str:
         rendered_text = _INLINE.sub(self._expand_macro, text)

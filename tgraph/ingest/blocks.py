@@ -51,8 +51,8 @@ class PageBuilder:
         self._tables = 0
 
     @property
-    def is_empty(self) -> bool:
-        return not self._blocks
+    def block_count(self) -> int:
+        return len(self._blocks)
 
     def add_paragraph(self, text: str, kind: BlockKind = "prose") -> None:
         """Add a paragraph, or a block of another kind whose text is read like a paragraph's."""

@@ -16,8 +16,9 @@ from docutils.parsers.rst import Parser
 from docutils.parsers.rst.states import Inliner
 
 from tgraph.errors import IngestError
-from tgraph.ingest.base import FileContent, FileLimits, TextBuilder, error_reason, storable
-from tgraph.ingest.tables import table_lines
+from tgraph.ingest.base import FileContent, FileLimits, error_reason, storable
+from tgraph.ingest.block_tables import add_table
+from tgraph.ingest.blocks import PageBuilder
 from tgraph.ingest.text import decode_text, metadata_key
 from tgraph.rendering import collapse_whitespace
 
@@ -83,10 +84,9 @@ class _RstReader:
     """A walk over a docutils tree, building the page."""
 
     def __init__(self) -> None:
-        self.builder = TextBuilder()
+        self.builder = PageBuilder()
         self.metadata: dict[str, str] = {}
         self._level = 0
-        self._tight = False
 
     def read(self, node: nodes.Element, depth: int) -> None:
         for child in node.children:
@@ -101,33 +101,21 @@ class _RstReader:
             self.read(node, depth)
             self._level -= 1
         elif isinstance(node, nodes.title) and self._level:
-            self.builder.heading(collapse_whitespace(_node_text(node)), self._level)
+            self.builder.add_heading(_node_text(node), self._level)
         elif isinstance(node, nodes.system_message):
             self._read_unknown(node, depth)
         elif isinstance(node, nodes.field_list):
             self._read_fields(node)
         elif isinstance(node, nodes.FixedTextElement) and not isinstance(node, nodes.address):
-            self._add_code(node.astext())
+            self.builder.add_code(node.astext())
         elif isinstance(node, nodes.table):
             self._add_table(node)
         elif isinstance(node, (nodes.list_item, nodes.definition_list_item)):
             self._read_item(node, depth)
         elif isinstance(node, (nodes.TextElement, nodes.line_block)):
-            self._add_text(_node_text(node))
+            self.builder.add_paragraph(_node_text(node))
         else:
             self.read(node, depth)
-            self._tight = False
-
-    def _add_text(self, text: str, lead: str = "") -> None:
-        lines = (collapse_whitespace(line) for line in storable(text).split("\n"))
-        if block_text := "\n".join(filter(None, lines)):
-            self.builder.add(lead + block_text, "\n" if lead and self._tight else "\n\n")
-            self._tight = bool(lead)
-
-    def _add_code(self, text: str) -> None:
-        if text.strip():
-            self.builder.code(storable(text).strip("\n"))
-            self._tight = False
 
     def _read_item(self, node: nodes.Element, depth: int) -> None:
         """Read a list item: leading text on the item line, remaining content as separate
@@ -138,36 +126,33 @@ class _RstReader:
             bodies = [c for c in children if isinstance(c, nodes.definition)]
             children = [c for body in bodies for c in body.children if isinstance(c, nodes.Element)]
             first = children[:1] if children and isinstance(children[0], nodes.paragraph) else []
-            self._add_text(": ".join([collapse_whitespace(term), *map(_node_text, first)]), "- ")
+            self.builder.add_item(": ".join([collapse_whitespace(term), *map(_node_text, first)]))
         else:
             first = children[:1] if children and isinstance(children[0], nodes.paragraph) else []
-            self._add_text("".join(map(_node_text, first)), "- ")
+            self.builder.add_item("".join(map(_node_text, first)))
         for child in children[len(first) :]:
             self._read_block(child, depth)
 
     def _read_fields(self, node: nodes.Element) -> None:
         """Read fields: document metadata at the very beginning, lines ``Name: value``
         elsewhere."""
-        is_head = self.builder.is_one_line  # after the title, or before it
+        is_head = self.builder.block_count < 2  # after the title, or before it
         for field in node.children:
             name, body = (collapse_whitespace(part.astext()) for part in field.children[:2])
             key = metadata_key(name) if is_head else ""
             if key and body:
                 self.metadata.setdefault(key, storable(body))
             elif body and not is_head:
-                self._add_text(f"{name}: {body}")
+                self.builder.add_field(name, body)
 
     def _add_table(self, node: nodes.Element) -> None:
         titles = [child for child in node.children if isinstance(child, nodes.title)]
-        for title in titles:
-            self._add_text(_node_text(title))
         rows = [
             [storable(entry.astext()) for entry in row.children] for row in node.findall(nodes.row)
         ]
-        headed = next(iter(node.findall(nodes.thead)), None) is not None or None
-        for index, line in enumerate(table_lines(rows, headed)):
-            self.builder.add(line, "\n" if index else "\n\n")
-        self._tight = False
+        heads = [row for head in node.findall(nodes.thead) for row in head.findall(nodes.row)]
+        caption = " ".join(map(_node_text, titles))
+        add_table(self.builder, rows, len(heads) or None, caption)
 
     def _read_unknown(self, node: nodes.Element, depth: int) -> None:
         """Read a directive unknown to docutils: the argument, then the content parsed
@@ -182,7 +167,7 @@ class _RstReader:
         while remaining_lines and _OPTION.match(remaining_lines[0]):
             remaining_lines.pop(0)
         if any(map(str.isalpha, match[2])):
-            self._add_text(match[2])
+            self.builder.add_paragraph(match[2])
         margin = min(
             (len(line) - len(line.lstrip()) for line in remaining_lines if line.strip()), default=0
         )
