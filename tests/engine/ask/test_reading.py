@@ -7,6 +7,7 @@ import pytest
 import tgraph
 from tests.support.small_reader import NONE, small_cross_encoder, small_reader
 from tgraph.engine.components import Components
+from tgraph.errors import UsageError
 from tgraph.explain.render.wording import stage_lines
 from tgraph.models.hub import locate_reader
 from tgraph.models.reader import OnnxReader
@@ -232,3 +233,19 @@ def test_an_answer_is_the_sentence_and_no_name_in_it(tmp_path, shipped_reader, m
         assert not kg.index([tmp_path / "dyke.md"]).failed
         answer = kg.ask("Who raised the dyke at Hallum?", mode=mode, history=())
     assert (answer.short, answer.sentences[0].text) == ("Sjoerd Wiarda", said)
+
+
+def test_a_question_of_a_thousand_words_is_answered(folder):
+    question = f"{'Tell me about ships, and how they were made. ' * 110}{QUESTION}"
+    with opened(folder, SURE) as kg:
+        answer = kg.ask(question, mode="basic", history=())
+    assert "Larvik" in answer.text
+
+
+def test_a_question_beyond_the_setting_is_refused_with_the_remedy(folder):
+    with (
+        opened(folder, SURE, **{"answer.longest_question": 50}) as kg,
+        pytest.raises(UsageError, match=r"at most 50 are allowed.") as refused,
+    ):
+        kg.ask("Where " * 20, history=())
+    assert "answer.longest_question" in refused.value.remedy

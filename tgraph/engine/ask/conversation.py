@@ -201,9 +201,16 @@ class PreparedQuestion:
 def prepare_question(opened: OpenCollection, request: QuestionRequest) -> PreparedQuestion:
     """Prepare a request: resolve question, knowledge and method.
 
-    ``UsageError`` for an empty question, an unknown mode, or a prompt without a language model."""
+    Raises ``UsageError`` for an empty or too long question, an unknown mode, or a prompt without a
+    language model."""
     if not request.text.strip():
         raise UsageError("The question is empty.")
+    longest = opened.settings.answer.longest_question
+    if len(request.text) > longest:
+        raise UsageError(
+            f"The question has {len(request.text):,} characters; at most {longest:,} are allowed.",
+            "Ask a shorter question, or set answer.longest_question higher.",
+        )
     if request.only == "prompt" and opened.parts.chat is None:
         raise UsageError(
             "A prompt needs a language model, and no language model is set.",
