@@ -50,7 +50,7 @@ def test_what_is_beyond_the_tokens_that_are_read_has_no_span(reader):
 
 
 def test_of_a_long_question_the_end_is_read(reader):
-    calls = []
+    calls: list[Call] = []
     question = f"{'Consider this too . ' * 200}Where ?"
     [found] = reader.read(question, [Passage(TEXT, SENTENCES)], calls.append)
     assert found.spans[0].score == 10.0

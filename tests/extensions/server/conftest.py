@@ -22,9 +22,9 @@ from tgraph.extensions.server.access import (
     Right,
     Token,
     Tokens,
+    edit_tokens,
     new_token,
     token_hash,
-    write_tokens,
 )
 from tgraph.extensions.server.app import create_app
 from tgraph.extensions.server.service import ServerLimits, Service
@@ -70,7 +70,8 @@ def running(
     if tokens is not None:
         file = root.parent / f"{root.name}-tokens.toml"
         known = [Token(token_hash(texts[name]), access) for name, access in tokens.items()]
-        write_tokens(file, known)
+        with edit_tokens(file) as stored:
+            stored[:] = known
     service = Service(root, ServerLimits(**limits), VALUES, parts=small_parts(root / "cache"))
     app = create_app(service, Tokens(file) if file else None)
     listening = socket.socket()

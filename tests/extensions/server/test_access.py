@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import hmac
 import re
+import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from datetime import date
 from pathlib import Path
 
@@ -169,7 +171,8 @@ def test_each_check_looks_at_every_token(tmp_path: Path, monkeypatch: pytest.Mon
     """So how long it takes says nothing of how much of a token was right, or whose it was."""
     known = [new_token() for _ in range(5)]
     made = [Token(token_hash(each), Access(str(n))) for n, each in enumerate(known)]
-    access.write_tokens(tmp_path / "t.toml", made)
+    with access.edit_tokens(tmp_path / "t.toml") as stored:
+        stored += made
     tokens, compared = Tokens(tmp_path / "t.toml"), []
 
     def counting(one: str, other: str) -> bool:
@@ -189,11 +192,33 @@ def test_tokens_are_kept_as_hashes_and_end(tmp_path: Path) -> None:
     file, token = tmp_path / "t.toml", new_token()
     person = 'Ann "the\n\\ second" Łę\x1b'
     one = Token(token_hash(token), Access(person, ("a",), ("read",)), date(2020, 1, 1))
-    access.write_tokens(file, [one])
+    with access.edit_tokens(file) as stored:
+        stored.append(one)
     assert read_tokens(file) == [one]
     assert token not in file.read_text()
     assert file.stat().st_mode & 0o077 == 0
     assert Tokens(file).find(token) is None
+
+
+def test_commands_that_change_the_tokens_at_once_lose_none(tmp_path: Path) -> None:
+    """A created token isn't lost, and a revoked one doesn't come back."""
+    file, revoked = tmp_path / "t.toml", Token("ab" * 32, Access("Old", (), ()))
+    with access.edit_tokens(file) as stored:
+        stored.append(revoked)
+
+    def change(number: int) -> None:
+        with access.edit_tokens(file) as stored:
+            time.sleep(0.005)
+            if number == 3:
+                stored.remove(revoked)
+            else:
+                stored.append(Token(f"{number:064x}", Access(str(number), (), ())))
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(change, range(12)))
+    assert sorted(t.access.person or "" for t in read_tokens(file)) == sorted(
+        str(number) for number in range(12) if number != 3
+    )
 
 
 @pytest.mark.parametrize(

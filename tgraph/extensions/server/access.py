@@ -5,7 +5,8 @@ from __future__ import annotations
 import hmac
 import secrets
 import tomllib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from hashlib import sha256
@@ -13,12 +14,13 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from tgraph.errors import TgraphError, UsageError
-from tgraph.store.files import write_private
+from tgraph.store.files import hold_lock, write_private
 
 Right = Literal["read", "ask", "index", "govern"]
 RIGHTS: tuple[Right, ...] = get_args(Right)
 ALL = "*"
 _PREFIX = "tg_"
+_PATIENCE = 30.0
 _NEEDS = "Each [[token]] needs person, hash (sha256:…), collections and rights."
 
 
@@ -146,9 +148,17 @@ def _parse_token(table: Any) -> Token:
     return Token(digest.lower(), Access(str(table["person"]), collections, rights), expires)
 
 
-def write_tokens(path: Path, tokens: Iterable[Token]) -> None:
-    """Replace a token file, readable only by its owner."""
-    write_private(path, "\n".join(map(_format_table, tokens)).encode())
+@contextmanager
+def edit_tokens(path: Path) -> Iterator[list[Token]]:
+    """Yield the tokens of a file to be changed in place; write the list on success.
+
+    Two commands that change a file queue, so that neither brings back what the other revoked. The
+    file is readable only by its owner; a missing file has no tokens. Raises ``UsageError`` for
+    invalid contents and ``StoreError`` where another command holds the file for too long."""
+    with hold_lock(path.with_name(f".{path.name}.lock"), timeout=_PATIENCE):
+        tokens = read_tokens(path) if path.exists() else []
+        yield tokens
+        write_private(path, "\n".join(map(_format_table, tokens)).encode())
 
 
 def _format_table(token: Token) -> str:

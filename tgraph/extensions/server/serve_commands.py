@@ -182,11 +182,11 @@ def create(
       tgraph tokens create tokens.toml --person "Ann Lee" -C cases --right read --right ask
     """
     access = _server_module("access")
-    tokens = access.read_tokens(file) if file.exists() else []
     token = access.new_token()
     admitted = access.Access(person, collections or (access.ALL,), rights or ("read", "ask"))
     last = expires.date() if expires else None
-    access.write_tokens(file, [*tokens, access.Token(access.token_hash(token), admitted, last)])
+    with access.edit_tokens(file) as tokens:
+        tokens.append(access.Token(access.token_hash(token), admitted, last))
     click.echo(token)
     print_message("The token is shown only once. A running server accepts the token from now on.")
 
@@ -230,16 +230,15 @@ def revoke(file: Path, token: str) -> None:
     Example:
       tgraph tokens revoke tokens.toml 3f9a1c
     """
-    tokens = _read_tokens(file)
-    matches = [entry for entry in tokens if entry.hash.startswith(token.lower())]
-    if len(matches) != 1 or len(token) < 4:
-        raise UsageError(
-            f"{token!r} is the beginning of {len(matches) or 'no'} tokens.",
-            f"`tgraph tokens list {file}` lists them.",
-        )
-    _server_module("access").write_tokens(
-        file, [entry for entry in tokens if entry is not matches[0]]
-    )
+    _read_tokens(file)
+    with _server_module("access").edit_tokens(file) as tokens:
+        matches = [entry for entry in tokens if entry.hash.startswith(token.lower())]
+        if len(matches) != 1 or len(token) < 4:
+            raise UsageError(
+                f"{token!r} is the beginning of {len(matches) or 'no'} tokens.",
+                f"`tgraph tokens list {file}` lists them.",
+            )
+        tokens.remove(matches[0])
     print_message(f"The token {matches[0].hash[:12]} of {matches[0].access.person} is revoked.")
 
 
