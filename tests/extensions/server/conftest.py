@@ -27,6 +27,7 @@ from tgraph.extensions.server.access import (
     token_hash,
 )
 from tgraph.extensions.server.app import create_app
+from tgraph.extensions.server.connections import ConnectionLimits, bounded_protocol
 from tgraph.extensions.server.service import ServerLimits, Service
 from tgraph.models.hashing import HashingEmbedder
 from tgraph.settings import load_settings
@@ -60,9 +61,15 @@ class Running:
         return {} if text is None else {"Authorization": f"Bearer {text}"}
 
 
+CONNECTIONS = ConnectionLimits()
+
+
 @contextmanager
 def running(
-    root: Path, tokens: dict[str, Access] | None = None, **limits: Any
+    root: Path,
+    tokens: dict[str, Access] | None = None,
+    connections: ConnectionLimits = CONNECTIONS,
+    **limits: Any,
 ) -> Iterator[Running]:
     """A server of the graph; with ``tokens`` there is one for each name."""
     texts = {name: new_token() for name in tokens or {}}
@@ -76,7 +83,13 @@ def running(
     app = create_app(service, Tokens(file) if file else None)
     listening = socket.socket()
     listening.bind(("127.0.0.1", 0))
-    config = uvicorn.Config(app, log_config=None, lifespan="on", timeout_graceful_shutdown=5)
+    config = uvicorn.Config(
+        app,
+        http=bounded_protocol(connections),
+        log_config=None,
+        lifespan="on",
+        timeout_graceful_shutdown=5,
+    )
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
     thread.start()

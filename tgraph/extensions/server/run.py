@@ -17,6 +17,11 @@ import uvicorn
 from tgraph.errors import UsageError
 from tgraph.extensions.server.access import Tokens
 from tgraph.extensions.server.app import create_app
+from tgraph.extensions.server.connections import (
+    ConnectionLimits,
+    bounded_protocol,
+    raise_descriptor_limit,
+)
 from tgraph.extensions.server.service import ServerLimits, Service
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
@@ -59,8 +64,10 @@ def serve(serving: Serving, told: Callable[[str], None]) -> None:
     service = Service(serving.root, serving.limits, serving.settings)
     person = service.person
     app = create_app(service, tokens, person=person, hosts=serving.hosts)
+    connections = ConnectionLimits(connections=raise_descriptor_limit())
     config = uvicorn.Config(
         app,
+        http=bounded_protocol(connections),
         log_config=None,
         access_log=False,
         server_header=False,

@@ -1,0 +1,127 @@
+"""Bounds of connections: their number, and the time that a silent or slow client may hold one."""
+
+from __future__ import annotations
+
+import asyncio
+import resource
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import h11
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+_OVERLOADED = (
+    b"HTTP/1.1 503 Service Unavailable\r\ncontent-type: text/plain; charset=utf-8\r\n"
+    b"retry-after: 5\r\ncontent-length: 28\r\nconnection: close\r\n\r\n"
+    b"Too many connections; retry."
+)
+_MOST_CONNECTIONS = 1000
+_OTHER_FILES = 256
+"""Descriptors that stores, logs and worker processes need beside connections."""
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectionLimits:
+    """The most connections at once, and the most seconds that a client may take: for the head of a
+    request, between two parts of its body, and to read what waits for delivery."""
+
+    connections: int = _MOST_CONNECTIONS
+    head_seconds: float = 20.0
+    body_seconds: float = 30.0
+    delivery_seconds: float = 30.0
+
+
+def raise_descriptor_limit() -> int:
+    """Raise this process's limit of open files as far as allowed; return how many connections fit
+    below the limit, at most 1,000."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = 2 * _MOST_CONNECTIONS + _OTHER_FILES
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        soft = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    if soft == resource.RLIM_INFINITY:
+        return _MOST_CONNECTIONS
+    return max(8, min(_MOST_CONNECTIONS, (soft - _OTHER_FILES) // 2))
+
+
+def bounded_protocol(limits: ConnectionLimits) -> type[H11Protocol]:
+    """Return uvicorn's protocol of HTTP/1.1 with limits."""
+    return type("BoundedProtocol", (_BoundedProtocol,), {"limits": limits})
+
+
+_Stage = Literal["head", "body", "answer"]
+
+
+class _BoundedProtocol(H11Protocol):
+    limits: ConnectionLimits
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self._stage: _Stage = "answer"
+        self._timer: asyncio.TimerHandle | None = None
+        self._delivery: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        super().connection_made(transport)
+        self._watch()
+        if len(self.connections) > self.limits.connections:
+            transport.write(_OVERLOADED)
+            transport.close()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        for timer in (self._timer, self._delivery):
+            if timer is not None:
+                timer.cancel()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        self._watch(is_progress=True)
+
+    def on_response_complete(self) -> None:
+        super().on_response_complete()
+        self._watch()
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        if self._delivery is None:
+            self._delivery = self.loop.call_later(self.limits.delivery_seconds, self._abort)
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        if self._delivery is not None:
+            self._delivery.cancel()
+            self._delivery = None
+
+    def _current_stage(self) -> _Stage:
+        if self.conn.their_state is h11.SEND_BODY:
+            return "body"
+        answered = self.cycle is None or self.cycle.response_complete
+        return "head" if answered and self.conn.their_state is h11.IDLE else "answer"
+
+    def _watch(self, *, is_progress: bool = False) -> None:
+        """Set the timer of the stage that the connection is in.
+
+        A head has one time in all, however many bytes trickle in; each part of a body has its
+        own."""
+        stage = self._current_stage()
+        if stage == self._stage and not (stage == "body" and is_progress):
+            return
+        self._stage = stage
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if stage == "head":
+            self._timer = self.loop.call_later(self.limits.head_seconds, self._abort)
+        elif stage == "body":
+            self._timer = self.loop.call_later(self.limits.body_seconds, self._end_silent_body)
+
+    def _end_silent_body(self) -> None:
+        if self.flow.read_paused:  # the server is behind, not the client
+            self._timer = self.loop.call_later(self.limits.body_seconds, self._end_silent_body)
+        else:
+            self._abort()
+
+    def _abort(self) -> None:
+        self.transport.abort()
