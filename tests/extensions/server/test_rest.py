@@ -299,6 +299,9 @@ def test_collections_come_and_go(client: httpx.Client) -> None:
 def test_who_watches_sees_that_it_lives(client: httpx.Client) -> None:
     assert client.get("/health").json()["status"] == "ok"
     ready = client.get("/ready")
-    assert (ready.status_code, ready.json()["checks"]) == (200, {"folder": "ok", "store": "ok"})
+    assert (ready.status_code, ready.json()["checks"]) == (
+        200,
+        {"folder": "ok", "store": "ok", "tasks": "ok"},
+    )
     metrics = client.get("/metrics").text
     assert 'tgraph_requests_total{door="health",status="200"}' in metrics

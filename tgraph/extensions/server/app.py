@@ -70,7 +70,11 @@ def create_app(
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
         async with service.running(), agents.running() if agents else nullcontext():
-            running = asyncio.create_task(app.state.jobs.run(service))
+            running = asyncio.create_task(
+                service.supervisor.keep_running(
+                    "The queue of index jobs", lambda succeed: app.state.jobs.run(service, succeed)
+                )
+            )
             try:
                 yield
             finally:

@@ -15,7 +15,7 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
@@ -155,14 +155,17 @@ class Jobs:
 
     # --- doing them ---
 
-    async def run(self, service: Service) -> None:
-        """Run queued jobs during the server lifetime, unless another server process runs jobs."""
+    async def run(self, service: Service, succeed: Callable[[], None] = lambda: None) -> None:
+        """Run queued jobs during the server lifetime, unless another server process runs jobs.
+
+        ``succeed`` is called after each look for jobs."""
         make_folder(self._folder, private=True)
         lock = None
         try:
             while not service.stopping.is_set():
                 lock = lock or FileLock.try_acquire(self._folder / "runner.lock")
                 job = self._next_job() if lock else None
+                succeed()
                 if job is None:
                     await asyncio.sleep(_POLL)
                     continue

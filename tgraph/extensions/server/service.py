@@ -20,6 +20,7 @@ from tgraph.engine.graph import KnowledgeGraph
 from tgraph.errors import NoCollectionError, TgraphError
 from tgraph.extensions.server.access import Access
 from tgraph.extensions.server.problems import BusyError
+from tgraph.extensions.server.supervision import Supervisor
 from tgraph.settings import Settings, load_settings
 from tgraph.store.folder import GraphFolder
 
@@ -146,6 +147,7 @@ class Service:
         }
         self.stopping = threading.Event()
         self.counters = Counters()
+        self.supervisor = Supervisor()
 
     def graph(self, collection: str) -> KnowledgeGraph:
         """Return an open collection; raise ``NoCollectionError`` for unknown collections."""
@@ -286,7 +288,9 @@ class Service:
         """Run the service from start to shutdown.
 
         Finished sessions are folded continuously; shutdown completes all started work."""
-        folding = asyncio.create_task(self._keep_folding())
+        folding = asyncio.create_task(
+            self.supervisor.keep_running("Folding of finished sessions", self._keep_folding)
+        )
         try:
             yield
         finally:
@@ -296,14 +300,18 @@ class Service:
                 await folding
             await asyncio.to_thread(self.close)
 
-    async def _keep_folding(self) -> None:
+    async def _keep_folding(self, succeed: Callable[[], None]) -> None:
         while True:
             await asyncio.sleep(_FOLD_EVERY)
+            faults: list[Exception] = []
             for graph in list(self._graphs.values()):
                 try:
                     await asyncio.to_thread(graph.opened.fold)
-                except TgraphError as error:
-                    log.warning("%s", error)
+                except (TgraphError, OSError) as error:
+                    faults.append(error)
+            if faults:  # the other collections are folded
+                raise faults[0]
+            succeed()
 
     def close(self) -> None:
         """Finish running work, then close all graphs."""

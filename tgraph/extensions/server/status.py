@@ -12,29 +12,30 @@ from starlette.routing import Route
 
 from tgraph.engine.collections import list_collections
 from tgraph.engine.graph import KnowledgeGraph
-from tgraph.errors import TgraphError
+from tgraph.errors import StoreError, TgraphError
 from tgraph.extensions.server.access import Access
 from tgraph.extensions.server.service import Service
 from tgraph.version import __version__
 
 _PATIENCE = 10.0
+_FRESH = 1.0
+"""Seconds for which a check's result is shared."""
 
 
 def status_routes(service: Service) -> list[Route]:
     """Return routes ``/health``, ``/ready`` and ``/metrics``.
 
     Status routes need no token and reveal no content."""
-    started = time.time()
+    started, readiness = time.time(), _Readiness(service)
 
     async def health(request: Request) -> Response:
         return JSONResponse({"status": "ok", "version": __version__})
 
     async def ready(request: Request) -> Response:
-        checks = await _run_checks(service)
-        good = all(checks.values()) and not service.stopping.is_set()
-        check_states = {name: "ok" if passed else "failed" for name, passed in checks.items()}
+        checks = await readiness.states()
+        good = "failed" not in checks.values() and not service.stopping.is_set()
         status = "ready" if good else "not ready"
-        return JSONResponse({"status": status, "checks": check_states}, 200 if good else 503)
+        return JSONResponse({"status": status, "checks": checks}, 200 if good else 503)
 
     async def metrics(request: Request) -> Response:
         text = "".join(_format_metrics(service, started))
@@ -43,30 +44,43 @@ def status_routes(service: Service) -> list[Route]:
     return [Route("/health", health), Route("/ready", ready), Route("/metrics", metrics)]
 
 
-async def _run_checks(service: Service) -> dict[str, bool]:
-    """Check folder, store with vectors, and models for usability."""
+class _Readiness:
+    """Checks whether the server can answer: one check at a time, whose result all who ask within a
+    moment share, so that asking costs no place among readers."""
 
-    def store(graph: KnowledgeGraph) -> bool:
-        graph.opened.read()
-        return graph.context().vectors is not None
+    def __init__(self, service: Service) -> None:
+        self._service = service
+        self._lock = asyncio.Lock()
+        self._checks: dict[str, str] = {}
+        self._checked = float("-inf")
 
-    results = {"folder": False, "store": False}
-    try:
-        async with asyncio.timeout(_PATIENCE):
-            names = await service.call(lambda: list_collections(service.root))
-            results["folder"] = True
-            if any(
-                summary.name == service.default_collection and summary.generation
-                for summary in names
-            ):
-                results["store"] = await service.run(
-                    Access(None), service.default_collection, store
-                )
-            else:
-                results["store"] = True  # nothing to answer from yet, and nothing wrong
-    except (TgraphError, TimeoutError):
-        pass
-    return results
+    async def states(self) -> dict[str, str]:
+        """Return "ok" or "failed" by what was checked."""
+        async with self._lock:
+            if time.monotonic() - self._checked > _FRESH:
+                self._checks = await self._run_checks()
+                self._checked = time.monotonic()
+        return self._checks | {"tasks": "failed" if self._service.supervisor.troubles else "ok"}
+
+    async def _run_checks(self) -> dict[str, str]:
+        service, checks = self._service, {"folder": "failed", "store": "failed"}
+        try:
+            async with asyncio.timeout(_PATIENCE):
+                names = await service.call(lambda: list_collections(service.root))
+                checks["folder"] = "ok"
+                default = service.default_collection
+                if any(summary.name == default and summary.generation for summary in names):
+                    await service.run(Access(None), default, _read_store)
+                checks["store"] = "ok"  # or nothing to answer from yet, and nothing wrong
+        except (TgraphError, TimeoutError, OSError):
+            pass
+        return checks
+
+
+def _read_store(graph: KnowledgeGraph) -> None:
+    graph.opened.read()
+    if graph.context().vectors is None:
+        raise StoreError("The vectors are missing.")
 
 
 def _format_metrics(service: Service, started: float) -> Iterator[str]:
