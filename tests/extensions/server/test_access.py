@@ -257,6 +257,32 @@ def test_no_page_of_another_origin_reaches_it(tmp_path: Path) -> None:
         assert not {name for name in own.headers if name.startswith("access-control")}
 
 
+def test_a_page_of_another_site_reads_and_records_nothing(guarded: Running) -> None:
+    """An image or a script of another site sends the person's cookie; a link that is followed
+    shows the person a page."""
+    cookie = {"Cookie": f"tgraph_token={guarded.tokens['all']}", "Sec-Fetch-Site": "cross-site"}
+    with guarded.client() as client:
+        image = {**cookie, "Sec-Fetch-Mode": "no-cors", "Sec-Fetch-Dest": "image"}
+        for place in (f"{API}/sessions", "/sparql?query=ASK%20%7B%7D", "/workbench"):
+            assert client.get(place, headers=image).status_code == 403, place
+        link = {**cookie, "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "document"}
+        assert client.get("/workbench/c/default", headers=link).status_code in (200, 303, 404)
+        assert client.post(f"{API}/search", json={"text": "x"}, headers=link).status_code == 403
+
+
+@pytest.mark.slow
+def test_what_is_read_by_get_leaves_no_record(guarded: Running) -> None:
+    app = create_app(guarded.service, Tokens(guarded.root.parent / "g-tokens.toml"))
+    with guarded.client("all") as client:
+        before = client.get(f"{API}/sessions").json()
+        for method, path in sorted(set(routes(list(app.routes)))):
+            if method == "GET" and "{id}" not in path:
+                query = {"text": "Who discovered radium?", "question": "Who?", "q": "radium"}
+                client.get(filled(path), params=query)
+                client.get(filled(path))
+        assert client.get(f"{API}/sessions").json() == before
+
+
 def test_the_commands_make_list_and_take_back(tmp_path: Path) -> None:
     from click.testing import CliRunner
 

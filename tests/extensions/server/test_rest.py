@@ -120,7 +120,7 @@ def test_all_that_is_read_is_as_described(client: httpx.Client, described: dict[
     for operation, body in done.items():
         assert check(described, operation, client.post(f"{path}/{operation}", json=body))
     assert client.post(f"{path}/replay", json={}).json()["same"] is True
-    found = client.get(f"{API}/search?text=Who+discovered+radium&mode=graph")
+    found = client.post(f"{API}/search", json={"text": "Who discovered radium", "mode": "graph"})
     assert "radium" in str(check(described, "search", found)["context"])
     context = client.post(f"{API}/context", json={"question": QUESTION, "mode": "graph"})
     assert check(described, "context", context)["context"]

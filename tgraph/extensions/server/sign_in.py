@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 from urllib.parse import urlsplit
 
+from starlette.datastructures import Headers
 from starlette.requests import HTTPConnection, Request
 from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -66,8 +67,19 @@ class SignIn:
             )
         origin = connection.headers.get("origin")
         foreign = origin is not None and urlsplit(origin).netloc != connection.headers.get("host")
+        if _is_cross_site(connection.headers, method) and "authorization" not in connection.headers:
+            raise ForbiddenError("A page of another site may not send this request.")
         if foreign and (method not in _SAFE or self._tokens is None):
             raise ForbiddenError("A page of another origin may not send this request.")
+
+
+def _is_cross_site(headers: Headers, method: str) -> bool:
+    """Return whether a page of another site sends a request in a browser (Fetch Metadata Request
+    Headers, W3C); that a person follows a link to a page is allowed."""
+    if headers.get("sec-fetch-site") != "cross-site":
+        return False
+    is_link = headers.get("sec-fetch-mode") == "navigate"
+    return not (is_link and method == "GET" and headers.get("sec-fetch-dest") == "document")
 
 
 def _read_token(connection: HTTPConnection) -> str | None:

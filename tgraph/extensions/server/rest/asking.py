@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from fastapi import Query
 from pydantic import Field, JsonValue
 from starlette.responses import Response
 
@@ -21,7 +20,7 @@ from tgraph.engine.json_answers import (
 from tgraph.errors import UsageError
 from tgraph.extensions.server.events import event_stream, format_event
 from tgraph.extensions.server.linked_data import provenance_links
-from tgraph.extensions.server.requests import BodyParameters, QueryParameters, TurnIn
+from tgraph.extensions.server.requests import BodyParameters, TurnIn
 from tgraph.extensions.server.rest.routes import (
     EVENTS,
     CollectionCall,
@@ -107,7 +106,7 @@ class ContextAsked(QuestionIn):
     only: Literal["context", "prompt"] = Field("context", description="or the whole prompt")
 
 
-class SearchAsked(QueryParameters):
+class SearchAsked(BodyParameters):
     """What is looked for."""
 
     text: str = Field(min_length=1, max_length=20_000, description="what is looked for")
@@ -193,13 +192,13 @@ async def context(call: CollectionCall, asked: ContextAsked) -> Response:
     )
 
 
-@router.get(
+@router.post(
     "/collections/{collection}/search",
     summary="Find passages or facts, with their places",
     response_model=AskContextOut,
     dependencies=needs("ask"),
 )
-async def search(call: CollectionCall, asked: Annotated[SearchAsked, Query()]) -> Response:
+async def search(call: CollectionCall, asked: SearchAsked) -> Response:
     """Return what the documents say on something, without an answer."""
 
     def work(graph: KnowledgeGraph) -> dict[str, Any]:
