@@ -201,6 +201,14 @@ def page_iri(sha256: str, number: int) -> str:
     return f"{URN}page:{sha256}:{number}"
 
 
+def reading_loss_iri(sha256: str, number: int) -> str:
+    return f"{URN}reading-loss:{sha256}:{number}"
+
+
+def unit_count_iri(sha256: str, number: int) -> str:
+    return f"{URN}unit-count:{sha256}:{number}"
+
+
 def chunk_iri(sha256: str, page: int | None, start: int, end: int) -> str:
     where = f"{start}-{end}" if page is None else f"{page}:{start}-{end}"
     return f"{URN}chunk:{sha256}:{where}"

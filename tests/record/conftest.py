@@ -40,12 +40,15 @@ from tgraph.model import (
     Note,
     Page,
     Prompt,
+    ReadingLoss,
+    ReadingReport,
     Rejected,
     Retrieval,
     Selected,
     Selection,
     Sentence,
     Span,
+    UnitCount,
     Usage,
 )
 from tgraph.models.base import Call
@@ -223,7 +226,13 @@ class SampleRecord:
         made = tuple(Page(number, text) for number, text in pages)  # type: ignore[attr-defined]
         digest = sha256("".join(page.text for page in made).encode()).hexdigest()
         about = {"author": "A. Writer", "date": "1911", "language": "en"}
-        return Document(digest, name, kind, made, about)
+        report = ReadingReport(
+            "reader 1.0",
+            (UnitCount("characters", 100, 90, 5),),
+            (ReadingLoss("image", 2, "page 1", "an image has no text", True),),
+            ("5 of 100 characters of the file aren't in the stored text.",),
+        )
+        return Document(digest, name, kind, made, about, report)
 
     def _extraction(
         self,

@@ -17,6 +17,7 @@ from tgraph.cli.terminal import (
     format_time,
     one_line,
     print_json,
+    print_lines,
     print_message,
     print_renderable,
     write_bytes,
@@ -35,7 +36,7 @@ SHOWN = 50
 
 @click.group("documents", context_settings={"help_option_names": ["-h", "--help"]})
 def documents() -> None:
-    """List the documents, and set the authority of documents."""
+    """List the documents, show how completely they were read, and set their authority."""
 
 
 @command("list")
@@ -72,11 +73,53 @@ def print_documents(found: Sequence[DocumentSummary]) -> None:
             format_time(summary.taken),
             "" if summary.standing else "ended",
             "" if summary.authority == 1 else f"{summary.authority:g}",
+            _reading_cell(summary),
         )
         for summary in found
     )
-    print_renderable(
-        build_table(("Path", "Title", "Taken in (UTC)", "Standing", "Authority"), rows)
+    columns = ("Path", "Title", "Taken in (UTC)", "Standing", "Authority", "Not read")
+    print_renderable(build_table(columns, rows))
+
+
+def _reading_cell(summary: DocumentSummary) -> str:
+    parts = [f"{summary.losses:,}"] if summary.losses else []
+    return ", ".join([*parts, *(["warning"] if summary.warnings else [])])
+
+
+@command("show")
+@click.argument("document", metavar="DOC", shell_complete=completion.complete_documents)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@common
+def show(document: str, as_json: bool) -> None:
+    """Show what of a document's file is not in the stored text, and why.
+
+    The counts are made independently of the reader: units in the file against units in the text.
+    DOC is named as for `impact`.
+
+    \b
+    Example:
+      tgraph documents show contract.docx
+    """
+    from dataclasses import asdict
+
+    from tgraph.explain.render.reading_report import report_lines
+
+    with open_call_graph() as graph:
+        tree = graph.documents.read_extractions(document)
+        report = graph.documents.read_report(tree.document.document)
+    if as_json:
+        reading = asdict(report) if report else None
+        print_json({**asdict(tree.document), "characters": tree.characters, "reading": reading})
+        return
+    summary = tree.document
+    pages = [page for page in tree.pages if page.number is not None]
+    print_lines(
+        [
+            f"{one_line(summary.title)}: {one_line(summary.path)}",
+            f"{summary.media_type}, {tree.characters:,} characters"
+            + (f", {format_count(len(pages), 'page')}" if pages else ""),
+            *report_lines(report),
+        ]
     )
 
 
@@ -114,6 +157,7 @@ def weigh(target: str, authority: float | None, clear: bool, reason: str, **flag
 
 
 documents.add_command(list_)
+documents.add_command(show)
 documents.add_command(weigh)
 
 

@@ -9,10 +9,14 @@ import click
 
 from tgraph.cli.options import chat_options, common, settings_of, strict_ontology
 from tgraph.cli.running import Command, command, common_option, find_root, open_call_graph
-from tgraph.cli.terminal import format_count, print_json, print_message
+from tgraph.cli.terminal import format_count, one_line, print_json, print_message
 
 if TYPE_CHECKING:
     from tgraph.engine.index.run import IndexReport
+
+
+_MOST_READINGS = 5
+"""Documents whose losses are told one by one."""
 
 
 class _Index(Command):
@@ -145,6 +149,7 @@ def _run_index(paths: Sequence[str], options: dict[str, Any]) -> None:
         print_json(index_json(report, str(root)))
     elif not quiet:
         print_message(describe_run(report, str(root)))
+        say_losses(report)
     if _is_unread(report):
         print_message(
             "No chunk got a usable reply of the model, so the graph has only the text of these "
@@ -186,6 +191,21 @@ def say_failures(report: IndexReport) -> None:
     """Print failed files with reasons."""
     for failure in report.failed:
         print_message(f"Failed: {failure.path}: {failure}")
+
+
+def say_losses(report: IndexReport) -> None:
+    """Print what of the files isn't in the stored texts; files with warnings come first."""
+    from tgraph.explain.render.reading_report import summarise_losses
+
+    readings = sorted(report.readings.items(), key=lambda item: not item[1].warnings)
+    for path, reading in readings[:_MOST_READINGS]:
+        losses = summarise_losses(reading)
+        sentences = [*([f"{losses}."] if losses else []), *map(one_line, reading.warnings)]
+        print_message(f"{one_line(path)}: {' '.join(sentences)}")
+    if (rest := len(readings) - _MOST_READINGS) > 0:
+        print_message(f"Of {format_count(rest, 'other document')} something isn't in the text.")
+    if readings:
+        print_message("`tgraph documents show PATH` shows what, where and why.")
 
 
 def describe_run(report: IndexReport, root: str, taken_in: str = "indexed") -> str:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from tgraph.engine.open_collection import OpenCollection
     from tgraph.explain.trace.documents import DocumentSummary, SourceTree
+    from tgraph.model import ReadingReport
 
 
 class Documents:
@@ -35,6 +36,14 @@ class Documents:
         from tgraph.explain.trace.documents import source_text
 
         return source_text(self._opened.read(), self._opened.librarian, document, page)
+
+    def read_report(self, document: str) -> ReadingReport | None:
+        """Return what of a document's file isn't in the stored text, with the counts that show it;
+        None if an earlier version of tgraph read the document."""
+        from tgraph.explain.trace.documents import find_document, read_report
+
+        store = self._opened.read()
+        return read_report(store, find_document(store, document).document)
 
     def set_authority(self, target: str, authority: float | None, *, reason: str) -> str:
         """Set document authority, a factor from 0 to 1 on ranking scores (0: nothing is

@@ -9,7 +9,7 @@ from pydantic import BeforeValidator
 
 from tgraph.engine.json_output import Output
 from tgraph.errors import IngestError
-from tgraph.model import Usage
+from tgraph.model import ReadingReport, Usage
 
 if TYPE_CHECKING:
     from tgraph.engine.index.run import IndexReport
@@ -48,6 +48,7 @@ class IndexOut(Output):
     dropped: dict[str, int]
     usage: Usage
     generation: int
+    readings: dict[str, ReadingReport]
 
 
 def index_json(report: IndexReport, root: str) -> dict[str, Any]:

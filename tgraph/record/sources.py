@@ -17,6 +17,7 @@ from tgraph.model import (
     ExtractedEntity,
     ExtractedRelationship,
     Extraction,
+    ReadingReport,
     Span,
 )
 from tgraph.record.activities import (
@@ -62,6 +63,8 @@ def document_quads(
         (v.dcterms("description"), document.metadata.get("description")),
         (v.dcterms("subject"), tags or None),
     )
+    if document.report is not None:
+        _state_report(out, document, document.report)
     offset = 0
     for page, text_hash, layout in zip(document.pages, text_hashes, layouts, strict=True):
         if page.number is not None:
@@ -78,6 +81,39 @@ def document_quads(
             )
         offset += len(page.text)
     return out.quads
+
+
+def _state_report(out: Statements, document: Document, report: ReadingReport) -> None:
+    """State what of a document's file isn't in the stored text, and the counts that show it."""
+    out.add(
+        document.iri,
+        (v.tg("reader"), report.reader or None),
+        (v.tg("readingWarning"), report.warnings or None),
+    )
+    origin = (v.prov("wasDerivedFrom"), iri_node(document.iri))
+    for number, loss in enumerate(report.losses, 1):
+        out.add(
+            v.reading_loss_iri(document.sha256, number),
+            (v.RDF_TYPE, [v.prov("Entity"), v.tg("ReadingLoss")]),
+            (v.RDFS_LABEL, loss.kind),
+            origin,
+            (v.tg("lossKind"), loss.kind),
+            (v.tg("lossCount"), loss.count),
+            (v.tg("lossPlace"), loss.place or None),
+            (v.tg("lossReason"), loss.reason or None),
+            (v.tg("isMarked"), loss.marked),
+        )
+    for number, count in enumerate(report.units, 1):
+        out.add(
+            v.unit_count_iri(document.sha256, number),
+            (v.RDF_TYPE, [v.prov("Entity"), v.tg("UnitCount")]),
+            (v.RDFS_LABEL, count.unit),
+            origin,
+            (v.tg("unit"), count.unit),
+            (v.tg("unitsInFile"), count.in_file),
+            (v.tg("unitsInText"), count.in_text),
+            (v.tg("unitsLeftOut"), count.left_out),
+        )
 
 
 def accession_quads(

@@ -7,9 +7,9 @@ so that the next run continues an interrupted one. Design, sections 3.4 to 3.6."
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
 
@@ -30,7 +30,7 @@ from tgraph.index.lookup_table import LookupTable, load_table
 from tgraph.index.sqlite_files import LazyTable
 from tgraph.index.tabulation import make_tables
 from tgraph.ingest.files import FoundFile
-from tgraph.model import Usage
+from tgraph.model import ReadingReport, Usage
 from tgraph.models.base import Embedder
 from tgraph.record.activities import SOFTWARE, agent_quads
 from tgraph.record.ledger import batch_lines
@@ -59,7 +59,8 @@ class IndexReport:
     erased content. ``failed`` names each file that could not be ingested, with the reason.
     ``generation`` is the published generation, ``communities`` counts all communities in
     knowledge, and ``isolated`` counts entities outside communities. ``dropped`` counts content
-    left out by extractors, by reason."""
+    left out by extractors, by reason. ``readings`` has the reading report of each file of which
+    something isn't in the stored text."""
 
     run: str
     indexed: tuple[str, ...]
@@ -79,6 +80,7 @@ class IndexReport:
     dropped: dict[str, int]
     usage: Usage
     generation: int
+    readings: Mapping[str, ReadingReport] = field(default_factory=dict)
 
 
 class Run:
@@ -190,6 +192,7 @@ class Run:
             dropped=dict(context.record.dropped),
             usage=context.record.usage,
             generation=pointer.generation if pointer else 0,
+            readings=_incomplete_readings(intakes),
         )
 
     def _commit(self, context: IndexContext) -> None:
@@ -216,6 +219,11 @@ class Run:
         self._setup.message(
             "Another process is writing to the graph; waiting for the end of the process."
         )
+
+
+def _incomplete_readings(intakes: IngestedFiles) -> dict[str, ReadingReport]:
+    reports = {i.path: i.document.report for i in intakes.taken if i.document is not None}
+    return {path: r for path, r in reports.items() if r is not None and not r.is_whole}
 
 
 class IndexRun(Run):

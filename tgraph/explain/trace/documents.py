@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -21,7 +22,7 @@ from tgraph.index.authority import FULL, read_authorities
 from tgraph.index.evidence import recorded_origin, recorded_place
 from tgraph.index.sources import Texts, derived_items, is_mark, range_of_chunk, text_value
 from tgraph.librarian import Librarian
-from tgraph.model import SegmentKind
+from tgraph.model import ReadingLoss, ReadingReport, SegmentKind, UnitCount
 from tgraph.rendering import brief_repr, one_line
 from tgraph.store.base import Store, select_rows, text_of
 
@@ -35,7 +36,8 @@ class DocumentSummary:
     """A document listed under a single path.
 
     ``standing`` is False after supersession at the path or retraction; ``authority`` is the
-    document's assigned weight, 1 by default."""
+    document's assigned weight, 1 by default. ``losses`` counts what of the file isn't in the
+    stored text, ``warnings`` the warnings of its reading report."""
 
     document: str
     title: str
@@ -44,11 +46,14 @@ class DocumentSummary:
     taken: str
     standing: bool
     authority: float = FULL
+    losses: int = 0
+    warnings: int = 0
 
 
 def list_documents(store: Store) -> list[DocumentSummary]:
     """Return every document under every ingested path, standing documents first."""
     authorities = read_authorities(store)
+    losses, warnings = _count_by_document(store)
     summaries = [
         DocumentSummary(
             document,
@@ -58,11 +63,23 @@ def list_documents(store: Store) -> list[DocumentSummary]:
             ingest_time,
             row["ended"] is None,
             authorities.weigh_path(path),
+            losses[document],
+            warnings[document],
         )
         for row in select_rows(store, "trace/documents")
         for document, title, path, media_type, ingest_time in [[text_of(row[n]) for n in _COLUMNS]]
     ]
     return sorted(summaries, key=lambda d: (not d.standing, d.path, d.taken, d.document))
+
+
+def _count_by_document(store: Store) -> tuple[Counter[str], Counter[str]]:
+    """Return the numbers of losses and of warnings of each document's reading report."""
+    losses: Counter[str] = Counter()
+    for quad in store.match(None, v.tg("lossCount"), None, v.SOURCE_GRAPH):
+        digest = text_of(quad.subject).split(":")[-2]
+        losses[v.document_iri(digest)] += int(text_of(quad.object))
+    warnings = store.match(None, v.tg("readingWarning"), None, v.SOURCE_GRAPH)
+    return losses, Counter(text_of(quad.subject) for quad in warnings)
 
 
 def find_document(store: Store, name: str) -> DocumentSummary:
@@ -254,6 +271,44 @@ def read_source(store: Store, librarian: Librarian, name: str) -> SourceTree:
     ]
     length = _read_number(store, document.document, "charLength")
     return SourceTree(document, length, tuple(pages))
+
+
+def read_report(store: Store, document: str) -> ReadingReport | None:
+    """Return the reading report of a document (an IRI); None if a version without reports read the
+    document."""
+    reader = text_value(store, document, v.tg("reader"))
+    if not reader:
+        return None
+    warnings = store.match(NamedNode(document), v.tg("readingWarning"), None, v.SOURCE_GRAPH)
+    return ReadingReport(
+        reader,
+        tuple(
+            UnitCount(
+                text_value(store, count, v.tg("unit")),
+                *(_read_number(store, count, f"units{part}") for part in _COUNTED),
+            )
+            for count in _derived_in_order(store, document, "UnitCount")
+        ),
+        tuple(
+            ReadingLoss(
+                text_value(store, loss, v.tg("lossKind")),
+                _read_number(store, loss, "lossCount"),
+                text_value(store, loss, v.tg("lossPlace")),
+                text_value(store, loss, v.tg("lossReason")),
+                text_value(store, loss, v.tg("isMarked")) == "true",
+            )
+            for loss in _derived_in_order(store, document, "ReadingLoss")
+        ),
+        tuple(sorted(text_of(quad.object) for quad in warnings)),
+    )
+
+
+_COUNTED = ("InFile", "InText", "LeftOut")
+
+
+def _derived_in_order(store: Store, document: str, kind: str) -> list[str]:
+    items = derived_items(store, document, kind)
+    return sorted(items, key=lambda item: int(item.rpartition(":")[2]))
 
 
 def source_text(store: Store, librarian: Librarian, name: str, page: int | None = None) -> str:

@@ -30,6 +30,7 @@ from tgraph.extensions.server.rest.routes import (
     rest_router,
 )
 from tgraph.extensions.server.uploads import receive_files
+from tgraph.model import ReadingReport
 from tgraph.vocabulary import document_iri
 
 
@@ -137,6 +138,17 @@ async def source(call: CollectionCall, document: PathName) -> Response:
     return json_response(
         await call.graph(lambda graph: asdict(graph.documents.read_extractions(document)))
     )
+
+
+@router.get(
+    f"{_DOCUMENT}/reading",
+    summary="What of a document's file isn't in the stored text",
+    response_model=ReadingReport | None,
+    dependencies=needs("read"),
+)
+async def read_reading_report(call: CollectionCall, document: PathName) -> Response:
+    """Return the reading report; null if an earlier version read the document."""
+    return json_response(await call.graph(lambda graph: graph.documents.read_report(document)))
 
 
 @router.get(

@@ -9,12 +9,14 @@ from starlette.responses import Response
 
 from tgraph.engine.graph import KnowledgeGraph
 from tgraph.errors import TgraphError
+from tgraph.explain.render.reading_report import report_lines
 from tgraph.explain.trace.documents import DocumentSummary, SourceTree
 from tgraph.extensions.server.jobs import ENDED, Job, Jobs
 from tgraph.extensions.server.pdf_page import PageBoxes, page_boxes
 from tgraph.extensions.server.rest.documents import pdf_of
 from tgraph.extensions.server.uploads import receive_files
 from tgraph.extensions.server.workbench.pages import Visit, WorkbenchPage, part_of, redirect_to
+from tgraph.model import ReadingReport
 
 WINDOW = 40_000
 """Characters of a page that are shown at once; the rest is a click away."""
@@ -90,14 +92,17 @@ async def show_document(visit: Visit) -> Response:
     """Show a stored document page with the requested quote and extractions."""
     name, requested_page = visit.part("document"), _parse_whole_number(visit.read_parameter("page"))
 
-    def work(graph: KnowledgeGraph) -> tuple[SourceTree, _ShownPage, PageBoxes | None]:
+    def work(
+        graph: KnowledgeGraph,
+    ) -> tuple[SourceTree, _ShownPage, PageBoxes | None, ReadingReport | None]:
         tree = graph.documents.read_extractions(name)
         numbers = [page.number for page in tree.pages]
         number = requested_page if requested_page in numbers else numbers[0]
         page = _cut_page(graph.documents.read_text(tree.document.document, number), number, visit)
-        return tree, page, _on_image(graph, tree.document, page)
+        report = graph.documents.read_report(tree.document.document)
+        return tree, page, _on_image(graph, tree.document, page), report
 
-    tree, page, on_image = await visit.graph(work)
+    tree, page, on_image, report = await visit.graph(work)
     here = next(source_page for source_page in tree.pages if source_page.number == page.number)
     chunks = [c for c in here.chunks if c.start < page.last and c.end > page.first]
     return await visit.page(
@@ -109,6 +114,8 @@ async def show_document(visit: Visit) -> Response:
         facts=[(chunk, edge) for chunk in chunks for edge in chunk.edges],
         claims=[claim for chunk in chunks for claim in chunk.claims],
         on_image=on_image,
+        report=report,
+        reading=list(report_lines(report)),
         rdf=visit.links.address_description(tree.document.document),
     )
 
