@@ -201,6 +201,12 @@ def page_iri(sha256: str, number: int) -> str:
     return f"{URN}page:{sha256}:{number}"
 
 
+def reread_digest(sha256: str, version: int) -> str:
+    """Return the digest that names a document read anew: of its bytes' hash and the version of the
+    reading, so that the text read before keeps its own name."""
+    return hashlib.sha256(f"{sha256}:reading:{version}".encode()).hexdigest()
+
+
 def reading_loss_iri(sha256: str, number: int) -> str:
     return f"{URN}reading-loss:{sha256}:{number}"
 

@@ -10,6 +10,7 @@ import click
 from tgraph.cli.options import chat_options, common, settings_of, strict_ontology
 from tgraph.cli.running import Command, command, common_option, find_root, open_call_graph
 from tgraph.cli.terminal import format_count, one_line, print_json, print_message
+from tgraph.errors import UsageError
 
 if TYPE_CHECKING:
     from tgraph.engine.index.run import IndexReport
@@ -27,9 +28,14 @@ class _Index(Command):
 
 
 @command("index", cls=_Index)
-@click.argument("paths", metavar="PATH...", nargs=-1, required=True)
+@click.argument("paths", metavar="PATH...", nargs=-1)
 @click.option("--estimate", is_flag=True, help="Print the expected cost, and do nothing else.")
 @click.option("--reinstate", is_flag=True, help="Include retracted documents again.")
+@click.option(
+    "--reread",
+    is_flag=True,
+    help="Only read documents anew that an earlier version read otherwise (all without PATH).",
+)
 @click.option(
     "--follow-links",
     is_flag=True,
@@ -123,6 +129,8 @@ def index(paths: tuple[str, ...], **options: Any) -> None:
       tgraph index docs/ --executor dask://10.0.0.7:8786
       curl -s https://example.org/a.txt | tgraph index -
     """
+    if not (paths or options["reread"]):
+        raise UsageError("Name the files or folders to index.", "tgraph index PATH...")
     run = _print_estimate if options.pop("estimate") else _run_index
     run(paths, options)
 
@@ -132,15 +140,18 @@ def _run_index(paths: Sequence[str], options: dict[str, Any]) -> None:
     from tgraph.cli.progress import show_progress
 
     as_json, quiet = options.pop("as_json"), options.pop("quiet")
-    reinstate = options.pop("reinstate")
+    reinstate, reread = options.pop("reinstate"), options.pop("reread")
     options.pop("price_in")
     options.pop("price_out")
-    _refuse_a_graph_of_nothing(paths, bool(options["follow_links"]))
+    if not reread:
+        _refuse_a_graph_of_nothing(paths, bool(options["follow_links"]))
     with (
-        open_call_graph(settings_of(options), create=True) as graph,
+        open_call_graph(settings_of(options), create=not reread) as graph,
         show_progress(quiet) as (progress, message),
     ):
-        report = graph.index(list(paths), reinstate=reinstate, progress=progress, message=message)
+        report = graph.index(
+            list(paths), reinstate=reinstate, reread=reread, progress=progress, message=message
+        )
         root = graph.root
     say_failures(report)
     if as_json:
@@ -252,6 +263,7 @@ def _print_estimate(paths: Sequence[str], options: dict[str, Any]) -> None:
     as_json = options.pop("as_json")
     options.pop("quiet")
     options.pop("reinstate")
+    options.pop("reread")
     prices = options.pop("price_in"), options.pop("price_out")
     estimate = estimate_index(
         find_root(create=True),

@@ -150,10 +150,14 @@ class KnowledgeGraph:
         paths: Sequence[str | Path],
         *,
         reinstate: bool = False,
+        reread: bool = False,
         progress: OnProgress = ignore_progress,
         message: OnMessage | None = None,
     ) -> IndexReport:
         """Index documents and publish the graph; see ``IndexReport``.
+
+        With ``reread``, only documents are read (anew) whose stored text an earlier version made
+        otherwise: those at or below the paths, or all without paths.
 
         Retracted documents stay out unless ``reinstate`` is true. A file that can't be read is
         listed in the report and does not stop the others. If the run is interrupted nothing is
@@ -162,6 +166,8 @@ class KnowledgeGraph:
         from tgraph.ingest.files import discover_files
 
         run = IndexRun(self.opened.setup(progress, message))
+        if reread:
+            return run.reread([str(path) for path in paths])
         follow = self.settings.ingest.follow_links
         files = discover_files([str(path) for path in paths], follow_links=follow)
         return run.run(files, reinstate=reinstate)

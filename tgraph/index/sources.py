@@ -35,6 +35,11 @@ def text_value(store: Store, subject: str, predicate: NamedNode) -> str:
     return term.value if isinstance(term, Literal | NamedNode) else ""
 
 
+def has_bytes(store: Store, document: str, sha256: str) -> bool:
+    """Return whether a document (an IRI) was read from the bytes with a hash."""
+    return text_value(store, document, v.tg("contentHash")) == sha256
+
+
 def read_layout(store: Store, librarian: Librarian, page: str) -> str:
     """Return the packed layout of a page (an IRI); empty if the page has none, or lost it."""
     key = text_value(store, page, v.tg("layoutHash"))

@@ -15,6 +15,7 @@ from tgraph.ingest.base import FileContent, FileLimits, storable
 from tgraph.ingest.block_tables import add_table
 from tgraph.ingest.blocks import PageBuilder
 from tgraph.ingest.text import decode_text, metadata_key
+from tgraph.model import ReadingReport
 from tgraph.rendering import collapse_whitespace
 
 _HEADING = re.compile(r"(={1,6}|#{1,6})[ \t]+(\S.*)$")
@@ -59,7 +60,7 @@ def read_asciidoc(data: bytes, name: str, limits: FileLimits) -> FileContent:
     if not page.text.strip():
         raise IngestError(name, "The AsciiDoc contains no text.")
     title = page.headings[0].text if page.headings else ""
-    return FileContent((page,), title, reader.metadata)
+    return FileContent((page,), title, reader.metadata, ReadingReport("AsciiDoc"))
 
 
 class _AsciiDocReader:

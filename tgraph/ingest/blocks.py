@@ -13,8 +13,6 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from pydantic import TypeAdapter
-
 from tgraph.ingest.base import FENCE, storable
 from tgraph.model import (
     Block,
@@ -265,6 +263,12 @@ def _unit_warning(count: UnitCount) -> str:
     )
 
 
+def report_whole(reader: str, text: str) -> ReadingReport:
+    """Return the report of a text that is stored as it stands in the file."""
+    characters = count_visible(text)
+    return ReadingReport(reader, (UnitCount("characters", characters, characters),))
+
+
 def count_visible(text: str) -> int:
     """Return how many characters of a text aren't white space: the unit of independent counts."""
     return sum(map(len, text.split()))
@@ -300,16 +304,3 @@ def unpack_blocks(layout: str) -> tuple[Block, ...]:
 def unpack_lines(layout: str) -> tuple[TextLine, ...]:
     """Return the lines with places on the page's image of a packed layout."""
     return tuple(TextLine(*row) for row in json.loads(layout).get("lines", ())) if layout else ()
-
-
-def pack_report(report: ReadingReport) -> str:
-    """Return a reading report as JSON."""
-    return _REPORT.dump_json(report).decode()
-
-
-def unpack_report(text: str) -> ReadingReport:
-    """Return the reading report of its JSON."""
-    return _REPORT.validate_json(text)
-
-
-_REPORT = TypeAdapter(ReadingReport)

@@ -8,7 +8,7 @@ import re
 import stat
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, partial
 from glob import glob, has_magic
 from itertools import chain
@@ -18,7 +18,7 @@ from typing import BinaryIO
 from tgraph.errors import IngestError, UsageError
 from tgraph.ingest.base import DEFAULT_LIMITS, FileLimits, Loader, check_lines
 from tgraph.ingest.parser_process import load_reader, parse
-from tgraph.model import Document
+from tgraph.model import Document, ReadingReport
 from tgraph.plugins import LOADERS
 from tgraph.rendering import collapse_whitespace
 
@@ -75,6 +75,8 @@ _READERS = {
     _DOCX: ("office", "read_docx", ".docx"),
     _EPUB: ("epub", "read_epub", ".epub"),
 }
+# The version of the reading of each format whose stored text has changed.
+_READING_VERSIONS = dict.fromkeys(("text/x-rst", "text/asciidoc"), 2)
 # Text that is kept as it is: tgraph's own code reads it, without a native parser and without
 # unpacking anything, in memory and time that grow with the file alone. It is segmented in this
 # process afterwards anyway.
@@ -133,7 +135,8 @@ def load(
         check_lines(page.text, name, limits)
     title = collapse_whitespace(content.title) or readable_stem(name)
     digest = hashlib.sha256(data).hexdigest()
-    return Document(digest, title, kind, content.pages, content.metadata, content.report)
+    report = replace(content.report or ReadingReport(), version=reading_version(kind))
+    return Document(digest, title, kind, content.pages, content.metadata, report)
 
 
 def read_bytes(
@@ -164,6 +167,11 @@ def media_type(name: str, data: bytes) -> str:
     if data.startswith(b"PK\x03\x04") and b"word/" in data:
         return _DOCX
     return "text/html" if _HTML_START.match(data[:4096]) else "text/plain"
+
+
+def reading_version(media_type: str) -> int:
+    """Return the version of the reading of a format, of which another may store another text."""
+    return _READING_VERSIONS.get(media_type, 1)
 
 
 def has_known_suffix(name: str) -> bool:

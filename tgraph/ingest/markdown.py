@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tgraph.ingest.base import FileContent, FileLimits
+from tgraph.ingest.blocks import report_whole
 from tgraph.ingest.front_matter import front_matter, read_fields
 from tgraph.ingest.markdown_segments import read_page
 from tgraph.ingest.text import decode_text
@@ -16,4 +17,5 @@ def read_markdown(data: bytes, name: str, limits: FileLimits) -> FileContent:
     metadata = read_fields(front) if front else {}
     headings = read_page(text).headings
     title = metadata.pop("title", "") or (headings[0].text if headings else "")
-    return FileContent((Page(None, text, headings),), title, metadata)
+    report = report_whole("Markdown", text)
+    return FileContent((Page(None, text, headings),), title, metadata, report)

@@ -10,6 +10,7 @@ import io
 import re
 from typing import Any
 
+import docutils
 from docutils import nodes
 from docutils.core import publish_doctree
 from docutils.parsers.rst import Parser
@@ -20,6 +21,7 @@ from tgraph.ingest.base import FileContent, FileLimits, error_reason, storable
 from tgraph.ingest.block_tables import add_table
 from tgraph.ingest.blocks import PageBuilder
 from tgraph.ingest.text import decode_text, metadata_key
+from tgraph.model import ReadingReport
 from tgraph.rendering import collapse_whitespace
 
 _SETTINGS = {
@@ -63,7 +65,8 @@ def read_rst(data: bytes, name: str, limits: FileLimits) -> FileContent:
     if not page.text.strip():
         raise IngestError(name, "The reStructuredText shows no text.")
     title = walk.metadata.pop("title", "") or (page.headings[0].text if page.headings else "")
-    return FileContent((page,), title, walk.metadata)
+    report = ReadingReport(f"docutils {docutils.__version__}")
+    return FileContent((page,), title, walk.metadata, report)
 
 
 def _parse_tree(source: str, name: str) -> nodes.document:

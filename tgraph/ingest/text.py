@@ -12,6 +12,7 @@ from contextlib import suppress
 
 from tgraph.errors import IngestError
 from tgraph.ingest.base import FileContent, FileLimits, check_lines
+from tgraph.ingest.blocks import report_whole
 from tgraph.model import Page
 from tgraph.rendering import collapse_whitespace
 
@@ -140,7 +141,8 @@ def read_text(data: bytes, name: str, limits: FileLimits) -> FileContent:
     metadata = header_fields(text[:_HEAD]) if _FIELD.search(text[:_HEAD]) else {}
     title = metadata.pop("title", "")
     # Without a title such lines are just text: somebody's minutes, a list of addresses.
-    return FileContent((Page(None, text),), title, metadata if title else {})
+    fields = metadata if title else {}
+    return FileContent((Page(None, text),), title, fields, report_whole("plain text", text))
 
 
 def metadata_key(name: str) -> str:

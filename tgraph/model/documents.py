@@ -123,12 +123,14 @@ class UnitCount:
 @dataclass(frozen=True, slots=True)
 class ReadingReport:
     """How much of a file is in the stored text. ``reader`` names the library that read the file
-    with its version; ``warnings`` are sentences for the user."""
+    with its version; ``warnings`` are sentences for the user. ``version`` is that of tgraph's
+    reading of the format: another version may store another text."""
 
     reader: str = ""
     units: tuple[UnitCount, ...] = ()
     losses: tuple[ReadingLoss, ...] = ()
     warnings: tuple[str, ...] = ()
+    version: int = 1
 
     @property
     def is_whole(self) -> bool:

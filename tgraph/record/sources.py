@@ -34,13 +34,15 @@ def document_quads(
     bytes_hash: str,
     text_hashes: Sequence[str],
     layout_hashes: Sequence[str] = (),
+    reread: str | None = None,
 ) -> list[Quad]:
     """Return quads describing a document and its pages; the librarian keeps page texts under
     ``tg:contentHash``.
 
     A document without pages carries its text's hash itself, as ``tg:textHash``; the hash of the
     bytes is ``tg:contentHash``. ``layout_hashes`` has the hash of each page's packed layout, empty
-    for a page without. Page offsets count code points in the concatenated page texts."""
+    for a page without; ``reread`` is the earlier reading of the same bytes. Page offsets count
+    code points in the concatenated page texts."""
     out = Statements(v.SOURCE_GRAPH)
     layouts = tuple(layout_hashes) or ("",) * len(document.pages)
     length = sum(len(page.text) for page in document.pages)
@@ -53,6 +55,7 @@ def document_quads(
         (v.dcterms("title"), document.title),
         (v.tg("mimeType"), document.media_type),
         (v.tg("contentHash"), bytes_hash),
+        (v.prov("wasRevisionOf"), iri_node(reread) if reread else None),
         (v.tg("charLength"), length),
         (v.tg("pageCount"), len(document.pages) if paged else None),
         (v.tg("textHash"), None if paged else text_hashes[0]),
@@ -88,6 +91,7 @@ def _state_report(out: Statements, document: Document, report: ReadingReport) ->
     out.add(
         document.iri,
         (v.tg("reader"), report.reader or None),
+        (v.tg("readingVersion"), report.version),
         (v.tg("readingWarning"), report.warnings or None),
     )
     origin = (v.prov("wasDerivedFrom"), iri_node(document.iri))

@@ -9,11 +9,10 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from tgraph import vocabulary as v
 from tgraph.engine.index.document_ingest import file_limits
 from tgraph.engine.index.extraction import chunks_of
 from tgraph.errors import IngestError
-from tgraph.index.sources import latest_accession
+from tgraph.index.sources import has_bytes, latest_accession
 from tgraph.ingest.files import SourceFile, Unread, discover_files, load
 from tgraph.ingest.parser_process import closing_parser
 from tgraph.models.prompts import load_prompt
@@ -149,7 +148,8 @@ def _chunk_sizes(store: Store | None, file: SourceFile, settings: Settings) -> l
     limits = file_limits(settings)
     content = file.read(limits)
     accession = latest_accession(store, file.name) if store is not None else None
-    if accession is not None and accession[1] == v.document_iri(sha256(content).hexdigest()):
+    digest = sha256(content).hexdigest()
+    if store is not None and accession is not None and has_bytes(store, accession[1], digest):
         return None
     encoding = settings.chunk.encoding
     chunks = chunks_of(load(content, file.name, limits), settings.chunk)

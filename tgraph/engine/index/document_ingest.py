@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from hashlib import sha256
+from pathlib import Path
 
 from pyoxigraph import Literal, NamedNode, Triple
 
 from tgraph import vocabulary as v
 from tgraph.engine.index.phase import IndexContext
-from tgraph.errors import IngestError
+from tgraph.engine.index.stale_readings import StaleReading, find_stale_readings
+from tgraph.errors import IngestError, StoreError
 from tgraph.explain.integrity.erasures import erasure_of_document
 from tgraph.index.sources import (
     document_of_accession,
     evidence_of_document,
+    has_bytes,
     is_retracted,
     latest_accession,
     source_value,
@@ -24,12 +27,12 @@ from tgraph.index.sources import (
 from tgraph.index.touched import Touched
 from tgraph.ingest.base import FileLimits
 from tgraph.ingest.blocks import pack_layout
-from tgraph.ingest.files import FoundFile, SourceFile, Unread, load
+from tgraph.ingest.files import FoundFile, SourceFile, Unread, load, reading_version
 from tgraph.ingest.parser_process import closing_parser
 from tgraph.model import Document
 from tgraph.record.sources import accession_quads, document_quads
 from tgraph.settings import Settings
-from tgraph.store.base import Store
+from tgraph.store.base import Store, text_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +40,8 @@ class IngestedFile:
     """Content that is new under its path.
 
     ``document`` is None where the content is known, under another path or from before;
-    ``supersedes`` tells whether ``previous`` still stood."""
+    ``supersedes`` tells whether ``previous`` still stood. ``reread`` is the document of an earlier
+    reading of the same bytes."""
 
     path: str
     iri: str
@@ -46,6 +50,7 @@ class IngestedFile:
     previous: str | None
     supersedes: bool
     accession: str
+    reread: str | None = None
 
 
 @dataclass(slots=True)
@@ -136,19 +141,83 @@ def take_content(
     return None
 
 
+def reread_documents(context: IndexContext, paths: Sequence[str]) -> IngestedFiles:
+    """Read standing documents anew that an earlier version read otherwise: all, or those at or
+    below the paths.
+
+    The kept bytes are read. The new text belongs to a document of its own, which supersedes the
+    earlier one under its path: what was answered from the earlier text stays exact."""
+    store, intakes = context.copy.store, IngestedFiles()
+    limits = file_limits(context.settings)
+    stale = [s for s in find_stale_readings(store) if not paths or _is_below(s.path, paths)]
+    with closing_parser():
+        for number, reading in enumerate(stale):
+            context.report_progress("Reading", number, len(stale), reading.path)
+            try:
+                intake = _reread_document(context, reading, limits)
+            except (IngestError, StoreError) as error:
+                intakes.failed.append(IngestError(reading.path, error.message, error.remedy))
+            else:
+                _record_intake(context, intake, intakes.touched)
+                intakes.taken.append(intake)
+    context.report_progress("Reading", len(stale), len(stale))
+    return intakes
+
+
+def _is_below(path: str, places: Sequence[str]) -> bool:
+    here = Path(path).resolve()
+    return any(here.is_relative_to(Path(place).resolve()) for place in places)
+
+
+def _reread_document(
+    context: IndexContext, reading: StaleReading, limits: FileLimits
+) -> IngestedFile:
+    store = context.copy.store
+    key = text_value(store, reading.document, v.tg("contentHash"))
+    content = context.librarian.read_content(key)
+    document = load(content, reading.path, limits)
+    document = replace(document, sha256=v.reread_digest(key, reading_version(document.media_type)))
+    accession = v.accession_iri(reading.path, document.sha256, reading.accession)
+    return IngestedFile(
+        reading.path,
+        document.iri,
+        document,
+        content,
+        reading.accession,
+        supersedes=True,
+        accession=accession,
+        reread=reading.document,
+    )
+
+
 def _create_intake(
     store: Store, name: str, content: bytes, read: Callable[[], Document]
 ) -> IngestedFile | None:
     digest = sha256(content).hexdigest()
-    iri = v.document_iri(digest)
+    iri = _latest_reading(store, digest)
     standing = latest_accession(store, name)
-    if standing is not None and standing[1] == iri:
+    if standing is not None and has_bytes(store, standing[1], digest):
         return None
     is_known = source_value(store, iri, v.tg("contentHash")) is not None
     document = None if is_known else read()
     previous = standing[0] if standing else _withdrawn_accession(store, name)
-    accession = v.accession_iri(name, digest, previous)
+    accession = v.accession_iri(name, iri.removeprefix(v.document_iri("")), previous)
     return IngestedFile(name, iri, document, content, previous, standing is not None, accession)
+
+
+def _latest_reading(store: Store, digest: str) -> str:
+    """Return the document of the latest reading of the bytes with a hash, or the document that the
+    bytes will be."""
+    documents = [
+        text_of(quad.subject)
+        for quad in store.match(None, v.tg("contentHash"), Literal(digest), v.SOURCE_GRAPH)
+        if next(store.match(quad.subject, v.RDF_TYPE, v.tg("Document"), v.SOURCE_GRAPH), None)
+    ]
+    return max(
+        documents,
+        key=lambda document: int(text_value(store, document, v.tg("readingVersion")) or 0),
+        default=v.document_iri(digest),
+    )
 
 
 def _withdrawn_accession(store: Store, path: str) -> str | None:
@@ -172,7 +241,7 @@ def _record_intake(context: IndexContext, intake: IngestedFile, touched: Touched
         pages = intake.document.pages
         texts = [keep(page.text) for page in pages]
         layouts = [keep(layout) if layout else "" for layout in map(pack_layout, pages)]
-        context.copy.add(document_quads(intake.document, bytes_hash, texts, layouts))
+        context.copy.add(document_quads(intake.document, bytes_hash, texts, layouts, intake.reread))
     context.copy.add(
         accession_quads(
             intake.accession,

@@ -7,7 +7,7 @@ so that the next run continues an interrupted one. Design, sections 3.4 to 3.6."
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -16,7 +16,11 @@ from functools import partial
 from tgraph import vocabulary as v
 from tgraph.engine.garbage import seldom_collected
 from tgraph.engine.index.derivation import follow_up
-from tgraph.engine.index.document_ingest import IngestedFiles, ingest_files
+from tgraph.engine.index.document_ingest import (
+    IngestedFiles,
+    ingest_files,
+    reread_documents,
+)
 from tgraph.engine.index.embeddings import CACHE, wrap_with_cache
 from tgraph.engine.index.extraction import Extracted, extract_claims, extract_documents
 from tgraph.engine.index.given_communities import BroughtCommunities
@@ -238,11 +242,26 @@ class IndexRun(Run):
         shutil.rmtree(self._ledger.folder.cache / CACHE, ignore_errors=True)  # published by now
         return report
 
+    def reread(self, paths: Sequence[str]) -> IndexReport:
+        """Read documents anew that an earlier version read otherwise, as ``reread_documents``."""
+        with self._workshop() as context:
+            started = context.begin(self.label)
+            intakes = reread_documents(context, paths)
+            report = self._index_intakes(context, started, intakes)
+        shutil.rmtree(self._ledger.folder.cache / CACHE, ignore_errors=True)
+        return report
+
     def _index_files(
         self, context: IndexContext, files: Iterable[FoundFile], reinstate: bool
     ) -> IndexReport:
         started = context.begin(self.label)
-        intakes = ingest_files(context, files, reinstate=reinstate)
+        return self._index_intakes(
+            context, started, ingest_files(context, files, reinstate=reinstate)
+        )
+
+    def _index_intakes(
+        self, context: IndexContext, started: datetime, intakes: IngestedFiles
+    ) -> IndexReport:
         extracted = extract_documents(context, intakes.taken, intakes.touched)
         claims = extract_claims(context, intakes.touched)
         return self._conclude(context, started, intakes, extracted, claims)

@@ -300,6 +300,7 @@ def read_report(store: Store, document: str) -> ReadingReport | None:
             for loss in _derived_in_order(store, document, "ReadingLoss")
         ),
         tuple(sorted(text_of(quad.object) for quad in warnings)),
+        _read_number(store, document, "readingVersion"),
     )
 
 

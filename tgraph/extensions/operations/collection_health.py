@@ -11,7 +11,7 @@ import gzip
 import os
 import shutil
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing, suppress
 from functools import partial
 from pathlib import Path
@@ -19,9 +19,11 @@ from pathlib import Path
 from tgraph.engine.checks import PATIENCE, HealthFinding
 from tgraph.engine.components import Components
 from tgraph.engine.index.saved_tables import count_reports, tables_of
+from tgraph.engine.index.stale_readings import find_stale_readings
 from tgraph.engine.open_collection import OpenCollection
 from tgraph.engine.progress import OnProgress, Progress
 from tgraph.errors import DamagedStoreError, StoreError, TgraphError
+from tgraph.explain.trace.documents import list_documents
 from tgraph.index.evidence import EvidenceReader
 from tgraph.index.lookup_table import load_table
 from tgraph.index.reports.report_table import load_reports, stored_reports
@@ -30,7 +32,9 @@ from tgraph.index.tabulation import make_tables
 from tgraph.index.vectors.base import VectorIndex
 from tgraph.index.vectors.items import KINDS, items_of
 from tgraph.models.reply_cache import CacheFolder
+from tgraph.rendering import format_count
 from tgraph.settings import Settings
+from tgraph.store.base import Store
 from tgraph.store.files import disk_errors, hold_lock, sync_folder
 from tgraph.store.folder import CollectionFolder
 from tgraph.store.journal import is_free
@@ -38,6 +42,7 @@ from tgraph.store.oxigraph import OxigraphStore
 from tgraph.store.snapshot import Snapshot, check_store, must_be_mended, published_checkpoint
 from tgraph.store.sums import check_files, damaged_files, sums_of
 
+_NAMED = 5
 AGAIN = "Restore a backup (`tgraph restore FILE --root NEW`)"
 
 
@@ -65,6 +70,27 @@ def examine_collection(folder: CollectionFolder, settings: Settings) -> Iterator
         except DamagedStoreError as error:
             yield HealthFinding.of_error("store", error)
         yield from _examine_vectors(snapshot, folder, settings)
+        yield from _examine_readings(snapshot.store)
+
+
+def _examine_readings(store: Store) -> Iterator[HealthFinding]:
+    """Yield findings about documents of which something may be missing, and about documents that
+    would be read otherwise today."""
+    standing = {d.document: d for d in list_documents(store) if d.standing}.values()
+    doubtful = [document.path for document in standing if document.warnings]
+    if doubtful:
+        text = f"{_name_paths(doubtful)}: the text may lack something"
+        yield HealthFinding("note", "reading", text, "`tgraph documents show PATH` says what.")
+    if stale := [reading.path for reading in find_stale_readings(store)]:
+        text = f"{_name_paths(stale)}: an earlier version of tgraph read the text otherwise"
+        yield HealthFinding("note", "reading", text, "Run `tgraph index --reread`.")
+    if not doubtful and not stale:
+        yield HealthFinding("ok", "reading", format_count(len(standing), "document"))
+
+
+def _name_paths(paths: Sequence[str]) -> str:
+    rest = len(paths) - _NAMED
+    return ", ".join(paths[:_NAMED]) + (f" and {rest:,} more" if rest > 0 else "")
 
 
 def _examine_journals(folder: CollectionFolder) -> HealthFinding:

@@ -11,6 +11,7 @@ from pydantic import BeforeValidator, Field
 from starlette.responses import Response
 from starlette.status import HTTP_202_ACCEPTED
 
+from tgraph import vocabulary as v
 from tgraph.engine.graph import KnowledgeGraph
 from tgraph.errors import UnknownNameError, UsageError
 from tgraph.explain.audit.impact import Impact
@@ -30,8 +31,8 @@ from tgraph.extensions.server.rest.routes import (
     rest_router,
 )
 from tgraph.extensions.server.uploads import receive_files
+from tgraph.index.sources import text_value
 from tgraph.model import ReadingReport
-from tgraph.vocabulary import document_iri
 
 
 class Everything(QueryParameters):
@@ -211,7 +212,8 @@ def pdf_of(graph: KnowledgeGraph, name: str, page: int) -> bytes:
     document = find_document(graph.opened.read(), name)
     if document.media_type != "application/pdf":
         raise UnknownNameError("Only pages of PDFs have images.", "Its text is what is kept.")
-    return graph.opened.librarian.read_content(document.document.removeprefix(document_iri("")))
+    key = text_value(graph.opened.read(), document.document, v.tg("contentHash"))
+    return graph.opened.librarian.read_content(key)
 
 
 @router.get(
