@@ -60,6 +60,7 @@ _LONGEST = 512
 # Formats that may begin with nothing but text.
 _TEXTUAL = frozenset(("a PDF", "an RTF document"))
 _EPUB = "application/epub+zip"
+_PPTX = "application/vnd.openxmlformats-officedocument.presentationml.presentation"
 _DOCX = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
 # Media type to the module and function that read it, and its suffixes.
 _READERS = {
@@ -74,6 +75,7 @@ _READERS = {
     "application/pdf": ("pdf", "read_pdf", ".pdf"),
     _DOCX: ("office", "read_docx", ".docx"),
     _EPUB: ("epub", "read_epub", ".epub"),
+    _PPTX: ("pptx", "read_pptx", ".pptx"),
 }
 # The version of the reading of each format whose stored text has changed.
 _READING_VERSIONS = dict.fromkeys(("text/x-rst", "text/asciidoc"), 2)
@@ -166,6 +168,8 @@ def media_type(name: str, data: bytes) -> str:
         return _EPUB
     if data.startswith(b"PK\x03\x04") and b"word/" in data:
         return _DOCX
+    if data.startswith(b"PK\x03\x04") and b"ppt/presentation.xml" in data:
+        return _PPTX
     return "text/html" if _HTML_START.match(data[:4096]) else "text/plain"
 
 
