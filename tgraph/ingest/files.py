@@ -60,6 +60,8 @@ _LONGEST = 512
 # Formats that may begin with nothing but text.
 _TEXTUAL = frozenset(("a PDF", "an RTF document"))
 _EPUB = "application/epub+zip"
+_ODT = "application/vnd.oasis.opendocument.text"
+_ODP = "application/vnd.oasis.opendocument.presentation"
 _PPTX = "application/vnd.openxmlformats-officedocument.presentationml.presentation"
 _DOCX = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
 # Media type to the module and function that read it, and its suffixes.
@@ -76,6 +78,8 @@ _READERS = {
     _DOCX: ("office", "read_docx", ".docx"),
     _EPUB: ("epub", "read_epub", ".epub"),
     _PPTX: ("pptx", "read_pptx", ".pptx"),
+    _ODT: ("odf_text", "read_odt", ".odt"),
+    _ODP: ("odf_text", "read_odp", ".odp"),
 }
 # The version of the reading of each format whose stored text has changed.
 _READING_VERSIONS = dict.fromkeys(("text/x-rst", "text/asciidoc"), 2)
@@ -166,6 +170,9 @@ def media_type(name: str, data: bytes) -> str:
         return "application/pdf"
     if data.startswith(b"PK\x03\x04") and _EPUB.encode() in data[:100]:
         return _EPUB
+    for kind in (_ODT, _ODP):
+        if data.startswith(b"PK\x03\x04") and kind.encode() in data[:200]:
+            return kind
     if data.startswith(b"PK\x03\x04") and b"word/" in data:
         return _DOCX
     if data.startswith(b"PK\x03\x04") and b"ppt/presentation.xml" in data:
