@@ -79,6 +79,9 @@ _READERS = {
     _EPUB: ("epub", "read_epub", ".epub"),
     _PPTX: ("pptx", "read_pptx", ".pptx"),
     _ODT: ("odf_text", "read_odt", ".odt"),
+    "message/rfc822": ("mail", "read_eml", ".eml"),
+    "application/mbox": ("mail", "read_mbox", ".mbox"),
+    "application/vnd.ms-outlook": ("mail", "read_msg", ".msg"),
     _ODP: ("odf_text", "read_odp", ".odp"),
 }
 # The version of the reading of each format whose stored text has changed.
