@@ -69,15 +69,18 @@ def print_documents(found: Sequence[DocumentSummary]) -> None:
         (
             one_line(summary.path),
             one_line(summary.title),
+            one_line(summary.calendar_date or (summary.date and f"{summary.date} (?)")),
             format_time(summary.taken),
             "" if summary.standing else "ended",
             "" if summary.authority == 1 else f"{summary.authority:g}",
         )
         for summary in found
     )
-    print_renderable(
-        build_table(("Path", "Title", "Taken in (UTC)", "Standing", "Authority"), rows)
-    )
+    columns = "Path", "Title", "Date", "Taken in (UTC)", "Standing", "Authority"
+    print_renderable(build_table(columns, rows))
+    for summary in found:
+        if summary.date_note:
+            print_message(f"{one_line(summary.path)}: {one_line(summary.date_note)}")
 
 
 @command("weigh")

@@ -9,6 +9,7 @@ from pyoxigraph import Literal, NamedNode, Quad, Triple
 
 from tgraph import vocabulary as v
 from tgraph.extract.resolution import name_key
+from tgraph.ingest.document_dates import DocumentDate
 from tgraph.model import (
     Agent,
     Chunk,
@@ -28,9 +29,14 @@ from tgraph.record.activities import (
 from tgraph.store.statements import Pair, Statements, build_statements, iri_node, reifier_quad
 
 
-def document_quads(document: Document, bytes_hash: str, text_hashes: Sequence[str]) -> list[Quad]:
+def document_quads(
+    document: Document,
+    bytes_hash: str,
+    text_hashes: Sequence[str],
+    dated: DocumentDate | None = None,
+) -> list[Quad]:
     """Return quads describing a document and its pages; the librarian keeps page texts under
-    ``tg:contentHash``.
+    ``tg:contentHash``. ``dated`` is the document's date, parsed.
 
     A document without pages carries its text's hash itself, as ``tg:textHash``; the hash of the
     bytes is ``tg:contentHash``. Page offsets count code points in the concatenated page texts."""
@@ -50,6 +56,8 @@ def document_quads(document: Document, bytes_hash: str, text_hashes: Sequence[st
         (v.tg("textHash"), None if paged else text_hashes[0]),
         (v.dcterms("creator"), document.metadata.get("author")),
         (v.dcterms("date"), document.metadata.get("date")),
+        (v.tg("calendarDate"), dated.calendar_date if dated else None),
+        (v.tg("dateNote"), (dated.note or None) if dated else None),
         (v.dcterms("language"), document.metadata.get("language")),
         (v.dcterms("description"), document.metadata.get("description")),
         (v.dcterms("subject"), tags or None),

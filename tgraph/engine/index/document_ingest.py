@@ -23,6 +23,7 @@ from tgraph.index.sources import (
 )
 from tgraph.index.touched import Touched
 from tgraph.ingest.base import FileLimits
+from tgraph.ingest.document_dates import read_document_date
 from tgraph.ingest.files import FoundFile, SourceFile, Unread, load
 from tgraph.ingest.parser_process import closing_parser
 from tgraph.model import Document
@@ -168,7 +169,10 @@ def _record_intake(context: IndexContext, intake: IngestedFile, touched: Touched
     if intake.document is not None:
         bytes_hash = context.record.keep_content(intake.content)
         texts = [context.record.keep_content(page.text) for page in intake.document.pages]
-        context.copy.add(document_quads(intake.document, bytes_hash, texts))
+        dated = read_document_date(intake.document, context.settings.ingest.date_order)
+        context.copy.add(document_quads(intake.document, bytes_hash, texts, dated))
+        if dated and dated.note:
+            context.message(f"{intake.path}: {dated.note}")
     context.copy.add(
         accession_quads(
             intake.accession,

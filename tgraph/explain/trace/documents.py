@@ -35,7 +35,9 @@ class DocumentSummary:
     """A document listed under a single path.
 
     ``standing`` is False after supersession at the path or retraction; ``authority`` is the
-    document's assigned weight, 1 by default."""
+    document's assigned weight, 1 by default. ``date`` is the document's date as stated,
+    ``calendar_date`` the ISO date that was understood, and ``date_note`` tells what is doubtful or
+    not understood."""
 
     document: str
     title: str
@@ -44,6 +46,9 @@ class DocumentSummary:
     taken: str
     standing: bool
     authority: float = FULL
+    date: str = ""
+    calendar_date: str = ""
+    date_note: str = ""
 
 
 def list_documents(store: Store) -> list[DocumentSummary]:
@@ -58,6 +63,7 @@ def list_documents(store: Store) -> list[DocumentSummary]:
             ingest_time,
             row["ended"] is None,
             authorities.weigh_path(path),
+            *(text_of(row[name]) for name in ("date", "calendar", "note")),
         )
         for row in select_rows(store, "trace/documents")
         for document, title, path, media_type, ingest_time in [[text_of(row[n]) for n in _COLUMNS]]

@@ -48,6 +48,7 @@ def _make_prefixes(kinds: str) -> tuple[str, ...]:
 SAID = (
     *_make_terms("name description keyword alias nameKey aliasKey quote text heading entityType"),
     *_make_terms("claimType claimStart claimEnd summaryText shortAnswer notAlias"),
+    *_make_terms("calendarDate dateNote"),
     *map(v.dcterms, ("title", "creator", "date")),
     v.oa("exact"),
     v.SKOS_ALT_LABEL,
