@@ -153,7 +153,7 @@ def _document_locales(document: Document) -> Iterator[Locale]:
 
 
 def _is_day_first(locale: Locale) -> bool:
-    pattern = locale.date_formats["short"].pattern
+    pattern: str = locale.date_formats["short"].pattern
     return pattern.index("d") < pattern.index("M")
 
 

@@ -11,7 +11,7 @@ from pyoxigraph import NamedNode
 from tgraph import vocabulary as v
 from tgraph.errors import UnknownNameError, UsageError
 from tgraph.explain.as_of.names import NamesAsOf
-from tgraph.extract.resolution import name_key
+from tgraph.extract.resolution import describe_same_name, name_key
 from tgraph.index.evidence import documents_of
 from tgraph.index.sources import document_of_chunk, standing_documents, text_value
 from tgraph.index.standing_knowledge import StandingEvidence, commonest_value
@@ -36,7 +36,7 @@ class Ground:
     @property
     def text(self) -> str:
         if self.kind == "same":
-            return f"{self.name!r} and {self.alias!r} are the same name"
+            return describe_same_name(self.name, self.alias)
         if self.kind == "hand":
             return f"{self.name!r} and {self.alias!r} were made one by hand"
         remainder = f" and {len(self.paths) - 1} more" if self.paths[1:] else ""
