@@ -17,9 +17,6 @@ from tgraph.index.sources import Texts, chunks_of_document, page_of_chunk
 from tgraph.ingest.document_dates import DateRange, parse_date_span
 from tgraph.store.base import Store, text_of
 
-UNDETERMINED = "und"
-"""What BCP 47 calls a language that isn't known."""
-
 
 @dataclass(frozen=True, slots=True)
 class Filters:
@@ -122,7 +119,7 @@ def in_languages(
 def _read_language(document: str, store: Store, texts: Texts) -> str:
     for stated_language in _read_texts(store, NamedNode(document), v.dcterms("language")):
         return _primary_subtag(stated_language)
-    from tgraph.ingest.languages import language_of
+    from tgraph.ingest.languages import UNDETERMINED, language_of
 
     number = page_of_chunk(next(chunks_of_document(store, document), document))
     read: str = language_of(texts.of_page(document, number))

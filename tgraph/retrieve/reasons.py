@@ -13,7 +13,9 @@ from typing import Self
 from tgraph.model import Candidate
 
 FIRST_WORDING = 1
-WORDING = 2
+LANGUAGE_NOTES = 3
+"""The first wording with notes on the language of a question without evidence."""
+WORDING = LANGUAGE_NOTES
 """The wording of new records."""
 
 
