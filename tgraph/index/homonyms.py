@@ -1,0 +1,211 @@
+"""Bearers of one name: documents that speak of different people under the same name.
+
+Documents tell people of one name apart where their facts exclude each other: a full-time post at
+different organisations, or years of birth or death far apart. Without such facts a name is one
+person."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+
+from pyoxigraph import Literal, Triple
+
+from tgraph import vocabulary as v
+from tgraph.extract.resolution import name_key
+from tgraph.index.sources import document_of_chunk, text_value
+from tgraph.index.standing_knowledge import (
+    Properties,
+    StandingEvidence,
+    commonest_value,
+    term_value,
+    type_of,
+)
+from tgraph.ingest.document_dates import parse_date_span
+from tgraph.resources import name_list, word_set
+from tgraph.store.base import Store
+
+YEARS_APART = 10
+"""Years between births, or deaths, that no error in a document explains."""
+_SAME_TIME = 1
+"""Years between documents that tell of posts held at the same time."""
+_PERSON = "person"
+_JOINTS = frozenset({"of", "at", "for", "in"})
+"""Words between a post and the organisation."""
+_EVENTS = {"born": "born", "die": "died", "died": "died"}
+
+
+@dataclass(frozen=True, slots=True)
+class Bearer:
+    """One bearer of a name: the text entity that has the name, the bearer's IRI and label, the
+    documents that speak of the bearer, and the evidence that tells the bearer apart."""
+
+    name: str
+    iri: str
+    label: str
+    documents: tuple[str, ...]
+    grounds: tuple[str, ...] = ()
+
+
+def bearer_of(name: str, label: str, qualifier: str, documents: Iterable[str]) -> Bearer:
+    """Return a bearer with a qualified label (``Li Wei (Harbin Steel)``)."""
+    qualified = f"{label} ({qualifier})"
+    return Bearer(name, v.entity_iri(qualified), qualified, tuple(sorted(documents)))
+
+
+def is_distinguishing(triple: Triple) -> bool:
+    """Return whether the edge states what a single person has only one of."""
+    return _read_kind(triple) != ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Fact:
+    """What a document states of a name: kind (``born``, ``died`` or a post), year or key of the
+    organisation, words for people, and the evidence.
+
+    ``organisation`` is the IRI of the organisation, ``year`` 0 for posts."""
+
+    kind: str
+    value: str
+    words: str
+    document: str
+    evidence: str
+    organisation: str = ""
+    year: int = 0
+
+
+class HomonymFinder:
+    """Finds the bearers of a name in the standing evidence."""
+
+    def __init__(self, store: Store, texts: StandingEvidence) -> None:
+        self._store = store
+        self._texts = texts
+
+    def find_bearers(self, entity: str, left_out: Iterable[str] = ()) -> list[Bearer]:
+        """Return the bearers told apart by documents other than those ``left_out``; empty where
+        the name may be one person's."""
+        evidence = self._texts.of_entity(entity)
+        if type_of(evidence) != _PERSON:
+            return []
+        ignored = set(left_out)
+        facts = [fact for fact in self._read_facts(entity) if fact.document not in ignored]
+        groups = _group_by_agreement(facts)
+        conflicts = [
+            pair
+            for pair in combinations(range(len(groups)), 2)
+            if any(
+                self._excludes(one, other) for one in groups[pair[0]] for other in groups[pair[1]]
+            )
+        ]
+        label = commonest_value(evidence, "name")
+        bearers = []
+        for number in sorted({number for pair in conflicts for number in pair}):
+            others = [groups[b if a == number else a] for a, b in conflicts if number in (a, b)]
+            grounds = [
+                fact
+                for fact in groups[number]
+                if any(self._excludes(fact, other) for group in others for other in group)
+            ]
+            bearer = bearer_of(
+                entity, label, grounds[0].words, {f.document for f in groups[number]}
+            )
+            bearers.append(replace(bearer, grounds=tuple(sorted(f.evidence for f in grounds))))
+        return bearers if len({bearer.iri for bearer in bearers}) == len(bearers) else []
+
+    def _read_facts(self, entity: str) -> list[_Fact]:
+        facts = [
+            fact
+            for edge, triple in self._texts.edges_naming(entity).items()
+            if term_value(triple.subject) == entity and (kind := _read_kind(triple))
+            for item in self._texts.of_edge(edge)
+            if (fact := self._read_fact(kind, triple, item)) is not None
+        ]
+        return sorted(facts, key=lambda f: (f.year == 0, f.words, f.kind, f.document, f.evidence))
+
+    def _read_fact(self, kind: str, triple: Triple, item: Properties) -> _Fact | None:
+        document = document_of_chunk(term_value(item["wasDerivedFrom"][0]))
+        evidence = term_value(item["evidence"][0])
+        if isinstance(triple.object, Literal):
+            days = parse_date_span(triple.object.value)
+            if days is None:
+                return None
+            year = days[0].year
+            return _Fact(kind, str(year), f"{kind} {year}", document, evidence, year=year)
+        quote = term_value(item["quote"][0]).casefold().split() if "quote" in item else []
+        if not quote or not _load_past_signs().isdisjoint(word.strip(".,;:()") for word in quote):
+            return None
+        organisation = term_value(triple.object)
+        name = commonest_value(self._texts.of_entity(organisation), "name")
+        return _Fact(kind, name_key(name), name, document, evidence, organisation) if name else None
+
+    def _excludes(self, one: _Fact, other: _Fact) -> bool:
+        """Return whether no person has both."""
+        if one.kind != other.kind or one.value == other.value:
+            return False
+        if one.year:
+            return abs(one.year - other.year) >= YEARS_APART
+        return (
+            not _may_be_one_organisation(one.value, other.value)
+            and self._are_of_one_time(one.document, other.document)
+            and not self._names(one.document, other.organisation)
+            and not self._names(other.document, one.organisation)
+        )
+
+    def _are_of_one_time(self, one: str, other: str) -> bool:
+        years = [
+            days[0].year
+            for document in (one, other)
+            if (days := parse_date_span(text_value(self._store, document, v.tg("calendarDate"))))
+        ]
+        return len(years) < len((one, other)) or abs(years[0] - years[1]) <= _SAME_TIME
+
+    def _names(self, document: str, entity: str) -> bool:
+        """Return whether the document names the entity."""
+        return any(
+            document_of_chunk(term_value(item["wasDerivedFrom"][0])) == document
+            for item in self._texts.of_entity(entity)
+        )
+
+
+def _read_kind(triple: Triple) -> str:
+    """Return what an edge tells people apart by: ``born``, ``died``, the post, or nothing."""
+    words = v.local_words(term_value(triple.predicate)).casefold().replace("-", " ").split()
+    if isinstance(triple.object, Literal):
+        return next((kind for word, kind in _EVENTS.items() if word in words[:2]), "")
+    if not words or words[-1] not in _JOINTS:
+        return ""
+    posts = (post for post in _load_posts() if words[-1 - len(post) : -1] == list(post))
+    return " ".join(next(posts, ()))
+
+
+def _group_by_agreement(facts: Sequence[_Fact]) -> list[list[_Fact]]:
+    """Return facts by person: documents that share a fact speak of one person."""
+    documents_by_fact: dict[tuple[str, str], set[str]] = {}
+    for fact in facts:
+        documents_by_fact.setdefault((fact.kind, fact.value), set()).add(fact.document)
+    groups: list[set[str]] = []
+    for documents in documents_by_fact.values():
+        joined = set(documents).union(*(group for group in groups if group & documents))
+        groups = [group for group in groups if not group & documents] + [joined]
+    return [
+        [fact for fact in facts if fact.document in group]
+        for group in sorted(groups, key=lambda group: min(group))
+    ]
+
+
+def _may_be_one_organisation(one: str, other: str) -> bool:
+    """Return whether one name may be short for the other."""
+    short, long = sorted((one.split(), other.split()), key=len)
+    initials = "".join(word[0] for word in long)
+    return set(short) <= set(long) or (len(short) == 1 and short[0] == initials)
+
+
+def _load_posts() -> list[tuple[str, ...]]:
+    """Return full-time posts as words, the longest first."""
+    posts = [tuple(post.split()) for post in name_list("english", "single_posts")]
+    return sorted(posts, key=lambda post: (-len(post), post))
+
+
+def _load_past_signs() -> frozenset[str]:
+    return word_set("english", "past_signs")
