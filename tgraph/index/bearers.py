@@ -20,6 +20,7 @@ from tgraph.store.statements import edge_of, reifier_quad
 
 RESTATES = "restates"
 _ABOUT = ("entity", "subject", "object")
+_STATEMENTS = ("edge", "claim", "entity")
 
 
 class BearerAssignment:
@@ -69,9 +70,9 @@ class BearerAssignment:
         if "edge" in item:
             edge, triple = _read_edge(self._store, item)
             renamed = Triple(
-                _rename_term(triple.subject, bearers),  # type: ignore[arg-type]
+                NamedNode(_rename(term_value(triple.subject), bearers)),
                 triple.predicate,
-                _rename_term(triple.object, bearers),  # type: ignore[arg-type]
+                _rename_term(triple.object, bearers),
             )
             replaced["edge"] = [NamedNode(edge_of(renamed))]
             yield from self._state_edge(edge, renamed, item["wasDerivedFrom"][0])
@@ -79,13 +80,8 @@ class BearerAssignment:
             replaced["claim"] = [NamedNode(_claim_of({**item, **replaced}))]
         else:
             replaced |= _names_of_bearer(item, bearers[term_value(item["entity"][0])])
-        place = [term_value(item[name][0]) for name in ("charOffset", "charLength")]
-        statement = term_value(
-            next(replaced[p][0] for p in ("edge", "claim", "entity") if p in replaced)
-        )
-        restated = NamedNode(
-            f"{v.URN}evidence:{v.digest_parts(statement, *place, RESTATES, evidence)}"
-        )
+        statements = [term_value(replaced[p][0]) for p in _STATEMENTS if p in replaced]
+        restated = NamedNode(f"{v.URN}evidence:{v.digest_parts(*statements, RESTATES, evidence)}")
         if next(self._store.match(restated, None, None, v.SOURCE_GRAPH), None) is not None:
             return
         for quad in self._store.match(NamedNode(evidence), None, None, v.SOURCE_GRAPH):
@@ -99,7 +95,7 @@ class BearerAssignment:
     def _state_edge(
         self, original: str, triple: Triple, chunk: NamedNode | Literal
     ) -> Iterator[Quad]:
-        """Yield the edge's reifier, and the edge in the chunk's subgraphs that have the original."""
+        """Yield the edge's reifier, and the edge in the chunk's subgraphs with the original."""
         edge = NamedNode(edge_of(triple))
         yield reifier_quad(edge.value, triple)
         for quad in self._store.match(None, v.tg("contains"), NamedNode(original), v.SOURCE_GRAPH):
@@ -137,9 +133,8 @@ def _read_names(store: Store, item: Properties) -> Iterator[str]:
     yield from (term_value(term) for name in _ABOUT for term in item.get(name, ()))
     if "edge" in item:
         _, triple = _read_edge(store, item)
-        yield from (
-            end.value for end in (triple.subject, triple.object) if isinstance(end, NamedNode)
-        )
+        ends = triple.subject, triple.object
+        yield from (end.value for end in ends if isinstance(end, NamedNode))
 
 
 def _read_edge(store: Store, item: Properties) -> tuple[str, Triple]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations
+from itertools import combinations, product
 
 from pyoxigraph import Literal, Triple
 
@@ -92,11 +92,9 @@ class HomonymFinder:
         facts = [fact for fact in self._read_facts(entity) if fact.document not in ignored]
         groups = _group_by_agreement(facts)
         conflicts = [
-            pair
-            for pair in combinations(range(len(groups)), 2)
-            if any(
-                self._excludes(one, other) for one in groups[pair[0]] for other in groups[pair[1]]
-            )
+            (first, second)
+            for first, second in combinations(range(len(groups)), 2)
+            if any(self._excludes(*pair) for pair in product(groups[first], groups[second]))
         ]
         label = commonest_value(evidence, "name")
         bearers = []
@@ -107,9 +105,8 @@ class HomonymFinder:
                 for fact in groups[number]
                 if any(self._excludes(fact, other) for group in others for other in group)
             ]
-            bearer = bearer_of(
-                entity, label, grounds[0].words, {f.document for f in groups[number]}
-            )
+            documents = {fact.document for fact in groups[number]}
+            bearer = bearer_of(entity, label, grounds[0].words, documents)
             bearers.append(replace(bearer, grounds=tuple(sorted(f.evidence for f in grounds))))
         return bearers if len({bearer.iri for bearer in bearers}) == len(bearers) else []
 
