@@ -290,7 +290,9 @@ def _read_chunk(
     start, end = range_of_chunk(chunk)
     text = texts.of_page(document, page)
     evidence = [
-        _evidence_properties(store, item) for item in derived_items(store, chunk, "Evidence")
+        properties
+        for item in derived_items(store, chunk, "Evidence")
+        if "restates" not in (properties := _evidence_properties(store, item))
     ]
     edges = names.edges(sorted(item["edge"] for item in evidence if "edge" in item))
     quoted = partial(_read_quote, texts, store, chunk)
