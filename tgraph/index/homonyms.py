@@ -47,6 +47,11 @@ class Bearer:
     documents: tuple[str, ...]
     grounds: tuple[str, ...] = ()
 
+    @property
+    def plain_name(self) -> str:
+        """The name without what tells the bearer apart."""
+        return self.label.rpartition(" (")[0]
+
 
 def bearer_of(name: str, label: str, qualifier: str, documents: Iterable[str]) -> Bearer:
     """Return a bearer with a qualified label (``Li Wei (Harbin Steel)``)."""

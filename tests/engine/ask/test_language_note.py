@@ -8,7 +8,7 @@ import pytest
 
 import tgraph
 from tgraph.record.session import SessionRecord
-from tgraph.retrieve.reasons import LANGUAGE_NOTES
+from tgraph.retrieve.reasons import THIRD_WORDING
 
 ENGLISH = "The Sorvik bridge was designed by Ingrid Holm. It was opened in 1931."
 
@@ -49,7 +49,7 @@ def test_a_question_in_the_documents_language_has_no_such_note(graph, question):
 
 def test_a_session_from_before_such_notes_replays(graph, monkeypatch):
     with monkeypatch.context() as earlier:
-        earlier.setattr(SessionRecord.__init__, "__defaults__", (LANGUAGE_NOTES - 1,))
+        earlier.setattr(SessionRecord.__init__, "__defaults__", (THIRD_WORDING - 1,))
         answer = graph.ask("Кто построил мост?", "bm25", history=[])
     assert not any("chat.base_url" in note.text for note in answer.notes)
     assert graph.replay(answer.session).is_same

@@ -36,7 +36,7 @@ from tgraph.rendering import collapse_whitespace
 from tgraph.resources import load_tables
 from tgraph.retrieve.base import Context, Question
 from tgraph.retrieve.contradictions.disputes import notes_on
-from tgraph.retrieve.reasons import LANGUAGE_NOTES
+from tgraph.retrieve.reasons import THIRD_WORDING
 from tgraph.retrieve.text.page_sentences import read_place_text
 
 if TYPE_CHECKING:
@@ -257,7 +257,7 @@ class QuestionRun:
         least = self._context.settings.answer.least_confidence
         doubts = tuple(_disagreement_notes(selection, sentences, least, self._context))
         answer_notes = (
-            *(() if sentences else self._language_notes(question)),
+            *self._question_notes(question, sentences),
             *notes_on(self._context, sentences),
             *missing,
             *(Note(text, (), ()) for text in (*self._context.notes, *self._context.doubts.said)),
@@ -287,16 +287,19 @@ class QuestionRun:
             usage_by_step=record.usage_by_step,
         )
 
-    def _language_notes(self, question: Question) -> Iterator[Note]:
-        """Yield a note if no model writes and the documents are in another language; sessions of
-        earlier releases, which have no such note, replay without."""
-        is_written = self._method.synthesiser.agent.kind == "model"
-        if is_written or self._record.wording < LANGUAGE_NOTES:
+    def _question_notes(self, question: Question, sentences: Sequence[Sentence]) -> Iterator[Note]:
+        """Yield notes on several bearers of a name, and, if no model writes, on documents in
+        another language; sessions of earlier releases, which have no such notes, replay without."""
+        if self._record.wording < THIRD_WORDING:
             return
+        from tgraph.engine.ask.bearer_note import describe_bearers
         from tgraph.engine.ask.language_note import describe_language_gap
 
-        if text := describe_language_gap(question.text, self._context):
-            yield Note(text, (), ())
+        if sentences:
+            yield from (Note(text, (), ()) for text in describe_bearers(sentences, self._context))
+        elif self._method.synthesiser.agent.kind != "model":
+            text = describe_language_gap(question.text, self._context)
+            yield from (Note(text, (), ()),) if text else ()
 
     def _left_out(self, question: Question, selection: Selection, notes: Notes) -> dict[str, int]:
         """Return recorded omissions from mode choice, question understanding, selection and
