@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from itertools import combinations, product
 
 from pyoxigraph import Literal, Triple
@@ -33,6 +34,7 @@ _SAME_TIME = 1
 _PERSON = "person"
 _JOINTS = frozenset({"of", "at", "for", "in"})
 """Words between a post and the organisation."""
+_BE = "be"
 _EVENTS = {"born": "born", "die": "died", "died": "died"}
 
 
@@ -51,6 +53,11 @@ class Bearer:
     def plain_name(self) -> str:
         """The name without what tells the bearer apart."""
         return self.label.rpartition(" (")[0]
+
+    @property
+    def qualifier(self) -> str:
+        """What tells the bearer apart, in words."""
+        return self.label.rpartition(" (")[2].removesuffix(")")
 
 
 def bearer_of(name: str, label: str, qualifier: str, documents: Iterable[str]) -> Bearer:
@@ -139,6 +146,8 @@ class HomonymFinder:
             return None
         organisation = term_value(triple.object)
         name = commonest_value(self._texts.of_entity(organisation), "name")
+        if stated := _split_post(name)[1]:
+            name, organisation = stated, v.entity_iri(stated)
         return _Fact(kind, name_key(name), name, document, evidence, organisation) if name else None
 
     def _excludes(self, one: _Fact, other: _Fact) -> bool:
@@ -175,10 +184,24 @@ def _read_kind(triple: Triple) -> str:
     words = v.local_words(term_value(triple.predicate)).casefold().replace("-", " ").split()
     if isinstance(triple.object, Literal):
         return next((kind for word, kind in _EVENTS.items() if word in words[:2]), "")
+    if words == [_BE]:  # the object is a post such as "CEO of Alpha Corp."
+        return _split_post(v.local_words(term_value(triple.object)))[0]
     if not words or words[-1] not in _JOINTS:
         return ""
     posts = (post for post in _load_posts() if words[-1 - len(post) : -1] == list(post))
     return " ".join(next(posts, ()))
+
+
+def _split_post(text: str) -> tuple[str, str]:
+    """Return the post and the organisation of a phrase such as "CEO of Alpha Corp."; both empty
+    for others."""
+    words = text.replace("-", " ").split()
+    for post in _load_posts():
+        size = len(post)
+        is_post = [word.casefold() for word in words[:size]] == list(post)
+        if is_post and len(words) > size + 1 and words[size].casefold() in _JOINTS:
+            return " ".join(post), " ".join(words[size + 1 :])
+    return "", ""
 
 
 def _group_by_agreement(facts: Sequence[_Fact]) -> list[list[_Fact]]:
@@ -203,6 +226,7 @@ def _may_be_one_organisation(one: str, other: str) -> bool:
     return set(short) <= set(long) or (len(short) == 1 and short[0] == initials)
 
 
+@cache
 def _load_posts() -> list[tuple[str, ...]]:
     """Return full-time posts as words, the longest first."""
     posts = [tuple(post.split()) for post in name_list("english", "single_posts")]
