@@ -107,6 +107,7 @@ def test_bearers_are_one_again_when_a_document_goes(tmp_path: Path):
         (MILL, PORT + "Vik Port bought Holm Mill last year.\n"),
         (MILL, "Ida Ray is the mayor of Vik. Ida Ray lives in Turku.\n"),
         (MILL, "Ida Ray is a member of Vik Port. Ida Ray lives in Turku.\n"),
+        (MILL + "Ida Ray lives in Turku.\n", PORT),
         ("Ida Ray was born in 1950.\n", "Ida Ray was born in 1952.\n"),
         ("Ida Ray was born in Turku.\n", "Ida Ray was born in Oslo.\n"),
         (

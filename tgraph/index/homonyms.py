@@ -6,12 +6,12 @@ person."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import combinations, product
 
-from pyoxigraph import Literal, Triple
+from pyoxigraph import Literal, NamedNode, Triple
 
 from tgraph import vocabulary as v
 from tgraph.extract.resolution import name_key
@@ -97,12 +97,12 @@ class HomonymFinder:
     def find_bearers(self, entity: str, left_out: Iterable[str] = ()) -> list[Bearer]:
         """Return the bearers told apart by documents other than those ``left_out``; empty where
         the name may be one person's."""
-        evidence = self._texts.of_entity(entity)
-        if type_of(evidence) != _PERSON:
-            return []
         ignored = set(left_out)
         facts = [fact for fact in self._read_facts(entity) if fact.document not in ignored]
-        groups = _group_by_agreement(facts)
+        evidence = self._read_in(entity, {fact.document for fact in facts})
+        if type_of(evidence).casefold() != _PERSON:
+            return []
+        groups = _group_by_agreement(facts, self._agreeing_documents(entity))
         conflicts = [
             (first, second)
             for first, second in combinations(range(len(groups)), 2)
@@ -122,6 +122,15 @@ class HomonymFinder:
             bearers.append(replace(bearer, grounds=tuple(sorted(f.evidence for f in grounds))))
         return bearers if len({bearer.iri for bearer in bearers}) == len(bearers) else []
 
+    def _agreeing_documents(self, entity: str) -> list[set[str]]:
+        """Return, for each relationship of the name to another entity, the documents that state
+        the relationship."""
+        return [
+            set(map(_document_of, self._texts.of_edge(edge)))
+            for edge, triple in self._texts.edges_naming(entity).items()
+            if term_value(triple.subject) == entity and isinstance(triple.object, NamedNode)
+        ]
+
     def _read_facts(self, entity: str) -> list[_Fact]:
         facts = [
             fact
@@ -133,7 +142,7 @@ class HomonymFinder:
         return sorted(facts, key=lambda f: (f.year == 0, f.words, f.kind, f.document, f.evidence))
 
     def _read_fact(self, kind: str, triple: Triple, item: Properties) -> _Fact | None:
-        document = document_of_chunk(term_value(item["wasDerivedFrom"][0]))
+        document = _document_of(item)
         evidence = term_value(item["evidence"][0])
         if isinstance(triple.object, Literal):
             days = parse_date_span(triple.object.value)
@@ -145,7 +154,7 @@ class HomonymFinder:
         if not quote or not _load_past_signs().isdisjoint(word.strip(".,;:()") for word in quote):
             return None
         organisation = term_value(triple.object)
-        name = commonest_value(self._texts.of_entity(organisation), "name")
+        name = commonest_value(self._read_in(organisation, {document}), "name")
         if stated := _split_post(name)[1]:
             name, organisation = stated, v.entity_iri(stated)
         return _Fact(kind, name_key(name), name, document, evidence, organisation) if name else None
@@ -173,10 +182,16 @@ class HomonymFinder:
 
     def _names(self, document: str, entity: str) -> bool:
         """Return whether the document names the entity."""
-        return any(
-            document_of_chunk(term_value(item["wasDerivedFrom"][0])) == document
-            for item in self._texts.of_entity(entity)
-        )
+        return bool(self._read_in(entity, {document}))
+
+    def _read_in(self, entity: str, documents: Collection[str]) -> list[Properties]:
+        """Return the entity's evidence in some documents: what others say decides nothing here, so
+        that only a change of these documents changes the bearers."""
+        return [i for i in self._texts.of_entity(entity) if _document_of(i) in documents]
+
+
+def _document_of(item: Properties) -> str:
+    return document_of_chunk(term_value(item["wasDerivedFrom"][0]))
 
 
 def _read_kind(triple: Triple) -> str:
@@ -204,18 +219,20 @@ def _split_post(text: str) -> tuple[str, str]:
     return "", ""
 
 
-def _group_by_agreement(facts: Sequence[_Fact]) -> list[list[_Fact]]:
-    """Return facts by person: documents that share a fact speak of one person."""
+def _group_by_agreement(facts: Sequence[_Fact], agreeing: Iterable[set[str]]) -> list[list[_Fact]]:
+    """Return facts by person: documents that share a fact speak of one person, and so do the
+    documents of each set in ``agreeing``."""
     documents_by_fact: dict[tuple[str, str], set[str]] = {}
     for fact in facts:
         documents_by_fact.setdefault((fact.kind, fact.value), set()).add(fact.document)
     groups: list[set[str]] = []
-    for documents in documents_by_fact.values():
+    told = {fact.document for fact in facts}
+    for documents in (*documents_by_fact.values(), *(shared & told for shared in agreeing)):
         joined = set(documents).union(*(group for group in groups if group & documents))
         groups = [group for group in groups if not group & documents] + [joined]
     return [
         [fact for fact in facts if fact.document in group]
-        for group in sorted(groups, key=lambda group: min(group))
+        for group in sorted(filter(None, groups), key=min)
     ]
 
 
