@@ -65,18 +65,23 @@ def print_documents(found: Sequence[DocumentSummary]) -> None:
     if not found:
         print_message("There are no documents yet. `tgraph index PATH...` indexes documents.")
         return
-    rows = (
-        (
+    columns = ["Path", "Title", "Taken in (UTC)", "Standing", "Authority"]
+    rows = [
+        [
             one_line(summary.path),
             one_line(summary.title),
-            one_line(summary.calendar_date or (summary.date and f"{summary.date} (?)")),
             format_time(summary.taken),
             "" if summary.standing else "ended",
             "" if summary.authority == 1 else f"{summary.authority:g}",
-        )
+        ]
         for summary in found
-    )
-    columns = "Path", "Title", "Date", "Taken in (UTC)", "Standing", "Authority"
+    ]
+    if any(summary.date for summary in found):
+        columns.insert(2, "Date")
+        for row, summary in zip(rows, found, strict=True):
+            row.insert(
+                2, one_line(summary.calendar_date or (summary.date and f"{summary.date} (?)"))
+            )
     print_renderable(build_table(columns, rows))
     for summary in found:
         if summary.date_note:

@@ -30,6 +30,7 @@ def graph(tmp_path_factory: pytest.TempPathFactory):
         ("¿Quién diseñó el puente de Sorvik?", ("en español", "en inglés")),
         ("索尔维克大桥是谁设计的？", ("用中文", "英语")),
         ("橋はいつ完成しましたか?", ("in Japanese", "in English")),
+        ("Kto zaprojektował ten most?", ("in another language", "in English")),
         ("Кто построил мост?", ("in a language in Cyrillic script", "in English")),
     ],
 )

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from tgraph.ingest.languages import display_language, identify_language, signs_of_english
+from tgraph.ingest.languages import (
+    UNDETERMINED,
+    display_language,
+    identify_language,
+    signs_of_english,
+)
 from tgraph.resources import load_tables
 from tgraph.retrieve.base import Context
 from tgraph.retrieve.text.lexicon import count_frequencies
@@ -15,6 +20,8 @@ _ENGLISH = (
 )
 _SHARE = 0.5
 """Share of the texts from which on they are in the question's language."""
+_FEW_WORDS = 3
+"""Words below which a question may be names alone."""
 _NAMED = 5
 """Languages of documents that are named."""
 
@@ -27,8 +34,11 @@ def describe_language_gap(question: str, context: Context) -> str:
     counts = count_frequencies(context)
     tags = counts.language_tags
     tag = identify_language(question)
-    is_unclear = tag == "en" and not signs_of_english(question)
-    if not counts.embeds_english or not tags or is_unclear:
+    if tag == "en" and not signs_of_english(question):
+        if question.isascii() or len(question.split()) < _FEW_WORDS:
+            return ""
+        tag = f"{UNDETERMINED}-Latn"
+    if not counts.embeds_english or not tags:
         return ""
     if tags.get(tag, 0) >= _SHARE * sum(tags.values()):
         return ""
