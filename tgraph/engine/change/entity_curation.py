@@ -85,7 +85,7 @@ class CurationRun(Run):
         Raises ``UsageError``; then nothing changed."""
         check_reason(reason)
         if not qualifier.strip():
-            raise UsageError("What tells the bearer apart is missing.", "Give it with --as.")
+            raise UsageError("The words that tell the bearer apart are missing.")
         with self._workshop() as context:
             started, store, touched = context.clock(), context.copy.store, Touched()
             bearer = _bearer_to_part(store, name, documents, collapse_whitespace(qualifier))
