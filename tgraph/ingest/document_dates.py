@@ -18,7 +18,6 @@ from typing import Literal as Choice
 from pyoxigraph import Literal
 
 from tgraph import vocabulary as v
-from tgraph.ingest.languages import detect_language
 from tgraph.model import Document
 
 if TYPE_CHECKING:
@@ -142,6 +141,8 @@ def _is_doubtful(numbers: re.Match[str]) -> bool:
 def _document_locales(document: Document) -> Iterator[Locale]:
     """Yield the locale of the document's stated or detected language, if known."""
     from babel import Locale, UnknownLocaleError
+
+    from tgraph.ingest.languages import detect_language  # late: questions parse dates too
 
     stated = document.metadata.get("language", "").strip()
     text = "\n".join(page.text for page in document.pages[:2])
