@@ -93,6 +93,11 @@ class IngestSettings(Section):
     memory_mb: int = Field(512, ge=128, description="memory of the process that parses")
     seconds: float = Field(60.0, gt=0, description="until it is stopped")
     output_mb: int = Field(100, ge=1, description="text that a document may come to")
+    date_order: Literal["language", "day-first", "month-first"] = Field(
+        "language",
+        description="what is first in a document's date such as 3/4/2024, where the numbers don't"
+        " tell: as in the document's language, the day, or the month",
+    )
 
 
 class ChunkSettings(Section):

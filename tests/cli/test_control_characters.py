@@ -84,6 +84,8 @@ OTHERS = [
     ("diff", "last", "last"),
     *(("evaluate", "QUESTIONS", *flags) for flags in ((), ("--json",))),
     ("entities", "merges"),
+    ("entities", "bearers"),
+    ("entities", "part", EVIL, "--document", EVIL, "--as", EVIL, "--reason", EVIL),
     ("entities", "split", EVIL, "--reason", EVIL),
     ("audit", "integrity"),
     ("doctor",),

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tgraph import vocabulary as v
-from tgraph.extract.resolution import Name, name_key, resolve_entities
+from tgraph.extract.resolution import Name, describe_same_name, name_key, resolve_entities
 
 
 def name(text: str, *aliases: str, kind: str = "") -> Name:
@@ -30,15 +30,50 @@ def merged(*names: Name) -> dict[str, str]:
         ("ﬁve", "FIVE"),
         ("Terra-Nova", "terra nova"),
         ("“Endurance”", "Endurance"),
+        ("N.A.S.A.", "NASA"),
+        ("U.S. Steel", "US Steel"),
+        ("J. R. R. Tolkien", "JRR Tolkien"),
+        ("the U.S.", "US"),
+        ("Acme Corp.", "Acme Corporation"),
+        ("Foo Co., Ltd.", "Foo Company Limited"),
+        ("Bauer GmbH & Co. KG", "Bauer GmbH und Co KG"),
+        ("Lumen S.p.A.", "Lumen SpA"),
+        ("Holm AB", "Holm Aktiebolag"),
     ],
 )
 def test_names_that_are_the_same_name(left: str, right: str) -> None:
     assert name_key(left) == name_key(right)
 
 
-@pytest.mark.parametrize(("left", "right"), [("A", "B"), ("the", "a"), ("!!", "??"), ("C", "C#1")])
+DIFFERENT = [
+    ("Acme Corp.", "Acme Ltd."),
+    ("Acme Corp.", "Acme"),
+    ("Acme GmbH", "Acme AG"),
+    ("Limited", "Ltd"),  # no name stands before the form
+    ("US", "us"),
+    ("U.S.", "us"),
+    ("IT", "it"),
+    ("W.H.O.", "who"),
+]
+
+
+@pytest.mark.parametrize(
+    ("left", "right"), [("A", "B"), ("the", "a"), ("!!", "??"), ("C", "C#1"), *DIFFERENT]
+)
 def test_names_that_are_not(left: str, right: str) -> None:
     assert name_key(left) != name_key(right)
+
+
+def test_the_fuller_of_two_spellings_is_the_entity() -> None:
+    assert merged(name("Acme Corp."), name("Acme Corporation")) == {
+        "acme-corp.": "acme-corporation"
+    }
+
+
+def test_the_reason_of_the_same_name_is_told() -> None:
+    assert "full stops" in describe_same_name("U.S. Steel", "US Steel")
+    assert "legal form" in describe_same_name("Acme Corp.", "Acme Corporation")
+    assert describe_same_name("Fram", "The Fram") == "'Fram' and 'The Fram' are the same name"
 
 
 def test_an_alias_joins_its_claimant() -> None:

@@ -34,6 +34,7 @@ THROUGH_THE_ENGINE = {
     TG.CurationNote,
     TG.Denial,
     TG.Join,
+    TG.Parting,
     TG.Weighting,
     TG.Ontology,
     TG.PromptTuning,

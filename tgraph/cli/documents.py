@@ -66,19 +66,31 @@ def print_documents(found: Sequence[DocumentSummary]) -> None:
     if not found:
         print_message("There are no documents yet. `tgraph index PATH...` indexes documents.")
         return
-    rows = (
-        (
+    columns = ["Path", "Title", "Taken in (UTC)", "Standing", "Authority"]
+    rows = [
+        [
             one_line(summary.path),
             one_line(summary.title),
             format_time(summary.taken),
             "" if summary.standing else "ended",
             "" if summary.authority == 1 else f"{summary.authority:g}",
-            _reading_cell(summary),
-        )
+        ]
         for summary in found
-    )
-    columns = ("Path", "Title", "Taken in (UTC)", "Standing", "Authority", "Not read")
+    ]
+    if any(summary.losses or summary.warnings for summary in found):
+        columns.append("Not read")
+        for row, summary in zip(rows, found, strict=True):
+            row.append(_reading_cell(summary))
+    if any(summary.date for summary in found):
+        columns.insert(2, "Date")
+        for row, summary in zip(rows, found, strict=True):
+            row.insert(
+                2, one_line(summary.calendar_date or (summary.date and f"{summary.date} (?)"))
+            )
     print_renderable(build_table(columns, rows))
+    for summary in found:
+        if summary.date_note:
+            print_message(f"{one_line(summary.path)}: {one_line(summary.date_note)}")
 
 
 def _reading_cell(summary: DocumentSummary) -> str:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from tgraph.cli import completion
 from tgraph.cli.facts import print_correction, reason_option
 from tgraph.cli.options import chat_options, common, json_array, settings_of
 from tgraph.cli.running import command, open_call_graph
@@ -20,7 +21,7 @@ from tgraph.cli.terminal import (
 )
 
 if TYPE_CHECKING:
-    from tgraph.explain.trace.entities import Merge, Split
+    from tgraph.explain.trace.entities import BearerOfName, Merge, Split
 
 
 T = TypeVar("T")
@@ -84,6 +85,57 @@ def split(name: str, other: str | None, reason: str, **flags: Any) -> None:
     with open_call_graph(settings_of(flags)) as graph:
         curation = graph.entities.split(name, other, reason=reason)
         print_message(f"Split into two entities ({curation}).")
+
+
+@command("part")
+@click.argument("name")
+@click.option(
+    "--document",
+    "documents",
+    metavar="DOC",
+    multiple=True,
+    required=True,
+    shell_complete=completion.complete_documents,
+    help="A document that means this bearer (repeatable).",
+)
+@click.option(
+    "--as", "qualifier", metavar="WORDS", required=True, help="Words that tell the bearer apart."
+)
+@reason_option
+@chat_options
+@common
+def part(name: str, documents: tuple[str, ...], qualifier: str, reason: str, **flags: Any) -> None:
+    """Tell the bearer of NAME in some documents apart from others of the same name.
+
+    The bearer becomes an entity "NAME (WORDS)", also in later index runs, until `curations undo`.
+
+    \b
+    Example:
+      tgraph entities part "Li Wei" --document kunlun.txt --as "Kunlun Foods" --reason "a namesake"
+    """
+    with open_call_graph(settings_of(flags)) as graph:
+        label = graph.entities.part(name, documents, qualifier=qualifier, reason=reason)
+        print_message(f"Parted: {one_line(label)}. `tgraph curations undo last` takes this back.")
+
+
+@command("bearers")
+@json_array
+@common
+def bearers(as_json: bool) -> None:
+    """List names that several people bear, with the documents that mean each, and the reason.
+
+    Documents tell bearers apart where their facts exclude each other: the same full-time post at
+    different organisations, or years of birth or death ten or more apart.
+    """
+    with open_call_graph() as graph:
+        columns = "Name", "Bearer", "Documents", "Parted (UTC)", "By", "Reason"
+        _print_items(
+            graph.entities.read_bearers(),
+            as_json,
+            columns,
+            _bearer_row,
+            "No name has several bearers.",
+        )
 
 
 @command("rejoin")
@@ -222,7 +274,7 @@ def merge(name: str, other: str, reason: str, **flags: Any) -> None:
     print_correction(correction)
 
 
-for _command in (merges, splits, split, rejoin, merge, create, edit, delete):
+for _command in (merges, splits, bearers, split, rejoin, part, merge, create, edit, delete):
     entities.add_command(_command)
 
 
@@ -242,6 +294,12 @@ def _merge_row(merge: Merge) -> Sequence[str]:
     names = one_line(merge.absorbed_name), one_line(merge.canonical_name)
     grounds = one_line("; ".join(ground.text for ground in merge.grounds))
     return *names, format_time(merge.merged), grounds
+
+
+def _bearer_row(bearer: BearerOfName) -> Sequence[str]:
+    names = one_line(bearer.name), one_line(bearer.label), one_line(", ".join(bearer.paths))
+    by = one_line(bearer.person or "a user") if bearer.by_hand else "documents"
+    return *names, format_time(bearer.decided), by, one_line(bearer.reason)
 
 
 def _split_row(split: Split) -> Sequence[str]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from tgraph.engine.change.corrections import Correction, CorrectionRun
     from tgraph.engine.open_collection import OpenCollection
-    from tgraph.explain.trace.entities import Merge, Split
+    from tgraph.explain.trace.entities import BearerOfName, Merge, Split
     from tgraph.explain.trace.facts import KnownFact
 
 
@@ -71,6 +71,17 @@ class Entities:
 
         return CurationRun(self._opened.setup()).split(name, other, reason)
 
+    def part(self, name: str, documents: Sequence[str], *, qualifier: str, reason: str) -> str:
+        """Tell the bearer of a name in some documents apart from others of the name; return the
+        bearer's label, the name with the qualifier.
+
+        The decision stands until ``KnowledgeGraph.history.undo_curation``. Raises ``UsageError`` if
+        a document is unknown, or does not name the entity."""
+        from tgraph.engine.change.entity_curation import CurationRun
+
+        run = CurationRun(self._opened.setup())
+        return run.part(name, documents, qualifier, reason).label
+
     def rejoin(self, name: str, other: str, *, reason: str) -> str:
         """Undo a split; return the split's IRI. The names form one entity again if the texts
         still say so.
@@ -91,6 +102,12 @@ class Entities:
         from tgraph.explain.trace.entities import EntityMerges
 
         return EntityMerges(self._opened.read()).splits()
+
+    def read_bearers(self) -> list[BearerOfName]:
+        """Return the bearers of names that several bear, told apart by documents or by ``part``."""
+        from tgraph.explain.trace.entities import EntityMerges
+
+        return EntityMerges(self._opened.read()).bearers()
 
     def read_facts(self, entity: str) -> list[KnownFact]:
         """Return facts about an entity, sorted by wording.

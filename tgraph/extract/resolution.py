@@ -11,32 +11,77 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 
-from tgraph.resources import word_set
+from tgraph.resources import load_tables, word_set
 from tgraph.vocabulary import entity_iri, normalise_name
 
 _PUNCTUATION = re.compile(r"[^\w\s]+", re.UNICODE)
+_INITIALS = re.compile(r"\b[^\W\d_](?: [^\W\d_])+\b")
 _ARTICLES = ("the ", "a ", "an ")
 _MINTED = entity_iri("")
+_LONGEST_FORM = 4
+"""Words of an abbreviated legal form."""
 _OPEN_TYPES = frozenset({"", "concept", "other", "unknown", "thing", "misc"})
 
 
 def name_key(name: str) -> str:
-    """Return a comparison key for names, ignoring case, punctuation and leading articles."""
+    """Return a comparison key for names, ignoring case, punctuation and leading articles.
+
+    Initials are one word with and without full stops (``U.S. Steel``, ``US Steel``), and a legal
+    form at the end is the same in full and abbreviated (``Acme Corp.``, ``Acme Corporation``).
+    An initialism that reads as a word (``US``, ``I.T.``) keeps its capitals, so that the key is
+    not that of the word."""
+    plain = _plain_words(name)
+    key = _join_initials(plain)
+    if key in _load_function_words() and (key != plain or name.split()[-1].isupper()):
+        return key.upper()
+    return _write_legal_form_out(key) or normalise_name(name)
+
+
+def _plain_words(name: str) -> str:
     key = normalise_name(_PUNCTUATION.sub(" ", normalise_name(name)))
     article = next((candidate for candidate in _ARTICLES if key.startswith(candidate)), "")
-    return key[len(article) :] or key or normalise_name(name)
+    return key if _INITIALS.match(key) else key[len(article) :] or key
+
+
+def _join_initials(key: str) -> str:
+    """Return the key with neighbouring single letters as one word (``n a s a`` as ``nasa``)."""
+    return _INITIALS.sub(lambda run: run[0].replace(" ", ""), key)
+
+
+def _write_legal_form_out(key: str) -> str:
+    """Return the key with an abbreviated legal form at its end written out; the name before must
+    not be empty."""
+    words, forms = key.split(), _load_legal_forms()
+    for start in range(max(1, len(words) - _LONGEST_FORM), len(words)):
+        if form := forms.get(" ".join(words[start:])):
+            return " ".join((*words[:start], form))
+    return key
+
+
+def describe_same_name(first: str, second: str) -> str:
+    """Return in words why two names with the same key are the same name."""
+    plain = [_plain_words(name) for name in (first, second)]
+    joined = [_join_initials(key) for key in plain]
+    reasons = []
+    if plain[0] != plain[1] and joined != plain:
+        reasons.append("initials with and without full stops")
+    if joined[0] != joined[1]:
+        reasons.append("a legal form in full and abbreviated")
+    grounds = f" ({', '.join(reasons)})" if reasons else ""
+    return f"{first!r} and {second!r} are the same name{grounds}"
 
 
 @dataclass(frozen=True, slots=True)
 class Name:
-    """An entity for resolution: IRI, name, type, claimed aliases, and ``same`` IRIs stated by
-    graphs."""
+    """An entity for resolution: IRI, name, type, claimed aliases, ``same`` IRIs stated by graphs,
+    and the key on record, if any."""
 
     iri: str
     name: str
     type: str = ""
     aliases: frozenset[str] = field(default_factory=frozenset)
     same: frozenset[str] = field(default_factory=frozenset)
+    recorded_key: str = ""
 
     @property
     def is_identified(self) -> bool:
@@ -45,7 +90,7 @@ class Name:
 
     @property
     def key(self) -> str:
-        return name_key(self.name)
+        return self.recorded_key or name_key(self.name)
 
 
 def resolve_entities(
@@ -121,13 +166,31 @@ def _load_honorifics() -> frozenset[str]:
     return word_set("english", "honorifics")  # read late: most commands resolve nothing
 
 
+@cache
+def _load_function_words() -> frozenset[str]:
+    return word_set("words", "stop_words")
+
+
+@cache
+def _load_legal_forms() -> Mapping[str, str]:
+    """Return forms written out, by abbreviation, as they stand in keys."""
+    forms: dict[str, str] = {}
+    for entries in load_tables("legal_forms").values():
+        for entry in entries.split(";"):
+            full, _, abbreviations = entry.partition("=")
+            for abbreviation in filter(None, (full, *abbreviations.split(","))):
+                forms[normalise_name(abbreviation)] = normalise_name(full)
+    return forms
+
+
 def _types_compatible(left: str, right: str) -> bool:
     return left == right or left in _OPEN_TYPES or right in _OPEN_TYPES
 
 
-def _fullness_key(entity: Name) -> tuple[bool, int, int, tuple[int, ...]]:
+def _fullness_key(entity: Name) -> tuple[bool, int, int, int, tuple[int, ...]]:
     key, order = entity.key, tuple(-ord(character) for character in entity.iri)
-    return entity.is_identified, len(key.split()), len(key), order
+    written = len(_join_initials(_plain_words(entity.name)))
+    return entity.is_identified, len(key.split()), len(key), written, order
 
 
 class _Groups:

@@ -54,4 +54,5 @@ class CountedEvidence:
             type_of(evidence),
             frozenset(distinct_values(evidence, "aliasKey")),
             frozenset(distinct_values(evidence, "same")),
+            commonest_value(items, "nameKey"),
         )

@@ -4,14 +4,21 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections import Counter
+from collections.abc import Mapping
+from functools import cache
 from typing import Literal as Choice
 
 from tgraph.resources import load_tables, word_set
 
 Language = Choice["en", "zh", "other"]
+UNDETERMINED = "und"
+"""What BCP 47 calls a language that isn't known."""
 
 _HAN = re.compile(r"[\u3400-\u9fff\uf900-\ufaff]")
 _KANA_OR_HANGUL = re.compile(r"[\u3040-\u30ff\uac00-\ud7af]")
+_KANA = re.compile(r"[\u3040-\u30ff]")
+_HANGUL = re.compile(r"[\uac00-\ud7af]")
 _WORD = re.compile(r"[^\W\d_]+")
 _ASCII_LETTERS = re.compile(r"[A-Za-z]+")
 _ENGLISH = word_set("languages", "english")
@@ -64,6 +71,42 @@ def detect_language(text: str) -> str:
     enough = scores[best] >= max(1, 0.3 * len(words))
     alone = sum(score == scores[best] for score in scores.values()) == 1
     return best if enough and alone else "other"
+
+
+def identify_language(text: str) -> str:
+    """Return a text's language as a tag: as ``detect_language``, else ``ja`` or ``ko``, else
+    undetermined with the script (``und-Cyrl``)."""
+    code = detect_language(text)
+    if code != "other":
+        return code
+    sample = text[:20_000]
+    if _KANA.search(sample):
+        return "ja"
+    if _HANGUL.search(sample):
+        return "ko"
+    letters = filter(str.isalpha, sample)
+    scripts = Counter(unicodedata.name(letter, "").split(" ")[0] for letter in letters)
+    return f"{UNDETERMINED}-{_script_codes().get(scripts.most_common(1)[0][0], 'Zyyy')}"
+
+
+def display_language(tag: str, language: str) -> str:
+    """Return the name of a tag's language, or else of the tag's script, in another language."""
+    from babel import Locale
+
+    code, _, script = tag.partition("-")
+    locale = Locale(language)
+    name = locale.scripts.get(script)
+    if language == "en" and code == UNDETERMINED:
+        return f"a language in {name} script" if name and script != "Latn" else "another language"
+    return name if name and script != "Latn" else str(locale.languages[code])
+
+
+@cache
+def _script_codes() -> Mapping[str, str]:
+    """Return ISO 15924 codes by the first word of the names of the script's characters."""
+    from babel import Locale
+
+    return {name.upper(): code for code, name in Locale("en").scripts.items()}
 
 
 def signs_of_english(text: str) -> int:

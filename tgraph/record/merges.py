@@ -4,11 +4,14 @@ decision."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from datetime import datetime
 
-from pyoxigraph import Quad
+from pyoxigraph import NamedNode, Quad
 
 from tgraph import vocabulary as v
+from tgraph.index.homonyms import Bearer
+from tgraph.index.sources import text_value
 from tgraph.model import Agent
 from tgraph.record.activities import (
     SOFTWARE,
@@ -44,9 +47,13 @@ def merge_quads(
     ended: datetime,
     merged: Mapping[str, str],
     unmerged: Mapping[str, str],
+    parted: Iterable[Bearer] = (),
+    unparted: Iterable[str] = (),
 ) -> list[Quad]:
-    """Return quads of a run's resolution activity, with merges made and merges undone."""
-    if not merged and not unmerged:
+    """Return quads of a run's resolution activity, with merges made and merges undone, and bearers
+    of names that were ``parted``; ``unparted`` contains IRIs of partings that end."""
+    bearers, ended_partings = list(parted), list(unparted)
+    if not (merged or unmerged or bearers or ended_partings):
         return []
     out = Statements(v.SOURCE_GRAPH)
     kinds, label = ("EntityResolution",), "Entity resolution"
@@ -66,7 +73,63 @@ def merge_quads(
     for subject, pair in sorted(_read_standing_merges(store).items()):
         if unmerged.get(pair[0]) == pair[1]:
             state_invalidation(out, subject, by, ended)
+    for parting in ended_partings:
+        state_invalidation(out, parting, by, ended)
+    return [*out.quads, *(quad for b in bearers for quad in parting_quads(by, b, ended))]
+
+
+@dataclass(frozen=True, slots=True)
+class Parting:
+    """A bearer of a name on record: whether a person decided so, and whether it stands."""
+
+    iri: str
+    bearer: Bearer
+    by_hand: bool
+    stands: bool
+
+
+def parting_quads(activity: str, bearer: Bearer, decided: datetime) -> list[Quad]:
+    """Return quads telling one bearer of a name apart.
+
+    The deciding activity generates the parting; an activity taking the decision back invalidates
+    the parting."""
+    out = Statements(v.SOURCE_GRAPH)
+    state_entity(
+        out,
+        f"{v.URN}parting:{v.digest_parts(activity, bearer.iri, *bearer.documents)}",
+        "Parting",
+        (v.prov("generatedAtTime"), decided),
+        (v.tg("homonym"), iri_node(bearer.name)),
+        (v.tg("bearer"), iri_node(bearer.iri)),
+        (v.tg("name"), bearer.label),
+        (v.tg("bearerDocument"), map(iri_node, bearer.documents)),
+        (v.tg("ground"), map(iri_node, bearer.grounds)),
+        by=activity,
+    )
     return out.quads
+
+
+def read_partings(store: Store) -> list[Parting]:
+    """Return all partings on record, sorted by IRI."""
+    nodes = [q.subject for q in store.match(None, v.RDF_TYPE, v.tg("Parting"), v.SOURCE_GRAPH)]
+    standing = set(find_standing(store, "Parting"))
+    return [
+        _read_parting(store, node, node in standing)
+        for node in sorted(nodes, key=str)
+        if isinstance(node, NamedNode)
+    ]
+
+
+def _read_parting(store: Store, node: NamedNode, stands: bool) -> Parting:
+    bearer = Bearer(
+        text_value(store, node.value, v.tg("homonym")),
+        text_value(store, node.value, v.tg("bearer")),
+        text_value(store, node.value, v.tg("name")),
+        tuple(sorted(names_of(store, node, "bearerDocument"))),
+        tuple(sorted(names_of(store, node, "ground"))),
+    )
+    activity = text_value(store, node.value, v.prov("wasGeneratedBy"))
+    return Parting(node.value, bearer, activity.startswith(f"{v.URN}curation:"), stands)
 
 
 def standing_splits(store: Store) -> dict[str, tuple[str, str]]:

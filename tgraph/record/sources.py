@@ -9,6 +9,7 @@ from pyoxigraph import Literal, NamedNode, Quad, Triple
 
 from tgraph import vocabulary as v
 from tgraph.extract.resolution import name_key
+from tgraph.ingest.document_dates import DocumentDate
 from tgraph.model import (
     Agent,
     Chunk,
@@ -34,10 +35,11 @@ def document_quads(
     bytes_hash: str,
     text_hashes: Sequence[str],
     layout_hashes: Sequence[str] = (),
+    dated: DocumentDate | None = None,
     reread: str | None = None,
 ) -> list[Quad]:
     """Return quads describing a document and its pages; the librarian keeps page texts under
-    ``tg:contentHash``.
+    ``tg:contentHash``. ``dated`` is the document's date, parsed.
 
     A document without pages carries its text's hash itself, as ``tg:textHash``; the hash of the
     bytes is ``tg:contentHash``. ``layout_hashes`` has the hash of each page's packed layout, empty
@@ -62,6 +64,8 @@ def document_quads(
         (v.tg("layoutHash"), (None if paged else layouts[0]) or None),
         (v.dcterms("creator"), document.metadata.get("author")),
         (v.dcterms("date"), document.metadata.get("date")),
+        (v.tg("calendarDate"), dated.calendar_date if dated else None),
+        (v.tg("dateNote"), (dated.note or None) if dated else None),
         (v.dcterms("language"), document.metadata.get("language")),
         (v.dcterms("description"), document.metadata.get("description")),
         (v.dcterms("subject"), tags or None),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from calendar import monthrange
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
@@ -15,13 +14,8 @@ from pyoxigraph import NamedNode
 from tgraph import vocabulary as v
 from tgraph.errors import UsageError, nearest_names
 from tgraph.index.sources import Texts, chunks_of_document, page_of_chunk
+from tgraph.ingest.document_dates import DateRange, parse_date_span
 from tgraph.store.base import Store, text_of
-
-UNDETERMINED = "und"
-"""What BCP 47 calls a language that isn't known."""
-
-_DATE = re.compile(r"(\d{4})(?:-(\d\d))?(?:-(\d\d))?(?:[T ].*)?")
-DateRange = tuple[date, date]
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,8 +25,8 @@ class Filters:
 
     ``documents`` contains IRIs, paths, path ends or glob patterns; any match suffices.
     ``since`` and ``until`` are inclusive dates (``YYYY``, ``YYYY-MM`` or ``YYYY-MM-DD``),
-    compared with the document's own date if stated in such a form, otherwise with the accession
-    day. ``types`` contains entity types: remaining are entities of these types, edges and
+    compared with the document's own date if understood when indexed, otherwise with the
+    accession day. ``types`` contains entity types: remaining are entities of these types, edges and
     claims containing such an entity, and chunks mentioning such an entity. ``languages``
     contains document languages (BCP 47): the document's stated language counts, otherwise the
     language detected in its text. ``valid_at`` is a date in such a form: claims not holding at
@@ -125,7 +119,7 @@ def in_languages(
 def _read_language(document: str, store: Store, texts: Texts) -> str:
     for stated_language in _read_texts(store, NamedNode(document), v.dcterms("language")):
         return _primary_subtag(stated_language)
-    from tgraph.ingest.languages import language_of
+    from tgraph.ingest.languages import UNDETERMINED, language_of
 
     number = page_of_chunk(next(chunks_of_document(store, document), document))
     read: str = language_of(texts.of_page(document, number))
@@ -191,18 +185,20 @@ def _read_documents(store: Store) -> Iterator[KnownDocument]:
 
 def _document_days(store: Store, document: str, accessions: Sequence[NamedNode]) -> DateRange:
     """Return the days of the document's own date, as exact as stated, otherwise the accession
-    days."""
-    for date_text in _read_texts(store, NamedNode(document), v.dcterms("date")):
-        if _DATE.fullmatch(date_text):
-            try:
-                return _parse_date_span(date_text)
-            except UsageError:
-                continue
+    days.
+
+    Graphs from before calendar dates were recorded have the text alone; of these ISO dates count,
+    as they did then, so that recorded sessions replay."""
+    node = NamedNode(document)
+    for predicate in v.tg("calendarDate"), v.dcterms("date"):
+        for date_text in _read_texts(store, node, predicate):
+            if days := parse_date_span(date_text):
+                return days
     accession_times = [
         t for a in accessions for t in _read_texts(store, a, v.prov("generatedAtTime"))
     ]
-    days = sorted(datetime.fromisoformat(text).date() for text in accession_times)
-    return days[0], days[-1]
+    taken = sorted(datetime.fromisoformat(text).date() for text in accession_times)
+    return taken[0], taken[-1]
 
 
 def _match_documents(wanted: Iterable[str], known: Sequence[KnownDocument]) -> set[str]:
@@ -250,17 +246,10 @@ def _classes_by_label(store: Store) -> dict[str, list[NamedNode]]:
 
 def _parse_date_span(text: str) -> DateRange:
     """Return the day span covered by a date text: first day, last day."""
-    match = _DATE.fullmatch(text.strip())
-    try:
-        if match is None:
-            raise ValueError
-        year, month, day = (int(part) if part else 0 for part in match.groups())
-        last = day or monthrange(year, month or 12)[1]
-        return date(year, month or 1, day or 1), date(year, month or 12, last)
-    except ValueError as error:
-        raise UsageError(
-            f"{text!r} is no date.", "Write it as YYYY, YYYY-MM or YYYY-MM-DD."
-        ) from error
+    days = parse_date_span(text)
+    if days is None:
+        raise UsageError(f"{text!r} is no date.", "Write it as YYYY, YYYY-MM or YYYY-MM-DD.")
+    return days
 
 
 def _read_texts(store: Store, subject: NamedNode, predicate: NamedNode) -> list[str]:

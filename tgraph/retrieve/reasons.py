@@ -13,7 +13,9 @@ from typing import Self
 from tgraph.model import Candidate
 
 FIRST_WORDING = 1
-WORDING = 2
+THIRD_WORDING = 3
+"""The first wording with notes on the language of a question, and on bearers of a name."""
+WORDING = THIRD_WORDING
 """The wording of new records."""
 
 

@@ -10,12 +10,14 @@ from collections import Counter
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from tgraph import vocabulary as v
 from tgraph.answer.base import Notes, PromptedSynthesiser, WriterPrompt
 from tgraph.answer.citations import cite_places, set_apart, well_cited, with_grounds
 from tgraph.answer.rows import shown_lines
+from tgraph.engine.ask.bearer_note import OTHER_BEARER, NamedBearers
 from tgraph.engine.ask.methods import Chosen, Method
 from tgraph.errors import StoreError, TgraphError
 from tgraph.model import (
@@ -36,6 +38,7 @@ from tgraph.rendering import collapse_whitespace
 from tgraph.resources import load_tables
 from tgraph.retrieve.base import Context, Question
 from tgraph.retrieve.contradictions.disputes import notes_on
+from tgraph.retrieve.reasons import THIRD_WORDING
 from tgraph.retrieve.text.page_sentences import read_place_text
 
 if TYPE_CHECKING:
@@ -154,6 +157,7 @@ class QuestionRun:
         self._context = context.for_question(record.call)
         self._record = record
         self._description = description
+        self._others_answer: list[Sentence] = []
 
     def stream(self) -> AnswerStream:
         """Messages in the specification's order; each stage is durable before its message. The
@@ -224,9 +228,16 @@ class QuestionRun:
         record, synthesiser = self._record, self._method.synthesiser
         notes = Notes()
         sentences: list[Sentence] = []
+        quotes_only = synthesiser.agent.kind != "model"
         with record.step("Synthesising", synthesiser.agent, [record.selection_iri]) as step:
             for draft in synthesiser.synthesise(question, selection, notes, record.call):
                 sentence = cite_places(with_grounds(draft, self._context), record.uuid)
+                if quotes_only and self._bearers.is_about_others(sentence):
+                    notes.drop(OTHER_BEARER)
+                    if not sentences:  # the best answer is another's: the rest is none
+                        self._others_answer.append(sentence)
+                        break
+                    continue
                 sentence = set_apart(well_cited(sentence, self._context), sentences)
                 if not sentences:
                     yield self._explain_message(record.answer_begun(step))
@@ -256,6 +267,7 @@ class QuestionRun:
         least = self._context.settings.answer.least_confidence
         doubts = tuple(_disagreement_notes(selection, sentences, least, self._context))
         answer_notes = (
+            *self._question_notes(question, sentences),
             *notes_on(self._context, sentences),
             *missing,
             *(Note(text, (), ()) for text in (*self._context.notes, *self._context.doubts.said)),
@@ -264,7 +276,7 @@ class QuestionRun:
         )
         is_stated = judgement is not None and not doubts and _is_said(judgement, sentences)
         short = judgement.answer if judgement and is_stated else ""
-        confidence = judgement.confidence if judgement else None
+        confidence = judgement.confidence if judgement and not self._others_answer else None
         record.answer(step, text, sentences, notes.dropped, answer_notes, short, confidence)
         record.finish("completed" if sentences else "no-evidence")
         return Answer(
@@ -284,6 +296,26 @@ class QuestionRun:
             confidence=confidence,
             usage_by_step=record.usage_by_step,
         )
+
+    @cached_property
+    def _bearers(self) -> NamedBearers:
+        return NamedBearers.of_question(self._question.text, self._context)
+
+    def _question_notes(self, question: Question, sentences: Sequence[Sentence]) -> Iterator[Note]:
+        """Yield notes on several bearers of a name, and, if no model writes, on documents in
+        another language; sessions of earlier releases, which have no such notes, replay without."""
+        if self._record.wording < THIRD_WORDING:
+            return
+        from tgraph.engine.ask.language_note import describe_language_gap
+
+        if sentences:
+            yield from (Note(text, (), ()) for text in self._bearers.describe(sentences))
+        elif self._others_answer:
+            texts = self._bearers.describe(self._others_answer, "what comes nearest")
+            yield from (Note(text, (), ()) for text in texts)
+        elif self._method.synthesiser.agent.kind != "model":
+            text = describe_language_gap(question.text, self._context)
+            yield from (Note(text, (), ()),) if text else ()
 
     def _left_out(self, question: Question, selection: Selection, notes: Notes) -> dict[str, int]:
         """Return recorded omissions from mode choice, question understanding, selection and

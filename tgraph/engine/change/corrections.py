@@ -248,6 +248,8 @@ class CorrectionRun(CurationRun):
             document = document_of_accession(store, result)
             done.notes.append(document)
             touch_document(store, document, done.touched)
+        for document in names_of(store, node, "bearerDocument"):
+            touch_document(store, document, done.touched)
         for edge in names_of(store, node, "deniedEdge"):
             if (triple := reified_triple(store, edge)) is not None:
                 done.touched.edges[edge] = triple

@@ -26,11 +26,25 @@ from tgraph.explain.audit.impact import Impact, read_impact
 from tgraph.explain.trace.documents import find_document
 from tgraph.explain.trace.entities import EntityMerges
 from tgraph.index.authority import pattern_of, read_authorities, standing_weightings
-from tgraph.index.sources import is_retracted, standing_accessions
+from tgraph.index.homonyms import Bearer, bearer_of
+from tgraph.index.sources import (
+    evidence_of_document,
+    is_retracted,
+    standing_accessions,
+    text_value,
+)
 from tgraph.index.touched import Touched
 from tgraph.record.activities import responsible_agents, state_invalidation
 from tgraph.record.assessments import InvalidationRecord
-from tgraph.record.merges import curation_quads, rejoin_quads, split_quads, weighting_quads
+from tgraph.record.merges import (
+    curation_quads,
+    parting_quads,
+    read_partings,
+    rejoin_quads,
+    split_quads,
+    weighting_quads,
+)
+from tgraph.rendering import collapse_whitespace
 from tgraph.store.base import Store
 from tgraph.store.statements import Statements
 
@@ -64,6 +78,22 @@ class CurationRun(Run):
             quads = rejoin_quads(self.iri, split, decided)
             self._decide(context, "Rejoining", reason, started, Touched(set(pair)), quads)
         return split
+
+    def part(self, name: str, documents: Sequence[str], qualifier: str, reason: str) -> Bearer:
+        """Tell the bearer of a name in some documents apart from others of the name.
+
+        Raises ``UsageError``; then nothing changed."""
+        check_reason(reason)
+        if not qualifier.strip():
+            raise UsageError("The words that tell the bearer apart are missing.")
+        with self._workshop() as context:
+            started, store, touched = context.clock(), context.copy.store, Touched()
+            bearer = _bearer_to_part(store, name, documents, collapse_whitespace(qualifier))
+            quads = parting_quads(self.iri, bearer, context.clock())
+            for document in bearer.documents:
+                touch_document(store, document, touched)
+            self._decide(context, "Parting", reason, started, touched, quads)
+        return bearer
 
     def weigh(self, target: str, authority: float | None, reason: str) -> str:
         """Set document authority; return the affected path or path pattern.
@@ -123,6 +153,31 @@ class CurationRun(Run):
         for accession in standing_accessions(store, document):
             state_invalidation(out, accession, self.iri, when)
         return out.quads
+
+
+def _bearer_to_part(store: Store, name: str, documents: Sequence[str], qualifier: str) -> Bearer:
+    """Return the bearer that the documents mean; raise ``UsageError`` if a document does not name
+    the entity, or means a bearer already."""
+    entities = EntityMerges(store)
+    entity = entities.find(name)
+    found = [find_document(store, document) for document in documents]
+    taken = {
+        document: parting.bearer.label
+        for parting in read_partings(store)
+        if parting.stands and parting.by_hand and parting.bearer.name == entity
+        for document in parting.bearer.documents
+    }
+    for document in found:
+        evidence = evidence_of_document(store, document.document)
+        if not any(text_value(store, item, v.tg("entity")) == entity for item in evidence):
+            raise UsageError(f"{document.path} does not name {entities.name(entity)!r}.")
+        if document.document in taken:
+            raise UsageError(
+                f"{document.path} means {taken[document.document]!r} already.",
+                "`tgraph curations undo` takes a parting back.",
+            )
+    iris = {document.document for document in found}
+    return bearer_of(entity, entities.name(entity), qualifier, iris)
 
 
 def check_reason(reason: str) -> None:

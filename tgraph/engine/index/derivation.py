@@ -20,6 +20,7 @@ from tgraph.engine.index.community_reports import Clustered, cluster_entities, w
 from tgraph.engine.index.cooccurrence_graph import update_cooccurrences
 from tgraph.engine.index.embeddings import embed_knowledge
 from tgraph.engine.index.given_communities import BroughtCommunities, state_given
+from tgraph.engine.index.homonym_partings import update_partings
 from tgraph.engine.index.ontology_led import update_fit
 from tgraph.engine.index.phase import IndexContext, Made, Phase
 from tgraph.extract.summaries import JoinedDescriptions, Summariser, Summary
@@ -34,6 +35,7 @@ from tgraph.index.sources import (
     standing_documents,
     text_value,
 )
+from tgraph.index.standing_knowledge import Properties, Weigh
 from tgraph.index.stored_graph import StoredGraph
 from tgraph.index.touched import Touched, touch_unsummarised
 from tgraph.models.base import CallSink
@@ -98,6 +100,7 @@ def derive_knowledge(context: IndexContext, touched: Touched, started: datetime)
     if summariser:
         _touch_undescribed(context, summariser.key, touched)
     tied = update_cooccurrences(context, touched)
+    partings = update_partings(context, touched)
     fit = update_fit(context, touched)
     standing = standing_documents(copy.store)
     copy.store.compact()
@@ -107,7 +110,7 @@ def derive_knowledge(context: IndexContext, touched: Touched, started: datetime)
         lambda chunk: document_of_chunk(chunk) in standing,
         read_decisions(copy.store),
         descriptions.describe_subject,
-        tied.weigh if tied else None,
+        _weigh_in_turn(tied.weigh if tied else None, partings.weigh),
         fit,
         copy.path,
     )
@@ -119,11 +122,31 @@ def derive_knowledge(context: IndexContext, touched: Touched, started: datetime)
         copy.add(change.added)
     copy.store.compact()
     merges = merge_quads(
-        copy.store, context.run, started, context.clock(), change.merged, change.unmerged
+        copy.store,
+        context.run,
+        started,
+        context.clock(),
+        change.merged,
+        change.unmerged,
+        partings.new,
+        partings.ended,
     )
     copy.add(merges)
     counts = (tied.entities, tied.relationships) if tied else (0, 0)
     return Derived(len(change.merged), descriptions.pending, *counts)
+
+
+def _weigh_in_turn(*given: Weigh | None) -> Weigh | None:
+    """Return a function that applies the given functions one after the other."""
+    functions = [function for function in given if function is not None]
+
+    def weigh(item: Properties) -> Properties | None:
+        counted: Properties | None = item
+        for function in functions:
+            counted = function(counted) if counted is not None else None
+        return counted
+
+    return weigh if functions else None
 
 
 def _touch_undescribed(context: IndexContext, summariser: str, touched: Touched) -> None:

@@ -27,6 +27,7 @@ from tgraph.index.sources import (
 from tgraph.index.touched import Touched
 from tgraph.ingest.base import FileLimits
 from tgraph.ingest.blocks import pack_layout
+from tgraph.ingest.document_dates import read_document_date
 from tgraph.ingest.files import FoundFile, SourceFile, Unread, load, reading_version
 from tgraph.ingest.parser_process import closing_parser
 from tgraph.model import Document
@@ -241,7 +242,12 @@ def _record_intake(context: IndexContext, intake: IngestedFile, touched: Touched
         pages = intake.document.pages
         texts = [keep(page.text) for page in pages]
         layouts = [keep(layout) if layout else "" for layout in map(pack_layout, pages)]
-        context.copy.add(document_quads(intake.document, bytes_hash, texts, layouts, intake.reread))
+        dated = read_document_date(intake.document, context.settings.ingest.date_order)
+        context.copy.add(
+            document_quads(intake.document, bytes_hash, texts, layouts, dated, intake.reread)
+        )
+        if dated and dated.note:
+            context.message(f"{intake.path}: {dated.note}")
     context.copy.add(
         accession_quads(
             intake.accession,

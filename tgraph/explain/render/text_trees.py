@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from rich.tree import Tree
 
     from tgraph.explain.trace.documents import (
+        DocumentSummary,
         ExtractedEdge,
         SourceChunk,
         SourceClaim,
@@ -438,6 +439,7 @@ def source_tree(source: SourceTree, *, content: int | None = None) -> Tree:
         "Path": f"{document.path}{standing}",
         "Document": document.document,
         "Type": f"{document.media_type}, {source.characters:,} characters",
+        "Date": _date_text(document),
         "Taken in": f"{format_clock(document.taken)} UTC",
     }
     for line in _field_lines(fields, width=12):
@@ -448,6 +450,14 @@ def source_tree(source: SourceTree, *, content: int | None = None) -> Tree:
             branch = tree.add(_styled_text((f"Page {page.number}", _LABEL)))
         _add_chunks(branch, page, document.path, content)
     return tree
+
+
+def _date_text(document: DocumentSummary) -> str | None:
+    """Return the document's date as understood and as stated, with what is doubtful."""
+    if not document.date:
+        return None
+    stated = f" (stated as {document.date!r})" if document.calendar_date != document.date else ""
+    return document.date_note or f"{document.calendar_date}{stated}"
 
 
 def _add_chunks(tree: Tree, page: SourcePage, path: str, content: int | None) -> None:

@@ -22,7 +22,7 @@ from tgraph.store.base import Store
 
 _SHORTEST = 4
 _PERSON = v.agent_iri("person", "", "")
-UNDOABLE = ("Split", "Join", "Denial", "Accession")
+UNDOABLE = ("Split", "Join", "Denial", "Parting", "Accession")
 """The results of decisions that another decision ends."""
 _OTHERWISE = {
     "Retraction": "is taken back by `tgraph index --reinstate PATH`.",
@@ -173,6 +173,10 @@ def _describe_result(store: Store, names: NamesAsOf, kind: str, result: str) -> 
         edges = values_of(store, result, v.tg("deniedEdge"), v.SOURCE_GRAPH, NamedNode)
         edge_texts = sorted(" — ".join(edge.labels) for edge in names.edges(edges).values())
         return "; ".join(dict.fromkeys((*edge_texts, *entities("deniedEntity"))))
+    if kind == "Parting":
+        documents = values_of(store, result, v.tg("bearerDocument"), v.SOURCE_GRAPH, NamedNode)
+        paths = ", ".join(sorted(names.document(document)[1] for document in documents))
+        return f"{text_value(store, result, v.tg('name'))} in {paths}"
     if kind == "Weighting":
         return text_value(store, result, v.tg("pathPattern"))
     joint = " and " if kind == "Join" else " apart from "

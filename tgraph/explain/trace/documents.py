@@ -37,7 +37,9 @@ class DocumentSummary:
 
     ``standing`` is False after supersession at the path or retraction; ``authority`` is the
     document's assigned weight, 1 by default. ``losses`` counts what of the file isn't in the
-    stored text, ``warnings`` the warnings of its reading report."""
+    stored text, ``warnings`` the warnings of its reading report. ``date`` is the document's date as stated,
+    ``calendar_date`` the ISO date that was understood, and ``date_note`` tells what is doubtful or
+    not understood."""
 
     document: str
     title: str
@@ -48,6 +50,9 @@ class DocumentSummary:
     authority: float = FULL
     losses: int = 0
     warnings: int = 0
+    date: str = ""
+    calendar_date: str = ""
+    date_note: str = ""
 
 
 def list_documents(store: Store) -> list[DocumentSummary]:
@@ -65,6 +70,7 @@ def list_documents(store: Store) -> list[DocumentSummary]:
             authorities.weigh_path(path),
             losses[document],
             warnings[document],
+            *(text_of(row[name]) for name in ("date", "calendar", "note")),
         )
         for row in select_rows(store, "trace/documents")
         for document, title, path, media_type, ingest_time in [[text_of(row[n]) for n in _COLUMNS]]
@@ -340,7 +346,9 @@ def _read_chunk(
     start, end = range_of_chunk(chunk)
     text = texts.of_page(document, page)
     evidence = [
-        _evidence_properties(store, item) for item in derived_items(store, chunk, "Evidence")
+        properties
+        for item in derived_items(store, chunk, "Evidence")
+        if "restates" not in (properties := _evidence_properties(store, item))
     ]
     edges = names.edges(sorted(item["edge"] for item in evidence if "edge" in item))
     quoted = partial(_read_quote, texts, store, chunk)

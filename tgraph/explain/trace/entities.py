@@ -11,11 +11,17 @@ from pyoxigraph import NamedNode
 from tgraph import vocabulary as v
 from tgraph.errors import UnknownNameError, UsageError
 from tgraph.explain.as_of.names import NamesAsOf
-from tgraph.extract.resolution import name_key
+from tgraph.extract.resolution import describe_same_name, name_key
 from tgraph.index.evidence import documents_of
 from tgraph.index.sources import document_of_chunk, standing_documents, text_value
 from tgraph.index.standing_knowledge import StandingEvidence, commonest_value
-from tgraph.record.merges import standing_merges, standing_pairs, standing_splits
+from tgraph.record.merges import (
+    Parting,
+    read_partings,
+    standing_merges,
+    standing_pairs,
+    standing_splits,
+)
 from tgraph.retrieve.labels import local_name
 from tgraph.store.base import Store
 
@@ -36,7 +42,7 @@ class Ground:
     @property
     def text(self) -> str:
         if self.kind == "same":
-            return f"{self.name!r} and {self.alias!r} are the same name"
+            return describe_same_name(self.name, self.alias)
         if self.kind == "hand":
             return f"{self.name!r} and {self.alias!r} were made one by hand"
         remainder = f" and {len(self.paths) - 1} more" if self.paths[1:] else ""
@@ -69,6 +75,25 @@ class Split:
     decided: str
 
 
+@dataclass(frozen=True, slots=True)
+class BearerOfName:
+    """A bearer of a name that several bear: the name in the texts, the bearer's entity and label,
+    paths of the documents that mean the bearer, and reason, person and time of the parting.
+
+    ``person`` is blank where the documents tell the bearers apart; ``evidence`` lists what does."""
+
+    parting: str
+    name: str
+    entity: str
+    label: str
+    paths: tuple[str, ...]
+    reason: str
+    person: str
+    by_hand: bool
+    decided: str
+    evidence: tuple[str, ...]
+
+
 class EntityMerges:
     """Reader for merges and splits in one store state."""
 
@@ -94,6 +119,29 @@ class EntityMerges:
         """Return standing splits, sorted by entity names."""
         splits = [self._read_split(*item) for item in standing_splits(self._store).items()]
         return sorted(splits, key=lambda s: (s.names, s.split))
+
+    def bearers(self) -> list[BearerOfName]:
+        """Return bearers of names that several bear, sorted by name and label."""
+        partings = [self._read_bearer(p) for p in read_partings(self._store) if p.stands]
+        return sorted(partings, key=lambda b: (b.name, b.label, b.parting))
+
+    def _read_bearer(self, parting: Parting) -> BearerOfName:
+        bearer = parting.bearer
+        activity = text_value(self._store, parting.iri, v.prov("wasGeneratedBy"))
+        quotes = [text_value(self._store, ground, v.tg("quote")) for ground in bearer.grounds]
+        told = "; ".join(f"“{quote}”" for quote in dict.fromkeys(quotes))
+        return BearerOfName(
+            parting=parting.iri,
+            name=self._recall_name(bearer.name),
+            entity=bearer.iri,
+            label=bearer.label,
+            paths=tuple(sorted(p for _, p in documents_of(self._store, bearer.documents).values())),
+            reason=text_value(self._store, activity, v.tg("reason")) if parting.by_hand else told,
+            person=self._read_people(activity),
+            by_hand=parting.by_hand,
+            decided=text_value(self._store, parting.iri, v.prov("generatedAtTime")),
+            evidence=bearer.grounds,
+        )
 
     def find(self, name: str) -> str:
         """Return the text entity matching a name or IRI.
@@ -157,19 +205,23 @@ class EntityMerges:
 
     def _read_split(self, split: str, pair: tuple[str, str]) -> Split:
         activity = text_value(self._store, split, v.prov("wasGeneratedBy"))
-        agents = self._store.match(
-            NamedNode(activity), v.prov("wasAssociatedWith"), None, v.SOURCE_GRAPH
-        )
-        prefix = v.agent_iri("person", "", "")
-        people = [q.object.value for q in agents if str(q.object).startswith(f"<{prefix}")]  # type: ignore[union-attr]
         return Split(
             split=split,
             entities=pair,
             names=(self._recall_name(pair[0]), self._recall_name(pair[1])),
             reason=text_value(self._store, activity, v.tg("reason")),
-            person=", ".join(text_value(self._store, p, v.RDFS_LABEL) for p in sorted(people)),
+            person=self._read_people(activity),
             decided=text_value(self._store, split, v.prov("generatedAtTime")),
         )
+
+    def _read_people(self, activity: str) -> str:
+        """Return the names of the people who did something, separated by commas."""
+        agents = self._store.match(
+            NamedNode(activity), v.prov("wasAssociatedWith"), None, v.SOURCE_GRAPH
+        )
+        prefix = v.agent_iri("person", "", "")
+        people = [q.object.value for q in agents if str(q.object).startswith(f"<{prefix}")]  # type: ignore[union-attr]
+        return ", ".join(text_value(self._store, p, v.RDFS_LABEL) for p in sorted(people))
 
     # --- grounds ---
 

@@ -49,6 +49,7 @@ SAID = (
     *_make_terms("name description keyword alias nameKey aliasKey quote text heading entityType"),
     *_make_terms("claimType claimStart claimEnd summaryText shortAnswer notAlias"),
     *_make_terms("readingWarning lossPlace lossReason"),
+    *_make_terms("calendarDate dateNote"),
     *map(v.dcterms, ("title", "creator", "date")),
     v.oa("exact"),
     v.SKOS_ALT_LABEL,

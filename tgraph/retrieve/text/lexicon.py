@@ -9,14 +9,14 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import cache, cached_property, lru_cache
 from typing import Any
 
 from tgraph.errors import StoreError
 from tgraph.index.sources import document_of_chunk, page_of_chunk
-from tgraph.ingest.languages import detect_language, signs_of_english
+from tgraph.ingest.languages import detect_language, identify_language, signs_of_english
 from tgraph.resources import load_tables
 from tgraph.retrieve.base import Context
 from tgraph.retrieve.text import lexical
@@ -214,7 +214,8 @@ class CountedWords(Frequencies):
     languages."""
 
     def __init__(self, texts: Sequence[str], embeds_english: bool) -> None:
-        detected_codes = [detect_language(text[:_SAMPLED]) for text in texts]
+        self._samples = [text[:_SAMPLED] for text in texts]
+        detected_codes = list(map(detect_language, self._samples))
         counts = Counter(detected_codes)
         least = {
             code: _FEW if code in load_tables("languages") else _FEW_UNKNOWN for code in counts
@@ -234,6 +235,11 @@ class CountedWords(Frequencies):
             sentence_terms = set(words.terms(sentence))
             self._size += bool(sentence_terms)
             self._counts.update(sentence_terms)
+
+    @cached_property
+    def language_tags(self) -> Mapping[str, int]:
+        """The number of texts by language, most frequent first."""
+        return dict(Counter(map(identify_language, self._samples)).most_common())
 
     @property
     def embeds_english(self) -> bool:
