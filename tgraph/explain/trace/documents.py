@@ -37,9 +37,9 @@ class DocumentSummary:
 
     ``standing`` is False after supersession at the path or retraction; ``authority`` is the
     document's assigned weight, 1 by default. ``losses`` counts what of the file isn't in the
-    stored text, ``warnings`` the warnings of its reading report. ``date`` is the document's date as stated,
-    ``calendar_date`` the ISO date that was understood, and ``date_note`` tells what is doubtful or
-    not understood."""
+    stored text, ``warnings`` the warnings of its reading report. ``date`` is the document's date
+    as stated, ``calendar_date`` the ISO date that was understood, and ``date_note`` tells what is
+    doubtful or not understood."""
 
     document: str
     title: str
