@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from tgraph.model import Inline, Segment, SegmentKind
+from tgraph.model import CellValue, Inline, Segment, SegmentKind, TableRow
 
 if TYPE_CHECKING:
     from tgraph.ingest.markdown_inline import Piece
@@ -208,17 +208,24 @@ def without_marks(text: str, offsets: array[int]) -> tuple[str, array[int]]:
 
 
 def joined_cells(
-    kind: SegmentKind, cells: Sequence[Segment | None], names: Sequence[str]
+    kind: SegmentKind,
+    cells: Sequence[Segment | None],
+    names: Sequence[str],
+    place: tuple[int, int] | None = None,
 ) -> Segment | None:
-    """Join nonempty cells into a row, prefixing cells with column names where known."""
+    """Join nonempty cells into a row, prefixing cells with column names where known.
+
+    ``place`` numbers the table on the page and the row in the table."""
     parts: list[str] = []
     offsets = array("q")
     pairs = []
     length = 0
-    for place, cell in enumerate(cells):
+    values = []
+    for column, cell in enumerate(cells):
         if cell is None:
             continue
-        name = names[place] if place < len(names) else ""
+        name = names[column] if column < len(names) else ""
+        values.append(CellValue("text", column=column))
         lead = ("; " if parts else "") + (f"{name}: " if name else "")
         if parts:
             offsets.extend([offsets[-1]] * 2)
@@ -234,4 +241,5 @@ def joined_cells(
     inlines = _nest_inlines(inline for cell in read for inline in cell.inlines)
     start, end = read[0].start, read[-1].end
     text = "".join(parts)
-    return Segment(kind, start, end, text, offsets, pairs=tuple(pairs), inlines=inlines)
+    row = TableRow(*place, cells=tuple(values)) if place is not None else None
+    return Segment(kind, start, end, text, offsets, pairs=tuple(pairs), inlines=inlines, row=row)

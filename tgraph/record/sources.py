@@ -216,6 +216,7 @@ class EvidenceRecord:
         if (edge, relationship.span) in self._stated:
             return  # evidence is one statement of one place: the first that the extractor made
         self._stated.add((edge, relationship.span))
+        cell = relationship.cell
         self._evidence(
             edge,
             relationship.span,
@@ -224,6 +225,9 @@ class EvidenceRecord:
             (v.tg("description"), relationship.description or None),
             (v.tg("keyword"), list(relationship.keywords)),
             (v.tg("strength"), float(relationship.strength)),
+            (v.CSVW_ROWNUM, cell.row if cell else None),
+            (v.tg("tableColumn"), cell.column if cell else None),
+            (v.tg("unit"), (cell.unit or None) if cell else None),
             (v.tg("graph"), iri_node(relationship.graph) if relationship.graph else None),
             (v.prov("hadPrimarySource"), map(iri_node, relationship.sources)),
         )
