@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 
 from pyoxigraph import Literal
@@ -20,7 +20,7 @@ from tgraph.extract.facts import (
     NameTable,
     StatedFact,
 )
-from tgraph.extract.table_facts import long_cells, read_row
+from tgraph.extract.table_facts import read_row
 from tgraph.ingest.base import shorten_line
 from tgraph.ingest.languages import language_of
 from tgraph.ingest.segments import sentences_of
@@ -78,7 +78,7 @@ class EmbeddedExtractor:
         titles = titles_of(title, chunk.headings)
         for text in titles:
             names.add(text, kind_of_name(text) or UNKNOWN)
-        prose = [block for segment in chunk.segments for block in _read_prose(segment)]
+        prose = [block for block in chunk.segments if block.kind in _SENTENCES]
         language_code = language_of(" ".join(block.text for block in prose))
         if language_code == "en":
             reading = rules.read_english(prose, titles, names)
@@ -90,14 +90,6 @@ class EmbeddedExtractor:
         for block in chunk.segments:
             _read_structure(block, reading, topic)
         return _create_extraction(chunk, reading, self._mentions)
-
-
-def _read_prose(segment: Segment) -> Iterator[Segment]:
-    """Yield the parts of a segment that are prose: the segment, or the long cells of a row."""
-    if segment.kind in _SENTENCES:
-        yield segment
-    elif segment.kind == "row":
-        yield from long_cells(segment)
 
 
 def _read_structure(block: Segment, reading: ChunkReading, topic: NamedEntity | None) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import replace
 from itertools import pairwise
 
 from pyoxigraph import Literal
@@ -28,7 +26,6 @@ from tgraph.vocabulary import xsd
 _STRENGTH = 9.0
 _FIELD_STRENGTH = 7.0
 _LONGEST_NAME = 8
-_LONGEST_VALUE = 300
 _PLACES = word_set("english", "places")
 _PARTICLES = word_set("english", "particles")
 _MOMENTS = frozenset(("year", "date"))
@@ -45,13 +42,6 @@ def read_row(block: Segment, reading: ChunkReading, section: NamedEntity | None)
         _read_field(block, reading, section)
     elif block.row is None or block.row.role == "data":
         _read_data(block, block.row or _plain_row(block), reading, section)
-
-
-def long_cells(block: Segment) -> Iterator[Segment]:
-    """Yield the cells of a row that are too long to be a value, each as prose."""
-    for _, (start, end) in block.pairs:
-        if end - start > _LONGEST_VALUE:
-            yield replace(block.clip(start, end), kind="prose", pairs=(), row=None)
 
 
 def _plain_row(block: Segment) -> TableRow:
@@ -74,7 +64,7 @@ def _read_data(
     reading.state(section, MENTIONS, subject, WEAK, block)
     for at, (key_span, (start, end)) in enumerate(block.pairs):
         key, text = block.text[slice(*key_span)], block.text[start:end].strip()
-        if row.label == (at,) or not key or is_missing(text) or end - start > _LONGEST_VALUE:
+        if row.label == (at,) or not key or is_missing(text):
             continue
         cell = row.cells[at] if row.cells else None
         is_part = at in row.label
@@ -106,6 +96,8 @@ def _find_subject(
     are_adjacent = max(row.label) - min(row.label) < len(row.label)
     start = min(start for start, _ in spans) if are_adjacent else spans[0][0]
     end = max(end for _, end in spans) if are_adjacent else spans[0][1]
+    if block.offsets[start] == block.offsets[end - 1]:  # named in another part of the row
+        start, end = 0, len(block.text)
     return reading.record_mention(subject, block, start, end)
 
 

@@ -7,6 +7,7 @@ from array import array
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tgraph.model import CellValue, Inline, Segment, SegmentKind, TableRow
@@ -243,3 +244,31 @@ def joined_cells(
     text = "".join(parts)
     row = TableRow(*place, cells=tuple(values)) if place is not None else None
     return Segment(kind, start, end, text, offsets, pairs=tuple(pairs), inlines=inlines, row=row)
+
+
+def part_of_row(row: Segment, cells: Sequence[int]) -> Segment:
+    """Return a row of a table with some of its pairs, and with those that name its subject: these
+    have the place of the pair beside them where they aren't among ``cells``, which is sorted."""
+    assert row.row is not None
+    kept = sorted({*cells, *row.row.label})
+    place = row.offsets[row.pairs[cells[0]][1][0]]
+    parts: list[Segment | None] = []
+    for at in kept:
+        start, end = row.pairs[at][1]
+        if at in cells:
+            part = replace(row.clip(start, end), pairs=(), inlines=(), row=None)
+            place = part.offsets[-1]
+        else:
+            places = array("q", [place]) * (end - start)
+            part = Segment(row.kind, place, place + 1, row.text[start:end], places)
+        parts.append(part)
+    names = [row.text[slice(*row.pairs[at][0])] for at in kept]
+    joined = joined_cells(row.kind, parts, names)
+    assert joined is not None
+    return replace(
+        joined,
+        headings=row.headings,
+        lead=row.lead,
+        inlines=row.inlines,
+        row=row.row.select_cells(kept),
+    )

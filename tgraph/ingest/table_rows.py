@@ -4,12 +4,13 @@ the rows are, what each cell states, and which rows are sums or notes."""
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
-from itertools import pairwise
+from itertools import groupby, pairwise
 from typing import Literal as Choice
 
+from tgraph.ingest.reading_text import part_of_row
 from tgraph.ingest.table_columns import (
     NUMBERS,
     Column,
@@ -25,6 +26,9 @@ from tgraph.resources import word_set
 
 Role = Choice["data", "total", "note"]
 
+LONGEST_CELL = 300
+"""The characters of a cell that may be a value; a longer one is prose."""
+
 _LONGEST_LABEL = 100
 _MOSTLY = 0.9
 _SOME = 0.5
@@ -35,7 +39,8 @@ _OF_NAMES = frozenset(("name", "text", "category"))
 def read_rows(segments: Sequence[Segment]) -> tuple[Segment, ...]:
     """Return the segments, each row of a table with what its cells state.
 
-    A column's kind is decided over all rows of its table on the page."""
+    A column's kind is decided over all rows of its table on the page. A cell that is too long to be
+    a value is prose, led by the row's subject."""
     tables: defaultdict[int, list[int]] = defaultdict(list)
     for place, segment in enumerate(segments):
         if segment.row is not None and segment.kind == "row":
@@ -45,7 +50,34 @@ def read_rows(segments: Sequence[Segment]) -> tuple[Segment, ...]:
         rows = _Table([segments[place] for place in places]).read()
         for place, row in zip(places, rows, strict=True):
             read[place] = replace(segments[place], row=row)
-    return tuple(read)
+    return tuple(part for segment in read for part in _split_long_cells(segment))
+
+
+def _split_long_cells(segment: Segment) -> Iterator[Segment]:
+    """Yield a row of a table in parts: a long cell as prose, the cells between as rows."""
+    spans = [value for _, value in segment.pairs]
+    row = segment.row
+    if row is None or all(end - start <= LONGEST_CELL for start, end in spans):
+        yield segment
+        return
+    label = "; ".join(
+        segment.text[slice(*spans[at])]
+        for at in row.label
+        if spans[at][1] - spans[at][0] <= LONGEST_CELL
+    )
+    row = replace(row, label=row.label if label else ())
+    segment = replace(segment, row=row)
+    for is_long, group in groupby(
+        range(len(spans)), lambda at: spans[at][1] - spans[at][0] > LONGEST_CELL
+    ):
+        cells = list(group)
+        if not is_long:
+            yield part_of_row(segment, cells)
+            continue
+        for at in cells:
+            lead = (*segment.lead, label) if label else segment.lead
+            prose = segment.clip(*spans[at])
+            yield replace(prose, kind="prose", pairs=(), row=None, lead=lead)
 
 
 class _Table:
