@@ -61,6 +61,9 @@ _LONGEST = 512
 _TEXTUAL = frozenset(("a PDF", "an RTF document"))
 _EPUB = "application/epub+zip"
 _DOCX = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
+_XLSX = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
+_ODS = "application/vnd.oasis.opendocument.spreadsheet"
+_PARQUET = "application/vnd.apache.parquet"
 # Media type to the module and function that read it, and its suffixes.
 _READERS = {
     "text/plain": ("text", "read_text", ".txt .text"),
@@ -74,6 +77,9 @@ _READERS = {
     "application/pdf": ("pdf", "read_pdf", ".pdf"),
     _DOCX: ("office", "read_docx", ".docx"),
     _EPUB: ("epub", "read_epub", ".epub"),
+    _XLSX: ("xlsx", "read_xlsx", ".xlsx .xlsm .xltx"),
+    _ODS: ("ods", "read_ods", ".ods .ots"),
+    _PARQUET: ("parquet", "read_parquet", ".parquet"),
 }
 # Text that is kept as it is: tgraph's own code reads it, without a native parser and without
 # unpacking anything, in memory and time that grow with the file alone. It is segmented in this
@@ -161,8 +167,14 @@ def media_type(name: str, data: bytes) -> str:
         return "application/pdf"
     if data.startswith(b"PK\x03\x04") and _EPUB.encode() in data[:100]:
         return _EPUB
-    if data.startswith(b"PK\x03\x04") and b"word/" in data:
-        return _DOCX
+    if data.startswith(b"PK\x03\x04") and _ODS.encode() in data[:100]:
+        return _ODS
+    if data.startswith(b"PK\x03\x04"):
+        for folder, kind in ((b"word/", _DOCX), (b"xl/", _XLSX)):
+            if folder in data:
+                return kind
+    if data.startswith(b"PAR1"):
+        return _PARQUET
     return "text/html" if _HTML_START.match(data[:4096]) else "text/plain"
 
 
@@ -361,8 +373,8 @@ def _check_file(path: Path, asked: bool) -> FoundFile:
             head = stream.read(_LONGEST)
     except OSError as error:
         return Unread(_printable_path(path), _failure_reason(path, error))
-    # The loader tells a PDF, DOCX or EPUB without a known suffix by its content.
-    readable = has_known_suffix(path.name) or head.startswith((b"%PDF-", b"PK\x03\x04"))
+    # The loader tells a PDF, an archive or a table without a known suffix by its content.
+    readable = has_known_suffix(path.name) or head.startswith((b"%PDF-", b"PK\x03\x04", b"PAR1"))
     if not readable and (kind := detect_signature(head)):
         return Unread(
             _printable_path(path), f"It is {kind}, which tgraph doesn't read.", skipped=not asked

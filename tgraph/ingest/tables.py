@@ -24,6 +24,10 @@ def add_table(builder: PageBuilder, table: Table) -> None:
         for line in (*table.heads, *table.rows):
             builder.add_paragraph(line[0])
         return
+    if _is_form(table):
+        for line in table.rows:
+            builder.add_field(*line)
+        return
     number = builder.open_table()
     for line in table.heads[:-1]:
         builder.add_row(number, line, head=True)
@@ -35,6 +39,13 @@ def add_table(builder: PageBuilder, table: Table) -> None:
         builder.add_row(number, line)
     for text in table.notes:
         builder.add_paragraph(text, "note")
+
+
+def _is_form(table: Table) -> bool:
+    """Return whether a table without a head is a form: a name and a value in each line."""
+    names = [line[0] for line in table.rows if len(line) == 2 and all(map(str.strip, line))]
+    is_whole = len(names) == len(table.rows) == len(set(names))
+    return is_whole and not table.heads and is_head(names) and ":" not in "".join(names)[:-1]
 
 
 def title_of_tables(tables: Sequence[Table]) -> str:
