@@ -40,7 +40,10 @@ def read_csv(data: bytes, name: str, limits: FileLimits) -> FileContent:
     lines = list(io.StringIO(body, newline=""))
     delimiter = declaration[1] if declaration else detect_delimiter(lines)
     losses = LossList()
-    grid = list(_read_records(lines, delimiter, bool(declaration), losses))
+    damaged: list[int] = []
+    grid = list(_read_records(lines, delimiter, damaged))
+    if damaged:
+        _warn_of_lines(losses, [line + bool(declaration) for line in damaged])
     tables = find_tables(grid)
     if not tables:
         raise IngestError(name, "The table holds no values.")
@@ -63,45 +66,49 @@ def detect_delimiter(lines: Sequence[str]) -> str:
 
 
 def _delimiter_fit(lines: Sequence[str], delimiter: str) -> float:
-    records = list(_read_records(lines, delimiter, False, LossList()))
+    damaged: list[int] = []
+    records = list(_read_records(lines, delimiter, damaged))
     widths = Counter(len(record) for record in records if any(map(str.strip, record)))
-    several = {width: count for width, count in widths.items() if width > 1}
-    if not several:
-        return 0.0
-    return max(several.values()) / widths.total()
+    several = max((count for width, count in widths.items() if width > 1), default=0)
+    return (several - len(damaged)) / widths.total() if several else 0.0
 
 
-def _read_records(
-    lines: Sequence[str], delimiter: str, declared: bool, losses: LossList
-) -> Iterator[list[str]]:
-    """Yield the records of the lines; a line whose quotation marks don't match is read alone."""
+def _read_records(lines: Sequence[str], delimiter: str, damaged: list[int]) -> Iterator[list[str]]:
+    """Yield the records of the lines; a line whose quotation marks don't match is read alone, and
+    its number (from 0) added to ``damaged``."""
     csv.field_size_limit(max(csv.field_size_limit(), _LONGEST_CELL))
-    start, damaged = 0, []
+    start = 0
     while start < len(lines) and len(damaged) < _MOST_DAMAGED:
-        escape = "\\" if '\\"' in lines[start] else None
         reader = csv.reader(
-            iter(lines[start:]),
-            delimiter=delimiter,
-            skipinitialspace=True,
-            strict=True,
-            escapechar=escape,
+            iter(lines[start:]), delimiter=delimiter, skipinitialspace=True, strict=True
         )
         begin = start
         try:
             for record in reader:
                 yield record
                 begin = start + reader.line_num
-            break
+            return
         except csv.Error:
-            yield _read_damaged(lines[begin], delimiter)
-            damaged.append(begin + 1 + declared)
+            escaped = _read_escaped(lines[begin], delimiter)
+            yield escaped or _read_damaged(lines[begin], delimiter)
+            damaged += [] if escaped else [begin]
             start = begin + 1
-    else:
-        yield from (_read_damaged(line, delimiter) for line in lines[start:])
-    if damaged:
-        places = ", ".join(map(str, damaged[:_NAMED]))
-        more = f" and {len(damaged) - _NAMED} more" if len(damaged) > _NAMED else ""
-        losses.warn(f"Quotation marks don't match in line {places}{more}; they are read as text.")
+    yield from (_read_damaged(line, delimiter) for line in lines[start:])
+
+
+def _read_escaped(line: str, delimiter: str) -> list[str]:
+    """Return the record of a line that writes quotation marks with a backslash; empty for another
+    line."""
+    if '\\"' not in line:
+        return []
+    try:
+        return next(
+            csv.reader(
+                [line], delimiter=delimiter, skipinitialspace=True, strict=True, escapechar="\\"
+            )
+        )
+    except csv.Error:
+        return []
 
 
 def _read_damaged(line: str, delimiter: str) -> list[str]:
@@ -110,3 +117,9 @@ def _read_damaged(line: str, delimiter: str) -> list[str]:
         return next(csv.reader([line], delimiter=delimiter, skipinitialspace=True, quoting=quoting))
     except (csv.Error, StopIteration):
         return [line]
+
+
+def _warn_of_lines(losses: LossList, damaged: Sequence[int]) -> None:
+    places = ", ".join(str(line + 1) for line in damaged[:_NAMED])
+    more = f" and {len(damaged) - _NAMED} more" if len(damaged) > _NAMED else ""
+    losses.warn(f"Quotation marks don't match in line {places}{more}; they are read as text.")

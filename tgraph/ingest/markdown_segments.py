@@ -233,7 +233,9 @@ class _PageReader:
         row = joined_cells(kind, readings, table.names, None if table.in_head else place)
         if table.in_head:
             table.in_head = False
-            table.names = distinct_names([cell.text.rstrip(":") if cell else "" for cell in readings])
+            table.names = distinct_names(
+                [cell.text.rstrip(":") if cell else "" for cell in readings]
+            )
         if row is not None:
             led = (table.lead,) if table.lead else ()
             yield from self._place_segment(replace(row, start=start, end=end, lead=led), 0, start)

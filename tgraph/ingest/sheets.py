@@ -30,9 +30,7 @@ class Sheet:
 
     def is_shown(self, row: int, column: int) -> bool:
         """Return whether neither the sheet nor the cell's row or column is hidden."""
-        return not (
-            self.is_hidden or row in self.hidden_rows or column in self.hidden_columns
-        )
+        return not (self.is_hidden or row in self.hidden_rows or column in self.hidden_columns)
 
     @property
     def hidden_cells(self) -> int:
@@ -63,8 +61,6 @@ def add_sheet(builder: PageBuilder, sheet: Sheet, losses: LossList) -> None:
     columns = {column for _, column in sheet.cells} & sheet.hidden_columns
     losses.add("hidden row", HIDDEN, place=sheet.name, count=len(rows))
     losses.add("hidden column", HIDDEN, place=sheet.name, count=len(columns))
-
-
 
 
 def _split_grids(sheet: Sheet) -> list[list[list[str]]]:

@@ -176,7 +176,9 @@ class _ColumnReading:
         if self._words and self._words[-1] in word_set("tables", "identifiers"):
             if len(distinct) == len(cells) and not any(" " in cell for cell in cells):
                 return "identifier"
-        if self._is_named("digits") and 2 * sum(any(map(str.isdigit, c)) for c in cells) > len(cells):
+        if self._is_named("digits") and 2 * sum(any(map(str.isdigit, c)) for c in cells) > len(
+            cells
+        ):
             return "identifier"
         if len(distinct) == len(cells) > 1 and self._is_most(codes):
             return "identifier"

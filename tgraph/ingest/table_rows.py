@@ -132,9 +132,7 @@ class _Table:
             for column in cells
         )
         label = subject.label(cells) if role == "data" else ()
-        return replace(
-            self._places[at], role=role, label=label, cells=values, subject=subject.kind
-        )
+        return replace(self._places[at], role=role, label=label, cells=values, subject=subject.kind)
 
     def _role_by_words(self, cells: dict[int, str]) -> Role:
         """Return a row's role as its words tell: a row of a single cell among rows of several is
@@ -278,9 +276,7 @@ class _Subject:
             return None
         words = head_words(self._columns[column].head)
         is_named = bool(words) and words[-1] in word_set("tables", "names")
-        return _Candidate(
-            column, distinct_share(texts), len(texts) / len(self._rows), is_named
-        )
+        return _Candidate(column, distinct_share(texts), len(texts) / len(self._rows), is_named)
 
     def _find_person(self) -> tuple[int, ...]:
         """Return the columns of a first and a last name; empty where there are none."""
@@ -335,5 +331,3 @@ def _class_of(words: Sequence[str]) -> str:
         kept.pop()
     is_class = 0 < len(kept) <= 2 and all(map(str.isalpha, kept)) and kept != ["column"]
     return " ".join(kept) if is_class else ""
-
-

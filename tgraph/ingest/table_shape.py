@@ -32,6 +32,7 @@ class Table:
     rows: list[Line] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
+
 def find_tables(grid: Sequence[Line]) -> list[Table]:
     """Return the tables of a grid in order; every cell with text is in one of them.
 

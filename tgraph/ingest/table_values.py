@@ -21,7 +21,9 @@ _MINUS = "-−–"
 _UNIT_IN_BRACKETS = re.compile(r"(.*[^\s(\[])\s*[(\[]([^()\[\]]{1,24})[)\]]$", re.DOTALL)
 _YEAR_FIRST = re.compile(r"(\d{4})([-/.])(\d{1,2})\2(\d{1,2})(?!\d)")
 _YEAR_LAST = re.compile(r"(\d{1,2})([-/.])(\d{1,2})\2(\d{4}|\d{2})(?!\d)")
-_DAY_MONTH = re.compile(r"(\d{1,2})(?:st|nd|rd|th|\.)?[\s-]+([^\W\d_]{3,12})\.?,?[\s-]+(\d{4}|\d{2})$")
+_DAY_MONTH = re.compile(
+    r"(\d{1,2})(?:st|nd|rd|th|\.)?[\s-]+([^\W\d_]{3,12})\.?,?[\s-]+(\d{4}|\d{2})$"
+)
 _MONTH_DAY = re.compile(r"([^\W\d_]{3,12})\.?\s+(\d{1,2})(?:st|nd|rd|th)?,?\s+(\d{4})$")
 _MONTH_YEAR = re.compile(r"([^\W\d_]{3,12})\.?[\s-]+(\d{4})$")
 _YEAR_MONTH = re.compile(r"(\d{4})-(\d{2})$")

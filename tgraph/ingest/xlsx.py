@@ -64,9 +64,7 @@ def read_xlsx(data: bytes, name: str, limits: FileLimits) -> FileContent:
     return FileContent((page,), title, {k: v for k, v in cleaned.items() if v}, report)
 
 
-def _read_sheets(
-    archive: ZipFile, workbook: Any, losses: LossList
-) -> Iterator[tuple[Sheet, int]]:
+def _read_sheets(archive: ZipFile, workbook: Any, losses: LossList) -> Iterator[tuple[Sheet, int]]:
     """Yield each sheet with the number of its cells that have a value."""
     from lxml import etree
 
