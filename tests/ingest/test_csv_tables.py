@@ -41,7 +41,8 @@ def rows_of(document: Document) -> list[str]:
     ("source", "rows"),
     [
         (
-            '"Name", "Office", "Phone"\n"Ana Berg", "Oslo, Norway", "111"\n"Bo Lund", "Kiel", "222"\n',
+            '"Name", "Office", "Phone"\n"Ana Berg", "Oslo, Norway", "111"\n'
+            '"Bo Lund", "Kiel", "222"\n',
             [
                 "Name: Ana Berg; Office: Oslo, Norway; Phone: 111",
                 "Name: Bo Lund; Office: Kiel; Phone: 222",

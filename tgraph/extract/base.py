@@ -15,8 +15,8 @@ from typing import Any, Protocol
 from pyoxigraph import Literal, NamedNode
 
 from tgraph.model import (
-    CellPlace,
     Agent,
+    CellPlace,
     Chunk,
     ExtractedEntity,
     ExtractedRelationship,

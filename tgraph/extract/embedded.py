@@ -10,7 +10,7 @@ from pyoxigraph import Literal
 
 from tgraph.extract import chinese, language
 from tgraph.extract.english import parser, rules
-from tgraph.extract.entity_types import kind_of_name, kind_of_noun
+from tgraph.extract.entity_types import kind_of_name
 from tgraph.extract.facts import (
     MENTIONS,
     UNKNOWN,

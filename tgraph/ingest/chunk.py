@@ -107,9 +107,9 @@ def _segments_within(
 ) -> list[tuple[Segment, ...]]:
     """Return readable segments, or parts of segments, for each piece of a page.
 
-    Pieces are sorted by start. Of a row that no piece contains, each piece has the whole cells, with
-    those that name the row's subject; what isn't a table's row and lacks its beginning is left
-    out."""
+    Pieces are sorted by start. Of a table's row that no piece contains, each piece has the whole
+    cells, with those that name the row's subject. Another row without its beginning doesn't state
+    its subject and is left out."""
     segment_lists: list[list[Segment]] = [[] for _ in pieces]
     for segment in read:
         full_pieces, touching = _find_pieces(pieces, segment.start, segment.end)

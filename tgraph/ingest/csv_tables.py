@@ -112,9 +112,16 @@ def _read_escaped(line: str, delimiter: str) -> list[str]:
 
 
 def _read_damaged(line: str, delimiter: str) -> list[str]:
-    quoting = csv.QUOTE_NONE if line.count('"') % 2 else csv.QUOTE_MINIMAL
+    is_odd = line.count('"') % 2
     try:
-        return next(csv.reader([line], delimiter=delimiter, skipinitialspace=True, quoting=quoting))
+        return next(
+            csv.reader(
+                [line],
+                delimiter=delimiter,
+                skipinitialspace=True,
+                quoting=csv.QUOTE_NONE if is_odd else csv.QUOTE_MINIMAL,
+            )
+        )
     except (csv.Error, StopIteration):
         return [line]
 

@@ -1,4 +1,4 @@
-"""Cell values of spreadsheets as the spreadsheet's program shows them (ECMA-376 part 1, 18.8.31)."""
+"""Cell values of spreadsheets as the spreadsheet's program shows them (ECMA-376-1, 18.8.31)."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from tgraph.errors import IngestError
 from tgraph.ingest.base import FileContent, FileLimits, error_reason
 from tgraph.ingest.blocks import LossList, PageBuilder
 from tgraph.ingest.number_formats import show_value
-from tgraph.ingest.table_shape import Table
+from tgraph.ingest.table_shape import Line, Table
 from tgraph.ingest.tables import add_table
 from tgraph.model import UnitCount
 
@@ -41,7 +41,7 @@ def read_parquet(data: bytes, name: str, limits: FileLimits) -> FileContent:
                 f"The limit is {limits.unpacked_bytes // _CELL_BYTES:,} cells.",
             )
         heads = [str(column) for column in file.schema_arrow.names]
-        rows = list(_read_rows(file))
+        rows: list[Line] = list(_read_rows(file))
     except IngestError:
         raise
     except Exception as error:  # a damaged file makes the library fail in any way whatever

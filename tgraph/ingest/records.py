@@ -12,7 +12,7 @@ from typing import Any
 from tgraph.errors import IngestError
 from tgraph.ingest.base import FileContent, FileLimits, TextBuilder, storable
 from tgraph.ingest.blocks import LossList, PageBuilder
-from tgraph.ingest.table_shape import Table, distinct_names
+from tgraph.ingest.table_shape import Line, Table, distinct_names
 from tgraph.ingest.tables import add_table
 from tgraph.ingest.text import decode_text
 from tgraph.model import Page, UnitCount
@@ -143,7 +143,7 @@ def _make_table(records: Any) -> Table | None:
     if len(heads) < 2 or cells < _LEAST_FILLED * len(heads) * len(rows):
         return None
     names = list(heads)
-    lines = [[row.get(name, "") for name in names] for row in rows]
+    lines: list[Line] = [[row.get(name, "") for name in names] for row in rows]
     return Table(heads=[names], names=names, rows=lines)
 
 

@@ -83,8 +83,8 @@ def _split_grids(sheet: Sheet) -> list[list[list[str]]]:
 def _column_groups(columns: Sequence[int], hidden: set[int]) -> list[list[int]]:
     groups: list[list[int]] = [[]]
     for column in columns:
-        gap = groups[-1] and set(range(groups[-1][-1] + 1, column)) - hidden
-        if gap:
+        before = groups[-1][-1] if groups[-1] else column - 1
+        if column - before - 1 > sum(before < place < column for place in hidden):
             groups.append([])
         groups[-1].append(column)
     return groups

@@ -172,15 +172,15 @@ class _ColumnReading:
         cells, distinct = self._present, set(self._present)
         if not cells or any(map(_LINK.match, cells)):
             return "text"
-        codes = sum(_CODE.match(cell) is not None for cell in cells)
-        if self._words and self._words[-1] in word_set("tables", "identifiers"):
-            if len(distinct) == len(cells) and not any(" " in cell for cell in cells):
-                return "identifier"
-        if self._is_named("digits") and 2 * sum(any(map(str.isdigit, c)) for c in cells) > len(
-            cells
-        ):
+        is_distinct = len(distinct) == len(cells)
+        names_codes = self._words[-1:] and self._words[-1] in word_set("tables", "identifiers")
+        if names_codes and is_distinct and not any(" " in cell for cell in cells):
             return "identifier"
-        if len(distinct) == len(cells) > 1 and self._is_most(codes):
+        with_digits = sum(any(map(str.isdigit, cell)) for cell in cells)
+        if self._is_named("digits") and 2 * with_digits > len(cells):
+            return "identifier"
+        codes = sum(_CODE.match(cell) is not None for cell in cells)
+        if is_distinct and len(cells) > 1 and self._is_most(codes):
             return "identifier"
         short = all(len(cell) <= _LONGEST_CATEGORY for cell in distinct)
         if len(cells) >= 4 and 2 * len(distinct) <= len(cells) and short:

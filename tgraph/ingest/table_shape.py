@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import groupby
+from itertools import groupby, pairwise
 
 from tgraph.ingest.table_columns import is_missing
 from tgraph.ingest.table_values import read_date, read_number, read_unit
@@ -15,6 +15,8 @@ from tgraph.rendering import collapse_whitespace
 from tgraph.resources import word_set
 
 Line = Sequence[str]
+"""The cells of a line of a grid."""
+
 _MOST_HEADS = 4
 _LONGEST_HEAD = 80
 _ROWS_JUDGED = 200
@@ -84,7 +86,7 @@ def join_heads(heads: Sequence[Line]) -> list[str]:
     the head of each."""
     width = max(map(len, heads))
     padded = [[*map(collapse_whitespace, line), *[""] * (width - len(line))] for line in heads]
-    for upper, lower in zip(padded, padded[1:], strict=False):
+    for upper, lower in pairwise(padded):
         for column in range(1, width):
             if not upper[column] and lower[column] and upper[column - 1] and lower[column - 1]:
                 upper[column] = upper[column - 1]

@@ -203,9 +203,9 @@ def read_date(text: str) -> WrittenDate | None:
             clock = _read_clock(cell[match.end() :])
             if clock is None:
                 return None
-            numbers = (match[3], match[4]) if is_ordered else (match[1], match[3])
-            year = match[1] if is_ordered else match[4]
-            return WrittenDate(_whole_year(year), *map(int, numbers), is_ordered, match[2], clock)
+            year, one, other = (1, 3, 4) if is_ordered else (4, 1, 3)
+            numbers = _whole_year(match[year]), int(match[one]), int(match[other])
+            return WrittenDate(*numbers, is_ordered, match[2], clock)
     if match := _YEAR_MONTH.match(cell):
         return WrittenDate(int(match[1]), int(match[2]), 0, True)
     if (match := _DAY_MONTH.match(cell)) and (month := _month_number(match[2])):

@@ -24,7 +24,8 @@ class ExtractedEntity:
     """An entity named in a chunk; ``span`` contains the (first) mention, None if unknown.
 
     ``classes`` are further types by IRI: that of a table's rows, or those that a graph gives. A
-    graph may also give an ``iri`` (else the IRI is minted from the name), equal entities (``same``) by IRI, and a ``graph``, the named graph stating the entity."""
+    graph may also give an ``iri`` (else the IRI is minted from the name), equal entities
+    (``same``) by IRI, and a ``graph``, the named graph stating the entity."""
 
     name: str
     type: str
@@ -52,9 +53,9 @@ class ExtractedRelationship:
 
     ``object`` is the name of an entity, or a typed literal for an attribute. ``span`` is the
     supporting quote: the stating sentence or part of the sentence, or the row of the ``cell``.
-    ``strength`` ranges from 1 to 10. A graph names entities and relations by IRI (a ``NamedNode``; ``label`` is the
-    relation's label); a graph may also give the stating named ``graph`` and the statement's
-    ``sources``, by IRI."""
+    ``strength`` ranges from 1 to 10. A graph names entities and relations by IRI (a
+    ``NamedNode``; ``label`` is the relation's label); a graph may also give the stating named
+    ``graph`` and the statement's ``sources``, by IRI."""
 
     subject: str | NamedNode
     predicate: str | NamedNode
