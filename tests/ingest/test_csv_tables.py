@@ -96,6 +96,20 @@ def rows_of(document: Document) -> list[str]:
             ],
         ),
         (
+            "In millions,,January 2023\n,Sales,Profit\n\nNorth,12,3\nSouth,9,1\n",
+            [
+                "In millions: North; Sales: 12; January 2023 Profit: 3",
+                "In millions: South; Sales: 9; January 2023 Profit: 1",
+            ],
+        ),
+        (
+            "Group,Tests,Results,\n,,Share,Time\nA,5,34 of 9,12 s\nB,6,99 of 9,14 s\n",
+            [
+                "Group: A; Tests: 5; Results Share: 34 of 9; Results Time: 12 s",
+                "Group: B; Tests: 6; Results Share: 99 of 9; Results Time: 14 s",
+            ],
+        ),
+        (
             'What,Said\na,"he said \\"no\\", twice"\nb,yes\n',
             ['What: a; Said: he said "no", twice', "What: b; Said: yes"],
         ),

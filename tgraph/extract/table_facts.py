@@ -36,12 +36,14 @@ def read_row(block: Segment, reading: ChunkReading, section: NamedEntity | None)
     """Add what a row states to a reading: its subject, which the label column names, and a fact for
     each other cell, whose column names the predicate.
 
-    A row of a single pair is a field of its section; a row of sums and a note state nothing, nor do
-    empty cells."""
-    if len(block.pairs) == 1 and (block.row is None or not block.row.label):
+    A row outside a table that has a single pair is a field of its section; a row of sums and a note
+    state nothing, nor do empty cells."""
+    if block.row is None and len(block.pairs) == 1:
         _read_field(block, reading, section)
-    elif block.row is None or block.row.role == "data":
-        _read_data(block, block.row or _plain_row(block), reading, section)
+    elif block.row is None:
+        _read_data(block, _plain_row(block), reading, section)
+    elif block.row.role == "data":
+        _read_data(block, block.row, reading, section)
 
 
 def _plain_row(block: Segment) -> TableRow:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from tgraph.ingest.blocks import LossList, PageBuilder
 from tgraph.ingest.table_shape import find_tables
+from tgraph.ingest.table_values import read_number
 from tgraph.ingest.tables import add_table
 
 HIDDEN = "It is hidden in the file."
@@ -91,8 +92,10 @@ def _column_groups(columns: Sequence[int], hidden: set[int]) -> list[list[int]]:
 
 
 def _is_table(cells: Mapping[tuple[int, int], str], columns: Sequence[int]) -> bool:
-    rows = {row for row, column in cells if column in columns}
-    return len(columns) > 1 and len(rows) > 1
+    """Return whether columns can stand alone: several rows whose first cells are words."""
+    first = [text for (_, column), text in cells.items() if column == columns[0]]
+    numbers = sum(read_number(text) is not None for text in first)
+    return len(columns) > 1 and len(first) > 1 and 2 * numbers < len(first)
 
 
 def _grid(

@@ -45,7 +45,7 @@ def find_tables(grid: Sequence[Line]) -> list[Table]:
         return [_read_table([], [line for band in bands for line in band])] if bands else []
     tables: list[Table] = []
     waiting: list[str] = []
-    for band in bands:
+    for band in _join_heads_to_rows(bands):
         above, lines = _split_titles(band)
         if not lines:
             waiting += above
@@ -62,6 +62,25 @@ def find_tables(grid: Sequence[Line]) -> list[Table]:
     if waiting and tables:
         tables[-1].notes.extend(waiting)
     return [_split_notes(table) for table in tables]
+
+
+def _join_heads_to_rows(bands: Sequence[list[Line]]) -> Iterator[list[Line]]:
+    """Yield the bands of a grid, a head that an empty line parts from its rows joined to them."""
+    head: list[Line] = []
+    for band in bands:
+        _, lines = _split_titles(band)
+        if head and not all(map(_may_be_head, lines)):
+            yield [*head, *band]
+            head = []
+            continue
+        if head:
+            yield head
+        is_head = 0 < len(lines) < _MOST_HEADS and all(map(_may_be_head, lines))
+        head = band if is_head else []
+        if not is_head:
+            yield band
+    if head:
+        yield head
 
 
 def distinct_names(names: Sequence[str]) -> list[str]:
@@ -132,7 +151,7 @@ def _read_table(titles: list[str], lines: list[Line]) -> Table:
 def _goes_on(table: Table, lines: list[Line]) -> bool:
     """Return whether lines below an empty line are rows of the table above it."""
     width = max(len(_trim(line)) for line in (table.rows or table.heads)[:_ROWS_JUDGED])
-    return max(len(_trim(line)) for line in lines) <= width and not _has_typed_head(lines)
+    return max(len(_trim(line)) for line in lines) <= width and not _first_typed_head(lines)
 
 
 def _trim(line: Line) -> Line:
@@ -144,31 +163,45 @@ def _trim(line: Line) -> Line:
 
 def _count_heads(lines: Sequence[Line]) -> int:
     """Return how many lines at the beginning are the head."""
-    if len(lines) < 2 or not _may_be_head(lines[0]) or _is_row_of_years(lines):
+    if len(lines) < 2 or not _may_be_head(lines[0]) or _is_row_of_periods(lines):
         return 0
-    if not _has_typed_head(lines):
+    count = _first_typed_head(lines)
+    if not count:
         return int(_may_be_only_head(lines))
-    count = 1
     while count < min(_MOST_HEADS, len(lines) - 1) and _continues_head(lines, count):
         count += 1
     return count
+
+
+def _first_typed_head(lines: Sequence[Line]) -> int:
+    """Return the number (from 1) of the line whose words stand above values, where the lines above
+    it are words for groups of columns; 0 for none."""
+    for count in range(1, min(_MOST_HEADS, len(lines) - 1) + 1):
+        line = lines[count - 1]
+        above = (len(_cells(line)) for line in lines[: count - 1])
+        if not _may_be_head(line) or any(filled >= len(_cells(line)) for filled in above):
+            return 0
+        if _has_typed_head(lines[count - 1 :]):
+            return count
+    return 0
 
 
 def _may_be_head(line: Line) -> bool:
     cells = _cells(line)
     return bool(cells) and all(
         len(cell) <= _LONGEST_HEAD
-        and (_is_year(cell) or not _is_value(cell))
+        and (_is_period(cell) or not _is_value(cell))
         and not cell.endswith(_SENTENCE_ENDS[:1])
         for cell in cells
     )
 
 
-def _is_row_of_years(lines: Sequence[Line]) -> bool:
-    """Return whether a year of the first line stands above years, and so names no column."""
+def _is_row_of_periods(lines: Sequence[Line]) -> bool:
+    """Return whether a year or month of the first line stands above others, and so names no
+    column."""
     below = lines[1:_ROWS_JUDGED]
     return any(
-        _is_year(cell) and all(_is_year(_at(line, column)) for line in below)
+        _is_period(cell) and all(_is_period(_at(line, column)) for line in below)
         for column, cell in enumerate(lines[0])
     )
 
@@ -208,6 +241,8 @@ def _continues_head(lines: Sequence[Line], at: int) -> bool:
     shared = any(count > 1 for count in Counter(filter(None, above)).values())
     if not open_columns and not shared:
         return False
+    if open_columns and not line[0].strip() and _at(lines[at + 1], 0).strip():
+        return True
     return any(
         cell.strip() and _is_value_column(lines[at + 1 :], column)
         for column, cell in enumerate(line)
@@ -228,9 +263,13 @@ def _is_value(cell: str) -> bool:
     return read_number(cell) is not None or read_date(cell) is not None
 
 
-def _is_year(cell: str) -> bool:
+def _is_period(cell: str) -> bool:
+    """Return whether a cell is a year or a month of a year, which may name a column."""
     text = cell.strip()
-    return len(text) == 4 and text.isdigit() and text[:2] in ("18", "19", "20")
+    if len(text) == 4 and text.isdigit():
+        return text[:2] in ("18", "19", "20")
+    moment = read_date(text)
+    return moment is not None and not moment.second
 
 
 def _are_notes(texts: Sequence[str]) -> bool:

@@ -14,12 +14,15 @@ if TYPE_CHECKING:
 
 _VALUE = re.compile(r"[\s\d.,:;%+/€$£¥()-]*$|(?i:true|false|yes|no|null|none|n/a)$")
 _LONGEST_TITLE = 120
+_SENTENCE_ENDS = (".", "!", "?", "。")
 
 
 def add_table(builder: PageBuilder, table: Table) -> None:
     """Add a table's titles, head, rows and notes to a page."""
-    for text in table.titles:
-        builder.add_paragraph(text, "prose" if text.endswith((".", "!", "?")) else "display")
+    for place, text in enumerate(table.titles):
+        builder.add_paragraph(
+            text, "prose" if place or text.endswith(_SENTENCE_ENDS) else "display"
+        )
     if len(table.names) < 2:  # a list of texts
         for line in (*table.heads, *table.rows):
             builder.add_paragraph(line[0])

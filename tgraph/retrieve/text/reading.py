@@ -28,7 +28,7 @@ from tgraph.retrieve.text.question_analysis import (
     rate_match,
     roots_of,
 )
-from tgraph.retrieve.text.row_answers import find_asked_cell
+from tgraph.retrieve.text.row_answers import answer_of_row
 from tgraph.retrieve.text.sentence_ranking import SentencePlace, place_of
 
 MOST_READ = 10
@@ -361,11 +361,13 @@ def readings_of(
 def _read_asked_cell(
     inquiry: AnalysedQuestion, reading: SentenceReading, context: Context
 ) -> SentenceReading:
-    """Return the reading of a table's row with the cell that the question asks for by name."""
+    """Return the reading of a table's row with the cell that the question asks for."""
     page = page_sentences(reading.evidence, context)
     over = page.find_overlapping(reading.evidence.start, reading.evidence.end)
-    cells = [find_asked_cell(inquiry, page.segments[page[at].segment]) for at in over[:1]]
-    return replace(reading, answer=cells[0]) if any(cells) else reading
+    if len(over) != 1:
+        return reading
+    row = page.segments[page[over[0]].segment]
+    return replace(reading, answer=answer_of_row(inquiry, row, reading.answer))
 
 
 def _apply_authorities(
