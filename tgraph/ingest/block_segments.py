@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -81,13 +82,14 @@ class _Reading:
         return self._read_span(block.start, block.end, _KINDS.get(block.kind, "display"))
 
     def _read_span(self, start: int, end: int, kind: SegmentKind) -> Segment | None:
+        text = self.text[start:end]
+        if text.isprintable() and "[" not in text and text == " ".join(text.split()):
+            return Segment(kind, start, end, text, array("q", range(start, end)))
         reading = ReadingText()
-        reading.add(self.text[start:end], range(start, end))
+        reading.add(text, range(start, end))
         return reading.segment(kind)
 
     def _read_code(self, block: Block) -> Segment:
-        from array import array
-
         places = array("q", range(block.start, block.end))
         code = self.text[block.start : block.end]
         return Segment("code", block.start, block.end, code, places)

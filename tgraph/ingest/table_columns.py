@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 
 from tgraph.ingest.table_values import (
     WrittenDate,
@@ -27,6 +27,7 @@ NUMBERS: frozenset[ColumnKind] = frozenset(("integer", "decimal", "money", "perc
 _MOST = 0.9
 """The share of a column's cells that have to be of one form."""
 _NAMES = 0.8
+_LONGEST_MISSING = 12
 _LONGEST_CATEGORY = 60
 _LONGEST_NAME = 8
 _FIRST_YEAR, _LAST_YEAR = 1400, 2100
@@ -44,7 +45,13 @@ def head_words(head: str) -> list[str]:
 
 def is_missing(cell: str) -> bool:
     """Return whether a cell states that its value is missing."""
-    return not cell.strip() or cell.strip().lower() in word_set("tables", "missing")
+    text = cell.strip()
+    return not text or (len(text) < _LONGEST_MISSING and text.lower() in _missing_words())
+
+
+@cache
+def _missing_words() -> frozenset[str]:
+    return word_set("tables", "missing")
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,17 +79,17 @@ class _ColumnReading:
 
     def __init__(self, head: str, cells: Sequence[str]) -> None:
         self.head = head
-        self._cells = cells
-        self._present = [cell.strip() for cell in cells if not is_missing(cell)]
+        self._cells = ["" if is_missing(cell) else cell.strip() for cell in cells]
+        self._present = list(filter(None, self._cells))
         self._words = head_words(head)
 
     @cached_property
     def numbers(self) -> list[WrittenNumber | None]:
-        return [None if is_missing(cell) else read_number(cell) for cell in self._cells]
+        return [read_number(cell) if cell else None for cell in self._cells]
 
     @cached_property
     def dates(self) -> list[WrittenDate | None]:
-        return [None if is_missing(cell) else read_date(cell) for cell in self._cells]
+        return [read_date(cell) if cell else None for cell in self._cells]
 
     def read(self, mark: str, day_first: bool | None) -> Column:
         values = (
@@ -101,7 +108,7 @@ class _ColumnReading:
         for pair in truth_pairs():
             if words and words <= pair.keys() and (len(words) == 2 or len(self._present) > 1):
                 return tuple(
-                    CellValue("boolean", "", pair.get(cell.strip().lower(), ""))
+                    CellValue("boolean", "", pair.get(cell.lower(), ""))
                     for cell in self._cells
                 )
         return ()
@@ -166,7 +173,7 @@ class _ColumnReading:
 
     def _read_words(self) -> tuple[CellValue, ...]:
         kind = self._kind_of_words()
-        return tuple(CellValue("text" if is_missing(cell) else kind) for cell in self._cells)
+        return tuple(CellValue(kind if cell else "text") for cell in self._cells)
 
     def _kind_of_words(self) -> ColumnKind:
         cells, distinct = self._present, set(self._present)
