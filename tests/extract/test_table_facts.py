@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tgraph.extract.embedded import EmbeddedExtractor
+from tgraph.extract.model.extractor import name_columns
 from tgraph.ingest.base import FileLimits
 from tgraph.ingest.chunk import chunk_document
 from tgraph.ingest.csv_tables import read_csv
@@ -119,3 +120,12 @@ def test_a_row_longer_than_a_chunk_states_every_cell():
         for line in lines
         for name, cell in zip(names[1:], line[1:], strict=True)
     }
+
+
+def test_a_model_is_told_the_columns_of_rows_without_their_head():
+    lines = ["Pump,Weight (kg)", *(f"Aqua {n},{n}" for n in range(60))]
+    content = read_csv("\n".join(lines).encode(), "a.csv", FileLimits())
+    document = Document("0" * 64, "A", "text/csv", content.pages)
+    first, *others = chunk_document(document, 100, 10)
+    assert not name_columns(first)
+    assert {name_columns(chunk) for chunk in others} == {"Columns: Pump | Weight (kg)"}

@@ -108,8 +108,7 @@ class _ColumnReading:
         for pair in truth_pairs():
             if words and words <= pair.keys() and (len(words) == 2 or len(self._present) > 1):
                 return tuple(
-                    CellValue("boolean", "", pair.get(cell.lower(), ""))
-                    for cell in self._cells
+                    CellValue("boolean", "", pair.get(cell.lower(), "")) for cell in self._cells
                 )
         return ()
 
