@@ -46,6 +46,7 @@ def data_file(name: str) -> Traversable:
     return files("tgraph").joinpath("data", name)
 
 
+@cache
 def word_set(name: str, *keys: str) -> frozenset[str]:
     """Return the words of a list in ``data/NAME.toml``; the file explains purpose and source."""
     return frozenset(word_list(name, *keys))

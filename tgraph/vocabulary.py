@@ -24,6 +24,7 @@ XSD = "http://www.w3.org/2001/XMLSchema#"
 OA = "http://www.w3.org/ns/oa#"
 DCTERMS = "http://purl.org/dc/terms/"
 SKOS = "http://www.w3.org/2004/02/skos/core#"
+CSVW = "http://www.w3.org/ns/csvw#"
 
 PREFIXES = {
     "tg": TG,
@@ -34,6 +35,7 @@ PREFIXES = {
     "oa": OA,
     "dcterms": DCTERMS,
     "skos": SKOS,
+    "csvw": CSVW,
 }
 
 URN = "urn:trustgraph:"
@@ -55,6 +57,7 @@ RDF_TYPE = NamedNode(RDF + "type")
 RDF_REIFIES = NamedNode(RDF + "reifies")
 RDFS_LABEL = NamedNode(RDFS + "label")
 SKOS_ALT_LABEL = NamedNode(SKOS + "altLabel")
+CSVW_ROWNUM = NamedNode(CSVW + "rownum")
 
 
 # --- canonical literals -------------------------------------------------------------------------

@@ -34,7 +34,23 @@ def encrypted(plain: bytes, user: str = "password") -> bytes:
 
 @pytest.mark.parametrize(
     "suffix",
-    ["txt", "md", "rst", "adoc", "html", "epub", "csv", "json", "jsonl", "pdf", "docx", "bin"],
+    [
+        "txt",
+        "md",
+        "rst",
+        "adoc",
+        "html",
+        "epub",
+        "csv",
+        "json",
+        "jsonl",
+        "pdf",
+        "docx",
+        "xlsx",
+        "ods",
+        "parquet",
+        "bin",
+    ],
 )
 def test_noise_and_nothing_are_refused_in_every_format(suffix):
     refused(NOISE, f"a.{suffix}")
@@ -78,7 +94,13 @@ def test_broken_json_names_the_place(source, place):
 
 
 def test_broken_json_lines_name_the_line():
-    assert "line 3, column 6" in str(refused(b'{"a": 1}\n\n{"a" 2}\n', "a.jsonl"))
+    assert "line 2, column 6" in str(refused(b'\n{"a" 2}\n', "a.jsonl"))
+    document = load(b'{"a": 1}\n\n{"a" 2}\n', "a.jsonl")
+    assert document.pages[0].text == "a: 1"
+    assert document.report is not None
+    (loss,) = document.report.losses
+    assert (loss.kind, loss.place, loss.count) == ("damaged line", "line 3", 1)
+    assert not document.report.warnings
 
 
 @pytest.mark.parametrize("source", [b"[" * 100_000, b'{"a":' * 100_000])

@@ -16,6 +16,7 @@ from pyoxigraph import Literal, NamedNode
 
 from tgraph.model import (
     Agent,
+    CellPlace,
     Chunk,
     ExtractedEntity,
     ExtractedRelationship,
@@ -167,6 +168,8 @@ def _decode_extraction(entry: Any) -> Extraction:
 def _decode_row(row: dict[str, Any]) -> dict[str, Any]:
     values = {key: tuple(value) if isinstance(value, list) else value for key, value in row.items()}
     values["span"] = Span(**row["span"]) if row["span"] else None
+    if row.get("cell"):
+        values["cell"] = CellPlace(*row["cell"])
     terms = {key: _decode_term(value) for key, value in row.items() if isinstance(value, dict)}
     return {**values, **{key: term for key, term in terms.items() if key != "span"}}
 

@@ -5,13 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from functools import cached_property
-from itertools import pairwise
 
 from pyoxigraph import Literal
 
 from tgraph.extract import chinese, language
 from tgraph.extract.english import parser, rules
-from tgraph.extract.entity_types import kind_of_name, kind_of_noun
+from tgraph.extract.entity_types import kind_of_name
 from tgraph.extract.facts import (
     MENTIONS,
     UNKNOWN,
@@ -21,7 +20,7 @@ from tgraph.extract.facts import (
     NameTable,
     StatedFact,
 )
-from tgraph.extract.literals import parse_literal
+from tgraph.extract.table_facts import read_row
 from tgraph.ingest.base import shorten_line
 from tgraph.ingest.languages import language_of
 from tgraph.ingest.segments import sentences_of
@@ -36,94 +35,14 @@ from tgraph.model import (
     Span,
 )
 from tgraph.models.base import CallSink, no_sink
-from tgraph.resources import word_set
 from tgraph.vocabulary import canonicalise_literal, digest_parts
 
 NAME = "embedded-extractor"
-VERSION = "7"
-_STRENGTH = 9.0
-_FIELD_STRENGTH = 7.0
+VERSION = "8"
 _SECTION_STRENGTH = 3.0
 _LONGEST_ITEM = 200
 _SENTENCES = frozenset(("prose", "item"))
-_LONGEST_NAME = 8
-_PLACES = word_set("english", "places")
-_PARTICLES = word_set("english", "particles")
-_EMPTY = frozenset({"", "-", "–", "—", "n/a", "na", "null", "none", "unknown", "?"})
 _QUALIFIER = re.compile(r"(?<!\s)\s*\([^()]*\)\s*$")
-
-
-def _read_row(block: Segment, reading: ChunkReading, section: NamedEntity | None) -> None:
-    """Adds what a row states to a reading: ``Name: Fram; Builder: Colin Archer``, for example.
-
-    The first column names the subject, every other one is a relationship and its name the
-    predicate; empty cells state nothing.
-    """
-    columns = [(block.text[slice(*key)], value) for key, value in block.pairs]
-    key, (start, end) = columns[0]
-    name = block.text[start:end].strip()
-    if not any(map(str.isalpha, name)) or name.lower() in _EMPTY or parse_literal(name) is not None:
-        reading.dropped["row without a name"] += 1
-        return
-    table = section.name.split()[-1].lower() if section is not None else ""
-    kind = _cell_kind(key, name) or kind_of_noun(table.removesuffix("s")) or UNKNOWN
-    subject = reading.record_mention(reading.names.find_or_create(name, kind), block, start, end)
-    reading.state(section, MENTIONS, subject, WEAK, block)
-    for key, (start, end) in columns[1:]:
-        value = block.text[start:end].strip()
-        if key and value.lower() not in _EMPTY:
-            obj = _read_object(key, value, block, start, reading)
-            reading.state(subject, _key_words(key), obj, _STRENGTH, block)
-
-
-def _key_words(key: str) -> str:
-    return " ".join(key.replace("_", " ").split()).lower()
-
-
-def _read_field(block: Segment, reading: ChunkReading, section: NamedEntity | None) -> None:
-    """Read a field line, such as ``Author: Charles Dickens``, as a description of its section
-    subject."""
-    (key, (start, end)) = block.pairs[0]
-    name, value = block.text[slice(*key)], block.text[start:end].strip()
-    if section is not None and name and value:
-        obj = _read_object(name, value, block, start, reading)
-        reading.state(section, _key_words(name), obj, _FIELD_STRENGTH, block)
-
-
-def _cell_kind(key: str, name: str) -> str:
-    """Return a cell's type: from a type-naming column ("builder"), otherwise from its text."""
-    words = _key_words(key).split() or [""]
-    return kind_of_noun(words[-1]) or ("place" if _PLACES & set(words) else kind_of_name(name))
-
-
-def _read_object(
-    key: str, value: str, block: Segment, start: int, reading: ChunkReading
-) -> NamedEntity | Literal:
-    """Return a cell value as typed literal, as entities if name-like, otherwise as text."""
-    literal = parse_literal(value)
-    if literal is not None:
-        return literal
-    if not _is_name(value):
-        return Literal(value)
-    kind = _cell_kind(key, value) or UNKNOWN
-    entities = []
-    for part in value.split(", ") if kind == "place" else [value]:
-        at = block.text.find(part, start)
-        entities.append(
-            reading.record_mention(
-                reading.names.find_or_create(part, kind), block, at, at + len(part)
-            )
-        )
-    for inner, outer in pairwise(entities):
-        reading.facts.append(StatedFact(inner, "in", outer, _STRENGTH, block, 0, len(block.text)))
-    return entities[0]
-
-
-def _is_name(value: str) -> bool:
-    words = value.split()
-    if len(words) > _LONGEST_NAME or value[-1] in ".!?;:," or not value[0].isupper():
-        return False
-    return all(not word[0].islower() or word.lower() in _PARTICLES for word in words)
 
 
 class EmbeddedExtractor:
@@ -185,7 +104,7 @@ def _read_structure(block: Segment, reading: ChunkReading, topic: NamedEntity | 
         item = Literal(shorten_line(block.text, _LONGEST_ITEM))
         reading.state(section, "have item", item, _SECTION_STRENGTH, block)
     elif block.kind == "row":
-        (_read_row if len(block.pairs) > 1 else _read_field)(block, reading, section)
+        read_row(block, reading, section)
     elif block.kind == "code":
         for start, end in sentences_of(block):
             code = Literal(shorten_line(block.text[start:end], _LONGEST_ITEM))
@@ -231,7 +150,7 @@ def _create_relationship(chunk: Chunk, fact: StatedFact) -> ExtractedRelationshi
     )
     span = _create_span(chunk, fact.block, fact.start, fact.end)
     return ExtractedRelationship(
-        fact.subject.name, fact.predicate, obj, strength=fact.strength, span=span
+        fact.subject.name, fact.predicate, obj, strength=fact.strength, span=span, cell=fact.cell
     )
 
 

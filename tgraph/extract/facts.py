@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from pyoxigraph import Literal
 
 from tgraph.extract.entity_types import gender_of_name, is_title, without_title
-from tgraph.model import ExtractedEntity, Segment, Span
+from tgraph.model import CellPlace, ExtractedEntity, Segment, Span
 from tgraph.vocabulary import normalise_name
 
 UNKNOWN = "thing"
@@ -29,6 +29,7 @@ class NamedEntity:
     name: str
     types: Counter[str] = field(default_factory=Counter)
     aliases: dict[str, None] = field(default_factory=dict)
+    classes: dict[str, None] = field(default_factory=dict)
     nouns: set[str] = field(default_factory=set)
     gender: str = ""
     mentions: int = 0
@@ -46,7 +47,9 @@ class NamedEntity:
     def to_extracted(self, kind: str, span: Span | None) -> ExtractedEntity:
         """Return the extracted entity for a chunk."""
         aliases = tuple(alias for alias in self.aliases if alias != self.name)
-        return ExtractedEntity(self.name, kind, aliases=aliases, span=span)
+        return ExtractedEntity(
+            self.name, kind, aliases=aliases, span=span, classes=tuple(self.classes)
+        )
 
 
 class NameTable:
@@ -208,6 +211,7 @@ class StatedFact:
     block: Segment
     start: int
     end: int
+    cell: CellPlace | None = None
 
 
 @dataclass(slots=True)
@@ -255,10 +259,13 @@ class ChunkReading:
         strength: float,
         block: Segment,
         span: tuple[int, int] | None = None,
+        cell: CellPlace | None = None,
     ) -> None:
         """Add a fact, spanning the entire block by default.
 
         Facts without subject, or with subject equal to object, are ignored."""
         if subject is not None and subject is not obj:
             start, end = span or (0, len(block.text))
-            self.facts.append(StatedFact(subject, predicate, obj, strength, block, start, end))
+            self.facts.append(
+                StatedFact(subject, predicate, obj, strength, block, start, end, cell)
+            )

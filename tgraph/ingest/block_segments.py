@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from array import array
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from tgraph.ingest.apparatus import is_address, recognise_apparatus
 from tgraph.ingest.reading_text import ReadingText, joined_cells
 from tgraph.ingest.sentences import sentences
+from tgraph.ingest.table_shape import distinct_names, join_heads
 from tgraph.model import Block, BlockKind, Segment, SegmentKind
 
 _KINDS: dict[BlockKind, SegmentKind] = {
@@ -43,7 +46,9 @@ class _Reading:
     above: list[tuple[int, str]] = field(default_factory=list)
     items: list[tuple[int, str]] = field(default_factory=list)
     lead: str = ""
+    heads: dict[int, list[list[str]]] = field(default_factory=dict)
     names: dict[int, list[str]] = field(default_factory=dict)
+    rows: Counter[int] = field(default_factory=Counter)
 
     def read(self, blocks: Sequence[Block]) -> Iterator[Segment]:
         for block in blocks:
@@ -55,11 +60,16 @@ class _Reading:
             yield self._place(segment, block)
 
     def _read_head(self, block: Block) -> None:
-        names = list(block.names)
-        for cell in () if names else block.cells:
-            names += [""] * (cell.column + 1 - len(names))
-            names[cell.column] = " ".join(self.text[cell.start : cell.end].split()).rstrip(":")
-        self.names[block.table] = names
+        """Read the columns' names; a head of several lines that names no columns is joined."""
+        if self.rows[block.table]:
+            self.heads[block.table] = []
+        line: list[str] = []
+        for cell in block.cells:
+            line += [""] * (cell.column + 1 - len(line))
+            line[cell.column] = " ".join(self.text[cell.start : cell.end].split())
+        lines = self.heads.setdefault(block.table, [])
+        lines.append(line)
+        self.names[block.table] = list(block.names) or distinct_names(join_heads(lines))
 
     def _read_block(self, block: Block) -> Segment | None:
         if block.kind == "code":
@@ -72,24 +82,29 @@ class _Reading:
         return self._read_span(block.start, block.end, _KINDS.get(block.kind, "display"))
 
     def _read_span(self, start: int, end: int, kind: SegmentKind) -> Segment | None:
+        text = self.text[start:end]
+        if text.isprintable() and "[" not in text and text == " ".join(text.split()):
+            return Segment(kind, start, end, text, array("q", range(start, end)))
         reading = ReadingText()
-        reading.add(self.text[start:end], range(start, end))
+        reading.add(text, range(start, end))
         return reading.segment(kind)
 
     def _read_code(self, block: Block) -> Segment:
-        from array import array
-
         places = array("q", range(block.start, block.end))
         code = self.text[block.start : block.end]
         return Segment("code", block.start, block.end, code, places)
 
     def _read_cells(self, block: Block, kind: SegmentKind) -> Segment | None:
         names = [] if block.kind == "head" else self.names.get(block.table, [])
+        place = None
+        if block.kind == "row" and block.table >= 0:
+            place = block.table, self.rows[block.table]
+            self.rows[block.table] += 1
         width = max(cell.column for cell in block.cells) + 1
         cells: list[Segment | None] = [None] * width
         for cell in block.cells:
             cells[cell.column] = self._read_span(cell.start, cell.end, kind)
-        return joined_cells(kind, cells, names)
+        return joined_cells(kind, cells, names, place)
 
     def _read_field(self, block: Block) -> Segment | None:
         segment = self._read_span(block.start, block.end, "row")

@@ -9,6 +9,7 @@ from itertools import accumulate, pairwise
 from typing import Literal as Choice
 
 from tgraph.errors import UsageError
+from tgraph.ingest.reading_text import part_of_row
 from tgraph.ingest.segments import body_start, segments, sentences_of
 from tgraph.ingest.sentences import trim_span
 from tgraph.model import Chunk, Document, Heading, Page, Segment
@@ -106,17 +107,28 @@ def _segments_within(
 ) -> list[tuple[Segment, ...]]:
     """Return readable segments, or parts of segments, for each piece of a page.
 
-    Pieces are sorted by start. A row without its beginning doesn't state its subject and is
-    left out."""
+    Pieces are sorted by start. Of a table's row that no piece contains, each piece has the whole
+    cells, with those that name the row's subject. Another row without its beginning doesn't state
+    its subject and is left out."""
     segment_lists: list[list[Segment]] = [[] for _ in pieces]
     for segment in read:
         full_pieces, touching = _find_pieces(pieces, segment.start, segment.end)
         for k in full_pieces:
             segment_lists[k].append(segment)
-        if not full_pieces and touching:
+        if not full_pieces and segment.row is not None:
+            for k in touching:
+                if cells := _whole_cells(segment, pieces[k]):
+                    segment_lists[k].append(part_of_row(segment, cells))
+        elif not full_pieces and touching:
             for k, part in _split_segment(segment, pieces):
                 segment_lists[k].append(segment.clip(*part))
     return [tuple(piece_segments) for piece_segments in segment_lists]
+
+
+def _whole_cells(row: Segment, piece: tuple[int, int]) -> list[int]:
+    """Return which pairs of a row have their value whole in a piece."""
+    places = (row.locate(*value) for _, value in row.pairs)
+    return [at for at, (start, end) in enumerate(places) if piece[0] <= start and end <= piece[1]]
 
 
 def _find_pieces(

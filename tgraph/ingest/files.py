@@ -64,6 +64,9 @@ _ODT = "application/vnd.oasis.opendocument.text"
 _ODP = "application/vnd.oasis.opendocument.presentation"
 _PPTX = "application/vnd.openxmlformats-officedocument.presentationml.presentation"
 _DOCX = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
+_XLSX = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
+_ODS = "application/vnd.oasis.opendocument.spreadsheet"
+_PARQUET = "application/vnd.apache.parquet"
 # Media type to the module and function that read it, and its suffixes.
 _READERS = {
     "text/plain": ("text", "read_text", ".txt .text"),
@@ -71,21 +74,26 @@ _READERS = {
     "text/x-rst": ("rst", "read_rst", ".rst"),
     "text/asciidoc": ("asciidoc", "read_asciidoc", ".adoc .asciidoc"),
     "text/html": ("html", "read_html", ".html .htm .xhtml"),
-    "text/csv": ("tables", "read_csv", ".csv .tsv"),
-    "application/json": ("tables", "read_json", ".json"),
-    "application/jsonl": ("tables", "read_json_lines", ".jsonl .ndjson"),
+    "text/csv": ("csv_tables", "read_csv", ".csv .tsv .tab"),
+    "application/json": ("records", "read_json", ".json"),
+    "application/jsonl": ("records", "read_json_lines", ".jsonl .ndjson"),
     "application/pdf": ("pdf", "read_pdf", ".pdf"),
     _DOCX: ("office", "read_docx", ".docx"),
     _EPUB: ("epub", "read_epub", ".epub"),
     _PPTX: ("pptx", "read_pptx", ".pptx"),
     _ODT: ("odf_text", "read_odt", ".odt"),
+    _ODP: ("odf_text", "read_odp", ".odp"),
+    _XLSX: ("xlsx", "read_xlsx", ".xlsx .xlsm .xltx"),
+    _ODS: ("ods", "read_ods", ".ods .ots"),
+    _PARQUET: ("parquet", "read_parquet", ".parquet"),
     "message/rfc822": ("mail", "read_eml", ".eml"),
     "application/mbox": ("mail", "read_mbox", ".mbox"),
     "application/vnd.ms-outlook": ("mail", "read_msg", ".msg"),
-    _ODP: ("odf_text", "read_odp", ".odp"),
 }
 # The version of the reading of each format whose stored text has changed.
-_READING_VERSIONS = dict.fromkeys(("text/x-rst", "text/asciidoc"), 2)
+_READING_VERSIONS = dict.fromkeys(
+    ("text/x-rst", "text/asciidoc", "text/csv", "application/json", "application/jsonl"), 2
+)
 # Text that is kept as it is: tgraph's own code reads it, without a native parser and without
 # unpacking anything, in memory and time that grow with the file alone. It is segmented in this
 # process afterwards anyway.
@@ -173,13 +181,15 @@ def media_type(name: str, data: bytes) -> str:
         return "application/pdf"
     if data.startswith(b"PK\x03\x04") and _EPUB.encode() in data[:100]:
         return _EPUB
-    for kind in (_ODT, _ODP):
-        if data.startswith(b"PK\x03\x04") and kind.encode() in data[:200]:
-            return kind
-    if data.startswith(b"PK\x03\x04") and b"word/" in data:
-        return _DOCX
-    if data.startswith(b"PK\x03\x04") and b"ppt/presentation.xml" in data:
-        return _PPTX
+    if data.startswith(b"PAR1"):
+        return _PARQUET
+    if data.startswith(b"PK\x03\x04"):
+        for kind in (_ODT, _ODP, _ODS):
+            if kind.encode() in data[:200]:
+                return kind
+        for folder, kind in ((b"word/", _DOCX), (b"ppt/", _PPTX), (b"xl/", _XLSX)):
+            if folder in data:
+                return kind
     return "text/html" if _HTML_START.match(data[:4096]) else "text/plain"
 
 
@@ -383,8 +393,8 @@ def _check_file(path: Path, asked: bool) -> FoundFile:
             head = stream.read(_LONGEST)
     except OSError as error:
         return Unread(_printable_path(path), _failure_reason(path, error))
-    # The loader tells a PDF, DOCX or EPUB without a known suffix by its content.
-    readable = has_known_suffix(path.name) or head.startswith((b"%PDF-", b"PK\x03\x04"))
+    # The loader tells a PDF, an archive or a table without a known suffix by its content.
+    readable = has_known_suffix(path.name) or head.startswith((b"%PDF-", b"PK\x03\x04", b"PAR1"))
     if not readable and (kind := detect_signature(head)):
         return Unread(
             _printable_path(path), f"It is {kind}, which tgraph doesn't read.", skipped=not asked

@@ -42,6 +42,14 @@ class HtmlReader:
         self._heads: list[bool] = []
         self._names: list[str] = []
         self._in_cell = False
+        self._tables = 0
+        self._rows = 0
+
+    def open_table(self) -> int:
+        """Return the number of a new table of the page."""
+        self._tables += 1
+        self._rows = 0
+        return self._tables - 1
 
     def read(self, content: str, places: Sequence[int]) -> Iterator[HtmlBlock]:
         """Yield blocks of HTML content; character ``i`` of the content stands at ``places[i]``."""
@@ -74,6 +82,8 @@ class HtmlReader:
             yield from self._finish_row()
         if name == "table":
             self._names = []
+            if opens:
+                self.open_table()
         self._kind = _KINDS.get(name, "prose") if opens else "prose"
         self._level = _LEVELS.get(name, 0) if opens else 0
 
@@ -92,7 +102,9 @@ class HtmlReader:
             return
         is_head = all(heads) and len(cells) > 1 and not self._names
         names = [] if is_head else self._names
-        row = joined_cells("display" if is_head else "row", cells, names)
+        place = None if is_head else (self._tables - 1, self._rows)
+        self._rows += not is_head
+        row = joined_cells("display" if is_head else "row", cells, names, place)
         if is_head:
             self._names = [cell.text.rstrip(":") if cell else "" for cell in cells]
         if row is not None:

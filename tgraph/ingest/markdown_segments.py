@@ -15,6 +15,7 @@ from tgraph.ingest.markdown_html import HtmlReader
 from tgraph.ingest.markdown_inline import LinkReferences, build_parser, inline_pieces
 from tgraph.ingest.reading_text import ReadingText, joined_cells
 from tgraph.ingest.sentences import sentences
+from tgraph.ingest.table_shape import distinct_names
 from tgraph.model import Heading, Segment, SegmentKind
 
 if TYPE_CHECKING:
@@ -55,7 +56,9 @@ class _OpenList:
 @dataclass(slots=True)
 class _OpenTable:
     lead: str
+    number: int
     names: list[str] = field(default_factory=list)
+    rows: int = 0
     in_head: bool = True
     cells: list[Token] = field(default_factory=list)
 
@@ -107,7 +110,7 @@ class _PageReader:
         elif kind == "list_item_open":
             self._lists[-1].item = ""
         elif kind == "table_open":
-            self._table = _OpenTable(self._lead)
+            self._table = _OpenTable(self._lead, self._html_reader.open_table())
         elif kind == "table_close":
             self._table = None
         else:
@@ -221,13 +224,18 @@ class _PageReader:
                 reading.append_piece(piece, places)
             readings.append(reading.segment("row"))
         kind: SegmentKind = "row"
+        place = table.number, table.rows
         if table.in_head:
             kind = "display"
+        else:
+            table.rows += 1
         start, end = _trim_span(self._text, self._starts[number], self._ends[number])
-        row = joined_cells(kind, readings, table.names)
+        row = joined_cells(kind, readings, table.names, None if table.in_head else place)
         if table.in_head:
             table.in_head = False
-            table.names = [cell.text.rstrip(":") if cell else "" for cell in readings]
+            table.names = distinct_names(
+                [cell.text.rstrip(":") if cell else "" for cell in readings]
+            )
         if row is not None:
             led = (table.lead,) if table.lead else ()
             yield from self._place_segment(replace(row, start=start, end=end, lead=led), 0, start)

@@ -114,7 +114,8 @@ def _make_row(fields: Sequence[Any] | None) -> TableRow | None:
     if fields is None:
         return None
     table, number, role, label, cells, subject = fields
-    return TableRow(table, number, role, label, tuple(CellValue(*c) for c in cells), subject)
+    cell_values = tuple(CellValue(*cell) for cell in cells)
+    return TableRow(table, number, role, tuple(label), cell_values, subject)
 
 
 @cache

@@ -7,9 +7,10 @@ from array import array
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from tgraph.model import Inline, Segment, SegmentKind
+from tgraph.model import CellValue, Inline, Segment, SegmentKind, TableRow
 
 if TYPE_CHECKING:
     from tgraph.ingest.markdown_inline import Piece
@@ -208,17 +209,24 @@ def without_marks(text: str, offsets: array[int]) -> tuple[str, array[int]]:
 
 
 def joined_cells(
-    kind: SegmentKind, cells: Sequence[Segment | None], names: Sequence[str]
+    kind: SegmentKind,
+    cells: Sequence[Segment | None],
+    names: Sequence[str],
+    place: tuple[int, int] | None = None,
 ) -> Segment | None:
-    """Join nonempty cells into a row, prefixing cells with column names where known."""
+    """Join nonempty cells into a row, prefixing cells with column names where known.
+
+    ``place`` numbers the table on the page and the row in the table."""
     parts: list[str] = []
     offsets = array("q")
     pairs = []
     length = 0
-    for place, cell in enumerate(cells):
+    values = []
+    for column, cell in enumerate(cells):
         if cell is None:
             continue
-        name = names[place] if place < len(names) else ""
+        name = names[column] if column < len(names) else ""
+        values.append(CellValue("text", column=column))
         lead = ("; " if parts else "") + (f"{name}: " if name else "")
         if parts:
             offsets.extend([offsets[-1]] * 2)
@@ -234,4 +242,33 @@ def joined_cells(
     inlines = _nest_inlines(inline for cell in read for inline in cell.inlines)
     start, end = read[0].start, read[-1].end
     text = "".join(parts)
-    return Segment(kind, start, end, text, offsets, pairs=tuple(pairs), inlines=inlines)
+    row = TableRow(*place, cells=tuple(values)) if place is not None else None
+    return Segment(kind, start, end, text, offsets, pairs=tuple(pairs), inlines=inlines, row=row)
+
+
+def part_of_row(row: Segment, cells: Sequence[int]) -> Segment:
+    """Return a row of a table with some of its pairs, and with those that name its subject: these
+    have the place of the pair beside them where they aren't among ``cells``, which is sorted."""
+    assert row.row is not None
+    kept = sorted({*cells, *row.row.label})
+    place = row.offsets[row.pairs[cells[0]][1][0]]
+    parts: list[Segment | None] = []
+    for at in kept:
+        start, end = row.pairs[at][1]
+        if at in cells:
+            part = replace(row.clip(start, end), pairs=(), inlines=(), row=None)
+            place = part.offsets[-1]
+        else:
+            places = array("q", [place]) * (end - start)
+            part = Segment(row.kind, place, place + 1, row.text[start:end], places)
+        parts.append(part)
+    names = [row.text[slice(*row.pairs[at][0])] for at in kept]
+    joined = joined_cells(row.kind, parts, names)
+    assert joined is not None
+    return replace(
+        joined,
+        headings=row.headings,
+        lead=row.lead,
+        inlines=row.inlines,
+        row=row.row.select_cells(kept),
+    )

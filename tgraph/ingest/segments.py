@@ -13,6 +13,7 @@ from tgraph.ingest.front_matter import front_matter
 from tgraph.ingest.markdown_segments import read_page
 from tgraph.ingest.plain_segments import plain_segments
 from tgraph.ingest.sentences import CharacterRange, sentences
+from tgraph.ingest.table_rows import read_rows
 from tgraph.model import Block, Segment
 
 __all__ = ["Segment", "segments", "sentences_of"]
@@ -30,9 +31,9 @@ def segments(text: str, media_type: str, blocks: Sequence[Block] = ()) -> tuple[
     structure. Equal arguments always give equal segments; any text gives some segments, in time
     that grows with its length."""
     if blocks:
-        return block_segments(text, blocks)
+        return read_rows(block_segments(text, blocks))
     if media_type == MARKDOWN:
-        return read_page(text).segments
+        return read_rows(read_page(text).segments)
     segment_list = list(plain_segments(text, marked=media_type == "text/plain"))
     return tuple(
         recognise_apparatus(segment_list, [is_address(segment.text) for segment in segment_list])

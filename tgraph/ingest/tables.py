@@ -1,48 +1,66 @@
-"""Tables and records (CSV, JSON, JSON Lines) as readable text.
-
-Each row of a table is a line that can be understood without the table's head; each value of a
-record has its path.
-"""
+"""Tables as blocks of a page, and as lines of text."""
 
 from __future__ import annotations
 
-import csv
-import io
-import json
 import re
-from collections import Counter
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from tgraph.errors import IngestError
-from tgraph.ingest.base import FileContent, FileLimits, TextBuilder, storable
-from tgraph.ingest.text import decode_text
-from tgraph.model import Page
+from tgraph.ingest.blocks import PageBuilder
 from tgraph.rendering import collapse_whitespace
 
-_DELIMITERS = ",;\t|"
-_SAMPLE = 65536
-_LONGEST_CELL = 10_000_000
+if TYPE_CHECKING:
+    from tgraph.ingest.table_shape import Table
+
 _VALUE = re.compile(r"[\s\d.,:;%+/€$£¥()-]*$|(?i:true|false|yes|no|null|none|n/a)$")
-_TITLE_KEYS = ("title", "name", "headline", "subject", "heading")
-_METADATA_KEYS = ("author", "date", "language", "description")
-# A longer value, or one of several lines, stands on lines of its own.
-_SHORT = 200
+_LONGEST_TITLE = 120
+_SENTENCE_ENDS = (".", "!", "?", "。")
 
 
-def read_csv(data: bytes, name: str, limits: FileLimits) -> FileContent:
-    """Comma, semicolon, tab or bar separated values: a line ``Column: value; ...`` for each row."""
-    text = decode_text(data, name, limits)
-    csv.field_size_limit(max(csv.field_size_limit(), _LONGEST_CELL))
-    reader = csv.reader(
-        io.StringIO(text, newline=""), delimiter=_detect_delimiter(text), strict=False
-    )
-    try:
-        rows = [row for row in reader if any(cell.strip() for cell in row)]
-    except csv.Error as error:
-        message = f"Line {reader.line_num} of the table can't be read: {error}."
-        raise IngestError(name, message, "Check its quotation marks.") from None
-    return FileContent((Page(None, "\n".join(table_lines(rows))),))
+def add_table(builder: PageBuilder, table: Table) -> None:
+    """Add a table's titles, head, rows and notes to a page."""
+    for place, text in enumerate(table.titles):
+        builder.add_paragraph(
+            text, "prose" if place or text.endswith(_SENTENCE_ENDS) else "display"
+        )
+    if len(table.names) < 2:  # a list of texts
+        for line in (*table.heads, *table.rows):
+            builder.add_paragraph(line[0])
+        return
+    if _is_form(table):
+        for line in table.rows:
+            builder.add_field(*line)
+        return
+    number = builder.open_table()
+    for line in table.heads[:-1]:
+        builder.add_row(number, line, head=True)
+    last = table.heads[-1] if table.heads else ()
+    own = [collapse_whitespace(cell).rstrip(":") for cell in last]
+    names = [name or f"Column {column}" for column, name in enumerate(table.names, 1)]
+    builder.add_row(number, last, head=True, names=() if own == names else names)
+    for line in table.rows:
+        builder.add_row(number, line)
+    for text in table.notes:
+        builder.add_paragraph(text, "note")
+
+
+def _is_form(table: Table) -> bool:
+    """Return whether a table without a head is a form: a name and a value in each line."""
+    names = [line[0] for line in table.rows if len(line) == 2 and all(map(str.strip, line))]
+    is_whole = len(names) == len(table.rows) == len(set(names))
+    return is_whole and not table.heads and is_head(names) and ":" not in "".join(names)[:-1]
+
+
+def title_of_tables(tables: Sequence[Table]) -> str:
+    """Return the title that stands above the first table; empty for none."""
+    titles = tables[0].titles if tables else []
+    return titles[0] if titles and len(titles[0]) <= _LONGEST_TITLE else ""
+
+
+def count_letters(text: str) -> int:
+    """Return how many letters and digits a text has: the unit of independent counts where marks
+    between cells come and go."""
+    return sum(map(str.isalnum, text))
 
 
 def table_lines(rows: Sequence[Sequence[str]], headed: bool | None = None) -> list[str]:
@@ -77,164 +95,3 @@ def _row_line(cells: Sequence[str], names: Sequence[str]) -> str:
         if value:
             pairs.append(f"{column}: {value}")
     return "; ".join(pairs)
-
-
-def _detect_delimiter(text: str) -> str:
-    """Return the delimiter giving the most consistent multiple columns in leading rows."""
-    sample = text[:_SAMPLE]
-    if len(text) > _SAMPLE and "\n" in sample:
-        sample = sample[: sample.rindex("\n")]
-    return max(_DELIMITERS, key=lambda delimiter: _delimiter_fit(sample, delimiter))
-
-
-def _delimiter_fit(sample: str, delimiter: str) -> tuple[float, int]:
-    try:
-        rows = list(csv.reader(io.StringIO(sample, newline=""), delimiter=delimiter))
-    except csv.Error:
-        return 0.0, 0
-    widths = Counter(len(row) for row in rows if row)
-    if not widths:
-        return 0.0, 0
-    width, agreeing = widths.most_common(1)[0]
-    return (agreeing / widths.total() if width > 1 else 0.0), width
-
-
-# --- records --------------------------------------------------------------------------------------
-
-
-def read_json(data: bytes, name: str, limits: FileLimits) -> FileContent:
-    """A JSON value: a list's items, or an object's lists of objects, are its records."""
-    text = decode_text(data, name, limits)
-    try:
-        value = _parse_json(text)
-    except json.JSONDecodeError as error:
-        if error.msg != "Extra data":
-            raise _json_error(name, error, error.lineno, error.colno) from None
-        try:  # as JSON Lines under the wrong name
-            records = [_parse_json(line) for line in text.split("\n") if line.strip()]
-        except (json.JSONDecodeError, RecursionError):
-            raise _json_error(name, error, error.lineno, error.colno) from None
-        return _render_records(name, records)
-    except RecursionError:
-        raise IngestError(name, "The JSON is nested too deeply to be read.") from None
-    content = _render_records(name, value if isinstance(value, list) else [value])
-    if not isinstance(value, dict):
-        return content
-    metadata = {
-        key: _scalar_text(value.get(key)) for key in _METADATA_KEYS if _is_scalar(value.get(key))
-    }
-    return FileContent(
-        content.pages, _record_title(value), {k: v for k, v in metadata.items() if v}
-    )
-
-
-def read_json_lines(data: bytes, name: str, limits: FileLimits) -> FileContent:
-    """One JSON value a line (jsonlines.org): each is a record; blank lines are passed over."""
-    records = []
-    for number, line in enumerate(decode_text(data, name, limits).split("\n"), 1):
-        try:
-            if line.strip():
-                records.append(_parse_json(line))
-        except json.JSONDecodeError as error:
-            raise _json_error(name, error, number, error.colno) from None
-        except RecursionError:
-            raise IngestError(name, f"Line {number} is nested too deeply to be read.") from None
-    return _render_records(name, records)
-
-
-def _parse_json(text: str) -> Any:
-    """Parse JSON, keeping numbers as written."""
-    return json.loads(text, parse_float=str, parse_int=str)
-
-
-def _json_error(name: str, error: json.JSONDecodeError, line: int, column: int) -> IngestError:
-    return IngestError(name, f"The JSON is broken at line {line}, column {column}: {error.msg}.")
-
-
-def _render_records(name: str, records: list[Any]) -> FileContent:
-    builder = TextBuilder()
-    try:
-        blocks = [
-            block for record in records for block in _record_blocks(record, split=len(records) == 1)
-        ]
-    except RecursionError:
-        raise IngestError(name, "The JSON is nested too deeply to be read.") from None
-    separator = "\n" if all(len(lines) == 1 for _, lines in blocks) else "\n\n"
-    for title, lines in blocks:
-        if title and len(lines) > 1:
-            builder.mark(title, 2, separator)
-        builder.add("\n".join(lines), separator)
-    page = builder.page()
-    if not page.text.strip():
-        raise IngestError(name, "The JSON holds no values.")
-    return FileContent((page,))
-
-
-def _record_blocks(
-    record: Any, path: str = "", split: bool = False
-) -> Iterator[tuple[str, list[str]]]:
-    """Yield title and lines of a record; with ``split``, objects in lists form separate blocks."""
-    nested: list[tuple[str, Any]] = []
-    lines = list(_record_lines(record, path, nested))
-    inner = [block for where, item in nested for block in _record_blocks(item, where)]
-    if not split:
-        lines += [line for _, block in inner for line in block]
-        inner = []
-    if lines:
-        yield _record_title(record), lines
-    yield from inner
-
-
-def _record_lines(record: Any, path: str, nested: list[tuple[str, Any]]) -> Iterator[str]:
-    """Short values joined in lines, long ones by themselves; objects in lists go to ``nested``."""
-    short: list[str] = []
-    for where, text in _flatten_values(record, path, nested):
-        pair = f"{where}: {text}" if where else text
-        if len(pair) <= _SHORT and "\n" not in pair:
-            short.append(pair)
-            continue
-        if short:
-            yield "; ".join(short)
-            short = []
-        yield pair
-    if short:
-        yield "; ".join(short)
-
-
-def _flatten_values(
-    value: Any, path: str, nested: list[tuple[str, Any]]
-) -> Iterator[tuple[str, str]]:
-    if isinstance(value, dict):
-        for key, inner in value.items():
-            label = collapse_whitespace(storable(str(key)))
-            yield from _flatten_values(inner, f"{path}.{label}" if path else label, nested)
-    elif isinstance(value, list):
-        scalars = [_scalar_text(item) for item in value if _is_scalar(item)]
-        if scalars:
-            yield path, ", ".join(filter(None, scalars))
-        places = ((f"{path}[{index}]", item) for index, item in enumerate(value, 1))
-        nested.extend((where, item) for where, item in places if not _is_scalar(item))
-    elif text := _scalar_text(value):
-        yield path, text
-
-
-def _is_scalar(value: Any) -> bool:
-    return not isinstance(value, (dict, list))
-
-
-def _scalar_text(value: Any) -> str:
-    """Return a scalar in human-readable form; empty for null."""
-    if value is None:
-        return ""
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return storable(str(value)).strip()
-
-
-def _record_title(record: Any) -> str:
-    if not isinstance(record, dict):
-        return ""
-    values = (value for key in _TITLE_KEYS if _is_scalar(value := record.get(key)))
-    return next(filter(None, (collapse_whitespace(_scalar_text(value)) for value in values)), "")[
-        :_SHORT
-    ]

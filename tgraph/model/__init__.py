@@ -45,6 +45,7 @@ from tgraph.model.documents import TextSpan as TextSpan
 from tgraph.model.documents import UnitCount as UnitCount
 from tgraph.model.documents import kind_at as kind_at
 from tgraph.model.documents import well_formed as well_formed
+from tgraph.model.extraction import CellPlace as CellPlace
 from tgraph.model.extraction import ClaimStatus as ClaimStatus
 from tgraph.model.extraction import ExtractedClaim as ExtractedClaim
 from tgraph.model.extraction import ExtractedEntity as ExtractedEntity

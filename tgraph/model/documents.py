@@ -175,12 +175,14 @@ TextSpan = tuple[int, int]
 
 
 class CellValue(NamedTuple):
-    """What a cell of a table states: the kind of its column, its unit ("kg", "EUR"), and the
-    canonical lexical form of a number, date or boolean (empty for names and texts)."""
+    """What a cell of a table states: the kind of its column, its unit ("kg", "EUR"; of a date the
+    order "DMY" or "MDY" in which the column writes day and month), the canonical lexical form of a
+    number, date or boolean (empty for names and texts), and the number of its column (from 0)."""
 
     kind: ColumnKind
     unit: str = ""
     value: str = ""
+    column: int = 0
 
 
 ColumnKind = Choice[
@@ -201,16 +203,24 @@ ColumnKind = Choice[
 @dataclass(frozen=True, slots=True)
 class TableRow:
     """How a row is read as data: the number of its table on the page and of the row in the table
-    (both from 0), its role, which of the segment's pairs names the row's subject (-1: none), and
-    what each pair's value states. ``subject`` is the class that the table's rows are of ("ship"),
-    empty where nothing says it."""
+    (both from 0), its role, which of the segment's pairs name the row's subject (several: first and
+    last name; none where nothing names it), and what each pair's value states. ``subject`` is the
+    class that the table's rows are of ("ship"), empty where nothing says it."""
 
     table: int
     number: int
     role: Choice["data", "total", "note"] = "data"
-    label: int = 0
+    label: tuple[int, ...] = ()
     cells: tuple[CellValue, ...] = ()
     subject: str = ""
+
+    def select_cells(self, indexes: Sequence[int]) -> TableRow:
+        """Return the row with the cells of some pairs."""
+        return replace(
+            self,
+            label=tuple(at for at, index in enumerate(indexes) if index in self.label),
+            cells=tuple(self.cells[index] for index in indexes),
+        )
 
 
 class Inline(NamedTuple):
@@ -264,10 +274,12 @@ class Segment:
         first, last = self.locate(start, end)
         first = self.start if start == 0 else first
         last = self.end if end == len(self.text) else last
+        inside = [
+            at for at, (key, value) in enumerate(self.pairs) if start <= key[0] and value[0] < end
+        ]
         clipped_pairs = tuple(
             ((key[0] - start, key[1] - start), (value[0] - start, min(value[1], end) - start))
-            for key, value in self.pairs
-            if start <= key[0] and value[0] < end
+            for key, value in (self.pairs[at] for at in inside)
         )
         return replace(
             self,
@@ -276,6 +288,7 @@ class Segment:
             text=self.text[start:end],
             offsets=self.offsets[start:end],
             pairs=clipped_pairs,
+            row=self.row.select_cells(inside) if self.row is not None else None,
         )
 
     def locate(self, start: int, end: int) -> tuple[int, int]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal as Choice
+from typing import NamedTuple
 
 from pyoxigraph import Literal, NamedNode
 
@@ -22,8 +23,9 @@ class Span:
 class ExtractedEntity:
     """An entity named in a chunk; ``span`` contains the (first) mention, None if unknown.
 
-    A graph may give an ``iri`` (else the IRI is minted from the name), ``classes`` by IRI,
-    equal entities (``same``) by IRI, and a ``graph``, the named graph stating the entity."""
+    ``classes`` are further types by IRI: that of a table's rows, or those that a graph gives. A
+    graph may also give an ``iri`` (else the IRI is minted from the name), equal entities
+    (``same``) by IRI, and a ``graph``, the named graph stating the entity."""
 
     name: str
     type: str
@@ -36,15 +38,24 @@ class ExtractedEntity:
     graph: str = ""
 
 
+class CellPlace(NamedTuple):
+    """The cell of a table that states a relationship: the numbers of its row below the head and of
+    its column (both from 1), and the unit of its amount."""
+
+    row: int
+    column: int
+    unit: str = ""
+
+
 @dataclass(frozen=True, slots=True)
 class ExtractedRelationship:
     """A chunk's statement: subject, predicate and object, with supporting quote.
 
     ``object`` is the name of an entity, or a typed literal for an attribute. ``span`` is the
-    supporting quote: the stating sentence or part of the sentence. ``strength`` ranges from 1
-    to 10. A graph names entities and relations by IRI (a ``NamedNode``; ``label`` is the
-    relation's label); a graph may also give the stating named ``graph`` and the statement's
-    ``sources``, by IRI."""
+    supporting quote: the stating sentence or part of the sentence, or the row of the ``cell``.
+    ``strength`` ranges from 1 to 10. A graph names entities and relations by IRI (a
+    ``NamedNode``; ``label`` is the relation's label); a graph may also give the stating named
+    ``graph`` and the statement's ``sources``, by IRI."""
 
     subject: str | NamedNode
     predicate: str | NamedNode
@@ -56,6 +67,7 @@ class ExtractedRelationship:
     label: str = ""
     graph: str = ""
     sources: tuple[str, ...] = ()
+    cell: CellPlace | None = None
 
 
 ClaimStatus = Choice["TRUE", "FALSE", "SUSPECTED"]

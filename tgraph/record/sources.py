@@ -117,7 +117,7 @@ def _state_report(out: Statements, document: Document, report: ReadingReport) ->
             (v.RDF_TYPE, [v.prov("Entity"), v.tg("UnitCount")]),
             (v.RDFS_LABEL, count.unit),
             origin,
-            (v.tg("unit"), count.unit),
+            (v.tg("countedUnit"), count.unit),
             (v.tg("unitsInFile"), count.in_file),
             (v.tg("unitsInText"), count.in_text),
             (v.tg("unitsLeftOut"), count.left_out),
@@ -260,6 +260,7 @@ class EvidenceRecord:
         if (edge, relationship.span) in self._stated:
             return  # evidence is one statement of one place: the first that the extractor made
         self._stated.add((edge, relationship.span))
+        cell = relationship.cell
         self._evidence(
             edge,
             relationship.span,
@@ -268,6 +269,9 @@ class EvidenceRecord:
             (v.tg("description"), relationship.description or None),
             (v.tg("keyword"), list(relationship.keywords)),
             (v.tg("strength"), float(relationship.strength)),
+            (v.CSVW_ROWNUM, cell.row if cell else None),
+            (v.tg("tableColumn"), cell.column if cell else None),
+            (v.tg("unit"), (cell.unit or None) if cell else None),
             (v.tg("graph"), iri_node(relationship.graph) if relationship.graph else None),
             (v.prov("hadPrimarySource"), map(iri_node, relationship.sources)),
         )

@@ -290,7 +290,7 @@ def read_report(store: Store, document: str) -> ReadingReport | None:
         reader,
         tuple(
             UnitCount(
-                text_value(store, count, v.tg("unit")),
+                text_value(store, count, v.tg("countedUnit")),
                 *(_read_number(store, count, f"units{part}") for part in _COUNTED),
             )
             for count in _derived_in_order(store, document, "UnitCount")

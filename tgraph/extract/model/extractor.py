@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from functools import cached_property
@@ -138,7 +138,7 @@ class Gleaning(Prompted, Generic[R]):
         filled = {
             "title": one_line(title),
             "section": one_line(" > ".join(chunk.headings)) or "-",
-            "text": f"{chunk.preface}\n\n{chunk.text}" if chunk.preface else chunk.text,
+            "text": "\n\n".join(filter(None, (chunk.preface, name_columns(chunk), chunk.text))),
             **values,
         }
         gathered.add_reply(self._request_reply(self._prompt, filled, sink))
@@ -167,6 +167,20 @@ class Gleaning(Prompted, Generic[R]):
             seed=seed,
         )
         return ask_structured(self._model, request, self.schema, sink, read=self.read)
+
+
+def name_columns(chunk: Chunk) -> str:
+    """Return a line with the columns' names for each table whose first row is in an earlier chunk,
+    and so its head; empty text for none."""
+    first_rows: dict[int, int] = {}
+    names: defaultdict[int, dict[int, str]] = defaultdict(dict)
+    for segment in chunk.segments:
+        row = segment.row
+        if row is not None and first_rows.setdefault(row.table, row.number):
+            for (key, _), cell in zip(segment.pairs, row.cells, strict=True):
+                names[row.table][cell.column] = segment.text[slice(*key)]
+    lines = (" | ".join(columns[at] for at in sorted(columns)) for columns in names.values())
+    return "\n".join(f"Columns: {line}" for line in lines if line.strip(" |"))
 
 
 class ModelExtractor(Gleaning[GraphReply]):

@@ -28,6 +28,7 @@ from tgraph.retrieve.text.question_analysis import (
     rate_match,
     roots_of,
 )
+from tgraph.retrieve.text.row_answers import answer_of_row
 from tgraph.retrieve.text.sentence_ranking import SentencePlace, place_of
 
 MOST_READ = 10
@@ -267,7 +268,7 @@ def _page_passage(title: str, page: PageSentences, over: range) -> _PagePassage:
     length."""
     first, last = over[0], over[-1]
     room = LONGEST - sum(len(page[at].text) for at in over)
-    sides = {-1, 1}
+    sides = set() if page.segments[page[first].segment].row else {-1, 1}
     while sides:
         for side in sorted(sides):
             at = first - 1 if side < 0 else last + 1
@@ -341,7 +342,8 @@ def readings_of(
         for sentence_reading in _drop_partial_places(
             _sentence_readings(inquiry, passage, rated, reading), context
         ):
-            readings_by_place[place_of(sentence_reading.evidence)] = sentence_reading
+            place = place_of(sentence_reading.evidence)
+            readings_by_place[place] = _read_asked_cell(inquiry, sentence_reading, context)
     for (_, passage), chain, reading in zip(
         joined, scored_chains, read_[len(passages) :], strict=True
     ):
@@ -354,6 +356,18 @@ def readings_of(
     return (
         _apply_authorities(readings_by_place, context) if context.authorities else readings_by_place
     )
+
+
+def _read_asked_cell(
+    inquiry: AnalysedQuestion, reading: SentenceReading, context: Context
+) -> SentenceReading:
+    """Return the reading of a table's row with the cell that the question asks for."""
+    page = page_sentences(reading.evidence, context)
+    over = page.find_overlapping(reading.evidence.start, reading.evidence.end)
+    if len(over) != 1:
+        return reading
+    row = page.segments[page[over[0]].segment]
+    return replace(reading, answer=answer_of_row(inquiry, row, reading.answer))
 
 
 def _apply_authorities(

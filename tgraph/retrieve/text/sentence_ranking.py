@@ -216,6 +216,7 @@ def _read_kinds(entities: Sequence[str], context: Context) -> dict[str, str]:
 
     def kind_of(types: Sequence[str]) -> str:
         kinds = [iri.rpartition(":")[2] for iri in types if iri.startswith(v.type_iri(""))]
+        kinds = sorted(kinds, key=lambda kind: not kind_of_class(kind))
         return kinds[0] if kinds else next(filter(None, map(find_kind, types)), "")
 
     def find_kind(kind: str) -> str:

@@ -1,0 +1,234 @@
+"""Workbooks and typed tables: XLSX, ODS, Parquet, JSON records."""
+
+from __future__ import annotations
+
+import io
+import json
+from datetime import date
+from typing import Any
+
+import odf.opendocument
+import odf.table
+import odf.text
+import openpyxl
+import pytest
+from openpyxl.chart import BarChart, Reference
+from openpyxl.comments import Comment
+
+from tgraph.ingest.files import load
+from tgraph.ingest.number_formats import show_value
+from tgraph.ingest.segments import segments
+from tgraph.model import Document, ReadingLoss, Segment
+
+
+def save(workbook: openpyxl.Workbook) -> bytes:
+    out = io.BytesIO()
+    workbook.save(out)
+    return out.getvalue()
+
+
+def read(document: Document) -> list[Segment]:
+    (page,) = document.pages
+    return list(segments(page.text, document.media_type, page.blocks))
+
+
+def rows_of(document: Document) -> list[str]:
+    return [segment.text for segment in read(document) if segment.kind == "row"]
+
+
+def losses_of(document: Document) -> dict[str, ReadingLoss]:
+    assert document.report is not None
+    assert not document.report.warnings
+    return {loss.kind: loss for loss in document.report.losses}
+
+
+def pumps() -> openpyxl.Workbook:
+    workbook = openpyxl.Workbook()
+    sheet = workbook.active
+    sheet.title = "Pumps"
+    sheet.append(["Our pumps"])
+    sheet.merge_cells("A1:C1")
+    sheet.append([])
+    sheet.append(["Maker", "Pump", "Price", "Since", "Secret"])
+    sheet.append(["Norden", "Aqua 200", 1234.5, date(2020, 1, 2), "s1"])
+    sheet.append([None, "Aqua 300", 0.45, date(2021, 3, 4), "s2"])
+    sheet.append(["Berg", "Delta", 3, date(2022, 5, 6), "s3"])
+    sheet.merge_cells("A4:A5")
+    sheet["C4"].number_format = '#,##0.00 "€"'
+    sheet["C5"].number_format = '0.00 "€"'
+    sheet["C6"].number_format = '0.00 "€"'
+    sheet.column_dimensions["E"].hidden = True
+    return workbook
+
+
+def test_a_sheet_is_read_as_it_is_shown():
+    document = load(save(pumps()), "a.xlsx")
+    assert rows_of(document) == [
+        "Maker: Norden; Pump: Aqua 200; Price: 1,234.50 €; Since: 2020-01-02",
+        "Maker: Norden; Pump: Aqua 300; Price: 0.45 €; Since: 2021-03-04",
+        "Maker: Berg; Pump: Delta; Price: 3.00 €; Since: 2022-05-06",
+    ]
+    assert [heading.text for heading in document.pages[0].headings] == ["Pumps"]
+    row = read(document)[3].row
+    assert row is not None
+    assert (row.label, row.subject) == ((1,), "pump")
+    assert [cell.value for cell in row.cells] == ["", "", "1234.50", "2020-01-02"]
+    assert losses_of(document)["hidden column"].count == 1
+
+
+def test_what_is_hidden_is_left_out_and_counted():
+    workbook = pumps()
+    workbook.create_sheet("Draft").append(["hidden", "text"])
+    workbook["Draft"].sheet_state = "hidden"
+    workbook["Pumps"].row_dimensions[6].hidden = True
+    document = load(save(workbook), "a.xlsx")
+    assert "Delta" not in document.pages[0].text
+    assert "hidden" not in document.pages[0].text
+    losses = losses_of(document)
+    assert losses["hidden sheet"].place == "Draft"
+    assert losses["hidden row"].count == 1
+    assert document.report is not None
+    (cells,) = document.report.units
+    assert (cells.unit, cells.unexplained) == ("cells", 0)
+    assert cells.left_out == 10
+
+
+def test_comments_charts_and_formulas_without_a_value():
+    workbook = pumps()
+    sheet = workbook["Pumps"]
+    sheet["B4"].comment = Comment("Ask the maker.", "Ana")
+    sheet["C7"] = "=SUM(C4:C6)"
+    chart = BarChart()
+    chart.title = "Prices"
+    chart.add_data(Reference(sheet, min_col=3, min_row=3, max_row=6))
+    sheet.add_chart(chart, "G3")
+    document = load(save(workbook), "a.xlsx")
+    text = document.pages[0].text
+    assert "Comment on B4: Ask the maker." in text
+    assert "[chart: Prices]" in text
+    losses = losses_of(document)
+    assert losses["chart"].marked
+    assert losses["formula"].count == 1
+
+
+def test_tables_side_by_side_and_forms():
+    workbook = openpyxl.Workbook()
+    sheet = workbook.active
+    for line in (
+        ["Ship", "Tons", None, "Port", "Depth"],
+        ["Aurora", 300, None, "Kiel", 9],
+        ["Fram", 400, None, "Oslo", 12],
+    ):
+        sheet.append(line)
+    form = workbook.create_sheet("Form")
+    form.append(["Revenue", 500])
+    form.append(["Profit", 200])
+    assert rows_of(load(save(workbook), "a.xlsx")) == [
+        "Ship: Aurora; Tons: 300",
+        "Ship: Fram; Tons: 400",
+        "Port: Kiel; Depth: 9",
+        "Port: Oslo; Depth: 12",
+        "Revenue: 500",
+        "Profit: 200",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("value", "number_format", "shown"),
+    [
+        (0.45, "0%", "45%"),
+        (1234.5, "#,##0.00", "1,234.50"),
+        (-5.5, "0.0;(0.0)", "(5.5)"),
+        (12.5, "[$€-407] #,##0.00", "€ 12.50"),
+        (0.1 + 0.2, "General", "0.3"),
+        (12, "0.##", "12"),
+        (2_500_000, '0.0,,"M"', "2.5M"),
+        (7, "000", "007"),
+        (0.5, "# ?/?", "0.5"),
+        (True, "General", "TRUE"),
+        (date(2020, 1, 2), "dd.mm.yy", "2020-01-02"),
+    ],
+)
+def test_values_as_shown(value, number_format, shown):
+    assert show_value(value, number_format) == shown
+
+
+def ods(rows: list[list[str]], **first_cell: Any) -> bytes:
+    document = odf.opendocument.OpenDocumentSpreadsheet()
+    table = odf.table.Table(name="Ships")
+    for line in rows:
+        row = odf.table.TableRow()
+        for text in line:
+            cell = odf.table.TableCell(**(first_cell if text == rows[-1][0] else {}))
+            cell.addElement(odf.text.P(text=text))
+            row.addElement(cell)
+        table.addElement(row)
+    hidden = odf.table.TableRow(visibility="collapse")
+    cell = odf.table.TableCell()
+    cell.addElement(odf.text.P(text="Nimrod"))
+    hidden.addElement(cell)
+    table.addElement(hidden)
+    document.spreadsheet.addElement(table)
+    out = io.BytesIO()
+    document.write(out)
+    return out.getvalue()
+
+
+def test_an_open_document_sheet():
+    document = load(ods([["Ship", "Tons"], ["Aurora", "300"], ["Fram", "400"]]), "a.ods")
+    assert rows_of(document) == ["Ship: Aurora; Tons: 300", "Ship: Fram; Tons: 400"]
+    assert losses_of(document)["hidden row"].count == 1
+    assert document.report is not None
+    assert document.report.units[0].unexplained == 0
+
+
+def test_a_repeated_cell_is_bounded():
+    data = ods([["Ship", "Tons"], ["Aurora", "300"]], numbercolumnsrepeated=10**9)
+    assert len(load(data, "a.ods").pages[0].text) < 100_000
+
+
+def test_workbooks_without_a_suffix_are_known():
+    assert rows_of(load(save(pumps()), "workbook"))
+    assert rows_of(load(ods([["Ship", "Tons"], ["Aurora", "300"]]), "sheet"))
+
+
+def test_parquet():
+    pyarrow = pytest.importorskip("pyarrow", reason="needs the extra 'parquet'")
+    from pyarrow import parquet
+
+    table = pyarrow.table(
+        {
+            "id": [1, 2],
+            "product": ["Pump A", "Pump B"],
+            "price_eur": [100.5, 110.0],
+            "since": [date(2020, 1, 2), None],
+        }
+    )
+    out = io.BytesIO()
+    parquet.write_table(table, out)
+    document = load(out.getvalue(), "a.parquet")
+    assert rows_of(document) == [
+        "id: 1; product: Pump A; price_eur: 100.5; since: 2020-01-02",
+        "id: 2; product: Pump B; price_eur: 110",
+    ]
+    row = read(document)[1].row
+    assert row is not None
+    assert row.cells[2][:3] == ("money", "EUR", "100.5")
+
+
+def test_records_that_share_their_keys_are_a_table():
+    records = [{"id": 1, "name": "Pump A", "price": 3}, {"id": 2, "name": "Pump B", "price": 4}]
+    wanted = ["id: 1; name: Pump A; price: 3", "id: 2; name: Pump B; price: 4"]
+    assert rows_of(load(json.dumps(records).encode(), "a.json")) == wanted
+    lines = "\n".join(map(json.dumps, records))
+    assert rows_of(load(lines.encode(), "a.jsonl")) == wanted
+    whole = {"maker": "Norden", "pumps": records}
+    assert rows_of(load(json.dumps(whole).encode(), "a.json")) == ["maker: Norden", *wanted]
+
+
+def test_a_bad_line_costs_that_line_and_a_repeated_key_no_value():
+    source = '\ufeff{"name":"Aurora","tons":300}\n\nnot json\n{"name":"Fram","name":"Nimrod"}\n'
+    document = load(source.encode(), "a.jsonl")
+    assert "Nimrod" in document.pages[0].text
+    assert "Aurora" in document.pages[0].text
+    assert losses_of(document)["damaged line"].place == "line 3"
