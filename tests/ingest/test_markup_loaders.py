@@ -94,7 +94,7 @@ EXPECTED = [
 
 def read(document: Document) -> list[tuple[str, str, tuple[str, ...]]]:
     (page,) = document.pages
-    found = segments(page.text, document.media_type)
+    found = segments(page.text, document.media_type, page.blocks)
     return [(s.kind, s.text, s.headings if s.kind == "row" else s.context) for s in found]
 
 
@@ -136,6 +136,7 @@ def test_a_book_is_its_chapters_in_order(book):
         assert read(document) == [
             ("heading", "One", ()),
             ("prose", "It sailed.", ("One",)),
+            ("display", "[image]", ("One",)),
             ("heading", "Two", ()),
             ("item", "Hull", ("Two",)),
             ("item", "Mast", ("Two",)),

@@ -100,6 +100,29 @@ def check_lines(text: str, name: str, limits: FileLimits) -> None:
             )
 
 
+def write_number(number: int, style: str) -> str:
+    """Return an item's number in a style of HTML (``1``, ``a``, ``A``, ``i``, ``I``)."""
+    if style in ("a", "A") and number > 0:
+        letters = ""
+        while number:
+            number, rest = divmod(number - 1, 26)
+            letters = chr(ord(style) + rest) + letters
+        return letters
+    if style in ("i", "I") and 0 < number < 4000:
+        roman = ""
+        for value, sign in _ROMAN_DIGITS:
+            roman += sign * (number // value)
+            number %= value
+        return roman if style == "I" else roman.lower()
+    return str(number)
+
+
+_ROMAN_DIGITS = (
+    *((1000, "M"), (900, "CM"), (500, "D"), (400, "CD"), (100, "C"), (90, "XC"), (50, "L")),
+    *((40, "XL"), (10, "X"), (9, "IX"), (5, "V"), (4, "IV"), (1, "I")),
+)
+
+
 class TextBuilder:
     """A builder joining blocks into a text, recording heading offsets."""
 

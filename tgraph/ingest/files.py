@@ -72,7 +72,7 @@ _READERS = {
     "application/json": ("tables", "read_json", ".json"),
     "application/jsonl": ("tables", "read_json_lines", ".jsonl .ndjson"),
     "application/pdf": ("pdf", "read_pdf", ".pdf"),
-    _DOCX: ("office", "read_docx", ".docx"),
+    _DOCX: ("word", "read_docx", ".docx"),
     _EPUB: ("epub", "read_epub", ".epub"),
 }
 # Text that is kept as it is: tgraph's own code reads it, without a native parser and without
