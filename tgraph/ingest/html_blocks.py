@@ -19,14 +19,15 @@ from tgraph.rendering import collapse_whitespace, shorten_text
 MARK = "reading-mark"
 LABEL = "reading-label"
 COMMENT = "reading-comment"
-"""Elements that readers of other formats write for a mark (``kind: description``), for the number
-of an item, and for a reviewer's comment."""
+NOTE = "reading-note"
+"""Elements that readers of other formats write for a mark (``kind: description``), for the label of
+an item or note, for a reviewer's comment, and for a note."""
 
 _LEVELS = {f"h{level}": level for level in range(1, 7)}
 _BLOCKS = split_words(
     "address article aside blockquote body caption center dd details dialog div dl dt fieldset "
     "figcaption figure footer form header hgroup hr html legend main menu nav ol p pre search "
-    f"section summary ul {COMMENT}"
+    f"section summary ul {COMMENT} {NOTE}"
 ).union(_LEVELS)
 _TABLE_PARTS = split_words("table tr td th thead tbody tfoot caption")
 _DISPLAYS = split_words("figcaption summary legend caption")
@@ -47,6 +48,8 @@ _NOTE_ROLES = split_words(
     "footnote endnote rearnote note doc-footnote doc-endnote doc-endnotes-item"
 )
 _LONGEST_TERM = 80
+_SMALLEST_IMAGE = 40
+"""Width and height, in pixels, up to which an image without words is an ornament."""
 _LONGEST_DESCRIPTION = 300
 
 
@@ -83,6 +86,7 @@ class _HtmlWalk:
         self._lists: list[_List] = []
         self._mark: str | None = None
         self._term = ""
+        self._term_shown = False
         self._in_term = False
         self._note: str | None = None
         self._notes = 0
@@ -126,7 +130,9 @@ class _HtmlWalk:
     def _add_text(self, text: str | None) -> None:
         if not text:
             return
-        if self._label:
+        if self._label and self._note is not None:
+            self._note = text.strip()
+        elif self._label:
             self._mark = text.strip()
         else:
             collapsed = text if self._preformatted else SPACES.sub(" ", text)
@@ -136,7 +142,7 @@ class _HtmlWalk:
 
     def _open_tag(self, element: etree._Element) -> None:
         tag = element.tag
-        if element.attrib:
+        if element.attrib or tag == NOTE:
             self._open_note(element)
         if tag in _TABLE_PARTS:
             self._open_table_part(element)
@@ -214,9 +220,7 @@ class _HtmlWalk:
             self._in_term = False
             if tag == "dl":
                 self._end_term()
-        elif tag == "dd":
-            self._term = ""
-        if tag in ("aside", "div", "section", "p") and self._is_note(element):
+        if tag == NOTE or (tag in ("aside", "div", "section", "p") and self._is_note(element)):
             self._note = None
 
     def _open_item(self, element: etree._Element) -> None:
@@ -233,7 +237,7 @@ class _HtmlWalk:
             self._note = self._mark.rstrip(".-")
 
     def _open_note(self, element: etree._Element) -> None:
-        if element.tag != "li" and self._is_note(element):
+        if element.tag == NOTE or (element.tag != "li" and self._is_note(element)):
             if element.tag in _BLOCKS:
                 self._end_block()
             self._note = ""
@@ -281,9 +285,15 @@ class _HtmlWalk:
     def _table(self) -> Table | None:
         return self._tables[-1] if self._tables else None
 
+    @property
+    def _holder(self) -> Table | None:
+        """The table whose open cell or caption takes the next block."""
+        tables = (t for t in reversed(self._tables) if t is not None)
+        return next((t for t in tables if t.cell is not None or t.in_caption), None)
+
     def _add_lines(self, lines: list[TableLine]) -> None:
         """Add a table's lines to the page, or to the row that the table stands in."""
-        outer = self._table
+        outer = self._holder
         if outer is not None and outer.cell is not None:
             outer.add_lines(lines)
         else:
@@ -294,7 +304,7 @@ class _HtmlWalk:
     def _end_block(self) -> None:
         level, self._heading = self._heading, 0
         self._scripts = [(0, is_reference) for _, is_reference in self._scripts]
-        if self._preformatted and self._table is None:
+        if self._preformatted and self._holder is None:
             self._builder.add_code(self._text.take_lines())
             return
         before, text, after = self._text.take()
@@ -306,17 +316,18 @@ class _HtmlWalk:
             self._add_mark(mark)
 
     def _add_mark(self, mark: Mark) -> None:
-        table = self._table
+        table = self._holder
         if table is not None and table.cell is not None:
             table.cell.add(str(mark))
         else:
             self._builder.add_mark(mark.kind, mark.description)
 
     def _add_block(self, text: str, level: int) -> None:
-        table = self._table
+        table = self._holder
         if table is not None and table.cell is not None:
-            table.cell.add(text, is_item=self._mark is not None)
-        elif table is not None and table.in_caption:
+            number = f"{self._mark} " if self._mark not in (None, "-") else ""
+            table.cell.add(number + text, is_item=self._mark is not None)
+        elif table is not None:
             table.captions.append(text)
         elif self._note is not None:
             self._builder.add_note(self._note, text)
@@ -327,10 +338,11 @@ class _HtmlWalk:
             self._builder.add_heading(text, level)
         elif self._in_term:
             self._end_term()
-            self._term = text
-        elif self._term and self._kind == "prose":
+            self._term, self._term_shown = text, False
+        elif self._term and self._kind == "prose" and self._mark is None:
             self._add_definition(text)
         elif self._mark is not None:
+            self._show_term()
             self._builder.add_item(text, max(0, len(self._lists) - 1), self._mark)
         else:
             self._builder.add_paragraph(text, self._kind)
@@ -339,15 +351,20 @@ class _HtmlWalk:
     def _add_definition(self, text: str) -> None:
         if len(self._term) <= _LONGEST_TERM and not self._term.endswith("?"):
             self._builder.add_field(self._term.rstrip(":"), text)
+            self._term_shown = True
         else:
             self._end_term()
             self._builder.add_paragraph(text)
 
     def _end_term(self) -> None:
-        """Add a term that no definition follows, as a line of its own."""
-        if self._term:
-            self._builder.add_paragraph(self._term, "display")
+        self._show_term()
         self._term = ""
+
+    def _show_term(self) -> None:
+        """Add a term that isn't the name of a field, as a line of its own."""
+        if self._term and not self._term_shown:
+            self._builder.add_paragraph(self._term, "display")
+        self._term_shown = True
 
     # --- elements that stand as a mark or an equation -----------------------------------------
 
@@ -355,7 +372,10 @@ class _HtmlWalk:
         alt = element.get("alt")
         if alt is not None and not alt.strip():
             return  # the page says that the image has no content
-        self._text.add_mark("image", alt or element.get("title") or "")
+        words = alt or element.get("title") or ""
+        if not words and _is_small(element):
+            return  # an ornament
+        self._text.add_mark("image", words)
         self._losses.add("image", "an image has no text", marked=True)
 
     def _read_medium(self, element: etree._Element) -> None:
@@ -384,6 +404,13 @@ class _HtmlWalk:
     def _read_mark(self, element: etree._Element) -> None:
         kind, _, description = "".join(element.itertext()).partition(":")
         self._text.add_mark(kind.strip(), description.strip())
+
+
+def _is_small(image: etree._Element) -> bool:
+    sizes = [image.get(name, "").removesuffix("px") for name in ("width", "height")]
+    return all(size.isascii() and size.isdigit() and len(size) < 4 for size in sizes) and all(
+        int(size) <= _SMALLEST_IMAGE for size in sizes
+    )
 
 
 def _is_script(element: etree._Element) -> bool:

@@ -41,9 +41,9 @@ _REFERENCE_ROLES = split_words("noteref doc-noteref")
 _CONTENTS_ROLES = split_words("doc-toc toc landmarks loi lot")
 _MENU_ROLES = split_words("navigation menu menubar search")
 _SILENT_CLASSES = split_words("mw-editsection mw-cite-backlink")
-_MENU_NAME = re.compile(
-    r"(?:^|[-_ ])(?:menu|nav|navbar|navigation|breadcrumbs?|sidebar|skip-?links?|share|social"
-    r"|pagination|pager|toolbar|noprint)(?:$|[-_ ])"
+_MENU_NAME = re.compile(r"(?:^|[-_ ])(?:menu|nav|navbar|navigation|sidebar|toolbar)(?:$|[-_ ])")
+_HELP_NAME = re.compile(
+    r"(?:^|[-_ ])(?:breadcrumbs?|skip-?links?|share|social|pagination|pager)(?:$|[-_ ])"
 )
 _NOTICE_NAME = re.compile(
     r"(?:cookie|gdpr|consent|onetrust|didomi|cybot)[\w-]*"
@@ -223,12 +223,6 @@ class _Furniture:
         in_section = any(self._inside[name] for name in _SECTIONS)
         if (tag == "footer" and not in_section) or "contentinfo" in roles:
             return FOOTER
-        is_content = self._inside["main"] or self._inside["article"]
-        if not is_content and _NOTICE_NAME.search(_names(element)):
-            size = count_visible("".join(element.itertext()))
-            is_small = size <= min(_LONGEST_NOTICE, self._total // 2)
-            if is_small and not _is_inside(element, _KEPT):
-                return NOTICE
         return None
 
     def enter_element(self, element: etree._Element) -> None:
@@ -239,27 +233,37 @@ class _Furniture:
         self._measures.append(measure)
 
     def leave_element(self, element: etree._Element) -> None:
-        """Leave an element, and mark the element where it turns out to be a menu."""
+        """Leave an element, and mark the element where it turns out to be a menu or a notice."""
         self._inside[element.tag] -= 1
         measure = self._measures.pop()
         if element.tag == "a":
             measure.linked, measure.links = measure.characters, 1
         measure.holds_content |= element.tag in _KEPT
-        if element not in self._selection.left_out and self._is_menu(element, measure):
-            self._selection.left_out[element] = MENU
+        if element not in self._selection.left_out and not measure.holds_content:
+            if self._is_notice(element, measure):
+                self._selection.left_out[element] = NOTICE
+            elif self._is_menu(element, measure):
+                self._selection.left_out[element] = MENU
         if self._measures:
             self._measures[-1].add_inner(measure)
             self._measures[-1].characters += count_visible(element.tail or "")
 
+    def _is_notice(self, element: etree._Element, measure: _Measure) -> bool:
+        is_small = measure.characters <= min(_LONGEST_NOTICE, self._total // 2)
+        is_content = self._inside["main"] or self._inside["article"]
+        return is_small and not is_content and bool(_NOTICE_NAME.search(_names(element)))
+
     def _is_menu(self, element: etree._Element, measure: _Measure) -> bool:
-        if measure.holds_content or measure.links < _LEAST_LINKS or not measure.characters:
+        if measure.links < _LEAST_LINKS or not measure.characters:
             return False
         share = measure.linked / measure.characters
-        if share >= _MENU_SHARE and _MENU_NAME.search(_names(element)):
+        is_outside = not (self._inside["main"] or self._inside["article"])
+        names = _names(element)
+        is_named = _HELP_NAME.search(names) or (is_outside and _MENU_NAME.search(names))
+        if is_named and share >= _MENU_SHARE:
             return True
         if element.tag not in ("ul", "ol") or share < _LIST_SHARE:
             return False
-        is_outside = not (self._inside["main"] or self._inside["article"])
         is_before = self._has_title and not self._title_passed
         is_short = measure.characters <= _LONGEST_ITEM * measure.links
         return is_outside and is_short and (self._has_main or is_before)

@@ -161,28 +161,26 @@ def _expand(rows: Sequence[Row]) -> Iterator[list[str]]:
         below: dict[int, tuple[int, str]] = {}
         cells = iter(row.cells)
         cell = next(cells, None)
-        while cell is not None or len(texts) in above:
+        while (cell is not None or above) and len(texts) < _MOST_COLUMNS:
             column = len(texts)
-            if column in above:
-                left, text = above.pop(column)
+            if cell is None or column in above:
+                left, text = above.pop(column, (0, ""))
                 texts.append(text)
-                if left > 1:
+                budget -= 1
+                if left > 1 and budget > 0:
                     below[column] = (left - 1, text)
                 continue
-            assert cell is not None
             text = cell.text
-            for number in range(cell.columns):
-                budget -= number > 0
-                if number and budget < 0:
-                    break
-                shown = text if number == 0 or _says_head(row) else ""
-                texts.append(shown)
-                if cell.rows > 1 and budget > 0:
-                    budget -= 1
-                    repeated = shown if len(shown) <= _LONGEST_REPEATED else ""
-                    below[column + number] = (cell.rows - 1, repeated)
+            wide = cell.columns if budget > 0 else 1
+            shown = [text] + [text if _says_head(row) else ""] * (wide - 1)
+            texts += shown
+            budget -= wide - 1
+            if cell.rows > 1 and budget > 0:
+                for place, repeated in enumerate(shown, column):
+                    is_short = len(repeated) <= _LONGEST_REPEATED
+                    below[place] = (cell.rows - 1, repeated if is_short else "")
             cell = next(cells, None)
-        above = {**above, **below}
+        above = below
         yield texts[:_MOST_COLUMNS]
 
 
@@ -197,8 +195,9 @@ def _count_heads(grid: Sequence[tuple[Row, list[str]]]) -> int:
         return 0 if heads and grid[0][0].place != "head" and len(grid) > 1 else min(heads, 1)
     if heads or any(cell.is_head for row, _ in grid for cell in row.cells):
         return heads
-    first = grid[0][1]
-    return int(len(grid) > 1 and len(first) > 1 and is_head(first))
+    row, texts = grid[0]
+    is_plain = all(len(cell.parts) <= 1 for cell in row.cells)
+    return int(len(grid) > 1 and len(texts) > 1 and is_plain and is_head(texts))
 
 
 def _says_head(row: Row) -> bool:

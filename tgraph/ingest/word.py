@@ -3,6 +3,7 @@ plain by ``word_xml``."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from importlib.metadata import version
 
 from lxml import etree
@@ -12,7 +13,7 @@ from tgraph.ingest.archive import open_archive, unreadable_error
 from tgraph.ingest.base import FileContent, FileLimits, error_reason
 from tgraph.ingest.blocks import LossList, PageBuilder
 from tgraph.ingest.html import parse_markup
-from tgraph.ingest.html_blocks import COMMENT, LABEL, MARK, add_html_blocks
+from tgraph.ingest.html_blocks import COMMENT, LABEL, MARK, NOTE, add_html_blocks
 from tgraph.ingest.html_selection import select_content
 from tgraph.ingest.unit_counts import compare_characters
 from tgraph.ingest.word_drawings import MARK_STYLE
@@ -23,6 +24,7 @@ from tgraph.ingest.word_xml import (
     HEADING_STYLE,
     ITEM_STYLE,
     LABEL_STYLE,
+    NOTE_STYLE,
     simplify_package,
 )
 
@@ -33,6 +35,7 @@ _STYLES = "\n".join(
         *(f"p.{ITEM_STYLE}{depth} => {'ul > li > ' * depth}ul > li:fresh" for depth in range(9)),
         f"p.{DISPLAY_STYLE} => figcaption:fresh",
         f"p.{COMMENT_STYLE} => {COMMENT}:fresh",
+        f"p.{NOTE_STYLE} => {NOTE}:fresh",
         f"r.{MARK_STYLE} => {MARK}:fresh",
         f"r.{LABEL_STYLE} => {LABEL}:fresh",
     )
@@ -55,13 +58,15 @@ def read_docx(data: bytes, name: str, limits: FileLimits) -> FileContent:
             texts = package.count_texts()
             title, metadata = package.read_properties()
             left_out = simplify_package(package, losses)
-            root = _convert_package(package, name)
+            for root in _convert_package(package, name):
+                selection = select_content(root, with_furniture=True)
+                add_html_blocks(root, selection, builder, losses)
         except (IngestError, MemoryError):
             raise
+        except RecursionError:
+            raise unreadable_error(name, "DOCX", "its tables are nested too deeply") from None
         except Exception as error:  # a damaged package makes the libraries fail in any way whatever
             raise unreadable_error(name, "DOCX", error_reason(error)) from None
-    if root is not None:
-        add_html_blocks(root, select_content(root, with_furniture=True), builder, losses)
     if not builder.has_text:
         raise IngestError(name, "The DOCX holds no text.")
     page = builder.page()
@@ -71,11 +76,17 @@ def read_docx(data: bytes, name: str, limits: FileLimits) -> FileContent:
     return FileContent((page,), title, metadata, report)
 
 
-def _convert_package(package: WordPackage, name: str) -> etree._Element | None:
-    """Return the root element of the document as HTML."""
+def _convert_package(package: WordPackage, name: str) -> Iterator[etree._Element]:
+    """Yield the document as HTML, slice by slice."""
     import mammoth
 
-    converted = mammoth.convert_to_html(
-        package.write_archive(), style_map=_STYLES, include_embedded_style_map=False
-    )
-    return parse_markup(f"<html><body>{converted.value}</body></html>", name)
+    for archive in package.slice_archives():
+        converted = mammoth.convert_to_html(
+            archive,
+            style_map=_STYLES,
+            include_embedded_style_map=False,
+            include_default_style_map=False,
+        )
+        root = parse_markup(f"<html><body>{converted.value}</body></html>", name)
+        if root is not None:
+            yield root

@@ -29,8 +29,10 @@ _STRICT = (
 )
 _TEXTS = (f"{W}t", f"{W}delText", f"{A}t")
 _BODIES = ("footnotes", "endnotes", "comments")
-_TYPES = "[Content_Types].xml"
 _RELATIONS = "_rels/.rels"
+_FRAME = ("[Content_Types].xml", _RELATIONS)
+_SLICE = 2000
+"""How many blocks of a document are read at once."""
 
 
 class WordPackage:
@@ -51,9 +53,9 @@ class WordPackage:
         self.styles = self._parse_related("styles")
         self.numbering = self._parse_related("numbering")
         self.margins = {
-            path: self.parse_part(path)
-            for kind, path in self.relations(self.main_path).values()
-            if kind in ("header", "footer") and path in self._paths
+            path: root
+            for path in dict.fromkeys(self._list_margins())
+            if (root := self.find_part(path)) is not None
         }
 
     def relations(self, path: str) -> dict[str, tuple[str, str]]:
@@ -136,19 +138,21 @@ class WordPackage:
             metadata["date"] = read(f"{_TERMS}created")[:10]
         return read(f"{_DC}title"), {key: value for key, value in metadata.items() if value}
 
-    def write_archive(self) -> BytesIO:
-        """Return the package with the parts as they are now, without pictures and styles."""
-        written = BytesIO()
-        with zipfile.ZipFile(written, "w", zipfile.ZIP_STORED) as target:
-            for path in (_TYPES, _RELATIONS):
-                if path in self._paths:
-                    target.writestr(path, etree.tostring(self.parse_part(path)))
-            target.writestr(self.main_path, etree.tostring(self.document))
-            for kind in ("footnotes", "endnotes"):
-                if kind in self.notes:  # where mammoth looks without relationships
-                    target.writestr(f"word/{kind}.xml", etree.tostring(self.notes[kind]))
-        written.seek(0)
-        return written
+    def slice_archives(self) -> Iterator[BytesIO]:
+        """Yield packages with the blocks of the document as they are now, some in each, without
+        pictures and styles: what reads all blocks at once needs memory for all."""
+        body = self.document.find(f"{W}body")
+        blocks = [] if body is None else list(body)
+        frame = [(path, self.parse_part(path)) for path in _FRAME if path in self._paths]
+        for start in range(0, len(blocks), _SLICE):
+            document = etree.Element(self.document.tag, nsmap=self.document.nsmap)
+            etree.SubElement(document, f"{W}body").extend(blocks[start : start + _SLICE])
+            written = BytesIO()
+            with zipfile.ZipFile(written, "w", zipfile.ZIP_STORED) as target:
+                for path, root in (*frame, (self.main_path, document)):
+                    target.writestr(path, etree.tostring(root))
+            written.seek(0)
+            yield written
 
     def _find_main(self) -> str:
         for kind, path in self.relations("").values() if _RELATIONS in self._paths else ():
@@ -160,6 +164,17 @@ class WordPackage:
         paths = (path for known, path in self.relations(self.main_path).values() if known == kind)
         fallback = posixpath.join(posixpath.dirname(self.main_path), f"{kind}.xml")
         return next((path for path in (*paths, fallback) if path in self._paths), None)
+
+    def _list_margins(self) -> Iterator[str]:
+        """Yield the paths of headers and footers that pages show."""
+        relations = self.relations(self.main_path)
+        settings = self._parse_related("settings")
+        is_even_shown = settings is not None and settings.find(f"{W}evenAndOddHeaders") is not None
+        for reference in self.document.iter(f"{W}headerReference", f"{W}footerReference"):
+            is_first_shown = reference.getparent().find(f"{W}titlePg") is not None
+            shown = {"first": is_first_shown, "even": is_even_shown}
+            if shown.get(reference.get(f"{W}type", ""), True):
+                yield relations.get(reference.get(f"{R}id", ""), ("", ""))[1]
 
     def _parse_related(self, kind: str) -> etree._Element | None:
         path = self._find_related(kind)

@@ -39,6 +39,14 @@ def read_switch(parent: etree._Element | None, path: str) -> bool | None:
     return None if value is None else value not in ("0", "false", "off", "none")
 
 
+def read_level(properties: etree._Element | None, default: int | None) -> int | None:
+    """Return the level of headings that properties of a paragraph state; None for body text."""
+    outline = read_value(properties, "outlineLvl")
+    if outline is None or not (outline.isascii() and outline.isdigit()):
+        return default
+    return int(outline) + 1 if int(outline) < _MOST_LEVELS else None
+
+
 @dataclass(frozen=True, slots=True)
 class Style:
     """What a style says, with what it inherits; None where nothing is said."""
@@ -112,10 +120,7 @@ def _add_style(style: Style, element: etree._Element) -> Style:
     style = style.with_direct(element.find(f"{W}rPr"))
     name = (read_value(element, "name") or "").lower()
     heading = _HEADING_NAME.match(name)
-    outline = read_value(element, "pPr/outlineLvl")
-    level = style.level
-    if outline is not None and outline.isdigit():
-        level = int(outline) + 1 if int(outline) < _MOST_LEVELS else None
+    level = read_level(element.find(f"{W}pPr"), style.level)
     if heading or name == "title":
         level = int(heading[1]) if heading else 1
     number = read_value(element, "pPr/numPr/numId")

@@ -21,13 +21,14 @@ from tgraph.ingest.word_drawings import (
     set_style,
 )
 from tgraph.ingest.word_package import MC, A, W, WordPackage
-from tgraph.ingest.word_styles import ListNumbers, StyleSheet, read_switch, read_value
+from tgraph.ingest.word_styles import ListNumbers, StyleSheet, read_level, read_switch, read_value
 from tgraph.rendering import collapse_whitespace
 
 HEADING_STYLE = "readingHeading"
 ITEM_STYLE = "readingItem"
 DISPLAY_STYLE = "readingDisplay"
 COMMENT_STYLE = "readingComment"
+NOTE_STYLE = "readingNote"
 LABEL_STYLE = "readingLabel"
 _TEXTS = (f"{W}t", f"{W}delText", f"{A}t")
 _UNWRAPPED = (
@@ -63,6 +64,7 @@ def simplify_package(package: WordPackage, losses: LossList) -> Counter[str]:
     simplifier = _Simplifier(package, losses)
     for path, root in package.bodies():
         simplifier.simplify_body(path, root)
+    simplifier.add_notes()
     simplifier.add_comments()
     simplifier.add_margins()
     return simplifier.left_out
@@ -77,7 +79,6 @@ class _Simplifier:
         self._losses = losses
         self._styles = StyleSheet(package.styles)
         self._numbers = ListNumbers(package.numbering, self._styles)
-        self._margins = list(_read_margins(package))
 
     def simplify_body(self, path: str, root: etree._Element) -> None:
         """Make a body plain: what remains are paragraphs, runs, tables and notes."""
@@ -119,24 +120,32 @@ class _Simplifier:
                 self._leave_out(element, kind, reason)
             elif parent.tag in (f"{W}trPr", f"{W}tcPr") and parent.getparent() is not None:
                 self._leave_out(parent.getparent(), kind, reason)
-            elif element.tag == f"{W}moveFrom":
-                element.tag = f"{W}del"  # the mark of a paragraph, which mammoth knows
+        for paragraph in reversed(list(root.iter(f"{W}p"))):
+            _join_paragraph(paragraph)
 
     def _drop_field_codes(self, root: etree._Element) -> None:
         """Remove results of fields that stand inside the code of another field."""
-        in_code: list[bool] = []
-        for element in list(root.iter(f"{W}fldChar", f"{W}t")):
-            if element.tag == f"{W}t":
-                if any(in_code):
-                    self._leave_out(element, "", "")
-                continue
+        marks = list(root.iter(f"{W}fldChar", f"{W}t"))
+        codes: Counter[int] = Counter()  # how many fields' codes begin (1) or end (-1) at a mark
+        open_fields: list[tuple[int, int]] = []
+        for place, element in enumerate(marks):
             kind = element.get(f"{W}fldCharType")
             if kind == "begin":
-                in_code.append(True)
-            elif kind == "separate" and in_code:
-                in_code[-1] = False
-            elif kind == "end" and in_code:
-                in_code.pop()
+                open_fields.append((place, -1))
+            elif kind == "separate" and open_fields:
+                open_fields[-1] = (open_fields[-1][0], place)
+            elif kind == "end" and open_fields:
+                begin, separator = open_fields.pop()
+                codes[begin] += 1
+                codes[separator if separator >= 0 else place] -= 1
+        depth = 0
+        for place, element in enumerate(marks):
+            depth += codes[place]
+            if depth and element.tag == f"{W}t":
+                self._leave_out(element, "", "")
+        for element in list(root.iter(f"{W}fldChar")):
+            if element.find(f"{W}ffData") is None:
+                element.getparent().remove(element)
 
     def _drop_page_numbers(self, root: etree._Element) -> None:
         """Remove paragraphs of a header or footer that are no more than a page's number."""
@@ -179,14 +188,11 @@ class _Simplifier:
             return
         if name and name.startswith("reading"):
             return
-        outline = read_value(properties, "outlineLvl")
-        level = style.level
-        if outline is not None and outline.isdigit():
-            level = int(outline) + 1 if int(outline) < 9 else None
+        level = read_level(properties, style.level)
         text = "".join(text.text or "" for text in paragraph.iter(f"{W}t"))
-        is_empty = not text.strip()
-        label, depth = ("", 0) if is_empty else self._number_paragraph(properties, name)
-        _strip_paragraph(paragraph)
+        label, depth = self._number_paragraph(properties, name) if text.strip() else ("", 0)
+        if properties is not None:
+            paragraph.remove(properties)
         if style.is_contents:
             set_style(paragraph, DISPLAY_STYLE)
         elif level is not None and len(text) <= _LONGEST_HEADING:
@@ -200,27 +206,21 @@ class _Simplifier:
     def _number_paragraph(
         self, properties: etree._Element | None, name: str | None
     ) -> tuple[str, int]:
+        """Return label and level of a paragraph of a list; no label for other paragraphs."""
         style = self._styles.find_style(name)
-        number = read_value(properties, "numPr/numId")
-        depth = read_value(properties, "numPr/ilvl")
-        if number is None:
-            number, level = style.list_number, style.list_level
-        else:
-            level = style.list_level
-        if depth and depth.isdigit():
-            level = int(depth)
-        if number in (None, "", "0"):
+        number = read_value(properties, "numPr/numId") or style.list_number
+        depth = read_value(properties, "numPr/ilvl") or ""
+        level = int(depth) if depth.isascii() and depth.isdigit() else style.list_level
+        if not number or number == "0":
             return "", 0
-        return self._numbers.number_paragraph(str(number), level, name)
+        return self._numbers.number_paragraph(number, level, name)
 
     def _simplify_run(self, run: etree._Element, paragraph_style: str | None) -> None:
         """Remove a hidden run; give others what their styles say of them."""
         properties = run.find(f"{W}rPr")
         style = self._styles.find_style(paragraph_style)
-        character = read_value(properties, "rStyle")
-        if character:
-            own = self._styles.find_style(character)
-            style = style.with_style(own)
+        if character := read_value(properties, "rStyle"):
+            style = style.with_style(self._styles.find_style(character))
         style = style.with_direct(properties)
         if style.is_hidden:
             self._leave_out(run, "hidden text", "the document hides it")
@@ -238,7 +238,28 @@ class _Simplifier:
         run.insert(0, plain)
         _simplify_content(run)
 
-    # --- comments, headers and footers --------------------------------------------------------
+    # --- notes, comments, headers and footers -------------------------------------------------
+
+    def add_notes(self) -> None:
+        """Number the notes in the order of their references, and put them at the end."""
+        main = self._package.document.find(f"{W}body")
+        notes = {
+            (kind, note.get(f"{W}id", "")): note
+            for kind, root in self._package.notes.items()
+            for note in root.iterchildren(f"{W}{kind[:-1]}")
+        }
+        for number, reference in enumerate(
+            list(self._package.document.iter(f"{W}footnoteReference", f"{W}endnoteReference")), 1
+        ):
+            kind = "footnotes" if reference.tag == f"{W}footnoteReference" else "endnotes"
+            note = notes.pop((kind, reference.get(f"{W}id", "")), None)
+            reference.tag = f"{W}t"
+            reference.text = f"[{number}]"
+            if note is not None and main is not None:
+                main.extend(_note_blocks(note, str(number)))
+        for (kind, _), note in notes.items():
+            if kind != "comments" and main is not None:
+                main.extend(_note_blocks(note, ""))
 
     def add_comments(self) -> None:
         """Move each comment behind the paragraph that the comment is about."""
@@ -269,8 +290,9 @@ class _Simplifier:
             return
         seen: set[str] = set()
         at = 0
-        for kind, path in self._margins:
-            for paragraph in list(self._package.margins[path].iter(f"{W}p")):
+        for root in self._package.margins.values():
+            is_header = root.tag == f"{W}hdr"
+            for paragraph in list(root.iter(f"{W}p")):
                 text = collapse_whitespace("".join(t.text or "" for t in paragraph.iter(f"{W}t")))
                 if not text:
                     continue
@@ -280,22 +302,21 @@ class _Simplifier:
                 seen.add(text)
                 moved = make_paragraph("", DISPLAY_STYLE)
                 moved.extend(paragraph.iterchildren(f"{W}r"))
-                main.insert(at, moved) if kind == "header" else main.append(moved)
-                at += kind == "header"
+                main.insert(at if is_header else len(main), moved)
+                at += is_header
 
 
-def _read_margins(package: WordPackage) -> Iterator[tuple[str, str]]:
-    """Yield kind and path of the headers and footers that sections use, each once."""
-    relations = package.relations(package.main_path)
-    used: set[str] = set()
-    for reference in package.document.iter(f"{W}headerReference", f"{W}footerReference"):
-        identifiers = [value for name, value in reference.items() if name.endswith("}id")]
-        for kind, path in (relations.get(identifier, ("", "")) for identifier in identifiers):
-            if path in package.margins and path not in used:
-                used.add(path)
-                yield kind, path
-    for path in [path for path in package.margins if path not in used]:
-        del package.margins[path]
+def _join_paragraph(paragraph: etree._Element) -> None:
+    """Join a paragraph whose end a tracked change deleted with the next one."""
+    marks = paragraph.find(f"{W}pPr/{W}rPr")
+    if marks is None or all(marks.find(name) is None for name in _REMOVED):
+        return
+    following = paragraph.getnext()
+    if following is None or following.tag != f"{W}p":
+        return
+    at = 0 if following.find(f"{W}pPr") is None else 1
+    following[at:at] = [child for child in paragraph if child.tag != f"{W}pPr"]
+    paragraph.getparent().remove(paragraph)
 
 
 def _choose_alternates(root: etree._Element) -> None:
@@ -340,17 +361,6 @@ def _is_written(run: etree._Element) -> bool:
     return (read_value(run, "rPr/rStyle") or "").startswith("reading")
 
 
-def _strip_paragraph(paragraph: etree._Element) -> None:
-    """Remove a paragraph's properties, except the mark that joins it with the next one."""
-    for properties in paragraph.findall(f"{W}pPr"):
-        mark = properties.find(f"{W}rPr/{W}del")
-        paragraph.remove(properties)
-        if mark is not None:
-            kept = etree.Element(f"{W}pPr")
-            etree.SubElement(etree.SubElement(kept, f"{W}rPr"), f"{W}del")
-            paragraph.insert(0, kept)
-
-
 def _insert_run(paragraph: etree._Element, run: etree._Element) -> None:
     """Insert a run before the others of a paragraph."""
     properties = paragraph.find(f"{W}pPr")
@@ -371,6 +381,22 @@ def _simplify_tables(root: etree._Element) -> None:
             row.insert(row.index(properties) + 1, cell)
         if read_switch(row, "trPr/tblHeader") is False:
             row.remove(row.find(f"{W}trPr"))
+    for span in list(root.iter(f"{W}gridSpan")):
+        value = span.get(f"{W}val", "")
+        if not (value.isascii() and value.isdigit() and len(value) < 4):
+            span.getparent().remove(span)
+
+
+def _note_blocks(note: etree._Element, label: str) -> Iterator[etree._Element]:
+    """Yield the blocks of a note, the first behind its label."""
+    for block in list(note):
+        if block.tag == f"{W}p":
+            if not any(text.text and text.text.strip() for text in block.iter(f"{W}t")):
+                continue
+            set_style(block, NOTE_STYLE)
+            _insert_run(block, make_run(label or " ", LABEL_STYLE))
+            label = ""
+        yield block
 
 
 def _comment_paragraphs(comment: etree._Element) -> Iterator[etree._Element]:
