@@ -19,7 +19,8 @@ _FUNCTIONS = (
 _TOKENS = re.compile(
     rf"(\d+(?:[.,]\d+)*)|([^\W\d_]{{5,}}|{'|'.join(_FUNCTIONS)}|[^\W\d_])|(\s+)|(.)", re.S
 )
-_LONE_BRACKET = re.compile(r"\\left([(\[|]|\\\{)\s?\\right\.|\\left\.\s?\\right([)\]|]|\\\})")
+_BRACKET = r"\\?([()\[\]{}|])"
+_LONE_BRACKET = re.compile(rf"\\left{_BRACKET}\s?\\right\.|\\left\.\s?\\right{_BRACKET}")
 _UNSEEN = re.compile("[\u2061-\u2064\u200b]")
 _PROPERTIES = re.compile(r"Pr$")
 
@@ -44,11 +45,22 @@ def convert_office_math(math: etree._Element) -> str:
 def _write_latex(math: etree._Element) -> str:
     from mathml_to_latex.converter import MathMLToLaTeX
 
+    for table in list(math.iter("mtable")):  # the converter writes matrices in fences alone
+        parent = table.getparent()
+        if parent is not None and parent.tag != "mfenced":
+            at = parent.index(table)
+            parent.insert(at, _token("mi", r"\begin{matrix}"))
+            parent.insert(at + 2, _token("mi", r"\end{matrix}"))
     try:
         latex = MathMLToLaTeX.convert(etree.tostring(math, encoding="unicode", with_tail=False))
     except Exception:  # the converter has no error class of its own
         return ""
-    return collapse_whitespace(_LONE_BRACKET.sub(r"\1\2", _UNSEEN.sub("", latex)))
+    return collapse_whitespace(_LONE_BRACKET.sub(_write_bracket, _UNSEEN.sub("", latex)))
+
+
+def _write_bracket(match: re.Match[str]) -> str:
+    sign = match[1] or match[2]
+    return f"\\{sign}" if sign in "{}" else sign
 
 
 def _copy_plain(element: etree._Element) -> etree._Element:
@@ -169,6 +181,8 @@ _CONVERTERS = {
 
 
 def _table(rows: Sequence[Sequence[etree._Element]]) -> etree._Element:
+    if len(rows) == 1 and len(rows[0]) == 1:
+        return rows[0][0]
     cells = ((_element("mtd", cell) for cell in row) for row in rows)
     return _element("mtable", *(_element("mtr", *row) for row in cells))
 

@@ -101,9 +101,10 @@ class Table:
         names = _join_names([texts for _, texts in grid[:heads]], width)
         for number, (row, texts) in enumerate(grid):
             if number < heads:
-                last = number == heads - 1
-                given = names if last and names != _head_names(row, texts) else ()
-                yield TableLine(self.number, "head", _without_repeats(row, texts), given)
+                shown = _without_repeats(row, texts, grid[number - 1][1] if number else [])
+                is_last = number == heads - 1
+                given = names if is_last and names != [t.rstrip(":") for t in shown] else ()
+                yield TableLine(self.number, "head", shown, given)
             elif any(texts):
                 yield self._body_line(row, texts, width, headed=heads > 0)
             yield from row.lines
@@ -204,10 +205,6 @@ def _says_head(row: Row) -> bool:
     return row.place == "head" or (len(row.cells) > 1 and all(c.is_head for c in row.cells))
 
 
-def _head_names(row: Row, texts: Sequence[str]) -> list[str]:
-    return [text.rstrip(":") for text in _without_repeats(row, texts)]
-
-
 def _join_names(heads: Sequence[Sequence[str]], width: int) -> list[str]:
     """Return the names of the columns: what the heads say from top to bottom."""
     names = []
@@ -221,11 +218,12 @@ def _join_names(heads: Sequence[Sequence[str]], width: int) -> list[str]:
     return names
 
 
-def _without_repeats(row: Row, texts: Sequence[str]) -> list[str]:
-    """Return the texts of a head with the text of a cell of several columns in the first only."""
+def _without_repeats(row: Row, texts: Sequence[str], above: Sequence[str]) -> list[str]:
+    """Return the texts of a head's row, that of a cell of several columns or rows only once."""
     shown = list(texts)
-    if any(cell.columns > 1 for cell in row.cells):
-        for column in range(len(shown) - 1, 0, -1):
-            if shown[column] == shown[column - 1]:
-                shown[column] = ""
+    is_wide = any(cell.columns > 1 for cell in row.cells)
+    for column in range(len(shown) - 1, -1, -1):
+        is_repeated = is_wide and column > 0 and shown[column] == shown[column - 1]
+        if is_repeated or shown[column : column + 1] == list(above[column : column + 1]):
+            shown[column] = ""
     return shown
