@@ -180,6 +180,15 @@ def test_names_beside_values_are_fields_and_tables_of_one_column_are_blocks():
     assert text_of(cell) == "a | 1. b; 2. c"
 
 
+def test_empty_lines_part_paragraphs():
+    assert blocks_of("<div>One<br>two.<br><br>Three.</div>") == [
+        ("prose", "One\ntwo."),
+        ("prose", "Three."),
+    ]
+    cells = "<td>Who:<td>Ada</td><tr><td></td><td>x<br><br>y</td>"
+    assert text_of(f"<table><tr>{cells}</table>") == "Who: Ada\n\nx; y"
+
+
 def test_lists_have_their_numbers_and_depths():
     markup = "<ol start=3><li>A<ul><li>B</ul><li value=7>C</ol><ol type=a><li>D<li>E</ol>"
     assert text_of(markup) == "3. A\n  - B\n7. C\na. D\nb. E"

@@ -310,8 +310,8 @@ class _HtmlWalk:
         before, text, after = self._text.take()
         for mark in before:
             self._add_mark(mark)
-        if text:
-            self._add_block(text, level)
+        for paragraph in text.split("\n\n") if text else ():
+            self._add_block(paragraph, level)
         for mark in after:
             self._add_mark(mark)
 
@@ -398,7 +398,8 @@ class _HtmlWalk:
             self._losses.add("equation", "the equation can't be written as text", marked=True)
 
     def _read_input(self, element: etree._Element) -> None:
-        if element.get("type") in ("checkbox", "radio"):
+        is_box = element.get("type") in ("checkbox", "radio")
+        if is_box and element.get("role") != "button":
             self._text.add("☒ " if "checked" in element.attrib else "☐ ")
 
     def _read_mark(self, element: etree._Element) -> None:

@@ -257,7 +257,8 @@ class _Furniture:
         if measure.links < _LEAST_LINKS or not measure.characters:
             return False
         share = measure.linked / measure.characters
-        is_outside = not (self._inside["main"] or self._inside["article"])
+        is_content = self._inside["main"] or self._inside["article"]
+        is_outside = not is_content or self._inside["header"] > 0
         names = _names(element)
         is_named = _HELP_NAME.search(names) or (is_outside and _MENU_NAME.search(names))
         if is_named and share >= _MENU_SHARE:

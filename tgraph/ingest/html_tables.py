@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import count
+from itertools import count, islice
 from typing import Literal
 
 from lxml import etree
@@ -17,6 +17,9 @@ _MOST_COLUMNS = 1000
 _LONGEST_REPEATED = 200
 _REPEATS = 20
 """How many cells a table may get from spans for each cell that it has."""
+_FEW_ROWS = 3
+_MANY_LINES = 4
+_LONG_CELL = 600
 _HEADINGS = tuple(f"h{level}" for level in range(1, 7))
 
 
@@ -96,6 +99,7 @@ class Table:
         rows = sorted(self.rows, key=lambda row: ("head", "body", "foot").index(row.place))
         grid = [(row, texts) for row, texts in zip(rows, _expand(rows), strict=True)]
         grid = [(row, texts) for row, texts in grid if row.lines or any(c.parts for c in row.cells)]
+        grid = _drop_columns(grid)
         width = max((len(texts) for _, texts in grid), default=0)
         heads = _count_heads(grid)
         names = _join_names([texts for _, texts in grid[:heads]], width)
@@ -113,15 +117,17 @@ class Table:
         filled = [text for text in texts if text]
         if len(filled) == 1 and width > 1 and len(row.cells) == 1 and row.cells[0].columns > 1:
             return TableLine(self.number, "title", filled)
-        is_pair = len(filled) == 2 and [cell.is_head for cell in row.cells] == [True, False]
-        if is_pair and not headed:
+        says_pair = [cell.is_head for cell in row.cells] == [True, False] or (
+            len(row.cells) == 2 and texts[0].endswith(":")
+        )
+        if says_pair and len(filled) == 2 and not headed:
             return TableLine(self.number, "field", filled)
         return TableLine(self.number, "row", texts)
 
 
 def is_layout(element: etree._Element) -> bool:
-    """Return whether a table only places blocks: it says so, has a single column, or has headings
-    in cells."""
+    """Return whether a table only places blocks: it says so, has a single column, has headings in
+    cells, or has few rows with a cell of many lines."""
     if element.get("role") in ("presentation", "none"):
         return True
     rows = [*element.iterfind("tr"), *element.iterfind("*/tr")]
@@ -130,7 +136,15 @@ def is_layout(element: etree._Element) -> bool:
         return True
     if any(cell.tag == "th" for row in cells for cell in row):
         return False
-    return any(next(cell.iter(*_HEADINGS), None) is not None for row in cells for cell in row)
+    if any(next(cell.iter(*_HEADINGS), None) is not None for row in cells for cell in row):
+        return True
+    return len(rows) <= _FEW_ROWS and any(_has_many_lines(cell) for row in cells for cell in row)
+
+
+def _has_many_lines(cell: etree._Element) -> bool:
+    lines = len(list(islice(cell.iter("p", "br", "div", "li", "tr"), _MANY_LINES)))
+    size = sum(len(text.strip()) for text in islice(cell.itertext(), _LONG_CELL))
+    return lines == _MANY_LINES and size > _LONG_CELL
 
 
 def write_lines(lines: Sequence[TableLine], builder: PageBuilder) -> None:
@@ -185,6 +199,12 @@ def _expand(rows: Sequence[Row]) -> Iterator[list[str]]:
         yield texts[:_MOST_COLUMNS]
 
 
+def _drop_columns(grid: Sequence[tuple[Row, list[str]]]) -> list[tuple[Row, list[str]]]:
+    """Return the rows without the columns that are empty in all of them."""
+    filled = sorted({at for _, texts in grid for at, text in enumerate(texts) if text})
+    return [(row, [texts[at] for at in filled if at < len(texts)]) for row, texts in grid]
+
+
 def _count_heads(grid: Sequence[tuple[Row, list[str]]]) -> int:
     """Return how many rows at the beginning are heads."""
     heads = 0
@@ -197,7 +217,7 @@ def _count_heads(grid: Sequence[tuple[Row, list[str]]]) -> int:
     if heads or any(cell.is_head for row, _ in grid for cell in row.cells):
         return heads
     row, texts = grid[0]
-    is_plain = all(len(cell.parts) <= 1 for cell in row.cells)
+    is_plain = all(len(cell.parts) <= 1 for cell in row.cells) and not texts[0].endswith(":")
     return int(len(grid) > 1 and len(texts) > 1 and is_plain and is_head(texts))
 
 

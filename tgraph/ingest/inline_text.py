@@ -12,6 +12,7 @@ from tgraph.rendering import collapse_whitespace
 
 SPACES = re.compile(r"[ \t\n\r\f\v\xa0]+")
 STRUCK = "struck"
+_EMPTY_LINES = re.compile(r"\n{2,}")
 _UNITS = split_words(
     "m cm mm km dm nm µm μm pm ft in yd mi h s sec min ms kg g mg t l L ha mol K J kJ W kW N V A Pa"
     " kPa hPa MPa bar Hz cd rad sr C F eV sm"
@@ -78,7 +79,8 @@ class InlineText:
     def take(self) -> tuple[list[Mark], str, list[Mark]]:
         """Return marks at the beginning, the text, and marks at the end, and start anew.
 
-        White space is collapsed, line breaks stay; struck words stand as ``[struck: words]``."""
+        White space is collapsed; a line break stays, and several become an empty line. Struck words
+        stand as ``[struck: words]``."""
         pieces = [piece for piece in self._pieces if isinstance(piece[0], Mark) or piece[0]]
         self._pieces.clear()
         first, last = 0, len(pieces)
@@ -88,9 +90,10 @@ class InlineText:
             last -= 1
         text = _join_pieces(pieces[first:last])
         lines = (SPACES.sub(" ", line).strip() for line in storable(text).split("\n"))
+        text = _EMPTY_LINES.sub("\n\n", "\n".join(lines)).strip("\n")
         return (
             [piece for piece, _ in pieces[:first] if isinstance(piece, Mark)],
-            "\n".join(filter(None, lines)),
+            text,
             [piece for piece, _ in pieces[last:] if isinstance(piece, Mark)],
         )
 
