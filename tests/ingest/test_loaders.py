@@ -149,7 +149,7 @@ def test_html_is_readable_text():
     document = load(source.encode(), "a.html")
     (page,) = document.pages
     assert page.text == (
-        "# Main title\n\nHello bold, world.\nSecond line\n\n- One\n- Two\n\nName: Ada; Born: 1815"
+        "# Main title\n\nHello bold, world.\nSecond line\n\n- One\n- Two\n\nName | Born\nAda | 1815"
         "\n\nDied: 1852\n\n```\n  code\n      more\n```"
     )
     assert document.title == "A & B"
@@ -249,7 +249,7 @@ def test_docx_keeps_the_order_of_paragraphs_and_tables():
     document.save(out)
     loaded = load(out.getvalue(), "a.docx")
     (page,) = loaded.pages
-    assert page.text == "# Top\n\nBefore.\n\nName: Ada; Born: 1815\n\n## Section\n\n- one\n- two"
+    assert page.text == "# Top\n\nBefore.\n\nName | Born\nAda | 1815\n\n## Section\n\n- one\n- two"
     assert [(h.text, h.level) for h in page.headings] == [("Top", 1), ("Section", 2)]
     assert (loaded.title, loaded.metadata["author"]) == ("Top", "Ada")
 

@@ -137,6 +137,7 @@ def test_a_book_is_its_chapters_in_order(book):
         assert read(document) == [
             ("heading", "One", ()),
             ("prose", "It sailed.", ("One",)),
+            ("display", "[image]", ("One",)),
             ("heading", "Two", ()),
             ("item", "Hull", ("Two",)),
             ("item", "Mast", ("Two",)),

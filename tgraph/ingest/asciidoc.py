@@ -12,8 +12,8 @@ from collections.abc import Iterator, Sequence
 
 from tgraph.errors import IngestError
 from tgraph.ingest.base import FileContent, FileLimits, storable
-from tgraph.ingest.block_tables import add_table
 from tgraph.ingest.blocks import PageBuilder
+from tgraph.ingest.tables import add_grid
 from tgraph.ingest.text import decode_text, metadata_key
 from tgraph.model import ReadingReport
 from tgraph.rendering import collapse_whitespace
@@ -115,7 +115,7 @@ class _AsciiDocReader:
         implicit = bool(filled) and lines[filled[0] + 1 : filled[0] + 2] == [""]
         heads = 1 if _HEAD_OPTION.search(style) or (implicit and first == columns) else None
         rows = [cells[k : k + columns] for k in range(0, len(cells), columns)]
-        add_table(self.builder, rows, heads)
+        add_grid(self.builder, rows, heads)
 
     def _read_cells(self, lines: Sequence[str]) -> Iterator[str]:
         cell: list[str] | None = None

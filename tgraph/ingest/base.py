@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from tgraph.errors import IngestError
 from tgraph.model import Heading, Page, ReadingReport
@@ -36,7 +36,6 @@ class FileLimits:
 
 
 FENCE = "```"
-_LOWEST = 6
 DEFAULT_LIMITS = FileLimits()
 
 
@@ -100,6 +99,29 @@ def check_lines(text: str, name: str, limits: FileLimits) -> None:
             )
 
 
+def write_number(number: int, style: str) -> str:
+    """Return an item's number in a style of HTML (``1``, ``a``, ``A``, ``i``, ``I``)."""
+    if style in ("a", "A") and number > 0:
+        letters = ""
+        while number:
+            number, rest = divmod(number - 1, 26)
+            letters = chr(ord(style) + rest) + letters
+        return letters
+    if style in ("i", "I") and 0 < number < 4000:
+        roman = ""
+        for value, sign in _ROMAN_DIGITS:
+            roman += sign * (number // value)
+            number %= value
+        return roman if style == "I" else roman.lower()
+    return str(number)
+
+
+_ROMAN_DIGITS = (
+    *((1000, "M"), (900, "CM"), (500, "D"), (400, "CD"), (100, "C"), (90, "XC"), (50, "L")),
+    *((40, "XL"), (10, "X"), (9, "IX"), (5, "V"), (4, "IV"), (1, "I")),
+)
+
+
 class TextBuilder:
     """A builder joining blocks into a text, recording heading offsets."""
 
@@ -114,35 +136,10 @@ class TextBuilder:
         self._parts.append(lead + block)
         self._length += len(lead) + len(block)
 
-    def heading(self, text: str, level: int, separator: str = "\n\n") -> None:
-        """Append a heading as a separate block, marked as heading in the text."""
-        self.mark(text, level, separator)
-        self.add(f"{'#' * min(level, _LOWEST)} {text}", separator)
-
-    def code(self, text: str, separator: str = "\n\n") -> None:
-        """Append unchanged lines as fenced code."""
-        self.add(f"{FENCE}\n{text}\n{FENCE}", separator)
-
     def mark(self, text: str, level: int, separator: str = "\n\n") -> None:
         """Record a heading starting where the following block starts, adding no text."""
         start = self._length + (len(separator) if self._parts else 0)
         self._headings.append(Heading(text, level, start))
-
-    def append(self, page: Page) -> None:
-        """Append a page's text with its headings."""
-        start = self._length + (2 if self._parts else 0)
-        self._headings += [
-            replace(heading, start=start + heading.start) for heading in page.headings
-        ]
-        self.add(page.text)
-
-    @property
-    def is_empty(self) -> bool:
-        return not self._length
-
-    @property
-    def is_one_line(self) -> bool:
-        return len(self._parts) < 2 and not any("\n" in part for part in self._parts)
 
     def page(self, number: int | None = None) -> Page:
         return Page(number, "".join(self._parts), tuple(self._headings))

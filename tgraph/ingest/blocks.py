@@ -52,6 +52,11 @@ class PageBuilder:
     def block_count(self) -> int:
         return len(self._blocks)
 
+    @property
+    def has_text(self) -> bool:
+        """Whether a block is more than a mark for content that isn't text."""
+        return any(block.kind != "mark" for block in self._blocks)
+
     def add_paragraph(self, text: str, kind: BlockKind = "prose") -> None:
         """Add a paragraph, or a block of another kind whose text is read like a paragraph's."""
         self._add_block(kind, clean_text(text))

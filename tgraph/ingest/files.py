@@ -78,7 +78,7 @@ _READERS = {
     "application/json": ("records", "read_json", ".json"),
     "application/jsonl": ("records", "read_json_lines", ".jsonl .ndjson"),
     "application/pdf": ("pdf", "read_pdf", ".pdf"),
-    _DOCX: ("office", "read_docx", ".docx"),
+    _DOCX: ("word", "read_docx", ".docx"),
     _EPUB: ("epub", "read_epub", ".epub"),
     _PPTX: ("pptx", "read_pptx", ".pptx"),
     _ODT: ("odf_text", "read_odt", ".odt"),
@@ -92,7 +92,11 @@ _READERS = {
 }
 # The version of the reading of each format whose stored text has changed.
 _READING_VERSIONS = dict.fromkeys(
-    ("text/x-rst", "text/asciidoc", "text/csv", "application/json", "application/jsonl"), 2
+    (
+        *("text/x-rst", "text/asciidoc", "text/html", "text/csv", "application/json"),
+        *("application/jsonl", "application/pdf", _DOCX, _EPUB),
+    ),
+    2,
 )
 # Text that is kept as it is: tgraph's own code reads it, without a native parser and without
 # unpacking anything, in memory and time that grow with the file alone. It is segmented in this

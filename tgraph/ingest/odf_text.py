@@ -11,9 +11,9 @@ from lxml import etree
 from tgraph.errors import IngestError
 from tgraph.ingest.archive import open_archive, read_part, unreadable_error
 from tgraph.ingest.base import FileContent, FileLimits, error_reason, storable
-from tgraph.ingest.block_tables import add_table
 from tgraph.ingest.blocks import LossList, PageBuilder, count_visible
-from tgraph.ingest.formulas import latex_of_mathml
+from tgraph.ingest.equations import convert_mathml
+from tgraph.ingest.tables import add_grid
 from tgraph.model import Page, UnitCount
 from tgraph.rendering import collapse_whitespace
 
@@ -211,7 +211,7 @@ class _OdfReader:
             parent = row.getparent()
             heads += parent is not None and _name(parent) == "table-header-rows"
             rows.append(cells)
-        add_table(self._builder, rows, heads or None)
+        add_grid(self._builder, rows, heads or None)
         self._read_asides()
 
     def _read_cell(self, cell: etree._Element) -> str:
@@ -251,7 +251,7 @@ class _OdfReader:
                     return ""
                 math = _parse_part(self._archive, path, self._name, self._kind)
             if _name(math) == "math":
-                return latex_of_mathml(math)
+                return convert_mathml(math)
         return ""
 
     def _mark(self, kind: str, description: str) -> None:

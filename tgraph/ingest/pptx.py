@@ -10,8 +10,8 @@ from lxml import etree
 from tgraph.errors import IngestError
 from tgraph.ingest.archive import unpack_archive, unreadable_error
 from tgraph.ingest.base import FileContent, FileLimits, error_reason, storable
-from tgraph.ingest.block_tables import add_table
 from tgraph.ingest.blocks import LossList, PageBuilder, count_visible
+from tgraph.ingest.tables import add_grid
 from tgraph.model import Page, UnitCount
 from tgraph.rendering import collapse_whitespace
 
@@ -144,7 +144,7 @@ class _SlideReader:
             for row in table.rows
         ]
         self.in_text += sum(count_visible(cell) for row in rows for cell in row)
-        add_table(self.builder, rows, 1 if table.first_row else None)
+        add_grid(self.builder, rows, 1 if table.first_row else None)
 
     def _read_chart(self, chart: etree._Element, place: str) -> None:
         """Read a chart's data as a table of categories and series."""
@@ -156,7 +156,7 @@ class _SlideReader:
         names = [_joined_text(one.find(f"{_C}tx"), f"{_C}v") for one in series]
         places = sorted(set(categories).union(*columns))
         rows = [[categories.get(at, ""), *(c.get(at, "") for c in columns)] for at in places]
-        add_table(self.builder, [["", *names], *rows] if rows else [], 1)
+        add_grid(self.builder, [["", *names], *rows] if rows else [], 1)
 
     def _read_diagram(self, shape: Any, place: str) -> None:
         """Read the texts of a diagram (SmartArt), which lie in a part of their own."""

@@ -23,11 +23,11 @@ _UNREAD = frozenset("\u00ad\u200b\u200c\u200d\u200e\u200f\u2060\ufeff").union(
     map(chr, (*range(0x202A, 0x202F), *range(0x2066, 0x206A)))
 )
 _UNREAD_MARK = re.compile(f"[{''.join(sorted(_UNREAD))}]")
-# "[27]", "[^note]", "[edit]": marks of references and of a wiki's editors.
+# "[27]", "[^note]", "[edit]": marks of references and of a wiki's editors; words struck out.
 _MARK = re.compile(
     r"\[(?:\d{1,3}(?:[,–-] ?\d{1,3}){0,4}|\^[^\[\]\s]{1,40}|[a-z]|(?:note|n|nb) \d{1,3}|edit"
     r"|edit source|citation needed|clarification needed|better source needed|when\?|who\?"
-    r"|according to whom\?| |X|![A-Z]{3,12})\]"
+    r"|according to whom\?| |X|![A-Z]{3,12}|struck: [^\[\]]{1,2000})\]"
 )
 
 

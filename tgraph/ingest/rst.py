@@ -18,8 +18,8 @@ from docutils.parsers.rst.states import Inliner
 
 from tgraph.errors import IngestError
 from tgraph.ingest.base import FileContent, FileLimits, error_reason, storable
-from tgraph.ingest.block_tables import add_table
 from tgraph.ingest.blocks import PageBuilder
+from tgraph.ingest.tables import add_grid
 from tgraph.ingest.text import decode_text, metadata_key
 from tgraph.model import ReadingReport
 from tgraph.rendering import collapse_whitespace
@@ -155,7 +155,7 @@ class _RstReader:
         ]
         heads = [row for head in node.findall(nodes.thead) for row in head.findall(nodes.row)]
         caption = " ".join(map(_node_text, titles))
-        add_table(self.builder, rows, len(heads) or None, caption)
+        add_grid(self.builder, rows, len(heads) or None, caption)
 
     def _read_unknown(self, node: nodes.Element, depth: int) -> None:
         """Read a directive unknown to docutils: the argument, then the content parsed

@@ -63,21 +63,6 @@ def count_letters(text: str) -> int:
     return sum(map(str.isalnum, text))
 
 
-def table_lines(rows: Sequence[Sequence[str]], headed: bool | None = None) -> list[str]:
-    """Return table rows as lines.
-
-    ``headed`` states whether the first row names the columns; None: judged by content. Empty
-    cells are left out; a table with only a head gives its cells as a single line."""
-    if not rows:
-        return []
-    names = [collapse_whitespace(cell) for cell in rows[0]]
-    if not (is_head(names) if headed is None else headed):
-        return [_row_line(row, []) for row in rows]
-    if len(rows) == 1:
-        return [" | ".join(filter(None, names))]
-    return [_row_line(row, names) for row in rows[1:]]
-
-
 def is_head(cells: Sequence[str]) -> bool:
     """Return whether a row can serve as column names: complete, short, distinct cells without
     data values."""
@@ -87,11 +72,28 @@ def is_head(cells: Sequence[str]) -> bool:
     return all(len(cell) <= 80 and not _VALUE.match(cell) for cell in names)
 
 
-def _row_line(cells: Sequence[str], names: Sequence[str]) -> str:
-    pairs = []
-    for index, cell in enumerate(cells):
-        value = collapse_whitespace(cell)
-        column = names[index] if index < len(names) and names[index] else f"Column {index + 1}"
-        if value:
-            pairs.append(f"{column}: {value}")
-    return "; ".join(pairs)
+def add_grid(
+    builder: PageBuilder,
+    rows: Sequence[Sequence[str]],
+    head_rows: int | None = None,
+    caption: str = "",
+) -> None:
+    """Add a table's rows below its caption; ``head_rows`` (None: judged by content) name the
+    columns."""
+    filled = [row for row in rows if any(cell.strip() for cell in row)]
+    if caption:
+        builder.add_paragraph(caption, "display")
+    if head_rows is None:
+        head_rows = int(len(filled) > 1 and is_head(list(map(collapse_whitespace, filled[0]))))
+    table = builder.open_table()
+    for number, row in enumerate(filled):
+        is_last_head = 1 < head_rows == number + 1
+        names = join_heads(filled[:head_rows]) if is_last_head else ()
+        builder.add_row(table, row, head=number < head_rows, names=names)
+
+
+def join_heads(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Return the names of columns that have several rows of heads: their distinct texts, joined."""
+    width = max(map(len, rows))
+    columns = ([row[k] for row in rows if k < len(row)] for k in range(width))
+    return [" ".join(dict.fromkeys(filter(None, map(collapse_whitespace, c)))) for c in columns]
