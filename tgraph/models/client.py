@@ -9,8 +9,9 @@ from dataclasses import dataclass, field
 from typing import Any, Self
 from typing import Literal as Choice
 
+from tgraph.errors import RefusedPromptError
 from tgraph.model import Agent, Prompt, Usage
-from tgraph.models.base import Call, CallSink, Clock
+from tgraph.models.base import REFUSED_PROMPT, Call, CallSink, Clock
 from tgraph.models.endpoint import Endpoint
 
 Counter = Callable[[str], int]
@@ -94,6 +95,8 @@ class Client:
                 "The reader stopped before the end." if isinstance(error, GeneratorExit) else ""
             )
             exchange.reply["error"] = abort_reason or str(error) or type(error).__name__
+            if isinstance(error, RefusedPromptError):
+                exchange.reply[REFUSED_PROMPT] = True
             raise
         finally:
             sink(
