@@ -387,6 +387,32 @@ def test_a_stream_that_stops_half_way_leaves_its_part_in_the_record(kind: str, w
     assert call.reply["text"] != STORY
 
 
+@pytest.mark.parametrize("loop", ["and so on ", '{"sentence": "It is so."}\n', "-"])
+def test_a_model_that_repeats_itself_for_ever_is_stopped(loop: str) -> None:
+    with served(replies={"say": '{"word": "fox"}\n' + loop * 50_000}) as (chat, _, calls):
+        with pytest.raises(ModelError, match="m repeated itself in the step say"):
+            list(chat.stream(REQUEST, calls.append))
+        assert len(calls[0].reply["text"]) < 10_000
+
+
+def test_rows_that_are_alike_are_no_repetition() -> None:
+    rows = "".join(
+        f'{{"sentence": "Number {n} is a number.", "citations": []}}\n' for n in range(400)
+    )
+    with served(replies={"say": rows}) as (chat, _, calls):
+        assert streamed(chat, REQUEST, calls).text == rows
+
+
+def test_a_reply_has_a_limit_that_the_request_can_replace() -> None:
+    with (
+        ScriptedServer({"say": STORY}) as server,
+        OpenAIChat("m", Endpoint(server.base_url), max_tokens=9) as chat,
+    ):
+        chat.complete(REQUEST)
+        chat.complete(STRUCTURED)
+    assert [r.body["max_tokens"] for r in server.requests] == [9, 50]
+
+
 def test_a_reader_who_stops_leaves_a_record() -> None:
     with served() as (chat, _, calls):
         stream = chat.stream(REQUEST, calls.append)

@@ -81,7 +81,7 @@ def test_json_is_given_out_as_it_comes() -> None:
     ]
 
 
-KINDS: tuple[FaultKind, ...] = ("think", "think_unopened", "reasoning")
+KINDS: tuple[FaultKind, ...] = ("think", "think_unopened", "reasoning", "content_parts")
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -49,6 +50,23 @@ class Exchange:
     usage: Usage = field(default_factory=lambda: Usage(calls=1))
 
 
+@dataclass(frozen=True, slots=True)
+class WaitingCall:
+    """A call under way: ``step`` names its prompt (blank: none), ``began`` is in seconds of
+    ``time.monotonic``."""
+
+    step: str
+    began: float
+
+
+_waiting_calls: dict[int, WaitingCall] = {}
+
+
+def list_waiting_calls() -> list[WaitingCall]:
+    """Return this process's model calls under way, the longest first."""
+    return list(_waiting_calls.values())
+
+
 class Client:
     """What chat models and embedders share: an endpoint, a model, a clock."""
 
@@ -88,6 +106,7 @@ class Client:
         self, kind: Choice["chat", "embedding", "rerank"], prompt: Prompt | None, sink: CallSink
     ) -> Iterator[Exchange]:
         exchange, started = Exchange(kind, self.agent, prompt), self._clock()
+        _waiting_calls[id(exchange)] = WaitingCall(prompt.name if prompt else "", time.monotonic())
         try:
             yield exchange
         except BaseException as error:
@@ -99,6 +118,7 @@ class Client:
                 exchange.reply[REFUSED_PROMPT] = True
             raise
         finally:
+            del _waiting_calls[id(exchange)]
             sink(
                 Call(
                     kind=kind,

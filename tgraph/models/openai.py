@@ -29,6 +29,7 @@ from tgraph.models.failures import is_refusal, refusal_words
 from tgraph.models.json_parsing import without_surrogates
 from tgraph.models.server_capabilities import Format, ServerCapabilities
 from tgraph.models.thinking import ThoughtFilter
+from tgraph.rendering import collapse_whitespace
 
 if TYPE_CHECKING:
     import openai
@@ -157,6 +158,8 @@ class OpenAIChat(Client):
                     finished = read_member(choice, "finish_reason")
                     if piece := gathered.add(read_member(choice, "delta"), finished):
                         yield piece
+                    if passage := gathered.repeated_passage():
+                        raise _repetition_error(self.model, request, passage)
                 if piece := gathered.rest():
                     yield piece
                 if not gathered.finish_reason:
@@ -326,6 +329,11 @@ def _discard(result: Any) -> None:
         result.close()
 
 
+_LOOP = 2_000
+_SAMPLE = 64
+"""Characters of a reply's end that are examined for repetition, and that are compared first."""
+
+
 _EXTRAS = (
     ("refusal", "refusal"),
     ("reasoning", "reasoning_content"),  # vLLM, llama.cpp, DeepSeek
@@ -335,13 +343,18 @@ _EXTRAS = (
 
 @dataclass(slots=True)
 class _Gathered:
-    """A reply received so far, with thoughts separated as ``reasoning``."""
+    """A reply received so far, with thoughts separated as ``reasoning``.
+
+    ``recent`` is the end of the reply or thought, ``fresh`` its characters not yet examined for
+    repetition."""
 
     model: str
     usage: Any = None
     pieces: list[str] = field(default_factory=list)
     finish_reason: str = ""
     extra: dict[str, str] = field(default_factory=dict)
+    recent: str = ""
+    fresh: int = 0
     thoughts: ThoughtFilter = field(default_factory=ThoughtFilter)
 
     @property
@@ -358,6 +371,7 @@ class _Gathered:
         """Add a message or message piece; return text certainly added to the reply."""
         piece = ""
         for text, is_thought in _content_parts(read_member(message, "content")):
+            self._note_recent(text)
             if is_thought:
                 self.extra["reasoning"] = self.extra.get("reasoning", "") + text
             else:
@@ -367,10 +381,25 @@ class _Gathered:
         for name, attribute in _EXTRAS:
             value = read_member(message, attribute)
             if isinstance(value, str) and value:
+                self._note_recent(value)
                 self.extra[name] = self.extra.get(name, "") + without_surrogates(value)
         if isinstance(finish_reason, str) and finish_reason:
             self.finish_reason = finish_reason
         return piece
+
+    def _note_recent(self, text: str) -> None:
+        self.recent = (self.recent + text)[-_LOOP:]
+        self.fresh += len(text)
+
+    def repeated_passage(self) -> str:
+        """Return the passage of which the last ``_LOOP`` characters are copies, if any."""
+        if self.fresh < _LOOP:
+            return ""
+        self.fresh = _LOOP // 2
+        end = len(self.recent) - _SAMPLE
+        period = end - self.recent.rfind(self.recent[end:], 0, len(self.recent) - 1)
+        repeats = period <= _LOOP // 8 and self.recent[period:] == self.recent[:-period]
+        return self.recent[-period:] if repeats else ""
 
     def rest(self) -> str:
         """Return held-back text, given that nothing follows; empty on repeated calls."""
@@ -400,6 +429,15 @@ def _first_choice(reply: object) -> object:
     """Return a reply's or chunk's first choice; None if missing."""
     choices = read_member(reply, "choices")
     return choices[0] if isinstance(choices, list) and choices else None
+
+
+def _repetition_error(model: str, request: ChatRequest, passage: str) -> ModelError:
+    quote = collapse_whitespace(passage)[:60]
+    return ModelError(
+        f"The model {model} repeated itself in the step {request.prompt.name} and was stopped:"
+        f" “{quote}”.",
+        "Use a larger model, or raise chat.temperature.",
+    )
 
 
 def _empty_reply_error(model: str, request: ChatRequest, gathered: _Gathered) -> ModelError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -85,7 +86,8 @@ def import_(
 
 def _say_skipped(report: ImportReport) -> None:
     for row in report.skipped[:_SHOWN]:
-        print_message(f"Skipped: {row.file}:{row.row}: {row.reason}")
+        outcome = "Mended" if row.mended else "Skipped"
+        print_message(f"{outcome}: {row.file}:{row.row}: {row.reason}")
     if (overflow := report.skipped_count - _SHOWN) > 0:
         print_message(f"Skipped: {format_count(overflow, 'more line')}, which --json lists.")
 
@@ -93,5 +95,5 @@ def _say_skipped(report: ImportReport) -> None:
 def _report_facts(report: ImportReport, root: str) -> dict[str, Any]:
     from tgraph.engine.json_index_runs import index_json
 
-    skipped = [{"file": r.file, "row": r.row, "reason": r.reason} for r in report.skipped]
+    skipped = [asdict(row) for row in report.skipped]
     return {**index_json(report, root), "skipped": skipped, "skipped_count": report.skipped_count}
