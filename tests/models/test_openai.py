@@ -456,7 +456,7 @@ def test_a_refusal_of_one_prompt_is_that_prompts_fault_whatever_its_words(
         refuse_marked(server, status, words)
         if not first:
             run(chat, STRUCTURED, calls)
-        with pytest.raises(RefusedPromptError, match=f"accepts others.*{status}"):
+        with pytest.raises(RefusedPromptError, match=f"not this one of the step say.*{status}"):
             run(chat, MARKED, calls)
         assert run(chat, STRUCTURED, calls).text == '{"word": "fox"}'
     assert chat.dialect == ServerCapabilities()

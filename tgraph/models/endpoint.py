@@ -140,13 +140,12 @@ class Endpoint:
         send: Callable[[openai.OpenAI], T],
         model: str,
         tokens: int = 0,
-        accepts_others: Callable[[openai.OpenAI, Exception], bool] | None = None,
+        judge: Callable[[openai.OpenAI, Exception, Failure], ModelError] | None = None,
     ) -> Iterator[tuple[T, Slot]]:
         """Yield the result of ``send``, after retries, with the call's place held meanwhile.
 
-        ``accepts_others`` tells, after the last attempt failed, whether the server accepts other
-        prompts. Raises ``RefusedPromptError`` if so, else ``EndpointError``, ``ModelError`` or
-        ``RunCancelledError``."""
+        After the last attempt failed, ``judge`` returns the error to raise. Raises
+        ``EndpointError``, ``ModelError`` or ``RunCancelledError``."""
         attempt = 0
         while True:
             with self.limiter.slot(tokens) as slot:
@@ -155,13 +154,8 @@ class Endpoint:
                 except Exception as error:
                     failure = self.failure(error, model)
                     if not self._is_retried(failure, attempt):
-                        if (
-                            failure.prompt_error
-                            and accepts_others
-                            and accepts_others(self.client, error)
-                        ):
-                            raise failure.prompt_error from None
-                        raise self._with_models(failure.error) from None
+                        final = judge(self.client, error, failure) if judge else failure.error
+                        raise self._with_models(final) from None
                     wait = self._retry_wait(failure, attempt)
                 else:
                     self._reached = True

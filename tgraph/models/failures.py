@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from tgraph.errors import EndpointError, ModelError, RefusedPromptError
+from tgraph.errors import EndpointError, ModelError
 
 if TYPE_CHECKING:
     import openai
@@ -31,14 +31,14 @@ class Failure:
 
     ``retry``: ``yes``, ``once``, ``no``, or ``reached``: only where the server was reached
     before, because it may be starting again. ``wait`` is what the server asked for, in seconds.
-    ``error`` applies if other prompts fail too; if other prompts succeed, ``prompt_error``
-    applies, unless None.
+    ``error`` applies if other prompts fail too. ``prompt_reason`` is the reason for an error of
+    this prompt if other prompts succeed; blank: the failure can't concern the prompt.
     """
 
     error: ModelError
     retry: str = "no"
     wait: float | None = None
-    prompt_error: RefusedPromptError | None = None
+    prompt_reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,14 +114,7 @@ def _status_failure(error: openai.APIStatusError, place: CallDestination) -> Fai
         )
     if status in _FOR_ALL:
         return failure
-    return replace(failure, prompt_error=_prompt_error(f"(HTTP {status}): {message}", place))
-
-
-def _prompt_error(reason: str, place: CallDestination) -> RefusedPromptError:
-    return RefusedPromptError(
-        f"{place.url} refuses this prompt and accepts others {reason.rstrip(': ')}.",
-        "If the prompt is too long for the model, use smaller chunks or a smaller context budget.",
-    )
+    return replace(failure, prompt_reason=f"HTTP {status}{message and f': {message}'}")
 
 
 def is_refusal(error: Exception) -> bool:
@@ -208,7 +201,7 @@ def _timeout_failure(error: openai.APITimeoutError, place: CallDestination) -> F
         "Raise chat.timeout, lower chat.max_tokens, or check whether the server is overloaded.",
         "once",  # the server may still be writing its reply to the first attempt
     )
-    return replace(failure, prompt_error=_prompt_error(f"({silence})", place))
+    return replace(failure, prompt_reason=f"it {silence}")
 
 
 def _connection_failure(error: openai.APIConnectionError, place: CallDestination) -> Failure:
@@ -240,4 +233,4 @@ def _transport_failure(causes: list[BaseException], place: CallDestination) -> F
         )
     remedy = "Check the server's log, or try again later."
     failure = _endpoint_failure(f"{place.url} dropped the connection.", remedy, "yes")
-    return replace(failure, prompt_error=_prompt_error("(it dropped the connection)", place))
+    return replace(failure, prompt_reason="it dropped the connection")

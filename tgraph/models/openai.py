@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from tgraph.errors import EndpointError, ModelError
+from tgraph.errors import EndpointError, ModelError, RefusedPromptError
 from tgraph.models.base import (
     CallSink,
     ChatReply,
@@ -25,7 +25,7 @@ from tgraph.models.base import (
 )
 from tgraph.models.client import Client, Counter, Exchange, read_member, rough_tokens
 from tgraph.models.endpoint import Endpoint
-from tgraph.models.failures import is_refusal, refusal_words
+from tgraph.models.failures import Failure, is_refusal, refusal_words
 from tgraph.models.json_parsing import without_surrogates
 from tgraph.models.server_capabilities import Format, ServerCapabilities
 from tgraph.models.thinking import ThoughtFilter
@@ -189,23 +189,18 @@ class OpenAIChat(Client):
             self._refused_in_row = 0
             return result
 
-        def accepts_others(client: openai.OpenAI, error: Exception) -> bool:
-            body = self.dialect.body(request, self.model, stream=stream)
-            if is_refusal(error) and self._is_accepted_form(body):
-                self._refused_in_row += 1
-                if self._refused_in_row <= _REFUSED_IN_ROW:
-                    return True
-            try:
-                result, dialect = self._send_adapted(client, _short_request(request), send, stream)
-            except Exception:
-                return False
-            _discard(result)
-            self._remember_dialect(dialect)
-            self._refused_in_row = 0
-            return True
+        def judge(client: openai.OpenAI, error: Exception, failure: Failure) -> ModelError:
+            if failure.prompt_reason and self._accepts_others(client, request, send, stream, error):
+                return RefusedPromptError(
+                    f"{self.endpoint.url} accepts other prompts, but not this one of the step"
+                    f" {request.prompt.name} ({failure.prompt_reason}).",
+                    "If it is too long for the model, use smaller chunks or a smaller context"
+                    " budget.",
+                )
+            return failure.error
 
         expected = sum(rough_tokens(m["content"]) for m in request.messages)
-        with self.endpoint.open(attempt, self.model, expected, accepts_others) as (result, slot):
+        with self.endpoint.open(attempt, self.model, expected, judge) as (result, slot):
             yield result
             slot.record_tokens(
                 exchange.usage.input_tokens + exchange.usage.output_tokens or expected
@@ -245,6 +240,31 @@ class OpenAIChat(Client):
             else:
                 self._accepted_forms.add(_form_of(body.request))
                 return result, dialect
+
+    def _accepts_others(
+        self,
+        client: openai.OpenAI,
+        request: ChatRequest,
+        send: Send,
+        stream: bool,
+        error: Exception,
+    ) -> bool:
+        """Return whether the server accepts other prompts in the form of a failed request.
+
+        A short prompt decides, except for the first refusals in a form accepted before."""
+        body = self.dialect.body(request, self.model, stream=stream)
+        if is_refusal(error) and self._is_accepted_form(body):
+            self._refused_in_row += 1
+            if self._refused_in_row <= _REFUSED_IN_ROW:
+                return True
+        try:
+            result, dialect = self._send_adapted(client, _short_request(request), send, stream)
+        except Exception:
+            return False
+        _discard(result)
+        self._remember_dialect(dialect)
+        self._refused_in_row = 0
+        return True
 
     def _accepts_form(
         self,
