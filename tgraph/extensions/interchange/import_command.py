@@ -54,11 +54,11 @@ def import_(
 ) -> None:
     """Import existing graphs: files, or folders with files.
 
-    RDF 1.2 is read as Turtle, TriG, N-Triples, N-Quads, RDF/XML and JSON-LD, also packed by gzip
-    (.gz). Resources keep their IRIs. The evidence of a triple is a line of the file, which answers
-    quote. Unreadable lines and statements are listed with their numbers, all others are imported,
-    and the exit code is 1. Unchanged files are skipped; a changed file replaces the earlier
-    version.
+    RDF 1.2 is read as Turtle, TriG, N-Triples, N-Quads, RDF/XML and JSON-LD, also packed by
+    gzip (.gz). Resources keep their IRIs. The evidence of a triple is a line of the file, which
+    answers quote. Unreadable and mended lines and statements are listed with their numbers, all
+    others are imported, and the exit code is 1. Unchanged files are skipped; a changed file
+    replaces the earlier version.
 
     \b
     Examples:

@@ -158,6 +158,7 @@ _WHERE = re.compile(r"^(?:Parser error )?(?:at|between) line \d+ .*?: ")
 
 # --- terms that are not well formed ---------------------------------------------------------------
 
+_NO_LANGUAGE = "is no language tag and left out"
 _QUOTED = 120
 _AUTHORITY = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:(?://[^/?#\s]*)?")
 _ILL_FORMED = re.compile(r"[\x00-\x20<>\"{}|\\^`\[\]]|%(?![0-9A-Fa-f]{2})")
@@ -177,11 +178,16 @@ class _Mender:
         pieces, end = [], 0
         for start, stop in find_language_tags(text):
             if not _is_language(text[start + 1 : stop]):
-                self._note(text[start:stop], "is no language tag and left out")
+                self._note(text[start:stop], _NO_LANGUAGE)
                 pieces += [text[end:start], " " * (stop - start)]
                 end = stop
         quads = parse("".join([*pieces, text[end:]]), format_, base_iri=base, lenient=True)
-        return [Quad(*map(self._mend_term, quad)) for quad in quads]
+        return list(map(self.mend_quad, quads))
+
+    def mend_quad(self, quad: Quad) -> Quad:
+        """Return a quad with well-formed terms; raise ``SyntaxError`` if a term can't be
+        mended."""
+        return Quad(*map(self._mend_term, quad))
 
     def _note(self, written: str, outcome: str) -> None:
         shown = written if len(written) <= _QUOTED else f"{written[:_QUOTED]}…"
@@ -192,7 +198,12 @@ class _Mender:
     def _mend_term(self, term: Any) -> Any:
         if isinstance(term, Triple):
             return Triple(*map(self._mend_term, term))
-        if isinstance(term, Literal) and not term.language:
+        if isinstance(term, Literal) and term.language:
+            if _is_language(term.language):
+                return term
+            self._note(f"@{term.language}", _NO_LANGUAGE)
+            return Literal(term.value)
+        if isinstance(term, Literal):
             return Literal(term.value, datatype=self._mend_iri(term.datatype))
         return self._mend_iri(term) if isinstance(term, NamedNode) else term
 
@@ -519,13 +530,24 @@ def whole_lines(text: str, start: int, end: int) -> tuple[int, int]:
 def render_quads(data: bytes, name: str, syntax: Syntax, base: str, problem: OnProblem) -> str:
     """Return statements of an RDF/XML or JSON-LD file as N-Quads, one quad per line.
 
-    Content after an error is left out and reported. Raise ``IngestError`` if nothing precedes
+    Terms that are not well formed are mended and reported with their line of N-Quads. Content
+    after an error is left out and reported. Raise ``IngestError`` if nothing precedes
     the error."""
     lines: list[str] = []
     names: dict[str, BlankNode] = {}
     try:
-        for quad in parse(data, syntax.format, base_iri=base or None):
-            lines.append(storable(f"{_relabel_quad(quad, names)} ."))
+        for quad in parse(data, syntax.format, base_iri=base or None, lenient=True):
+            mender = _Mender()
+            try:
+                sound = mender.mend_quad(quad)
+            except SyntaxError as error:
+                problem(
+                    len(lines) + 1, f"before this line of N-Quads: {_error_reason(error)}", False
+                )
+                continue
+            lines.append(storable(f"{_relabel_quad(sound, names)} ."))
+            for _, reason in mender.problems:
+                problem(len(lines), f"in N-Quads: {reason}", True)
     except (SyntaxError, ValueError) as error:
         if not lines:
             raise IngestError(
