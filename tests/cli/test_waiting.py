@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import sys
 import threading
 import time
 
@@ -35,7 +36,7 @@ def test_the_step_of_a_long_call_is_named_on_a_terminal_only(
     terminal: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     screen = Screen(terminal=terminal)
-    monkeypatch.setattr(waiting.sys, "stderr", screen)
+    monkeypatch.setattr(sys, "stderr", screen)
     monkeypatch.setattr(waiting, "_PATIENCE", 0.0)
     with (
         ScriptedServer({"select_edges": "{}"}, delay=1.3) as server,
@@ -50,7 +51,7 @@ def test_the_step_of_a_long_call_is_named_on_a_terminal_only(
 
 def test_a_hidden_line_is_not_drawn_again(monkeypatch: pytest.MonkeyPatch) -> None:
     screen = Screen(terminal=True)
-    monkeypatch.setattr(waiting.sys, "stderr", screen)
+    monkeypatch.setattr(sys, "stderr", screen)
     monkeypatch.setattr(waiting, "_PATIENCE", 0.0)
     line = WaitingLine()
     with (

@@ -165,7 +165,7 @@ _ILL_FORMED = re.compile(r"[\x00-\x20<>\"{}|\\^`\[\]]|%(?![0-9A-Fa-f]{2})")
 
 
 class _Mender:
-    """Mends terms that are not well formed, so that a bad term doesn't cost its triple.
+    """Mends a text's terms that are not well formed, so that a bad term doesn't cost its triple.
 
     Characters that an IRI can't have are percent-encoded; bad language tags are left out.
     ``problems`` are pairs of the written term and what was done."""
@@ -174,7 +174,16 @@ class _Mender:
         self.problems: list[tuple[str, str]] = []
 
     def parse(self, text: str, format_: RdfFormat, base: str | None = None) -> list[Quad]:
-        """Return the quads of a text; raise ``SyntaxError`` if a term can't be mended."""
+        """Return the quads of a text; raise ``SyntaxError`` for errors that can't be mended."""
+        try:
+            return list(parse(text, format_, base_iri=base))
+        except (SyntaxError, ValueError) as error:
+            quads = self._parse_leniently(text, format_, base)
+            if not self.problems:
+                raise error
+            return quads
+
+    def _parse_leniently(self, text: str, format_: RdfFormat, base: str | None) -> list[Quad]:
         pieces, end = [], 0
         for start, stop in find_language_tags(text):
             if not _is_language(text[start + 1 : stop]):
@@ -430,7 +439,7 @@ class _TurtleText:
             self._name_nodes(found, quads)
         if mender:
             self._tell_mended(mender, found.start, found.end)
-        yield from self._locate_quads(quads, self._shared_out(found, quads, mender))
+        yield from self._locate_quads(quads, self._shared_out(found, quads, bool(mender)))
 
     def _read_pieces(self, found: TurtleStatement, error: Exception) -> Iterator[StatedTriple]:
         """Yield the triples of a statement with an error object by object.
@@ -464,19 +473,19 @@ class _TurtleText:
             self._told.problem(at, reason, mended=True)
 
     def _shared_out(
-        self, found: TurtleStatement, quads: Sequence[Quad], mender: _Mender | None
+        self, found: TurtleStatement, quads: Sequence[Quad], mends: bool
     ) -> list[TriplePiece]:
         """Return the piece matching each quad; the entire statement if uncertain."""
-        counts = [self._count_triples(piece, found.graph, mender) for piece in found.pieces]
+        counts = [self._count_triples(piece, found.graph, mends) for piece in found.pieces]
         if sum(counts) == len(quads):
             return [p for p, n in zip(found.pieces, counts, strict=True) for _ in range(n)]
         return [TriplePiece(found.start, found.end, "", 0)] * len(quads)
 
-    def _count_triples(self, piece: TriplePiece, graph: str, mender: _Mender | None) -> int:
+    def _count_triples(self, piece: TriplePiece, graph: str, mends: bool) -> int:
         if piece.count or not piece.said:
             return piece.count
         try:
-            return len(self._parse_statement(piece.said, graph, mender))
+            return len(self._parse_statement(piece.said, graph, _Mender() if mends else None))
         except (SyntaxError, ValueError):
             return 0
 
