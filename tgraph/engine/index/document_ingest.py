@@ -66,6 +66,9 @@ class IngestedFiles:
     touched: Touched = field(default_factory=Touched)
 
 
+_GRAPHS = (".ttl", ".turtle", ".trig", ".nt", ".nq", ".rdf", ".owl", ".jsonld")
+
+
 def ingest_files(
     context: IndexContext, files: Iterable[FoundFile], *, reinstate: bool = False
 ) -> IngestedFiles:
@@ -84,6 +87,13 @@ def ingest_files(
             else:
                 intakes.failed.append(IngestError(file.name, file.reason))
     context.report_progress("Reading", len(file_list), len(file_list))
+    graphs = [file.name for file in file_list if file.name.lower().endswith(_GRAPHS)]
+    if graphs:
+        further = f" and {len(graphs) - 1:,} more" if len(graphs) > 1 else ""
+        context.message(
+            f"Read as text, though RDF by name: {graphs[0]}{further}."
+            f" `tgraph import {graphs[0]}` reads the statements of a graph."
+        )
     return intakes
 
 
