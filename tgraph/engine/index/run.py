@@ -7,9 +7,9 @@ so that the next run continues an interrupted one. Design, sections 3.4 to 3.6."
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 
@@ -20,6 +20,12 @@ from tgraph.engine.index.document_ingest import IngestedFiles, ingest_files
 from tgraph.engine.index.embeddings import CACHE, wrap_with_cache
 from tgraph.engine.index.extraction import Extracted, extract_claims, extract_documents
 from tgraph.engine.index.given_communities import BroughtCommunities
+from tgraph.engine.index.indexed_paths import (
+    INDEX_RUN,
+    AbsentFiles,
+    IndexedPaths,
+    Renaming,
+)
 from tgraph.engine.index.ontology_led import guide_extractor
 from tgraph.engine.index.phase import IndexContext, RunChanges
 from tgraph.engine.index.workers import Workers, open_workers
@@ -59,7 +65,11 @@ class IndexReport:
     erased content. ``failed`` names each file that could not be ingested, with the reason.
     ``generation`` is the published generation, ``communities`` counts all communities in
     knowledge, and ``isolated`` counts entities outside communities. ``dropped`` counts content
-    left out by extractors, by reason."""
+    left out by extractors, by reason.
+
+    ``renamed`` names files with another path and the same content. ``absent`` lists, for each
+    folder, standing documents whose files are gone; ``pruned`` are paths retracted for that, and
+    ``questioned`` the sessions whose answers were called into question with them."""
 
     run: str
     indexed: tuple[str, ...]
@@ -79,6 +89,10 @@ class IndexReport:
     dropped: dict[str, int]
     usage: Usage
     generation: int
+    renamed: tuple[Renaming, ...] = ()
+    absent: tuple[AbsentFiles, ...] = ()
+    pruned: tuple[str, ...] = ()
+    questioned: tuple[str, ...] = ()
 
 
 class Run:
@@ -87,7 +101,7 @@ class Run:
     The index lock is held from beginning to end."""
 
     kind = "run"
-    label = "Index run"
+    label = INDEX_RUN
     busy = "Another index run is using this collection; waiting for the end of the run."
 
     def __init__(self, setup: RunSetup) -> None:
@@ -190,6 +204,7 @@ class Run:
             dropped=dict(context.record.dropped),
             usage=context.record.usage,
             generation=pointer.generation if pointer else 0,
+            renamed=tuple(intakes.renamed),
         )
 
     def _commit(self, context: IndexContext) -> None:
@@ -221,23 +236,45 @@ class Run:
 class IndexRun(Run):
     """An index run over files."""
 
-    def run(self, files: Iterable[FoundFile], *, reinstate: bool = False) -> IndexReport:
+    def run(
+        self,
+        files: Iterable[FoundFile],
+        *,
+        reinstate: bool = False,
+        folders: Sequence[str] = (),
+    ) -> IndexReport:
         """Index the files, publish the graph and return a report.
 
-        Raise ``TgraphError`` if the whole run fails."""
+        ``folders`` are those in which the files were discovered: documents that are gone from
+        them are noticed. Raise ``TgraphError`` if the whole run fails."""
         with self._workshop() as context:
-            report = self._index_files(context, files, reinstate)
+            report = self._index_files(context, list(files), folders, reinstate)
         shutil.rmtree(self._ledger.folder.cache / CACHE, ignore_errors=True)  # published by now
         return report
 
     def _index_files(
-        self, context: IndexContext, files: Iterable[FoundFile], reinstate: bool
+        self,
+        context: IndexContext,
+        files: Sequence[FoundFile],
+        folders: Sequence[str],
+        reinstate: bool,
     ) -> IndexReport:
         started = context.begin(self.label)
-        intakes = ingest_files(context, files, reinstate=reinstate)
+        indexed_paths = IndexedPaths(context.copy.store)
+        absent_files = [indexed_paths.find_absent(folder, files) for folder in folders]
+        intakes = ingest_files(context, files, indexed_paths, reinstate=reinstate)
         extracted = extract_documents(context, intakes.taken, intakes.touched)
         claims = extract_claims(context, intakes.touched)
-        return self._conclude(context, started, intakes, extracted, claims)
+        report = self._conclude(context, started, intakes, extracted, claims)
+        renamed = {renaming.before for renaming in intakes.renamed}
+        still_absent = (absent.without(renamed) for absent in absent_files)
+        return replace(report, absent=tuple(absent for absent in still_absent if absent.paths))
+
+
+class UploadRun(IndexRun):
+    """An index run over files that were sent; they have no place in a folder."""
+
+    label = "Upload"
 
 
 def describe_run(context: IndexContext, started: datetime, label: str) -> None:
