@@ -54,6 +54,16 @@ class Reason(BodyParameters):
     reason: str = Field(min_length=1, max_length=2_000)
 
 
+class ImpactScope(QueryParameters):
+    all_copies: bool = Field(False, description="at all paths of the same content")
+
+
+class RetractionOrder(Reason):
+    """The reason, and whether every copy of the content is retracted."""
+
+    all_copies: bool = Field(False, description="every path where the same content stands")
+
+
 class Weight(Reason):
     """How much a document, or all whose paths match a pattern, is to be believed."""
 
@@ -222,9 +232,13 @@ def pdf_of(graph: KnowledgeGraph, name: str, page: int) -> bytes:
     response_model=Impact,
     dependencies=needs("read"),
 )
-async def impact(call: CollectionCall, document: PathName) -> Response:
+async def impact(
+    call: CollectionCall, document: PathName, asked: Annotated[ImpactScope, Query()]
+) -> Response:
     """Return what would fall with a document."""
-    return json_response(await call.graph(lambda graph: graph.impact(document)))
+    return json_response(
+        await call.graph(lambda graph: graph.impact(document, all_copies=asked.all_copies))
+    )
 
 
 @router.post(
@@ -233,11 +247,11 @@ async def impact(call: CollectionCall, document: PathName) -> Response:
     response_model=dict[str, Any],
     dependencies=needs("govern"),
 )
-async def retract(call: CollectionCall, document: PathName, asked: Reason) -> Response:
+async def retract(call: CollectionCall, document: PathName, asked: RetractionOrder) -> Response:
     """Retract a document."""
 
     def work(graph: KnowledgeGraph) -> dict[str, Any]:
-        retraction = graph.retract(document, reason=asked.reason)
+        retraction = graph.retract(document, reason=asked.reason, all_copies=asked.all_copies)
         return {"impact": asdict(retraction.impact), "questioned": list(retraction.questioned)}
 
     return json_response(await call.graph(work, "audit"))

@@ -20,6 +20,8 @@ from tgraph.model import ReadingReport
 
 WINDOW = 40_000
 """Characters of a page that are shown at once; the rest is a click away."""
+_EVERY_PATH = "/"
+"""Stands for all paths of a document in a form; no file has this path."""
 
 
 def _server_jobs(visit: Visit) -> Jobs:
@@ -143,14 +145,23 @@ async def show_impact(visit: Visit) -> Response:
         return graph.impact(name), graph.documents.read_extractions(name).document
 
     impact_report, summary = await visit.graph(work)
-    return await visit.page("impact.html", found=impact_report, document=summary, rdf="")
+    return await visit.page(
+        "impact.html", found=impact_report, document=summary, every_path=_EVERY_PATH, rdf=""
+    )
 
 
 async def retract_document(visit: Visit) -> Response:
-    """Retract a document, recording a reason."""
+    """Retract a document, recording a reason: at the path chosen where it has several."""
     name, form = visit.part("document"), await visit.form()
     reason = form.require_field("reason", "The reason")
-    await visit.graph(lambda graph: graph.retract(name, reason=reason), "audit")
+    path = form.read_field("path")
+    everywhere = path == _EVERY_PATH
+    document = name if everywhere else path or name
+
+    def work(graph: KnowledgeGraph) -> None:
+        graph.retract(document, reason=reason, all_copies=everywhere)
+
+    await visit.graph(work, "audit")
     return redirect_to(visit.links.build_address("documents", all="yes"))
 
 
