@@ -163,7 +163,7 @@ class _TextReader:
                 if code > 0x10FFFF or 0xD800 <= code < 0xE000:
                     continue
                 character = _HYPHENS.get(code) or chr(code)
-                if code < 0x20 and not character.isspace() and code:
+                if "\0" < character < " " and not character.isspace():
                     character = "\N{REPLACEMENT CHARACTER}"
                     self._content.unreadable += 1
                 if character.isspace() or not code:
