@@ -93,6 +93,11 @@ class IngestSettings(Section):
     memory_mb: int = Field(512, ge=128, description="memory of the process that parses")
     seconds: float = Field(60.0, gt=0, description="until it is stopped")
     output_mb: int = Field(100, ge=1, description="text that a document may come to")
+    ocr: bool = Field(
+        False,
+        description="recognise the text of PDF pages that are images; needs the extra `ocr`,"
+        " memory_mb of 1700 or more, and about 5 of seconds a page",
+    )
 
 
 class ChunkSettings(Section):

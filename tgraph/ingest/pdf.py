@@ -11,8 +11,9 @@ import threading
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib.metadata import version
+from statistics import mean
 from typing import Any
 
 from tgraph.errors import IngestError
@@ -20,19 +21,20 @@ from tgraph.ingest.base import FileContent, FileLimits, error_reason, storable
 from tgraph.ingest.blocks import LossList, PageBuilder, count_visible
 from tgraph.ingest.pdf_blocks import (
     DraftBlock,
+    block_text,
     body_style,
     carry_sentences,
     draft_blocks,
     indent_code,
-    join_lines,
     rank_headings,
     split_item,
 )
 from tgraph.ingest.pdf_fragments import Box, PageContent, read_content
-from tgraph.ingest.pdf_layout import arrange_page
+from tgraph.ingest.pdf_layout import Line, arrange_page
+from tgraph.ingest.pdf_recognition import PACKAGE, TextRecogniser
 from tgraph.ingest.pdf_running import RunningLine, take_running_lines
 from tgraph.ingest.pdf_tables import OpenTable, add_table
-from tgraph.model import Page, ReadingReport, UnitCount
+from tgraph.model import Page, ReadingReport, TextLine, UnitCount
 from tgraph.rendering import collapse_whitespace
 
 # PDFium is not thread-safe.
@@ -74,6 +76,8 @@ def read_pdf(data: bytes, name: str, limits: FileLimits) -> FileContent:
                 reading.read_page(page)
                 page.close()
             reading.find_pages_without_text()
+            if limits.recognise_text and reading.textless:
+                reading.recognise_pages(document, TextRecogniser(name, limits))
             info = document.get_metadata_dict()
             pages = reading.build_pages()
         except pypdfium2.PdfiumError as error:
@@ -119,6 +123,7 @@ class _PdfReading:
     contents: list[PageContent] = field(default_factory=list)
     running: list[list[RunningLine]] = field(default_factory=list)
     textless: dict[int, str] = field(default_factory=dict)
+    recognised: dict[int, float] = field(default_factory=dict)
     losses: LossList = field(default_factory=LossList)
     characters: int = 0
     left_out: int = 0
@@ -143,11 +148,26 @@ class _PdfReading:
             if kind := _kind_without_text(content):
                 self.textless[number] = kind
 
+    def recognise_pages(self, document: Any, recogniser: TextRecogniser) -> None:
+        """Give pages without text the text that is recognised on their images."""
+        for number in list(self.textless):
+            page, content = document[number - 1], self.contents[number - 1]
+            fragments = recogniser.recognise(page)
+            if fragments:
+                self.recognised[number] = mean(fragment.confidence for fragment in fragments)
+                self.textless.pop(number)
+                self.left_out += content.count_characters()
+                content.width, content.height = page.get_size()
+                content.fragments, content.turned = fragments, {}
+            page.close()
+
     def build_pages(self) -> tuple[Page, ...]:
         """Return the pages with their blocks; note what is left out."""
         images = _content_images(self.contents)
         items = [
-            arrange_page(content, () if number in self.textless else boxes)
+            arrange_page(
+                content, () if number in self.textless or number in self.recognised else boxes
+            )
             for number, (content, boxes) in enumerate(zip(self.contents, images, strict=True), 1)
         ]
         body = body_style(items)
@@ -171,7 +191,7 @@ class _PdfReading:
         unreadable = sum(content.unreadable for content in self.contents)
         reason = "the font doesn't say which characters they are"
         self.losses.add("unreadable character", reason, marked=True, count=unreadable)
-        in_text = sum(map(_count_stored, pages))
+        in_text = sum(_count_stored(p) for p in pages if p.number not in self.recognised)
         units = [
             UnitCount("characters", self.characters, in_text, self.left_out),
             UnitCount("pages", len(pages), len(pages) - len(self.textless), len(self.textless)),
@@ -181,7 +201,11 @@ class _PdfReading:
             units.append(UnitCount(moved, self.moved, self.moved))
         if self.textless:
             self.losses.warn(_textless_warning(self.textless))
-        return self.losses.report(f"pypdfium2 {version('pypdfium2')}", units)
+        reader = f"pypdfium2 {version('pypdfium2')}"
+        if self.recognised:
+            reader += f", {PACKAGE} {version(PACKAGE)}"
+            self.losses.warn(_recognition_warning(self.recognised))
+        return self.losses.report(reader, units)
 
 
 class _PageWriter:
@@ -214,7 +238,10 @@ class _PageWriter:
             before = None
             self._add_block(block)
         self._add_running(running, at_top=False)
-        return self._builder.page(self._number)
+        page = self._builder.page(self._number)
+        if self._number not in reading.recognised:
+            return page
+        return replace(page, lines=_locate_lines(page, blocks, reading.contents[self._number - 1]))
 
     def _add_block(self, block: DraftBlock) -> None:
         builder = self._builder
@@ -226,9 +253,7 @@ class _PageWriter:
         if block.kind == "code":
             builder.add_code(indent_code(block.lines))
             return
-        text, joined = block.text, 0
-        if not text:
-            text, joined = join_lines(block.lines, self._words)
+        text, joined = block_text(block, self._words)
         self._reading.left_out += joined
         if block.kind == "heading":
             builder.add_heading(text, block.level)
@@ -278,8 +303,7 @@ def _count_stored(page: Page) -> int:
 
 def _kind_without_text(content: PageContent) -> str:
     """Return the kind of a page that is an image or a drawing with hardly any text."""
-    count = sum(len(f.characters) for f in content.fragments)
-    count += sum(len(f.characters) for some in content.turned.values() for f in some)
+    count = content.count_characters()
     covered = sum(_area(_clip(box, content)) for box in content.images)
     share = covered / max(content.width * content.height, 1.0)
     if (share > 0.05 and not count) or (share > 0.6 and count < _LITTLE_TEXT):
@@ -330,13 +354,50 @@ def _rounded(box: Box) -> Box:
     return left, top, right, bottom
 
 
+def _locate_lines(
+    page: Page, blocks: Sequence[DraftBlock], content: PageContent
+) -> tuple[TextLine, ...]:
+    """Return where the lines of recognised text stand on a page's image."""
+    located, at = [], 0
+    for line in (line for block in blocks for line in _lines_of(block)):
+        spellings = line.text, split_item(line.text)[1], line.text.rstrip("-\u00ad")
+        places = [(page.text.find(text, at), len(text)) for text in spellings if text]
+        start, length = next((place for place in places if place[0] >= 0), (-1, 0))
+        if start < 0:
+            continue
+        at = start + length
+        across = line.left / content.width, line.right / content.width
+        down = line.top / content.height, line.bottom / content.height
+        sides = across[0], down[0], across[1], down[1]
+        located.append(TextLine(start, at, *sides, line.confidence))
+    return tuple(located)
+
+
+def _lines_of(block: DraftBlock) -> Iterator[Line]:
+    yield from block.lines
+    if block.table is not None:
+        yield from (line for row in block.table.rows for cell in row for line in cell)
+
+
+def _recognition_warning(recognised: Mapping[int, float]) -> str:
+    pages = _name_pages(recognised)
+    return (
+        f"The text of {pages[0].lower()}{pages[1:]} was recognised (OCR) with a mean confidence of"
+        f" {mean(recognised.values()):.2f}; compare what is quoted from there with the image."
+    )
+
+
 def _textless_warning(textless: Iterable[int]) -> str:
-    numbers = sorted(textless)
+    numbers = list(textless)
+    return f"{_name_pages(numbers)} hold{'s' * (len(numbers) == 1)} no text. {_REMEDY}"
+
+
+def _name_pages(pages: Iterable[int]) -> str:
+    """Return pages as the beginning of a sentence: ``Pages 2, 3, 4``."""
+    numbers = sorted(pages)
     listed = ", ".join(map(str, numbers[:_MOST_LISTED]))
     more = len(numbers) - _MOST_LISTED
-    pages = f"{listed} and {more:,} more pages" if more > 0 else listed
-    subject = f"Pages {pages} hold" if len(numbers) > 1 else f"Page {pages} holds"
-    return f"{subject} no text. {_REMEDY}"
+    return f"Page{'s' * (len(numbers) > 1)} {listed}" + (f" and {more:,} more" * (more > 0))
 
 
 # --- metadata -----------------------------------------------------------------------------------

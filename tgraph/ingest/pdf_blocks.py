@@ -33,13 +33,15 @@ _LONGEST_HEADING = 200
 
 @dataclass(slots=True)
 class DraftBlock:
-    """A block under construction. ``text`` is set where it isn't that of the lines."""
+    """A block under construction. ``text`` is set where it isn't that of the lines, and
+    ``joined`` counts the hyphens that it lacks."""
 
     kind: BlockKind
     lines: list[Line] = field(default_factory=list)
     table: TableGrid | None = None
     level: int = 0
     text: str = ""
+    joined: int = 0
 
     @property
     def is_unfinished(self) -> bool:
@@ -157,7 +159,7 @@ def _is_next_line(block: DraftBlock, line: Line, body: BodyStyle) -> bool:
         return False
     if _heads(block, body) or line.size > 1.12 * body.size:
         return True
-    return not (_is_indented(block, line, ends) or _stops_short(before, line))
+    return not (_is_indented(block, line, ends) or _stops_short(block, line))
 
 
 def _most_step(block: DraftBlock, line: Line, body: BodyStyle) -> float:
@@ -175,12 +177,12 @@ def _starts_block(line: Line, ends: bool, block: DraftBlock) -> bool:
     if mark := _ITEM.match(line.text):
         if _BULLET.match(mark["mark"]):
             return True
-        return ends or block.kind == "item" or _stops_short(block.lines[-1], line)
+        return ends or block.kind == "item" or _stops_short(block, line)
     match = _SECTION.match(line.text)
     return (
         match is not None
         and line.text[match.end()].isupper()
-        and (ends or _stops_short(block.lines[-1], line))
+        and (ends or _stops_short(block, line))
     )
 
 
@@ -200,12 +202,16 @@ def _is_indented(block: DraftBlock, line: Line, ends: bool) -> bool:
     return shift > 0 or len(block.lines) > 1
 
 
-def _stops_short(before: Line, line: Line) -> bool:
-    """Return whether a line was ended before its column, though the next word had fitted."""
+def _stops_short(block: DraftBlock, line: Line) -> bool:
+    """Return whether a block's last line was ended before its column, or before the block's other
+    lines, though the next word had fitted."""
+    before = block.lines[-1]
     word = line.text.split(" ", 1)[0]
     if word[:1].islower() or _JOINS.search(before.text) or _WORD_GOES_ON.search(before.text):
         return False
     _, left, right = before.column
+    if len(block.lines) > 1:
+        right = max(other.right for other in block.lines)
     room = right - before.right
     width = (line.right - line.left) * (len(word) + 1) / max(len(line.text), 1)
     return room > max(0.25 * (right - left), width)
@@ -301,6 +307,11 @@ def join_lines(lines: Sequence[Line], words: Set[str]) -> tuple[str, int]:
     return text, joined
 
 
+def block_text(block: DraftBlock, words: Set[str]) -> tuple[str, int]:
+    """Return a block's text and how many hyphens were joined."""
+    return (block.text, block.joined) if block.text else join_lines(block.lines, words)
+
+
 def split_item(text: str) -> tuple[str, str]:
     """Return the mark of a list's item (``-`` for any bullet), and the text after it."""
     match = _ITEM.match(text)
@@ -366,19 +377,19 @@ def _first_text(blocks: Sequence[DraftBlock]) -> DraftBlock | None:
 def _carry_sentence(
     last: DraftBlock, first: DraftBlock, following: list[DraftBlock], words: Set[str]
 ) -> None:
-    before = last.text or join_lines(last.lines, words)[0]
-    after = first.text or join_lines(first.lines, words)[0]
+    before, joined = block_text(last, words)
+    after, more = block_text(first, words)
     junction = Line(**{name: getattr(last.lines[-1], name) for name in Line.__slots__})
     junction.text = before
     head = Line(**{name: getattr(first.lines[0], name) for name in Line.__slots__})
     head.text = after
-    whole, _ = join_lines([junction, head], words)
+    whole, hyphens = join_lines([junction, head], words)
     at = len(whole) - len(after)
     end = next((stop for start, stop in sentences(whole) if stop > at), len(whole))
-    last.text = whole[:end]
+    last.text, last.joined = whole[:end], joined + more + hyphens
     rest = whole[end:].strip()
     if rest:
-        first.text = rest
+        first.text, first.joined = rest, 0
     else:
         following.remove(first)
         last.lines.append(first.lines[-1])

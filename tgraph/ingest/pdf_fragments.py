@@ -19,6 +19,7 @@ from ctypes import (
     create_string_buffer,
 )
 from dataclasses import dataclass, field
+from itertools import chain
 from math import atan2, hypot, pi
 from typing import Any
 
@@ -39,12 +40,15 @@ _HYPHENS = {0x02: "-", 0xFFFE: "-"}
 """PDFium's marks of a hyphen at a line's end."""
 _RAISED = str.maketrans("0123456789+-=()n", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁼⁽⁾ⁿ")
 _LOWERED = str.maketrans("0123456789+-=()", "₀₁₂₃₄₅₆₇₈₉₊₋₌₍₎")
+LEVELLED = {shifted: chr(plain) for to in (_RAISED, _LOWERED) for plain, shifted in to.items()}
+"""The plain characters of raised and lowered ones, for ``str.translate``."""
 
 
 @dataclass(slots=True)
 class Fragment:
     """A stretch of text on one baseline; ``characters`` numbers its visible characters as PDFium
-    does, in the order of the text; ``spaced`` states whether white space is drawn before it."""
+    does, in the order of the text; ``spaced`` states whether white space is drawn before it, and
+    ``confidence`` (0 to 1) is that of text recognition."""
 
     left: float
     top: float
@@ -56,6 +60,7 @@ class Fragment:
     bold: bool = False
     monospaced: bool = False
     spaced: bool = False
+    confidence: float = 1.0
     characters: array[int] = field(default_factory=lambda: array("I"))
 
     @property
@@ -82,6 +87,10 @@ class PageContent:
     doubled: int = 0
     unreadable: int = 0
     paths: int = 0
+
+    def count_characters(self) -> int:
+        """Return how many visible characters the fragments have."""
+        return sum(map(_count, chain(self.fragments, *self.turned.values())))
 
 
 class _View:

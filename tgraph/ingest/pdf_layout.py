@@ -8,9 +8,9 @@ instead."""
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from itertools import chain, pairwise
 from statistics import median
 
 from tgraph.ingest.pdf_fragments import Box, Fragment, PageContent
@@ -45,6 +45,7 @@ class Line:
     bold: bool
     monospaced: bool
     column: tuple[int, float, float] = (0, 0.0, 0.0)
+    confidence: float = 1.0
 
     @property
     def box(self) -> Box:
@@ -88,6 +89,16 @@ def arrange_page(content: PageContent, pictures: Sequence[Box] = ()) -> list[Pla
     for turns in sorted(content.turned):
         items += _Arrangement(len(items) + turns).arrange(content.turned[turns])
     return items
+
+
+def reading_order(items: Iterable[PlacedItem]) -> Iterator[int]:
+    """Yield PDFium's numbers of the characters of items, in reading order."""
+    for item in items:
+        if isinstance(item, Line):
+            yield from chain.from_iterable(part.characters for part in item.fragments)
+        elif isinstance(item, TableGrid):
+            cells = chain.from_iterable(item.rows)
+            yield from reading_order(line for cell in cells for line in cell)
 
 
 class _Arrangement:
@@ -168,6 +179,7 @@ def make_line(fragments: Iterable[Fragment]) -> Line:
         text,
         all(part.bold for part in parts),
         all(part.monospaced for part in parts),
+        confidence=min(part.confidence for part in parts),
     )
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections import defaultdict
-from collections.abc import Iterator, Sequence, Set
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
 from itertools import pairwise
 from statistics import median
@@ -23,8 +23,10 @@ _CLEAR = 1.55
 """The distance in font sizes of a running line's baseline from the text, at least."""
 _NUMBER = re.compile(r"\d{1,5}")
 _NUMBERED = re.compile(
-    r"(?:(\d{1,5})\s+\D{0,80}|\D{0,80}?(\d{1,5})\W*|\D{0,20}(\d{1,5})\W+\w{0,8}\W*(\d{1,5})\W*)$"
+    r"(?:(\d{1,5})\s+\D{0,80}|\D{0,80}?(\d{1,5})[^\w.]*|\D{0,20}(\d{1,5})\W+\w{0,8}\W*(\d{1,5})[^\w.]*)$"
 )
+_YEARS = range(1800, 2100)
+"""Numbers that beside words are no page's."""
 _ROMAN = re.compile(r"(?i)\W*[ivxlc]{1,7}\W*$")
 
 
@@ -54,21 +56,34 @@ def take_running_lines(pages: Sequence[PageContent]) -> list[list[RunningLine]]:
     size = median([f.size for page in pages for f in page.fragments] or [1.0])
     usual = [c for some in candidates for c in some if c.line.size <= 1.12 * size]
     running = _find_running(usual, len(pages), _find_copies(pages))
+    outermost = [list(_outermost(some, running)) for some in candidates]
+    shift = _page_shift(c for some in outermost for c in some)
     seen: set[str] = set()
     running_lines = []
-    for page, some in zip(pages, candidates, strict=True):
-        kept = list(_outermost(some, running))
+    for page, kept in zip(pages, outermost, strict=True):
         held = {id(part) for candidate in kept for part in candidate.line.fragments}
         page.fragments = [part for part in page.fragments if id(part) not in held]
         lines = []
         for candidate in kept:
-            words = re.sub(r"[\W\d]+", " ", candidate.line.text).strip()
+            words = _words_beside_number(candidate, shift)
             is_numbering = _numbers_alone(candidate, len(pages))
             is_new = words not in seen and len(words.split()) > 1 and not is_numbering
             seen.add(words)
             lines.append(RunningLine(candidate.line, candidate.at_top, is_new))
         running_lines.append(lines)
     return running_lines
+
+
+def _page_shift(candidates: Iterable[_Candidate]) -> int:
+    """Return what the numbers on most pages are above the count of pages."""
+    shifts = Counter(number - c.page for c in candidates for number in set(c.numbers))
+    return shifts.most_common(1)[0][0] if shifts else 1
+
+
+def _words_beside_number(candidate: _Candidate, shift: int) -> str:
+    page = str(candidate.page + shift)
+    words = re.findall(r"\w+", candidate.line.text.casefold())
+    return " ".join(word for word in words if word != page)
 
 
 def _page_candidates(number: int, page: PageContent) -> Iterator[_Candidate]:
@@ -99,7 +114,7 @@ def _find_copies(pages: Sequence[PageContent]) -> set[tuple[int, int]]:
     for step in range(1, _REACH + 1):
         for page, (one, other) in enumerate(zip(texts, texts[step:], strict=False)):
             fewer = min(len(one), len(other))
-            if fewer > _MOST_LINES and len(one & other) > 0.6 * fewer:
+            if fewer > 2 and len(one & other) > 0.7 * fewer:
                 copies.add((page, page + step))
     return copies
 
@@ -115,7 +130,8 @@ def _find_running(
         if sum(map(str.isalpha, text)) > 2:
             groups[candidate.at_top, text.casefold()].append(candidate)
         if _NUMBERED.match(text):
-            for number in set(candidate.numbers):
+            words = any(map(str.isalpha, text))
+            for number in set(candidate.numbers).difference(_YEARS if words else ()):
                 groups[candidate.at_top, f"{number - candidate.page}"].append(candidate)
         elif _ROMAN.match(text):
             groups[candidate.at_top, "roman"].append(candidate)
@@ -124,7 +140,7 @@ def _find_running(
     alike: defaultdict[tuple[bool, str], list[_Candidate]] = defaultdict(list)
     for candidate in candidates:
         key = _NUMBER.sub("#", candidate.line.text.casefold())
-        if sum(map(str.isalpha, key)) > 2:
+        if sum(map(str.isalpha, key)) > 2 and not key.endswith((".", "!", "?")):
             alike[candidate.at_top, key].append(candidate)
     for group in alike.values():
         running |= _repeated(group, copies, 3)
