@@ -23,10 +23,13 @@ _APART_EMS = 2.0
 _MOST_FRAGMENTS = 4_000
 """Fragments of a page (a map, a drawing) above which the order of drawing is kept."""
 _MOST_DEPTH = 12
+_MOST_TABLES = 60
+_ROW_CELLS = 3
+"""Texts apart on one line that are a row of their own."""
 _MARK = re.compile(
-    r"(?:[•‣◦▪▫●○■□◆◇⁃∙–—*➢➤✓✔❖-]|\(?(?:\d{1,3}|[a-zA-Z]|[ivx]{1,5})[.)]|\d+(?:\.\d+){2,}\.?)$"
+    r"(?:[•‣◦▪▫●○■□◆◇⁃∙–—*➢➤✓✔❖-]|\(?(?:\d{1,3}|[a-zA-Z]|[ivx]{1,5})[.)]|\d+(?:\.\d+){2,}\.?|\.\d{1,2})$"
 )
-_MARK_EMS = 5
+_MARK_EMS = 8
 """The gap behind an item's bullet or number, in font sizes, at most."""
 
 
@@ -54,7 +57,8 @@ class Line:
 
 @dataclass(slots=True)
 class TableGrid:
-    """A table: rows of cells, each a list of lines."""
+    """A table: rows of cells, each a list of lines. ``edges`` are between its columns, ``sources``
+    the identities of the fragments that it is made of."""
 
     left: float
     top: float
@@ -62,6 +66,7 @@ class TableGrid:
     bottom: float
     rows: list[list[list[Line]]]
     edges: tuple[float, ...] = ()
+    sources: frozenset[int] = frozenset()
 
     @property
     def box(self) -> Box:
@@ -121,7 +126,7 @@ class _Arrangement:
         return self._order(elements, 0)
 
     def _order(self, elements: list[_Element], depth: int) -> list[PlacedItem]:
-        while depth < _MOST_DEPTH:
+        for _ in range(_MOST_TABLES if depth < _MOST_DEPTH else 0):
             division = _find_division(elements)
             if isinstance(division, TableGrid):
                 elements = _replace_by_table(elements, division)
@@ -134,20 +139,24 @@ class _Arrangement:
     def _place_lines(
         self,
         elements: Sequence[_Element],
-        make_lines: Callable[[Sequence[Fragment]], list[Line]],
+        make_lines: Callable[[Sequence[Fragment]], list[list[Line]]],
     ) -> list[PlacedItem]:
         """Return the elements of a column from top to bottom."""
         if not elements:
             return []
         self._columns += 1
         fragments = [element for element in elements if isinstance(element, Fragment)]
-        lines = make_lines(fragments)
+        rows = make_lines(fragments)
+        lines = [line for row in rows for line in row]
         left = min((line.left for line in lines), default=0.0)
         right = max((line.right for line in lines), default=0.0)
         for line in lines:
             line.column = self._columns, left, right
         others = [element for element in elements if not isinstance(element, Fragment)]
-        items: list[PlacedItem] = list(lines)
+        items: list[PlacedItem] = []
+        for row in rows:
+            cells = [[line] for line in row]
+            items += row if len(row) < _ROW_CELLS else [_bounded_table([cells], (), ())]
         for other in sorted(others, key=lambda element: element.top):
             below = (k for k, item in enumerate(items) if item.top > other.top + 1)
             items.insert(next(below, len(items)), other)
@@ -232,21 +241,22 @@ def group_baselines(fragments: Iterable[Fragment]) -> list[list[Fragment]]:
     return groups
 
 
-def _visual_lines(fragments: Sequence[Fragment]) -> list[Line]:
-    lines: list[Line] = []
+def _visual_lines(fragments: Sequence[Fragment]) -> list[list[Line]]:
+    """Return the lines of a column, each divided at gaps."""
+    lines: list[list[Line]] = []
     for group in group_baselines(fragments):
         group.sort(key=lambda part: part.left)
-        start = 0
+        start, row = 0, []
         for place, (before, part) in enumerate(pairwise(group), 1):
             if part.left - before.right > _APART_EMS * max(before.size, part.size):
-                lines.append(make_line(group[start:place]))
+                row.append(make_line(group[start:place]))
                 start = place
-        lines.append(make_line(group[start:]))
+        lines.append([*row, make_line(group[start:])])
     return lines
 
 
-def _lines_as_drawn(fragments: Sequence[Fragment]) -> list[Line]:
-    return [make_line([fragment]) for fragment in fragments]
+def _lines_as_drawn(fragments: Sequence[Fragment]) -> list[list[Line]]:
+    return [[make_line([fragment])] for fragment in fragments]
 
 
 # --- columns ------------------------------------------------------------------------------------
@@ -359,13 +369,66 @@ def _is_prose(lines: Sequence[Sequence[Fragment]]) -> bool:
 
 
 def _replace_by_table(elements: Sequence[_Element], table: TableGrid) -> list[_Element]:
-    taken = {id(part) for row in table.rows for cell in row for n in cell for part in n.fragments}
-    return [*(element for element in elements if id(element) not in taken), table]
+    """Return the elements with a table in place of its text, or of its text and another part of it
+    that was taken out before."""
+    rest = [element for element in elements if id(element) not in table.sources]
+    for other in rest:
+        if isinstance(other, TableGrid) and _touch(table, other):
+            parts = [*_table_fragments(table), *_table_fragments(other)]
+            whole = _make_table(parts)
+            if whole and len(whole.sources) == len(parts):
+                return [*(element for element in rest if element is not other), whole]
+    return [*rest, table]
+
+
+def _table_fragments(table: TableGrid) -> list[Fragment]:
+    return [part for row in table.rows for cell in row for line in cell for part in line.fragments]
+
+
+def _touch(table: TableGrid, other: TableGrid) -> bool:
+    """Return whether tables stand one below the other without a line between."""
+    apart = max(table.top, other.top) - min(table.bottom, other.bottom)
+    size = table.rows[0][0][0].size if table.rows[0][0] else 10.0
+    wide = min(table.right, other.right) - max(table.left, other.left)
+    return apart < size and wide > 0.5 * min(table.right - table.left, other.right - other.left)
 
 
 def _make_table(fragments: Sequence[Fragment]) -> TableGrid | None:
-    """Return the table of fragments whose gaps are aligned; None where they form none."""
-    lines = group_baselines(fragments)
+    """Return the largest table of fragments whose gaps are aligned; None where they form none."""
+    parts = _split_tables(group_baselines(fragments))
+    for lines in sorted(parts, key=len, reverse=True):
+        if table := _make_rows(lines):
+            return table
+    return None
+
+
+_FragmentLines = list[list[Fragment]]
+
+
+def _split_tables(lines: _FragmentLines) -> list[_FragmentLines]:
+    """Return lines divided at gaps, and at single texts that run over several columns."""
+    steps = [b[0].baseline - a[0].baseline for a, b in pairwise(lines)]
+    usual = sorted(steps)[len(steps) // 4] if steps else 0.0
+    parts: list[_FragmentLines] = [[]]
+    for place, line in enumerate(lines):
+        is_apart = place > 0 and steps[place - 1] > max(2.2 * usual, 1.6 * line[0].size)
+        near = lines[max(place - 2, 0) : place] + lines[place + 1 : place + 3]
+        is_title = len(line) == 1 and _runs_over_columns(line[0], near)
+        if is_apart or is_title:
+            parts.append([])
+        if not is_title:
+            parts[-1].append(line)
+    return parts
+
+
+def _runs_over_columns(part: Fragment, near: _FragmentLines) -> bool:
+    """Return whether a text that begins like the rows near it runs below their second texts."""
+    return all(part.left < row[0].left + part.size for row in near) and any(
+        other.left < part.right for row in near for other in row[1:]
+    )
+
+
+def _make_rows(lines: _FragmentLines) -> TableGrid | None:
     filled = [place for place, line in enumerate(lines) if len(line) > 1]
     if len(filled) < 2:
         return None
@@ -388,12 +451,12 @@ def _make_table(fragments: Sequence[Fragment]) -> TableGrid | None:
     named = sum(bool(row[0]) and row[0][-1].text.endswith(":") for row in rows)
     if width < 2 or several < 2 or (width * several < 6 and named < several):
         return None
-    if several < 0.4 * len(rows):
-        return None
-    return _bounded_table(rows, edges)
+    return _bounded_table(rows, edges, chain(*lines)) if several >= 0.4 * len(rows) else None
 
 
-def _bounded_table(rows: list[list[list[Line]]], edges: Sequence[float]) -> TableGrid:
+def _bounded_table(
+    rows: list[list[list[Line]]], edges: Sequence[float], fragments: Iterable[Fragment]
+) -> TableGrid:
     lines = [line for row in rows for cell in row for line in cell]
     return TableGrid(
         min(line.left for line in lines),
@@ -402,6 +465,7 @@ def _bounded_table(rows: list[list[list[Line]]], edges: Sequence[float]) -> Tabl
         max(line.bottom for line in lines),
         rows,
         tuple(edges),
+        frozenset(map(id, fragments)),
     )
 
 
@@ -427,12 +491,34 @@ def _column_edges(lines: Sequence[Sequence[Fragment]]) -> list[float]:
 
 def _divide_line(line: Sequence[Fragment], edges: Sequence[float]) -> list[list[Line]]:
     cells: list[list[Fragment]] = [[] for _ in range(len(edges) + 1)]
-    for part in line:
-        middle = (part.left + part.right) / 2
+    parts = list(line)
+    while parts:
+        part = parts.pop()
+        halves = next(filter(None, (_split_fragment(part, edge) for edge in edges)), None)
+        if halves:
+            parts += halves
+            continue
         crosses = any(part.left < edge < part.right for edge in edges)
-        at = part.left + 1 if crosses else middle
+        at = part.left + 1 if crosses else (part.left + part.right) / 2
         cells[sum(edge < at for edge in edges)].append(part)
     return [[make_line(cell)] if cell else [] for cell in cells]
+
+
+def _split_fragment(part: Fragment, edge: float) -> tuple[Fragment, Fragment] | None:
+    """Return a fragment's parts before and after a column's edge, where a space is there."""
+    if not part.left + part.size < edge < part.right - part.size:
+        return None
+    wide = (part.right - part.left) / len(part.text)
+    spaces = [k for k, character in enumerate(part.text) if character == " "]
+    space = min(spaces, key=lambda k: abs(part.left + wide * k - edge), default=0)
+    if not spaces or abs(part.left + wide * space - edge) > 1.2 * part.size:
+        return None
+    first, second = part.text[:space], part.text[space + 1 :]
+    count = len(first.replace(" ", ""))
+    return (
+        replace(part, right=edge - 1, text=first, characters=part.characters[:count]),
+        replace(part, left=edge + 1, text=second, characters=part.characters[count:]),
+    )
 
 
 def _continues_row(row: Sequence[list[Line]], cells: Sequence[list[Line]]) -> bool:
@@ -471,7 +557,7 @@ def _make_ruled_table(
     cells = sum(bool(cell) for row in rows for cell in row)
     if len(rows) < 2 or cells < max(3, 0.25 * len(rows) * (len(edges) + 1)):
         return None
-    return _bounded_table(rows, edges)
+    return _bounded_table(rows, edges, fragments)
 
 
 def _divide_band(band: Sequence[Fragment], edges: Sequence[float]) -> list[list[list[Line]]]:
