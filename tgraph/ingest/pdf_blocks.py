@@ -18,6 +18,8 @@ BULLETS = "•‣◦▪▫●○■□◆◇⁃∙·–—*➢➤✓✔❖\uf0a7
 _ITEM = re.compile(
     rf"(?P<mark>[{BULLETS}]|-(?=\s)|\(?(?:\d{{1,3}}|[a-zA-Z]|[ivx]{{1,5}})[.)])\s+(?=\S)"
 )
+_WEAK_BULLETS = frozenset("·–—*-")
+"""Bullets that stand inside sentences too."""
 _BULLET = re.compile(rf"[{BULLETS}-]$")
 _SECTION = re.compile(r"(?:§+\s*)?(\d{1,3}(?:\.\d{1,3})*)(\.?)\s+(?=[^\W\d_])")
 _LABEL = re.compile(r"[⁰¹²³⁴⁵⁶⁷⁸⁹]+|[*∗†‡§¶]|\[?\d{1,3}\]?(?=\s)")
@@ -147,7 +149,8 @@ def _same_style(line: Line, other: Line) -> bool:
 def _is_next_line(block: DraftBlock, line: Line, body: BodyStyle) -> bool:
     """Return whether a line is the next of a block in its column."""
     before = block.lines[-1]
-    if before.column != line.column or not _same_style(before, line):
+    is_title = min(before.size, line.size) > 1.12 * body.size and before.size == line.size
+    if before.column != line.column or not (is_title or _same_style(before, line)):
         return False
     step = line.baseline - before.baseline
     if not 0.2 * line.size < step < _most_step(block, line, body):
@@ -175,7 +178,7 @@ def _most_step(block: DraftBlock, line: Line, body: BodyStyle) -> float:
 
 def _starts_block(line: Line, ends: bool, block: DraftBlock) -> bool:
     if mark := _ITEM.match(line.text):
-        if _BULLET.match(mark["mark"]):
+        if _BULLET.match(mark["mark"]) and mark["mark"] not in _WEAK_BULLETS:
             return True
         return ends or block.kind == "item" or _stops_short(block, line)
     match = _SECTION.match(line.text)
@@ -244,6 +247,8 @@ def _decide_kind(block: DraftBlock, body: BodyStyle) -> None:
         block.kind = "display"
     elif first.monospaced and not body.monospaced and count > 1:
         block.kind = "code"
+    elif first.sideways:
+        block.kind = "display"
     elif _is_heading(block, text, body):
         block.kind = "heading"
     elif first.size < 0.93 * body.size and _LABEL.match(text) and len(text) > 12:

@@ -20,7 +20,7 @@ _COLUMN_EMS = 10
 _GUTTER_EMS = 0.55
 _APART_EMS = 2.0
 """A gap that separates texts on one line which belong to no table, in font sizes."""
-_MOST_FRAGMENTS = 4_000
+_MOST_FRAGMENTS = 2_500
 """Fragments of a page (a map, a drawing) above which the order of drawing is kept."""
 _MOST_DEPTH = 12
 _MOST_TABLES = 60
@@ -49,6 +49,7 @@ class Line:
     monospaced: bool
     column: tuple[int, float, float] = (0, 0.0, 0.0)
     confidence: float = 1.0
+    sideways: bool = False
 
     @property
     def box(self) -> Box:
@@ -92,7 +93,11 @@ def arrange_page(content: PageContent, pictures: Sequence[Box] = ()) -> list[Pla
     comes last."""
     items = _Arrangement().arrange(content.fragments, content, pictures)
     for turns in sorted(content.turned):
-        items += _Arrangement(len(items) + turns).arrange(content.turned[turns])
+        aside = _Arrangement(len(items) + turns).arrange(content.turned[turns])
+        for item in aside:
+            if isinstance(item, Line):
+                item.sideways = True
+        items += aside
     return items
 
 
