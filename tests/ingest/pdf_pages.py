@@ -40,6 +40,18 @@ class Rule:
 
 
 @dataclass(frozen=True)
+class Wave:
+    """A line of seven turns beginning at a place, as a chart has."""
+
+    x: float
+    y: float
+
+    def draw(self) -> str:
+        turns = (f"{self.x + 30 * k} {self.y + 20 * (k % 2)} l" for k in range(1, 8))
+        return f"{self.x} {self.y} m {' '.join(turns)} S"
+
+
+@dataclass(frozen=True)
 class Image:
     """An image at a place, of given pixels (RGB) or of one grey one."""
 
@@ -57,7 +69,7 @@ class PdfPage:
     """A page of A4."""
 
     texts: Sequence[Text] = ()
-    rules: Sequence[Rule] = ()
+    rules: Sequence[Rule | Wave] = ()
     images: Sequence[Image] = field(default=())
 
 

@@ -9,7 +9,7 @@ from importlib.util import find_spec
 
 import pytest
 
-from tests.ingest.pdf_pages import Image, PdfPage, Rule, Text, make_pdf
+from tests.ingest.pdf_pages import Image, PdfPage, Rule, Text, Wave, make_pdf
 from tgraph.errors import IngestError
 from tgraph.extensions.server.pdf_page import page_boxes
 from tgraph.ingest.base import DEFAULT_LIMITS
@@ -335,6 +335,17 @@ def test_an_image_stands_in_the_text_unless_it_is_decoration() -> None:
     document = read(PdfPage(lines(60, 740, BODY).texts, images=[logo, map_]))
     assert document.pages[0].text == "\n".join(BODY) + "\n\n[image]"
     assert losses(document) == {"image": 1}
+
+
+def test_a_chart_is_a_drawing_and_its_labels_state_nothing() -> None:
+    waves = [Wave(100, 400 + 12 * k) for k in range(10)]
+    labels = [Text(95, 395, "1900"), Text(200, 390, "1950"), Text(300, 395, "2000")]
+    behind = [Wave(60, 670 + 12 * k) for k in range(10)]
+    document = read(PdfPage([*lines(60, 740, BODY).texts, *labels], rules=[*waves, *behind]))
+    (page,) = document.pages
+    assert page.text == "\n".join(BODY) + "\n\n[drawing]\n\n1900 2000\n1950"
+    assert [block.kind for block in page.blocks] == ["prose", "mark", "display"]
+    assert losses(document) == {"drawing": 1}
 
 
 def test_sideways_text_is_read_and_text_outside_the_page_is_not() -> None:

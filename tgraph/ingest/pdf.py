@@ -29,8 +29,9 @@ from tgraph.ingest.pdf_blocks import (
     rank_headings,
     split_item,
 )
+from tgraph.ingest.pdf_drawings import take_drawings
 from tgraph.ingest.pdf_fragments import Box, PageContent, read_content
-from tgraph.ingest.pdf_layout import Line, arrange_page
+from tgraph.ingest.pdf_layout import Line, Picture, arrange_page
 from tgraph.ingest.pdf_recognition import PACKAGE, TextRecogniser
 from tgraph.ingest.pdf_running import RunningLine, take_running_lines
 from tgraph.ingest.pdf_tables import OpenTable, add_table
@@ -163,12 +164,15 @@ class _PdfReading:
 
     def build_pages(self) -> tuple[Page, ...]:
         """Return the pages with their blocks; note what is left out."""
-        images = _content_images(self.contents)
+        pictures = [
+            [*(Picture(*box) for box in boxes), *take_drawings(content)]
+            for content, boxes in zip(self.contents, _content_images(self.contents), strict=True)
+        ]
         items = [
             arrange_page(
-                content, () if number in self.textless or number in self.recognised else boxes
+                content, () if number in self.textless or number in self.recognised else some
             )
-            for number, (content, boxes) in enumerate(zip(self.contents, images, strict=True), 1)
+            for number, (content, some) in enumerate(zip(self.contents, pictures, strict=True), 1)
         ]
         body = body_style(items)
         drafts = [draft_blocks(page_items, body) for page_items in items]
@@ -246,8 +250,8 @@ class _PageWriter:
     def _add_block(self, block: DraftBlock) -> None:
         builder = self._builder
         if block.kind == "mark":
-            builder.add_mark("image")
-            self._reading.losses.add("image", place=f"page {self._number}", marked=True)
+            builder.add_mark(block.text)
+            self._reading.losses.add(block.text, place=f"page {self._number}", marked=True)
         if not block.lines:
             return
         if block.kind == "code":

@@ -113,8 +113,11 @@ class _Drafting:
     def add(self, item: PlacedItem) -> None:
         if not isinstance(item, Line):
             self._suspend()
-            table = item if isinstance(item, TableGrid) else None
-            self.blocks.append(DraftBlock("row" if table else "mark", table=table))
+            if isinstance(item, TableGrid):
+                self.blocks.append(DraftBlock("row", table=item))
+            else:
+                self.blocks.append(DraftBlock("mark", text=item.kind))
+                self.blocks += [DraftBlock("display", list(item.labels))] * bool(item.labels)
             return
         block = self._open
         if block is not None and _is_next_line(block, item, self._body):
@@ -239,7 +242,7 @@ def sentence_goes_on(before: Line, line: Line) -> bool:
 
 
 def _decide_kind(block: DraftBlock, body: BodyStyle) -> None:
-    if not block.lines:
+    if not block.lines or block.kind == "display":
         return
     first, count = block.lines[0], len(block.lines)
     text = " ".join(line.text for line in block.lines)

@@ -36,6 +36,8 @@ _MOST_OBJECTS = 20_000
 _MOST_DEPTH = 4
 _THIN = 2.5
 """Points up to which a filled box is a rule."""
+_RECTANGLE = 5
+"""Segments of a rectangle's path, with the one that closes it."""
 _HYPHENS = {0x02: "-", 0xFFFE: "-"}
 """PDFium's marks of a hyphen at a line's end."""
 _RAISED = str.maketrans("0123456789+-=()n", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁼⁽⁾ⁿ")
@@ -74,7 +76,7 @@ class PageContent:
     quarter turns clockwise, each in coordinates in which the text is upright. Of the visible
     characters, ``outside`` counts those outside the page, ``doubled`` those drawn twice, and
     ``unreadable`` those of which the font doesn't say what they are; ``paths`` counts drawn lines
-    and shapes."""
+    and shapes, ``shapes`` are those with more sides than a rectangle."""
 
     width: float
     height: float
@@ -83,6 +85,7 @@ class PageContent:
     horizontal_rules: list[Box] = field(default_factory=list)
     vertical_rules: list[Box] = field(default_factory=list)
     images: list[Box] = field(default_factory=list)
+    shapes: list[Box] = field(default_factory=list)
     outside: int = 0
     doubled: int = 0
     unreadable: int = 0
@@ -348,7 +351,7 @@ def _turn_content(content: PageContent, turns: int) -> None:
 
 
 def _read_objects(page: Any, view: _View, content: PageContent) -> None:
-    for kind, box, is_filled in _drawn_boxes(page, view):
+    for kind, box, sides in _drawn_boxes(page, view):
         left, top, right, bottom = box
         if right < 0 or bottom < 0 or left > content.width or top > content.height:
             continue
@@ -361,14 +364,16 @@ def _read_objects(page: Any, view: _View, content: PageContent) -> None:
             content.horizontal_rules.append(box)
         elif width <= _THIN < height:
             content.vertical_rules.append(box)
-        elif not is_filled and width > 8 and height > 8:
+        elif sides > _RECTANGLE:
+            content.shapes.append(box)
+        elif not sides and width > 8 and height > 8:
             content.horizontal_rules += [(left, y, right, y) for y in (top, bottom)]
             content.vertical_rules += [(x, top, x, bottom) for x in (left, right)]
 
 
-def _drawn_boxes(page: Any, view: _View) -> Iterator[tuple[int, Box, bool]]:
-    """Yield kind and box of images and paths, also inside of forms; whether a path is filled
-    or no rectangle."""
+def _drawn_boxes(page: Any, view: _View) -> Iterator[tuple[int, Box, int]]:
+    """Yield kind and box of images and paths, also inside of forms, and how many sides a path has:
+    none if it is an unfilled rectangle."""
     sides = c_float(), c_float(), c_float(), c_float()
     unit = (1.0, 0.0, 0.0, 1.0, 0.0, 0.0)
     stack = [(page, raw.FPDFPage_CountObjects, raw.FPDFPage_GetObject, unit, 0)]
@@ -394,15 +399,17 @@ def _drawn_boxes(page: Any, view: _View) -> Iterator[tuple[int, Box, bool]]:
                     continue
                 left, bottom, right, top = (side.value for side in sides)
                 corners = _transform(outer, left, bottom) + _transform(outer, right, top)
-                yield kind, view.place_box(*corners), _is_filled(drawn, kind)
+                yield kind, view.place_box(*corners), _count_sides(drawn, kind)
 
 
-def _is_filled(drawn: Any, kind: int) -> bool:
+def _count_sides(drawn: Any, kind: int) -> int:
     if kind != raw.FPDF_PAGEOBJ_PATH:
-        return True
+        return 0
     fill, stroke = c_int(), c_int()
     raw.FPDFPath_GetDrawMode(drawn, byref(fill), byref(stroke))
-    return bool(fill.value) or not stroke.value or raw.FPDFPath_CountSegments(drawn) not in (4, 5)
+    sides = max(raw.FPDFPath_CountSegments(drawn), 1)
+    is_open = stroke.value and not fill.value
+    return 0 if is_open and _RECTANGLE - 1 <= sides <= _RECTANGLE else sides
 
 
 _Matrix = tuple[float, float, float, float, float, float]

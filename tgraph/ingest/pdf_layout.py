@@ -76,19 +76,21 @@ class TableGrid:
 
 @dataclass(slots=True)
 class Picture:
-    """An image."""
+    """An image, or a drawing with its labels."""
 
     left: float
     top: float
     right: float
     bottom: float
+    kind: str = "image"
+    labels: tuple[Line, ...] = ()
 
 
 PlacedItem = Line | TableGrid | Picture
 _Element = Fragment | TableGrid | Picture
 
 
-def arrange_page(content: PageContent, pictures: Sequence[Box] = ()) -> list[PlacedItem]:
+def arrange_page(content: PageContent, pictures: Sequence[Picture] = ()) -> list[PlacedItem]:
     """Return the lines, tables and pictures of a page in reading order; text in other directions
     comes last."""
     items = _Arrangement().arrange(content.fragments, content, pictures)
@@ -121,11 +123,11 @@ class _Arrangement:
         self,
         fragments: Sequence[Fragment],
         content: PageContent | None = None,
-        pictures: Sequence[Box] = (),
+        pictures: Sequence[Picture] = (),
     ) -> list[PlacedItem]:
         if len(fragments) > _MOST_FRAGMENTS:
             return list(self._place_lines(list(fragments), _lines_as_drawn))
-        elements: list[_Element] = [*_attach_marks(fragments), *(Picture(*box) for box in pictures)]
+        elements: list[_Element] = [*_attach_marks(fragments), *pictures]
         if content is not None:
             elements = _take_ruled_tables(elements, content)
         return self._order(elements, 0)
