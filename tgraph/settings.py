@@ -107,6 +107,11 @@ class IngestSettings(Section):
         description="what is first in a document's date such as 3/4/2024, where the numbers don't"
         " tell: as in the document's language, the day, or the month",
     )
+    ocr: bool = Field(
+        False,
+        description="recognise the text of PDF pages that are images; needs the extra `ocr`,"
+        " memory_mb of 1700 or more, and about 5 of seconds a page",
+    )
 
 
 class ChunkSettings(Section):

@@ -111,6 +111,7 @@ def file_limits(settings: Settings) -> FileLimits:
         memory=allowed.memory_mb << 20,
         seconds=allowed.seconds,
         output_bytes=allowed.output_mb * 1_000_000,
+        recognise_text=allowed.ocr,
     )
 
 

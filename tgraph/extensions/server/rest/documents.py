@@ -31,8 +31,10 @@ from tgraph.extensions.server.rest.routes import (
     rest_router,
 )
 from tgraph.extensions.server.uploads import receive_files
-from tgraph.index.sources import text_value
+from tgraph.index.sources import read_layout, text_value
+from tgraph.ingest.blocks import unpack_lines
 from tgraph.model import ReadingReport
+from tgraph.vocabulary import page_of
 
 
 class Everything(QueryParameters):
@@ -203,15 +205,23 @@ async def locate_boxes(
     call: CollectionCall, document: PathName, page: PageNumber, asked: Annotated[OfPlace, Query()]
 ) -> Response:
     """Return where characters of a page are on its image."""
-    data = await call.graph(lambda graph: pdf_of(graph, document, page))
 
     def work(graph: KnowledgeGraph) -> PageBoxes:
         text = graph.documents.read_text(document, page)
         if not 0 <= asked.start < asked.end <= len(text):
             raise UsageError(f"The page has {len(text):,} characters.", "Start before the end.")
-        return page_boxes(data, page, text, asked.start, asked.end)
+        return quote_boxes(graph, document, page, asked.start, asked.end)
 
     return json_response(await call.graph(work))
+
+
+def quote_boxes(graph: KnowledgeGraph, document: str, page: int, start: int, end: int) -> PageBoxes:
+    """Return where characters of a page's stored text are on the page's image."""
+    data, text = pdf_of(graph, document, page), graph.documents.read_text(document, page)
+    store = graph.opened.read()
+    page_source = page_of(find_document(store, document).document, page)
+    lines = unpack_lines(read_layout(store, graph.opened.librarian, page_source))
+    return page_boxes(data, page, text, start, end, lines)
 
 
 def pdf_of(graph: KnowledgeGraph, name: str, page: int) -> bytes:

@@ -12,8 +12,8 @@ from tgraph.errors import TgraphError
 from tgraph.explain.render.reading_report import report_lines
 from tgraph.explain.trace.documents import DocumentSummary, SourceTree
 from tgraph.extensions.server.jobs import ENDED, Job, Jobs
-from tgraph.extensions.server.pdf_page import PageBoxes, page_boxes
-from tgraph.extensions.server.rest.documents import pdf_of
+from tgraph.extensions.server.pdf_page import PageBoxes
+from tgraph.extensions.server.rest.documents import quote_boxes
 from tgraph.extensions.server.uploads import receive_files
 from tgraph.extensions.server.workbench.pages import Visit, WorkbenchPage, part_of, redirect_to
 from tgraph.model import ReadingReport
@@ -128,11 +128,9 @@ def _on_image(
     """Return quote boxes on the page image, or None without an image."""
     if document.media_type != "application/pdf" or page.number is None:
         return None
-    text = graph.documents.read_text(document.document, page.number)
     start = page.first + len(page.before)
     try:
-        data = pdf_of(graph, document.document, page.number)
-        return page_boxes(data, page.number, text, start, start + len(page.quote))
+        return quote_boxes(graph, document.document, page.number, start, start + len(page.quote))
     except TgraphError:  # the page is shown by its text all the same
         return None
 
