@@ -244,6 +244,15 @@ def parquet_data() -> bytes:
     return out.getvalue()
 
 
+def reason_against(data: bytes, name: str) -> str:
+    """Why the data can't be read; empty where it can."""
+    try:
+        load(data, name)
+    except IngestError as error:
+        return str(error)
+    return ""
+
+
 @pytest.mark.parametrize(
     ("name", "make"),
     [
@@ -259,10 +268,7 @@ def test_damaged_files_end_in_one_sentence(name, make):
     for at in range(8, len(data), len(data) // 25):
         damaged.append(data[:at] + bytes([data[at] ^ 0x55]) + data[at + 1 :])
     for broken in damaged:
-        try:
-            load(broken, name)
-        except IngestError as error:
-            assert "\n" not in str(error)
+        assert "\n" not in reason_against(broken, name)
 
 
 def test_an_old_or_encrypted_workbook_names_the_remedy():

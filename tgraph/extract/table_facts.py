@@ -81,7 +81,7 @@ def _find_subject(
     """Return the subject of a row; None where nothing names it."""
     if not row.label:
         return None
-    row_class = row.subject or (_class_of_title(section.name) if section else "")
+    row_class = row.subject or (class_of_title(section.name) if section else "")
     spans = [block.pairs[at][1] for at in row.label]
     name = " ".join(block.text[slice(*span)].strip() for span in spans)
     kinds = {row.cells[at].kind for at in row.label} if row.cells else set()
@@ -107,7 +107,7 @@ def _kind_of_class(row_class: str) -> str:
     return (kind_of_noun(row_class.split()[-1]) or row_class) if row_class else ""
 
 
-def _class_of_title(title: str) -> str:
+def class_of_title(title: str) -> str:
     """Return the class of a table's rows as the plural at the end of its title names it: "pump" for
     "Our pumps"."""
     word = title.split()[-1].lower()

@@ -50,6 +50,7 @@ def opened(folder, create=False):
     [
         ("What is the price of Pump Echo?", "120", "3 | Pump Echo | 13 | 120 | Berg"),
         ("Who is the maker of Pump Echo?", "Berg", "3 | Pump Echo | 13 | 120 | Berg"),
+        ("Which product is made by Berg?", "Pump Echo", "3 | Pump Echo | 13 | 120 | Berg"),
         ("What is the email of Roy Holm?", "roy@holm.info", "3 | 6F9487 | Roy | Holm | "),
     ],
 )

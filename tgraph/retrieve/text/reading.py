@@ -367,7 +367,8 @@ def _read_asked_cell(
     if len(over) != 1:
         return reading
     row = page.segments[page[over[0]].segment]
-    return replace(reading, answer=answer_of_row(inquiry, row, reading.answer))
+    answer = answer_of_row(inquiry, row, reading.evidence.title, reading.answer)
+    return replace(reading, answer=answer)
 
 
 def _apply_authorities(
