@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from itertools import pairwise
 
 from pyoxigraph import Literal
@@ -64,6 +65,7 @@ def _read_data(
         reading.dropped["row without a name"] += 1
         return
     reading.state(section, MENTIONS, subject, WEAK, block)
+    keys: Counter[str] = Counter()
     for at, (key_span, (start, end)) in enumerate(block.pairs):
         key, text = block.text[slice(*key_span)], block.text[start:end].strip()
         if row.label == (at,) or not key or is_missing(text):
@@ -72,7 +74,9 @@ def _read_data(
         is_part = at in row.label
         obj = Literal(text) if is_part else _read_object(key, (start, end), cell, block, reading)
         place = CellPlace(row.number + 1, cell.column + 1, _unit_of(cell)) if cell else None
-        reading.state(subject, _predicate_of(key, cell), obj, _STRENGTH, block, cell=place)
+        keys[key] += 1
+        column = key if keys[key] == 1 else f"{key} {keys[key]}"
+        reading.state(subject, _predicate_of(column, cell), obj, _STRENGTH, block, cell=place)
 
 
 def _find_subject(

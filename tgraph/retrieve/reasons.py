@@ -13,7 +13,11 @@ from typing import Self
 from tgraph.model import Candidate
 
 FIRST_WORDING = 1
-WORDING = 2
+ROWS_AS_DATA = 3
+"""The first wording of sessions in which a row of a table is read by itself, and answers by its
+cells."""
+
+WORDING = ROWS_AS_DATA
 """The wording of new records."""
 
 
