@@ -6,6 +6,7 @@ stood when it made a token: so places come from the parser, and nothing is searc
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from markdown_it import MarkdownIt
 from markdown_it.rules_inline import StateInline, backtick, image, link
 from mdit_py_plugins.admon import admon_plugin
+from mdit_py_plugins.container import container_plugin
 from mdit_py_plugins.footnote import footnote_plugin
 
 if TYPE_CHECKING:
@@ -24,6 +26,9 @@ _TEMPLATE = {"{{": "}}", "{%": "%}"}
 # A longer run of text is read in parts: no paragraph is of this length, and some mark-up costs more
 # than its share of a line.
 LONGEST = 20_000
+DIRECTIVE = re.compile(r"\s*[A-Za-z][\w-]{0,40}(?:\[?\s*(?P<title>[^\s{\[\]][^\[\]]*)\]?)?\s*$")
+"""The name and the title of a directive, behind its colons: ``danger Custom title``."""
+_STRUCK = re.compile(r"<(/?)(?:del|s|strike)\b", re.IGNORECASE)
 
 
 class Piece(NamedTuple):
@@ -99,15 +104,21 @@ def _parse_template(state: StateInline, silent: bool) -> bool:
     return True
 
 
+def _is_directive(parameters: str, *_: object) -> bool:
+    """Return whether text behind colons names a directive, as in ``:::danger Custom title``."""
+    return DIRECTIVE.match(parameters) is not None
+
+
 @cache
 def build_parser() -> MarkdownIt:
-    """CommonMark with tables, strikethrough, footnotes and admonitions (``!!! tip``); blocks only,
-    unless it is asked."""
+    """CommonMark with tables, strikethrough, footnotes, admonitions (``!!! tip``) and directives
+    (``:::tip``); blocks only, unless it is asked."""
     markdown_parser = (
         MarkdownIt("commonmark")
         .enable(["table", "strikethrough"])
         .use(footnote_plugin, inline=False)
         .use(admon_plugin)
+        .use(container_plugin, name="directive", validate=_is_directive)
     )
     markdown_parser.inline.ruler.before("link", "template", _parse_template)
     for name, rule in (("link", link), ("image", image), ("backticks", backtick)):
@@ -145,10 +156,21 @@ def _visible_pieces(
     md.inline.tokenize(state)
     for rule in md.inline.ruler2.getRules(""):
         rule(state)
-    linked = 0
+    linked = struck = 0
     for token in state.tokens:
         linked += (token.type == "link_open") - (token.type == "link_close")
-        yield from _pieces_of(token, content, links, shift, linked > 0)
+        struck = max(0, struck + _strikes(token))
+        for piece in _pieces_of(token, content, links, shift, linked > 0):
+            if not (struck and piece.text):
+                yield piece
+
+
+def _strikes(token: Token) -> int:
+    """Return 1 where struck text begins, -1 where struck text ends."""
+    if token.type in ("s_open", "s_close"):
+        return token.nesting
+    tag = _STRUCK.match(token.content) if token.type == "html_inline" else None
+    return 0 if tag is None else -1 if tag[1] else 1
 
 
 def _pieces_of(
