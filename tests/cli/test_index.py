@@ -210,7 +210,8 @@ def test_copies_renamed_and_absent_files_are_told(fresh, tmp_path, monkeypatch):
     root = ["-r", str(terminal.root)]
 
     def index(*flags: str) -> str:
-        return terminal("index", "d", *flags, *root, *terminal.model).stderr
+        told: str = terminal("index", "d", *flags, *root, *terminal.model).stderr
+        return told
 
     index()
     listed = terminal("documents", "list", *root).stdout

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from threading import Event, Thread
+from threading import Event, Timer
 from typing import Any
 
 import pytest
@@ -32,9 +32,10 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 def rounds(graph: KnowledgeGraph, folder: Path, **options: Any) -> Iterator[IndexReport]:
     """Rounds of a watch that ends by itself where none comes."""
     stop = Event()
-    timer = Thread(target=lambda: stop.wait(60) or stop.set(), daemon=True)
+    timer = Timer(60, stop.set)
+    timer.daemon = True
     timer.start()
-    yield from graph.follow([folder], stop=stop, **options)
+    return graph.follow([folder], stop=stop, **options)
 
 
 def test_each_change_is_a_round_and_the_graph_inside_the_folder_is_none(folder):
@@ -46,7 +47,6 @@ def test_each_change_is_a_round_and_the_graph_inside_the_folder_is_none(folder):
         assert [Path(path).name for path in next(following).indexed] == ["b.txt"]
         (folder / "a.txt").unlink()
         assert [Path(path).name for path in next(following).pruned] == ["a.txt"]
-        following.close()
         assert edges(graph.root) == {"pierre-curie worked-in paris"}
 
 
