@@ -51,7 +51,7 @@ def checked(text: str, media_type: str = MARKDOWN) -> tuple[Segment, ...]:
         ("See <https://x.y/%20z> or <a@b.cd>.", "See https://x.y/%20z or a@b.cd."),
         ("It was <b>bold</b><!-- no --> <br/>here.", "It was bold here."),
         ("Paris[^1] is big.[27][28] Yes. [edit]", "Paris is big. Yes."),
-        ("~~gone~~ ~~~three", "gone ~~~three"),
+        ("~~gone~~ ~~~three", "~~~three"),
         ("two  \nlines\\\nhere", "two lines here"),
         ("> quoted\n> text *over\n> lines*", "quoted text over lines"),
         ("Use {{< version >}} of {% raw %} it {#id}", "Use of it"),
