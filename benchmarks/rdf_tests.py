@@ -110,7 +110,7 @@ def outcome(test: W3cTest) -> str:
 def read(text: str, syntax: Syntax, base: str, problems: list[str]) -> list[Quad]:
     """What is read of a text, statement by statement, with blank nodes again."""
 
-    def problem(line: int, reason: str) -> None:
+    def problem(line: int, reason: str, mended: bool) -> None:
         problems.append(f"line {line}: {reason}")
 
     said = RdfText(text, syntax, "w3c", base).read_triples(problem)

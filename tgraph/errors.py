@@ -8,10 +8,10 @@ exist │   ├── NothingIndexedError 1   the collection holds no knowledge 
 EvidenceError       4   a stored text differs from its record │   ├── ErasedTextError     1   a
 text was erased on purpose │   └── DamagedStoreError   1   a file of the store is damaged;
 carries its path ├── IngestError             1   one document can't be read; carries its path
-├── ModelError              1   a model's reply can't be used │   └── EndpointError       5   a
-model or store endpoint can't be reached or refuses ├── QueryError              1   a SPARQL
-query is wrong, refused or was stopped └── VerificationError       4   an audit or a
-verification failed"""
+├── ModelError              1   a model's reply can't be used │   ├── RefusedPromptError  1   a
+server refuses a prompt and accepts others │   └── EndpointError       5   a model or store
+endpoint can't be reached or refuses ├── QueryError              1   a SPARQL query is wrong,
+refused or was stopped └── VerificationError       4   an audit or a verification failed"""
 
 from __future__ import annotations
 
@@ -89,6 +89,11 @@ class IngestError(TgraphError):
 
 class ModelError(TgraphError):
     pass
+
+
+class RefusedPromptError(ModelError):
+    """An error for a prompt that the model server refuses while it accepts other prompts in the
+    same form."""
 
 
 class EndpointError(ModelError):

@@ -27,6 +27,10 @@ DEFAULT_CHAT_MODEL = "gpt-4.1-mini"
 DEFAULT_EMBEDDING_MODEL = "text-embedding-3-small"
 
 
+REPLY_LIMIT = 16_384
+"""Tokens of a reply by default: OpenAI's limit for GPT-4o, and room for thoughts."""
+
+
 class ChatSettings(Section):
     """The language model. Without a key and a base URL the embedded default does its work."""
 
@@ -40,7 +44,12 @@ class ChatSettings(Section):
     api_key: SecretStr | None = Field(None, description="the key (or OPENAI_API_KEY)")
     temperature: float = Field(0.0, ge=0, le=2, description="0: the likeliest words")
     seed: int | None = Field(None, description="sent to the endpoint, which may ignore it")
-    max_tokens: int | None = Field(None, gt=0, description="limit of a reply")
+    max_tokens: int | None = Field(
+        None,
+        gt=0,
+        description=f"limit of a reply, thoughts included; unset: {REPLY_LIMIT:,} tokens, so that"
+        " no model writes for ever",
+    )
     structured_output: Literal["json_schema", "json_object", "none"] = Field(
         "json_schema",
         description="how replies are asked for as JSON; what a server refuses is found out and left"
@@ -97,6 +106,11 @@ class IngestSettings(Section):
         "language",
         description="what is first in a document's date such as 3/4/2024, where the numbers don't"
         " tell: as in the document's language, the day, or the month",
+    )
+    ocr: bool = Field(
+        False,
+        description="recognise the text of PDF pages that are images; needs the extra `ocr`,"
+        " memory_mb of 1700 or more, and about 5 of seconds a page",
     )
 
 

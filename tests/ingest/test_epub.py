@@ -100,3 +100,10 @@ def test_notes_in_another_chapter_stand_apart():
     assert [block.kind for block in page.blocks] == ["prose", "note"]
     assert document.report is not None
     assert [loss.kind for loss in document.report.losses] == ["table of contents"]
+
+
+def test_a_file_that_is_named_twice_is_read_once():
+    html = "application/xhtml+xml"
+    body = "<p>The bridge is red.</p>"
+    document = read(("a.xhtml", html, body), ("a.xhtml#two", html, None))
+    assert document.pages[0].text == "The bridge is red."

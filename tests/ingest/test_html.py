@@ -99,13 +99,19 @@ def test_deleted_and_struck_words_are_shown_and_not_read():
     markup = (
         "<p>Kept for <del>five</del><ins>ten</ins> years.</p><p>The officer is <s>Anna Berg</s> "
         "Bo Lund.</p><p>colo<del>u</del>r</p><p><strike>All gone.</strike></p>"
+        "<p>It costs <span style='text-decoration: line-through'>40</span> 55 euros.</p>"
     )
     assert text_of(markup) == (
         "Kept for [struck: five] ten years.\n\nThe officer is [struck: Anna Berg] Bo Lund.\n\n"
-        "colo[struck: u]r\n\n[struck: All gone.]"
+        "colo[struck: u]r\n\n[struck: All gone.]\n\nIt costs [struck: 40] 55 euros."
     )
-    assert read_texts(markup) == ["Kept for ten years.", "The officer is Bo Lund.", "color"]
-    assert losses_of(markup) == {"struck text": 4}
+    assert read_texts(markup) == [
+        "Kept for ten years.",
+        "The officer is Bo Lund.",
+        "color",
+        "It costs 55 euros.",
+    ]
+    assert losses_of(markup) == {"struck text": 5}
 
 
 @pytest.mark.parametrize(
@@ -265,6 +271,8 @@ def test_what_belongs_to_the_site_is_left_out_and_counted(extra: str, kind: str)
     [
         f"<h1>Links</h1><p>See these:</p><ul>{MENU}</ul>",
         f"<ul>{MENU}</ul>",
+        f"<nav><ul>{MENU}</ul></nav>",
+        f"<nav><ul>{MENU}</ul></nav><p>Links</p>",
         f"<main><h2>Where</h2><ul>{MENU}</ul></main>",
         "<article><header>By Ida</header><p>One.</p><footer>Filed in Oslo.</footer></article>",
         "<blockquote><p>Yes.</p><footer>Ida Roe</footer></blockquote>",

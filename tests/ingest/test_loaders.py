@@ -8,6 +8,7 @@ from html import escape
 from pathlib import Path
 
 import docx
+import openpyxl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -21,7 +22,7 @@ from tgraph.ingest.files import load, readable_stem
 from tgraph.ingest.segments import segments
 from tgraph.model import Document
 
-GOLDEN = "ba0a2664867fd970c19e831b4f568f3fa243a81e8af3083567470a8b55987fde"
+GOLDEN = "0f04a1d181b298bca57a15ba8480ae27a62a631c58b088990a7e9392ec3de1a1"
 SENTENCES = st.sampled_from(
     [
         "Ada Lovelace wrote the first program. ",
@@ -43,6 +44,14 @@ def table(rows: list[list[str]]) -> bytes:
     return out.getvalue().encode()
 
 
+def workbook(rows: list[list[str]]) -> bytes:
+    book, out = openpyxl.Workbook(), io.BytesIO()
+    for row in rows:
+        book.active.append(row)
+    book.save(out)
+    return out.getvalue()
+
+
 @pytest.fixture
 def shared_text() -> Path:
     """A whole real book, where the shared data is at hand."""
@@ -60,6 +69,7 @@ def files(text: str, word, book) -> dict[str, bytes]:
         "a.json": json.dumps([{"title": "One", "text": text}, {"deep": {"er": [text]}}]).encode(),
         "a.jsonl": (json.dumps({"text": text}) + "\n" + json.dumps({"n": 1})).encode(),
         "a.docx": word(text, "End."),
+        "a.xlsx": workbook([["Who", "What"], ["Ada", text], ["Bob", text]]),
         "a.rst": f"Head\n====\n\n{text}\n".encode(),
         "a.adoc": f"= Head\n\n{text}\n".encode(),
         "a.epub": book(f"<h1>Head</h1>{marked}", "<h2>Next</h2><p>End.</p>"),

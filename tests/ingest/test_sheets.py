@@ -15,6 +15,7 @@ import pytest
 from openpyxl.chart import BarChart, Reference
 from openpyxl.comments import Comment
 
+from tgraph.errors import IngestError
 from tgraph.ingest.files import load
 from tgraph.ingest.number_formats import show_value
 from tgraph.ingest.segments import segments
@@ -232,3 +233,49 @@ def test_a_bad_line_costs_that_line_and_a_repeated_key_no_value():
     assert "Nimrod" in document.pages[0].text
     assert "Aurora" in document.pages[0].text
     assert losses_of(document)["damaged line"].place == "line 3"
+
+
+def parquet_data() -> bytes:
+    pyarrow = pytest.importorskip("pyarrow", reason="needs the extra 'parquet'")
+    from pyarrow import parquet
+
+    out = io.BytesIO()
+    parquet.write_table(pyarrow.table({"id": [1, 2], "pump": ["A", "B"]}), out)
+    return out.getvalue()
+
+
+def reason_against(data: bytes, name: str) -> str:
+    """Why the data can't be read; empty where it can."""
+    try:
+        load(data, name)
+    except IngestError as error:
+        return str(error)
+    return ""
+
+
+@pytest.mark.parametrize(
+    ("name", "make"),
+    [
+        ("a.xlsx", lambda: save(pumps())),
+        ("a.ods", lambda: ods([["Ship", "Tons"], ["Aurora", "300"]])),
+        ("a.parquet", parquet_data),
+    ],
+)
+def test_damaged_files_end_in_one_sentence(name, make):
+    data = make()
+    load(data, name)
+    damaged = [data[:size] for size in range(1, len(data), len(data) // 12)]
+    for at in range(8, len(data), len(data) // 25):
+        damaged.append(data[:at] + bytes([data[at] ^ 0x55]) + data[at + 1 :])
+    for broken in damaged:
+        assert "\n" not in reason_against(broken, name)
+
+
+def test_an_old_or_encrypted_workbook_names_the_remedy():
+    with pytest.raises(IngestError, match="old Excel workbook"):
+        load(b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(600), "a.xlsx")
+
+
+def test_a_workbook_without_text():
+    with pytest.raises(IngestError, match="holds no text"):
+        load(save(openpyxl.Workbook()), "a.xlsx")

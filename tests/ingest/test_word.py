@@ -14,7 +14,7 @@ from tests.support.word_documents import paragraph, root, row, run, table, word_
 from tgraph.errors import IngestError
 from tgraph.ingest.files import load
 from tgraph.ingest.segments import segments
-from tgraph.model import Document
+from tgraph.model import Document, ReadingReport
 
 DELETED = '<w:del w:id="1"><w:r><w:delText>{}</w:delText></w:r></w:del>'
 BOX = "<w:txbxContent>{}</w:txbxContent>"
@@ -52,9 +52,13 @@ STYLES = root(
 
 def read(*blocks: str, parts: dict[str, str] | None = None, strict: bool = False) -> Document:
     document = load(word_document(*blocks, parts=parts, strict=strict), "a.docx")
-    assert document.report is not None
-    assert not document.report.warnings
+    assert not report_of(document).warnings
     return document
+
+
+def report_of(document: Document) -> ReadingReport:
+    assert document.report is not None
+    return document.report
 
 
 def text_of(*blocks: str, parts: dict[str, str] | None = None, strict: bool = False) -> str:
@@ -62,8 +66,7 @@ def text_of(*blocks: str, parts: dict[str, str] | None = None, strict: bool = Fa
 
 
 def losses_of(document: Document) -> dict[str, int]:
-    assert document.report is not None
-    return {loss.kind: loss.count for loss in document.report.losses}
+    return {loss.kind: loss.count for loss in report_of(document).losses}
 
 
 def numbered(text: str, number: int = 1, level: int = 0) -> str:
@@ -81,8 +84,7 @@ def test_tracked_changes_are_accepted():
     )
     assert document.pages[0].text == "Brevanol must not be given to children.\n\nNew."
     assert losses_of(document) == {"deleted text": 1}
-    assert document.report is not None
-    (characters,) = document.report.units
+    (characters,) = report_of(document).units
     assert (characters.in_file, characters.in_text, characters.left_out) == (43, 37, 6)
 
 
@@ -183,8 +185,7 @@ def test_a_text_box_is_read_once_behind_its_paragraph():
         paragraph("End."),
     )
     assert document.pages[0].text == "Rules:\n\nReport within 24 hours.\n\nBy phone.\n\nEnd."
-    assert document.report is not None
-    assert not document.report.losses
+    assert not report_of(document).losses
 
 
 def test_pictures_and_shapes_are_marked():
@@ -347,8 +348,7 @@ def test_properties_are_metadata():
     loaded = load(out.getvalue(), "a.docx")
     assert loaded.title == "The Tarn"
     assert loaded.metadata["author"] == "Ida Roe"
-    assert loaded.report is not None
-    assert loaded.report.reader.startswith("mammoth 1.")
+    assert report_of(loaded).reader.startswith("mammoth 1.")
 
 
 def test_mutated_documents_are_read_or_refused_with_their_name():

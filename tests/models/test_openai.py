@@ -18,7 +18,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tgraph.errors import EndpointError, ModelError, UsageError
+from tgraph.errors import EndpointError, ModelError, RefusedPromptError, UsageError
 from tgraph.model import Prompt, Usage
 from tgraph.models.base import Call, ChatReply, ChatRequest, decode_vectors
 from tgraph.models.concurrency import Cancellation, Limiter, RunCancelledError, Window
@@ -177,13 +177,14 @@ def test_a_refused_response_format_becomes_less_and_is_remembered(run: Run) -> N
         run(chat, STRUCTURED, calls)
     assert chat.dialect.format == "none"
     kinds = [r.body.get("response_format", {}).get("type") for r in server.requests]
-    assert kinds == ["json_schema", "json_object", None, None]
+    tried_again = "json_schema"  # with another prompt: was it the format?
+    assert kinds == ["json_schema", "json_object", None, tried_again, None]
     assert len(calls) == 2
     assert dict(calls[0].request) == server.requests[2].body
-    last = server.requests[3].body["messages"][-1]["content"]
+    last = server.requests[4].body["messages"][-1]["content"]
     assert last.startswith("Speak, please.")
     assert json.dumps(SCHEMA) in last
-    assert server.requests[3].step == "say"
+    assert server.requests[4].step == "say"
 
 
 def test_a_server_with_json_object_gets_that() -> None:
@@ -225,7 +226,7 @@ def test_a_refused_parameter_is_left_out_and_remembered(
         run(chat, STRUCTURED, calls)
     assert refused not in calls[-1].request
     assert instead is None or calls[-1].request[instead] == 50
-    expected = 2 if refused == "stream_options" and run is completed else 3
+    expected = 2 if refused == "stream_options" and run is completed else 4
     assert len(server.requests) == expected
     assert calls[0].request["response_format"]["type"] == "json_schema"
 
@@ -234,7 +235,8 @@ def test_several_refusals_are_learnt_in_one_call() -> None:
     rejects = ["max_tokens", "temperature", "seed"]
     with served(rejects=rejects, formats=["text"], replies={"say": "{}"}) as (chat, server, calls):
         chat.complete(STRUCTURED, calls.append)
-    assert len(calls) == 1
+        chat.complete(STRUCTURED, calls.append)
+    assert len(calls) == 2
     assert set(server.requests[-1].body) == {"model", "messages", "max_completion_tokens"}
 
 
@@ -244,7 +246,7 @@ def test_a_refusal_that_nothing_cures_is_an_error() -> None:
         pytest.raises(EndpointError, match="HTTP 400"),
     ):
         chat.complete(REQUEST)
-    assert len(server.requests) == 1
+    assert len(server.requests) == 2  # another prompt is refused too
 
 
 @given(st.text(max_size=80))
@@ -273,9 +275,9 @@ def test_a_passing_fault_is_retried_and_the_call_is_one(run: Run, kind: str) -> 
 
 FATAL = {
     "rate_limit": (EndpointError, "HTTP 429.*less often", 2),
-    "server_error": (EndpointError, "HTTP 500", 2),
+    "server_error": (EndpointError, "HTTP 500", 3),  # at the end with another prompt
     "unauthorised": (EndpointError, "refused the API key .*OPENAI_API_KEY", 1),
-    "drop": (EndpointError, "dropped the connection", 2),
+    "drop": (EndpointError, "dropped the connection", 3),
     "not_json": (EndpointError, "not an OpenAI-compatible.*/v1", 1),
     "empty": (ModelError, "step say is empty", 1),
 }
@@ -290,7 +292,7 @@ def test_a_lasting_fault_is_one_sentence_and_one_record(run: Run, kind: str) -> 
     assert len(server.requests) == attempts
     (call,) = calls
     assert call.reply["error"] == str(caught.value)
-    assert dict(call.request) == server.requests[-1].body
+    assert dict(call.request) == server.requests[0].body
     for text in (str(caught.value), repr(call)):
         assert "sk-" not in text
         assert "\n" not in text
@@ -385,6 +387,32 @@ def test_a_stream_that_stops_half_way_leaves_its_part_in_the_record(kind: str, w
     assert call.reply["text"] != STORY
 
 
+@pytest.mark.parametrize("loop", ["and so on ", '{"sentence": "It is so."}\n', "-"])
+def test_a_model_that_repeats_itself_for_ever_is_stopped(loop: str) -> None:
+    with served(replies={"say": '{"word": "fox"}\n' + loop * 50_000}) as (chat, _, calls):
+        with pytest.raises(ModelError, match="m repeated itself in the step say"):
+            list(chat.stream(REQUEST, calls.append))
+        assert len(calls[0].reply["text"]) < 10_000
+
+
+def test_rows_that_are_alike_are_no_repetition() -> None:
+    rows = "".join(
+        f'{{"sentence": "Number {n} is a number.", "citations": []}}\n' for n in range(400)
+    )
+    with served(replies={"say": rows}) as (chat, _, calls):
+        assert streamed(chat, REQUEST, calls).text == rows
+
+
+def test_a_reply_has_a_limit_that_the_request_can_replace() -> None:
+    with (
+        ScriptedServer({"say": STORY}) as server,
+        OpenAIChat("m", Endpoint(server.base_url), max_tokens=9) as chat,
+    ):
+        chat.complete(REQUEST)
+        chat.complete(STRUCTURED)
+    assert [r.body["max_tokens"] for r in server.requests] == [9, 50]
+
+
 def test_a_reader_who_stops_leaves_a_record() -> None:
     with served() as (chat, _, calls):
         stream = chat.stream(REQUEST, calls.append)
@@ -395,14 +423,89 @@ def test_a_reader_who_stops_leaves_a_record() -> None:
     assert "reader stopped" in calls[0].reply["error"]
 
 
-def test_a_prompt_beyond_the_context_is_the_requests_fault() -> None:
-    said = "This model's maximum context length is 8 tokens. Please reduce max_tokens."
-    with served(replies={"say": STORY}) as (chat, server, _):
-        server.refusal = lambda request, fault: (400, {"message": said})
-        with pytest.raises(ModelError, match="longer than the model m can read") as caught:
-            chat.complete(STRUCTURED)
-    assert not isinstance(caught.value, EndpointError)
-    assert len(server.requests) == 1
+REFUSALS = {
+    "too long": (400, "The input token count (1200000) exceeds the maximum of 1048576."),
+    "too long for its limit": (400, "max_tokens must be at least 1, got -345."),
+    "filter": (400, "内容存在风险"),
+    "moderation": (403, "Your input was flagged."),
+    "body": (413, "Request Entity Too Large"),
+    "unprocessable": (422, "Input validation error"),
+    "legal": (451, "Unavailable."),
+    "server": (500, "slot unavailable"),
+}
+MARKED = replace(STRUCTURED, messages=[{"role": "user", "content": "MARK: speak."}])
+
+
+def refuse_marked(server: ScriptedServer, status: int, words: str) -> None:
+    accept = server.refusal
+    server.refusal = lambda request, fault: (  # type: ignore[method-assign]
+        (status, {"message": words})
+        if "MARK" in str(request.body["messages"])
+        else accept(request, fault)
+    )
+
+
+@both
+@pytest.mark.parametrize("first", [True, False])
+@pytest.mark.parametrize("refusal", REFUSALS)
+def test_a_refusal_of_one_prompt_is_that_prompts_fault_whatever_its_words(
+    run: Run, first: bool, refusal: str
+) -> None:
+    status, words = REFUSALS[refusal]
+    with served(replies={"say": '{"word": "fox"}'}) as (chat, server, calls):
+        refuse_marked(server, status, words)
+        if not first:
+            run(chat, STRUCTURED, calls)
+        with pytest.raises(RefusedPromptError, match=f"not this one of the step say.*{status}"):
+            run(chat, MARKED, calls)
+        assert run(chat, STRUCTURED, calls).text == '{"word": "fox"}'
+    assert chat.dialect == ServerCapabilities()
+    refused = [call for call in calls if "error" in call.reply]
+    assert [call.reply["refused_prompt"] for call in refused] == [True]
+
+
+def test_a_refusal_beside_a_format_that_the_server_has_not_teaches_the_format_only() -> None:
+    with served(formats=["text"], replies={"say": '{"word": "fox"}'}) as (chat, server, _):
+        refuse_marked(server, 400, "Content Exists Risk")
+        with pytest.raises(RefusedPromptError):
+            chat.complete(MARKED)
+    assert chat.dialect == ServerCapabilities("none")
+
+
+def test_a_prompt_that_passes_in_a_lesser_format_only_leaves_the_format_to_others() -> None:
+    with served(replies={"say": '{"word": "fox"}'}) as (chat, server, _):
+        server.refusal = lambda request, fault: (
+            (400, {"message": "No."})
+            if "MARK" in str(request.body["messages"]) and "response_format" in request.body
+            else None
+        )
+        assert chat.complete(MARKED).text == '{"word": "fox"}'
+    assert chat.dialect == ServerCapabilities()
+
+
+def test_a_prompt_that_leaves_no_room_for_the_limit_is_sent_without_it() -> None:
+    with served(replies={"say": '{"word": "fox"}'}) as (chat, server, calls):
+        server.refusal = lambda request, fault: (
+            (400, {"message": "Too large."})
+            if "MARK" in str(request.body["messages"]) and "max_tokens" in request.body
+            else None
+        )
+        chat.complete(STRUCTURED)
+        chat.complete(MARKED, calls.append)
+        assert "max_tokens" not in calls[0].request
+        assert chat.dialect.limit == "max_tokens"
+
+
+def test_a_server_that_begins_to_refuse_every_prompt_is_out_of_reach() -> None:
+    with served(replies={"say": '{"word": "fox"}'}) as (chat, server, _):
+        chat.complete(STRUCTURED)
+        server.refusal = lambda request, fault: (403, {"message": "Revoked."})
+        errors: list[type[Exception]] = []
+        for _ in range(4):
+            with pytest.raises(ModelError) as caught:
+                chat.complete(STRUCTURED)
+            errors.append(caught.type)
+    assert errors == [RefusedPromptError] * 3 + [EndpointError]
 
 
 def test_a_used_up_quota_is_not_retried() -> None:

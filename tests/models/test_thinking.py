@@ -18,6 +18,14 @@ from tgraph.testing import Fault, ScriptedServer
 from tgraph.testing.faults import THOUGHT, FaultKind
 
 ROW = '{"sentence": "He said <think> and left.", "citations": ["e1"]}'
+QUOTED = '{"sentence": "It ends with </think>.", "citations": ["e1"]}'
+QUOTING = (
+    f"Here is the answer:\n{QUOTED}\n{ROW}",
+    f"Here is the answer:\n```json\n{QUOTED}\n{ROW}\n```",
+    'Here:\n{\n  "sentence": "The tag is \\"</think>\\"",\n  "citations": []\n}',
+    "The tag </think> ends it. The answer follows.",
+    "The tag `</think>`\nends it.",
+)
 REQUEST = ChatRequest(Prompt("say", "Say it.", "0" * 64), [{"role": "user", "content": "Speak."}])
 
 
@@ -37,6 +45,9 @@ REQUEST = ChatRequest(Prompt("say", "Say it.", "0" * 64), [{"role": "user", "con
         ("```json\n{}\n```", "```json\n{}\n```", ""),
         ("A plain sentence.", "A plain sentence.", ""),
         ("<thin", "<thin", ""),
+        (f"First a draft:\n{ROW}\nDone.\n</think>\n\n{ROW}", ROW, f"First a draft:\n{ROW}\nDone."),
+        (f"{THOUGHT}\n</think>", "", THOUGHT),
+        *((text, text, "") for text in QUOTING),
         ("", "", ""),
         ("<think></think>" * 5_000 + ROW, ROW, ""),
     ],
@@ -70,7 +81,7 @@ def test_json_is_given_out_as_it_comes() -> None:
     ]
 
 
-KINDS: tuple[FaultKind, ...] = ("think", "think_unopened", "reasoning")
+KINDS: tuple[FaultKind, ...] = ("think", "think_unopened", "reasoning", "content_parts")
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -133,7 +144,9 @@ def test_without_thinking_the_server_is_told_so_and_may_refuse() -> None:
     ):
         chat.complete(REQUEST)
         chat.complete(REQUEST)
-    first, *others = (request.body for request in server.requests)
-    assert first["chat_template_kwargs"] == {"enable_thinking": False}
+    first, taught, tried_again, *others = (request.body for request in server.requests)
+    for body in (first, tried_again):
+        assert body["chat_template_kwargs"] == {"enable_thinking": False}
+    others.append(taught)
     assert [body.get("reasoning_effort") for body in others] == ["none", "none"]
     assert not any("chat_template_kwargs" in body for body in others)

@@ -22,6 +22,7 @@ from tgraph.cli.terminal import (
     stream_writer,
     text_of,
 )
+from tgraph.cli.waiting import WaitingLine
 from tgraph.errors import TgraphError
 
 if TYPE_CHECKING:
@@ -70,6 +71,7 @@ class AnswerOutput:
         self._write = stream_writer()
         self._begun = False
         self._last_stage = ""
+        self._waiting = WaitingLine()
 
     def answer(
         self, stream: Generator[GraphRagResponse, None, Answer], *, dated: bool = False
@@ -78,7 +80,8 @@ class AnswerOutput:
 
         ``dated``: earlier knowledge was asked, so documents that don't stand any more are
         listed."""
-        answer = self._receive_answer(stream)
+        with self._waiting.running():
+            answer = self._receive_answer(stream)
         written = (
             self._stage_lines(answer.session, self._last_stage) if self._form.explained else ()
         )
@@ -90,7 +93,8 @@ class AnswerOutput:
 
     def context(self, stages: ContextStream, only: Only) -> ShownContext:
         """Print the context that an answer writer would receive, and return the context."""
-        shown_context = self._receive_context(stages)
+        with self._waiting.running():
+            shown_context = self._receive_context(stages)
         if self._form.json:
             from tgraph.engine.json_answers import context_json
 
@@ -138,6 +142,7 @@ class AnswerOutput:
                 shown_context: ShownContext = end.value
                 return shown_context
             session = session or message.explain_id or ""
+            self._waiting.clear()
             if self._form.explained and message.explain_id:
                 for line in self._stage_lines(session, message.explain_id):
                     print_message(line)
@@ -156,6 +161,7 @@ class AnswerOutput:
                 last = message
                 self._print_message(session, message)
         except (TgraphError, KeyboardInterrupt):
+            self._waiting.clear(hide=True)
             if self._begun:
                 click.echo()
             if session:
@@ -170,6 +176,8 @@ class AnswerOutput:
         return answer
 
     def _print_message(self, session: str, message: GraphRagResponse) -> None:
+        prints = message.message_type == "chunk" and not self._prints_at_once
+        self._waiting.clear(hide=prints)
         if self._form.explained and message.message_type == "explain":
             assert message.explain_id is not None
             self._last_stage = message.explain_id
@@ -178,7 +186,7 @@ class AnswerOutput:
         if self._form.jsonl:
             if not message.end_of_session:
                 _print_event(message)
-        elif message.message_type == "chunk" and not self._prints_at_once:
+        elif prints:
             self._write(escape_controls(message.response) + _citation_mark(message))
             self._begun = True
 

@@ -26,7 +26,7 @@ from tgraph.errors import UsageError
 
 if TYPE_CHECKING:
     from tgraph.engine.change.purge import Purge
-    from tgraph.explain.audit.impact import Impact
+    from tgraph.explain.audit.impact import Impact, SoleFact
     from tgraph.explain.trace.documents import DocumentSummary
 
 
@@ -173,30 +173,43 @@ documents.add_command(show)
 documents.add_command(weigh)
 
 
+all_copies_option = click.option(
+    "--all-copies", is_flag=True, help="Mean every path where the same content stands."
+)
+
+
 @command("impact")
 @click.argument("document", metavar="DOC", shell_complete=completion.complete_documents)
+@all_copies_option
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @common
-def impact(document: str, as_json: bool) -> None:
+def impact(document: str, all_copies: bool, as_json: bool) -> None:
     """Show what depends on a document: facts without other evidence, and answers.
 
     DOC is a path, a title, the document's IRI or content hash, or an unambiguous beginning of one.
+    A path means the document at that path alone: no fact falls with it while the same content
+    stands at another path.
 
     \b
-    Example:
+    Examples:
       tgraph impact endurance.md
+      tgraph impact copy-of-endurance.md --all-copies
     """
     with open_call_graph() as graph:
-        print_impact(graph.impact(document), as_json=as_json)
+        print_impact(graph.impact(document, all_copies=all_copies), as_json=as_json)
 
 
 @command("retract")
 @click.argument("document", metavar="DOC", shell_complete=completion.complete_documents)
 @click.option("--reason", required=True, help="The reason, kept in the record.")
+@all_copies_option
 @chat_options
 @common
-def retract(document: str, reason: str, **flags: Any) -> None:
+def retract(document: str, reason: str, all_copies: bool, **flags: Any) -> None:
     """Retract a document: later answers do not use the document.
+
+    One path is retracted. While the same content stands at another path, that content still
+    answers, and the command names the other path; --all-copies retracts all of them.
 
     Facts without other evidence leave the graph, other knowledge is derived again, and answers
     based on the document are called into question in `sessions` and `trace`. The record stays, and
@@ -208,12 +221,24 @@ def retract(document: str, reason: str, **flags: Any) -> None:
       tgraph retract endurance.md --reason "the log was forged"
     """
     with open_call_graph(settings_of(flags)) as graph:
-        retraction = graph.retract(document, reason=reason)
-        facts = len(retraction.impact.facts)
+        retraction = graph.retract(document, reason=reason, all_copies=all_copies)
+    retracted = retraction.impact
+    print_message(
+        f"Retracted {', '.join(retracted.paths) or retracted.path}. "
+        f"Facts without other evidence: {len(retracted.facts):,}. "
+        f"Answers called into question: {len(retraction.questioned):,}."
+    )
+    if retracted.copies:
         print_message(
-            f"Retracted {retraction.impact.path}. Facts without other evidence: {facts:,}. "
-            f"Answers called into question: {len(retraction.questioned):,}."
+            f"{_describe_copies(retracted)}, and still answers; "
+            "`tgraph retract --all-copies` retracts every copy."
         )
+
+
+def _describe_copies(impact: Impact) -> str:
+    from tgraph.explain.trace.documents import name_some
+
+    return f"The same content stands at {name_some(impact.copies)}"
 
 
 def print_impact(found: Impact, *, as_json: bool) -> None:
@@ -222,14 +247,14 @@ def print_impact(found: Impact, *, as_json: bool) -> None:
         print_json(found)
         return
     standing = "" if found.standing else " (retracted or replaced)"
-    click.echo(f"{one_line(found.path)}: {one_line(found.title)}{standing}")
+    paths = ", ".join(found.paths) or found.path
+    click.echo(f"{one_line(paths)}: {one_line(found.title)}{standing}")
     click.echo(f"Facts without other evidence: {len(found.facts):,}")
-    for fact in found.facts[:SHOWN]:
-        click.echo(f"  {one_line(fact.fact)}")
-    if len(found.facts) > SHOWN:
-        print_message(
-            f"{format_count(len(found.facts) - SHOWN, 'more fact')}; --json lists all of them."
-        )
+    _print_facts(found.facts)
+    if found.copies:
+        click.echo(f"{one_line(_describe_copies(found))}.")
+        click.echo(f"Facts that stand by the same content there: {len(found.copied):,}")
+        _print_facts(found.copied)
     click.echo(f"Facts with evidence in other documents: {found.shared:,}")
     click.echo(f"Answers based on the document: {len(found.answers):,}")
     for answer in found.answers:
@@ -241,16 +266,30 @@ def print_impact(found: Impact, *, as_json: bool) -> None:
             click.echo(f"    {sentence.index + 1}. {one_line(sentence.text)}{alone}")
 
 
+def _print_facts(facts: Sequence[SoleFact]) -> None:
+    for fact in facts[:SHOWN]:
+        click.echo(f"  {one_line(fact.fact)}")
+    if len(facts) > SHOWN:
+        print_message(f"{format_count(len(facts) - SHOWN, 'more fact')}; --json lists all of them.")
+
+
 @command("remove")
 @click.argument("document", metavar="DOC", shell_complete=completion.complete_documents)
 @click.option("--purge", is_flag=True, help="Erase the text everywhere, permanently.")
 @click.option("--reason", help="The reason, kept in the record.")
+@all_copies_option
 @click.option("-y", "--yes", is_flag=True, help="Don't ask for confirmation.")
 @click.option("-q", "--quiet", is_flag=True, help="Show no progress.")
 @chat_options
 @common
 def remove(
-    document: str, purge: bool, reason: str | None, yes: bool, quiet: bool, **flags: Any
+    document: str,
+    purge: bool,
+    reason: str | None,
+    all_copies: bool,
+    yes: bool,
+    quiet: bool,
+    **flags: Any,
 ) -> None:
     """Erase a document permanently, also from the record (a right-to-erasure request).
 
@@ -259,6 +298,9 @@ def remove(
     documents state too stay. Marks replace the erased text. Each affected session is sealed again,
     with an entry in the chain: `audit integrity` reports the erasure, and `replay` refuses the
     session. An erasure can't be undone.
+
+    While the same content stands at another path, the path named is only retracted and no text is
+    erased; --all-copies erases the content at all paths.
 
     No other process may have the graph open. After an interruption, run the same command again.
 
@@ -277,16 +319,22 @@ def remove(
         raise UsageError("The reason of the decision is missing.", "Give the reason with --reason.")
     with open_call_graph(settings_of(flags)) as graph:
         if not yes:
-            _confirm_removal(graph.impact(document))
+            _confirm_removal(graph.impact(document, all_copies=all_copies))
         with show_progress(quiet) as (progress, message):
-            removal = graph.purge(document, reason=reason, progress=progress, message=message)
+            removal = graph.purge(
+                document, reason=reason, all_copies=all_copies, progress=progress, message=message
+            )
     _say_done(removal)
 
 
 def _confirm_removal(found: Impact) -> None:
-    """Print facts and answers that fall with the document, and ask for confirmation."""
+    """Print facts and answers that fall with the document, and ask for confirmation.
+
+    What stands at another path is not erased, so that nothing is asked."""
+    if found.copies:
+        return
     print_message(
-        f"{one_line(found.path)}: {one_line(found.title)}\n"
+        f"{one_line(', '.join(found.paths) or found.path)}: {one_line(found.title)}\n"
         f"Facts without other evidence: {len(found.facts):,}. "
         f"Answers based on the document: {len(found.answers):,}."
     )
@@ -297,6 +345,12 @@ def _say_done(done: Purge) -> None:
     from tgraph.explain.integrity.erasures import format_counts
 
     counts = format_counts(done.bundles, done.batches, done.texts)
+    if not done.erasure:
+        print_message(
+            f"Retracted {', '.join(done.impact.paths)}, and erased no text. "
+            f"{_describe_copies(done.impact)}; --all-copies erases every copy."
+        )
+        return
     if done.already:
         print_message(f"{done.impact.document} was erased earlier ({counts}).")
         return

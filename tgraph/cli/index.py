@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import shlex
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, suppress
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -13,6 +16,7 @@ from tgraph.cli.terminal import format_count, one_line, print_json, print_messag
 from tgraph.errors import UsageError
 
 if TYPE_CHECKING:
+    from tgraph.engine.index.indexed_paths import AbsentFiles
     from tgraph.engine.index.run import IndexReport
 
 
@@ -35,6 +39,12 @@ class _Index(Command):
     "--reread",
     is_flag=True,
     help="Only read documents anew that an earlier version read otherwise (all without PATH).",
+)
+@click.option(
+    "--prune", is_flag=True, help="Retract documents whose files are gone from a folder given."
+)
+@click.option(
+    "--watch", is_flag=True, help="Index the folders again after every change, until Ctrl-C."
 )
 @click.option(
     "--follow-links",
@@ -117,21 +127,35 @@ class _Index(Command):
 def index(paths: tuple[str, ...], **options: Any) -> None:
     """Index documents: files, folders, globs, or - for standard input.
 
-    Text, Markdown, reStructuredText, AsciiDoc, HTML, EPUB, PDF, DOCX, CSV, JSON and JSON Lines are
-    read. Unchanged files are skipped; a changed file replaces the earlier version. Unreadable files
+    Text, Markdown, reStructuredText, AsciiDoc, LaTeX, HTML, EPUB, XML (JATS), PDF, DOCX, PPTX,
+    XLSX, ODT, ODP, ODS, Parquet, CSV, JSON, JSON Lines and e-mail (EML, MBOX, MSG) are read.
+    Unchanged files are skipped; a changed file replaces the earlier version. Unreadable files
     are listed, and all others are indexed; the exit code is then 1, and also if no chunk got a
     usable reply. After an interruption, the same command continues the run.
+
+    Of a folder, documents whose files are gone are named; --prune retracts them, with this reason.
+    A renamed file is recognised by its content and not read again. --watch keeps folders and graph
+    together: each change is indexed, after a second without other changes.
 
     \b
     Examples:
       tgraph index docs/ --root my-graph
       tgraph index docs/ --estimate --model gpt-4.1-mini
+      tgraph index docs/ --watch --prune
       tgraph index docs/ --executor dask://10.0.0.7:8786
       curl -s https://example.org/a.txt | tgraph index -
     """
-    if not (paths or options["reread"]):
+    ways = {
+        "estimate": _print_estimate,
+        "watch": _watch_folders,
+        "reread": _reread_documents,
+    }
+    chosen = [way for way in ways if options.pop(way)]
+    if not paths and chosen != ["reread"]:
         raise UsageError("Name the files or folders to index.", "tgraph index PATH...")
-    run = _print_estimate if options.pop("estimate") else _run_index
+    if len(chosen) > 1:
+        raise UsageError(f"{' and '.join(f'--{way}' for way in chosen)} exclude each other.")
+    run = ways[chosen[0]] if chosen else _run_index
     run(paths, options)
 
 
@@ -140,26 +164,28 @@ def _run_index(paths: Sequence[str], options: dict[str, Any]) -> None:
     from tgraph.cli.progress import show_progress
 
     as_json, quiet = options.pop("as_json"), options.pop("quiet")
-    reinstate, reread = options.pop("reinstate"), options.pop("reread")
-    options.pop("price_in")
-    options.pop("price_out")
-    if not reread:
-        _refuse_a_graph_of_nothing(paths, bool(options["follow_links"]))
+    flags = _pop_run_flags(options)
+    _refuse_a_graph_of_nothing(paths, bool(options["follow_links"]))
     with (
-        open_call_graph(settings_of(options), create=not reread) as graph,
+        open_call_graph(settings_of(options), create=True) as graph,
         show_progress(quiet) as (progress, message),
     ):
-        report = graph.index(
-            list(paths), reinstate=reinstate, reread=reread, progress=progress, message=message
-        )
-        root = graph.root
+        report = graph.index(list(paths), **flags, progress=progress, message=message)
+        root = str(graph.root)
+    _print_report(report, root, as_json=as_json, quiet=quiet)
+
+
+def _print_report(report: IndexReport, root: str, *, as_json: bool, quiet: bool) -> None:
+    """Print an index run's report; exit code 1 if a file failed, or if no chunk was readable."""
     say_failures(report)
+    for line in describe_folders(report):
+        print_message(line)
     if as_json:
         from tgraph.engine.json_index_runs import index_json
 
-        print_json(index_json(report, str(root)))
+        print_json(index_json(report, root))
     elif not quiet:
-        print_message(describe_run(report, str(root)))
+        print_message(describe_run(report, root))
         say_losses(report)
     if _is_unread(report):
         print_message(
@@ -169,6 +195,66 @@ def _run_index(paths: Sequence[str], options: dict[str, Any]) -> None:
         )
     if report.failed or _is_unread(report):
         click.get_current_context().exit(1)
+
+
+def _reread_documents(paths: Sequence[str], options: dict[str, Any]) -> None:
+    """Read documents anew that an earlier version read otherwise."""
+    from tgraph.cli.progress import show_progress
+
+    as_json, quiet = options.pop("as_json"), options.pop("quiet")
+    _pop_run_flags(options)
+    with (
+        open_call_graph(settings_of(options)) as graph,
+        show_progress(quiet) as (progress, message),
+    ):
+        report = graph.reread(paths, progress=progress, message=message)
+        root = str(graph.root)
+    _print_report(report, root, as_json=as_json, quiet=quiet)
+
+
+def _pop_run_flags(options: dict[str, Any]) -> dict[str, Any]:
+    """Take the options of runs, and those of estimates, out of the options; return the former."""
+    options.pop("price_in")
+    options.pop("price_out")
+    return {name: options.pop(name) for name in ("reinstate", "prune")}
+
+
+def _watch_folders(folders: Sequence[str], options: dict[str, Any]) -> None:
+    """Index folders after every change until Ctrl-C, with a line for each round.
+
+    Failures and other lines are printed when they are new, not again in every round."""
+    from tgraph.cli.progress import show_progress
+    from tgraph.engine.json_index_runs import index_json
+
+    as_json, quiet = options.pop("as_json"), options.pop("quiet")
+    flags = _pop_run_flags(options)
+    before: set[str] = set()
+    lines: set[str] = set()
+
+    def print_new(line: str) -> None:
+        if line not in before | lines:
+            print_message(line)
+        lines.add(line)
+
+    with (
+        open_call_graph(settings_of(options), create=True) as graph,
+        ExitStack() as bars,
+        suppress(KeyboardInterrupt),
+    ):
+        progress, _ = bars.enter_context(show_progress(quiet))
+        rounds = graph.follow(folders, **flags, progress=progress, message=print_new)
+        for report in rounds:
+            bars.close()
+            for line in (*_describe_failures(report), *describe_folders(report)):
+                print_new(line)
+            before, lines = lines, set()
+            if as_json:
+                print_json(index_json(report, str(graph.root)))
+            elif not quiet:
+                print_message(
+                    f"{time.strftime('%H:%M:%S')} {describe_run(report, str(graph.root))}"
+                )
+    print_message("Stopped. `tgraph index` takes in what changed meanwhile.")
 
 
 def _is_unread(report: IndexReport) -> bool:
@@ -200,8 +286,44 @@ def _refuse_a_graph_of_nothing(paths: Sequence[str], follow_links: bool) -> None
 
 def say_failures(report: IndexReport) -> None:
     """Print failed files with reasons."""
-    for failure in report.failed:
-        print_message(f"Failed: {failure.path}: {failure}")
+    for line in _describe_failures(report):
+        print_message(line)
+
+
+def _describe_failures(report: IndexReport) -> list[str]:
+    return [f"Failed: {failure.path}: {failure}" for failure in report.failed]
+
+
+def describe_folders(report: IndexReport) -> Iterator[str]:
+    """Yield a line for each kind of change of folders: files renamed, pruned, gone."""
+    from tgraph.explain.trace.documents import name_some
+
+    if report.renamed:
+        renamed = name_some([f"{r.before} to {r.after}" for r in report.renamed])
+        yield f"Renamed: {renamed}."
+    if report.pruned:
+        questioned = len(report.questioned)
+        yield (
+            f"Retracted {format_count(len(report.pruned), 'document')} whose files are gone: "
+            f"{name_some(report.pruned)}. Answers called into question: {questioned:,}."
+        )
+    for absent in report.absent:
+        one = len(absent.paths) == 1
+        yield (
+            f"{format_count(len(absent.paths), 'document')} of {one_line(absent.folder)} "
+            f"{'is' if one else 'are'} gone from the folder, and still "
+            f"{'answers' if one else 'answer'}: {name_some([p.path for p in absent.paths])}. "
+            + _absent_remedy(absent)
+        )
+
+
+def _absent_remedy(absent: AbsentFiles) -> str:
+    if absent.is_folder_empty:
+        return (
+            "The folder is empty, as one that is not mounted, so that --prune retracts nothing; "
+            "`tgraph retract DOC` does."
+        )
+    return f"`tgraph index {shlex.quote(absent.folder)} --prune` retracts what is gone."
 
 
 def say_losses(report: IndexReport) -> None:
@@ -228,6 +350,8 @@ def describe_run(report: IndexReport, root: str, taken_in: str = "indexed") -> s
         indexed_text += f" ({len(report.superseded)} of them new versions)"
     outcomes = (
         (report.unchanged, "unchanged"),
+        (report.renamed, "renamed"),
+        (report.pruned, "gone and retracted"),
         (report.retracted, "left out as retracted"),
         (report.erased, "left out as erased"),
         (report.failed, "failed"),
@@ -262,9 +386,8 @@ def _print_estimate(paths: Sequence[str], options: dict[str, Any]) -> None:
 
     as_json = options.pop("as_json")
     options.pop("quiet")
-    options.pop("reinstate")
-    options.pop("reread")
-    prices = options.pop("price_in"), options.pop("price_out")
+    prices = options["price_in"], options["price_out"]
+    _pop_run_flags(options)
     estimate = estimate_index(
         find_root(create=True),
         paths,

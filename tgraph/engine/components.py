@@ -16,7 +16,14 @@ from tgraph.models.prompts import Options, PromptFiles
 from tgraph.plugins import CHAT_MODELS, EMBEDDERS
 from tgraph.resources import list_names
 from tgraph.retrieve.modes.base import PROMPT
-from tgraph.settings import EMBEDDED_READER, NO_READER, ChatSettings, EmbeddingSettings, Settings
+from tgraph.settings import (
+    EMBEDDED_READER,
+    NO_READER,
+    REPLY_LIMIT,
+    ChatSettings,
+    EmbeddingSettings,
+    Settings,
+)
 
 if TYPE_CHECKING:
     from tgraph.answer.base import ConceptFinder, Selector, Synthesiser
@@ -456,7 +463,14 @@ class Components:
         make = partial(self._shared_endpoint, chat)
         thinks = chat.thinking == "default"
         return self._register_client(
-            OpenAIChat(chat.model, make(), structured=chat.structured_output, thinking=thinks), make
+            OpenAIChat(
+                chat.model,
+                make(),
+                structured=chat.structured_output,
+                thinking=thinks,
+                max_tokens=REPLY_LIMIT,
+            ),
+            make,
         )
 
     def cancel(self) -> None:

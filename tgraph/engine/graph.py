@@ -10,6 +10,7 @@ from contextlib import aclosing, contextmanager
 from datetime import date, datetime
 from functools import cached_property
 from pathlib import Path
+from threading import Event
 from typing import TYPE_CHECKING, Any, Self
 
 from tgraph.engine.components import Components
@@ -150,27 +151,67 @@ class KnowledgeGraph:
         paths: Sequence[str | Path],
         *,
         reinstate: bool = False,
-        reread: bool = False,
+        prune: bool = False,
         progress: OnProgress = ignore_progress,
         message: OnMessage | None = None,
     ) -> IndexReport:
         """Index documents and publish the graph; see ``IndexReport``.
 
-        With ``reread``, only documents are read (anew) whose stored text an earlier version made
-        otherwise: those at or below the paths, or all without paths.
-
         Retracted documents stay out unless ``reinstate`` is true. A file that can't be read is
-        listed in the report and does not stop the others. If the run is interrupted nothing is
-        published, and the next run continues from the interrupted run's results."""
+        listed in the report and does not stop the others. Of a folder, the report lists the
+        documents whose files are gone; ``prune`` retracts these, unless the folder is empty. If
+        the run is interrupted nothing is published, and the next run continues from the
+        interrupted run's results."""
+        from tgraph.engine.change.pruning import index_paths
+
+        names = [str(path) for path in paths]
+        return index_paths(self.opened, names, progress, message, reinstate=reinstate, prune=prune)
+
+    def reread(
+        self,
+        paths: Sequence[str | Path] = (),
+        *,
+        progress: OnProgress = ignore_progress,
+        message: OnMessage | None = None,
+    ) -> IndexReport:
+        """Read documents anew whose stored text an earlier version made otherwise: those at or
+        below the paths, or all without paths.
+
+        The new text belongs to a document of its own, which supersedes the earlier one under its
+        path; what was answered from the earlier text stays exact."""
         from tgraph.engine.index.run import IndexRun
-        from tgraph.ingest.files import discover_files
 
         run = IndexRun(self.opened.setup(progress, message))
-        if reread:
-            return run.reread([str(path) for path in paths])
-        follow = self.settings.ingest.follow_links
-        files = discover_files([str(path) for path in paths], follow_links=follow)
-        return run.run(files, reinstate=reinstate)
+        return run.reread([str(path) for path in paths])
+
+    def follow(
+        self,
+        folders: Sequence[str | Path],
+        *,
+        reinstate: bool = False,
+        prune: bool = False,
+        stop: Event | None = None,
+        progress: OnProgress = ignore_progress,
+        message: OnMessage | None = None,
+    ) -> Iterator[IndexReport]:
+        """Index folders now and after every change in them, and yield the report of each round.
+
+        Options are those of ``index``; ``progress`` is shown for the first round. A later round
+        that fails is told in a ``message`` and repeated. Setting ``stop`` ends the iteration.
+        Raise ``UsageError`` for a path that is no folder."""
+        from tgraph.engine.folder_watch import follow_folders
+
+        def index(progress: OnProgress) -> IndexReport:
+            try:
+                return self.index(
+                    folders, reinstate=reinstate, prune=prune, progress=progress, message=message
+                )
+            finally:
+                self.opened.release()
+
+        names = [str(folder) for folder in folders]
+        notify = message or self.opened.message
+        return follow_folders(names, index, stop, progress, notify)
 
     def update(self, text: str, bounds: Bounds | None = None) -> tuple[int, int]:
         """Apply a SPARQL update, completely or not at all; return the numbers of added and
@@ -183,34 +224,43 @@ class KnowledgeGraph:
 
         return UpdateRun(self.opened.setup()).update(text, bounds or Bounds())
 
-    def impact(self, document: str) -> Impact:
-        """Return facts resting on the document alone, and answers resting on the document."""
+    def impact(self, document: str, *, all_copies: bool = False) -> Impact:
+        """Return facts resting on the document alone, and answers resting on the document: at
+        the path named, or at all paths of the same content."""
         from tgraph.explain.audit.impact import read_impact
 
-        return read_impact(self.opened.read(), self.opened.catalogue, document)
+        return read_impact(
+            self.opened.read(), self.opened.catalogue, document, all_copies=all_copies
+        )
 
-    def retract(self, document: str, *, reason: str) -> Retraction:
+    def retract(self, document: str, *, reason: str, all_copies: bool = False) -> Retraction:
         """Retract a document (named by path, title, IRI or hash): derive knowledge without the
         document, and question dependent answers.
+
+        One path is retracted, and the content stands as long as another path stands
+        (``impact.copies``); ``all_copies`` retracts all paths. Raises ``UsageError`` for a name
+        that means several paths, without ``all_copies``.
 
         The record stays; the retraction is recorded with the reason and, if ``person`` is set,
         with the deciding person. A repeated call after an interruption finishes the work.
         Raises ``UsageError`` if nothing is left to do."""
         from tgraph.engine.change.entity_curation import retract_document
 
-        return retract_document(self.opened, document, reason)
+        return retract_document(self.opened, document, reason, all_copies=all_copies)
 
     def purge(
         self,
         document: str,
         *,
         reason: str,
+        all_copies: bool = False,
         patience: float = 30.0,
         progress: OnProgress | None = None,
         message: OnMessage | None = None,
     ) -> Purge:
         """Erase a document (named as for ``retract``) permanently: retract the document, and
-        erase its text from all stored data.
+        erase its text from all stored data. While the same content stands at another path, the
+        path is only retracted; ``all_copies`` erases the content at all paths.
 
         Each bundle with erased text is sealed again, and the chain says so; statements shared
         by other documents stay. Nobody else may have the graph open: the call waits
@@ -220,7 +270,13 @@ class KnowledgeGraph:
         from tgraph.engine.change.purge import purge_document
 
         return purge_document(
-            self.opened, document, reason, patience, progress or ignore_progress, message
+            self.opened,
+            document,
+            reason,
+            patience,
+            progress or ignore_progress,
+            message,
+            all_copies=all_copies,
         )
 
     # --- ask ---

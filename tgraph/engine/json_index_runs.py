@@ -12,6 +12,7 @@ from tgraph.errors import IngestError
 from tgraph.model import ReadingReport, Usage
 
 if TYPE_CHECKING:
+    from tgraph.engine.index.indexed_paths import IndexedPath
     from tgraph.engine.index.run import IndexReport
 
 
@@ -24,6 +25,25 @@ class FailureOut(Output):
 
 def _read_failures(errors: Sequence[IngestError]) -> tuple[FailureOut, ...]:
     return tuple(FailureOut(path=error.path, reason=str(error)) for error in errors)
+
+
+class RenamingOut(Output):
+    """A file with another path and the same content."""
+
+    before: str
+    after: str
+
+
+def _read_paths(indexed: Sequence[IndexedPath]) -> tuple[str, ...]:
+    return tuple(each.path for each in indexed)
+
+
+class AbsentOut(Output):
+    """Documents that stand and whose files are gone from a folder."""
+
+    folder: str
+    paths: Annotated[tuple[str, ...], BeforeValidator(_read_paths)]
+    is_folder_empty: bool
 
 
 class IndexOut(Output):
@@ -49,6 +69,10 @@ class IndexOut(Output):
     usage: Usage
     generation: int
     readings: dict[str, ReadingReport]
+    renamed: tuple[RenamingOut, ...] = ()
+    absent: tuple[AbsentOut, ...] = ()
+    pruned: tuple[str, ...] = ()
+    questioned: tuple[str, ...] = ()
 
 
 def index_json(report: IndexReport, root: str) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from itertools import pairwise
 
 from pyoxigraph import Literal
@@ -64,6 +65,7 @@ def _read_data(
         reading.dropped["row without a name"] += 1
         return
     reading.state(section, MENTIONS, subject, WEAK, block)
+    keys: Counter[str] = Counter()
     for at, (key_span, (start, end)) in enumerate(block.pairs):
         key, text = block.text[slice(*key_span)], block.text[start:end].strip()
         if row.label == (at,) or not key or is_missing(text):
@@ -72,7 +74,9 @@ def _read_data(
         is_part = at in row.label
         obj = Literal(text) if is_part else _read_object(key, (start, end), cell, block, reading)
         place = CellPlace(row.number + 1, cell.column + 1, _unit_of(cell)) if cell else None
-        reading.state(subject, _predicate_of(key, cell), obj, _STRENGTH, block, cell=place)
+        keys[key] += 1
+        column = key if keys[key] == 1 else f"{key} {keys[key]}"
+        reading.state(subject, _predicate_of(column, cell), obj, _STRENGTH, block, cell=place)
 
 
 def _find_subject(
@@ -81,7 +85,7 @@ def _find_subject(
     """Return the subject of a row; None where nothing names it."""
     if not row.label:
         return None
-    row_class = row.subject or (_class_of_title(section.name) if section else "")
+    row_class = row.subject or (class_of_title(section.name) if section else "")
     spans = [block.pairs[at][1] for at in row.label]
     name = " ".join(block.text[slice(*span)].strip() for span in spans)
     kinds = {row.cells[at].kind for at in row.label} if row.cells else set()
@@ -107,7 +111,7 @@ def _kind_of_class(row_class: str) -> str:
     return (kind_of_noun(row_class.split()[-1]) or row_class) if row_class else ""
 
 
-def _class_of_title(title: str) -> str:
+def class_of_title(title: str) -> str:
     """Return the class of a table's rows as the plural at the end of its title names it: "pump" for
     "Our pumps"."""
     word = title.split()[-1].lower()

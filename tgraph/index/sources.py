@@ -20,6 +20,10 @@ from tgraph.store.base import Store, Subject, Term, select_rows, text_of
 if TYPE_CHECKING:
     from tgraph.ingest.page_reading import PageReading
 
+RETRACTION = "Retraction"
+"""The label of decisions that retract a document at a path."""
+PRUNING = "Pruning"
+"""The label of decisions that retract documents because the files are gone."""
 _NEVER = datetime.min.replace(tzinfo=UTC)
 
 
@@ -78,13 +82,34 @@ def is_retracted(store: Store, document: str) -> bool:
     return max(decided) >= max(accession_times, default=_NEVER)
 
 
-def standing_accessions(store: Store, document: str) -> list[str]:
-    """Return standing accessions of the document, under any path."""
+def standing_accessions(store: Store, document: str) -> dict[str, str]:
+    """Return standing accessions of the document with the path of each, in path order."""
     ended = v.prov("invalidatedAtTime")
-    accessions = [
-        a.value for a in _document_accessions(store, document) if isinstance(a, NamedNode)
-    ]
-    return sorted(a for a in accessions if source_value(store, a, ended) is None)
+    paths = {
+        a.value: text_value(store, a.value, v.tg("path"))
+        for a in _document_accessions(store, document)
+        if isinstance(a, NamedNode) and source_value(store, a.value, ended) is None
+    }
+    return dict(sorted(paths.items(), key=lambda item: (item[1], item[0])))
+
+
+def last_accession(store: Store, path: str) -> str | None:
+    """Return a path's newest accession, standing or ended; None for an unknown path."""
+    quads = store.match(None, v.tg("path"), Literal(path), v.SOURCE_GRAPH)
+    accessions = {q.subject.value for q in quads if isinstance(q.subject, NamedNode)}
+    revised = {text_value(store, a, v.prov("wasRevisionOf")) for a in accessions}
+    return max(
+        accessions - revised,
+        key=lambda a: (_read_time(store, NamedNode(a), v.prov("generatedAtTime")), a),
+        default=None,
+    )
+
+
+def was_accession_retracted(store: Store, accession: str) -> bool:
+    """Return whether a retraction, by decision rather than because a file is gone, ended the
+    accession."""
+    ended_by = text_value(store, accession, v.prov("wasInvalidatedBy"))
+    return bool(ended_by) and text_value(store, ended_by, v.RDFS_LABEL) == RETRACTION
 
 
 def _document_accessions(store: Store, document: str) -> list[Subject]:

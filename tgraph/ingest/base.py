@@ -24,7 +24,8 @@ class FileLimits:
     and money.
 
     ``memory`` (bytes), ``seconds`` and ``output_bytes`` bound the process parsing a file, and
-    the output of the process."""
+    the output of the process. ``recognise_text`` states whether pages that are images are read by
+    text recognition (OCR)."""
 
     file_bytes: int = 200_000_000
     unpacked_bytes: int = 500_000_000
@@ -33,6 +34,7 @@ class FileLimits:
     memory: int = 512 << 20
     seconds: float = 60.0
     output_bytes: int = 100_000_000
+    recognise_text: bool = False
 
 
 FENCE = "```"

@@ -158,7 +158,8 @@ def _read_metadata(package: etree._Element) -> tuple[str, dict[str, str]]:
 
 
 def _list_chapters(package: etree._Element, place: str) -> Iterator[_Chapter]:
-    """Yield the chapters in reading order, leaving out the book's navigation."""
+    """Yield the chapters in reading order, each once, leaving out the book's navigation."""
+    seen: set[str] = set()
     items = {item.get("id"): item for item in package.iterfind(".//{*}manifest/{*}item")}
     for reference in package.iterfind(".//{*}spine/{*}itemref"):
         name = reference.get("idref") or ""
@@ -169,7 +170,9 @@ def _list_chapters(package: etree._Element, place: str) -> Iterator[_Chapter]:
         elif "nav" not in (item.get("properties") or "").split():
             path = unquote(href.partition("#")[0])
             path = posixpath.normpath(posixpath.join(posixpath.dirname(place), path))
-            yield _Chapter(path, _essence(item.get("media-type") or ""))
+            if path not in seen:
+                yield _Chapter(path, _essence(item.get("media-type") or ""))
+            seen.add(path)
 
 
 def _essence(media_type: str) -> str:

@@ -56,6 +56,7 @@ _SIGNATURES = (
     (0, b"{\\rtf", "an RTF document"),
 )
 STANDARD_INPUT = "-"
+STDIN_NAME = "stdin"
 _LONGEST = 512
 # Formats that may begin with nothing but text.
 _TEXTUAL = frozenset(("a PDF", "an RTF document"))
@@ -311,7 +312,12 @@ def discover_files(paths: Sequence[str], *, follow_links: bool = False) -> Itera
         if path != STANDARD_INPUT:
             yield from walk.argument(path)
         elif place == paths.index(path):
-            yield SourceFile("stdin", None)
+            yield SourceFile(STDIN_NAME, None)
+
+
+def is_graph_folder(path: Path) -> bool:
+    """Return whether a folder holds a tgraph graph."""
+    return (path / "graph.json").is_file() and (path / "collections").is_dir()
 
 
 class _Discovery:
@@ -362,7 +368,7 @@ class _Discovery:
             )
 
     def _visit_folder(self, path: Path, within: Path, asked: bool) -> Iterator[FoundFile]:
-        if (path / "graph.json").is_file() and (path / "collections").is_dir():
+        if is_graph_folder(path):
             if asked:
                 yield Unread(_printable_path(path), "The folder is a tgraph graph, not documents.")
             return

@@ -18,6 +18,8 @@ from tgraph.model import UnitCount
 from tgraph.rendering import collapse_whitespace
 
 _CHARSET = re.compile(rb"<meta[^>]{0,200}?charset\s*=(?:\s*[\"'])?\s*([A-Za-z0-9_.:-]{2,40})", re.I)
+_SENTENCE = re.compile(r"\w[.!?。！？](?:\s|$)")
+_LARGEST_REST = 3
 _SITE = re.compile(r" [|–—-] ")
 _METADATA = {
     **dict.fromkeys(("author", "article:author", "dc.creator"), "author"),
@@ -39,12 +41,12 @@ def read_html(data: bytes, name: str, limits: FileLimits) -> FileContent:
         builder, losses = PageBuilder(), LossList()
         selection = select_content(root, with_furniture=with_furniture)
         add_html_blocks(root, selection, builder, losses)
-        if builder.has_text:
+        page = builder.page()
+        characters = _count_characters(root, selection, page.text)
+        if builder.has_text and (with_furniture or not _is_rest(page.text, characters)):
             break
     else:
         raise _empty_error(name)
-    page = builder.page()
-    characters = _count_characters(root, selection, page.text)
     title = _read_title(root) or (page.headings[0].text if page.headings else "")
     title = _without_site(title, [h.text for h in page.headings if h.level == 1])
     return FileContent(
@@ -87,6 +89,11 @@ def parse_markup(markup: str, name: str) -> etree._Element | None:
             "Close the elements of the HTML.",
         )
     return root
+
+
+def _is_rest(text: str, characters: UnitCount) -> bool:
+    """Return whether a text without a sentence is only a small part of what the page shows."""
+    return characters.left_out > _LARGEST_REST * characters.in_text and not _SENTENCE.search(text)
 
 
 def _count_characters(root: etree._Element, selection: Selection, text: str) -> UnitCount:

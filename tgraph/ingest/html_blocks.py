@@ -152,6 +152,9 @@ class _HtmlWalk:
             self._open_block(element)
         else:
             self._open_inline(element)
+        if _is_struck(element):
+            self._struck += 1
+            self._losses.add(f"{STRUCK} text", "its author struck it out", marked=True)
 
     def _close_tag(self, element: etree._Element) -> None:
         tag = element.tag
@@ -164,13 +167,11 @@ class _HtmlWalk:
             self._close_block(element)
         else:
             self._close_inline(element)
+        self._struck -= _is_struck(element)
 
     def _open_inline(self, element: etree._Element) -> None:
         tag = element.tag
-        if tag in _STRUCK:
-            self._struck += 1
-            self._losses.add(f"{STRUCK} text", "its author struck it out", marked=True)
-        elif _is_script(element):
+        if _is_script(element):
             is_reference = tag == "a" or any(is_note_reference(child) for child in element)
             self._scripts.append((len(self._text), is_reference))
         elif tag == LABEL:
@@ -180,9 +181,7 @@ class _HtmlWalk:
 
     def _close_inline(self, element: etree._Element) -> None:
         tag = element.tag
-        if tag in _STRUCK:
-            self._struck -= 1
-        elif _is_script(element):
+        if _is_script(element):
             start, is_reference = self._scripts.pop()
             start = min(start, len(self._text))
             if tag == "sub":
@@ -412,6 +411,10 @@ def _is_small(image: etree._Element) -> bool:
     return all(size.isascii() and size.isdigit() and len(size) < 4 for size in sizes) and all(
         int(size) <= _SMALLEST_IMAGE for size in sizes
     )
+
+
+def _is_struck(element: etree._Element) -> bool:
+    return element.tag in _STRUCK or "line-through" in (element.get("style") or "").lower()
 
 
 def _is_script(element: etree._Element) -> bool:

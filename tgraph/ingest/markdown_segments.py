@@ -15,7 +15,6 @@ from tgraph.ingest.markdown_html import HtmlReader
 from tgraph.ingest.markdown_inline import LinkReferences, build_parser, inline_pieces
 from tgraph.ingest.reading_text import ReadingText, joined_cells
 from tgraph.ingest.sentences import sentences
-from tgraph.ingest.table_shape import distinct_names
 from tgraph.model import Heading, Segment, SegmentKind
 
 if TYPE_CHECKING:
@@ -233,9 +232,7 @@ class _PageReader:
         row = joined_cells(kind, readings, table.names, None if table.in_head else place)
         if table.in_head:
             table.in_head = False
-            table.names = distinct_names(
-                [cell.text.rstrip(":") if cell else "" for cell in readings]
-            )
+            table.names = [cell.text.rstrip(":") if cell else "" for cell in readings]
         if row is not None:
             led = (table.lead,) if table.lead else ()
             yield from self._place_segment(replace(row, start=start, end=end, lead=led), 0, start)

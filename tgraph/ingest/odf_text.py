@@ -9,24 +9,23 @@ from dataclasses import dataclass, field
 from lxml import etree
 
 from tgraph.errors import IngestError
-from tgraph.ingest.archive import open_archive, read_part, unreadable_error
-from tgraph.ingest.base import FileContent, FileLimits, error_reason, storable
+from tgraph.ingest.archive import open_archive
+from tgraph.ingest.base import FileContent, FileLimits
 from tgraph.ingest.blocks import LossList, PageBuilder, count_visible
 from tgraph.ingest.equations import convert_mathml
+from tgraph.ingest.odf_xml import (
+    MOST_REPEATED,
+    READER,
+    attribute_of,
+    local_name,
+    parse_part,
+    read_metadata,
+    repetitions_of,
+)
 from tgraph.ingest.tables import add_grid
 from tgraph.model import Page, UnitCount
 from tgraph.rendering import collapse_whitespace
 
-_READER = f"lxml {etree.__version__}"
-_MOST_REPEATED = 1_000
-_METADATA = {
-    "initial-creator": "author",
-    "creator": "author",
-    "creation-date": "date",
-    "date": "date",
-    "language": "language",
-    "description": "description",
-}
 _SPACES = {"s": " ", "tab": " ", "line-break": "\n"}
 _ASIDES = frozenset(("note", "annotation", "frame", "custom-shape", "g", "table"))
 _UNREAD = frozenset(
@@ -49,38 +48,16 @@ def read_odp(data: bytes, name: str, limits: FileLimits) -> FileContent:
 
 def _read_odf(data: bytes, name: str, limits: FileLimits, kind: str) -> FileContent:
     with open_archive(data, name, limits, kind) as archive:
-        content = _parse_part(archive, "content.xml", name, kind)
+        content = parse_part(archive, "content.xml", name, kind)
         reader = _OdfReader(archive, _read_styles(archive, content, name, kind), name, kind)
         pages = reader.read_body(content)
-        title, metadata = _read_metadata(archive, name, kind)
+        title, metadata = read_metadata(archive, name, kind)
     if not any(page.text.strip() for page in pages):
         raise IngestError(name, f"The {kind} holds no text.")
     units = [UnitCount("characters", reader.in_file, reader.in_text, reader.left_out)]
     headings = (heading.text for page in pages for heading in page.headings)
-    report = reader.losses.report(_READER, units)
+    report = reader.losses.report(READER, units)
     return FileContent(tuple(pages), title or next(headings, ""), metadata, report)
-
-
-def _parse_part(archive: zipfile.ZipFile, path: str, name: str, kind: str) -> etree._Element:
-    parser = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False)
-    try:
-        return etree.fromstring(read_part(archive, path, name, kind), parser)
-    except (etree.XMLSyntaxError, ValueError) as error:
-        raise unreadable_error(name, kind, error_reason(error)) from None
-
-
-def _read_metadata(archive: zipfile.ZipFile, name: str, kind: str) -> tuple[str, dict[str, str]]:
-    title = ""
-    metadata: dict[str, str] = {}
-    if "meta.xml" not in archive.namelist():
-        return title, metadata
-    for element in _parse_part(archive, "meta.xml", name, kind).iter():
-        text = collapse_whitespace(storable(element.text or "")) if _name(element) else ""
-        if _name(element) == "title":
-            title = title or text
-        elif text and (key := _METADATA.get(_name(element), "")):
-            metadata.setdefault(key, text[:10] if key == "date" else text)
-    return title, metadata
 
 
 @dataclass(slots=True)
@@ -98,17 +75,17 @@ def _read_styles(
     styles = _Styles()
     roots = [content]
     if "styles.xml" in archive.namelist():
-        roots.append(_parse_part(archive, "styles.xml", name, kind))
+        roots.append(parse_part(archive, "styles.xml", name, kind))
     for style in (style for root in roots for style in root.iter("{*}style")):
-        style_name = _attribute(style, "name")
+        style_name = attribute_of(style, "name")
         for properties in style:
-            if _attribute(properties, "display") == "none" or (
-                _attribute(properties, "visibility") == "hidden"
+            if attribute_of(properties, "display") == "none" or (
+                attribute_of(properties, "visibility") == "hidden"
             ):
                 styles.hidden.add(style_name)
-            if _attribute(properties, "text-line-through-style") not in ("", "none"):
+            if attribute_of(properties, "text-line-through-style") not in ("", "none"):
                 styles.struck.add(style_name)
-            if _attribute(properties, "text-position").startswith("super"):
+            if attribute_of(properties, "text-position").startswith("super"):
                 styles.raised.add(style_name)
     return styles
 
@@ -144,7 +121,7 @@ class _OdfReader:
 
     def _read_slide(self, slide: etree._Element, number: int) -> Page:
         self._builder = PageBuilder()
-        if _attribute(slide, "style-name") in self._styles.hidden:
+        if attribute_of(slide, "style-name") in self._styles.hidden:
             self.losses.add("hidden slide", "the author hid the slide", place=f"slide {number}")
             self.left_out += _visible_in(slide)
             return Page(number, "")
@@ -153,7 +130,7 @@ class _OdfReader:
 
     def _read_blocks(self, elements: Iterable[etree._Element], depth: int) -> None:
         for child in elements:
-            name = _name(child)
+            name = local_name(child)
             if not name or name in _UNREAD:
                 continue
             if self._is_hidden(child):
@@ -174,7 +151,7 @@ class _OdfReader:
                 self._read_blocks(child, depth)
 
     def _add_heading(self, element: etree._Element) -> None:
-        level = _attribute(element, "outline-level")
+        level = attribute_of(element, "outline-level")
         self._builder.add_heading(self._read_inline(element), int(level) if level.isdigit() else 1)
         self._read_asides()
 
@@ -189,11 +166,11 @@ class _OdfReader:
         for item in element:
             first = True
             for child in item:
-                if _name(child) in ("p", "h") and first and not self._is_hidden(child):
+                if local_name(child) in ("p", "h") and first and not self._is_hidden(child):
                     self._builder.add_item(self._read_inline(child), depth)
                     self._read_asides()
                     first = False
-                elif _name(child) == "list":
+                elif local_name(child) == "list":
                     self._read_list(child, depth + 1)
                 else:
                     self._read_blocks([child], depth)
@@ -203,13 +180,15 @@ class _OdfReader:
         for row in _rows_of(table):
             cells: list[str] = []
             for cell in row:
-                if _name(cell) == "table-cell":
-                    times = _repeated(cell, "number-columns-repeated")
-                    cells += [self._read_cell(cell)] + [""] * (min(times, _MOST_REPEATED) - 1)
-                elif _name(cell) == "covered-table-cell":
-                    cells += [""] * min(_repeated(cell, "number-columns-repeated"), _MOST_REPEATED)
+                if local_name(cell) == "table-cell":
+                    times = repetitions_of(cell, "number-columns-repeated")
+                    cells += [self._read_cell(cell)] + [""] * (min(times, MOST_REPEATED) - 1)
+                elif local_name(cell) == "covered-table-cell":
+                    cells += [""] * min(
+                        repetitions_of(cell, "number-columns-repeated"), MOST_REPEATED
+                    )
             parent = row.getparent()
-            heads += parent is not None and _name(parent) == "table-header-rows"
+            heads += parent is not None and local_name(parent) == "table-header-rows"
             rows.append(cells)
         add_grid(self._builder, rows, heads or None)
         self._read_asides()
@@ -230,8 +209,8 @@ class _OdfReader:
     def _read_frame(self, frame: etree._Element, depth: int = 0) -> None:
         """Read a frame: a text box, a table, a formula, a picture."""
         for child in frame:
-            if _name(child) in ("text-box", "table"):
-                self._read_blocks([child] if _name(child) == "table" else child, depth)
+            if local_name(child) in ("text-box", "table"):
+                self._read_blocks([child] if local_name(child) == "table" else child, depth)
                 return
         described = _described(frame)
         if formula := self._read_formula(frame):
@@ -246,11 +225,11 @@ class _OdfReader:
         for embedded in frame.iterfind("{*}object"):
             math = embedded.find("{*}math")
             if math is None:
-                path = f"{_attribute(embedded, 'href').removeprefix('./')}/content.xml"
+                path = f"{attribute_of(embedded, 'href').removeprefix('./')}/content.xml"
                 if path not in self._archive.namelist():
                     return ""
-                math = _parse_part(self._archive, path, self._name, self._kind)
-            if _name(math) == "math":
+                math = parse_part(self._archive, path, self._name, self._kind)
+            if local_name(math) == "math":
                 return convert_mathml(math)
         return ""
 
@@ -278,11 +257,11 @@ class _OdfReader:
         return " ".join(text.split("\n")).replace("\t", " ")
 
     def _inline_child(self, child: etree._Element) -> Iterator[str]:
-        name = _name(child)
+        name = local_name(child)
         if not name or name == "annotation-end":
             return
         if name in _SPACES:
-            yield _SPACES[name] * min(_repeated(child, "c"), _MOST_REPEATED)
+            yield _SPACES[name] * min(repetitions_of(child, "c"), MOST_REPEATED)
         elif name in _ASIDES:
             yield self._set_aside(child)
         elif self._is_hidden(child) or name in ("hidden-text", "hidden-paragraph"):
@@ -293,14 +272,14 @@ class _OdfReader:
     def _set_aside(self, element: etree._Element) -> str:
         """Keep a note, comment or frame for the paragraph's end; return what stands in its
         place."""
-        name = _name(element)
+        name = local_name(element)
         if name == "frame" and (formula := self._read_formula(element)):
             return f"${formula}$"
         self._aside.append(element)
         return f"[{_note_label(element)}]" if name == "note" else ""
 
     def _mark_style(self, element: etree._Element, text: str) -> str:
-        style = _attribute(element, "style-name")
+        style = attribute_of(element, "style-name")
         if not text.strip():
             return text
         if style in self._styles.struck:
@@ -311,7 +290,7 @@ class _OdfReader:
         """Add what stands in a paragraph but isn't its text: notes, comments, frames."""
         asides, self._aside = self._aside, []
         for element in asides:
-            name = _name(element)
+            name = local_name(element)
             if name == "note":
                 body = element.find("{*}note-body")
                 lines = [] if body is None else [self._read_inline(p) for p in body.iter("{*}p")]
@@ -324,7 +303,7 @@ class _OdfReader:
                 reason = "a comment isn't part of the text"
                 self.losses.add("comment", reason, marked=True)
                 self.left_out += sum(
-                    _visible_in(part) for part in element if _name(part) not in ("p", "list")
+                    _visible_in(part) for part in element if local_name(part) not in ("p", "list")
                 )
             else:
                 self._read_blocks([element], 0)
@@ -333,8 +312,8 @@ class _OdfReader:
 
     def _is_hidden(self, element: etree._Element) -> bool:
         return (
-            _attribute(element, "style-name") in self._styles.hidden
-            or _attribute(element, "display") == "none"
+            attribute_of(element, "style-name") in self._styles.hidden
+            or attribute_of(element, "display") == "none"
         )
 
     def _leave_out(self, element: etree._Element) -> None:
@@ -342,47 +321,29 @@ class _OdfReader:
         self.losses.add("hidden text", "the author hid the text")
 
 
-def _name(element: etree._Element) -> str:
-    """Return an element's local name; empty for comments and instructions."""
-    return element.tag.rpartition("}")[2] if isinstance(element.tag, str) else ""
-
-
-def _attribute(element: etree._Element, name: str) -> str:
-    """Return an attribute by its local name, whatever its namespace; empty for none."""
-    for key, value in element.attrib.items():
-        if str(key).rpartition("}")[2] == name:
-            return str(value)
-    return ""
-
-
-def _repeated(element: etree._Element, name: str) -> int:
-    count = _attribute(element, name)
-    return int(count) if count.isdigit() else 1
-
-
 def _rows_of(table: etree._Element) -> Iterator[etree._Element]:
     """Yield the rows of a table, not those of tables in its cells."""
     for child in table:
-        if _name(child) == "table-row":
+        if local_name(child) == "table-row":
             yield child
-        elif _name(child) in ("table-header-rows", "table-rows", "table-row-group"):
+        elif local_name(child) in ("table-header-rows", "table-rows", "table-row-group"):
             yield from _rows_of(child)
 
 
 def _is_title(paragraph: etree._Element) -> bool:
     """Return whether a paragraph is a title by the name of its style or the class of its frame."""
-    if _attribute(paragraph, "style-name") == "Title":
+    if attribute_of(paragraph, "style-name") == "Title":
         return True
     box = paragraph.getparent()
-    frame = box.getparent() if box is not None and _name(box) == "text-box" else None
-    return frame is not None and _attribute(frame, "class") == "title"
+    frame = box.getparent() if box is not None and local_name(box) == "text-box" else None
+    return frame is not None and attribute_of(frame, "class") == "title"
 
 
 def _is_aside(element: etree._Element, cell: etree._Element) -> bool:
     for parent in element.iterancestors():
         if parent is cell:
             return False
-        if _name(parent) in ("note", "annotation", "frame"):
+        if local_name(parent) in ("note", "annotation", "frame"):
             return True
     return False
 

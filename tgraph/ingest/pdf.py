@@ -1,31 +1,62 @@
-"""PDF pages, read exclusively by PDFium.
+"""PDF pages, read by PDFium: text with its layout, and what isn't text.
 
-Two libraries put spaces in different places, so that a file would have other offsets, and other
-IRIs, on a machine with another library. pypdfium2 5.0, 5.8 and 5.15, each with another PDFium,
-gave the same text on 56 pages of three files."""
+PDFium gives the characters with their places; columns, tables and running heads are found from the
+places (``pdf_layout``, ``pdf_running``), so that a file has one text, and one set of IRIs, on
+every machine with the same PDFium."""
 
 from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from importlib.metadata import version
+from statistics import mean
+from typing import Any
 
 from tgraph.errors import IngestError
 from tgraph.ingest.base import FileContent, FileLimits, error_reason, storable
-from tgraph.model import Page
+from tgraph.ingest.blocks import LossList, PageBuilder, count_visible
+from tgraph.ingest.pdf_blocks import (
+    DraftBlock,
+    block_text,
+    body_style,
+    carry_sentences,
+    draft_blocks,
+    indent_code,
+    rank_headings,
+    split_item,
+)
+from tgraph.ingest.pdf_drawings import take_drawings
+from tgraph.ingest.pdf_fragments import Box, PageContent, read_content
+from tgraph.ingest.pdf_layout import Line, Picture, arrange_page
+from tgraph.ingest.pdf_recognition import PACKAGE, TextRecogniser
+from tgraph.ingest.pdf_running import RunningLine, take_running_lines
+from tgraph.ingest.pdf_tables import OpenTable, add_table
+from tgraph.model import Page, ReadingReport, TextLine, UnitCount
 from tgraph.rendering import collapse_whitespace
 
 # PDFium is not thread-safe.
 _lock = threading.Lock()
-# PDFium marks a hyphen at a line's end with U+0002 or U+FFFE; both hide a word that goes on.
-_HIDDEN_HYPHEN = re.compile("[\x02\ufffe](?:\r\n|\n)?")
 _DATE = re.compile(r"(?:D:)?(\d{4})(\d{2})?(\d{2})?")
 _NO_TITLE = re.compile(
     r"(?i)untitled|microsoft word|powerpoint|^slide \d|^document\d*$|[\\/]"
     r"|\.(?:docx?|odt|rtf|tex|dvi|indd|pptx?|xlsx?|html?|txt|pdf|eps|qxd)$"
 )
-
 _PLACEHOLDERS = frozenset(("(unspecified)", "(anonymous)", "anonymous", "unspecified", "unknown"))
+_LITTLE_TEXT = 60
+"""Characters below which a page that is nearly all image counts as scanned."""
+_SMALLEST_IMAGE = 36
+"""Points of an image that is more than decoration, in width and height."""
+_MANY_PATHS = 30
+"""Drawn lines and shapes of a page without text that may be text drawn as shapes."""
+_MOST_LISTED = 20
+_REMEDY = (
+    "Run text recognition (OCR): pip install 'tgraph-rag[ocr]', set ingest.ocr to true, and index"
+    " the file again; or run ocrmypdf on the file first."
+)
 
 
 def read_pdf(data: bytes, name: str, limits: FileLimits) -> FileContent:
@@ -33,25 +64,52 @@ def read_pdf(data: bytes, name: str, limits: FileLimits) -> FileContent:
 
     Raises ``IngestError`` for a file that needs a password, is damaged or contains only
     pictures."""
+    import pypdfium2
+
     if b"%PDF-" not in data[:1024]:
         raise IngestError(
             name, "The file is called a PDF but isn't one.", "Check where it is from."
         )
-    texts, info = _read_pages(data, name)
-    pages = tuple(Page(number, _clean_text(text)) for number, text in enumerate(texts, 1))
-    if not any(page.text.strip() for page in pages):
+    with _lock, _open_document(data, name) as document:
+        try:
+            reading = _PdfReading()
+            for page in document:
+                reading.read_page(page)
+                page.close()
+            reading.find_pages_without_text()
+            if limits.recognise_text and reading.textless:
+                reading.recognise_pages(document, TextRecogniser(name, limits))
+            info = document.get_metadata_dict()
+            pages = reading.build_pages()
+        except pypdfium2.PdfiumError as error:
+            raise _damage_error(name, error) from None
+    if not reading.has_text:
         raise IngestError(
-            name,
-            f"The PDF holds no text on its {len(pages)} pages; it may be a scan.",
-            "Run text recognition (OCR) on it first, for example with ocrmypdf.",
+            name, f"The PDF holds no text on its {len(pages)} pages; it may be a scan.", _REMEDY
         )
     title = _clean_value(info.get("Title"))
-    return FileContent(pages, title if _is_title(title) else "", _read_metadata(info))
+    report = reading.report(pages)
+    return FileContent(pages, title if _is_title(title) else "", _read_metadata(info), report)
 
 
-def _clean_text(text: str) -> str:
-    joined = _HIDDEN_HYPHEN.sub("", text).replace("\r\n", "\n").replace("\r", "\n")
-    return storable(joined).strip("\n")
+@contextmanager
+def _open_document(data: bytes, name: str) -> Iterator[Any]:
+    import pypdfium2
+
+    try:
+        document = pypdfium2.PdfDocument(data)
+    except pypdfium2.PdfiumError as error:
+        if "assword" not in str(error):
+            raise _damage_error(name, error) from None
+        raise IngestError(
+            name,
+            "The PDF is encrypted and can't be read without its password.",
+            "Save a copy without a password, for example with `qpdf --decrypt`.",
+        ) from None
+    try:
+        yield document
+    finally:
+        document.close()
 
 
 def _damage_error(name: str, error: Exception) -> IngestError:
@@ -59,32 +117,294 @@ def _damage_error(name: str, error: Exception) -> IngestError:
     return IngestError(name, why, "Get or print it to PDF again.")
 
 
-def _read_pages(data: bytes, name: str) -> tuple[Sequence[str], Mapping[str, str]]:
-    import pypdfium2
+@dataclass(slots=True)
+class _PdfReading:
+    """A PDF's pages as read, and what is left out of their text."""
 
-    with _lock:
-        try:
-            document = pypdfium2.PdfDocument(data)
-        except pypdfium2.PdfiumError as error:
-            if "assword" not in str(error):
-                raise _damage_error(name, error) from None
-            raise IngestError(
-                name,
-                "The PDF is encrypted and can't be read without its password.",
-                "Save a copy without a password, for example with `qpdf --decrypt`.",
-            ) from None
-        try:
-            texts = []
-            for page in document:
-                textpage = page.get_textpage()
-                texts.append(textpage.get_text_bounded())
-                textpage.close()
-                page.close()
-            return texts, document.get_metadata_dict()
-        except pypdfium2.PdfiumError as error:
-            raise _damage_error(name, error) from None
-        finally:
-            document.close()
+    contents: list[PageContent] = field(default_factory=list)
+    running: list[list[RunningLine]] = field(default_factory=list)
+    textless: dict[int, str] = field(default_factory=dict)
+    recognised: dict[int, float] = field(default_factory=dict)
+    losses: LossList = field(default_factory=LossList)
+    characters: int = 0
+    left_out: int = 0
+    moved: int = 0
+
+    @property
+    def has_text(self) -> bool:
+        """Whether a page has text that isn't repeated."""
+        return any(page.fragments or page.turned for page in self.contents)
+
+    def read_page(self, page: Any) -> None:
+        """Add a page of PDFium's."""
+        textpage = page.get_textpage()
+        self.characters += count_visible(textpage.get_text_range())
+        textpage.close()
+        self.contents.append(read_content(page))
+
+    def find_pages_without_text(self) -> None:
+        """Take running lines out of all pages, and note pages that are images."""
+        self.running = take_running_lines(self.contents)
+        for number, content in enumerate(self.contents, 1):
+            if kind := _kind_without_text(content):
+                self.textless[number] = kind
+
+    def recognise_pages(self, document: Any, recogniser: TextRecogniser) -> None:
+        """Give pages without text the text that is recognised on their images."""
+        for number in list(self.textless):
+            page, content = document[number - 1], self.contents[number - 1]
+            fragments = recogniser.recognise(page)
+            if fragments:
+                self.recognised[number] = mean(fragment.confidence for fragment in fragments)
+                self.textless.pop(number)
+                self.left_out += content.count_characters()
+                content.width, content.height = page.get_size()
+                content.fragments, content.turned = fragments, {}
+            page.close()
+
+    def build_pages(self) -> tuple[Page, ...]:
+        """Return the pages with their blocks; note what is left out."""
+        pictures = [
+            [*(Picture(*box) for box in boxes), *take_drawings(content)]
+            for content, boxes in zip(self.contents, _content_images(self.contents), strict=True)
+        ]
+        items = [
+            arrange_page(
+                content, () if number in self.textless or number in self.recognised else some
+            )
+            for number, (content, some) in enumerate(zip(self.contents, pictures, strict=True), 1)
+        ]
+        body = body_style(items)
+        drafts = [draft_blocks(page_items, body) for page_items in items]
+        rank_headings(drafts)
+        self.moved = carry_sentences(drafts, body.words)
+        pages = []
+        before: OpenTable | None = None
+        for number, blocks in enumerate(drafts, 1):
+            writer = _PageWriter(self, number, body.words, before)
+            pages.append(writer.write(blocks, self.running[number - 1]))
+            before = writer.open_table
+        return tuple(pages)
+
+    def report(self, pages: Sequence[Page]) -> ReadingReport:
+        """Return the reading report: PDFium's count of characters against those stored."""
+        outside = sum(content.outside for content in self.contents)
+        self.left_out += outside + sum(content.doubled for content in self.contents)
+        reason = "characters outside the page aren't displayed"
+        self.losses.add("text outside the page", reason, count=outside)
+        unreadable = sum(content.unreadable for content in self.contents)
+        reason = "the font doesn't say which characters they are"
+        self.losses.add("unreadable character", reason, marked=True, count=unreadable)
+        in_text = sum(_count_stored(p) for p in pages if p.number not in self.recognised)
+        units = [
+            UnitCount("characters", self.characters, in_text, self.left_out),
+            UnitCount("pages", len(pages), len(pages) - len(self.textless), len(self.textless)),
+        ]
+        if self.moved:
+            moved = "sentences that go on over a page break, each on the page where it begins"
+            units.append(UnitCount(moved, self.moved, self.moved))
+        if self.textless:
+            self.losses.warn(_textless_warning(self.textless))
+        reader = f"pypdfium2 {version('pypdfium2')}"
+        if self.recognised:
+            reader += f", {PACKAGE} {version(PACKAGE)}"
+            self.losses.warn(_recognition_warning(self.recognised))
+        return self.losses.report(reader, units)
+
+
+class _PageWriter:
+    """Writes a page's blocks into its stored text."""
+
+    def __init__(
+        self, reading: _PdfReading, number: int, words: Set[str], before: OpenTable | None
+    ) -> None:
+        self._reading = reading
+        self._number = number
+        self._words = words
+        self._builder = PageBuilder()
+        self.open_table = before
+        self._items: list[float] = []
+
+    def write(self, blocks: Sequence[DraftBlock], running: Sequence[RunningLine]) -> Page:
+        reading = self._reading
+        self._add_running(running, at_top=True)
+        if kind := reading.textless.get(self._number):
+            mark = f"scanned page {self._number}" if kind == "scanned page" else kind
+            self._builder.add_mark(mark)
+            reading.losses.add(kind, "it holds no text", place=f"page {self._number}", marked=True)
+        before, self.open_table = self.open_table, None
+        for block in blocks:
+            if block.table is not None:
+                self.open_table, joined = add_table(self._builder, block.table, self._words, before)
+                reading.left_out += joined
+            elif block.kind not in ("note", "mark"):
+                self.open_table = None
+            before = None
+            self._add_block(block)
+        self._add_running(running, at_top=False)
+        page = self._builder.page(self._number)
+        if self._number not in reading.recognised:
+            return page
+        return replace(page, lines=_locate_lines(page, blocks, reading.contents[self._number - 1]))
+
+    def _add_block(self, block: DraftBlock) -> None:
+        builder = self._builder
+        if block.kind == "mark":
+            builder.add_mark(block.text)
+            self._reading.losses.add(block.text, place=f"page {self._number}", marked=True)
+        if not block.lines:
+            return
+        if block.kind == "code":
+            builder.add_code(indent_code(block.lines))
+            return
+        text, joined = block_text(block, self._words)
+        self._reading.left_out += joined
+        if block.kind == "heading":
+            builder.add_heading(text, block.level)
+        elif block.kind == "item":
+            mark, text = split_item(text)
+            self._reading.left_out += count_visible(mark)
+            builder.add_item(text, self._depth(block), mark)
+        else:
+            builder.add_paragraph(text, block.kind)
+
+    def _depth(self, block: DraftBlock) -> int:
+        left = block.lines[0].left
+        while self._items and self._items[-1] >= left - 4:
+            self._items.pop()
+        self._items.append(left)
+        return len(self._items) - 1
+
+    def _add_running(self, running: Sequence[RunningLine], *, at_top: bool) -> None:
+        """Add running lines whose words stand on no page before; the others are left out."""
+        reading = self._reading
+        for line in running:
+            if line.at_top != at_top:
+                continue
+            if line.is_new:
+                self._builder.add_paragraph(line.line.text, "display")
+            else:
+                reading.left_out += count_visible(line.line.text)
+                reading.losses.add("running head", _REPEATED)
+
+
+_REPEATED = "a head, foot or page number that is repeated on pages is no part of their text"
+
+
+def _count_stored(page: Page) -> int:
+    """Return how many of a page's visible characters come from the file."""
+    return sum(
+        sum(count_visible(page.text[cell.start : cell.end]) for cell in block.cells)
+        if block.cells
+        else count_visible(page.text[block.start : block.end])
+        for block in page.blocks
+        if block.kind != "mark"
+    )
+
+
+# --- images -------------------------------------------------------------------------------------
+
+
+def _kind_without_text(content: PageContent) -> str:
+    """Return the kind of a page that is an image or a drawing with hardly any text."""
+    count = content.count_characters()
+    covered = sum(_area(_clip(box, content)) for box in content.images)
+    share = covered / max(content.width * content.height, 1.0)
+    if (share > 0.05 and not count) or (share > 0.6 and count < _LITTLE_TEXT):
+        return "scanned page"
+    return "drawing" if content.paths > _MANY_PATHS and not count else ""
+
+
+def _content_images(contents: Sequence[PageContent]) -> list[list[Box]]:
+    """Return the boxes of images of each page that are content: neither tiny, nor the same on
+    several pages, nor behind the whole page."""
+    merged = [_merge_strips([_clip(box, page) for box in page.images]) for page in contents]
+    places = Counter(_rounded(box) for boxes in merged for box in {*map(_rounded, boxes)})
+    return [
+        [
+            box
+            for box in boxes
+            if min(box[2] - box[0], box[3] - box[1]) >= _SMALLEST_IMAGE
+            and places[_rounded(box)] < 3
+            and _area(box) < 0.8 * page.width * page.height
+        ]
+        for boxes, page in zip(merged, contents, strict=True)
+    ]
+
+
+def _merge_strips(boxes: Sequence[Box]) -> list[Box]:
+    """Return boxes with those that continue each other downwards as one."""
+    merged: list[Box] = []
+    for left, top, right, bottom in sorted(boxes, key=lambda box: (round(box[0]), box[1])):
+        last = merged[-1] if merged else None
+        if last and abs(last[0] - left) < 2 and abs(last[2] - right) < 2 and top - last[3] < 2:
+            merged[-1] = left, last[1], right, max(bottom, last[3])
+        else:
+            merged.append((left, top, right, bottom))
+    return merged
+
+
+def _clip(box: Box, page: PageContent) -> Box:
+    left, top, right, bottom = box
+    return max(left, 0.0), max(top, 0.0), min(right, page.width), min(bottom, page.height)
+
+
+def _area(box: Box) -> float:
+    return max(box[2] - box[0], 0.0) * max(box[3] - box[1], 0.0)
+
+
+def _rounded(box: Box) -> Box:
+    left, top, right, bottom = (float(round(side / 2)) for side in box)
+    return left, top, right, bottom
+
+
+def _locate_lines(
+    page: Page, blocks: Sequence[DraftBlock], content: PageContent
+) -> tuple[TextLine, ...]:
+    """Return where the lines of recognised text stand on a page's image."""
+    located, at = [], 0
+    for line in (line for block in blocks for line in _lines_of(block)):
+        spellings = line.text, split_item(line.text)[1], line.text.rstrip("-\u00ad")
+        places = [(page.text.find(text, at), len(text)) for text in spellings if text]
+        start, length = next((place for place in places if place[0] >= 0), (-1, 0))
+        if start < 0:
+            continue
+        at = start + length
+        across = line.left / content.width, line.right / content.width
+        down = line.top / content.height, line.bottom / content.height
+        sides = across[0], down[0], across[1], down[1]
+        located.append(TextLine(start, at, *sides, line.confidence))
+    return tuple(located)
+
+
+def _lines_of(block: DraftBlock) -> Iterator[Line]:
+    yield from block.lines
+    if block.table is not None:
+        yield from (line for row in block.table.rows for cell in row for line in cell)
+
+
+def _recognition_warning(recognised: Mapping[int, float]) -> str:
+    pages = _name_pages(recognised)
+    return (
+        f"The text of {pages[0].lower()}{pages[1:]} was recognised (OCR) with a mean confidence of"
+        f" {mean(recognised.values()):.2f}; compare what is quoted from there with the image."
+    )
+
+
+def _textless_warning(textless: Iterable[int]) -> str:
+    numbers = list(textless)
+    return f"{_name_pages(numbers)} hold{'s' * (len(numbers) == 1)} no text. {_REMEDY}"
+
+
+def _name_pages(pages: Iterable[int]) -> str:
+    """Return pages as the beginning of a sentence: ``Pages 2, 3, 4``."""
+    numbers = sorted(pages)
+    listed = ", ".join(map(str, numbers[:_MOST_LISTED]))
+    more = len(numbers) - _MOST_LISTED
+    return f"Page{'s' * (len(numbers) > 1)} {listed}" + (f" and {more:,} more" * (more > 0))
+
+
+# --- metadata -----------------------------------------------------------------------------------
 
 
 def _clean_value(value: str | None) -> str:

@@ -123,7 +123,7 @@ def _is_row(text: str) -> bool:
     pairs = _PAIR.findall(text)
     if len(pairs) < 2:
         return False
-    covered = sum(len(key) + len(value) + len(": ; ") for key, value in pairs)
+    covered = sum(len(key) + len(value) + 2 for key, value in pairs)
     return covered > 0.8 * len(text.strip()) and all(
         len(key.split()) <= 6 and key.count("(") == key.count(")") for key, _ in pairs
     )

@@ -13,7 +13,7 @@ from tgraph.ingest.front_matter import front_matter
 from tgraph.ingest.markdown_segments import read_page
 from tgraph.ingest.plain_segments import plain_segments
 from tgraph.ingest.sentences import CharacterRange, sentences
-from tgraph.ingest.table_rows import read_rows
+from tgraph.ingest.table_rows import read_rows, split_long_cells
 from tgraph.model import Block, Segment
 
 __all__ = ["Segment", "segments", "sentences_of"]
@@ -31,7 +31,7 @@ def segments(text: str, media_type: str, blocks: Sequence[Block] = ()) -> tuple[
     structure. Equal arguments always give equal segments; any text gives some segments, in time
     that grows with its length."""
     if blocks:
-        return read_rows(block_segments(text, blocks))
+        return split_long_cells(read_rows(block_segments(text, blocks)))
     if media_type == MARKDOWN:
         return read_rows(read_page(text).segments)
     segment_list = list(plain_segments(text, marked=media_type == "text/plain"))

@@ -39,8 +39,7 @@ _OF_NAMES = frozenset(("name", "text", "category"))
 def read_rows(segments: Sequence[Segment]) -> tuple[Segment, ...]:
     """Return the segments, each row of a table with what its cells state.
 
-    A column's kind is decided over all rows of its table on the page. A cell that is too long to be
-    a value is prose, led by the row's subject."""
+    A column's kind is decided over all rows of its table on the page."""
     tables: defaultdict[int, list[int]] = defaultdict(list)
     for place, segment in enumerate(segments):
         if segment.row is not None and segment.kind == "row":
@@ -50,11 +49,16 @@ def read_rows(segments: Sequence[Segment]) -> tuple[Segment, ...]:
         rows = _Table([segments[place] for place in places]).read()
         for place, row in zip(places, rows, strict=True):
             read[place] = replace(segments[place], row=row)
-    return tuple(part for segment in read for part in _split_long_cells(segment))
+    return tuple(read)
 
 
-def _split_long_cells(segment: Segment) -> Iterator[Segment]:
-    """Yield a row of a table in parts: a long cell as prose, the cells between as rows."""
+def split_long_cells(segments: Sequence[Segment]) -> tuple[Segment, ...]:
+    """Return the segments, each cell that is too long to be a value as prose that is led by the
+    row's subject, the cells between as rows."""
+    return tuple(part for segment in segments for part in _split_row(segment))
+
+
+def _split_row(segment: Segment) -> Iterator[Segment]:
     spans = [value for _, value in segment.pairs]
     row = segment.row
     if row is None or all(end - start <= LONGEST_CELL for start, end in spans):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 
 from lxml import etree
@@ -19,6 +20,7 @@ _OFFICE = "{urn:schemas-microsoft-com:office:office}"
 _TEXT_BOX = f"{W}txbxContent"
 DRAWINGS = (f"{W}drawing", f"{W}pict", f"{W}object")
 MARK_STYLE = "readingMark"
+_LONG_NUMBER = re.compile(r"-?\d{1,15}\.\d{12,20}(?:E-?\d{1,2})?$")
 _MOST_CELLS = 20_000
 _UNPRINTED = frozenset(("pres", "parTrans", "sibTrans"))
 
@@ -184,5 +186,10 @@ def _read_points(series: etree._Element, names: Sequence[str]) -> dict[int, str]
         for point in series.iterfind(f"{_CHART}{name}//{_CHART}pt"):
             place = point.get("idx") or ""
             if place.isascii() and place.isdigit():
-                points[int(place)] = collapse_whitespace(point.findtext(f"{_CHART}v") or "")
+                points[int(place)] = _write_value(point.findtext(f"{_CHART}v") or "")
     return points
+
+
+def _write_value(text: str) -> str:
+    """Return a chart's value with the digits that a program shows of it."""
+    return f"{float(text):.15g}" if _LONG_NUMBER.match(text) else collapse_whitespace(text)

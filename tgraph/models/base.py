@@ -42,6 +42,10 @@ def canonical_json(value: object) -> str:
 _CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
 
+REFUSED_PROMPT = "refused_prompt"
+"""The member of a failed call's reply that is true if the server accepts other prompts."""
+
+
 @dataclass(frozen=True, slots=True)
 class Call:
     """A model or embedder request with reply, recorded in the librarian.

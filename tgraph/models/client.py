@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Self
 from typing import Literal as Choice
 
+from tgraph.errors import RefusedPromptError
 from tgraph.model import Agent, Prompt, Usage
-from tgraph.models.base import Call, CallSink, Clock
+from tgraph.models.base import REFUSED_PROMPT, Call, CallSink, Clock
 from tgraph.models.endpoint import Endpoint
 
 Counter = Callable[[str], int]
@@ -46,6 +48,23 @@ class Exchange:
     request_text: str = ""
     reply: dict[str, Any] = field(default_factory=dict)
     usage: Usage = field(default_factory=lambda: Usage(calls=1))
+
+
+@dataclass(frozen=True, slots=True)
+class WaitingCall:
+    """A call under way: ``step`` names its prompt (blank: none), ``began`` is in seconds of
+    ``time.monotonic``."""
+
+    step: str
+    began: float
+
+
+_waiting_calls: dict[int, WaitingCall] = {}
+
+
+def list_waiting_calls() -> list[WaitingCall]:
+    """Return this process's model calls under way, the longest first."""
+    return list(_waiting_calls.values())
 
 
 class Client:
@@ -87,6 +106,7 @@ class Client:
         self, kind: Choice["chat", "embedding", "rerank"], prompt: Prompt | None, sink: CallSink
     ) -> Iterator[Exchange]:
         exchange, started = Exchange(kind, self.agent, prompt), self._clock()
+        _waiting_calls[id(exchange)] = WaitingCall(prompt.name if prompt else "", time.monotonic())
         try:
             yield exchange
         except BaseException as error:
@@ -94,8 +114,11 @@ class Client:
                 "The reader stopped before the end." if isinstance(error, GeneratorExit) else ""
             )
             exchange.reply["error"] = abort_reason or str(error) or type(error).__name__
+            if isinstance(error, RefusedPromptError):
+                exchange.reply[REFUSED_PROMPT] = True
             raise
         finally:
+            del _waiting_calls[id(exchange)]
             sink(
                 Call(
                     kind=kind,

@@ -136,18 +136,27 @@ class Endpoint:
 
     @contextmanager
     def open(
-        self, send: Callable[[openai.OpenAI], T], model: str, tokens: int = 0
+        self,
+        send: Callable[[openai.OpenAI], T],
+        model: str,
+        tokens: int = 0,
+        judge: Callable[[openai.OpenAI, Exception, Failure], ModelError] | None = None,
     ) -> Iterator[tuple[T, Slot]]:
         """Yield the result of ``send``, after retries, with the call's place held meanwhile.
 
-        Raises ``EndpointError``, ``ModelError`` or ``RunCancelledError``."""
+        After the last attempt failed, ``judge`` returns the error to raise. Raises
+        ``EndpointError``, ``ModelError`` or ``RunCancelledError``."""
         attempt = 0
         while True:
             with self.limiter.slot(tokens) as slot:
                 try:
                     result = send(self.client)
                 except Exception as error:
-                    wait = self._retry_wait(self.failure(error, model), attempt)
+                    failure = self.failure(error, model)
+                    if not self._is_retried(failure, attempt):
+                        final = judge(self.client, error, failure) if judge else failure.error
+                        raise self._with_models(final) from None
+                    wait = self._retry_wait(failure, attempt)
                 else:
                     self._reached = True
                     yield result, slot
@@ -166,12 +175,14 @@ class Endpoint:
             error, CallDestination(self.url, model, self._key, self._timeouts[0])
         )
 
-    def _retry_wait(self, failure: Failure, attempt: int) -> float:
-        """Return seconds until the next attempt; raise the failure's error if no attempt
-        remains."""
+    def _is_retried(self, failure: Failure, attempt: int) -> bool:
+        """Return whether another attempt follows a failed attempt, counted from 0."""
         again = failure.retry == "yes" or (failure.retry == "reached" and self._reached)
-        if not again or attempt >= self._retries:
-            raise self._with_models(failure.error) from None
+        again = again or (failure.retry == "once" and attempt == 0)
+        return again and attempt < self._retries
+
+    def _retry_wait(self, failure: Failure, attempt: int) -> float:
+        """Return seconds until the next attempt; raise an error if the server asks for more."""
         if failure.wait is not None and failure.wait > self._longest_pause:
             raise EndpointError(
                 f"{self.url} asks to wait {failure.wait:.0f} seconds.",

@@ -10,7 +10,7 @@ import socket
 import ssl
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from tgraph.errors import EndpointError, ModelError
@@ -19,28 +19,26 @@ if TYPE_CHECKING:
     import openai
 
 RETRIED = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 507, 520, 521, 522, 523, 524, 529})
-REFUSED = frozenset({400, 413, 422})
 _QUOTED = 240
 _KEYS = re.compile(r"\b(?:sk|pk|key|api)[-_][\w*.-]{6,}|Bearer\s+\S+", re.IGNORECASE)
-_TOO_LONG = re.compile(
-    r"context[_ ](?:length|size|window)|maximum context|too many tokens|prompt is too long"
-    r"|exceeds? the (?:available )?context|max_model_len",
-    re.IGNORECASE,
-)
-_FILTERED = re.compile(r"content[_ ](?:filter|policy|management)", re.IGNORECASE)
+_FOR_ALL = frozenset({401, 402, 404, 429})
+"""Statuses that concern key, account, address or rate, whatever the prompt is."""
 
 
 @dataclass(frozen=True, slots=True)
 class Failure:
     """One failed attempt.
 
-    ``retry``: ``yes``, ``no``, or ``reached``: only where the server was reached before, because
-    it may be starting again. ``wait`` is what the server asked for, in seconds.
+    ``retry``: ``yes``, ``once``, ``no``, or ``reached``: only where the server was reached
+    before, because it may be starting again. ``wait`` is what the server asked for, in seconds.
+    ``error`` applies if other prompts fail too. ``prompt_reason`` is the reason for an error of
+    this prompt if other prompts succeed; blank: the failure can't concern the prompt.
     """
 
     error: ModelError
     retry: str = "no"
     wait: float | None = None
+    prompt_reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +54,7 @@ class CallDestination:
         """Return a server message as a single line, stripped of secrets, at most 240
         characters."""
         clean = text.replace(self.key, "***") if self.key else text
-        clean = " ".join(_KEYS.sub("***", clean).split()).rstrip(".")
+        clean = " ".join(_KEYS.sub("***", clean).split()).rstrip(".。")
         return clean if len(clean) <= _QUOTED else clean[: _QUOTED - 1] + "…"
 
 
@@ -91,25 +89,38 @@ def _endpoint_failure(sentence: str, remedy: str, retry: str = "no") -> Failure:
 def _status_failure(error: openai.APIStatusError, place: CallDestination) -> Failure:
     status, message = error.status_code, place.quote(_error_words(error))
     if status in (401, 403):
-        return Failure(_access_error(status, place))
-    if status == 404:
-        return Failure(_not_found(message, place))
-    if status in REFUSED:
-        return Failure(_refusal_error(status, message, place))
-    if status == 429 and "insufficient_quota" in f"{error.code} {error.type}":
-        return _endpoint_failure(
+        failure = Failure(_access_error(status, place))
+    elif status == 404:
+        failure = Failure(_not_found(message, place))
+    elif is_refusal(error):
+        failure = _endpoint_failure(
+            f"{place.url} refused the request (HTTP {status}): {message}.", ""
+        )
+    elif status == 429 and "insufficient_quota" in f"{error.code} {error.type}":
+        failure = _endpoint_failure(
             f"The quota of the key at {place.url} is used up.", "Check its billing."
         )
-    sentence = (
-        f"{place.url} answered HTTP {status} to the model {place.model}: {message or 'no reason'}."
-    )
-    retry = "yes" if status in RETRIED else "no"
-    remedy = "Ask less often (requests per minute), or try again later."
-    return Failure(
-        EndpointError(sentence, remedy if status == 429 else "Try again later."),
-        retry,
-        retry_after(error.response.headers),
-    )
+    else:
+        failure = Failure(
+            EndpointError(
+                f"{place.url} answered HTTP {status} to the model {place.model}:"
+                f" {message or 'no reason'}.",
+                "Ask less often (requests per minute), or try again later."
+                if status == 429
+                else "Try again later.",
+            ),
+            "yes" if status in RETRIED else "no",
+            retry_after(error.response.headers),
+        )
+    if status in _FOR_ALL:
+        return failure
+    return replace(failure, prompt_reason=f"HTTP {status}{message and f': {message}'}")
+
+
+def is_refusal(error: Exception) -> bool:
+    """Return whether a server refused a request because of its form or content."""
+    status = getattr(error, "status_code", None) or 0
+    return 400 <= status < 500 and status not in RETRIED | _FOR_ALL
 
 
 def _error_words(error: Exception) -> str:
@@ -144,27 +155,9 @@ def _not_found(said: str, place: CallDestination) -> EndpointError:
     )
 
 
-def _refusal_error(status: int, said: str, place: CallDestination) -> ModelError:
-    if _TOO_LONG.search(said) or status == 413:
-        detail = f" ({said})" if said else ""
-        return ModelError(
-            f"The prompt is longer than the model {place.model} can read{detail}.",
-            "Use smaller chunks or a smaller context budget.",
-        )
-    if _FILTERED.search(said):
-        return ModelError(f"{place.url} refused the prompt by its content policy: {said}.")
-    return EndpointError(f"{place.url} refused the request (HTTP {status}): {said}.")
-
-
-def request_refusal(error: Exception) -> str | None:
-    """Return a server's objection to a request's form (HTTP 400, 422); None for other failures.
-
-    Objections to the prompt's length or content don't count: another form of request wouldn't
-    help."""
-    if getattr(error, "status_code", None) not in REFUSED:
-        return None
-    message = f"{getattr(error, 'param', None) or ''} {_error_words(error)}"
-    return None if _TOO_LONG.search(message) or _FILTERED.search(message) else message
+def refusal_words(error: Exception) -> str:
+    """Return the parameter named by a refusal, and the refusal's words."""
+    return f"{getattr(error, 'param', None) or ''} {_error_words(error)}"
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
@@ -202,11 +195,13 @@ def _timeout_failure(error: openai.APITimeoutError, place: CallDestination) -> F
             "Check the base URL, the network and the proxy settings.",
             "reached",
         )
-    return _endpoint_failure(
-        f"{place.url} sent nothing for {place.timeout:g} seconds.",
-        "Raise the timeout, or check whether the server is overloaded.",
-        "yes",
+    silence = f"sent nothing for {place.timeout:g} seconds"
+    failure = _endpoint_failure(
+        f"{place.url} {silence}.",
+        "Raise chat.timeout, lower chat.max_tokens, or check whether the server is overloaded.",
+        "once",  # the server may still be writing its reply to the first attempt
     )
+    return replace(failure, prompt_reason=f"it {silence}")
 
 
 def _connection_failure(error: openai.APIConnectionError, place: CallDestination) -> Failure:
@@ -237,4 +232,5 @@ def _transport_failure(causes: list[BaseException], place: CallDestination) -> F
             f"A request to {place.url} can't be made.", "Check base URL and key."
         )
     remedy = "Check the server's log, or try again later."
-    return _endpoint_failure(f"{place.url} dropped the connection.", remedy, "yes")
+    failure = _endpoint_failure(f"{place.url} dropped the connection.", remedy, "yes")
+    return replace(failure, prompt_reason="it dropped the connection")

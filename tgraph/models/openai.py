@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from tgraph.errors import EndpointError, ModelError
+from tgraph.errors import EndpointError, ModelError, RefusedPromptError
 from tgraph.models.base import (
     CallSink,
     ChatReply,
@@ -25,10 +25,11 @@ from tgraph.models.base import (
 )
 from tgraph.models.client import Client, Counter, Exchange, read_member, rough_tokens
 from tgraph.models.endpoint import Endpoint
-from tgraph.models.failures import request_refusal
+from tgraph.models.failures import Failure, is_refusal, refusal_words
 from tgraph.models.json_parsing import without_surrogates
 from tgraph.models.server_capabilities import Format, ServerCapabilities
 from tgraph.models.thinking import ThoughtFilter
+from tgraph.rendering import collapse_whitespace
 
 if TYPE_CHECKING:
     import openai
@@ -100,10 +101,12 @@ class OpenAIChat(Client):
     ``structured`` is the response format to begin with; without ``thinking`` the server is told to
     let the model do none, in the two ways in which servers know that. What the server refuses
     (``response_format``, ``max_tokens``, ``temperature``, ``seed``, ``stream_options``, those two)
-    is left out or replaced, and remembered for later calls. Thoughts are no part of a reply's text:
-    they are ``reasoning`` of its ``extra``, and counted. Tokens that the
+    is left out or replaced, and remembered for later calls if the server refuses it with another
+    prompt too. ``max_tokens`` bounds replies to requests without their own limit. Thoughts are no
+    part of a reply's text: they are ``reasoning`` of its ``extra``, and counted. Tokens that the
     server doesn't count are counted with ``count_tokens`` and marked as estimated in the record.
-    Thread-safe. Raises ``EndpointError`` when the server can't be reached or refuses,
+    Thread-safe. Raises ``EndpointError`` when the server can't be reached or refuses every prompt,
+    ``RefusedPromptError`` when it refuses this one (a short prompt in the same form decides),
     ``ModelError`` for an empty or broken reply. A reply cut by ``max_tokens`` has the finish reason
     ``length``.
     """
@@ -117,10 +120,15 @@ class OpenAIChat(Client):
         clock: Clock = current_time,
         structured: Format = "json_schema",
         thinking: bool = True,
+        max_tokens: int | None = None,
     ) -> None:
         super().__init__(model, endpoint, count_tokens, clock)
-        self.dialect = ServerCapabilities(structured, effort=not thinking, template=not thinking)
+        self.dialect = ServerCapabilities(
+            structured, effort=not thinking, template=not thinking, bound=max_tokens
+        )
         """What the server is known to understand by now."""
+        self._accepted_forms: set[str] = set()
+        self._refused_in_row = 0
         self._structured = False  # whether the server has honoured a response format
 
     def complete(self, request: ChatRequest, sink: CallSink = no_sink) -> ChatReply:
@@ -150,6 +158,8 @@ class OpenAIChat(Client):
                     finished = read_member(choice, "finish_reason")
                     if piece := gathered.add(read_member(choice, "delta"), finished):
                         yield piece
+                    if passage := gathered.repeated_passage():
+                        raise _repetition_error(self.model, request, passage)
                 if piece := gathered.rest():
                     yield piece
                 if not gathered.finish_reason:
@@ -168,33 +178,119 @@ class OpenAIChat(Client):
         self, request: ChatRequest, exchange: Exchange, send: Send, *, stream: bool
     ) -> Iterator[Any]:
         """Yield the server's reply in the first dialect not refused."""
-        initial_dialect = dialect = self.dialect
 
         def attempt(client: openai.OpenAI) -> Any:
-            nonlocal dialect
-            while True:
-                body = write_body(dialect.body(request, self.model, stream=stream))
-                exchange.request, exchange.request_text = body.request, body.canonical
-                try:
-                    return send(client, body.sent.encode())
-                except Exception as error:
-                    objection = request_refusal(error)
-                    next_dialect = (
-                        dialect.adapt_to_refusal(objection, exchange.request) if objection else None
-                    )
-                    if next_dialect is None:
-                        raise
-                    dialect = next_dialect
+            initial = self.dialect
+            result, dialect = self._send_adapted(client, request, send, stream, exchange)
+            if dialect != initial and not self._accepts_form(
+                client, request, send, stream, initial
+            ):
+                self._remember_dialect(dialect)
+            self._refused_in_row = 0
+            return result
+
+        def judge(client: openai.OpenAI, error: Exception, failure: Failure) -> ModelError:
+            if failure.prompt_reason and self._accepts_others(client, request, send, stream, error):
+                return RefusedPromptError(
+                    f"{self.endpoint.url} accepts other prompts, but not this one of the step"
+                    f" {request.prompt.name} ({failure.prompt_reason}).",
+                    "If it is too long for the model, use smaller chunks or a smaller context"
+                    " budget.",
+                )
+            return failure.error
 
         expected = sum(rough_tokens(m["content"]) for m in request.messages)
-        with self.endpoint.open(attempt, self.model, expected) as (result, slot):
-            if dialect != initial_dialect:
-                with self._lock:
-                    self.dialect = dialect
+        with self.endpoint.open(attempt, self.model, expected, judge) as (result, slot):
             yield result
             slot.record_tokens(
                 exchange.usage.input_tokens + exchange.usage.output_tokens or expected
             )
+
+    def _send_adapted(
+        self,
+        client: openai.OpenAI,
+        request: ChatRequest,
+        send: Send,
+        stream: bool,
+        exchange: Exchange | None = None,
+    ) -> tuple[Any, ServerCapabilities]:
+        """Return the server's reply and the dialect of the request, the first not refused.
+
+        Where the server has accepted the form with another prompt, the refusal concerns the
+        prompt, and only the limit of tokens is left out: prompt and limit together may be too
+        long."""
+        dialect = self.dialect
+        while True:
+            body = write_body(dialect.body(request, self.model, stream=stream))
+            if exchange:
+                exchange.request, exchange.request_text = body.request, body.canonical
+            try:
+                result = send(client, body.sent.encode())
+            except Exception as error:
+                if not is_refusal(error):
+                    raise
+                next_dialect = (
+                    dialect.without_limit(body.request)
+                    if self._is_accepted_form(body.request)
+                    else dialect.adapt_to_refusal(refusal_words(error), body.request)
+                )
+                if next_dialect is None:
+                    raise
+                dialect = next_dialect
+            else:
+                self._accepted_forms.add(_form_of(body.request))
+                return result, dialect
+
+    def _accepts_others(
+        self,
+        client: openai.OpenAI,
+        request: ChatRequest,
+        send: Send,
+        stream: bool,
+        error: Exception,
+    ) -> bool:
+        """Return whether the server accepts other prompts in the form of a failed request.
+
+        A short prompt decides, except for the first refusals in a form accepted before."""
+        body = self.dialect.body(request, self.model, stream=stream)
+        if is_refusal(error) and self._is_accepted_form(body):
+            self._refused_in_row += 1
+            if self._refused_in_row <= _REFUSED_IN_ROW:
+                return True
+        try:
+            result, dialect = self._send_adapted(client, _short_request(request), send, stream)
+        except Exception:
+            return False
+        _discard(result)
+        self._remember_dialect(dialect)
+        self._refused_in_row = 0
+        return True
+
+    def _accepts_form(
+        self,
+        client: openai.OpenAI,
+        request: ChatRequest,
+        send: Send,
+        stream: bool,
+        dialect: ServerCapabilities,
+    ) -> bool:
+        """Return whether the server accepts a short prompt in the request's form."""
+        body = dialect.body(_short_request(request), self.model, stream=stream)
+        if not self._is_accepted_form(body):
+            try:
+                _discard(send(client, write_body(body).sent.encode()))
+            except Exception:
+                return False
+            self._accepted_forms.add(_form_of(body))
+        return True
+
+    def _is_accepted_form(self, body: Mapping[str, Any]) -> bool:
+        """Return whether the server has accepted a request that differs in messages only."""
+        return _form_of(body) in self._accepted_forms
+
+    def _remember_dialect(self, dialect: ServerCapabilities) -> None:
+        with self._lock:
+            self.dialect = dialect
 
     def _guard_stream(self, chunks: Iterator[Any]) -> Iterator[Any]:
         try:
@@ -235,6 +331,29 @@ class OpenAIChat(Client):
         )
 
 
+_REFUSED_IN_ROW = 3
+"""Refused prompts in a row after which another prompt is tried, even in an accepted form."""
+
+
+def _form_of(body: Mapping[str, Any]) -> str:
+    return canonical_json({name: value for name, value in body.items() if name != _MESSAGES})
+
+
+def _short_request(request: ChatRequest) -> ChatRequest:
+    """Return a request of the same form whose prompt gives no reason for a refusal."""
+    return replace(request, messages=[{"role": "user", "content": "Hello."}])
+
+
+def _discard(result: Any) -> None:
+    if isinstance(result, _Stream):
+        result.close()
+
+
+_LOOP = 2_000
+_SAMPLE = 64
+"""Characters of a reply's end that are examined for repetition, and that are compared first."""
+
+
 _EXTRAS = (
     ("refusal", "refusal"),
     ("reasoning", "reasoning_content"),  # vLLM, llama.cpp, DeepSeek
@@ -244,13 +363,18 @@ _EXTRAS = (
 
 @dataclass(slots=True)
 class _Gathered:
-    """A reply received so far, with thoughts separated as ``reasoning``."""
+    """A reply received so far, with thoughts separated as ``reasoning``.
+
+    ``recent`` is the end of the reply or thought, ``fresh`` its characters not yet examined for
+    repetition."""
 
     model: str
     usage: Any = None
     pieces: list[str] = field(default_factory=list)
     finish_reason: str = ""
     extra: dict[str, str] = field(default_factory=dict)
+    recent: str = ""
+    fresh: int = 0
     thoughts: ThoughtFilter = field(default_factory=ThoughtFilter)
 
     @property
@@ -265,17 +389,37 @@ class _Gathered:
 
     def add(self, message: object, finish_reason: object) -> str:
         """Add a message or message piece; return text certainly added to the reply."""
-        content = read_member(message, "content")
-        piece = self.thoughts.feed(without_surrogates(content)) if isinstance(content, str) else ""
+        piece = ""
+        for text, is_thought in _content_parts(read_member(message, "content")):
+            self._note_recent(text)
+            if is_thought:
+                self.extra["reasoning"] = self.extra.get("reasoning", "") + text
+            else:
+                piece += self.thoughts.feed(text)
         if piece:
             self.pieces.append(piece)
         for name, attribute in _EXTRAS:
             value = read_member(message, attribute)
             if isinstance(value, str) and value:
+                self._note_recent(value)
                 self.extra[name] = self.extra.get(name, "") + without_surrogates(value)
         if isinstance(finish_reason, str) and finish_reason:
             self.finish_reason = finish_reason
         return piece
+
+    def _note_recent(self, text: str) -> None:
+        self.recent = (self.recent + text)[-_LOOP:]
+        self.fresh += len(text)
+
+    def repeated_passage(self) -> str:
+        """Return the passage of which the last ``_LOOP`` characters are copies, if any."""
+        if self.fresh < _LOOP:
+            return ""
+        self.fresh = _LOOP // 2
+        end = len(self.recent) - _SAMPLE
+        period = end - self.recent.rfind(self.recent[end:], 0, len(self.recent) - 1)
+        repeats = period <= _LOOP // 8 and self.recent[period:] == self.recent[:-period]
+        return self.recent[-period:] if repeats else ""
 
     def rest(self) -> str:
         """Return held-back text, given that nothing follows; empty on repeated calls."""
@@ -288,10 +432,32 @@ class _Gathered:
         return piece
 
 
+def _content_parts(content: object) -> Iterator[tuple[str, bool]]:
+    """Yield the texts of a message's content, each with whether it is a thought.
+
+    Content is a text, or a list of parts (Mistral), whose thoughts are lists of parts again."""
+    if isinstance(content, str):
+        yield without_surrogates(content), False
+    for part in content if isinstance(content, list) else ():
+        if thinking := read_member(part, "thinking"):
+            yield "".join(text for text, _ in _content_parts(thinking)), True
+        else:
+            yield from _content_parts(part if isinstance(part, str) else read_member(part, "text"))
+
+
 def _first_choice(reply: object) -> object:
     """Return a reply's or chunk's first choice; None if missing."""
     choices = read_member(reply, "choices")
     return choices[0] if isinstance(choices, list) and choices else None
+
+
+def _repetition_error(model: str, request: ChatRequest, passage: str) -> ModelError:
+    quote = collapse_whitespace(passage)[:60]
+    return ModelError(
+        f"The model {model} repeated itself in the step {request.prompt.name} and was stopped:"
+        f" “{quote}”.",
+        "Use a larger model, or raise chat.temperature.",
+    )
 
 
 def _empty_reply_error(model: str, request: ChatRequest, gathered: _Gathered) -> ModelError:
@@ -307,7 +473,7 @@ def _empty_reply_error(model: str, request: ChatRequest, gathered: _Gathered) ->
         return ModelError(
             f"The model {model} used up its tokens{spent} before it said anything in the step"
             f" {step}.",
-            without if thought else "Raise max_tokens.",
+            without if thought else "Raise chat.max_tokens.",
         )
     if thought:
         return ModelError(

@@ -15,9 +15,10 @@ if TYPE_CHECKING:
     from numpy import float32
     from numpy.typing import NDArray
 
-from tgraph.errors import EndpointError, ModelError, TgraphError
+from tgraph.errors import EndpointError, ModelError, RefusedPromptError, TgraphError
 from tgraph.model import Agent, Usage
 from tgraph.models.base import (
+    REFUSED_PROMPT,
     Call,
     CallSink,
     ChatReply,
@@ -149,6 +150,8 @@ class RecordedCalls:
     def failure(self, call: Call) -> ModelError:
         """Return a call's failure as originally raised."""
         text = str(call.reply["error"])
+        if REFUSED_PROMPT in call.reply:
+            return RefusedPromptError(text)
         return EndpointError(text) if text == self.fatal else ModelError(text)
 
 
@@ -292,4 +295,5 @@ def _dialect_of(body: Json) -> ServerCapabilities:
         stream_options="stream_options" in body,
         effort="reasoning_effort" in body,
         template="chat_template_kwargs" in body,
+        bound=body[limits[0]] if limits else None,
     )

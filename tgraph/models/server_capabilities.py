@@ -32,6 +32,8 @@ class ServerCapabilities:
     stream_options: bool = True
     effort: bool = False
     """``reasoning_effort`` "none" (OpenAI, Ollama): the model is not to think."""
+    bound: int | None = None
+    """The limit of tokens for requests without their own limit."""
     template: bool = False
     """The same by the chat template's ``enable_thinking`` (vLLM, llama.cpp, SGLang)."""
 
@@ -41,8 +43,9 @@ class ServerCapabilities:
         body: dict[str, Any] = {"model": model, "messages": [dict(m) for m in request.messages]}
         if self.temperature:
             body["temperature"] = request.temperature
-        if request.max_tokens is not None and self.limit != "none":
-            body[self.limit] = request.max_tokens
+        limit = self.bound if request.max_tokens is None else request.max_tokens
+        if limit is not None and self.limit != "none":
+            body[self.limit] = limit
         if request.seed is not None and self.seed:
             body["seed"] = request.seed
         if self.effort:
@@ -102,6 +105,10 @@ class ServerCapabilities:
             yield _FORMAT_WORDS.pattern, self.with_less_format()
         if "seed" in body:
             yield r"\bseed\b", replace(self, seed=False)
+
+    def without_limit(self, body: Mapping[str, Any]) -> ServerCapabilities | None:
+        """Return the dialect without limit of tokens; None if ``body`` has no limit."""
+        return replace(self, limit="none") if self.limit in body else None
 
     def with_less_format(self) -> ServerCapabilities:
         return replace(self, format=_LESS.get(self.format, "none"))

@@ -10,7 +10,7 @@ from typing import Any, Generic, Protocol, TypeVar, runtime_checkable
 
 from pydantic import BaseModel
 
-from tgraph.errors import EndpointError, ModelError
+from tgraph.errors import EndpointError, ModelError, RefusedPromptError
 from tgraph.models.base import Call, CallSink, ChatModel, ChatReply, ChatRequest, no_sink
 from tgraph.models.json_parsing import Read, read_reply
 from tgraph.resources import read_text
@@ -77,7 +77,7 @@ def ask_structured(
         tried.append(sent_request)
         try:
             outcome = _try_request(model, sent_request, schema, sink, read or read_reply)
-        except EndpointError:
+        except (EndpointError, RefusedPromptError):
             raise
         except ModelError as error:
             problem, reply_text, failure = str(error), "", error

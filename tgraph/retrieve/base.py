@@ -19,6 +19,7 @@ from tgraph.models.base import CallSink, Embedder, no_sink
 from tgraph.models.reader import Reader
 from tgraph.retrieve.filters import NO_FILTERS, Filters
 from tgraph.retrieve.modes.graph import GraphSettings
+from tgraph.retrieve.reasons import WORDING
 from tgraph.settings import Settings
 from tgraph.store.base import Store
 
@@ -156,7 +157,8 @@ class Context:
     ``reader``, if present, finds answers in passages. ``reports`` returns the state's
     communities and reports, and ``table`` the state's evidence and counts, where prepared.
     ``doubts`` concern omitted evidence, ``notes`` contains facts about the state readers must
-    know beside the answers; ``generation`` is the knowledge generation."""
+    know beside the answers; ``generation`` is the knowledge generation, ``wording`` that of the
+    session (``tgraph.retrieve.reasons``)."""
 
     store: Store
     texts: Texts
@@ -171,6 +173,7 @@ class Context:
     doubts: Doubts = field(default_factory=Doubts)
     notes: tuple[str, ...] = ()
     generation: int = 0
+    wording: int = WORDING
     _memory: dict[str, BoundedCache[Any, Any]] = field(default_factory=dict)
     _embedded: dict[str, NDArray[float32]] = field(default_factory=dict)
 

@@ -14,7 +14,8 @@ from tgraph.model import Candidate
 
 FIRST_WORDING = 1
 THIRD_WORDING = 3
-"""The first wording with notes on the language of a question, and on bearers of a name."""
+"""The first wording with notes on the language of a question and on bearers of a name, in which a
+row of a table is read by itself, and answers by its cells."""
 WORDING = THIRD_WORDING
 """The wording of new records."""
 

@@ -430,6 +430,7 @@ def _build_narrow_context(context: Context, filters: Filters) -> Context:
         filters=filters,
         notes=(*context.notes, *note),
         generation=context.generation,
+        wording=context.wording,
     )
 
 

@@ -29,6 +29,7 @@ FaultKind = Choice[
     "think_unopened",  # the same without the tag that opens it
     "think_unclosed",  # nothing but a thought, finish_reason "length"
     "reasoning",  # a thought in reasoning_content beside the reply
+    "content_parts",  # content as a list of parts, a thought and the reply (Mistral)
     "reasoning_only",  # a thought there and no reply, finish_reason "length"
     "longer_vectors",  # vectors with one number more (embeddings)
     "other_vectors",  # vectors of another text (embeddings)

@@ -18,7 +18,7 @@ from typing import Any, Self
 from tgraph.testing.faults import THOUGHT, Fault, Faults, spoil_reply
 from tgraph.testing.script import Script, ScriptedReply, plausible_reply, step_named_in
 
-_REASONING = ("reasoning", "reasoning_only")
+_REASONING = ("reasoning", "reasoning_only", "content_parts")
 
 
 # --- HTTP ---
@@ -117,18 +117,16 @@ class Handler(BaseHTTPRequestHandler):
             text, finish = spoil_reply(self.fake.write_reply(request), fault)
             thought = THOUGHT if fault and fault.kind in _REASONING else ""
             if request.body.get("stream"):
-                self._stream_reply(
-                    request.body, text, finish, fault.kind if fault else None, thought
-                )
+                self._stream_reply(request.body, text, finish, fault, thought)
             else:
-                self._send_completion(request.body, text, finish, thought)
+                message = {"role": "assistant", "content": text}
+                if thought:
+                    message["reasoning_content"] = thought
+                self._send_completion(request.body, text, finish, _shape_content(message, fault))
 
     def _send_completion(
-        self, body: Mapping[str, Any], text: str, finish: str, thought: str
+        self, body: Mapping[str, Any], text: str, finish: str, message: Mapping[str, Any]
     ) -> None:
-        message = {"role": "assistant", "content": text}
-        if thought:
-            message["reasoning_content"] = thought
         choice = {"index": 0, "message": message, "finish_reason": finish}
         reply = {**_reply_envelope(body, "chat.completion"), "choices": [choice]}
         if self.fake.report_usage:
@@ -140,26 +138,27 @@ class Handler(BaseHTTPRequestHandler):
         return _estimate_usage(self.fake.truncate_request(body), text)
 
     def _stream_reply(
-        self, body: Mapping[str, Any], text: str, finish: str, fault: str | None, thought: str
+        self, body: Mapping[str, Any], text: str, finish: str, fault: Fault | None, thought: str
     ) -> None:
+        kind = fault.kind if fault else None
         self.send_response(200)
         self.send_header("Content-Type", "text/event-stream")
         self.send_header("Transfer-Encoding", "chunked")
         self.end_headers()
-        if fault in ("cut_stream", "unfinished"):
+        if kind in ("cut_stream", "unfinished"):
             text = text[: len(text) // 2]
         for start in range(0, len(thought), _PIECE):
-            self._send_event(
-                _reply_chunk(body, thought[start : start + _PIECE], None, "reasoning_content")
-            )
+            delta = {"reasoning_content": thought[start : start + _PIECE]}
+            self._send_event(_reply_chunk(body, _shape_content(delta, fault), None))
         for start in range(0, len(text), _PIECE):
             self.fake.stopping.wait(self.fake.pace)
-            self._send_event(_reply_chunk(body, text[start : start + _PIECE], None))
-        if fault == "cut_stream":
+            delta = {"content": text[start : start + _PIECE]}
+            self._send_event(_reply_chunk(body, _shape_content(delta, fault), None))
+        if kind == "cut_stream":
             self._drop_connection()
             return
-        if fault != "unfinished":
-            self._send_event(_reply_chunk(body, "", finish))
+        if kind != "unfinished":
+            self._send_event(_reply_chunk(body, {}, finish))
             if self.fake.report_usage and body.get("stream_options", {}).get("include_usage"):
                 last = {**_reply_envelope(body, "chat.completion.chunk"), "choices": []}
                 self._send_event({**last, "usage": self._count_usage(body, text)})
@@ -245,10 +244,22 @@ def _reply_envelope(body: Mapping[str, Any], kind: str) -> dict[str, Any]:
 
 
 def _reply_chunk(
-    body: Mapping[str, Any], text: str, finish: str | None, field: str = "content"
+    body: Mapping[str, Any], delta: Mapping[str, Any], finish: str | None
 ) -> dict[str, Any]:
-    choice = {"index": 0, "delta": {field: text} if text else {}, "finish_reason": finish}
+    choice = {"index": 0, "delta": delta, "finish_reason": finish}
     return {**_reply_envelope(body, "chat.completion.chunk"), "choices": [choice]}
+
+
+def _shape_content(message: Mapping[str, str], fault: Fault | None) -> Mapping[str, Any]:
+    """Return a message in the shape of a fault: thought and text as a list of parts."""
+    if fault is None or fault.kind != "content_parts":
+        return message
+    parts: list[dict[str, Any]] = []
+    if thought := message.get("reasoning_content"):
+        parts.append({"type": "thinking", "thinking": [{"type": "text", "text": thought}]})
+    if text := message.get("content"):
+        parts.append({"type": "text", "text": text})
+    return {"role": "assistant", "content": parts}
 
 
 def _estimate_usage(body: Mapping[str, Any], text: str) -> dict[str, int]:

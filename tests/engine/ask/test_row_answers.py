@@ -9,6 +9,8 @@ import tgraph
 from tests.support.small_reader import NONE, small_reader
 from tgraph.engine.components import Components
 from tgraph.models.reader import OnnxReader
+from tgraph.record.session import SessionRecord
+from tgraph.retrieve.reasons import THIRD_WORDING
 from tgraph.settings import load_settings
 from tgraph.testing import HashingEmbedder
 
@@ -50,6 +52,7 @@ def opened(folder, create=False):
     [
         ("What is the price of Pump Echo?", "120", "3 | Pump Echo | 13 | 120 | Berg"),
         ("Who is the maker of Pump Echo?", "Berg", "3 | Pump Echo | 13 | 120 | Berg"),
+        ("Which product is made by Berg?", "Pump Echo", "3 | Pump Echo | 13 | 120 | Berg"),
         ("What is the email of Roy Holm?", "roy@holm.info", "3 | 6F9487 | Roy | Holm | "),
     ],
 )
@@ -58,6 +61,20 @@ def test_the_short_answer_is_the_cell_that_is_asked_for(folder, question, short,
         answer = graph.ask(question, mode="graph", history=())
     assert answer.short == short
     assert answer.sentences[0].text.startswith(row)
+
+
+def test_a_session_of_an_earlier_release_is_replayed_as_it_was(folder):
+    question = "What is the price of Pump Echo?"
+    with opened(folder) as graph, pytest.MonkeyPatch.context() as earlier:
+        earlier.setattr(SessionRecord.__init__, "__defaults__", (THIRD_WORDING - 1,))
+        earlier.setattr("tgraph.retrieve.text.reading.THIRD_WORDING", THIRD_WORDING + 1)
+        answer = graph.ask(question, mode="graph", history=())
+    assert answer.short != "120"
+    with opened(folder) as graph:
+        assert graph.replay(answer.session).is_same
+        later = graph.ask(question, mode="graph", history=())
+        assert later.short == "120"
+        assert graph.replay(later.session).is_same
 
 
 def test_evidence_names_its_cell(folder):

@@ -257,7 +257,53 @@ def test_an_error_costs_its_statement_and_is_told_with_its_line(graph, take):
     assert lines[0] == 2
     assert set(lines) <= {2, 3}
     assert said(graph, "i", NamedNode(EX + "j")) == {EX + "k"}
-    assert report.dropped == {graph_import.SKIPPED: report.skipped_count}
+    named = ", ".join(str(row.row) for row in report.skipped)
+    place = f"(a.ttl, line{'s' if len(lines) > 1 else ''} {named})"
+    assert report.dropped == {f"{graph_import.SKIPPED} {place}": report.skipped_count}
+
+
+@pytest.mark.parametrize(
+    ("term", "kept", "what"),
+    [
+        ('"Nijar"@zh-classical', "Nijar", "@zh-classical is no language tag"),
+        ('"Nijar"@en_US', "Nijar", "@en_US is no language tag"),
+        ("<http://x/a b c>", "http://x/a%20b%20c", "is no IRI"),
+        ("<http://x/?f[]=1#a#b>", "http://x/?f%5B%5D=1#a%23b", "is no IRI"),
+        ("<http://x/34.7%>", "http://x/34.7%25", "is no IRI"),
+        (f'"1"^^<{EX}a b>', "1", "is no IRI"),
+    ],
+)
+@pytest.mark.parametrize(
+    "statement", [":a :p :b ;\n :q TERM , :c .", ":a :p :b .\n:a :q TERM .\n:a :q :c ."]
+)
+def test_a_term_that_is_not_well_formed_is_mended_and_named(
+    graph, take, statement, term, kept, what
+):
+    report = take(f"{statement.replace('TERM', term)}\n:d :p :e .\n")
+    assert said(graph, "a", NamedNode(EX + "p")) == {EX + "b"}
+    assert said(graph, "a", NamedNode(EX + "q")) == {EX + "c", kept}
+    assert said(graph, "d", NamedNode(EX + "p")) == {EX + "e"}
+    [row] = report.skipped
+    assert (row.row - HEAD.count("\n"), row.mended) == (2, True)
+    assert what in row.reason
+    assert [graph_import.MENDED in reason for reason in report.dropped] == [True]
+    assert is_sound(graph)
+
+
+def test_a_term_that_can_not_be_mended_costs_its_triple(graph, take):
+    report = take(":a :p :b ;\n :q <nowhere> , [ :r :s ] ;\n :t _: ; :u :v .\n")
+    for predicate, objects in (("p", {EX + "b"}), ("t", set()), ("u", {EX + "v"})):
+        assert said(graph, "a", NamedNode(EX + predicate)) == objects
+    assert len(said(graph, "a", NamedNode(EX + "q"))) == 1
+    assert [row.row - HEAD.count("\n") for row in report.skipped] == [2, 3]
+    assert not any(row.mended for row in report.skipped)
+
+
+def test_a_line_with_a_term_that_is_not_well_formed_is_kept(graph, take):
+    report = take(f'<{EX}a> <{EX}p> "x"@en_US .\n<{EX}a> <{EX}q> <http://x/a b> .\n', "a.nt")
+    assert said(graph, "a", NamedNode(EX + "p")) == {"x"}
+    assert said(graph, "a", NamedNode(EX + "q")) == {"http://x/a%20b"}
+    assert [(row.row, row.mended) for row in report.skipped] == [(1, True), (2, True)]
 
 
 def test_a_bad_line_of_n_triples_is_told_with_its_number(graph, take):
@@ -476,7 +522,7 @@ def test_the_command_tells_what_came_in_and_what_did_not(tmp_path):
 
 
 def read(text: str, syntax: Syntax, problems: list[int]) -> list[Quad]:
-    said = RdfText(text, syntax, "key").read_triples(lambda line, reason: problems.append(line))
+    said = RdfText(text, syntax, "key").read_triples(lambda line, *_: problems.append(line))
     return [Quad(*(_blank(term) for term in (*each[:3], _graph(each.graph)))) for each in said]
 
 

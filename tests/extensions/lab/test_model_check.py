@@ -104,7 +104,7 @@ FAULTS: dict[str, tuple[dict[str, str], dict[str, Any], str, str, str, str]] = {
     ),
     "context": (
         *({}, {"context": 3000}, "context", "bad"),
-        *("maximum context length is 3000 tokens)", "to at most 2000"),
+        *("maximum context length is 3000 tokens", "to at most 2000"),
     ),
     "context cut": (
         *({}, {"context": 3000, "cuts": True}, "context", "bad"),

@@ -7,7 +7,7 @@ question. Design, sections 3.3, 3.4 and 3.6.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from glob import has_magic
@@ -15,19 +15,22 @@ from glob import has_magic
 from pyoxigraph import Quad
 
 from tgraph import vocabulary as v
-from tgraph.engine.index.derivation import follow_up
+from tgraph.engine.index.derivation import FollowUp, follow_up
 from tgraph.engine.index.document_ingest import touch_document
 from tgraph.engine.index.phase import IndexContext
 from tgraph.engine.index.run import BUSY, Run
 from tgraph.engine.open_collection import OpenCollection
 from tgraph.engine.progress import OnProgress, ignore_progress
 from tgraph.errors import UsageError
-from tgraph.explain.audit.impact import Impact, read_impact
-from tgraph.explain.trace.documents import find_document
+from tgraph.explain.audit.impact import Impact, affected_answers, read_impact
+from tgraph.explain.trace.documents import find_document, name_some
 from tgraph.explain.trace.entities import EntityMerges
 from tgraph.index.authority import pattern_of, read_authorities, standing_weightings
 from tgraph.index.homonyms import Bearer, bearer_of
 from tgraph.index.sources import (
+    PRUNING,
+    RETRACTION,
+    document_of_accession,
     evidence_of_document,
     is_retracted,
     standing_accessions,
@@ -110,16 +113,41 @@ class CurationRun(Run):
             self._decide(context, "Weighting", reason, started, Touched(), quads)
         return pattern
 
-    def retract(self, document: str, reason: str) -> bool:
-        """Retract a document; return False if already retracted."""
+    def retract(self, document: str, paths: Collection[str], reason: str) -> bool:
+        """Retract a document at the paths; return False if already retracted.
+
+        The content stands as long as another path stands: knowledge then stays the same."""
         with self._workshop() as context:
-            if is_retracted(context.copy.store, document):
+            store, started, touched = context.copy.store, context.clock(), Touched()
+            standing = standing_accessions(store, document)
+            ended = [accession for accession, path in standing.items() if path in paths]
+            is_copied = len(ended) < len(standing)
+            if not ended and (is_copied or is_retracted(store, document)):
                 return False
-            started, touched = context.clock(), Touched()
-            touch_document(context.copy.store, document, touched)
-            quads = self._ending_quads(context.copy.store, document, context.clock())
-            self._decide(context, "Retraction", reason, started, touched, quads, document)
+            if not is_copied:
+                touch_document(store, document, touched)
+            quads = self._ending_quads(ended, context.clock())
+            withdrawn = None if is_copied else document
+            self._decide(context, RETRACTION, reason, started, touched, quads, withdrawn)
         return True
+
+    def prune(self, accessions: Collection[str], reason: str) -> FollowUp | None:
+        """Retract the documents of accessions whose files are gone, all by one decision; return
+        None if none of them stands."""
+        with self._workshop() as context:
+            store, started, touched = context.copy.store, context.clock(), Touched()
+            documents = {document_of_accession(store, accession) for accession in accessions}
+            standing = {document: standing_accessions(store, document) for document in documents}
+            ended = [a for paths in standing.values() for a in paths if a in accessions]
+            if not ended:
+                return None
+            withdrawn = [d for d, paths in standing.items() if not paths.keys() - set(accessions)]
+            for document in sorted(withdrawn):
+                touch_document(store, document, touched)
+            quads = self._ending_quads(sorted(ended), context.clock())
+            return self._decide(
+                context, PRUNING, reason, started, touched, quads, contexts=bool(withdrawn)
+            )
 
     def _decide(
         self,
@@ -133,13 +161,14 @@ class CurationRun(Run):
         *,
         contexts: bool = False,
         undone: str = "",
-    ) -> None:
+    ) -> FollowUp:
         """Record a decision and derive knowledge anew.
 
         ``contexts`` says whether chunks came or went with no document named; ``undone`` is the
         curation that this decision takes back."""
         context.copy.add(quads)
-        follow_up(context, touched, started, contexts=contexts or document is not None)
+        contexts = contexts or document is not None
+        followed = follow_up(context, touched, started, contexts=contexts)
         agents = responsible_agents(context.settings.person)
         ended = context.clock()
         context.copy.add(
@@ -147,10 +176,11 @@ class CurationRun(Run):
         )
         self._commit(context)
         self._publish(context)
+        return followed
 
-    def _ending_quads(self, store: Store, document: str, when: datetime) -> list[Quad]:
+    def _ending_quads(self, accessions: Sequence[str], when: datetime) -> list[Quad]:
         out = Statements(v.SOURCE_GRAPH)
-        for accession in standing_accessions(store, document):
+        for accession in accessions:
             state_invalidation(out, accession, self.iri, when)
         return out.quads
 
@@ -226,23 +256,27 @@ def _pair_to_split(entities: EntityMerges, name: str, other: str | None) -> tupl
 class Retraction:
     """The results of a retraction.
 
-    ``impact`` lists facts and answers resting on the document before; ``questioned`` are
-    sessions whose answers were called into question now."""
+    ``impact`` lists facts and answers resting on the document before, and other paths where the
+    same content stands; ``questioned`` are sessions whose answers were called into question
+    now."""
 
     impact: Impact
     questioned: tuple[str, ...]
 
 
-def impact_of(opened: OpenCollection, document: str) -> Impact:
+def impact_of(opened: OpenCollection, document: str, *, all_copies: bool = False) -> Impact:
     """As ``KnowledgeGraph.impact``."""
-    return read_impact(opened.read(), opened.catalogue, document)
+    return read_impact(opened.read(), opened.catalogue, document, all_copies=all_copies)
 
 
-def retract_document(opened: OpenCollection, document: str, reason: str) -> Retraction:
+def retract_document(
+    opened: OpenCollection, document: str, reason: str, *, all_copies: bool = False
+) -> Retraction:
     """As ``KnowledgeGraph.retract``."""
     check_reason(reason)
-    before = impact_of(opened, document)
-    changed, sessions = take_back(opened, before.document, reason)
+    before = impact_of(opened, document, all_copies=all_copies)
+    check_paths(before, document, all_copies=all_copies)
+    changed, sessions = take_back(opened, before, reason)
     if not changed and not sessions:
         raise UsageError(
             f"{before.path} was retracted already.",
@@ -251,17 +285,41 @@ def retract_document(opened: OpenCollection, document: str, reason: str) -> Retr
     return Retraction(before, sessions)
 
 
+def check_paths(before: Impact, name: str, *, all_copies: bool) -> None:
+    """Raise ``UsageError`` if a name means several paths where a document stands, or a path where
+    the document does not stand while its content stands elsewhere."""
+    if len(before.paths) > 1 and not all_copies:
+        raise UsageError(
+            f"{name!r} stands at {len(before.paths):,} paths ({name_some(before.paths)}).",
+            "Give one of the paths, or ask for all copies (`--all-copies`).",
+        )
+    if before.copies and not before.paths:
+        raise UsageError(
+            f"{before.path} was retracted or replaced already; the same content stands at "
+            f"{name_some(before.copies)}.",
+            "Give that path, or ask for all copies (`--all-copies`).",
+        )
+
+
 def take_back(
-    opened: OpenCollection, document: str, reason: str, progress: OnProgress = ignore_progress
+    opened: OpenCollection, before: Impact, reason: str, progress: OnProgress = ignore_progress
 ) -> tuple[bool, tuple[str, ...]]:
-    """Retract a document; return whether the document still stood, and sessions with newly
-    questioned answers."""
-    changed = CurationRun(opened.setup(progress)).retract(document, reason)
-    answers = [a for a in impact_of(opened, document).answers if not a.questioned]
-    sessions = tuple(answer.session for answer in answers)
+    """Retract a document at the paths of its impact; return whether the document still stood
+    there, and sessions with newly questioned answers."""
+    changed = CurationRun(opened.setup(progress)).retract(before.document, before.paths, reason)
+    if standing_accessions(opened.read(), before.document):
+        return changed, ()
+    return changed, question_unquestioned(opened, before.document, reason)
+
+
+def question_unquestioned(opened: OpenCollection, document: str, reason: str) -> tuple[str, ...]:
+    """Call all answers that rest on a document into question; return the sessions of those that
+    were not yet."""
+    answers = affected_answers(opened.read(), opened.catalogue, document)
+    sessions = tuple(answer.session for answer in answers if not answer.questioned)
     if sessions:
         question_answers(opened, document, reason, sessions)
-    return changed, sessions
+    return sessions
 
 
 def question_answers(

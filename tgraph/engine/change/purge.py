@@ -21,7 +21,7 @@ from typing import BinaryIO
 from pyoxigraph import DefaultGraph, Literal, NamedNode, Quad
 
 from tgraph import vocabulary as v
-from tgraph.engine.change.entity_curation import check_reason, impact_of, take_back
+from tgraph.engine.change.entity_curation import check_paths, check_reason, impact_of, take_back
 from tgraph.engine.change.tuned_prompts import FOLDER, remove_tuned, tuned_from
 from tgraph.engine.index.run import BUSY, PATIENCE
 from tgraph.engine.index.saved_tables import consolidate_tables
@@ -32,6 +32,7 @@ from tgraph.explain.audit.impact import Impact
 from tgraph.explain.integrity.entries import read_entries
 from tgraph.explain.integrity.erasures import Rewritings, erasure_of_document, last_erasure
 from tgraph.explain.trace.documents import find_document, list_documents
+from tgraph.index.sources import standing_accessions
 from tgraph.librarian import Librarian
 from tgraph.models.base import canonical_json
 from tgraph.record.activities import agent_quads, responsible_agents
@@ -53,18 +54,19 @@ from tgraph.store.writer import abandoned_changes
 _PAUSE = 0.05
 
 
-def find_purged_document(store: Store, name: str, *, unfinished: bool) -> str:
-    """Return the document matching a name.
+def find_purged_name(store: Store, name: str, *, unfinished: bool) -> str:
+    """Return a name under which the document to be erased is on record.
 
     After an ``unfinished`` erasure the name may be gone with the text: an unknown name then
     means the last erased document. Raises ``UsageError`` if no document matches."""
     try:
-        return find_document(store, name).document
+        find_document(store, name)
     except UsageError:
         last = last_erasure(store) if unfinished else None
         if last is None:
             raise
         return last.document
+    return name
 
 
 def say_what_stays(
@@ -92,7 +94,8 @@ class Purge:
     ``impact`` lists facts and answers that rested on the document before; ``questioned`` are
     sessions whose answers were called into question now. ``bundles`` and ``batches`` count
     rewritten items, ``texts`` removed librarian contents. ``already`` says whether the purge
-    had been done before."""
+    had been done before. ``erasure`` is empty if the document was only retracted, because the
+    same content stands at other paths (``impact.copies``)."""
 
     impact: Impact
     questioned: tuple[str, ...]
@@ -110,6 +113,8 @@ def purge_document(
     patience: float,
     progress: OnProgress,
     message: OnMessage | None,
+    *,
+    all_copies: bool = False,
 ) -> Purge:
     """As ``KnowledgeGraph.purge``."""
     check_reason(reason)
@@ -121,7 +126,12 @@ def purge_document(
     setup = opened.setup(progress, message)
     purging = Purging(**vars(setup), key=secrets.token_bytes(32), patience=patience)
     unfinished = opened.ledger.is_erasing()
-    before = impact_of(opened, find_purged_document(opened.read(), document, unfinished=unfinished))
+    name = find_purged_name(opened.read(), document, unfinished=unfinished)
+    before = impact_of(opened, name, all_copies=all_copies)
+    check_paths(before, document, all_copies=all_copies)
+    if before.copies:
+        take_back(opened, before, reason, progress)
+        return Purge(before, (), "", 0, 0, 0)
     finished_erasure = erasure_of_document(opened.read(), before.document)
     questioned: tuple[str, ...] = ()
     if finished_erasure is None:
@@ -130,7 +140,7 @@ def purge_document(
         opened.release()
         purging.wait_for_readers()
         _forget_prompts(opened, before.document, purging.message)
-        _, questioned = take_back(opened, before.document, reason, progress)
+        _, questioned = take_back(opened, before, reason, progress)
         opened.release()
         purging.erase(before.document, reason)
         finished_erasure = erasure_of_document(opened.read(), before.document)
@@ -190,6 +200,12 @@ class Purging(RunSetup):
                 shutil.rmtree(leftover, ignore_errors=True)
             self._wait_for_sessions()
             with self.ledger.open(timeout=PATIENCE) as (store, _):
+                if paths := standing_accessions(store, document).values():
+                    raise StoreError(
+                        "The same content was indexed meanwhile, and was not erased: "
+                        f"{', '.join(paths)}.",
+                        "Run the same command again, for all copies (`--all-copies`).",
+                    )
                 started = self.clock()
                 consolidate_tables(self.ledger, store, self.parts.vector_store)
                 _CollectionRewriting(store, document, self).run(reason, started)

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
 
-from pyoxigraph import Literal, NamedNode, Triple
+from pyoxigraph import Literal, Triple
 
 from tgraph import vocabulary as v
+from tgraph.engine.index.indexed_paths import IndexedPath, IndexedPaths, Renaming
 from tgraph.engine.index.phase import IndexContext
 from tgraph.engine.index.stale_readings import StaleReading, find_stale_readings
 from tgraph.errors import IngestError, StoreError
@@ -20,9 +21,11 @@ from tgraph.index.sources import (
     evidence_of_document,
     has_bytes,
     is_retracted,
+    last_accession,
     latest_accession,
     source_value,
     text_value,
+    was_accession_retracted,
 )
 from tgraph.index.touched import Touched
 from tgraph.ingest.base import FileLimits
@@ -60,30 +63,44 @@ class IngestedFiles:
 
     taken: list[IngestedFile] = field(default_factory=list)
     unchanged: list[str] = field(default_factory=list)
+    renamed: list[Renaming] = field(default_factory=list)
     retracted: list[str] = field(default_factory=list)
     erased: list[str] = field(default_factory=list)
     failed: list[IngestError] = field(default_factory=list)
     touched: Touched = field(default_factory=Touched)
 
 
+_GRAPHS = (".ttl", ".turtle", ".trig", ".nt", ".nq", ".rdf", ".owl", ".jsonld")
+
+
 def ingest_files(
-    context: IndexContext, files: Iterable[FoundFile], *, reinstate: bool = False
+    context: IndexContext,
+    files: Sequence[FoundFile],
+    indexed_paths: IndexedPaths,
+    *,
+    reinstate: bool = False,
 ) -> IngestedFiles:
     """Load new or changed files; report unreadable files without failing.
 
     Retracted documents stay out unless ``reinstate`` is true, erased documents in any case."""
-    file_list = list(files)
     intakes = IngestedFiles()
     with closing_parser():
-        for index, file in enumerate(file_list):
-            context.report_progress("Reading", index, len(file_list), file.name)
+        for index, file in enumerate(files):
+            context.report_progress("Reading", index, len(files), file.name)
             if not isinstance(file, Unread):
-                _take_file(context, intakes, file, reinstate)
+                _take_file(context, intakes, file, indexed_paths, reinstate)
             elif file.skipped:
                 context.message(f"Skipped {file.name}: {file.reason}")
             else:
                 intakes.failed.append(IngestError(file.name, file.reason))
-    context.report_progress("Reading", len(file_list), len(file_list))
+    context.report_progress("Reading", len(files), len(files))
+    graphs = [file.name for file in files if file.name.lower().endswith(_GRAPHS)]
+    if graphs:
+        further = f" and {len(graphs) - 1:,} more" if len(graphs) > 1 else ""
+        context.message(
+            f"Read as text, though RDF by name: {graphs[0]}{further}."
+            f" `tgraph import {graphs[0]}` reads the statements of a graph."
+        )
     return intakes
 
 
@@ -94,19 +111,50 @@ def file_limits(settings: Settings) -> FileLimits:
         memory=allowed.memory_mb << 20,
         seconds=allowed.seconds,
         output_bytes=allowed.output_mb * 1_000_000,
+        recognise_text=allowed.ocr,
     )
 
 
 def _take_file(
-    context: IndexContext, intakes: IngestedFiles, file: SourceFile, reinstate: bool
+    context: IndexContext,
+    intakes: IngestedFiles,
+    file: SourceFile,
+    indexed_paths: IndexedPaths,
+    reinstate: bool,
 ) -> None:
     limits = file_limits(context.settings)
     try:
         content = file.read(limits)
-        read = partial(load, content, file.name, limits)
-        take_content(context, intakes, file.name, content, read, reinstate=reinstate)
     except IngestError as error:
         intakes.failed.append(error)
+        return
+    path = file.name if file.path is None else indexed_paths.find_recorded_path(file.name)
+    is_excluded = not reinstate and _is_path_retracted(context.copy.store, path, content)
+    before = None if is_excluded else indexed_paths.take_renamed(path, content)
+    if before is not None:
+        _record_renaming(context, before, path)
+        intakes.renamed.append(Renaming(before.path, path))
+        return
+    try:
+        read = partial(load, content, file.name, limits)
+        take_content(context, intakes, path, content, read, reinstate=reinstate)
+    except IngestError as error:
+        intakes.failed.append(error)
+
+
+def _record_renaming(context: IndexContext, before: IndexedPath, path: str) -> None:
+    """Record that the content of an absent path has another path now; nothing is derived anew."""
+    digest = before.document.removeprefix(v.document_iri(""))
+    context.copy.add(
+        accession_quads(
+            v.accession_iri(path, digest, before.accession),
+            before.document,
+            path,
+            context.run,
+            context.clock(),
+            before.accession,
+        )
+    )
 
 
 def take_content(
@@ -129,7 +177,10 @@ def take_content(
         context.message(
             f"{name} was erased and is never indexed again; a changed file would be indexed."
         )
-    elif not reinstate and is_retracted(context.copy.store, intake.iri):
+    elif not reinstate and (
+        is_retracted(context.copy.store, intake.iri)
+        or _is_path_retracted(context.copy.store, name, content)
+    ):
         intakes.retracted.append(name)
         context.message(
             f"{name} was retracted and is skipped; `tgraph index --reinstate` includes the"
@@ -201,7 +252,7 @@ def _create_intake(
         return None
     is_known = source_value(store, iri, v.tg("contentHash")) is not None
     document = None if is_known else read()
-    previous = standing[0] if standing else _withdrawn_accession(store, name)
+    previous = standing[0] if standing else last_accession(store, name)
     accession = v.accession_iri(name, iri.removeprefix(v.document_iri("")), previous)
     return IngestedFile(name, iri, document, content, previous, standing is not None, accession)
 
@@ -221,15 +272,14 @@ def _latest_reading(store: Store, digest: str) -> str:
     )
 
 
-def _withdrawn_accession(store: Store, path: str) -> str | None:
-    """Return the last accession of a fully withdrawn path: the accession not revised by
-    another."""
-    quads = store.match(None, v.tg("path"), Literal(path), v.SOURCE_GRAPH)
-    for quad in quads:
-        revised = store.match(None, v.prov("wasRevisionOf"), quad.subject, v.SOURCE_GRAPH)
-        if isinstance(quad.subject, NamedNode) and next(revised, None) is None:
-            return quad.subject.value
-    return None
+def _is_path_retracted(store: Store, path: str, content: bytes) -> bool:
+    """Return whether this content was retracted at the path, where it was the newest."""
+    last = last_accession(store, path)
+    return (
+        last is not None
+        and has_bytes(store, document_of_accession(store, last), sha256(content).hexdigest())
+        and was_accession_retracted(store, last)
+    )
 
 
 def _record_intake(context: IndexContext, intake: IngestedFile, touched: Touched) -> None:

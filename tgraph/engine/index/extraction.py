@@ -18,6 +18,7 @@ from tgraph.errors import UsageError
 from tgraph.extract.base import Extractor, with_endpoints
 from tgraph.extract.chinese import tagger_version
 from tgraph.extract.model.claims import ClaimExtractor
+from tgraph.extract.model.extractor import CUT_OFF, LOST_ROUND
 from tgraph.index.cooccurrence import encode_occurrences
 from tgraph.index.prepended_metadata import document_preface, stored_preface
 from tgraph.index.sources import (
@@ -80,6 +81,14 @@ class _ReadingPhase(Phase[_ChunkToRead, Extraction, M]):
 
     def count_dropped(self, made: Made[Extraction, M]) -> dict[str, int]:
         return dict(made.result.dropped)
+
+    def partial_loss(self, item: _ChunkToRead, made: Made[Extraction, M]) -> str:
+        dropped = made.result.dropped
+        losses = [f"{dropped[r]} {r}" for r in (CUT_OFF, LOST_ROUND) if dropped.get(r)]
+        if not losses:
+            return ""
+        remedy = " Raise chat.max_tokens, or use smaller chunks." if dropped.get(CUT_OFF) else ""
+        return f"{item.place_label} is read in part: {', '.join(losses)}.{remedy}"
 
 
 class _ExtractionPhase(_ReadingPhase[Extractor]):

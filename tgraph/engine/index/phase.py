@@ -201,6 +201,8 @@ class Phase(ABC, Generic[Item, Result, M]):
                 context.record.dropped.update(self.count_dropped(result))
                 if result.error:
                     context.message(self.complaint(item, result))
+                elif loss := self.partial_loss(item, result):
+                    context.message(loss)
                 self.done += 1
                 self._show_progress()
 
@@ -230,6 +232,10 @@ class Phase(ABC, Generic[Item, Result, M]):
     @abstractmethod
     def complaint(self, item: Item, made: Made[Result, M]) -> str:
         """Return a message about an unusable reply."""
+
+    def partial_loss(self, item: Item, made: Made[Result, M]) -> str:
+        """Return a message about a result that lacks a part; blank: the result is whole."""
+        return ""
 
     def credit(self, maker: Maker) -> None:
         """Record a maker's agent and prompts."""

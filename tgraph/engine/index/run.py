@@ -9,7 +9,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
 
@@ -24,6 +24,12 @@ from tgraph.engine.index.document_ingest import (
 from tgraph.engine.index.embeddings import CACHE, wrap_with_cache
 from tgraph.engine.index.extraction import Extracted, extract_claims, extract_documents
 from tgraph.engine.index.given_communities import BroughtCommunities
+from tgraph.engine.index.indexed_paths import (
+    INDEX_RUN,
+    AbsentFiles,
+    IndexedPaths,
+    Renaming,
+)
 from tgraph.engine.index.ontology_led import guide_extractor
 from tgraph.engine.index.phase import IndexContext, RunChanges
 from tgraph.engine.index.workers import Workers, open_workers
@@ -64,7 +70,11 @@ class IndexReport:
     ``generation`` is the published generation, ``communities`` counts all communities in
     knowledge, and ``isolated`` counts entities outside communities. ``dropped`` counts content
     left out by extractors, by reason. ``readings`` has the reading report of each file of which
-    something isn't in the stored text."""
+    something isn't in the stored text.
+
+    ``renamed`` names files with another path and the same content. ``absent`` lists, for each
+    folder, standing documents whose files are gone; ``pruned`` are paths retracted for that, and
+    ``questioned`` the sessions whose answers were called into question with them."""
 
     run: str
     indexed: tuple[str, ...]
@@ -85,6 +95,10 @@ class IndexReport:
     usage: Usage
     generation: int
     readings: Mapping[str, ReadingReport] = field(default_factory=dict)
+    renamed: tuple[Renaming, ...] = ()
+    absent: tuple[AbsentFiles, ...] = ()
+    pruned: tuple[str, ...] = ()
+    questioned: tuple[str, ...] = ()
 
 
 class Run:
@@ -93,7 +107,7 @@ class Run:
     The index lock is held from beginning to end."""
 
     kind = "run"
-    label = "Index run"
+    label = INDEX_RUN
     busy = "Another index run is using this collection; waiting for the end of the run."
 
     def __init__(self, setup: RunSetup) -> None:
@@ -197,6 +211,7 @@ class Run:
             usage=context.record.usage,
             generation=pointer.generation if pointer else 0,
             readings=_incomplete_readings(intakes),
+            renamed=tuple(intakes.renamed),
         )
 
     def _commit(self, context: IndexContext) -> None:
@@ -233,12 +248,19 @@ def _incomplete_readings(intakes: IngestedFiles) -> dict[str, ReadingReport]:
 class IndexRun(Run):
     """An index run over files."""
 
-    def run(self, files: Iterable[FoundFile], *, reinstate: bool = False) -> IndexReport:
+    def run(
+        self,
+        files: Iterable[FoundFile],
+        *,
+        reinstate: bool = False,
+        folders: Sequence[str] = (),
+    ) -> IndexReport:
         """Index the files, publish the graph and return a report.
 
-        Raise ``TgraphError`` if the whole run fails."""
+        ``folders`` are those in which the files were discovered: documents that are gone from
+        them are noticed. Raise ``TgraphError`` if the whole run fails."""
         with self._workshop() as context:
-            report = self._index_files(context, files, reinstate)
+            report = self._index_files(context, list(files), folders, reinstate)
         shutil.rmtree(self._ledger.folder.cache / CACHE, ignore_errors=True)  # published by now
         return report
 
@@ -252,12 +274,20 @@ class IndexRun(Run):
         return report
 
     def _index_files(
-        self, context: IndexContext, files: Iterable[FoundFile], reinstate: bool
+        self,
+        context: IndexContext,
+        files: Sequence[FoundFile],
+        folders: Sequence[str],
+        reinstate: bool,
     ) -> IndexReport:
         started = context.begin(self.label)
-        return self._index_intakes(
-            context, started, ingest_files(context, files, reinstate=reinstate)
-        )
+        indexed_paths = IndexedPaths(context.copy.store)
+        absent_files = [indexed_paths.find_absent(folder, files) for folder in folders]
+        intakes = ingest_files(context, files, indexed_paths, reinstate=reinstate)
+        report = self._index_intakes(context, started, intakes)
+        renamed = {renaming.before for renaming in intakes.renamed}
+        still_absent = (absent.without(renamed) for absent in absent_files)
+        return replace(report, absent=tuple(absent for absent in still_absent if absent.paths))
 
     def _index_intakes(
         self, context: IndexContext, started: datetime, intakes: IngestedFiles
@@ -265,6 +295,12 @@ class IndexRun(Run):
         extracted = extract_documents(context, intakes.taken, intakes.touched)
         claims = extract_claims(context, intakes.touched)
         return self._conclude(context, started, intakes, extracted, claims)
+
+
+class UploadRun(IndexRun):
+    """An index run over files that were sent; they have no place in a folder."""
+
+    label = "Upload"
 
 
 def describe_run(context: IndexContext, started: datetime, label: str) -> None:

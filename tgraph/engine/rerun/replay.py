@@ -179,7 +179,15 @@ class SessionReplay:
             vector_store = self.parts.vector_store
             vectors = PastVectors(store, self.librarian, vectors, embedder, vector_store)
         texts = context.texts.with_store(store)
-        return Context(store, texts, vectors, embedder, self.settings, notes=notes)
+        return Context(
+            store,
+            texts,
+            vectors,
+            embedder,
+            self.settings,
+            notes=notes,
+            wording=self.session.wording,
+        )
 
     def _run_question(
         self, place: Path, known: Context, *, live: bool = False, lost: str = ""
@@ -204,6 +212,7 @@ class SessionReplay:
             parts.embedder,
             settings,
             parts.reader,
+            wording=session.wording,
         )
         context = self._reading(
             replace(context, filters=filtered_context.filters, notes=filtered_context.notes)

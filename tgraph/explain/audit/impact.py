@@ -9,13 +9,14 @@ from pyoxigraph import NamedNode, Quad
 
 from tgraph import vocabulary as v
 from tgraph.explain.as_of.names import values_of
-from tgraph.explain.trace.documents import find_document
+from tgraph.explain.trace.documents import find_accessions
 from tgraph.explain.trace.sessions import list_sessions
 from tgraph.index.sources import (
     chunks_of_document,
     derived_items,
     document_of_chunk,
     evidence_of_document,
+    standing_accessions,
     standing_documents,
     text_value,
 )
@@ -59,7 +60,12 @@ class AffectedAnswer:
 
 @dataclass(frozen=True, slots=True)
 class Impact:
-    """The impact of a document; ``shared`` counts facts supported by other documents too."""
+    """The impact of a document at some of its paths.
+
+    ``paths`` are the standing paths that the name means, ``copies`` other standing paths of the
+    same content: while there are copies, no fact falls with the paths. ``facts`` would fall, and
+    ``copied`` rest on this content alone, but also at the copies; ``shared`` counts facts
+    supported by other documents too."""
 
     document: str
     title: str
@@ -68,6 +74,9 @@ class Impact:
     facts: tuple[SoleFact, ...]
     shared: int
     answers: tuple[AffectedAnswer, ...]
+    paths: tuple[str, ...] = ()
+    copies: tuple[str, ...] = ()
+    copied: tuple[SoleFact, ...] = ()
 
     __repr__ = brief_repr
 
@@ -75,21 +84,31 @@ class Impact:
         return render_value(self, "notebook")
 
 
-def read_impact(store: Store, catalogue: str, name: str) -> Impact:
-    """Return the impact of a named document. Raise ``UsageError`` for unknown names."""
-    document_info = find_document(store, name)
+def read_impact(store: Store, catalogue: str, name: str, *, all_copies: bool = False) -> Impact:
+    """Return the impact of a named document: at the paths that the name means, or at all paths of
+    the same content. Raise ``UsageError`` for unknown names."""
+    accessions = find_accessions(store, name)
+    document_info = accessions[0]
+    standing = list(standing_accessions(store, document_info.document).values())
+    named = {accession.path for accession in accessions if accession.standing}
+    paths = [path for path in standing if all_copies or path in named]
+    copies = [path for path in standing if path not in paths]
     edges = _supported_edges(store, document_info.document)
     alone = sorted(edge for edge, other_documents in edges.items() if not other_documents)
     names = read_reified_edges(StoredGraph(store), alone)
-    facts = [SoleFact(edge, " — ".join(names[edge].labels)) for edge in alone]
+    sole_facts = [SoleFact(edge, " — ".join(names[edge].labels)) for edge in alone]
+    facts = tuple(sorted(sole_facts, key=lambda fact: (fact.fact, fact.edge)))
     return Impact(
         document_info.document,
         document_info.title,
-        document_info.path,
-        document_info.standing,
-        tuple(sorted(facts, key=lambda fact: (fact.fact, fact.edge))),
+        paths[0] if all_copies and paths else document_info.path,
+        bool(paths),
+        () if copies else facts,
         len(edges) - len(alone),
-        tuple(_affected_answers(store, catalogue, document_info.document)),
+        tuple(affected_answers(store, catalogue, document_info.document)),
+        tuple(paths),
+        tuple(copies),
+        facts if copies else (),
     )
 
 
@@ -119,8 +138,11 @@ def _supporting_documents(store: Store, edge: str) -> set[str]:
     return documents
 
 
-def _affected_answers(store: Store, catalogue: str, document: str) -> Iterator[AffectedAnswer]:
+def affected_answers(store: Store, catalogue: str, document: str) -> Iterator[AffectedAnswer]:
+    """Yield the answers that depend on a document."""
     bundles = {text_of(quad.graph_name) for quad in _document_references(store, document)}
+    if not bundles - {v.SOURCE_GRAPH.value}:
+        return
     doubts = find_questioned_sessions(store)
     for session in list_sessions(store, catalogue):
         if session.bundle in bundles and _has_answer(store, session.bundle):

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from pyoxigraph import NamedNode
 
@@ -12,9 +13,13 @@ from tgraph import vocabulary as v
 from tgraph.errors import UnknownNameError
 from tgraph.explain.as_of.names import NamesAsOf, values_of
 from tgraph.index.sources import (
+    PRUNING,
+    RETRACTION,
     document_of_accession,
     evidence_of_document,
+    is_note,
     is_retracted,
+    last_accession,
     text_value,
 )
 from tgraph.retrieve.labels import local_name
@@ -25,7 +30,8 @@ _PERSON = v.agent_iri("person", "", "")
 UNDOABLE = ("Split", "Join", "Denial", "Parting", "Accession")
 """The results of decisions that another decision ends."""
 _OTHERWISE = {
-    "Retraction": "is taken back by `tgraph index --reinstate PATH`.",
+    RETRACTION: "is taken back by `tgraph index --reinstate PATH`.",
+    PRUNING: "is taken back by `tgraph index PATH`, where the file is again.",
     "Weighting": "is taken back by `tgraph documents weigh --clear`.",
 }
 
@@ -114,6 +120,10 @@ def _read_curation(store: Store, names: NamesAsOf, curation: str) -> Curation:
     agents = values_of(store, curation, v.prov("wasAssociatedWith"), v.SOURCE_GRAPH, NamedNode)
     people = [text_value(store, a, v.RDFS_LABEL) for a in agents if a.startswith(_PERSON)]
     standing = is_retracted(store, used) if used else any(not r.ended for r in results)
+    if label in (RETRACTION, PRUNING) and not used:
+        standing = any(map(partial(_is_last_of_path, store), _ended_by(store, curation)))
+    elif not results and not used:
+        standing = True
     subject = "; ".join(r.what for r in results) or (names.document(used)[1] if used else "")
     return Curation(
         curation,
@@ -122,7 +132,7 @@ def _read_curation(store: Store, names: NamesAsOf, curation: str) -> Curation:
         ", ".join(sorted(people)),
         text_value(store, curation, v.prov("endedAtTime")),
         text_value(store, curation, v.tg("reason")),
-        standing or (not results and not used),
+        standing,
         min(undone, default=""),
         undoes,
         used or min(notes, default=""),
@@ -149,15 +159,24 @@ def results_of(store: Store, curation: str) -> Iterator[tuple[str, str]]:
 
 def _describe_ended(store: Store, names: NamesAsOf, curation: str) -> str:
     """Return text describing everything ended by a decision without results."""
-    pattern = v.prov("wasInvalidatedBy"), NamedNode(curation), v.SOURCE_GRAPH
-    ended = sorted(quad.subject.value for quad in store.match(None, *pattern))  # type: ignore[union-attr]
     descriptions = []
-    for ended_iri in ended:
+    for ended_iri in _ended_by(store, curation):
         kinds = values_of(store, ended_iri, v.RDF_TYPE, v.SOURCE_GRAPH, NamedNode)
         kind = max((k.removeprefix(v.TG) for k in kinds if k.startswith(v.TG)), default="")
         if kind not in ("", "Merge"):
             descriptions.append(_describe_result(store, names, kind, ended_iri))
     return "; ".join(descriptions)
+
+
+def _ended_by(store: Store, curation: str) -> list[str]:
+    """Return everything that a decision ended."""
+    pattern = v.prov("wasInvalidatedBy"), NamedNode(curation), v.SOURCE_GRAPH
+    return sorted(quad.subject.value for quad in store.match(None, *pattern))  # type: ignore[union-attr]
+
+
+def _is_last_of_path(store: Store, accession: str) -> bool:
+    """Return whether nothing was taken in at an accession's path since."""
+    return last_accession(store, text_value(store, accession, v.tg("path"))) == accession
 
 
 def _describe_result(store: Store, names: NamesAsOf, kind: str, result: str) -> str:
@@ -167,6 +186,8 @@ def _describe_result(store: Store, names: NamesAsOf, kind: str, result: str) -> 
 
     if kind == "Accession":
         document = document_of_accession(store, result)
+        if not is_note(store, document):
+            return text_value(store, result, v.tg("path"))
         evidence = sorted(evidence_of_document(store, document))
         return text_value(store, evidence[0], v.tg("quote")) if evidence else ""
     if kind == "Denial":

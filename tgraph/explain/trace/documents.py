@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from hashlib import file_digest
@@ -93,23 +93,35 @@ def find_document(store: Store, name: str) -> DocumentSummary:
 
     Standing documents precede superseded documents. Raise ``UsageError`` if none or several
     match."""
+    return find_accessions(store, name)[0]
+
+
+def find_accessions(store: Store, name: str) -> list[DocumentSummary]:
+    """Return the accessions of one document that a name means: one for a path, all for an IRI, a
+    content hash or a title. Order and errors are as in ``find_document``.
+
+    Of a path where several contents stood, and none stands, the newest is meant."""
     documents = list_documents(store)
     for matches in _document_matchers(name):
         for is_standing in (True, False):
-            candidates = _distinct_documents(
-                d for d in documents if d.standing is is_standing and matches(d)
-            )
+            accessions = [d for d in documents if d.standing is is_standing and matches(d)]
+            if not is_standing and len({d.path for d in accessions}) == 1:
+                accessions = [max(accessions, key=lambda d: v.in_time(d.taken))]
+            candidates = _distinct_documents(accessions)
             if len(candidates) == 1:
-                return candidates[0]
+                return accessions
             if candidates:
-                path_list = ", ".join(d.path for d in candidates[:_SHOWN])
-                ellipsis = ", ..." if len(candidates) > _SHOWN else ""
                 raise UsageError(
                     f"{name!r} could be any of {len(candidates)} documents"
-                    f" ({path_list}{ellipsis}).",
+                    f" ({name_some([d.path for d in candidates])}).",
                     "Give a longer part of the path.",
                 )
     raise _unknown_document_error(store, name, documents)
+
+
+def name_some(paths: Sequence[str]) -> str:
+    """Return the first paths of a list as text."""
+    return ", ".join(paths[:_SHOWN]) + (", ..." if len(paths) > _SHOWN else "")
 
 
 def _unknown_document_error(

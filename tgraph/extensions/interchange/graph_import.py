@@ -5,11 +5,13 @@ Knowledge, communities, vectors and publication follow as in an index run."""
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import nullcontext
 from dataclasses import dataclass, fields
 from hashlib import sha256
 from itertools import islice
+from pathlib import PurePath
 
 from pyoxigraph import NamedNode
 
@@ -34,6 +36,9 @@ from tgraph.store.statements import build_statements
 
 IMPORT = "Import"
 SKIPPED = "line or row of a graph that can't be read"
+MENDED = "term of a graph that is not well formed and was mended"
+_LINES_RECORDED = 20
+"""Lines of a file that the record names; the others are counted."""
 _CONTENT = v.tg("contentHash")
 LARGE = 2_000_000
 """Characters of a graph from which on its knowledge is derived as it is read."""
@@ -56,7 +61,7 @@ class GraphImport:
 @dataclass(frozen=True, slots=True)
 class ImportReport(IndexReport):
     """An import report: index report fields, plus the first ``MOST_TOLD`` ``skipped`` rows and
-    ``skipped_count``, their total."""
+    ``skipped_count``, their total, mended rows included."""
 
     skipped: tuple[SkippedRow, ...] = ()
     skipped_count: int = 0
@@ -94,13 +99,18 @@ class _Taking:
         self.intakes = IngestedFiles()
         self.counts = Extracted(0)
         self.skipped: list[SkippedRow] = []
-        self.skipped_count = 0
+        self._lines: dict[tuple[str, str], list[int]] = defaultdict(list)
         self.read: list[str] = []
         self.brought: list[BroughtCommunities] = []
         self._context = context
         self._wanted = wanted
         limits, encoding = file_limits(context.settings), context.settings.chunk.encoding
         self._readers = graph_readers(wanted.languages, wanted.base, limits, encoding)
+
+    @property
+    def skipped_count(self) -> int:
+        """The number of skipped and mended rows."""
+        return sum(map(len, self._lines.values()))
 
     def take_all(self) -> None:
         for path, reader in self._find_graphs():
@@ -113,8 +123,13 @@ class _Taking:
                     self.brought.append(BroughtCommunities(graph.communities, documents))
             except IngestError as error:
                 self.intakes.failed.append(error)
-        if self.skipped_count:
-            self._context.record.dropped.update({SKIPPED: self.skipped_count})
+        for (what, file), lines in self._lines.items():
+            named = ", ".join(f"{line:,}" for line in lines[:_LINES_RECORDED])
+            overflow = len(lines) - _LINES_RECORDED
+            further = f" and {overflow:,} more" if overflow > 0 else ""
+            word = "lines" if len(lines) > 1 else "line"
+            reason = f"{what} ({file}, {word} {named}{further})"
+            self._context.record.dropped[reason] += len(lines)
 
     def _find_graphs(self) -> Iterator[tuple[str, GraphReader]]:
         readers, name = self._readers, self._wanted.format
@@ -126,7 +141,7 @@ class _Taking:
                 self.intakes.failed.append(error)
 
     def _skip_row(self, row: SkippedRow) -> None:
-        self.skipped_count += 1
+        self._lines[MENDED if row.mended else SKIPPED, PurePath(row.file).name].append(row.row)
         if len(self.skipped) < MOST_TOLD:
             self.skipped.append(row)
 

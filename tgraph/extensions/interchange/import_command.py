@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -53,11 +54,11 @@ def import_(
 ) -> None:
     """Import existing graphs: files, or folders with files.
 
-    RDF 1.2 is read as Turtle, TriG, N-Triples, N-Quads, RDF/XML and JSON-LD, also packed by gzip
-    (.gz). Resources keep their IRIs. The evidence of a triple is a line of the file, which answers
-    quote. Unreadable lines and statements are listed with their numbers, all others are imported,
-    and the exit code is 1. Unchanged files are skipped; a changed file replaces the earlier
-    version.
+    RDF 1.2 is read as Turtle, TriG, N-Triples, N-Quads, RDF/XML and JSON-LD, also packed by
+    gzip (.gz). Resources keep their IRIs. The evidence of a triple is a line of the file, which
+    answers quote. Unreadable and mended lines and statements are listed with their numbers, all
+    others are imported, and the exit code is 1. Unchanged files are skipped; a changed file
+    replaces the earlier version.
 
     \b
     Examples:
@@ -85,7 +86,8 @@ def import_(
 
 def _say_skipped(report: ImportReport) -> None:
     for row in report.skipped[:_SHOWN]:
-        print_message(f"Skipped: {row.file}:{row.row}: {row.reason}")
+        outcome = "Mended" if row.mended else "Skipped"
+        print_message(f"{outcome}: {row.file}:{row.row}: {row.reason}")
     if (overflow := report.skipped_count - _SHOWN) > 0:
         print_message(f"Skipped: {format_count(overflow, 'more line')}, which --json lists.")
 
@@ -93,5 +95,5 @@ def _say_skipped(report: ImportReport) -> None:
 def _report_facts(report: ImportReport, root: str) -> dict[str, Any]:
     from tgraph.engine.json_index_runs import index_json
 
-    skipped = [{"file": r.file, "row": r.row, "reason": r.reason} for r in report.skipped]
+    skipped = [asdict(row) for row in report.skipped]
     return {**index_json(report, root), "skipped": skipped, "skipped_count": report.skipped_count}

@@ -14,7 +14,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from tgraph.engine.checks import HealthFinding, Status
-from tgraph.errors import EndpointError, ModelError, TgraphError
+from tgraph.errors import EndpointError, ModelError, RefusedPromptError, TgraphError
 from tgraph.index.vectors.items import KINDS
 from tgraph.index.vectors.stores import vector_store
 from tgraph.models.base import Call, ChatRequest
@@ -25,7 +25,7 @@ from tgraph.models.openai import OpenAIChat, OpenAIEmbedder
 from tgraph.models.prompts import fill_messages, load_prompt
 from tgraph.models.structured_output import strict_schema
 from tgraph.models.tokens import count_tokens, encoding_for
-from tgraph.settings import Settings, load_settings
+from tgraph.settings import REPLY_LIMIT, Settings, load_settings
 from tgraph.store.folder import GraphFolder
 from tgraph.store.snapshot import Snapshot
 
@@ -128,6 +128,7 @@ class ChatCheck:
             self._endpoint,
             structured=chat.structured_output,
             thinking=chat.thinking == "default",
+            max_tokens=REPLY_LIMIT,
         )
 
     def findings(self) -> HealthFindings:
@@ -276,7 +277,7 @@ class ChatCheck:
             return self._context_finding(detail, context)
         probe, sent = self._probe_context(needed)
         if probe.error is not None:
-            if "longer than" not in probe.error.message:
+            if not isinstance(probe.error, RefusedPromptError):
                 return HealthFinding.of_error("context", probe.error)
             numbers = [int(number) for number in _NUMBER.findall(probe.error.message)]
             limits = [number for number in numbers if _LEAST_CONTEXT <= number < sent]

@@ -39,8 +39,10 @@ def _end_with_parent() -> None:
 
 def _run_index(order: dict[str, Any], out: Any) -> dict[str, Any]:
     import tgraph
+    from tgraph.engine.index.run import UploadRun
     from tgraph.engine.json_index_runs import index_json
     from tgraph.engine.progress import Progress
+    from tgraph.ingest.files import discover_files
 
     last: tuple[float, str] = (0.0, "")
 
@@ -53,7 +55,8 @@ def _run_index(order: dict[str, Any], out: Any) -> dict[str, Any]:
     with tgraph.open(
         order["root"], collection=order["collection"], settings=order["settings"]
     ) as graph:
-        report = graph.index(order["files"], reinstate=order["reinstate"], progress=progress)
+        run = UploadRun(graph.opened.setup(progress))
+        report = run.run(discover_files(order["files"]), reinstate=order["reinstate"])
         return index_json(report, str(graph.root))
 
 

@@ -12,20 +12,24 @@ import subprocess
 import sys
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from typing import Any
 
 from tgraph.errors import EvidenceError
+from tgraph.ingest.pdf_fragments import LEVELLED
 from tgraph.isolation import forbid_sockets, forbid_writing, limit_memory, limit_time, start_process
+from tgraph.model import TextLine
 
 WIDTH = 1000
 """Pixels of an image from left to right."""
 _MOST_PIXELS = 4_000_000
 _SECONDS = 20.0
 _MEMORY = 2 << 30
+_MOST_CUTS = 20
+"""Lines by which a quote is shortened where its end isn't on the page."""
 _FINE = 100_000
 """The steps in which places are told."""
-_HIDDEN = re.compile("[\\s\x00-\x20\x7f\xad\u200b-\u200f\ufeff\ufffe\uffff]")
+_HIDDEN = re.compile("[-\u2010\\s\x00-\x20\x7f\xad\u200b-\u200f\ufeff\ufffe\uffff]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,9 +59,14 @@ def page_image(data: bytes, page: int) -> bytes:
     return _ask_process({"page": page, "draw": True}, data)
 
 
-def page_boxes(data: bytes, page: int, text: str, start: int, end: int) -> PageBoxes:
-    """Return page boxes of characters from ``start`` to ``end`` in the page's stored text."""
+def page_boxes(
+    data: bytes, page: int, text: str, start: int, end: int, lines: Sequence[TextLine] = ()
+) -> PageBoxes:
+    """Return page boxes of characters from ``start`` to ``end`` in the page's stored text.
+
+    ``lines`` has the places of recognised text, which the PDF itself doesn't have."""
     order = {"page": page, "draw": False, "text": text, "start": start, "end": end}
+    order["lines"] = [astuple(line) for line in lines if line.start < end and start < line.end]
     reply = json.loads(_ask_process(order, data))
     boxes = tuple(PageBox(*sides) for sides in reply["boxes"])
     return PageBoxes(reply["width"], reply["height"], boxes)
@@ -119,13 +128,46 @@ def encode_png(width: int, height: int, rows: Iterable[bytes]) -> bytes:
 def _locate_quote(page: Any, order: dict[str, Any]) -> bytes:
     width, height = page.get_size()
     textpage = page.get_textpage()
-    matches = match_characters(
-        _visible_characters(textpage), order["text"], order["start"], order["end"]
-    )
-    boxes = [_place_box(page, textpage.get_charbox(index)) for index in matches]
+    place = order["text"], order["start"], order["end"]
+    boxes = [_cut_line(TextLine(*line), *place[1:]) for line in order["lines"]]
+    if not boxes:
+        drawn = dict(_visible_characters(textpage))
+        matches = match_characters(drawn.items(), *place) or _match_in_reading_order(
+            page, drawn, *place
+        )
+        boxes = [_place_box(page, textpage.get_charbox(index, loose=True)) for index in matches]
     lines = [[round(side, 5) for side in line] for line in lines_of_boxes(boxes)]
     result = {"width": round(width * 10), "height": round(height * 10), "boxes": lines}
     return json.dumps(result).encode()
+
+
+def _cut_line(line: TextLine, start: int, end: int) -> tuple[float, ...]:
+    """Return the box of the part of a recognised line from ``start`` to ``end`` of the page."""
+    wide = (line.right - line.left) / max(line.end - line.start, 1)
+    left = line.left + wide * max(start - line.start, 0)
+    right = line.right - wide * max(line.end - end, 0)
+    return left, line.top, right, line.bottom
+
+
+def _match_in_reading_order(
+    page: Any, drawn: dict[int, str], text: str, start: int, end: int
+) -> Sequence[int]:
+    """Return numbers of characters that spell the quote, or each cell of a row, or the beginning
+    of a quote that ends on the next page, in the order in which the page is read."""
+    from tgraph.ingest.pdf_fragments import read_content
+    from tgraph.ingest.pdf_layout import arrange_page, reading_order
+
+    order = reading_order(arrange_page(read_content(page)))
+    characters = [(index, drawn[index]) for index in order if index in drawn]
+    cells = [
+        (start + match.start(), start + match.end())
+        for match in re.finditer(r"(?:(?! \| )[^\n])+", text[start:end])
+    ]
+    spans = [[(start, end)], [(start, line) for _, line in cells[-2::-1]][:_MOST_CUTS], cells]
+    for span in spans[0] + spans[1] * (" | " not in text[start:end]):
+        if matches := match_characters(characters, text, *span):
+            return matches
+    return [index for cell in cells for index in match_characters(characters, text, *cell)]
 
 
 def _visible_characters(textpage: Any) -> Iterator[tuple[int, str]]:
@@ -137,7 +179,7 @@ def _visible_characters(textpage: Any) -> Iterator[tuple[int, str]]:
         if 0xD800 <= code < 0xE000 or code > 0x10FFFF:
             continue
         if (character := chr(code)) and not _HIDDEN.match(character):
-            yield index, character
+            yield index, character.translate(LEVELLED)
 
 
 def match_characters(
@@ -159,7 +201,8 @@ def match_characters(
 
 
 def _remove_hidden(text: str) -> str:
-    return "".join(character for character in _HIDDEN.sub("", text) if ord(character) < 0x10000)
+    visible = _HIDDEN.sub("", text).translate(LEVELLED)
+    return "".join(character for character in visible if ord(character) < 0x10000)
 
 
 def _places(text: str, wanted: str) -> list[int]:

@@ -35,6 +35,9 @@ R = TypeVar("R", bound=BaseModel)
 T = TypeVar("T")
 ReplyKey = tuple[object, ...]
 
+CUT_OFF = "reply that was cut off"
+LOST_ROUND = "further round whose reply can't be used"
+
 
 class GleanedReplies(ABC, Generic[R]):
     """Gleaning results for one chunk, with counts of omissions by reason."""
@@ -49,7 +52,7 @@ class GleanedReplies(ABC, Generic[R]):
         """Add a reply and tell whether new items were found."""
         self._replies.append(reply.value.model_dump())
         self.dropped["malformed row"] += reply.dropped
-        self.dropped["reply that was cut off"] += reply.truncated
+        self.dropped[CUT_OFF] += reply.truncated
         before = len(self._found)
         items = list(self.read(reply.value))
         for key, item in items:
@@ -150,7 +153,7 @@ class Gleaning(Prompted, Generic[R]):
             except EndpointError:
                 raise
             except ModelError:  # what was paid for is kept
-                gathered.dropped["further round whose reply can't be used"] += 1
+                gathered.dropped[LOST_ROUND] += 1
                 break
             if not gathered.add_reply(reply):
                 break

@@ -7,7 +7,7 @@ documents answer at all. Whole texts are ranked by their passages."""
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from operator import mul
 from typing import NamedTuple
@@ -18,7 +18,7 @@ from tgraph.models.base import CallSink, no_sink
 from tgraph.models.reader import Passage, PassageReading, Reader
 from tgraph.resources import load_weights
 from tgraph.retrieve.base import Context, Question
-from tgraph.retrieve.reasons import UNREAD, explain, is_unread
+from tgraph.retrieve.reasons import THIRD_WORDING, UNREAD, explain, is_unread
 from tgraph.retrieve.text.lexicon import count_frequencies
 from tgraph.retrieve.text.page_sentences import PageSentence, PageSentences, page_sentences
 from tgraph.retrieve.text.page_sentences import read_place_text as read_as
@@ -259,16 +259,20 @@ def _page_passages(ranked: Sequence[Evidence], context: Context) -> list[_PagePa
         page = page_sentences(evidence, context)
         over = page.find_overlapping(evidence.start, evidence.end)
         if over and not any(passage.place(evidence, page) for passage in passages):
-            passages.append(_page_passage(evidence.title, page, over))
+            row = context.wording >= THIRD_WORDING and page.segments[page[over[0]].segment].row
+            sides = () if row else (-1, 1)
+            passages.append(_page_passage(evidence.title, page, over, sides))
     return passages
 
 
-def _page_passage(title: str, page: PageSentences, over: range) -> _PagePassage:
+def _page_passage(
+    title: str, page: PageSentences, over: range, directions: Iterable[int]
+) -> _PagePassage:
     """Extend sentences with neighbouring sentences under one heading, limited by passage
-    length."""
+    length; ``directions`` has -1 for sentences before, 1 for sentences after."""
     first, last = over[0], over[-1]
     room = LONGEST - sum(len(page[at].text) for at in over)
-    sides = set() if page.segments[page[first].segment].row else {-1, 1}
+    sides = set(directions)
     while sides:
         for side in sorted(sides):
             at = first - 1 if side < 0 else last + 1
@@ -364,10 +368,11 @@ def _read_asked_cell(
     """Return the reading of a table's row with the cell that the question asks for."""
     page = page_sentences(reading.evidence, context)
     over = page.find_overlapping(reading.evidence.start, reading.evidence.end)
-    if len(over) != 1:
+    if len(over) != 1 or context.wording < THIRD_WORDING:
         return reading
     row = page.segments[page[over[0]].segment]
-    return replace(reading, answer=answer_of_row(inquiry, row, reading.answer))
+    answer = answer_of_row(inquiry, row, reading.evidence.title, reading.answer)
+    return replace(reading, answer=answer)
 
 
 def _apply_authorities(

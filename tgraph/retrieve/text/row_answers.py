@@ -1,45 +1,94 @@
-"""Answers in rows of tables: the cell under the column that a question names."""
+"""Answers in rows of tables: the cell that a question asks for."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tgraph.extract.table_facts import class_of_title
 from tgraph.model import Segment
 from tgraph.retrieve.text.question_analysis import AnalysedQuestion, rate_match, roots_of
 
 
-def answer_of_row(inquiry: AnalysedQuestion, row: Segment, answer: str) -> str:
-    """Return the answer of a table's row: the cell under the column that the question names, else
-    the ``answer`` of a reader without the column's name."""
+def answer_of_row(inquiry: AnalysedQuestion, row: Segment, title: str, answer: str) -> str:
+    """Return the answer of a row of a table under a title.
+
+    The answer is the cell under the column that the question names, or the row's name where the
+    question asks for it, else the ``answer`` of a reader, without the column's name."""
     if row.row is None or row.row.role != "data":
         return answer
+    cells = _RowCells(inquiry, row)
+    headings = row.headings[-1:] or (title,)
+    kind = row.row.subject or class_of_title(headings[0])
     named = (
-        row.text[value[0] : value[1]]
-        for key, value in row.pairs
-        if row.text[key[0] : value[1]] == answer
+        row.text[slice(*value)] for key, value in row.pairs if row.text[key[0] : value[1]] == answer
     )
-    return _find_asked_cell(inquiry, row, row.row.label) or next(named, answer)
+    return cells.find_asked() or cells.find_name(kind) or next(named, answer)
 
 
-def _find_asked_cell(inquiry: AnalysedQuestion, row: Segment, label: tuple[int, ...]) -> str:
-    """Return the cell that a question asks for, by naming the row's subject and the column.
+@dataclass(frozen=True, slots=True)
+class _RowCells:
+    """The cells of a row beside a question."""
 
-    Return empty text where the question doesn't name the subject, or no single column, or where the
-    cell itself stands in the question."""
-    term_set = inquiry.lexicon.term_set
-    asked = frozenset(inquiry.weights)
-    values = [row.text[slice(*value)] for _, value in row.pairs]
-    subject = frozenset().union(*(term_set(values[at]) for at in label))
-    if not subject & asked:
-        return ""
-    open_terms = asked - subject
-    roots = roots_of(open_terms)
-    rated: list[tuple[float, str]] = []
-    for at, (key, _) in enumerate(row.pairs):
-        terms = term_set(row.text[slice(*key)])
-        matches = [rate_match(term, open_terms, roots) for term in terms]
-        if at not in label and matches and all(matches):
-            rated.append((sum(matches), values[at]))
-    rated.sort(reverse=True)
-    if not rated or (len(rated) > 1 and rated[0][0] == rated[1][0]):
-        return ""
-    answer = rated[0][1]
-    return "" if term_set(answer) and term_set(answer) <= asked else answer
+    inquiry: AnalysedQuestion
+    row: Segment
+
+    @property
+    def _label(self) -> tuple[int, ...]:
+        return self.row.row.label if self.row.row is not None else ()
+
+    def _terms(self, text: str) -> frozenset[str]:
+        return self.inquiry.lexicon.term_set(text)
+
+    def _value(self, at: int) -> str:
+        return self.row.text[slice(*self.row.pairs[at][1])]
+
+    def _name_terms(self) -> frozenset[str]:
+        return frozenset().union(*(self._terms(self._value(at)) for at in self._label))
+
+    def find_asked(self) -> str:
+        """Return the cell that a question asks for by naming the row's subject and the column.
+
+        Return empty text where the question doesn't name the subject, or no single column, or where
+        the cell itself stands in the question."""
+        asked, subject = frozenset(self.inquiry.weights), self._name_terms()
+        if not subject & asked:
+            return ""
+        rated = self._named_columns(asked - subject, self._label)
+        if not rated or (len(rated) > 1 and rated[0][0] == rated[1][0]):
+            return ""
+        answer = self._value(rated[0][1])
+        terms = self._terms(answer)
+        return "" if terms and terms <= asked else answer
+
+    def find_name(self, kind: str) -> str:
+        """Return the name of the row where a question names the class of the rows and other cells,
+        and asks for this class or names no other column; empty text otherwise."""
+        asked, classes = frozenset(self.inquiry.weights), self._terms(kind)
+        if not self._label or not classes or not classes <= asked or self._name_terms() & asked:
+            return ""
+        stated = [
+            at
+            for at in range(len(self.row.pairs))
+            if at not in self._label and (terms := self._terms(self._value(at))) and terms <= asked
+        ]
+        told = classes.union(*(self._terms(self._value(at)) for at in stated))
+        is_sought = classes <= self.inquiry.sought.focus
+        others = self._named_columns(asked - told, (*stated, *self._label))
+        if not stated or (others and not is_sought):
+            return ""
+        return " ".join(self._value(at) for at in self._label)
+
+    def _named_columns(
+        self, terms: frozenset[str], without: Sequence[int]
+    ) -> list[tuple[float, int]]:
+        """Return the columns whose names consist of some terms, best first, each with how many of
+        the terms its name has."""
+        roots = roots_of(terms)
+        rated = []
+        for at, (key, _) in enumerate(self.row.pairs):
+            name = self._terms(self.row.text[slice(*key)])
+            matches = [rate_match(term, terms, roots) for term in name]
+            if at not in without and matches and all(matches):
+                rated.append((sum(matches), at))
+        return sorted(rated, key=lambda pair: -pair[0])

@@ -187,7 +187,9 @@ class ReplayFromCrate(_AsChosen):
         over = StoreFromReads(store, reads.rows)
         vectors = vectors_from(reads.vectors)
         texts = Texts(over, librarian)
-        context = Context(over, texts, vectors, embedder, settings, notes=reads.notes)
+        context = Context(
+            over, texts, vectors, embedder, settings, notes=reads.notes, wording=session.wording
+        )
         return cls(session, context, session.generation, parts, settings, librarian, _reads=reads)
 
     @contextmanager

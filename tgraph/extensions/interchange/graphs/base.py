@@ -35,11 +35,14 @@ class ImportedDocument:
 
 @dataclass(frozen=True, slots=True)
 class SkippedRow:
-    """An unusable row with its place: line or row number, counted from 1."""
+    """An unusable row with its place: line or row number, counted from 1.
+
+    A ``mended`` row is used, apart from a term that is not well formed."""
 
     file: str
     row: int
     reason: str
+    mended: bool = False
 
 
 OnSkipped = Callable[[SkippedRow], None]

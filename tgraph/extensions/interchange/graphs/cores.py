@@ -101,8 +101,8 @@ class _CoreGraph:
     def documents(self, skipped: OnSkipped) -> Iterator[ImportedDocument]:
         """Yield the document of triples without texts, followed by text documents."""
 
-        def problem(line: int, reason: str) -> None:
-            skipped(SkippedRow(self._path, line, reason))
+        def problem(line: int, reason: str, mended: bool) -> None:
+            skipped(SkippedRow(self._path, line, reason, mended))
 
         for entry in self._library.unread:
             number, offset = entry.place

@@ -102,8 +102,8 @@ class RdfReader:
     ) -> ImportedDocument:
         """Return the document for a file's bytes."""
 
-        def problem(line: int, reason: str) -> None:
-            skipped(SkippedRow(path, line, reason))
+        def problem(line: int, reason: str, mended: bool) -> None:
+            skipped(SkippedRow(path, line, reason, mended))
 
         key = sha256(content).hexdigest()
         data = _decompress(content, path, self.limits)

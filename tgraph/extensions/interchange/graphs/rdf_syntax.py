@@ -3,14 +3,14 @@
 A line of N-Triples or N-Quads is a triple; Turtle and TriG are cut into statements
 (``turtle``). RDF/XML and JSON-LD have no places worth quoting: their statements are written
 down as N-Quads, in document order, as a PDF is rendered as text. Nothing is fetched: neither
-contexts of JSON-LD nor entities of XML. A line or statement with an error is reported and left
-out."""
+contexts of JSON-LD nor entities of XML. An IRI or language tag that is not well formed is reported
+and mended; any other error is reported and costs its object, or its line or statement."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -22,14 +22,20 @@ from tgraph.extensions.interchange.graphs.turtle import (
     DEEPEST,
     TriplePiece,
     TurtleStatement,
+    find_language_tags,
     split_statements,
 )
 from tgraph.ingest.base import storable
 from tgraph.rendering import collapse_whitespace
 
 RdfTerm = NamedNode | Literal | Triple
-OnProblem = Callable[[int, str], None]
-"""Is told of what can't be read: the number of its line, and why."""
+OnProblem = Callable[[int, str, bool], None]
+"""Is told of what can't be read: the number of its line, why, and whether the term was mended
+(otherwise the triple, line or statement is left out)."""
+
+
+def ignore_problem(line: int, reason: str, mended: bool) -> None:
+    """Ignore a problem."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,9 +92,7 @@ class RdfText:
     key: str
     base: str = ""
 
-    def read_triples(
-        self, problem: OnProblem = lambda line, reason: None
-    ) -> Iterator[StatedTriple]:
+    def read_triples(self, problem: OnProblem = ignore_problem) -> Iterator[StatedTriple]:
         """Iterate over stated triples in text order; repeated calls are allowed."""
         problem_lines = _ProblemLines(self.text, problem)
         chosen = RdfFormat.N_QUADS if self.syntax.is_rendered else self.syntax.format
@@ -138,10 +142,10 @@ class _ProblemLines:
         self._text, self._problem = text, problem
         self._at, self._line = 0, 1
 
-    def problem(self, at: int, reason: str, further: int = 0) -> None:
+    def problem(self, at: int, reason: str, further: int = 0, *, mended: bool = False) -> None:
         self._line += len(_END.findall(self._text, self._at, at))
         self._at = max(self._at, at)
-        self._problem(self._line + further, reason)
+        self._problem(self._line + further, reason, mended)
 
 
 _END = re.compile(r"\r\n|\n|\r")
@@ -150,6 +154,99 @@ _BATCH = 1_000
 _STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
 _TOO_DEEP = f"More than {DEEPEST} brackets are in each other"
 _WHERE = re.compile(r"^(?:Parser error )?(?:at|between) line \d+ .*?: ")
+
+
+# --- terms that are not well formed ---------------------------------------------------------------
+
+_NO_LANGUAGE = "is no language tag and left out"
+_QUOTED = 120
+_AUTHORITY = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:(?://[^/?#\s]*)?")
+_ILL_FORMED = re.compile(r"[\x00-\x20<>\"{}|\\^`\[\]]|%(?![0-9A-Fa-f]{2})")
+
+
+class _Mender:
+    """Mends a text's terms that are not well formed, so that a bad term doesn't cost its triple.
+
+    Characters that an IRI can't have are percent-encoded; bad language tags are left out.
+    ``problems`` are pairs of the written term and what was done."""
+
+    def __init__(self) -> None:
+        self.problems: list[tuple[str, str]] = []
+
+    def parse(self, text: str, format_: RdfFormat, base: str | None = None) -> list[Quad]:
+        """Return the quads of a text; raise ``SyntaxError`` for errors that can't be mended."""
+        try:
+            return list(parse(text, format_, base_iri=base))
+        except (SyntaxError, ValueError) as error:
+            quads = self._parse_leniently(text, format_, base)
+            if not self.problems:
+                raise error
+            return quads
+
+    def _parse_leniently(self, text: str, format_: RdfFormat, base: str | None) -> list[Quad]:
+        pieces, end = [], 0
+        for start, stop in find_language_tags(text):
+            if not _is_language(text[start + 1 : stop]):
+                self._note(text[start:stop], _NO_LANGUAGE)
+                pieces += [text[end:start], " " * (stop - start)]
+                end = stop
+        quads = parse("".join([*pieces, text[end:]]), format_, base_iri=base, lenient=True)
+        return list(map(self.mend_quad, quads))
+
+    def mend_quad(self, quad: Quad) -> Quad:
+        """Return a quad with well-formed terms; raise ``SyntaxError`` if a term can't be
+        mended."""
+        return Quad(*map(self._mend_term, quad))
+
+    def _note(self, written: str, outcome: str) -> None:
+        shown = written if len(written) <= _QUOTED else f"{written[:_QUOTED]}…"
+        problem = written, collapse_whitespace(f"{shown} {outcome}")
+        if problem not in self.problems:
+            self.problems.append(problem)
+
+    def _mend_term(self, term: Any) -> Any:
+        if isinstance(term, Triple):
+            return Triple(*map(self._mend_term, term))
+        if isinstance(term, Literal) and term.language:
+            if _is_language(term.language):
+                return term
+            self._note(f"@{term.language}", _NO_LANGUAGE)
+            return Literal(term.value)
+        if isinstance(term, Literal):
+            return Literal(term.value, datatype=self._mend_iri(term.datatype))
+        return self._mend_iri(term) if isinstance(term, NamedNode) else term
+
+    def _mend_iri(self, node: NamedNode) -> NamedNode:
+        try:
+            return NamedNode(node.value)
+        except ValueError as error:
+            encoded = _encode_iri(node.value)
+            try:
+                mended = NamedNode(encoded)
+            except ValueError:
+                raise SyntaxError(f"<{node.value}> is no IRI: {error}") from None
+            self._note(
+                f"<{node.value}>", f"is no IRI ({error}); what it can't have is percent-encoded"
+            )
+            return mended
+
+
+def _is_language(tag: str) -> bool:
+    try:
+        Literal("", language=tag.partition("--")[0])
+    except ValueError:
+        return False
+    return True
+
+
+def _encode_iri(value: str) -> str:
+    """Return an IRI whose ill-formed characters are percent-encoded: further marks of a
+    fragment, too."""
+    authority = _AUTHORITY.match(value)
+    start = authority.end() if authority else 0
+    path, mark, fragment = value[start:].partition("#")
+    encoded = [_ILL_FORMED.sub(lambda m: f"%{ord(m[0]):02X}", part) for part in (path, fragment)]
+    return f"{value[:start]}{encoded[0]}{mark}{encoded[1].replace('#', '%23')}"
 
 
 # --- lines ----------------------------------------------------------------------------------------
@@ -201,11 +298,17 @@ def _line_by_line(
         if _is_deep(text[start:end]):
             told.problem(start, _TOO_DEEP)
             continue
+        mender = _Mender()
         try:
             quads = list(parse(text[start:end], chosen))
         except SyntaxError as error:
-            told.problem(start, _error_reason(error))
-            continue
+            try:
+                quads = mender.parse(text[start:end], chosen)
+            except SyntaxError:
+                told.problem(start, _error_reason(error))
+                continue
+        for _, reason in mender.problems:
+            told.problem(start, reason, mended=True)
         for quad in quads:
             yield quad, (start, end)
 
@@ -286,8 +389,10 @@ class _TurtleText:
         )
         self._head = "".join(prefix_lines)
 
-    def _parse_statement(self, said: str, graph: str) -> list[Quad]:
+    def _parse_statement(self, said: str, graph: str, mender: _Mender | None = None) -> list[Quad]:
         document_text = f"{self._head}{graph} {{ {said}\n}}" if graph else f"{self._head}{said}\n"
+        if mender:
+            return mender.parse(document_text, self._format, self._base)
         return list(parse(document_text, self._format, base_iri=self._base))
 
     def _statement_text(self, found: TurtleStatement) -> str:
@@ -316,30 +421,71 @@ class _TurtleText:
         if found.deep:
             self._told.problem(found.start, _TOO_DEEP)
             return
+        mender: _Mender | None = None
         try:
             quads = self._parse_statement(self._statement_text(found), found.graph)
             if found.broken:
                 raise SyntaxError("The statement has no end, or brackets that don't match")
         except (SyntaxError, ValueError) as error:
+            mender = _Mender()
+            try:
+                if found.broken:
+                    raise
+                quads = self._parse_statement(self._statement_text(found), found.graph, mender)
+            except (SyntaxError, ValueError):
+                yield from self._read_pieces(found, error)
+                return
+        if found.anonymous:
+            self._name_nodes(found, quads)
+        if mender:
+            self._tell_mended(mender, found.start, found.end)
+        yield from self._locate_quads(quads, self._shared_out(found, quads, bool(mender)))
+
+    def _read_pieces(self, found: TurtleStatement, error: Exception) -> Iterator[StatedTriple]:
+        """Yield the triples of a statement with an error object by object.
+
+        The whole statement is left out if it can't be divided: then its subject has no name."""
+        if len(found.pieces) < 2 or any(p.said.startswith("[") for p in found.pieces):
             further = (getattr(error, "lineno", 0) or 1) - 1
             self._told.problem(found.start, _error_reason(error), further)
             return
-        if found.anonymous:
-            self._name_nodes(found, quads)
-        yield from self._locate_quads(quads, self._shared_out(found, quads))
+        for piece in found.pieces:
+            mender = _Mender()
+            try:
+                quads = self._parse_statement(piece.said, found.graph, mender)
+            except (SyntaxError, ValueError) as piece_error:
+                said = piece.said.removesuffix(" .").rpartition(" ")[2]
+                at = max(piece.start, self._text.rfind(said, piece.start, piece.end))
+                self._told.problem(at, _error_reason(piece_error))
+                continue
+            self._tell_mended(mender, piece.start, piece.end)
+            if found.anonymous:
+                self._name_nodes(replace(found, start=piece.start, end=piece.end), quads)
+            yield from self._locate_quads(quads, [piece] * len(quads))
 
-    def _shared_out(self, found: TurtleStatement, quads: Sequence[Quad]) -> list[TriplePiece]:
+    def _tell_mended(self, mender: _Mender, start: int, end: int) -> None:
+        """Report mended terms of a text stretch, in text order."""
+        places = [
+            (max(start, self._text.find(written, start, end)), reason)
+            for written, reason in mender.problems
+        ]
+        for at, reason in sorted(places):
+            self._told.problem(at, reason, mended=True)
+
+    def _shared_out(
+        self, found: TurtleStatement, quads: Sequence[Quad], mends: bool
+    ) -> list[TriplePiece]:
         """Return the piece matching each quad; the entire statement if uncertain."""
-        counts = [self._count_triples(piece, found.graph) for piece in found.pieces]
+        counts = [self._count_triples(piece, found.graph, mends) for piece in found.pieces]
         if sum(counts) == len(quads):
             return [p for p, n in zip(found.pieces, counts, strict=True) for _ in range(n)]
         return [TriplePiece(found.start, found.end, "", 0)] * len(quads)
 
-    def _count_triples(self, piece: TriplePiece, graph: str) -> int:
+    def _count_triples(self, piece: TriplePiece, graph: str, mends: bool) -> int:
         if piece.count or not piece.said:
             return piece.count
         try:
-            return len(self._parse_statement(piece.said, graph))
+            return len(self._parse_statement(piece.said, graph, _Mender() if mends else None))
         except (SyntaxError, ValueError):
             return 0
 
@@ -393,21 +539,31 @@ def whole_lines(text: str, start: int, end: int) -> tuple[int, int]:
 def render_quads(data: bytes, name: str, syntax: Syntax, base: str, problem: OnProblem) -> str:
     """Return statements of an RDF/XML or JSON-LD file as N-Quads, one quad per line.
 
-    Content after an error is left out and reported. Raise ``IngestError`` if nothing precedes
+    Terms that are not well formed are mended and reported with their line of N-Quads. Content
+    after an error is left out and reported. Raise ``IngestError`` if nothing precedes
     the error."""
     lines: list[str] = []
     names: dict[str, BlankNode] = {}
     try:
-        for quad in parse(data, syntax.format, base_iri=base or None):
-            lines.append(storable(f"{_relabel_quad(quad, names)} ."))
+        for quad in parse(data, syntax.format, base_iri=base or None, lenient=True):
+            mender = _Mender()
+            try:
+                sound = mender.mend_quad(quad)
+            except SyntaxError as error:
+                problem(
+                    len(lines) + 1, f"before this line of N-Quads: {_error_reason(error)}", False
+                )
+                continue
+            lines.append(storable(f"{_relabel_quad(sound, names)} ."))
+            for _, reason in mender.problems:
+                problem(len(lines), f"in N-Quads: {reason}", True)
     except (SyntaxError, ValueError) as error:
         if not lines:
             raise IngestError(
                 name, f"It can't be read as {syntax.name}: {_error_reason(error)}."
             ) from None
-        problem(
-            getattr(error, "lineno", 0) or 1, f"{_error_reason(error)}; what follows is left out"
-        )
+        reason = f"{_error_reason(error)}; what follows is left out"
+        problem(getattr(error, "lineno", 0) or 1, reason, False)
     return "\n".join(lines) + "\n"
 
 

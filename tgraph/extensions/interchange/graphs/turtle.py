@@ -3,7 +3,7 @@ statements into predicates and objects, so that each triple has lines to quote.
 
 Only places are found here; content and well-formedness of a statement are decided by the parser
 (pyoxigraph), which reads one statement after the other with the prefixes in force. So an error
-costs its statement alone."""
+costs its statement alone, or only its object."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _TOKEN = re.compile(
     | (?P<string>\"\"\"(?:(?:\"|\"\")?(?:[^\"\\]|\\.))*\"\"\"
         | '''(?:(?:'|'')?(?:[^'\\]|\\.))*'''
         | \"(?:[^\"\\\r\n]|\\.)*\" | '(?:[^'\\\r\n]|\\.)*')
-    | (?P<iri><(?!<)[^\x00-\x20<>\"{{}}|^`]*>)
+    | (?P<iri><(?!<)[^<>\r\n]*>)
     | (?P<open><<\(|<<|\{{\||[\[(]) | (?P<close>\)>>|>>|\|\}}|[\])])
     | (?P<brace>[{{}}]) | (?P<mark>[;,]) | (?P<stop>\.(?![0-9]))
     | (?P<at>@[A-Za-z]+(?:-[A-Za-z0-9]+)*) | (?P<typed>\^\^) | (?P<reifier>~)
@@ -74,6 +74,16 @@ class TurtleStatement:
     anonymous: bool = False
     broken: bool = False
     deep: bool = False
+
+
+_TAG = re.compile(r"@[^\s,;.()\[\]{}|]+")
+
+
+def find_language_tags(text: str) -> Iterator[tuple[int, int]]:
+    """Yield the spans of what stands as language tags behind strings, ``@`` included."""
+    for match in _TOKEN.finditer(text):
+        if match.lastgroup == "string" and (tag := _TAG.match(text, match.end())):
+            yield tag.span()
 
 
 def split_statements(text: str, *, graphs: bool = True) -> Iterator[TurtleStatement]:

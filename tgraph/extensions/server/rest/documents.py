@@ -31,8 +31,10 @@ from tgraph.extensions.server.rest.routes import (
     rest_router,
 )
 from tgraph.extensions.server.uploads import receive_files
-from tgraph.index.sources import text_value
+from tgraph.index.sources import read_layout, text_value
+from tgraph.ingest.blocks import unpack_lines
 from tgraph.model import ReadingReport
+from tgraph.vocabulary import page_of
 
 
 class Everything(QueryParameters):
@@ -52,6 +54,16 @@ class Reason(BodyParameters):
     """The reason, kept in the record."""
 
     reason: str = Field(min_length=1, max_length=2_000)
+
+
+class ImpactScope(QueryParameters):
+    all_copies: bool = Field(False, description="at all paths of the same content")
+
+
+class RetractionOrder(Reason):
+    """The reason, and whether every copy of the content is retracted."""
+
+    all_copies: bool = Field(False, description="every path where the same content stands")
 
 
 class Weight(Reason):
@@ -193,15 +205,23 @@ async def locate_boxes(
     call: CollectionCall, document: PathName, page: PageNumber, asked: Annotated[OfPlace, Query()]
 ) -> Response:
     """Return where characters of a page are on its image."""
-    data = await call.graph(lambda graph: pdf_of(graph, document, page))
 
     def work(graph: KnowledgeGraph) -> PageBoxes:
         text = graph.documents.read_text(document, page)
         if not 0 <= asked.start < asked.end <= len(text):
             raise UsageError(f"The page has {len(text):,} characters.", "Start before the end.")
-        return page_boxes(data, page, text, asked.start, asked.end)
+        return quote_boxes(graph, document, page, asked.start, asked.end)
 
     return json_response(await call.graph(work))
+
+
+def quote_boxes(graph: KnowledgeGraph, document: str, page: int, start: int, end: int) -> PageBoxes:
+    """Return where characters of a page's stored text are on the page's image."""
+    data, text = pdf_of(graph, document, page), graph.documents.read_text(document, page)
+    store = graph.opened.read()
+    page_source = page_of(find_document(store, document).document, page)
+    lines = unpack_lines(read_layout(store, graph.opened.librarian, page_source))
+    return page_boxes(data, page, text, start, end, lines)
 
 
 def pdf_of(graph: KnowledgeGraph, name: str, page: int) -> bytes:
@@ -222,9 +242,13 @@ def pdf_of(graph: KnowledgeGraph, name: str, page: int) -> bytes:
     response_model=Impact,
     dependencies=needs("read"),
 )
-async def impact(call: CollectionCall, document: PathName) -> Response:
+async def impact(
+    call: CollectionCall, document: PathName, asked: Annotated[ImpactScope, Query()]
+) -> Response:
     """Return what would fall with a document."""
-    return json_response(await call.graph(lambda graph: graph.impact(document)))
+    return json_response(
+        await call.graph(lambda graph: graph.impact(document, all_copies=asked.all_copies))
+    )
 
 
 @router.post(
@@ -233,11 +257,11 @@ async def impact(call: CollectionCall, document: PathName) -> Response:
     response_model=dict[str, Any],
     dependencies=needs("govern"),
 )
-async def retract(call: CollectionCall, document: PathName, asked: Reason) -> Response:
+async def retract(call: CollectionCall, document: PathName, asked: RetractionOrder) -> Response:
     """Retract a document."""
 
     def work(graph: KnowledgeGraph) -> dict[str, Any]:
-        retraction = graph.retract(document, reason=asked.reason)
+        retraction = graph.retract(document, reason=asked.reason, all_copies=asked.all_copies)
         return {"impact": asdict(retraction.impact), "questioned": list(retraction.questioned)}
 
     return json_response(await call.graph(work, "audit"))

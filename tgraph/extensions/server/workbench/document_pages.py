@@ -12,14 +12,16 @@ from tgraph.errors import TgraphError
 from tgraph.explain.render.reading_report import report_lines
 from tgraph.explain.trace.documents import DocumentSummary, SourceTree
 from tgraph.extensions.server.jobs import ENDED, Job, Jobs
-from tgraph.extensions.server.pdf_page import PageBoxes, page_boxes
-from tgraph.extensions.server.rest.documents import pdf_of
+from tgraph.extensions.server.pdf_page import PageBoxes
+from tgraph.extensions.server.rest.documents import quote_boxes
 from tgraph.extensions.server.uploads import receive_files
 from tgraph.extensions.server.workbench.pages import Visit, WorkbenchPage, part_of, redirect_to
 from tgraph.model import ReadingReport
 
 WINDOW = 40_000
 """Characters of a page that are shown at once; the rest is a click away."""
+_EVERY_PATH = "/"
+"""Stands for all paths of a document in a form; no file has this path."""
 
 
 def _server_jobs(visit: Visit) -> Jobs:
@@ -126,11 +128,9 @@ def _on_image(
     """Return quote boxes on the page image, or None without an image."""
     if document.media_type != "application/pdf" or page.number is None:
         return None
-    text = graph.documents.read_text(document.document, page.number)
     start = page.first + len(page.before)
     try:
-        data = pdf_of(graph, document.document, page.number)
-        return page_boxes(data, page.number, text, start, start + len(page.quote))
+        return quote_boxes(graph, document.document, page.number, start, start + len(page.quote))
     except TgraphError:  # the page is shown by its text all the same
         return None
 
@@ -143,14 +143,23 @@ async def show_impact(visit: Visit) -> Response:
         return graph.impact(name), graph.documents.read_extractions(name).document
 
     impact_report, summary = await visit.graph(work)
-    return await visit.page("impact.html", found=impact_report, document=summary, rdf="")
+    return await visit.page(
+        "impact.html", found=impact_report, document=summary, every_path=_EVERY_PATH, rdf=""
+    )
 
 
 async def retract_document(visit: Visit) -> Response:
-    """Retract a document, recording a reason."""
+    """Retract a document, recording a reason: at the path chosen where it has several."""
     name, form = visit.part("document"), await visit.form()
     reason = form.require_field("reason", "The reason")
-    await visit.graph(lambda graph: graph.retract(name, reason=reason), "audit")
+    path = form.read_field("path")
+    everywhere = path == _EVERY_PATH
+    document = name if everywhere else path or name
+
+    def work(graph: KnowledgeGraph) -> None:
+        graph.retract(document, reason=reason, all_copies=everywhere)
+
+    await visit.graph(work, "audit")
     return redirect_to(visit.links.build_address("documents", all="yes"))
 
 
