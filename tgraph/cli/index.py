@@ -132,11 +132,11 @@ class _Index(Command):
 def index(paths: tuple[str, ...], **options: Any) -> None:
     """Index documents: files, folders, globs, or - for standard input.
 
-    Text, Markdown, reStructuredText, AsciiDoc, HTML, EPUB, PDF, DOCX, PPTX, XLSX, OpenDocument
-    files, e-mail, CSV, Parquet, JSON and JSON Lines are read. Unchanged files are skipped; a changed
-    file replaces the earlier version. Unreadable files are listed, and all others are indexed; the
-    exit code is then 1, and also if no chunk got a usable reply. After an interruption, the same
-    command continues the run.
+    Text, Markdown, reStructuredText, AsciiDoc, LaTeX, HTML, EPUB, XML (JATS), PDF, DOCX, PPTX,
+    XLSX, ODT, ODP, ODS, Parquet, CSV, JSON, JSON Lines and e-mail (EML, MBOX, MSG) are read.
+    Unchanged files are skipped; a changed file replaces the earlier version. Unreadable files
+    are listed, and all others are indexed; the exit code is then 1, and also if no chunk got a
+    usable reply. After an interruption, the same command continues the run.
 
     Of a folder, documents whose files are gone are named; --prune retracts them, with this reason.
     A renamed file is recognised by its content and not read again. --watch keeps folders and graph
