@@ -55,6 +55,7 @@ DOUBTS = {
     "gerlache.txt": "Roald Amundsen carried Adrien de Gerlache. Emil Racovitza saw the Belgica.\n",
     "denied.txt": "Roald Amundsen did not carry Adrien de Gerlache. Emil Racovitza met Lecointe.\n",
 }
+PLAN = '<p>it was late.</p><img src="plan.png" alt="The deck">'
 VESSELS = """
 @prefix : <https://example.org/vessels#> .
 @prefix owl: <http://www.w3.org/2002/07/owl#> .
@@ -186,6 +187,8 @@ def spoilt(folder: Path) -> KnowledgeGraph:
             graph.index(["gerlache.txt"])
             (folder / "vessels.ttl").write_text(VESSELS)
             graph.ontologies.add("vessels.ttl")
+            (folder / "plan.html").write_text(PLAN)
+            graph.index(["plan.html"])
         _spoil(folder / "graph", session.removeprefix(v.session_iri("")))
         return opened("scripted-1")
 

@@ -253,7 +253,12 @@ def test_files_are_uploaded_and_indexed(server: Running, client: httpx.Client) -
     answer = client.post(f"{API}/ask", json={"question": "Who led Fram?", "mode": "graph"}).json()
     assert answer["sources"][0]["path"] == "fram.txt"
     reason = {"reason": "a forgery"}
-    retracted = client.post(f"{API}/documents/fram.txt/retract", json=reason).json()
+    place = f"{API}/documents/{answer['sources'][0]['document']}"
+    assert client.get(f"{place}/impact", params={"all_copies": True}).json()["paths"] == [
+        "fram.txt"
+    ]
+    order = {**reason, "all_copies": True}
+    retracted = client.post(f"{API}/documents/fram.txt/retract", json=order).json()
     assert retracted["questioned"] == [answer["explain_id"]]
 
 
