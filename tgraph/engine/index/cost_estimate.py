@@ -9,6 +9,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+from tgraph import vocabulary as v
 from tgraph.engine.index.document_ingest import file_limits
 from tgraph.engine.index.extraction import chunks_of
 from tgraph.errors import IngestError
