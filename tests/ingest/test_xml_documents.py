@@ -59,7 +59,7 @@ def test_an_article_is_read_in_order() -> None:
     assert document.title == "Of tides"
     assert document.metadata == {"author": "Ann Doe", "date": "2020-06-07", "language": "en"}
     assert document.report is not None
-    assert {loss.kind for loss in document.report.losses} == {"image", "metadata"}
+    assert {loss.kind for loss in document.report.losses} == {"image", "field of metadata"}
     assert document.report.units[1].unit == "formulas"
     found = segments(text, "", document.pages[0].blocks)
     assert [s.kind for s in found][-2:] == ["reference", "reference"]

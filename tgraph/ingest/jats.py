@@ -32,7 +32,6 @@ _NAMES = split_words("person-group name string-name collab etal")
 _TITLES = split_words("article-title chapter-title part-title data-title trans-title")
 _FIRST_NUMBERS = split_words("volume issue fpage lpage elocation-id")
 _UNREAD = frozenset(("", "object-id", "alt-text", "long-desc"))
-METADATA_LOSS = "metadata"
 
 
 def is_jats(root: etree._Element) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 
 from lxml import etree
 
@@ -12,9 +13,9 @@ from tgraph.ingest.base import FileContent, FileLimits, error_reason
 from tgraph.ingest.blocks import LossList, PageBuilder
 from tgraph.ingest.html_blocks import add_html_blocks
 from tgraph.ingest.html_selection import Selection
-from tgraph.ingest.jats import METADATA_LOSS, JatsConverter, is_jats
+from tgraph.ingest.jats import JatsConverter, is_jats
 from tgraph.ingest.unit_counts import compare_characters, count_characters
-from tgraph.ingest.xml_tree import XmlConverter, attribute, read_texts
+from tgraph.ingest.xml_tree import XmlConverter, attribute, plain_text, read_texts
 from tgraph.model import UnitCount
 
 _RDF = "{http://www.w3.org/1999/02/22-rdf-syntax-ns#}RDF"
@@ -54,8 +55,10 @@ def read_xml(data: bytes, name: str, limits: FileLimits) -> FileContent:
         metadata |= converter.metadata
         title = converter.title
         left = _count_metadata(root, page.text)
+        fields = (plain_text(e) for f in _fronts(root) for e in f.iter() if not len(e))
+        count = sum(bool(text) and text not in page.text for text in fields)
         reason = "identifiers, numbers and roles aren't the article's text"
-        losses.add(METADATA_LOSS, reason, count=int(bool(left)))
+        losses.add("field of metadata", reason, count=count)
     units = [compare_characters(count_characters(read_texts(root)), page.text, left)]
     if converter.formulas:
         units.append(UnitCount("formulas", converter.formulas, converter.read_formulas))
@@ -66,10 +69,13 @@ def read_xml(data: bytes, name: str, limits: FileLimits) -> FileContent:
 
 def _count_metadata(root: etree._Element, text: str) -> Counter[str]:
     """Return the characters of the article's metadata that aren't in the stored text."""
-    fronts = root.iter("{*}front", "{*}front-stub")
     whole = count_characters(read_texts(root))
-    front = count_characters(part for e in fronts for part in read_texts(e))
+    front = count_characters(part for e in _fronts(root) for part in read_texts(e))
     return (whole - count_characters([text])) & front
+
+
+def _fronts(root: etree._Element) -> Iterator[etree._Element]:
+    return root.iter("{*}front", "{*}front-stub")  # type: ignore[no-any-return]
 
 
 def _parse_xml(data: bytes, name: str) -> etree._Element:
