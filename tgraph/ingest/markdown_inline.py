@@ -162,11 +162,14 @@ def _markup_parser() -> MarkdownIt:
     return markup_parser
 
 
-def inline_pieces(content: str, links: LinkReferences) -> Iterator[Piece]:
-    """Yield the pieces of inline Markdown in order, without struck text."""
+def inline_pieces(
+    content: str, links: LinkReferences, *, with_struck: bool = False
+) -> Iterator[Piece]:
+    """Yield the pieces of inline Markdown in order; struck text is shown, but not read."""
     for start in range(0, len(content), LONGEST):
         part = content[start : start + LONGEST]
-        yield from _drop_struck(_visible_pieces(build_parser(), part, links, start))
+        pieces = _visible_pieces(build_parser(), part, links, start)
+        yield from pieces if with_struck else _drop_struck(pieces)
 
 
 def html_pieces(content: str) -> Iterator[Piece]:
