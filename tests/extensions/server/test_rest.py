@@ -264,7 +264,7 @@ def test_files_are_uploaded_and_indexed(server: Running, client: httpx.Client) -
 
 def test_a_job_is_cancelled(client: httpx.Client) -> None:
     files = {
-        "file": ("long.txt", "".join(f"Nansen led Fram to {n}.\n" for n in range(60_000)).encode())
+        "file": ("long.txt", "".join(f"Nansen led Fram to {n}.\n" for n in range(20_000)).encode())
     }
     job = client.post(f"{API}/documents", files=files).json()
     place = f"{API}/jobs/{job['id']}"

@@ -20,6 +20,7 @@ _EVERY = 0.2
 
 def main() -> None:
     """Run the index job ordered on standard input."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a server under nohup ignores it
     order = json.loads(sys.stdin.readline())
     threading.Thread(target=_end_with_parent, daemon=True).start()
     out = sys.stdout
