@@ -51,6 +51,7 @@ BROKEN = "Where is the Fram?"
 NOTHING = "What is the price of tea in Lima?"
 FALSE = " in 1066"
 DOUBTS = {
+    "belgica.html": "<p>The Belgica lies in the ice.<img src='belgica.png' alt='The Belgica'></p>",
     "dark.txt": "it was cold and dark all winter.\n",
     "gerlache.txt": "Roald Amundsen carried Adrien de Gerlache. Emil Racovitza saw the Belgica.\n",
     "denied.txt": "Roald Amundsen did not carry Adrien de Gerlache. Emil Racovitza met Lecointe.\n",
@@ -70,6 +71,8 @@ REASON = "It was forged."
 ROWS = 2
 """Rows shown of each audit."""
 _SEAL = re.compile(r"\b[0-9a-f]{64}\b")
+_LIBRARY = re.compile(r"([a-z0-9-]+) \d+\.[\d.]+")
+"""A library with its version, which changes more often than the page."""
 _ZEROS = "-0000-0000-0000-000000000000"
 LONGEST = 60
 """Characters shown of a cell."""
@@ -87,11 +90,11 @@ questions, two verifications; then one document was retracted, one changed, and 
 prompt replaced. Long cells are cut, and identifiers shortened.
 
 Where an audit finds nothing in it, the rows are of a second record, spoilt on purpose: documents
-contradict each other, nothing can be extracted from one, the model writes a sentence from one fact
-and cites another; an answer was evaluated, one analysed for influence, a document changed, and an
-ontology added by which only ships see. Then
-the store was altered behind tgraph's back: a session read knowledge newer than itself, ended a
-second time in 1900, is an entity too, and retrieved from its own answer; a ship became a tractor.
+contradict each other, nothing can be extracted from one, one has an image, the model writes a
+sentence from one fact and cites another; an answer was evaluated, one analysed for influence, a
+document changed, and an ontology added by which only ships see. Then the store was altered behind
+tgraph's back: a session read knowledge newer than itself, ended a second time in 1900, is an entity
+too, and retrieved from its own answer; a ship became a tractor.
 """
 
 
@@ -271,6 +274,8 @@ def _table(found: AuditResult) -> Iterator[str]:
 def _short(cell: str) -> str:
     if cell.startswith("urn:trustgraph:") or (len(cell) in (40, 64) and cell.isalnum()):
         return one_line(cell.removeprefix("urn:trustgraph:").replace(_ZEROS, "…"), 30)
+    if library := _LIBRARY.fullmatch(cell):
+        return f"{library[1]} …"
     return one_line(_SEAL.sub("…", cell), LONGEST)
 
 

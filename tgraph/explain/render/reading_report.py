@@ -32,7 +32,8 @@ def report_lines(report: ReadingReport | None) -> Iterator[str]:
     if report is None:
         yield UNREPORTED
         return
-    yield f"Read by {one_line(report.reader)}."
+    if report.reader:
+        yield f"Read by {one_line(report.reader)}."
     yield from map(_unit_line, report.units)
     if report.is_whole:
         yield "Nothing is known to be missing from the text."

@@ -294,12 +294,12 @@ def read_source(store: Store, librarian: Librarian, name: str) -> SourceTree:
 def read_report(store: Store, document: str) -> ReadingReport | None:
     """Return the reading report of a document (an IRI); None if a version without reports read the
     document."""
-    reader = text_value(store, document, v.tg("reader"))
-    if not reader:
+    version = _read_number(store, document, "readingVersion")
+    if not version:
         return None
     warnings = store.match(NamedNode(document), v.tg("readingWarning"), None, v.SOURCE_GRAPH)
     return ReadingReport(
-        reader,
+        text_value(store, document, v.tg("reader")),
         tuple(
             UnitCount(
                 text_value(store, count, v.tg("countedUnit")),
@@ -318,7 +318,7 @@ def read_report(store: Store, document: str) -> ReadingReport | None:
             for loss in _derived_in_order(store, document, "ReadingLoss")
         ),
         tuple(sorted(text_of(quad.object) for quad in warnings)),
-        _read_number(store, document, "readingVersion"),
+        version,
     )
 
 
