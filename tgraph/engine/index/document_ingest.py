@@ -233,10 +233,11 @@ def _reread_document(
     document = load(content, reading.path, limits)
     document = replace(document, sha256=v.reread_digest(key, reading_version(document.media_type)))
     accession = v.accession_iri(reading.path, document.sha256, reading.accession)
+    is_known = source_value(store, document.iri, v.tg("contentHash")) is not None  # of a copy
     return IngestedFile(
         reading.path,
         document.iri,
-        document,
+        None if is_known else document,
         content,
         reading.accession,
         supersedes=True,
