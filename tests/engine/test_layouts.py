@@ -1,4 +1,4 @@
-"""The layouts of pages go with the texts: into backups, replicas and packages, and out on a purge."""
+"""Layouts of pages go with the texts: into backups, replicas and packages; a purge erases them."""
 
 from __future__ import annotations
 

@@ -210,6 +210,8 @@ def _reread_documents(paths: Sequence[str], options: dict[str, Any]) -> None:
         report = graph.reread(paths, progress=progress, message=message)
         root = str(graph.root)
     _print_report(report, root, as_json=as_json, quiet=quiet)
+    if not report.indexed and not as_json and not quiet:
+        print_message("No document would be read otherwise by this version.")
 
 
 def _pop_run_flags(options: dict[str, Any]) -> dict[str, Any]:

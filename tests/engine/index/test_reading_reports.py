@@ -25,7 +25,7 @@ def read_with_losses(data: bytes, name: str, limits: FileLimits) -> FileContent:
     losses.add("image", "an image has no text", place="page 2", marked=True, count=2)
     losses.add("deleted passage", "the author deleted the passage")
     report = losses.report("scanner 2.1", [UnitCount("characters", 120, 75, 5)])
-    return FileContent((Page(None, data.decode()),), "", {}, report)
+    return FileContent((Page(None, data.decode()),), "", {"author": "Carl Lund"}, report)
 
 
 @pytest.fixture
@@ -55,9 +55,12 @@ def test_the_report_is_on_record_and_in_every_list(place: Path) -> None:
     run("index", "mill.txt", "-q")
     shown = run("documents", "show", "mill.txt").stdout
     assert "Read by scanner 2.1." in shown
+    assert "Author: Carl Lund" in shown
     assert "Characters: 120 in the file, 75 in the text, 5 left out on purpose." in shown
     assert "Not in the text: 2 images, page 2: an image has no text. A mark stands in" in shown
-    reading = json.loads(run("documents", "show", "mill.txt", "--json").stdout)["reading"]
+    as_json = json.loads(run("documents", "show", "mill.txt", "--json").stdout)
+    reading = as_json["reading"]
+    assert (as_json["metadata"]["author"], as_json["pages"]) == ("Carl Lund", [])
     assert [loss["kind"] for loss in reading["losses"]] == ["image", "deleted passage"]
     assert "3, warning" in run("documents", "list").stdout
     audited = run("audit", "reading-losses").stdout

@@ -153,8 +153,8 @@ def erasure_quads(
     rewritings: Iterable[Rewriting],
     removed: Iterable[str],
 ) -> list[Quad]:
-    """Return the bundle of an erasure of a document in all its readings: hashes of rewritten bundles or batches, plus hashes of
-    texts removed from the librarian (design, section 3.7)."""
+    """Return the bundle of an erasure of a document in all its readings: hashes of rewritten
+    bundles or batches, plus hashes of texts removed from the librarian (design, section 3.7)."""
     out = Statements(NamedNode(v.bundle_iri(uuid)))
     kinds, agents = ("Erasure",), responsible_agents(person)
     subject = Activity(

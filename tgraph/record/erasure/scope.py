@@ -32,7 +32,8 @@ _SHARED = tuple(v.PREFIXES.values())
 
 @dataclass(slots=True)
 class ErasureScope:
-    """Resources originating from a document in all its ``readings``, or from previously erased documents (``gone``).
+    """Resources originating from a document in all its ``readings``, or from previously erased
+    documents (``gone``).
 
     Content shared with the previously erased documents was kept for the document's sake.
     ``resources`` contains everything derived from these documents through every step, the
