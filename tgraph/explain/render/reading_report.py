@@ -8,7 +8,9 @@ from collections.abc import Iterator
 from tgraph.model import ReadingLoss, ReadingReport, UnitCount
 from tgraph.rendering import format_count, one_line
 
-UNREPORTED = "There is no reading report: an earlier version of tgraph read the document."
+UNREPORTED = (
+    "There is no reading report: an earlier version of tgraph, or an extension, read the document."
+)
 _MOST_KINDS = 4
 
 

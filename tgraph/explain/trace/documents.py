@@ -292,13 +292,11 @@ def read_source(store: Store, librarian: Librarian, name: str) -> SourceTree:
 
 
 def read_report(store: Store, document: str) -> ReadingReport | None:
-    """Return the reading report of a document (an IRI); None if a version without reports read the
-    document."""
+    """Return the reading report of a document (an IRI); None if the document's reader made no
+    report, as readers of earlier versions."""
     version = _read_number(store, document, "readingVersion")
-    if not version:
-        return None
     warnings = store.match(NamedNode(document), v.tg("readingWarning"), None, v.SOURCE_GRAPH)
-    return ReadingReport(
+    report = ReadingReport(
         text_value(store, document, v.tg("reader")),
         tuple(
             UnitCount(
@@ -320,6 +318,7 @@ def read_report(store: Store, document: str) -> ReadingReport | None:
         tuple(sorted(text_of(quad.object) for quad in warnings)),
         version,
     )
+    return report if report != ReadingReport(version=version) else None
 
 
 _COUNTED = ("InFile", "InText", "LeftOut")
