@@ -24,6 +24,7 @@ A file is left out where the independent reader finds under twenty words.
 from __future__ import annotations
 
 import argparse
+import codecs
 import json
 import re
 import shutil
@@ -183,7 +184,9 @@ class Browser:
 
     def _read(self, data: bytes) -> str:
         head = re.search(rb"charset\s*=\s*[\"']?([\w-]+)", data[:4096])
-        text = data.decode(head[1].decode() if head else "utf-8", "replace")
+        is_wide = data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+        encoding = "utf-16" if is_wide else head[1].decode() if head else "utf-8"
+        text = data.decode(encoding, "replace")
         try:
             self._page.set_content(text, wait_until="commit", timeout=10_000)
             return str(self._page.evaluate("document.body ? document.body.innerText : ''"))

@@ -51,11 +51,11 @@ BROKEN = "Where is the Fram?"
 NOTHING = "What is the price of tea in Lima?"
 FALSE = " in 1066"
 DOUBTS = {
-    "belgica.html": "<p>The Belgica lies in the ice.<img src='belgica.png' alt='The Belgica'></p>",
     "dark.txt": "it was cold and dark all winter.\n",
     "gerlache.txt": "Roald Amundsen carried Adrien de Gerlache. Emil Racovitza saw the Belgica.\n",
     "denied.txt": "Roald Amundsen did not carry Adrien de Gerlache. Emil Racovitza met Lecointe.\n",
 }
+PLAN = '<p>it was late.</p><img src="plan.png" alt="The deck">'
 VESSELS = """
 @prefix : <https://example.org/vessels#> .
 @prefix owl: <http://www.w3.org/2002/07/owl#> .
@@ -71,8 +71,6 @@ REASON = "It was forged."
 ROWS = 2
 """Rows shown of each audit."""
 _SEAL = re.compile(r"\b[0-9a-f]{64}\b")
-_LIBRARY = re.compile(r"([a-z0-9-]+) \d+\.[\d.]+")
-"""A library with its version, which changes more often than the page."""
 _ZEROS = "-0000-0000-0000-000000000000"
 LONGEST = 60
 """Characters shown of a cell."""
@@ -90,11 +88,11 @@ questions, two verifications; then one document was retracted, one changed, and 
 prompt replaced. Long cells are cut, and identifiers shortened.
 
 Where an audit finds nothing in it, the rows are of a second record, spoilt on purpose: documents
-contradict each other, nothing can be extracted from one, one has an image, the model writes a
-sentence from one fact and cites another; an answer was evaluated, one analysed for influence, a
-document changed, and an ontology added by which only ships see. Then the store was altered behind
-tgraph's back: a session read knowledge newer than itself, ended a second time in 1900, is an entity
-too, and retrieved from its own answer; a ship became a tractor.
+contradict each other, nothing can be extracted from one, the model writes a sentence from one fact
+and cites another; an answer was evaluated, one analysed for influence, a document changed, and an
+ontology added by which only ships see. Then
+the store was altered behind tgraph's back: a session read knowledge newer than itself, ended a
+second time in 1900, is an entity too, and retrieved from its own answer; a ship became a tractor.
 """
 
 
@@ -189,6 +187,8 @@ def spoilt(folder: Path) -> KnowledgeGraph:
             graph.index(["gerlache.txt"])
             (folder / "vessels.ttl").write_text(VESSELS)
             graph.ontologies.add("vessels.ttl")
+            (folder / "plan.html").write_text(PLAN)
+            graph.index(["plan.html"])
         _spoil(folder / "graph", session.removeprefix(v.session_iri("")))
         return opened("scripted-1")
 
@@ -274,8 +274,6 @@ def _table(found: AuditResult) -> Iterator[str]:
 def _short(cell: str) -> str:
     if cell.startswith("urn:trustgraph:") or (len(cell) in (40, 64) and cell.isalnum()):
         return one_line(cell.removeprefix("urn:trustgraph:").replace(_ZEROS, "…"), 30)
-    if library := _LIBRARY.fullmatch(cell):
-        return f"{library[1]} …"
     return one_line(_SEAL.sub("…", cell), LONGEST)
 
 

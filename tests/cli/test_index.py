@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import json
+import signal
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
+from subprocess import PIPE
 
 import pytest
 
@@ -12,7 +16,7 @@ from tgraph.cli.progress import _Bars
 from tgraph.engine.progress import Progress
 from tgraph.model import Usage
 
-from .conftest import QUESTION
+from .conftest import QUESTION, SHIPS
 
 
 def test_a_bad_file_is_named_and_the_others_go_on(fresh, documents, tmp_path):
@@ -194,3 +198,92 @@ def test_the_summary_counts_communities_and_who_is_in_none(fresh, documents):
     assert f"Communities: {facts['communities']}" in shown
     audit = terminal("audit", "isolated", "--format", "json", "-r", str(terminal.root)).stdout
     assert len(json.loads(audit)) == facts["isolated"]
+
+
+def test_copies_renamed_and_absent_files_are_told(fresh, tmp_path, monkeypatch):
+    terminal, folder = fresh(), tmp_path / "d"
+    monkeypatch.chdir(tmp_path)
+    folder.mkdir()
+    for name in ("copy.txt", "minutes.txt"):
+        (folder / name).write_text("Marie Curie discovered Polonium in Paris.\n")
+    (folder / "ships.txt").write_text(SHIPS)
+    root = ["-r", str(terminal.root)]
+
+    def index(*flags: str) -> str:
+        told: str = terminal("index", "d", *flags, *root, *terminal.model).stderr
+        return told
+
+    index()
+    listed = terminal("documents", "list", *root).stdout
+    assert "d/copy.txt" in listed
+    assert "d/minutes.txt" in listed
+    shown = terminal("impact", "copy.txt", *root).stdout
+    assert "Facts without other evidence: 0\n" in shown
+    assert "The same content stands at d/minutes.txt.\n" in shown
+    assert "Marie Curie — discovered — Polonium" in shown
+    reason, hashing = ["--reason", "A copy."], terminal.model[2:]
+    told = terminal("retract", "Copy", *reason, *root, *hashing, code=2).stderr
+    assert "stands at 2 paths (d/copy.txt, d/minutes.txt). Give one of the paths" in told
+    told = terminal("remove", "copy.txt", "--purge", *reason, *root, *hashing).stderr
+    assert "Retracted d/copy.txt, and erased no text. The same content stands at d/min" in told
+    index("--reinstate")
+    told = terminal("retract", "copy.txt", *reason, *root, *hashing).stderr
+    assert "The same content stands at d/minutes.txt, and still answers; `tgraph retr" in told
+
+    (folder / "ships.txt").unlink()
+    (folder / "minutes.txt").rename(folder / "protocol.txt")
+    told = index()
+    assert "Renamed: d/minutes.txt to d/protocol.txt.\n" in told
+    assert (
+        "1 document of d is gone from the folder, and still answers: d/ships.txt. "
+        "`tgraph index d --prune` retracts what is gone.\n"
+    ) in told
+    assert "Documents: 0 indexed, 1 renamed, 1 left out as retracted." in told
+    told = index("--prune")
+    assert "Retracted 1 document whose files are gone: d/ships.txt." in told
+    assert "1 gone and retracted" in told
+    found = json.loads(terminal("curations", "list", "--json", *root).stdout)
+    assert [(c["label"], c["what"], c["reason"]) for c in found[:1]] == [
+        ("Pruning", "d/ships.txt", "The file is gone from d.")
+    ]
+    (folder / "protocol.txt").unlink()
+    (folder / "copy.txt").unlink()
+    told = terminal("index", "d", "--prune", *root, *terminal.model, code=1).stderr
+    assert "The folder is empty, as one that is not mounted" in told
+
+
+@pytest.mark.slow
+def test_watching_ends_cleanly_by_an_interruption(fresh, tmp_path):
+    terminal, folder = fresh(), tmp_path / "d"
+    folder.mkdir()
+    (folder / "ships.txt").write_text(SHIPS)
+    command = [sys.executable, "-c", "from tgraph.cli.main import cli; cli()", "index", str(folder)]
+    command += ["--watch", "--json", "-r", str(terminal.root), *terminal.model]
+    signals = signal.signal(signal.SIGINT, signal.default_int_handler)  # not ignored by the child
+    process = subprocess.Popen(command, stdout=PIPE, stderr=PIPE, text=True)
+    signal.signal(signal.SIGINT, signals)
+    try:
+        assert process.stdout is not None
+        assert len(json.loads(process.stdout.readline())["indexed"]) == 1
+        (folder / "ships.txt").unlink()
+        (folder / "curie.txt").write_text("Marie Curie discovered Polonium in Paris.\n")
+        report = json.loads(process.stdout.readline())
+        assert [Path(path).name for path in report["indexed"]] == ["curie.txt"]
+        assert [Path(path).name for path in report["absent"][0]["paths"]] == ["ships.txt"]
+        process.send_signal(signal.SIGINT)
+        _, told = process.communicate(timeout=60)
+    finally:
+        process.kill()
+    assert process.returncode == 0
+    assert told.endswith("Stopped. `tgraph index` takes in what changed meanwhile.\n")
+    assert "Traceback" not in told
+
+
+def test_watch_takes_folders_and_no_estimate(fresh, tmp_path):
+    terminal = fresh()
+    told = terminal("index", str(tmp_path), "--watch", "--estimate", code=2).stderr
+    assert "--estimate and --watch exclude each other." in told
+    root = ["-r", str(terminal.root)]
+    told = terminal("index", str(tmp_path / "no"), "--watch", *root, *terminal.model, code=2).stderr
+    assert "is no folder. Only folders can be watched." in told
+    assert not terminal.root.exists()

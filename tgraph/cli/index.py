@@ -12,7 +12,7 @@ import click
 
 from tgraph.cli.options import chat_options, common, settings_of, strict_ontology
 from tgraph.cli.running import Command, command, common_option, find_root, open_call_graph
-from tgraph.cli.terminal import format_count, one_line, print_json, print_message
+from tgraph.cli.terminal import format_count, json_text, one_line, print_json, print_message
 from tgraph.errors import UsageError
 
 if TYPE_CHECKING:
@@ -52,7 +52,12 @@ class _Index(Command):
     default=None,
     help="Follow links that lead out of a folder too.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@click.option(
+    "--json",
+    "as_json",
+    is_flag=True,
+    help="Print one JSON object; with --watch, one on a line for each round.",
+)
 @click.option("-q", "--quiet", is_flag=True, help="Show failures, but no progress.")
 @click.option(
     "--chunk-size",
@@ -127,8 +132,9 @@ class _Index(Command):
 def index(paths: tuple[str, ...], **options: Any) -> None:
     """Index documents: files, folders, globs, or - for standard input.
 
-    Text, Markdown, reStructuredText, AsciiDoc, HTML, EPUB, PDF, DOCX, CSV, JSON and JSON Lines are
-    read. Unchanged files are skipped; a changed file replaces the earlier version. Unreadable files
+    Text, Markdown, reStructuredText, AsciiDoc, LaTeX, HTML, EPUB, XML (JATS), PDF, DOCX, PPTX,
+    XLSX, ODT, ODP, ODS, Parquet, CSV, JSON, JSON Lines and e-mail (EML, MBOX, MSG) are read.
+    Unchanged files are skipped; a changed file replaces the earlier version. Unreadable files
     are listed, and all others are indexed; the exit code is then 1, and also if no chunk got a
     usable reply. After an interruption, the same command continues the run.
 
@@ -226,8 +232,10 @@ def _watch_folders(folders: Sequence[str], options: dict[str, Any]) -> None:
 
     Failures and other lines are printed when they are new, not again in every round."""
     from tgraph.cli.progress import show_progress
+    from tgraph.engine.folder_watch import check_folders
     from tgraph.engine.json_index_runs import index_json
 
+    check_folders(folders)
     as_json, quiet = options.pop("as_json"), options.pop("quiet")
     flags = _pop_run_flags(options)
     before: set[str] = set()
@@ -255,7 +263,7 @@ def _watch_folders(folders: Sequence[str], options: dict[str, Any]) -> None:
                 print_new(line)
             before, lines = lines, set()
             if as_json:
-                print_json(index_json(report, str(graph.root)))
+                click.echo(json_text(index_json(report, str(graph.root)), indent=None))
             elif not quiet:
                 print_message(
                     f"{time.strftime('%H:%M:%S')} {describe_run(report, str(graph.root))}"

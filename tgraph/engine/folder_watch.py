@@ -35,10 +35,15 @@ def follow_folders(
     """Yield the report of each round; see ``KnowledgeGraph.follow``.
 
     Raise the error of the first round: a wrong setting does not mend itself."""
-    for folder in folders:
-        if not Path(folder).is_dir():
-            raise UsageError(f"{folder} is no folder.", "Only folders can be watched.")
+    check_folders(folders)
     return _index_rounds(folders, index, stop, progress, message)
+
+
+def check_folders(paths: Sequence[str]) -> None:
+    """Raise ``UsageError`` for a path that is no folder."""
+    for path in paths:
+        if not Path(path).is_dir():
+            raise UsageError(f"{path} is no folder.", "Only folders can be watched.")
 
 
 def _index_rounds(

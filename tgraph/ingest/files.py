@@ -87,6 +87,8 @@ _READERS = {
     _XLSX: ("xlsx", "read_xlsx", ".xlsx .xlsm .xltx"),
     _ODS: ("ods", "read_ods", ".ods .ots"),
     _PARQUET: ("parquet", "read_parquet", ".parquet"),
+    "application/xml": ("xml_documents", "read_xml", ".xml .nxml"),
+    "application/x-tex": ("latex", "read_latex", ".tex .latex"),
     "message/rfc822": ("mail", "read_eml", ".eml"),
     "application/mbox": ("mail", "read_mbox", ".mbox"),
     "application/vnd.ms-outlook": ("mail", "read_msg", ".msg"),

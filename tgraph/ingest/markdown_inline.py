@@ -7,14 +7,15 @@ stood when it made a token: so places come from the parser, and nothing is searc
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from markdown_it import MarkdownIt
+from markdown_it.rules_block import StateBlock
 from markdown_it.rules_inline import StateInline, backtick, image, link
 from mdit_py_plugins.admon import admon_plugin
-from mdit_py_plugins.container import container_plugin
 from mdit_py_plugins.footnote import footnote_plugin
 
 if TYPE_CHECKING:
@@ -23,12 +24,16 @@ if TYPE_CHECKING:
 LinkReferences = dict[str, Any]
 InlineRule = Callable[[StateInline, bool], bool]
 _TEMPLATE = {"{{": "}}", "{%": "%}"}
+# The first line of a container (":::danger Title", "::: {.note title="Title"}") or the last one.
+_CONTAINER = re.compile(
+    r":{3,}[ \t]*(?:\{[ \t]*\.?[A-Za-z](?:[^}\n]*?[ \t]title=\"([^\"\n]*)\")?[^}\n]*\}"
+    r"|[A-Za-z][\w-]*)"
+    r"(?:\[([^\n]*)\]|[ \t]+([^\n]*))?"
+)
+_STRUCK_TAG = re.compile(r"<(/?)(?:del|s|strike)(?=[\s>])", re.I)
 # A longer run of text is read in parts: no paragraph is of this length, and some mark-up costs more
 # than its share of a line.
 LONGEST = 20_000
-DIRECTIVE = re.compile(r"\s*[A-Za-z][\w-]{0,40}(?:\[?\s*(?P<title>[^\s{\[\]][^\[\]]*)\]?)?\s*$")
-"""The name and the title of a directive, behind its colons: ``danger Custom title``."""
-_STRUCK = re.compile(r"<(/?)(?:del|s|strike)\b", re.IGNORECASE)
 
 
 class Piece(NamedTuple):
@@ -104,21 +109,41 @@ def _parse_template(state: StateInline, silent: bool) -> bool:
     return True
 
 
-def _is_directive(parameters: str, *_: object) -> bool:
-    """Return whether text behind colons names a directive, as in ``:::danger Custom title``."""
-    return DIRECTIVE.match(parameters) is not None
+def _parse_container(state: StateBlock, start: int, _end: int, silent: bool) -> bool:
+    """Read the first or last line of a container (``:::danger Title``), which shows its title."""
+    if state.is_code_block(start):
+        return False
+    line = state.src[state.bMarks[start] + state.tShift[start] : state.eMarks[start]]
+    match = _CONTAINER.fullmatch(line.rstrip(": \t")) if line.startswith(":::") else None
+    if match is None and line.strip(": \t"):
+        return False
+    if silent:
+        return True
+    title = next(filter(None, match.groups()), "").strip() if match else ""
+    if title:
+        state.push("admonition_title_open", "", 1)
+        token = state.push("inline", "", 0)
+        token.map, token.content, token.children = [start, start + 1], title, []
+        state.push("admonition_title_close", "", -1)
+    state.line = start + 1
+    return True
 
 
 @cache
 def build_parser() -> MarkdownIt:
-    """CommonMark with tables, strikethrough, footnotes, admonitions (``!!! tip``) and directives
-    (``:::tip``); blocks only, unless it is asked."""
+    """CommonMark with tables, strikethrough, footnotes and admonitions (``!!! tip``, ``:::tip``);
+    blocks only, unless it is asked."""
     markdown_parser = (
         MarkdownIt("commonmark")
         .enable(["table", "strikethrough"])
         .use(footnote_plugin, inline=False)
         .use(admon_plugin)
-        .use(container_plugin, name="directive", validate=_is_directive)
+    )
+    markdown_parser.block.ruler.before(
+        "fence",
+        "container",
+        _parse_container,
+        {"alt": ["paragraph", "reference", "blockquote", "list"]},
     )
     markdown_parser.inline.ruler.before("link", "template", _parse_template)
     for name, rule in (("link", link), ("image", image), ("backticks", backtick)):
@@ -137,16 +162,51 @@ def _markup_parser() -> MarkdownIt:
     return markup_parser
 
 
-def inline_pieces(content: str, links: LinkReferences) -> Iterator[Piece]:
-    """What inline Markdown shows, in order."""
+def inline_pieces(
+    content: str, links: LinkReferences, *, with_struck: bool = False
+) -> Iterator[Piece]:
+    """Yield the pieces of inline Markdown in order; struck text is shown, but not read."""
     for start in range(0, len(content), LONGEST):
-        yield from _visible_pieces(build_parser(), content[start : start + LONGEST], links, start)
+        part = content[start : start + LONGEST]
+        pieces = _visible_pieces(build_parser(), part, links, start)
+        yield from pieces if with_struck else _drop_struck(pieces)
 
 
 def html_pieces(content: str) -> Iterator[Piece]:
-    """Yield visible HTML text, with tags as textless pieces whose ``kind`` is the literal tag."""
+    """Yield visible HTML text, with tags as textless pieces whose ``kind`` is the literal tag,
+    without struck text."""
     for start in range(0, len(content), LONGEST):
-        yield from _visible_pieces(_markup_parser(), content[start : start + LONGEST], {}, start)
+        part = content[start : start + LONGEST]
+        yield from _drop_struck(_visible_pieces(_markup_parser(), part, {}, start))
+
+
+def _drop_struck(pieces: Iterable[Piece]) -> Iterator[Piece]:
+    """Yield pieces without the text between marks or tags that strike text out; a mark or tag
+    that is never closed strikes nothing out."""
+    piece_list = list(pieces)
+    opened: list[int] = []
+    changes: Counter[int] = Counter()
+    for place, side in enumerate(map(_strike_side, piece_list)):
+        if side > 0:
+            opened.append(place)
+        elif side < 0 and opened:
+            changes[opened.pop()] += 1
+            changes[place] -= 1
+    depth = 0
+    for place, piece in enumerate(piece_list):
+        depth += changes[place]
+        if not (depth and piece.text):
+            yield piece
+
+
+def _strike_side(piece: Piece) -> int:
+    """Return 1 for a piece that begins struck text, -1 for one that ends struck text, else 0."""
+    if piece.text:
+        return 0
+    if piece.kind in ("s_open", "s_close"):
+        return 1 if piece.kind == "s_open" else -1
+    tag = _STRUCK_TAG.match(piece.kind)
+    return 0 if tag is None else -1 if tag[1] else 1
 
 
 def _visible_pieces(
@@ -156,21 +216,10 @@ def _visible_pieces(
     md.inline.tokenize(state)
     for rule in md.inline.ruler2.getRules(""):
         rule(state)
-    linked = struck = 0
+    linked = 0
     for token in state.tokens:
         linked += (token.type == "link_open") - (token.type == "link_close")
-        struck = max(0, struck + _strikes(token))
-        for piece in _pieces_of(token, content, links, shift, linked > 0):
-            if not (struck and piece.text):
-                yield piece
-
-
-def _strikes(token: Token) -> int:
-    """Return 1 where struck text begins, -1 where struck text ends."""
-    if token.type in ("s_open", "s_close"):
-        return token.nesting
-    tag = _STRUCK.match(token.content) if token.type == "html_inline" else None
-    return 0 if tag is None else -1 if tag[1] else 1
+        yield from _pieces_of(token, content, links, shift, linked > 0)
 
 
 def _pieces_of(

@@ -12,12 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from tgraph.ingest.apparatus import recognise_apparatus
 from tgraph.ingest.front_matter import front_matter
 from tgraph.ingest.markdown_html import HtmlReader
-from tgraph.ingest.markdown_inline import (
-    DIRECTIVE,
-    LinkReferences,
-    build_parser,
-    inline_pieces,
-)
+from tgraph.ingest.markdown_inline import LinkReferences, build_parser, inline_pieces
 from tgraph.ingest.reading_text import ReadingText, joined_cells
 from tgraph.ingest.sentences import sentences
 from tgraph.model import Heading, Segment, SegmentKind
@@ -102,8 +97,6 @@ class _PageReader:
                 yield from self._read_html(token)
             elif kind == "tr_close":
                 yield from self._read_row()
-            elif kind == "container_directive_open":
-                yield from self._read_directive_title(token)
             else:
                 self._enter_or_leave(kind)
 
@@ -198,20 +191,6 @@ class _PageReader:
             self._lead = segment.text
         if opens:
             self._lists[-1].item = segment.text
-
-    def _read_directive_title(self, token: Token) -> Iterator[Segment]:
-        """Yield the title of a directive: ``Care`` of ``:::danger Care``."""
-        assert token.map is not None
-        parameters = DIRECTIVE.match(token.info)
-        title = (parameters["title"] or "").strip() if parameters else ""
-        start = self._text.find(title, self._starts[token.map[0]]) if title else -1
-        if start < 0:
-            return
-        reading = ReadingText()
-        reading.add(title, range(start, start + len(title)))
-        if (segment := reading.segment("display")) is not None:
-            yield from self._place_segment(segment, 0, start)
-            self._lead = segment.text
 
     def _read_code(self, token: Token) -> Iterator[Segment]:
         assert token.map is not None

@@ -84,8 +84,8 @@ def _not_text(name: str, why: str) -> IngestError:
     return IngestError(
         name,
         f"The file is binary, not text: {why}.",
-        "tgraph reads text, Markdown, reStructuredText, AsciiDoc, HTML, EPUB, PDF, DOCX, CSV, JSON"
-        " and JSON Lines.",
+        "tgraph reads text, Markdown, reStructuredText, AsciiDoc, LaTeX, HTML, EPUB, XML, PDF,"
+        " DOCX, PPTX, XLSX, ODT, ODP, ODS, Parquet, CSV, JSON, JSON Lines and e-mail.",
     )
 
 

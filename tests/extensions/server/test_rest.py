@@ -253,13 +253,18 @@ def test_files_are_uploaded_and_indexed(server: Running, client: httpx.Client) -
     answer = client.post(f"{API}/ask", json={"question": "Who led Fram?", "mode": "graph"}).json()
     assert answer["sources"][0]["path"] == "fram.txt"
     reason = {"reason": "a forgery"}
-    retracted = client.post(f"{API}/documents/fram.txt/retract", json=reason).json()
+    place = f"{API}/documents/{answer['sources'][0]['document']}"
+    assert client.get(f"{place}/impact", params={"all_copies": True}).json()["paths"] == [
+        "fram.txt"
+    ]
+    order = {**reason, "all_copies": True}
+    retracted = client.post(f"{API}/documents/fram.txt/retract", json=order).json()
     assert retracted["questioned"] == [answer["explain_id"]]
 
 
 def test_a_job_is_cancelled(client: httpx.Client) -> None:
     files = {
-        "file": ("long.txt", "".join(f"Nansen led Fram to {n}.\n" for n in range(20_000)).encode())
+        "file": ("long.txt", "".join(f"Nansen led Fram to {n}.\n" for n in range(60_000)).encode())
     }
     job = client.post(f"{API}/documents", files=files).json()
     place = f"{API}/jobs/{job['id']}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from hashlib import sha256
 from pathlib import Path
 from urllib.parse import urlencode
 
@@ -242,6 +243,22 @@ def test_files_are_uploaded_and_indexed(browser: httpx.Client) -> None:
     gone = browser.post(f"{HOME}documents/bohr.txt/retract", data={"reason": "a test"})
     assert "no longer stands" in gone.text
     assert browser.post(f"{HOME}documents/curie.txt/retract", data={}).status_code == 400
+
+
+@pytest.mark.slow
+def test_of_two_copies_the_one_that_is_chosen_is_retracted(browser: httpx.Client) -> None:
+    text = b"Lise Meitner lived in Vienna.\n"
+    copies = [("file", (f"meitner{number}.txt", text, "text/plain")) for number in (1, 2)]
+    page = browser.post(f"{HOME}documents", files=copies)
+    until(lambda: 'class="status done"' in browser.get(page.url.path).text)
+    document = f"{HOME}documents/{sha256(text).hexdigest()}"
+    assert "<option>meitner2.txt</option>" in browser.get(f"{document}/impact").text
+    refused = browser.post(f"{document}/retract", data={"reason": "a test"})
+    assert "stands at 2 paths" in refused.text
+    chosen = {"reason": "a test", "path": "meitner2.txt"}
+    assert "no longer stands" in browser.post(f"{document}/retract", data=chosen).text
+    page = browser.get(f"{document}/impact")
+    assert ("Retract this document" in page.text, "<option>" in page.text) == (True, False)
 
 
 @pytest.mark.slow

@@ -16,6 +16,7 @@ from tgraph.engine.index.phase import IndexContext
 from tgraph.engine.index.stale_readings import StaleReading, find_stale_readings
 from tgraph.errors import IngestError, StoreError
 from tgraph.explain.integrity.erasures import erasure_of_document
+from tgraph.index.authority import read_authorities
 from tgraph.index.sources import (
     document_of_accession,
     documents_of_bytes,
@@ -144,8 +145,17 @@ def _take_file(
 
 
 def _record_renaming(context: IndexContext, before: IndexedPath, path: str) -> None:
-    """Record that the content of an absent path has another path now; nothing is derived anew."""
+    """Record that the content of an absent path has another path now; nothing is derived anew.
+
+    An authority belongs to a path, so that a message names one that the new path does not have."""
     digest = before.document.removeprefix(v.document_iri(""))
+    authorities = read_authorities(context.copy.store)
+    authority = authorities.weigh_path(before.path)
+    if authority != authorities.weigh_path(path):
+        context.message(
+            f"{path} has not the authority of {authority:g} that {before.path} had; "
+            "`tgraph documents weigh` sets an authority."
+        )
     context.copy.add(
         accession_quads(
             v.accession_iri(path, digest, before.accession),

@@ -199,7 +199,7 @@ def _inline_runs(text: str) -> Iterator[TextRun]:
     from tgraph.ingest.reading_text import TAG
 
     open_: list[Style] = []
-    for piece in inline_pieces(text, _link_references(text)):
+    for piece in inline_pieces(text, _link_references(text), with_struck=True):
         if style := _OPENED.get(piece.kind):
             open_.append(style)
         elif piece.kind in _CLOSED:
