@@ -220,7 +220,7 @@ def test_a_folder_of_prompts_that_replaces_nothing_is_an_error(tmp_path, documen
         ("prose", "synthesise_answer", "completed", ""),
         ("unknown_ids", "synthesise_answer", "completed", ""),
         ("truncated_json", "synthesise_answer", "completed", ""),
-        ("over_long", "synthesise_answer", "completed", ""),
+        ("over_long", "synthesise_answer", "failed", "repeated itself"),
         ("drop", "synthesise_answer", "failed", "dropped the connection"),
     ],
 )

@@ -99,6 +99,8 @@ def places(pattern: Any, repeated: bool = False) -> Iterator[tuple[str, bool]]:
             yield from places(value[2], repeated or value[1] is op.MAXREPEAT)
         elif kind is op.SUBPATTERN:
             yield from places(value[3], repeated)
+        elif kind in (op.ASSERT, op.ASSERT_NOT):
+            yield from places(value[1], repeated)
         elif kind is op.ATOMIC_GROUP:
             yield from places(value, repeated)
         elif kind is op.BRANCH:

@@ -117,6 +117,12 @@ def test_every_shape_has_something_to_say_of_the_record(whole, shapes):
 # --- what is bent is caught, statement by statement ---
 
 OPTIONAL = {
+    (TG.Document, TG.reader),
+    (TG.Document, TG.readingVersion),
+    (TG.Document, TG.readingWarning),
+    (TG.Document, TG.layoutHash),
+    (TG.ReadingLoss, TG.lossPlace),
+    (TG.ReadingLoss, TG.lossReason),
     (TG.GivenCommunity, TG.finding),  # a community without a report has none
     (TG.Note, PROV.wasDerivedFrom),
     (TG.Session, TG.parameter),

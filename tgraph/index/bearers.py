@@ -90,7 +90,7 @@ class BearerAssignment:
                 yield Quad(restated, quad.predicate, quad.object, v.SOURCE_GRAPH)
         for name, terms in replaced.items():
             yield from (Quad(restated, v.tg(name), term, v.SOURCE_GRAPH) for term in terms)
-        yield Quad(restated, v.tg(RESTATES), NamedNode(evidence), v.SOURCE_GRAPH)
+        yield Quad(restated, v.tg("restates"), NamedNode(evidence), v.SOURCE_GRAPH)
 
     def _state_edge(
         self, original: str, triple: Triple, chunk: NamedNode | Literal

@@ -33,13 +33,13 @@ def block_segments(text: str, blocks: Sequence[Block]) -> tuple[Segment, ...]:
 
     A row is read as ``Column: value; Column: value`` with the names of its table's head. Items,
     rows and code are led by the sentence before them, inner items by the item that they are in."""
-    segment_list = list(_Reading(text).read(blocks))
+    segment_list = list(_BlockReading(text).read(blocks))
     links = [is_address(segment.text) for segment in segment_list]
     return tuple(recognise_apparatus(segment_list, links))
 
 
 @dataclass(slots=True)
-class _Reading:
+class _BlockReading:
     """The state of reading blocks in order: open headings, items and tables."""
 
     text: str

@@ -31,7 +31,7 @@ CELL_GAP = " | "
 """What parts the cells of a row in the stored text."""
 _LOWEST = 6
 _TIGHT = frozenset(("item", "row", "head", "field"))
-_LINE_END = re.compile(r"[^\S\n]*\n\s*")
+_LINE_END = re.compile(r"(?<![^\S\n])[^\S\n]*+\n\s*+")
 
 
 class PageBuilder:

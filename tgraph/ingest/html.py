@@ -11,7 +11,7 @@ from tgraph.errors import IngestError
 from tgraph.ingest.base import FileContent, FileLimits, storable
 from tgraph.ingest.blocks import LossList, PageBuilder
 from tgraph.ingest.html_blocks import add_html_blocks
-from tgraph.ingest.html_selection import Selection, select_content
+from tgraph.ingest.html_selection import ContentSelection, select_content
 from tgraph.ingest.text import decode_text
 from tgraph.ingest.unit_counts import compare_characters
 from tgraph.model import UnitCount
@@ -96,7 +96,7 @@ def _is_rest(text: str, characters: UnitCount) -> bool:
     return characters.left_out > _LARGEST_REST * characters.in_text and not _SENTENCE.search(text)
 
 
-def _count_characters(root: etree._Element, selection: Selection, text: str) -> UnitCount:
+def _count_characters(root: etree._Element, selection: ContentSelection, text: str) -> UnitCount:
     visible, left_out = selection.count_texts(root)
     return compare_characters(visible, text, left_out)
 

@@ -10,8 +10,8 @@ from lxml import etree
 from tgraph.ingest.base import split_words, storable, write_number
 from tgraph.ingest.blocks import LossList, PageBuilder, count_visible
 from tgraph.ingest.equations import convert_mathml
-from tgraph.ingest.html_selection import REASONS, Selection, element_roles, is_note_reference
-from tgraph.ingest.html_tables import Table, TableLine, is_layout, write_lines
+from tgraph.ingest.html_selection import REASONS, ContentSelection, element_roles, is_note_reference
+from tgraph.ingest.html_tables import HtmlTable, TableLine, is_layout, write_lines
 from tgraph.ingest.inline_text import SPACES, STRUCK, InlineText, Mark, split_struck
 from tgraph.model import BlockKind
 from tgraph.rendering import collapse_whitespace, shorten_text
@@ -54,7 +54,7 @@ _LONGEST_DESCRIPTION = 300
 
 
 def add_html_blocks(
-    root: etree._Element, selection: Selection, builder: PageBuilder, losses: LossList
+    root: etree._Element, selection: ContentSelection, builder: PageBuilder, losses: LossList
 ) -> None:
     """Add the blocks below the root element of an HTML tree to a page.
 
@@ -74,7 +74,7 @@ class _List:
 class _HtmlWalk:
     """A non-recursive walk over elements in document order."""
 
-    def __init__(self, selection: Selection, builder: PageBuilder, losses: LossList) -> None:
+    def __init__(self, selection: ContentSelection, builder: PageBuilder, losses: LossList) -> None:
         self._selection = selection
         self._builder = builder
         self._losses = losses
@@ -90,7 +90,7 @@ class _HtmlWalk:
         self._in_term = False
         self._note: str | None = None
         self._notes = 0
-        self._tables: list[Table | None] = []
+        self._tables: list[HtmlTable | None] = []
         self._scripts: list[tuple[int, bool]] = []
         self._label = False
 
@@ -251,7 +251,7 @@ class _HtmlWalk:
         tag = element.tag
         self._end_block()
         if tag == "table":
-            self._tables.append(None if is_layout(element) else Table())
+            self._tables.append(None if is_layout(element) else HtmlTable())
         table = self._table
         if table is None:
             self._kind = "display" if tag == "caption" else "prose"
@@ -281,11 +281,11 @@ class _HtmlWalk:
             table.place = "body"
 
     @property
-    def _table(self) -> Table | None:
+    def _table(self) -> HtmlTable | None:
         return self._tables[-1] if self._tables else None
 
     @property
-    def _holder(self) -> Table | None:
+    def _holder(self) -> HtmlTable | None:
         """The table whose open cell or caption takes the next block."""
         tables = (t for t in reversed(self._tables) if t is not None)
         return next((t for t in tables if t.cell is not None or t.in_caption), None)

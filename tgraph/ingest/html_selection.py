@@ -46,7 +46,7 @@ _HELP_NAME = re.compile(
     r"(?:^|[-_ ])(?:breadcrumbs?|skip-?links?|share|social|pagination|pager)(?:$|[-_ ])"
 )
 _NOTICE_NAME = re.compile(
-    r"(?:cookie|gdpr|consent|onetrust|didomi|cybot)[\w-]*"
+    r"(?:cookie|gdpr|consent|onetrust|didomi|cybot)[\w-]{0,40}"
     r"(?:banner|notice|bar|popup|consent|dialog|modal|overlay|message|alert|wall|law|sdk|bot)"
 )
 _HIDING = re.compile(r"(?:^|;)\s*(?:display\s*:\s*none|visibility\s*:\s*(?:hidden|collapse))")
@@ -61,7 +61,7 @@ _LONGEST_NOTICE = 3000
 
 
 @dataclass(slots=True)
-class Selection:
+class ContentSelection:
     """What of a tree isn't read: elements with the kind of loss, empty for what nobody sees."""
 
     left_out: dict[etree._Element, str] = field(default_factory=dict)
@@ -94,11 +94,11 @@ class Selection:
         return count_characters(kept) + left_counts, left_counts
 
 
-def select_content(root: etree._Element, *, with_furniture: bool = False) -> Selection:
+def select_content(root: etree._Element, *, with_furniture: bool = False) -> ContentSelection:
     """Return the selection of what is read of a tree.
 
     Menus, site footers and cookie notices are kept ``with_furniture``."""
-    selection = Selection()
+    selection = ContentSelection()
     hiding = _read_hiding_rules(root)
     furniture = _Furniture(root, selection) if not with_furniture else None
     walk = etree.iterwalk(root, events=("start", "end"))
@@ -204,7 +204,7 @@ def _read_hiding_rules(root: etree._Element) -> frozenset[str]:
 class _Furniture:
     """Recognises what of a page belongs to its site: menus, footers, notices about cookies."""
 
-    def __init__(self, root: etree._Element, selection: Selection) -> None:
+    def __init__(self, root: etree._Element, selection: ContentSelection) -> None:
         self._selection = selection
         self._has_main = _is_inside(root, _CONTENT)
         self._has_title = _is_inside(root, frozenset(("h1",)))

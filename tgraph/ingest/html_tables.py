@@ -45,7 +45,7 @@ class Cell:
 
 
 @dataclass(slots=True)
-class Row:
+class HtmlRow:
     """A row of a table; ``lines`` are those of tables inside its cells."""
 
     place: Literal["head", "body", "foot"] = "body"
@@ -67,10 +67,10 @@ _numbers = count()
 
 
 @dataclass(slots=True)
-class Table:
+class HtmlTable:
     """A table that is being read."""
 
-    rows: list[Row] = field(default_factory=list)
+    rows: list[HtmlRow] = field(default_factory=list)
     captions: list[str] = field(default_factory=list)
     place: Literal["head", "body", "foot"] = "body"
     cell: Cell | None = None
@@ -78,7 +78,7 @@ class Table:
     number: int = field(default_factory=lambda: next(_numbers))
 
     def open_row(self) -> None:
-        self.rows.append(Row(self.place))
+        self.rows.append(HtmlRow(self.place))
 
     def open_cell(self, element: etree._Element) -> None:
         if not self.rows:
@@ -113,7 +113,7 @@ class Table:
                 yield self._body_line(row, texts, width, headed=heads > 0)
             yield from row.lines
 
-    def _body_line(self, row: Row, texts: list[str], width: int, *, headed: bool) -> TableLine:
+    def _body_line(self, row: HtmlRow, texts: list[str], width: int, *, headed: bool) -> TableLine:
         filled = [text for text in texts if text]
         if len(filled) == 1 and width > 1 and len(row.cells) == 1 and row.cells[0].columns > 1:
             return TableLine(self.number, "title", filled)
@@ -167,7 +167,7 @@ def _read_span(element: etree._Element, name: str) -> int:
     return max(1, min(int(value), _MOST_COLUMNS)) if value.isascii() and value.isdigit() else 1
 
 
-def _expand(rows: Sequence[Row]) -> Iterator[list[str]]:
+def _expand(rows: Sequence[HtmlRow]) -> Iterator[list[str]]:
     """Yield the texts of each row's columns; a cell of several rows stands in each of them."""
     budget = _REPEATS * (100 + sum(len(row.cells) for row in rows))
     above: dict[int, tuple[int, str]] = {}
@@ -199,13 +199,13 @@ def _expand(rows: Sequence[Row]) -> Iterator[list[str]]:
         yield texts[:_MOST_COLUMNS]
 
 
-def _drop_columns(grid: Sequence[tuple[Row, list[str]]]) -> list[tuple[Row, list[str]]]:
+def _drop_columns(grid: Sequence[tuple[HtmlRow, list[str]]]) -> list[tuple[HtmlRow, list[str]]]:
     """Return the rows without the columns that are empty in all of them."""
     filled = sorted({at for _, texts in grid for at, text in enumerate(texts) if text})
     return [(row, [texts[at] for at in filled if at < len(texts)]) for row, texts in grid]
 
 
-def _count_heads(grid: Sequence[tuple[Row, list[str]]]) -> int:
+def _count_heads(grid: Sequence[tuple[HtmlRow, list[str]]]) -> int:
     """Return how many rows at the beginning are heads."""
     heads = 0
     for row, texts in grid:
@@ -221,7 +221,7 @@ def _count_heads(grid: Sequence[tuple[Row, list[str]]]) -> int:
     return int(len(grid) > 1 and len(texts) > 1 and is_plain and is_head(texts))
 
 
-def _says_head(row: Row) -> bool:
+def _says_head(row: HtmlRow) -> bool:
     return row.place == "head" or (len(row.cells) > 1 and all(c.is_head for c in row.cells))
 
 
@@ -238,7 +238,7 @@ def _join_names(heads: Sequence[Sequence[str]], width: int) -> list[str]:
     return names
 
 
-def _without_repeats(row: Row, texts: Sequence[str], above: Sequence[str]) -> list[str]:
+def _without_repeats(row: HtmlRow, texts: Sequence[str], above: Sequence[str]) -> list[str]:
     """Return the texts of a head's row, that of a cell of several columns or rows only once."""
     shown = list(texts)
     is_wide = any(cell.columns > 1 for cell in row.cells)

@@ -17,7 +17,7 @@ _UNITS = split_words(
     "m cm mm km dm nm µm μm pm ft in yd mi h s sec min ms kg g mg t l L ha mol K J kJ W kW N V A Pa"
     " kPa hPa MPa bar Hz cd rad sr C F eV sm"
 )
-_WORD = re.compile(r"[^\W_]+$")
+_WORD = re.compile(r"(?<![^\W_])[^\W_]++$")
 _EXPONENT = re.compile(r"[−–+-]?\d+(?:[./]\d+)?$")
 _REFERENCE = re.compile(r"\d{1,3}(?:\s?[,–-]\s?\d{1,3})*$")
 _TERM = re.compile(r"\([^()]*[-+*/=×·^\d−][^()]*\)$")

@@ -14,7 +14,7 @@ from tgraph.errors import IngestError
 from tgraph.ingest.base import FileContent, FileLimits, split_words
 from tgraph.ingest.blocks import LossList, PageBuilder
 from tgraph.ingest.html_blocks import LABEL, MARK, NOTE, add_html_blocks
-from tgraph.ingest.html_selection import Selection
+from tgraph.ingest.html_selection import ContentSelection
 from tgraph.ingest.latex_source import LISTING, LatexSource, prepare_latex, read_group
 from tgraph.ingest.text import decode_text
 from tgraph.ingest.unit_counts import compare_characters, count_characters
@@ -117,7 +117,7 @@ def read_latex(data: bytes, name: str, limits: FileLimits) -> FileContent:
             name, "The groups of the LaTeX are nested too deeply.", "Close the groups."
         ) from None
     builder = PageBuilder()
-    add_html_blocks(writer.finish(), Selection(), builder, losses)
+    add_html_blocks(writer.finish(), ContentSelection(), builder, losses)
     if not builder.has_text:
         raise IngestError(name, "The LaTeX holds no text.")
     page = builder.page()

@@ -13,7 +13,7 @@ _VERBATIM = re.compile(
     r"(.*?)\\end\{\1\}|(?<!\\)((?:\\\\)*)%[^\n]*(?:\n[ \t]*(?!\s*\n))?",
     re.S,
 )
-_OPTIONS = re.compile(r"\s*(?:\[[^\]]*\])?(?:\{[^}]*\})?[ \t]*\n?")
+_OPTIONS = re.compile(r"\s*+(?:\[[^\]]*+\])?+(?:\{[^}]*+\})?+[ \t]*+\n?")
 _DEFINITION = re.compile(
     r"\\(?:(?:re|provide)?newcommand|providecommand|DeclareRobustCommand|DeclareMathOperator)\*?\s*"
     r"(?:\{\s*\\([A-Za-z@]+)\s*\}|\\([A-Za-z@]+))\s*(?:\[(\d)\])?\s*(\[[^\]]*\])?\s*(?=\{)"
@@ -42,7 +42,7 @@ class LatexSource:
 
 
 @dataclass(frozen=True, slots=True)
-class _Command:
+class _LatexCommand:
     body: str
     arguments: int = 0
     default: str | None = None
@@ -53,7 +53,7 @@ def prepare_latex(text: str) -> LatexSource:
     expanded. The expanded text has at most twenty times the length of the text."""
     source = LatexSource("")
     without = _VERBATIM.sub(lambda match: _set_apart(match, source), text)
-    commands: dict[str, _Command] = {}
+    commands: dict[str, _LatexCommand] = {}
     body = _ASSIGNMENT.sub("", _take_definitions(without, commands))
     source.text = _expand(body, commands, source) if commands else body
     return source
@@ -83,7 +83,7 @@ def read_group(text: str, at: int) -> int:
     return at
 
 
-def _take_definitions(text: str, commands: dict[str, _Command]) -> str:
+def _take_definitions(text: str, commands: dict[str, _LatexCommand]) -> str:
     parts: list[str] = []
     at = 0
     for match in _DEFINITION.finditer(text):
@@ -99,13 +99,13 @@ def _take_definitions(text: str, commands: dict[str, _Command]) -> str:
         count = int(match[3] or 0) if match[5] is None else len(match[6]) // 2
         default = match[4][1:-1] if match[4] else None
         if len(body) <= _LONGEST_BODY and rf"\{name}" not in body:
-            commands[name] = _Command(body, count, default)
+            commands[name] = _LatexCommand(body, count, default)
         parts.append(text[at : match.start()])
         at = end
     return "".join((*parts, text[at:]))
 
 
-def _expand(text: str, commands: dict[str, _Command], source: LatexSource) -> str:
+def _expand(text: str, commands: dict[str, _LatexCommand], source: LatexSource) -> str:
     most = _MOST_GROWTH * len(text) + _LONGEST_BODY
     for _ in range(8):  # commands in the bodies of commands
         expanded, count = _expand_once(text, commands, most)
@@ -118,7 +118,9 @@ def _expand(text: str, commands: dict[str, _Command], source: LatexSource) -> st
     return text
 
 
-def _expand_once(text: str, commands: dict[str, _Command], most: int) -> tuple[str | None, int]:
+def _expand_once(
+    text: str, commands: dict[str, _LatexCommand], most: int
+) -> tuple[str | None, int]:
     """Return the text with its commands replaced once, and their number; None for a text that
     grows beyond ``most`` characters."""
     parts: list[str] = []

@@ -53,7 +53,7 @@ class _OpenList:
 
 
 @dataclass(slots=True)
-class _OpenTable:
+class _MarkdownTable:
     lead: str
     number: int
     names: list[str] = field(default_factory=list)
@@ -81,7 +81,7 @@ class _PageReader:
         self._html_reader = HtmlReader()
         self.linked: set[int] = set()
         self._lists: list[_OpenList] = []
-        self._table: _OpenTable | None = None
+        self._table: _MarkdownTable | None = None
         self._lead = ""
 
     def segments(self) -> Iterator[Segment]:
@@ -109,7 +109,7 @@ class _PageReader:
         elif kind == "list_item_open":
             self._lists[-1].item = ""
         elif kind == "table_open":
-            self._table = _OpenTable(self._lead, self._html_reader.open_table())
+            self._table = _MarkdownTable(self._lead, self._html_reader.open_table())
         elif kind == "table_close":
             self._table = None
         else:

@@ -8,7 +8,7 @@ from decimal import ROUND_HALF_UP, Decimal
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-_CURRENCY = re.compile(r"\[\$([^\]-]*)(?:-[0-9A-Fa-f]+)?\]")
+_CURRENCY = re.compile(r"\[\$([^\]\[-]{0,40})(?:-[0-9A-Fa-f]+)?\]")
 _BRACKETS = re.compile(r"\[[^\]]*\]")
 _LITERAL = re.compile(r'"([^"]*)"|\\(.)|_.|\*.')
 _DIGITS = re.compile(r"([#0?](?:[#0?,]*[#0?])?)(?:\.([#0?]*))?(,*)")
@@ -16,7 +16,7 @@ _MOST_DECIMALS = 30
 _KEPT = "\ue000"
 
 
-class _Section(NamedTuple):
+class _FormatSection(NamedTuple):
     """How a number is shown: texts around the digits, how many digits stand at least before the
     point, at least and at most after the point, whether thousands are parted, and the power of ten
     that the number is multiplied by."""
@@ -82,7 +82,7 @@ def _show_plain(value: float) -> str:
 
 
 @lru_cache(maxsize=1_000)
-def _read_section(code: str) -> _Section | None:
+def _read_section(code: str) -> _FormatSection | None:
     """Return how a section of a format shows numbers; None for a section that shows them plainly
     (General, fractions, exponents)."""
     literals: list[str] = []
@@ -104,7 +104,7 @@ def _read_section(code: str) -> _Section | None:
     )
     decimals = (found[2] or "")[:_MOST_DECIMALS]
     power = (2 if "%" in before + after else 0) - 3 * len(found[3])
-    return _Section(
+    return _FormatSection(
         before,
         after,
         found[1].count("0"),

@@ -31,7 +31,7 @@ from tgraph.ingest.pdf_blocks import (
 )
 from tgraph.ingest.pdf_drawings import take_drawings
 from tgraph.ingest.pdf_fragments import Box, PageContent, read_content
-from tgraph.ingest.pdf_layout import Line, Picture, arrange_page
+from tgraph.ingest.pdf_layout import Line, PageImage, arrange_page
 from tgraph.ingest.pdf_recognition import PACKAGE, TextRecogniser
 from tgraph.ingest.pdf_running import RunningLine, take_running_lines
 from tgraph.ingest.pdf_tables import OpenTable, add_table
@@ -165,7 +165,7 @@ class _PdfReading:
     def build_pages(self) -> tuple[Page, ...]:
         """Return the pages with their blocks; note what is left out."""
         pictures = [
-            [*(Picture(*box) for box in boxes), *take_drawings(content)]
+            [*(PageImage(*box) for box in boxes), *take_drawings(content)]
             for content, boxes in zip(self.contents, _content_images(self.contents), strict=True)
         ]
         items = [

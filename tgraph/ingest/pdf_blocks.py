@@ -24,7 +24,7 @@ _BULLET = re.compile(rf"[{BULLETS}-]$")
 _SECTION = re.compile(r"(?:§+\s*)?(\d{1,3}(?:\.\d{1,3})*)(\.?)\s+(?=[^\W\d_])")
 _LABEL = re.compile(r"[⁰¹²³⁴⁵⁶⁷⁸⁹]+|[*∗†‡§¶]|\[?\d{1,3}\]?(?=\s)")
 _ENDS = re.compile(r"[.!?:;…。！？][\"'”’»)\]*⁰¹²³⁴⁵⁶⁷⁸⁹]*$")
-_WORD_GOES_ON = re.compile(r"([^\W\d_]+)[-\u2010]$")
+_WORD_GOES_ON = re.compile(r"(?<![^\W\d_])([^\W\d_]++)[-\u2010]$")
 _JOINS = re.compile(
     r"(?:[,–—]|\b(?:a|an|the|of|and|or|to|in|for|by|with|at|on|from|der|die|das|und|de|la|le|et))$"
 )

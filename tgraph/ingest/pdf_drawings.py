@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tgraph.ingest.pdf_fragments import Box, Fragment, PageContent
-from tgraph.ingest.pdf_layout import Picture, group_baselines, make_line
+from tgraph.ingest.pdf_layout import PageImage, group_baselines, make_line
 
 _NEAR = 12.0
 """Points between the shapes of a drawing, at most."""
@@ -16,7 +16,7 @@ _MOST_SHAPES = 2_000
 _MOST_OF_PAGE = 0.8
 
 
-def take_drawings(content: PageContent) -> list[Picture]:
+def take_drawings(content: PageContent) -> list[PageImage]:
     """Return a page's drawings, and take their labels from its text.
 
     Shapes behind running text are decoration."""
@@ -34,7 +34,7 @@ def take_drawings(content: PageContent) -> list[Picture]:
         held = set(map(id, labels))
         content.fragments = [part for part in content.fragments if id(part) not in held]
         lines = tuple(map(make_line, group_baselines(labels)))
-        drawings.append(Picture(left, top, right, bottom, "drawing", lines))
+        drawings.append(PageImage(left, top, right, bottom, "drawing", lines))
     return drawings
 
 

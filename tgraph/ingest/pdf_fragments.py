@@ -135,7 +135,7 @@ def _turn_box(box: Box, turns: int, width: float, height: float) -> Box:
 
 
 @dataclass(frozen=True, slots=True)
-class _Style:
+class _FontStyle:
     """How a text object draws: font size in points, quarter turns, weight, baseline."""
 
     size: float
@@ -152,7 +152,7 @@ class _TextReader:
         self._page = page
         self._view = view
         self._content = content
-        self._styles: dict[int, _Style] = {}
+        self._styles: dict[int, _FontStyle] = {}
         self._fonts: dict[int, tuple[bool, bool]] = {}
         self._open: Fragment | None = None
         self._turns = 0
@@ -193,14 +193,14 @@ class _TextReader:
         finally:
             textpage.close()
 
-    def _style_of(self, drawn: Any) -> _Style:
+    def _style_of(self, drawn: Any) -> _FontStyle:
         key = addressof(drawn.contents)
         style = self._styles.get(key)
         if style is None:
             style = self._styles[key] = self._read_style(drawn)
         return style
 
-    def _read_style(self, drawn: Any) -> _Style:
+    def _read_style(self, drawn: Any) -> _FontStyle:
         matrix, size = raw.FS_MATRIX(), c_float()
         raw.FPDFPageObj_GetMatrix(drawn, byref(matrix))
         raw.FPDFTextObj_GetFontSize(drawn, byref(size))
@@ -211,7 +211,7 @@ class _TextReader:
         _, baseline, *_ = _turn_box((x, y, x, y), turns, view.width, view.height)
         bold, monospaced = self._read_font(raw.FPDFTextObj_GetFont(drawn))
         scale = hypot(matrix.c, matrix.d) or hypot(matrix.a, matrix.b)
-        return _Style(abs(size.value) * scale or 1.0, turns, baseline, bold, monospaced)
+        return _FontStyle(abs(size.value) * scale or 1.0, turns, baseline, bold, monospaced)
 
     def _read_font(self, font: Any) -> tuple[bool, bool]:
         if not font:
@@ -227,7 +227,7 @@ class _TextReader:
             self._fonts[key] = is_bold, bool(_MONOSPACED.search(text)) or (flags > 0 and flags & 1)
         return self._fonts[key]
 
-    def _add_character(self, index: int, character: str, placed: Box, style: _Style) -> None:
+    def _add_character(self, index: int, character: str, placed: Box, style: _FontStyle) -> None:
         content = self._content
         x, y = (placed[0] + placed[2]) / 2, (placed[1] + placed[3]) / 2
         if not (-1 <= x <= content.width + 1 and -1 <= y <= content.height + 1):
@@ -252,7 +252,7 @@ class _TextReader:
         fragment.text += character
         fragment.characters.append(index)
 
-    def _goes_on(self, box: Box, style: _Style) -> bool:
+    def _goes_on(self, box: Box, style: _FontStyle) -> bool:
         """Return whether a character continues the open fragment."""
         before = self._open
         assert before is not None
@@ -266,7 +266,7 @@ class _TextReader:
             return box[0] - last[2] < _WIDE_GAP * size
         return -0.3 * size < last[0] - box[2] < _WIDE_GAP * size  # from right to left
 
-    def _shift_character(self, character: str, style: _Style) -> str:
+    def _shift_character(self, character: str, style: _FontStyle) -> str:
         """Return a raised or lowered digit as such; join a raised label to what follows."""
         fragment = self._open
         assert fragment is not None
@@ -281,7 +281,7 @@ class _TextReader:
         return character
 
 
-def _start_fragment(box: Box, style: _Style) -> Fragment:
+def _start_fragment(box: Box, style: _FontStyle) -> Fragment:
     left, top, right, bottom = box
     size, baseline = style.size, style.baseline
     if not 0.5 * size < bottom - top < 2.5 * size:
@@ -291,7 +291,7 @@ def _start_fragment(box: Box, style: _Style) -> Fragment:
     )
 
 
-def _extend_fragment(fragment: Fragment, box: Box, style: _Style) -> None:
+def _extend_fragment(fragment: Fragment, box: Box, style: _FontStyle) -> None:
     fragment.left, fragment.right = min(fragment.left, box[0]), max(fragment.right, box[2])
     fragment.bold = fragment.bold and style.bold
     fragment.monospaced = fragment.monospaced and style.monospaced

@@ -75,7 +75,7 @@ class TableGrid:
 
 
 @dataclass(slots=True)
-class Picture:
+class PageImage:
     """An image, or a drawing with its labels."""
 
     left: float
@@ -86,11 +86,11 @@ class Picture:
     labels: tuple[Line, ...] = ()
 
 
-PlacedItem = Line | TableGrid | Picture
-_Element = Fragment | TableGrid | Picture
+PlacedItem = Line | TableGrid | PageImage
+_Element = Fragment | TableGrid | PageImage
 
 
-def arrange_page(content: PageContent, pictures: Sequence[Picture] = ()) -> list[PlacedItem]:
+def arrange_page(content: PageContent, pictures: Sequence[PageImage] = ()) -> list[PlacedItem]:
     """Return the lines, tables and pictures of a page in reading order; text in other directions
     comes last."""
     items = _Arrangement().arrange(content.fragments, content, pictures)
@@ -123,7 +123,7 @@ class _Arrangement:
         self,
         fragments: Sequence[Fragment],
         content: PageContent | None = None,
-        pictures: Sequence[Picture] = (),
+        pictures: Sequence[PageImage] = (),
     ) -> list[PlacedItem]:
         if len(fragments) > _MOST_FRAGMENTS:
             return list(self._place_lines(list(fragments), _lines_as_drawn))

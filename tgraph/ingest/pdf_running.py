@@ -41,7 +41,7 @@ class RunningLine:
 
 
 @dataclass(frozen=True, slots=True)
-class _Candidate:
+class _RunningLine:
     page: int
     at_top: bool
     line: Line
@@ -74,19 +74,19 @@ def take_running_lines(pages: Sequence[PageContent]) -> list[list[RunningLine]]:
     return running_lines
 
 
-def _page_shift(candidates: Iterable[_Candidate]) -> int:
+def _page_shift(candidates: Iterable[_RunningLine]) -> int:
     """Return what the numbers on most pages are above the count of pages."""
     shifts = Counter(number - c.page for c in candidates for number in set(c.numbers))
     return shifts.most_common(1)[0][0] if shifts else 1
 
 
-def _words_beside_number(candidate: _Candidate, shift: int) -> str:
+def _words_beside_number(candidate: _RunningLine, shift: int) -> str:
     page = str(candidate.page + shift)
     words = re.findall(r"\w+", candidate.line.text.casefold())
     return " ".join(word for word in words if word != page)
 
 
-def _page_candidates(number: int, page: PageContent) -> Iterator[_Candidate]:
+def _page_candidates(number: int, page: PageContent) -> Iterator[_RunningLine]:
     """Yield the outermost lines of a page, from the edge inwards: at the top, at the bottom."""
     lines = [make_line(group) for group in group_baselines(page.fragments)]
     for at_top in (True, False):
@@ -97,7 +97,7 @@ def _page_candidates(number: int, page: PageContent) -> Iterator[_Candidate]:
                 break
             inner = ordered[place + 1] if place + 1 < len(ordered) else None
             step = abs(inner.baseline - line.baseline) if inner else page.height
-            yield _Candidate(
+            yield _RunningLine(
                 number,
                 at_top,
                 line,
@@ -120,11 +120,11 @@ def _find_copies(pages: Sequence[PageContent]) -> set[tuple[int, int]]:
 
 
 def _find_running(
-    candidates: Sequence[_Candidate], pages: int, copies: Set[tuple[int, int]]
+    candidates: Sequence[_RunningLine], pages: int, copies: Set[tuple[int, int]]
 ) -> set[int]:
     """Return the identities of candidates that are repeated, or number the pages in order."""
     running = {id(c) for c in candidates if _numbers_alone(c, pages)}
-    groups: defaultdict[tuple[bool, str], list[_Candidate]] = defaultdict(list)
+    groups: defaultdict[tuple[bool, str], list[_RunningLine]] = defaultdict(list)
     for candidate in candidates:
         text = candidate.line.text
         if sum(map(str.isalpha, text)) > 2:
@@ -137,7 +137,7 @@ def _find_running(
             groups[candidate.at_top, "roman"].append(candidate)
     for group in groups.values():
         running |= _repeated(group, copies, 2)
-    alike: defaultdict[tuple[bool, str], list[_Candidate]] = defaultdict(list)
+    alike: defaultdict[tuple[bool, str], list[_RunningLine]] = defaultdict(list)
     for candidate in candidates:
         key = _NUMBER.sub("#", candidate.line.text.casefold())
         if sum(map(str.isalpha, key)) > 2 and not key.endswith((".", "!", "?")):
@@ -147,10 +147,10 @@ def _find_running(
     return running
 
 
-def _repeated(group: Sequence[_Candidate], copies: Set[tuple[int, int]], least: int) -> set[int]:
+def _repeated(group: Sequence[_RunningLine], copies: Set[tuple[int, int]], least: int) -> set[int]:
     """Return the identities of candidates at the height of ``least`` on pages near each other."""
     running: set[int] = set()
-    heights: defaultdict[int, list[_Candidate]] = defaultdict(list)
+    heights: defaultdict[int, list[_RunningLine]] = defaultdict(list)
     for candidate in sorted(group, key=lambda c: c.page):
         for bucket in (int(candidate.place / _NEAR), int(candidate.place / _NEAR + 0.5) + 100_000):
             heights[bucket].append(candidate)
@@ -162,7 +162,7 @@ def _repeated(group: Sequence[_Candidate], copies: Set[tuple[int, int]], least: 
     return running
 
 
-def _numbers_alone(candidate: _Candidate, pages: int) -> bool:
+def _numbers_alone(candidate: _RunningLine, pages: int) -> bool:
     """Return whether a line on its own tells the page's number: ``3``, ``Page 3 of 5``."""
     text, page = candidate.line.text, candidate.page + 1
     if text.strip("-–— .[]()|") == str(page) and not candidate.at_top:
@@ -170,10 +170,10 @@ def _numbers_alone(candidate: _Candidate, pages: int) -> bool:
     return candidate.numbers == (page, pages) and len(text.split()) <= 5
 
 
-def _outermost(candidates: Sequence[_Candidate], running: set[int]) -> Iterator[_Candidate]:
+def _outermost(candidates: Sequence[_RunningLine], running: set[int]) -> Iterator[_RunningLine]:
     """Yield running lines of a page with no other line further out, clear of the text."""
     for at_top in (True, False):
-        held: list[_Candidate] = []
+        held: list[_RunningLine] = []
         for candidate in candidates:
             if candidate.at_top == at_top:
                 if id(candidate) not in running:

@@ -46,7 +46,7 @@ def read_rows(segments: Sequence[Segment]) -> tuple[Segment, ...]:
             tables[segment.row.table].append(place)
     read = list(segments)
     for places in tables.values():
-        rows = _Table([segments[place] for place in places]).read()
+        rows = _TypedTable([segments[place] for place in places]).read()
         for place, row in zip(places, rows, strict=True):
             read[place] = replace(segments[place], row=row)
     return tuple(read)
@@ -84,7 +84,7 @@ def _split_row(segment: Segment) -> Iterator[Segment]:
             yield replace(prose, kind="prose", pairs=(), row=None, lead=lead)
 
 
-class _Table:
+class _TypedTable:
     """The rows of a table, their cells by column."""
 
     def __init__(self, rows: Sequence[Segment]) -> None:
@@ -193,7 +193,7 @@ def _is_sum_of(value: CellValue, amounts: Sequence[Decimal]) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class _Candidate:
+class _LabelCandidate:
     """A column that may name the rows."""
 
     column: int
@@ -274,13 +274,15 @@ class _Subject:
             return (first.column,) if first.filled >= _SOME else ()
         return self._find_moments()
 
-    def _weigh(self, column: int) -> _Candidate | None:
+    def _weigh(self, column: int) -> _LabelCandidate | None:
         texts = self._texts(column)
         if not texts or sum(map(len, texts)) > _LONGEST_LABEL * len(texts):
             return None
         words = head_words(self._columns[column].head)
         is_named = bool(words) and words[-1] in word_set("tables", "names")
-        return _Candidate(column, distinct_share(texts), len(texts) / len(self._rows), is_named)
+        return _LabelCandidate(
+            column, distinct_share(texts), len(texts) / len(self._rows), is_named
+        )
 
     def _find_person(self) -> tuple[int, ...]:
         """Return the columns of a first and a last name; empty where there are none."""

@@ -15,7 +15,7 @@ from tgraph.resources import load_tables, word_list, word_set
 _LONGEST = 48
 _DIGITS = re.compile(r"\d(?:[\d.,'’ \u00a0\u2009\u202f]*\d)?(?:[eE][+-]?\d{1,3})?")
 _SPACES = re.compile(r"['’ \u00a0\u2009\u202f]")
-_MARKS = re.compile(r"(?:[*†‡§]|\[\w{1,3}\])+$")
+_MARKS = re.compile(r"(?<![*†‡§\]])(?:[*†‡§]|\[\w{1,3}\])++$")
 _GROUPS = re.compile(r"\d{1,3}(?:\D\d{2,3})*(?:\D\d{3})$")
 _MINUS = "-−–"
 _UNIT_IN_BRACKETS = re.compile(r"(.*[^\s(\[])\s*[(\[]([^()\[\]]{1,24})[)\]]$", re.DOTALL)

@@ -48,7 +48,7 @@ def read_level(properties: etree._Element | None, default: int | None) -> int | 
 
 
 @dataclass(frozen=True, slots=True)
-class Style:
+class WordStyle:
     """What a style says, with what it inherits; None where nothing is said."""
 
     level: int | None = None
@@ -59,7 +59,7 @@ class Style:
     script: str | None = None
     is_contents: bool = False
 
-    def with_style(self, other: Style) -> Style:
+    def with_style(self, other: WordStyle) -> WordStyle:
         """Return the style with what a style of characters says of runs on top."""
         return replace(
             self,
@@ -68,7 +68,7 @@ class Style:
             script=other.script or self.script,
         )
 
-    def with_direct(self, run_properties: etree._Element | None) -> Style:
+    def with_direct(self, run_properties: etree._Element | None) -> WordStyle:
         """Return the style with properties of a run on top."""
         if run_properties is None:
             return self
@@ -89,13 +89,13 @@ class StyleSheet:
     def __init__(self, root: etree._Element | None) -> None:
         styles = [] if root is None else list(root.iterchildren(f"{W}style"))
         self._elements = {style.get(f"{W}styleId", ""): style for style in styles}
-        self._read: dict[str, Style] = {}
+        self._read: dict[str, WordStyle] = {}
         defaults = (s for s in styles if s.get(f"{W}default") in ("1", "true", "on"))
         self._default = next(
             (s.get(f"{W}styleId", "") for s in defaults if s.get(f"{W}type") == "paragraph"), ""
         )
 
-    def find_style(self, name: str | None) -> Style:
+    def find_style(self, name: str | None) -> WordStyle:
         """Return a style by its identifier; None names the default style of paragraphs."""
         identifier = self._default if name is None else name
         if identifier not in self._read:
@@ -104,7 +104,7 @@ class StyleSheet:
             while at in self._elements and len(chain) < _LONGEST_CHAIN:
                 chain.append(self._elements[at])
                 at = read_value(chain[-1], "basedOn")
-            style = Style()
+            style = WordStyle()
             for element in reversed(chain):
                 style = _add_style(style, element)
             self._read[identifier] = style
@@ -115,7 +115,7 @@ class StyleSheet:
         return self.find_style(name).list_number
 
 
-def _add_style(style: Style, element: etree._Element) -> Style:
+def _add_style(style: WordStyle, element: etree._Element) -> WordStyle:
     """Return a style with the properties of a style element on top."""
     style = style.with_direct(element.find(f"{W}rPr"))
     name = (read_value(element, "name") or "").lower()

@@ -12,7 +12,7 @@ from tgraph.ingest.archive import unreadable_error
 from tgraph.ingest.base import FileContent, FileLimits, error_reason
 from tgraph.ingest.blocks import LossList, PageBuilder
 from tgraph.ingest.html_blocks import add_html_blocks
-from tgraph.ingest.html_selection import Selection
+from tgraph.ingest.html_selection import ContentSelection
 from tgraph.ingest.jats import JatsConverter, is_jats
 from tgraph.ingest.unit_counts import compare_characters, count_characters
 from tgraph.ingest.xml_tree import XmlConverter, attribute, plain_text, read_texts
@@ -43,7 +43,7 @@ def read_xml(data: bytes, name: str, limits: FileLimits) -> FileContent:
     tree = etree.Element("body")
     converter.convert(root, tree, 1)
     builder = PageBuilder()
-    add_html_blocks(tree, Selection(), builder, losses)
+    add_html_blocks(tree, ContentSelection(), builder, losses)
     if not builder.has_text:
         raise IngestError(name, "The XML holds no text.")
     page = builder.page()
