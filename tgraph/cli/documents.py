@@ -103,7 +103,7 @@ def _reading_cell(summary: DocumentSummary) -> str:
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @common
 def show(document: str, as_json: bool) -> None:
-    """Show what of a document's file is not in the stored text, and why.
+    """Show a document's metadata and pages, and what of its file is not in the stored text.
 
     The counts are made independently of the reader: units in the file against units in the text.
     DOC is named as for `impact`.
@@ -119,17 +119,32 @@ def show(document: str, as_json: bool) -> None:
     with open_call_graph() as graph:
         tree = graph.documents.read_extractions(document)
         report = graph.documents.read_report(tree.document.document)
-    if as_json:
-        reading = asdict(report) if report else None
-        print_json({**asdict(tree.document), "characters": tree.characters, "reading": reading})
-        return
+        metadata = graph.documents.read_metadata(tree.document.document)
     summary = tree.document
     pages = [page for page in tree.pages if page.number is not None]
+    if as_json:
+        print_json(
+            {
+                **asdict(summary),
+                "characters": tree.characters,
+                "metadata": metadata,
+                "pages": [{"page": p.number, "characters": p.characters} for p in pages],
+                "reading": asdict(report) if report else None,
+            }
+        )
+        return
+    empty = [str(page.number) for page in pages if not page.characters]
     print_lines(
         [
             f"{one_line(summary.title)}: {one_line(summary.path)}",
             f"{summary.media_type}, {tree.characters:,} characters"
             + (f", {format_count(len(pages), 'page')}" if pages else ""),
+            *(
+                f"{field.capitalize()}: {one_line(value)}"
+                for field, value in metadata.items()
+                if field != "title"
+            ),
+            *([f"Pages without text: {', '.join(empty)}"] if empty else []),
             *report_lines(report),
         ]
     )

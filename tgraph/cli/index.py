@@ -191,7 +191,8 @@ def _print_report(report: IndexReport, root: str, *, as_json: bool, quiet: bool)
         print_json(index_json(report, root))
     elif not quiet:
         print_message(describe_run(report, root))
-        say_losses(report)
+        for line in describe_losses(report):
+            print_message(line)
     if _is_unread(report):
         print_message(
             "No chunk got a usable reply of the model, so the graph has only the text of these "
@@ -215,6 +216,8 @@ def _reread_documents(paths: Sequence[str], options: dict[str, Any]) -> None:
         report = graph.reread(paths, progress=progress, message=message)
         root = str(graph.root)
     _print_report(report, root, as_json=as_json, quiet=quiet)
+    if not report.indexed and not as_json and not quiet:
+        print_message("No document would be read otherwise by this version.")
 
 
 def _pop_run_flags(options: dict[str, Any]) -> dict[str, Any]:
@@ -252,7 +255,11 @@ def _watch_folders(folders: Sequence[str], options: dict[str, Any]) -> None:
         rounds = graph.follow(folders, **flags, progress=progress, message=print_new)
         for report in rounds:
             bars.close()
-            for line in (*_describe_failures(report), *describe_folders(report)):
+            for line in (
+                *_describe_failures(report),
+                *describe_folders(report),
+                *describe_losses(report),
+            ):
                 print_new(line)
             before, lines = lines, set()
             if as_json:
@@ -333,19 +340,20 @@ def _absent_remedy(absent: AbsentFiles) -> str:
     return f"`tgraph index {shlex.quote(absent.folder)} --prune` retracts what is gone."
 
 
-def say_losses(report: IndexReport) -> None:
-    """Print what of the files isn't in the stored texts; files with warnings come first."""
+def describe_losses(report: IndexReport) -> Iterator[str]:
+    """Yield lines on what of the files isn't in the stored texts, those of files with warnings
+    first."""
     from tgraph.explain.render.reading_report import summarise_losses
 
     readings = sorted(report.readings.items(), key=lambda item: not item[1].warnings)
     for path, reading in readings[:_MOST_READINGS]:
         losses = summarise_losses(reading)
         sentences = [*([f"{losses}."] if losses else []), *map(one_line, reading.warnings)]
-        print_message(f"{one_line(path)}: {' '.join(sentences)}")
+        yield f"{one_line(path)}: {' '.join(sentences)}"
     if (rest := len(readings) - _MOST_READINGS) > 0:
-        print_message(f"Of {format_count(rest, 'other document')} something isn't in the text.")
+        yield f"Of {format_count(rest, 'other document')} something isn't in the text."
     if readings:
-        print_message("`tgraph documents show PATH` shows what, where and why.")
+        yield "`tgraph documents show PATH` shows what, where and why."
 
 
 def describe_run(report: IndexReport, root: str, taken_in: str = "indexed") -> str:

@@ -45,6 +45,15 @@ class Documents:
         store = self._opened.read()
         return read_report(store, find_document(store, document).document)
 
+    def read_metadata(self, document: str) -> dict[str, str]:
+        """Return what a document states of itself: title, author, date, language, description,
+        tags; without those that the document lacks."""
+        from tgraph.explain.trace.documents import find_document
+        from tgraph.index.prepended_metadata import read_metadata
+
+        store = self._opened.read()
+        return read_metadata(store, find_document(store, document).document)
+
     def set_authority(self, target: str, authority: float | None, *, reason: str) -> str:
         """Set document authority, a factor from 0 to 1 on ranking scores (0: nothing is
         answered from the documents).

@@ -36,15 +36,21 @@ def document_preface(document: Document, fields: Sequence[str]) -> str:
     return _preface_lines(fields, document_values, first)
 
 
-def stored_preface(store: Store, texts: Texts, document: str, fields: Sequence[str]) -> str:
-    """Return the preface of a recorded document."""
-    subject = NamedNode(document)
-    record_values = {}
+def read_metadata(store: Store, document: str) -> dict[str, str]:
+    """Return the metadata on record of a document (an IRI): title, author, date, language,
+    description and tags, without those that the document lacks."""
+    subject, values = NamedNode(document), {}
     for field, term in _TERMS.items():
         quads = store.match(subject, term, None, v.SOURCE_GRAPH)
-        record_values[field] = ", ".join(
+        values[field] = ", ".join(
             sorted(q.object.value for q in quads if isinstance(q.object, Literal))
         )
+    return {field: value for field, value in values.items() if value}
+
+
+def stored_preface(store: Store, texts: Texts, document: str, fields: Sequence[str]) -> str:
+    """Return the preface of a recorded document."""
+    record_values = read_metadata(store, document)
     needs_page = any(field not in _TERMS for field in fields)
     paged = not text_value(store, document, v.tg("textHash"))
     return _preface_lines(

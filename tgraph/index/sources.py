@@ -25,6 +25,7 @@ RETRACTION = "Retraction"
 PRUNING = "Pruning"
 """The label of decisions that retract documents because the files are gone."""
 _NEVER = datetime.min.replace(tzinfo=UTC)
+_DOCUMENT = v.document_iri("")
 
 
 def source_value(store: Store, subject: str, predicate: NamedNode) -> Term | None:
@@ -42,6 +43,20 @@ def text_value(store: Store, subject: str, predicate: NamedNode) -> str:
 def has_bytes(store: Store, document: str, sha256: str) -> bool:
     """Return whether a document (an IRI) was read from the bytes with a hash."""
     return text_value(store, document, v.tg("contentHash")) == sha256
+
+
+def documents_of_bytes(store: Store, sha256: str) -> list[str]:
+    """Return the documents that were read from the bytes with a hash, in order of IRIs: the first
+    reading, and any reading of a later version of tgraph."""
+    quads = store.match(None, v.tg("contentHash"), Literal(sha256), v.SOURCE_GRAPH)
+    documents = (q.subject.value for q in quads if isinstance(q.subject, NamedNode))
+    return sorted(document for document in documents if document.startswith(_DOCUMENT))
+
+
+def readings_of(store: Store, document: str) -> list[str]:
+    """Return all documents that were read from the bytes of a document, itself among them."""
+    sha256 = text_value(store, document, v.tg("contentHash"))
+    return documents_of_bytes(store, sha256) or [document]
 
 
 def read_layout(store: Store, librarian: Librarian, page: str) -> str:
@@ -91,6 +106,12 @@ def standing_accessions(store: Store, document: str) -> dict[str, str]:
         if isinstance(a, NamedNode) and source_value(store, a.value, ended) is None
     }
     return dict(sorted(paths.items(), key=lambda item: (item[1], item[0])))
+
+
+def list_standing_paths(store: Store, document: str) -> list[str]:
+    """Return the paths at which a document stands in any of its readings, in order."""
+    readings = readings_of(store, document)
+    return sorted(p for reading in readings for p in standing_accessions(store, reading).values())
 
 
 def last_accession(store: Store, path: str) -> str | None:

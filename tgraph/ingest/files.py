@@ -182,7 +182,7 @@ def read_bytes(
 
 def media_type(name: str, data: bytes) -> str:
     """Return the media type for reading a file, by suffix, else by leading bytes."""
-    if suffix_type := _media_type_of_suffix(name):
+    if suffix_type := media_type_of_suffix(name):
         return suffix_type
     if data.startswith(b"%PDF-"):
         return "application/pdf"
@@ -207,10 +207,10 @@ def reading_version(media_type: str) -> int:
 
 def has_known_suffix(name: str) -> bool:
     """Return whether a file name's suffix determines the format."""
-    return bool(_media_type_of_suffix(name))
+    return bool(media_type_of_suffix(name))
 
 
-def _media_type_of_suffix(name: str) -> str:
+def media_type_of_suffix(name: str) -> str:
     """Return the media type that the suffix of a name tells; empty for an unknown suffix."""
     suffix = PurePath(name).suffix.lower()
     return _SUFFIXES.get(suffix) or _added_suffixes().get(suffix, "")

@@ -26,6 +26,7 @@ from tgraph.explain.integrity.check import check_integrity
 from tgraph.explain.integrity.erasures import read_erasure
 from tgraph.extensions.lab import evaluate, measure_influence
 from tgraph.extensions.lab.evaluation.metrics import EvaluationItem
+from tgraph.ingest import files
 from tgraph.record.chain import Head
 from tgraph.record.erasure.traces import TraceCollector
 from tgraph.retrieve.filters import Filters
@@ -372,6 +373,43 @@ def test_what_two_documents_share_goes_with_the_second(tmp_path):
 
 
 # --- refusals ---
+
+
+@pytest.mark.slow
+def test_every_reading_of_a_document_goes_with_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = "<table><tr><th>Zorblatt</th><th>Tresk</th></tr><tr><td>Fram</td><td>402</td></tr>"
+    content = f"{SECRET.replace('# ', '')}<p>{table}</table>"
+    (tmp_path / "secret.html").write_text(content)
+    (tmp_path / "copy.html").write_text(content)
+    (tmp_path / "kept.txt").write_text(KEPT)
+    root, paths = tmp_path / "g", [tmp_path / "secret.html", tmp_path / "copy.html"]
+    monkeypatch.setitem(files._READING_VERSIONS, "text/html", 1)
+    with opened(root, None) as graph:
+        graph.index([*paths, tmp_path / "kept.txt"])
+        before = graph.ask("Who met Wilhelmina Tresk?", history=[])
+        monkeypatch.setitem(files._READING_VERSIONS, "text/html", 3)
+        assert len(graph.reread([paths[0]]).indexed) == 2
+        graph.ask("Who met Wilhelmina Tresk?", history=[])
+        first, second = {d.document for d in graph.documents.summaries()} - {
+            graph.documents.read_extractions("kept.txt").document.document
+        }
+        with pytest.raises(UsageError, match="only the document contains"):
+            graph.purge(str(paths[0]), all_copies=True, reason="of Wilhelmina Tresk")
+        earlier = next(d for d in (first, second) if sha256(content.encode()).hexdigest() in d)
+        assert len(graph.impact(earlier, all_copies=True).paths) == 2
+        assert before.session in {a.session for a in graph.impact(str(paths[0])).answers}
+        gone = graph.purge(earlier, all_copies=True, reason="asked for")
+        assert before.session in gone.questioned
+        assert graph.integrity().ok
+        assert check_shapes(graph.opened.read(), CATALOGUE) == ()
+        for path in paths:
+            path.write_text(content)
+        assert len(graph.index(paths).erased) == 2
+        assert graph.purge(first, reason="asked for").already
+        assert graph.purge(second, reason="asked for").already
+    assert found(root, tuple(word for word in WORDS if word in content)) == set()
 
 
 @pytest.fixture(scope="module")

@@ -14,6 +14,7 @@ from tgraph.ingest import files, text
 from tgraph.ingest.base import FileContent, FileLimits
 from tgraph.ingest.blocks import LossList
 from tgraph.model import Page, UnitCount
+from tgraph.record import sources
 
 TEXT = "The Sorvik mill was built by Anna Berg in 1931. The mill stands in Bergen."
 QUESTION = "Who built the Sorvik mill?"
@@ -25,7 +26,7 @@ def read_with_losses(data: bytes, name: str, limits: FileLimits) -> FileContent:
     losses.add("image", "an image has no text", place="page 2", marked=True, count=2)
     losses.add("deleted passage", "the author deleted the passage")
     report = losses.report("scanner 2.1", [UnitCount("characters", 120, 75, 5)])
-    return FileContent((Page(None, data.decode()),), "", {}, report)
+    return FileContent((Page(None, data.decode()),), "", {"author": "Carl Lund"}, report)
 
 
 @pytest.fixture
@@ -55,9 +56,12 @@ def test_the_report_is_on_record_and_in_every_list(place: Path) -> None:
     run("index", "mill.txt", "-q")
     shown = run("documents", "show", "mill.txt").stdout
     assert "Read by scanner 2.1." in shown
+    assert "Author: Carl Lund" in shown
     assert "Characters: 120 in the file, 75 in the text, 5 left out on purpose." in shown
     assert "Not in the text: 2 images, page 2: an image has no text. A mark stands in" in shown
-    reading = json.loads(run("documents", "show", "mill.txt", "--json").stdout)["reading"]
+    as_json = json.loads(run("documents", "show", "mill.txt", "--json").stdout)
+    reading = as_json["reading"]
+    assert (as_json["metadata"]["author"], as_json["pages"]) == ("Carl Lund", [])
     assert [loss["kind"] for loss in reading["losses"]] == ["image", "deleted passage"]
     assert "3, warning" in run("documents", "list").stdout
     audited = run("audit", "reading-losses").stdout
@@ -121,6 +125,25 @@ def test_a_document_of_a_version_without_reports_says_so(
     assert "There is no reading report" in run("documents", "show", "mill.txt").stdout
     with tgraph.open("g") as graph:
         assert graph.documents.read_report("mill.txt") is None
+
+
+@pytest.mark.slow
+def test_files_of_formats_that_no_reader_had_are_read_anew(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mail = "From: a@example.org\nSubject: The mill\nContent-Type: text/html\n\n<p>It burns.</p>"
+    (place / "letter.eml").write_text(mail)
+    monkeypatch.setattr(files, "media_type_of_suffix", lambda name: "text/plain")
+    monkeypatch.setattr(sources, "_state_report", lambda *_: None)
+    run("index", "letter.eml", "-q")
+    monkeypatch.undo()
+    monkeypatch.chdir(place)
+    assert "letter.eml: an earlier version" in " ".join(run("doctor").stdout.split())
+    assert json.loads(run("index", "--reread", "--json").stdout)["indexed"] == ["letter.eml"]
+    with tgraph.open("g") as graph:
+        assert "<p>" not in graph.documents.read_text("letter.eml")
+    assert "an earlier version" not in run("doctor").stdout
+    assert "No document would be read otherwise" in run("index", "--reread").stderr
 
 
 def test_index_wants_paths_or_reread(place: Path) -> None:

@@ -93,8 +93,9 @@ async def read_everything(client: Client) -> None:
         return content.text
 
     base = "tgraph://default"
-    assert len((await client.list_resource_templates()).resource_templates) == 5
+    assert len((await client.list_resource_templates()).resource_templates) == 6
     document = json.loads(await read(f"{base}/documents"))[0]["document"].rpartition(":")[2]
+    assert json.loads(await read(f"{base}/documents/{document}/reading"))["losses"] == []
     page = f"{base}/documents/{document}/pages/0"
     assert (await read(page)).startswith(ANSWER)
     assert await read(f"{page}/quotes/0/{len(ANSWER)}") == ANSWER

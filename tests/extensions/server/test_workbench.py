@@ -228,6 +228,18 @@ def test_files_are_uploaded_and_indexed(browser: httpx.Client) -> None:
     assert "Ask a question" in done.text
     assert "bohr.txt" in browser.get(f"{HOME}documents").text
     assert browser.post(f"{HOME}documents", data={"x": "y"}).status_code == 400
+    assert "Read whole" in browser.get(f"{HOME}documents/bohr.txt").text
+    sent = b"<p>The laboratory.</p><img src='a.png' alt='<script>alert(1)</script>'>"
+    page = browser.post(f"{HOME}documents", files={"file": ("lab.html", sent, "text/html")})
+    done = until(
+        lambda: (p := browser.get(page.url.path)) and 'class="status done"' in p.text and p
+    )
+    assert "1 × image" in done.text
+    assert "1 not in the text" in browser.get(f"{HOME}documents").text
+    shown = browser.get(f"{HOME}documents/lab.html").text
+    assert "What is not in the text" in shown
+    assert "Not in the text: 1 image" in shown
+    assert "<script>alert" not in shown
     gone = browser.post(f"{HOME}documents/bohr.txt/retract", data={"reason": "a test"})
     assert "no longer stands" in gone.text
     assert browser.post(f"{HOME}documents/curie.txt/retract", data={}).status_code == 400

@@ -32,7 +32,7 @@ from tgraph.explain.audit.impact import Impact
 from tgraph.explain.integrity.entries import read_entries
 from tgraph.explain.integrity.erasures import Rewritings, erasure_of_document, last_erasure
 from tgraph.explain.trace.documents import find_document, list_documents
-from tgraph.index.sources import standing_accessions
+from tgraph.index.sources import list_standing_paths, readings_of, text_value
 from tgraph.librarian import Librarian
 from tgraph.models.base import canonical_json
 from tgraph.record.activities import agent_quads, responsible_agents
@@ -74,14 +74,15 @@ def say_what_stays(
 ) -> None:
     """Report other places that may hold the same text and are not erased with the document."""
     entries = list_documents(store)
-    paths = {entry.path for entry in entries if entry.document == document}
-    for other_document in {entry.document for entry in entries if entry.path in paths} - {document}:
+    readings = set(readings_of(store, document))
+    paths = {entry.path for entry in entries if entry.document in readings}
+    for other_document in {entry.document for entry in entries if entry.path in paths} - readings:
         if erasure_of_document(store, other_document) is None:
             message(
                 f"Another document of the same path stays until that document is erased too:"
                 f" {other_document}"
             )
-    digest = document.removeprefix(v.document_iri(""))
+    digest = text_value(store, document, v.tg("contentHash"))
     for place in sorted(folder.path.parent.iterdir()):
         if place != folder.path and Librarian(place / "librarian").has_content(digest):
             message(f"The collection {place.name} has the same document, which stays there.")
@@ -156,7 +157,8 @@ def purge_document(
 def _forget_prompts(opened: OpenCollection, document: str, message: OnMessage) -> None:
     """Delete the files of prompts that quote the document."""
     folder = opened.settings.prompts or opened.folder.path.parent.parent / FOLDER
-    prompt_hashes = tuned_from(opened.read(), document)
+    readings = readings_of(opened.read(), document)
+    prompt_hashes = frozenset(h for r in readings for h in tuned_from(opened.read(), r))
     for path in remove_tuned(opened.read(), folder, prompt_hashes):
         message(f"Deleted {path}, which was made from the document; `tgraph tune` makes it anew.")
 
@@ -200,7 +202,7 @@ class Purging(RunSetup):
                 shutil.rmtree(leftover, ignore_errors=True)
             self._wait_for_sessions()
             with self.ledger.open(timeout=PATIENCE) as (store, _):
-                if paths := standing_accessions(store, document).values():
+                if paths := list_standing_paths(store, document):
                     raise StoreError(
                         "The same content was indexed meanwhile, and was not erased: "
                         f"{', '.join(paths)}.",
@@ -277,7 +279,6 @@ class _CollectionRewriting:
 
     def __init__(self, store: Store, document: str, purging: Purging) -> None:
         self._store = store
-        self._document = document
         self._purging = purging
         self._librarian = purging.ledger.librarian
         self._erasing = PreparedErasure(purging.ledger.folder)
@@ -317,7 +318,7 @@ class _CollectionRewriting:
             self._write_quads(file, self._state_agents(chain))
             bundle = erasure_quads(
                 purging.uuid,
-                self._document,
+                sorted(self._affected.readings),
                 reason,
                 purging.settings.person,
                 purging.settings.collection,
@@ -379,7 +380,7 @@ class _CollectionRewriting:
 
     def _rewrite_text(self, key: str) -> None:
         owners = self._owners.get(key, set())
-        own_resources = {self._affected.document, *self._affected.pages, *self._affected.subgraphs}
+        own_resources = {*self._affected.readings, *self._affected.pages, *self._affected.subgraphs}
         if key in self._found.own or owners & own_resources:
             self._removed.add(key)
             if owners - own_resources:  # an answer may say all of it

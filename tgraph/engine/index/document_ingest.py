@@ -8,7 +8,7 @@ from functools import partial
 from hashlib import sha256
 from pathlib import Path
 
-from pyoxigraph import Literal, Triple
+from pyoxigraph import Triple
 
 from tgraph import vocabulary as v
 from tgraph.engine.index.indexed_paths import IndexedPath, IndexedPaths, Renaming
@@ -19,6 +19,7 @@ from tgraph.explain.integrity.erasures import erasure_of_document
 from tgraph.index.authority import read_authorities
 from tgraph.index.sources import (
     document_of_accession,
+    documents_of_bytes,
     evidence_of_document,
     has_bytes,
     is_retracted,
@@ -37,7 +38,7 @@ from tgraph.ingest.parser_process import closing_parser
 from tgraph.model import Document
 from tgraph.record.sources import accession_quads, document_quads
 from tgraph.settings import Settings
-from tgraph.store.base import Store, text_of
+from tgraph.store.base import Store
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,13 +206,15 @@ def take_content(
 
 def reread_documents(context: IndexContext, paths: Sequence[str]) -> IngestedFiles:
     """Read standing documents anew that an earlier version read otherwise: all, or those at or
-    below the paths.
+    below the paths, with their copies at other paths.
 
     The kept bytes are read. The new text belongs to a document of its own, which supersedes the
     earlier one under its path: what was answered from the earlier text stays exact."""
     store, intakes = context.copy.store, IngestedFiles()
     limits = file_limits(context.settings)
-    stale = [s for s in find_stale_readings(store) if not paths or _is_below(s.path, paths)]
+    stale = find_stale_readings(store)
+    chosen = {s.document for s in stale if not paths or _is_below(s.path, paths)}
+    stale = [reading for reading in stale if reading.document in chosen]
     with closing_parser():
         for number, reading in enumerate(stale):
             context.report_progress("Reading", number, len(stale), reading.path)
@@ -240,10 +243,11 @@ def _reread_document(
     document = load(content, reading.path, limits)
     document = replace(document, sha256=v.reread_digest(key, reading_version(document.media_type)))
     accession = v.accession_iri(reading.path, document.sha256, reading.accession)
+    is_known = source_value(store, document.iri, v.tg("contentHash")) is not None  # of a copy
     return IngestedFile(
         reading.path,
         document.iri,
-        document,
+        None if is_known else document,
         content,
         reading.accession,
         supersedes=True,
@@ -270,13 +274,8 @@ def _create_intake(
 def _latest_reading(store: Store, digest: str) -> str:
     """Return the document of the latest reading of the bytes with a hash, or the document that the
     bytes will be."""
-    documents = [
-        text_of(quad.subject)
-        for quad in store.match(None, v.tg("contentHash"), Literal(digest), v.SOURCE_GRAPH)
-        if next(store.match(quad.subject, v.RDF_TYPE, v.tg("Document"), v.SOURCE_GRAPH), None)
-    ]
     return max(
-        documents,
+        documents_of_bytes(store, digest),
         key=lambda document: int(text_value(store, document, v.tg("readingVersion")) or 0),
         default=v.document_iri(digest),
     )

@@ -81,7 +81,7 @@ def as_of(store: OxigraphStore, librarian: Librarian, generation: int) -> Iterat
 def without_erased(store: Store) -> tuple[Store, tuple[str, ...]]:
     """Return an earlier store minus documents erased since, with a note about removed
     documents."""
-    erased = {erasure.document for erasure in erasures_since(store, "")}
+    erased = {document for erasure in erasures_since(store, "") for document in erasure.documents}
     stood = admitted_documents(NO_FILTERS, store)
     if not (gone := stood & erased):
         return store, ()

@@ -16,7 +16,8 @@ from tgraph.index.sources import (
     derived_items,
     document_of_chunk,
     evidence_of_document,
-    standing_accessions,
+    list_standing_paths,
+    readings_of,
     standing_documents,
     text_value,
 )
@@ -89,7 +90,9 @@ def read_impact(store: Store, catalogue: str, name: str, *, all_copies: bool = F
     the same content. Raise ``UsageError`` for unknown names."""
     accessions = find_accessions(store, name)
     document_info = accessions[0]
-    standing = list(standing_accessions(store, document_info.document).values())
+    standing = list_standing_paths(store, document_info.document)
+    if all_copies and standing and not document_info.standing:
+        document_info = find_accessions(store, standing[0])[0]  # a later reading may stand
     named = {accession.path for accession in accessions if accession.standing}
     paths = [path for path in standing if all_copies or path in named]
     copies = [path for path in standing if path not in paths]
@@ -139,8 +142,10 @@ def _supporting_documents(store: Store, edge: str) -> set[str]:
 
 
 def affected_answers(store: Store, catalogue: str, document: str) -> Iterator[AffectedAnswer]:
-    """Yield the answers that depend on a document."""
-    bundles = {text_of(quad.graph_name) for quad in _document_references(store, document)}
+    """Yield the answers that depend on a document in any of its readings."""
+    readings = set(readings_of(store, document))
+    references = (quad for reading in readings for quad in _document_references(store, reading))
+    bundles = {text_of(quad.graph_name) for quad in references}
     if not bundles - {v.SOURCE_GRAPH.value}:
         return
     doubts = find_questioned_sessions(store)
@@ -151,7 +156,7 @@ def affected_answers(store: Store, catalogue: str, document: str) -> Iterator[Af
                 session.explain_id,
                 session.question,
                 session.started,
-                tuple(_citing_sentences(store, session.bundle, document)),
+                tuple(_citing_sentences(store, session.bundle, readings)),
                 doubt.time if doubt else "",
             )
 
@@ -191,17 +196,17 @@ def _document_references(store: Store, document: str) -> Iterator[Quad]:
         yield from store.match(None, v.prov("wasDerivedFrom"), NamedNode(part), None)
 
 
-def _citing_sentences(store: Store, bundle: str, document: str) -> Iterator[CitingSentence]:
+def _citing_sentences(store: Store, bundle: str, readings: set[str]) -> Iterator[CitingSentence]:
     graph = NamedNode(bundle)
     sentences = []
     for quad in store.match(None, v.RDF_TYPE, v.tg("Sentence"), graph):
         cited = _cited_documents(store, quad.subject, graph)
-        if document in cited:
+        if not readings.isdisjoint(cited):
             properties = {
                 q.predicate: text_of(q.object) for q in store.match(quad.subject, graph=graph)
             }
             number, text = int(properties[v.tg("index")]), properties[v.tg("text")]
-            sentences.append(CitingSentence(number, text, cited == {document}))
+            sentences.append(CitingSentence(number, text, cited <= readings))
     yield from sorted(sentences, key=lambda sentence: sentence.index)
 
 

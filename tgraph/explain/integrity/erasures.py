@@ -25,7 +25,10 @@ _NEVER = datetime.min.replace(tzinfo=UTC)
 @dataclass(frozen=True, slots=True)
 class Erasure:
     """An erasure: document, reason, time (an xsd:dateTime text), and numbers of bundles,
-    batches and librarian texts rewritten or removed."""
+    batches and librarian texts rewritten or removed.
+
+    ``readings`` are further documents that were read from the same bytes, erased with the
+    document."""
 
     erasure: str
     document: str
@@ -34,6 +37,12 @@ class Erasure:
     bundles: int
     batches: int
     texts: int
+    readings: tuple[str, ...] = ()
+
+    @property
+    def documents(self) -> frozenset[str]:
+        """The document in all its readings."""
+        return frozenset((self.document, *self.readings))
 
 
 def format_counts(bundles: int, batches: int, texts: int) -> str:
@@ -115,14 +124,18 @@ def read_erasure(store: Store, bundle: str) -> Rewritten:
         hashes[term_text(quad.object)] = pair
     batches = sum(name.startswith(_BATCH) for name in hashes)
     contents = {old for name, (old, _) in hashes.items() if name.startswith(_BATCH)}
+    document, *readings = sorted(
+        term_text(quad.object) for quad in quads if quad.predicate == v.prov("used")
+    ) or [""]
     erasure = Erasure(
         subject,
-        properties.get(v.prov("used"), ""),
+        document,
         properties.get(v.tg("reason"), ""),
         properties.get(v.prov("endedAtTime"), ""),
         len(hashes) - batches,
         batches,
         len(texts - contents),
+        tuple(readings),
     )
     return Rewritten(erasure, hashes, frozenset(texts))
 

@@ -8,7 +8,9 @@ from collections.abc import Iterator
 from tgraph.model import ReadingLoss, ReadingReport, UnitCount
 from tgraph.rendering import format_count, one_line
 
-UNREPORTED = "There is no reading report: an earlier version of tgraph read the document."
+UNREPORTED = (
+    "There is no reading report: an earlier version of tgraph, or an extension, read the document."
+)
 _MOST_KINDS = 4
 
 
@@ -32,7 +34,8 @@ def report_lines(report: ReadingReport | None) -> Iterator[str]:
     if report is None:
         yield UNREPORTED
         return
-    yield f"Read by {one_line(report.reader)}."
+    if report.reader:
+        yield f"Read by {one_line(report.reader)}."
     yield from map(_unit_line, report.units)
     if report.is_whole:
         yield "Nothing is known to be missing from the text."

@@ -292,14 +292,12 @@ def read_source(store: Store, librarian: Librarian, name: str) -> SourceTree:
 
 
 def read_report(store: Store, document: str) -> ReadingReport | None:
-    """Return the reading report of a document (an IRI); None if a version without reports read the
-    document."""
-    reader = text_value(store, document, v.tg("reader"))
-    if not reader:
-        return None
+    """Return the reading report of a document (an IRI); None if the document's reader made no
+    report, as readers of earlier versions."""
+    version = _read_number(store, document, "readingVersion")
     warnings = store.match(NamedNode(document), v.tg("readingWarning"), None, v.SOURCE_GRAPH)
-    return ReadingReport(
-        reader,
+    report = ReadingReport(
+        text_value(store, document, v.tg("reader")),
         tuple(
             UnitCount(
                 text_value(store, count, v.tg("countedUnit")),
@@ -318,8 +316,9 @@ def read_report(store: Store, document: str) -> ReadingReport | None:
             for loss in _derived_in_order(store, document, "ReadingLoss")
         ),
         tuple(sorted(text_of(quad.object) for quad in warnings)),
-        _read_number(store, document, "readingVersion"),
+        version,
     )
+    return report if report != ReadingReport(version=version) else None
 
 
 _COUNTED = ("InFile", "InText", "LeftOut")

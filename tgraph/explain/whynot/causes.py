@@ -77,7 +77,7 @@ def check_decidable(earlier: CorpusAsOf, expected: Expected, wanted: str) -> Non
         return
     erasures = erasures_since(earlier.store, earlier.started)
     for erasure in reversed(erasures):
-        if erasure.document in earlier.documents:
+        if not erasure.documents.isdisjoint(earlier.documents):
             raise UsageError(
                 f"It can't be decided what the session could know of {one_line(wanted, 120)!r}: "
                 f"text that it could read was erased on {erasure.time[:10]} ({erasure.reason}).",

@@ -411,6 +411,15 @@ def _add_resources(server: MCPServer, doors: Doors) -> None:
             await read(ctx, collection, lambda graph: graph.trace(session).as_dict())
         )
 
+    @add("tgraph://{collection}/documents/{document}/reading", title="Reading report")
+    async def reading(collection: str, document: str, ctx: Context) -> str:
+        """What of a document's file is not in its text, with the counts that show it; null for a
+        document that an earlier version of tgraph read."""
+        name = _resolve_document(document)
+        return _format_json(
+            await read(ctx, collection, lambda graph: graph.documents.read_report(name))
+        )
+
     @server.resource(
         "tgraph://{collection}/documents/{document}/pages/{page}",
         mime_type="text/plain",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -145,7 +145,7 @@ class Rewriting:
 
 def erasure_quads(
     uuid: str,
-    document: str,
+    documents: Sequence[str],
     reason: str,
     person: str | None,
     collection: str,
@@ -153,12 +153,12 @@ def erasure_quads(
     rewritings: Iterable[Rewriting],
     removed: Iterable[str],
 ) -> list[Quad]:
-    """Return the bundle of an erasure: hashes of rewritten bundles or batches, plus hashes of
-    texts removed from the librarian (design, section 3.7)."""
+    """Return the bundle of an erasure of a document in all its readings: hashes of rewritten
+    bundles or batches, plus hashes of texts removed from the librarian (design, section 3.7)."""
     out = Statements(NamedNode(v.bundle_iri(uuid)))
     kinds, agents = ("Erasure",), responsible_agents(person)
     subject = Activity(
-        v.erasure_iri(uuid), kinds, "Erasure of a document", *times, agents, used=(document,)
+        v.erasure_iri(uuid), kinds, "Erasure of a document", *times, agents, used=tuple(documents)
     ).state(
         out,
         (v.tg("reason"), reason),

@@ -51,11 +51,11 @@ class DocumentTexts:
         """Add all texts of the document and of derived resources; return the names introduced
         by the document."""
         store, affected = self._store, self._affected
-        document = affected.document
-        self.own.add(text_value(store, document, v.tg("contentHash")))
-        for text in self._read_pages(document, self.own):
-            self._wording.add_text(text)
-        self._wording.add_text(text_value(store, document, v.dcterms("title")))
+        for document in sorted(affected.readings):
+            self.own.add(text_value(store, document, v.tg("contentHash")))
+            for text in self._read_pages(document, self.own):
+                self._wording.add_text(text)
+            self._wording.add_text(text_value(store, document, v.dcterms("title")))
         self.said.update(t for t in affected.literals(store, SAID) if not is_mark(t))
         for report in sorted(
             find_resources_of_class(self._store, "ReportRecord") & affected.resources
@@ -72,7 +72,7 @@ class DocumentTexts:
         """Remove all texts of other documents, including resources derived only from other
         documents."""
         store, affected = self._store, self._affected
-        documents = find_resources_of_class(store, "Document") - {affected.document} - affected.gone
+        documents = find_resources_of_class(store, "Document") - affected.readings - affected.gone
         for index, document in enumerate(sorted(documents)):
             show(index, len(documents))
             self.kept.add(text_value(store, document, v.tg("contentHash")))
@@ -107,10 +107,11 @@ class DocumentTexts:
         return next(self._store.match(node, v.RDF_TYPE, v.tg("Document"), None), None) is not None
 
     def _read_pages(self, document: str, keys: set[str]) -> Iterator[str]:
-        """Yield a document's page texts; add each text hash to ``keys``."""
+        """Yield a document's page texts; add the hash of each text and layout to ``keys``."""
         for page in (document, *sorted(derived_items(self._store, document, "Page"))):
-            key = text_value(self._store, page, v.tg("textHash"))
-            if key:
+            if layout := text_value(self._store, page, v.tg("layoutHash")):
+                keys.add(layout)
+            if key := text_value(self._store, page, v.tg("textHash")):
                 keys.add(key)
                 with suppress(StoreError):  # erased before
                     yield self._librarian.get_text(key)

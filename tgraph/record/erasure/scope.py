@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pyoxigraph import Literal, NamedNode, Triple
 
 from tgraph import vocabulary as v
-from tgraph.index.sources import derived_items
+from tgraph.index.sources import derived_items, readings_of
 from tgraph.store.base import Store
 
 _ENTITY, _RELATION, _TYPE = (f"{v.URN}{kind}:" for kind in ("entity", "relation", "type"))
@@ -32,7 +32,8 @@ _SHARED = tuple(v.PREFIXES.values())
 
 @dataclass(slots=True)
 class ErasureScope:
-    """Resources originating from a document, or from previously erased documents (``gone``).
+    """Resources originating from a document in all its ``readings``, or from previously erased
+    documents (``gone``).
 
     Content shared with the previously erased documents was kept for the document's sake.
     ``resources`` contains everything derived from these documents through every step, the
@@ -41,7 +42,7 @@ class ErasureScope:
     ``claims`` belong to the document; ``names`` contains IRIs of entities, relations and types
     introduced only by the document, ``grouped`` communities with such a member."""
 
-    document: str
+    readings: set[str]
     gone: set[str]
     resources: set[str]
     pages: set[str]
@@ -68,11 +69,11 @@ def find_scope(store: Store, document: str) -> ErasureScope:
         value_of(used.object)
         for erasure in store.match(None, v.RDF_TYPE, v.tg("Erasure"), None)
         for used in store.match(erasure.subject, v.prov("used"), None, erasure.graph_name)
-    } - {document}  # that were erased before
-    scope = ErasureScope(
-        document, gone, {document, *gone}, set(derived_items(store, document, "Page"))
-    )
-    fresh = {document}
+    }
+    fresh = set(readings_of(store, document))
+    gone -= fresh  # what is left was erased before
+    pages = {page for reading in fresh for page in derived_items(store, reading, "Page")}
+    scope = ErasureScope(set(fresh), gone, fresh | gone, pages)
     _add_derived(store, fresh)
     _add_derived(store, scope.resources)
     scope.before = scope.resources - fresh
