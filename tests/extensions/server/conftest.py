@@ -69,9 +69,12 @@ def running(
     root: Path,
     tokens: dict[str, Access] | None = None,
     connections: ConnectionLimits = CONNECTIONS,
+    stopping: threading.Event | None = None,
     **limits: Any,
 ) -> Iterator[Running]:
-    """A server of the graph; with ``tokens`` there is one for each name."""
+    """A server of the graph; with ``tokens`` there is one for each name.
+
+    While ``stopping`` is set, the server refuses new connections as if it were stopping."""
     texts = {name: new_token() for name in tokens or {}}
     file = None
     if tokens is not None:
@@ -85,7 +88,7 @@ def running(
     listening.bind(("127.0.0.1", 0))
     config = uvicorn.Config(
         app,
-        http=bounded_protocol(connections),
+        http=bounded_protocol(connections, (stopping or threading.Event()).is_set),
         log_config=None,
         lifespan="on",
         timeout_graceful_shutdown=5,

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import socket
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import suppress
+from pathlib import Path
 from urllib.parse import urlsplit
 
 import httpx
@@ -105,3 +107,16 @@ def test_clients_that_do_not_read_let_go_of_the_queries(bounded: Running) -> Non
     for client in deaf:
         client.close()
     assert health(bounded) == 200
+
+
+def test_a_connection_made_while_the_server_stops_is_refused_and_ended(tmp_path: Path) -> None:
+    stopping = threading.Event()
+    with running(make_graph(tmp_path), stopping=stopping) as server:
+        earlier = httpx.Client(base_url=server.address)
+        assert earlier.get("/health").status_code == 200
+        stopping.set()
+        later = connect(server)
+        assert b"The server is stopping" in read_to_the_end(later)
+        assert earlier.get("/health").status_code == 200
+        later.close()
+        earlier.close()

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import resource
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-_OVERLOADED = (
+_REFUSAL = (
     b"HTTP/1.1 503 Service Unavailable\r\ncontent-type: text/plain; charset=utf-8\r\n"
-    b"retry-after: 5\r\ncontent-length: 28\r\nconnection: close\r\n\r\n"
-    b"Too many connections; retry."
+    b"retry-after: 5\r\ncontent-length: %d\r\nconnection: close\r\n\r\n%s"
 )
 _MOST_CONNECTIONS = 1000
 _OTHER_FILES = 256
@@ -44,9 +44,15 @@ def raise_descriptor_limit() -> int:
     return max(8, min(_MOST_CONNECTIONS, (soft - _OTHER_FILES) // 2))
 
 
-def bounded_protocol(limits: ConnectionLimits) -> type[H11Protocol]:
-    """Return uvicorn's protocol of HTTP/1.1 with limits."""
-    return type("BoundedProtocol", (_BoundedProtocol,), {"limits": limits})
+def bounded_protocol(
+    limits: ConnectionLimits, is_stopping: Callable[[], bool]
+) -> type[H11Protocol]:
+    """Return uvicorn's protocol of HTTP/1.1 with limits.
+
+    The protocol refuses connections made while the server stops: uvicorn ends only the connections
+    that were made before."""
+    members = {"limits": limits, "is_stopping": staticmethod(is_stopping)}
+    return type("BoundedProtocol", (_BoundedProtocol,), members)
 
 
 _Stage = Literal["head", "body", "answer"]
@@ -54,6 +60,7 @@ _Stage = Literal["head", "body", "answer"]
 
 class _BoundedProtocol(H11Protocol):
     limits: ConnectionLimits
+    is_stopping: Callable[[], bool]
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
@@ -65,9 +72,14 @@ class _BoundedProtocol(H11Protocol):
         assert isinstance(transport, asyncio.Transport)
         super().connection_made(transport)
         self._watch()
-        if len(self.connections) > self.limits.connections:
-            transport.write(_OVERLOADED)
-            transport.close()
+        if self.is_stopping():
+            self._refuse(b"The server is stopping; retry.")
+        elif len(self.connections) > self.limits.connections:
+            self._refuse(b"Too many connections; retry.")
+
+    def _refuse(self, reason: bytes) -> None:
+        self.transport.write(_REFUSAL % (len(reason), reason))
+        self.transport.close()
 
     def connection_lost(self, exc: Exception | None) -> None:
         for timer in (self._timer, self._delivery):

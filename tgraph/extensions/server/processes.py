@@ -39,15 +39,19 @@ class Processes:
         return False
 
     def _fork_child(self) -> bool:
-        pid = os.fork()
-        if pid == 0:
-            for number in _STOPS:
-                signal.signal(number, signal.SIG_DFL)
-            return True
-        self._started[pid] = time.monotonic()
-        if self._stopping:  # it came too late for the signal
-            _signal_process(pid, signal.SIGTERM)
-        return False
+        """Fork with stop signals held back, so that each reaches a child that the parent knows and
+        that no longer has the parent's handlers."""
+        held = signal.pthread_sigmask(signal.SIG_BLOCK, _STOPS)
+        try:
+            pid = os.fork()
+            if pid == 0:
+                for number in _STOPS:
+                    signal.signal(number, signal.SIG_DFL)
+            else:
+                self._started[pid] = time.monotonic()
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, held)
+        return pid == 0
 
     def _wait_child(self) -> None:
         pid, status = os.wait()

@@ -25,7 +25,7 @@ from tgraph.extensions.server.connections import (
 from tgraph.extensions.server.service import ServerLimits, Service
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
-_DRAIN = 60
+_DRAIN = 45
 """Seconds that what is under way has to end in after a stop."""
 
 
@@ -67,7 +67,7 @@ def serve(serving: Serving, told: Callable[[str], None]) -> None:
     connections = ConnectionLimits(connections=raise_descriptor_limit())
     config = uvicorn.Config(
         app,
-        http=bounded_protocol(connections),
+        http=bounded_protocol(connections, lambda: server.should_exit),
         log_config=None,
         access_log=False,
         server_header=False,
