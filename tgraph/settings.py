@@ -246,6 +246,15 @@ class AnswerSettings(Section):
         le=1,
         description="probability that the documents answer, below which there is no evidence",
     )
+    sure_confidence: float = Field(
+        0.3,
+        ge=0,
+        le=1,
+        description="probability that the documents answer, below which the answer is uncertain",
+    )
+    longest_quote: int = Field(
+        350, ge=60, description="characters of a quoted sentence around what answers"
+    )
     longest_question: int = Field(20_000, ge=1, description="characters that a question may have")
     language: str = Field(
         "",

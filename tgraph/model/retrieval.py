@@ -54,13 +54,15 @@ class Judgement:
     ``confidence`` is the probability that they do (0 to 1), ``answer`` the likeliest answer in a
     few words and ``place`` where it stands; there are none where nothing was read. ``missing`` are
     the words of the question that nothing has that was read. ``confidence`` is None where an answer
-    was found without a reader.
+    was found without a reader. ``short_confidence`` is the probability that ``answer`` is right,
+    None where nobody judged that.
     """
 
     confidence: float | None
     answer: str = ""
     place: Evidence | None = None
     missing: tuple[str, ...] = ()
+    short_confidence: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

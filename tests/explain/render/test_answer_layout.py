@@ -29,7 +29,7 @@ def answer(*sentences: Sentence, **given: object) -> Answer:
         "Who?",
         "graph",
         join_sentences(sentences),
-        not sentences,
+        "answered" if sentences else "no_evidence",
         sentences,
         (),
         "urn:x",

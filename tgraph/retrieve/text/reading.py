@@ -30,6 +30,7 @@ from tgraph.retrieve.text.question_analysis import (
 )
 from tgraph.retrieve.text.row_answers import answer_of_row
 from tgraph.retrieve.text.sentence_ranking import SentencePlace, place_of
+from tgraph.retrieve.text.short_answers import short_answer_features
 
 MOST_READ = 10
 """Passages that are read for one question."""
@@ -439,9 +440,10 @@ def _judge_readings(inquiry: AnalysedQuestion, readings: Sequence[SentenceReadin
     nowhere = set(inquiry.weights).intersection(*(reading.lacking for reading in readings))
     lexicon = inquiry.lexicon
     missing = (word for word in lexicon.words(inquiry.text) if lexicon.stem(word) in nowhere)
-    return Judgement(
-        features.probability, best.answer, best.evidence, tuple(dict.fromkeys(missing))
-    )
+    in_order = sorted(readings, key=lambda each: (-each.likelihood, each is not best))
+    short = short_answer_features(inquiry, in_order).probability if best.answer else None
+    missing_words = tuple(dict.fromkeys(missing))
+    return Judgement(features.probability, best.answer, best.evidence, missing_words, short)
 
 
 def judgement_features(told: Sequence[Features], best: Features) -> JudgementFeatures:
