@@ -19,6 +19,7 @@ from tgraph.answer.citations import cite_places, set_apart, well_cited, with_gro
 from tgraph.answer.quotes import find_answering_part, shorten_sentence
 from tgraph.answer.rows import shown_lines
 from tgraph.engine.ask.bearer_note import OTHER_BEARER, NamedBearers
+from tgraph.engine.ask.conflict_note import describe_conflict
 from tgraph.engine.ask.methods import Chosen, Method
 from tgraph.engine.ask.verdict import (
     introduce_passages,
@@ -262,7 +263,9 @@ class QuestionRun:
         missing = (Note(f"Nothing found on: {words}.", (), ()) for words in notes.missing)
         least = self._context.settings.answer.least_confidence
         doubts = tuple(_disagreement_notes(selection, sentences, least, self._context))
+        conflict = self._describe_conflict(selection, sentences)
         answer_notes = (
+            *((conflict,) if conflict else ()),
             *self._question_notes(question, sentences),
             *notes_on(self._context, sentences),
             *missing,
@@ -270,7 +273,7 @@ class QuestionRun:
             *(_nearest_note(place, asked, self._context) for place in notes.nearest),
             *doubts,
         )
-        judged = self._judge_answer(selection, sentences, disputed=bool(doubts))
+        judged = self._judge_answer(selection, sentences, disputed=bool(doubts or conflict))
         record.answer(step, text, sentences, notes.dropped, answer_notes, judged)
         record.finish("completed" if sentences else "no-evidence")
         return Answer(
@@ -298,6 +301,15 @@ class QuestionRun:
         answer = selection.judgement.answer if selection.judgement else ""
         longest = self._context.settings.answer.longest_quote
         return shorten_sentence(sentence, answer, term_set(question.text), longest)
+
+    def _describe_conflict(
+        self, selection: Selection, sentences: Sequence[Sentence]
+    ) -> Note | None:
+        """Return a note where two documents answer differently; a model tells that itself."""
+        is_quoted = sentences and self._method.synthesiser.agent.kind != "model"
+        if not is_quoted or self._record.wording < THIRD_WORDING:
+            return None
+        return describe_conflict(selection.judgement, self._context)
 
     def _is_uncertain(self, selection: Selection) -> bool:
         """Whether quoted sentences may not answer; a model judges that for itself."""

@@ -13,7 +13,7 @@ from operator import mul
 from typing import NamedTuple
 
 from tgraph.ingest.sentences import CharacterRange, sentences
-from tgraph.model import Candidate, Evidence, Judgement, Retrieval
+from tgraph.model import Candidate, Evidence, Judgement, Retrieval, RivalAnswer
 from tgraph.models.base import CallSink, no_sink
 from tgraph.models.reader import Passage, PassageReading, Reader
 from tgraph.resources import load_weights
@@ -28,6 +28,7 @@ from tgraph.retrieve.text.question_analysis import (
     rate_match,
     roots_of,
 )
+from tgraph.retrieve.text.rival_answers import find_rival
 from tgraph.retrieve.text.row_answers import answer_of_row
 from tgraph.retrieve.text.sentence_ranking import SentencePlace, place_of
 from tgraph.retrieve.text.short_answers import short_answer_features
@@ -443,7 +444,15 @@ def _judge_readings(inquiry: AnalysedQuestion, readings: Sequence[SentenceReadin
     in_order = sorted(readings, key=lambda each: (-each.likelihood, each is not best))
     short = short_answer_features(inquiry, in_order).probability if best.answer else None
     missing_words = tuple(dict.fromkeys(missing))
-    return Judgement(features.probability, best.answer, best.evidence, missing_words, short)
+    rival = find_rival(inquiry, in_order)
+    return Judgement(
+        features.probability,
+        best.answer,
+        best.evidence,
+        missing_words,
+        short,
+        RivalAnswer(rival.answer, rival.evidence) if rival else None,
+    )
 
 
 def judgement_features(told: Sequence[Features], best: Features) -> JudgementFeatures:
