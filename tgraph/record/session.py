@@ -318,10 +318,7 @@ class SessionRecord(BundleRecord):
             "Judgement",
             (v.tg("confidence"), verdict.confidence),
             (v.tg("shortAnswer"), verdict.answer or None),
-            (
-                v.tg("shortConfidence"),
-                verdict.short_confidence if self.wording >= THIRD_WORDING else None,
-            ),
+            (v.tg("shortConfidence"), verdict.short_confidence),
             label="Whether the documents answer",
             by=step,
             origins=[self.retrieval_iri, *([verdict.place.iri] if verdict.place else [])],

@@ -13,8 +13,8 @@ from tgraph.retrieve.base import Context
 
 
 def describe_conflict(judgement: Judgement | None, context: Context) -> Note | None:
-    """Return a note with both answers, their documents and dates, and which document is later or has
-    more authority; None where no passage of equal standing answers otherwise."""
+    """Return a note with both answers, their documents and dates, and which document is later or
+    has more authority; None where no passage of equal standing answers otherwise."""
     if judgement is None or judgement.rival is None or judgement.place is None:
         return None
     first, second = judgement.place, judgement.rival.place

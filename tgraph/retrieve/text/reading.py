@@ -178,6 +178,8 @@ def read_candidates(
     bridges = _build_bridge_chains(retrieval.candidates, context)
     readings = readings_of(inquiry, ranked, bridges, reader, context)
     judgement = _judge_readings(inquiry, list(readings.values()))
+    if context.wording >= THIRD_WORDING:
+        judgement = _judge_short_answer(judgement, inquiry, list(readings.values()))
     candidates = sorted(
         (_apply_readings(candidate, readings) for candidate in retrieval.candidates),
         key=lambda each: (-each.score, each.rank),
@@ -441,17 +443,25 @@ def _judge_readings(inquiry: AnalysedQuestion, readings: Sequence[SentenceReadin
     nowhere = set(inquiry.weights).intersection(*(reading.lacking for reading in readings))
     lexicon = inquiry.lexicon
     missing = (word for word in lexicon.words(inquiry.text) if lexicon.stem(word) in nowhere)
-    in_order = sorted(readings, key=lambda each: (-each.likelihood, each is not best))
-    short = short_answer_features(inquiry, in_order).probability if best.answer else None
-    missing_words = tuple(dict.fromkeys(missing))
-    rival = find_rival(inquiry, in_order)
     return Judgement(
-        features.probability,
-        best.answer,
-        best.evidence,
-        missing_words,
-        short,
-        RivalAnswer(rival.answer, rival.evidence) if rival else None,
+        features.probability, best.answer, best.evidence, tuple(dict.fromkeys(missing))
+    )
+
+
+def _judge_short_answer(
+    judgement: Judgement, inquiry: AnalysedQuestion, readings: Sequence[SentenceReading]
+) -> Judgement:
+    """Return the judgement with the probability that the short answer is right, and with the answer
+    of another document that differs."""
+    if not judgement.answer:
+        return judgement
+    best = _find_likeliest(readings)
+    in_order = sorted(readings, key=lambda each: (-each.likelihood, each is not best))
+    rival = find_rival(inquiry, in_order)
+    return replace(
+        judgement,
+        short_confidence=short_answer_features(inquiry, in_order).probability,
+        rival=RivalAnswer(rival.answer, rival.evidence) if rival else None,
     )
 
 
