@@ -89,7 +89,7 @@ class OxigraphStore:
             out = cast(IO[bytes], _NQuadsFile(graph, take))
             self._store.dump(out, RdfFormat.N_TRIPLES, from_graph=graph)
 
-    def query(self, text: str, *, union: bool = True) -> Results:
+    def query(self, text: str, *, union: bool = False) -> Results:
         store = self._store
 
         def evaluate() -> Results:

@@ -265,7 +265,7 @@ class SparqlStore:
     def lines(self, graph: NamedNode) -> list[bytes]:
         return to_bytes(self.match(None, None, None, graph)).splitlines(keepends=True)
 
-    def query(self, text: str, *, union: bool = True) -> Results:
+    def query(self, text: str, *, union: bool = False) -> Results:
         """Evaluate a query like ``Store``; without ``union``, the default graph is the
         published default graph."""
         query_text = in_classic_view(text) if self._classic else text

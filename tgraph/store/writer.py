@@ -97,7 +97,7 @@ class LayeredStore:
     def lines(self, graph: NamedNode) -> list[bytes]:
         return [*self._disk.lines(graph), *self._memory.lines(graph)]
 
-    def query(self, text: str, *, union: bool = True) -> Results:
+    def query(self, text: str, *, union: bool = False) -> Results:
         if self._on_disk:
             self._settle_quads()
             return self._disk.query(text, union=union)

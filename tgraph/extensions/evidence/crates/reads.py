@@ -66,7 +66,7 @@ class NotingStore:
     def lines(self, graph: NamedNode) -> list[bytes]:
         return self._store.lines(graph)
 
-    def query(self, text: str, *, union: bool = True) -> Results:
+    def query(self, text: str, *, union: bool = False) -> Results:
         results = self._store.query(text, union=union)
         if not isinstance(results, Solutions):
             return results
@@ -88,9 +88,10 @@ class StoreFromReads(NotingStore):
         super().__init__(store)
         self._noted = rows
 
-    def query(self, text: str, *, union: bool = True) -> Results:
+    def query(self, text: str, *, union: bool = False) -> Results:
         """Return noted rows. Raise ``StoreError`` if the query was never noted."""
-        rows = self._noted.get(_query_key(text, union))
+        keys = (_query_key(text, union), _query_key(text, union=True))  # of earlier packages
+        rows = next((self._noted[key] for key in keys if key in self._noted), None)
         if rows is None:
             raise StoreError("The package does not hold what a query of this replay asks for.")
         return rows
