@@ -232,13 +232,12 @@ def test_lines_are_those_of_the_quads_of_a_graph(texts: list[str]) -> None:
         assert store.lines(NamedNode("urn:nowhere")) == []
 
 
-def test_queries_read_knowledge_unless_told_otherwise(make: Maker) -> None:
+def test_the_default_graph_of_a_query_is_knowledge(make: Maker) -> None:
     store = make(QUADS)
-    for union, count in ((True, 2), (False, 1)):
-        found = store.query("SELECT ?o WHERE { <urn:a> <urn:p> ?o }", union=union)
-        assert isinstance(found, Solutions)
-        assert len(list(found)) == count
-    asked = store.query("ASK { ?x tg:contains << ?s <urn:p> <urn:b> >> }", union=True)
+    found = store.query("SELECT ?o WHERE { <urn:a> <urn:p> ?o }")
+    assert isinstance(found, Solutions)
+    assert len(list(found)) == 1
+    asked = store.query("ASK { GRAPH ?g { ?x tg:contains << ?s <urn:p> <urn:b> >> } }")
     assert isinstance(asked, QueryBoolean)
     assert bool(asked)
 

@@ -192,8 +192,7 @@ class OpenCollection:
 
         Raise ``StoreError`` if the endpoint lacks the complete knowledge of this folder."""
         rows, folder_rows = (
-            select_rows(s, "trace/generation", union=True)
-            for s in (there, knowledge.snapshot.store)
+            select_rows(s, "trace/generation") for s in (there, knowledge.snapshot.store)
         )
         endpoint_row, folder_row = (row[0] if row else {} for row in (rows, folder_rows))
         url, endpoint_generation = (

@@ -57,9 +57,8 @@ class Store(Protocol):
         """The quads of a named graph as lines of N-Quads, in no promised order: half the time of
         making quads first."""
 
-    def query(self, text: str, *, union: bool = False) -> Results:
-        """The result of a SPARQL 1.2 query. Its default graph is knowledge, with ``union`` all
-        graphs merged, in which anybody may have stated anything."""
+    def query(self, text: str) -> Results:
+        """The result of a SPARQL 1.2 query, whose default graph is knowledge."""
 
     def extend(self, quads: Iterable[Quad]) -> None:
         """Add quads atomically."""
@@ -103,22 +102,18 @@ def select_rows(
     store: Store,
     name: str,
     parameters: Mapping[str, Sequence[Term]] | None = None,
-    *,
-    union: bool = False,
 ) -> list[dict[str, Term | None]]:
     """Return query file results as dictionaries from variable name to term."""
-    return list(iterate_rows(store, name, parameters, union=union))
+    return list(iterate_rows(store, name, parameters))
 
 
 def iterate_rows(
     store: Store,
     name: str,
     parameters: Mapping[str, Sequence[Term]] | None = None,
-    *,
-    union: bool = False,
 ) -> Iterator[dict[str, Term | None]]:
     """Yield query results like ``select_rows``, lazily, for large results."""
-    results = store.query(load_query(name, parameters), union=union)
+    results = store.query(load_query(name, parameters))
     if not isinstance(results, Solutions):
         raise TypeError(f"sparql/{name}.rq is not a SELECT query")
     columns = [variable.value for variable in results.variables]

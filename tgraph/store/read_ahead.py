@@ -70,8 +70,8 @@ class ReadAhead:
     def lines(self, graph: NamedNode) -> list[bytes]:
         return self._store.lines(graph)
 
-    def query(self, text: str, *, union: bool = False) -> Results:
-        return self._store.query(text, union=union)
+    def query(self, text: str) -> Results:
+        return self._store.query(text)
 
     def extend(self, quads: Iterable[Quad]) -> None:
         raise TypeError("data read ahead can't be changed")

@@ -179,7 +179,7 @@ class _Publisher:
         own_graphs = {KNOWLEDGE.value, v.SOURCE_GRAPH.value, *catalogues}
         for catalogue in catalogues:
             self._endpoint.update(f"{_delete_cursor(catalogue)};\n{_mark_unfinished(catalogue)}")
-        for row in select_rows(SparqlStore(self._endpoint), "trace/filled-graphs", union=True):
+        for row in select_rows(SparqlStore(self._endpoint), "trace/filled-graphs"):
             graph = text_of(row["graph"])
             if graph in own_graphs or graph.startswith(v.bundle_iri("")):
                 self._endpoint.update(f"CLEAR GRAPH <{graph}>")
@@ -237,7 +237,7 @@ def data_update(what: str, quads: Iterable[Quad]) -> str:
 def read_cursor(endpoint: SparqlEndpoint, catalogue: str) -> Cursor:
     """Return the catalogue's cursor; sequence 0 before any publication."""
     parameters = {"catalogue": [NamedNode(catalogue)]}
-    rows = select_rows(SparqlStore(endpoint), "trace/cursor", parameters, union=True)
+    rows = select_rows(SparqlStore(endpoint), "trace/cursor", parameters)
     cursors = [
         Cursor(int(text_of(row["sequence"])), text_of(row["head"]), text_of(row["view"]))
         for row in rows
