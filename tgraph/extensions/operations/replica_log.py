@@ -29,7 +29,7 @@ from tgraph.errors import UsageError, VerificationError
 from tgraph.extensions.operations.replica_storage import AGAIN, LOG, Storage
 from tgraph.record.bundle import kind_of_journal
 from tgraph.record.chain import GENESIS
-from tgraph.store.base import Store, text_of
+from tgraph.store.base import Store, match_record
 from tgraph.store.folder import CollectionFolder
 
 FORMAT = 1
@@ -219,7 +219,4 @@ def is_replica(folder: CollectionFolder) -> bool:
 def is_chained(store: Store, journal: str) -> bool:
     """Tell whether the chain contains a journal's bundle."""
     bundle = NamedNode(v.bundle_iri(kind_of_journal(Path(journal))[1]))
-    return any(
-        text_of(quad.graph_name).startswith(v.collection_iri(""))
-        for quad in store.match(bundle, v.tg("sequence"), None, None)
-    )
+    return any(match_record(store, bundle, v.tg("sequence")))

@@ -20,7 +20,6 @@ from pyoxigraph import Literal, NamedNode
 from tgraph import vocabulary as v
 from tgraph.errors import IngestError
 from tgraph.extensions.interchange.graphs.base import ImportedGraph, OnSkipped, SkippedRow
-from tgraph.extensions.interchange.graphs.rdf_terms import is_reserved
 from tgraph.extensions.interchange.graphs.text_units import (
     RELATED,
     SourcedClaim,
@@ -243,7 +242,7 @@ def _read_literal(node: JsonRow) -> Literal:
 
 def _is_open(iri: str) -> bool:
     """Tell whether an IRI is open to foreign statements."""
-    return v.is_iri(iri) and not is_reserved(iri)
+    return v.is_iri(iri) and not v.is_reserved(iri)
 
 
 def _read_classes(node: JsonRow) -> tuple[str, ...]:
