@@ -218,13 +218,13 @@ class _ParserProcess:
         items: TypeAdapter[list[T]] = TypeAdapter(list[kind])  # type: ignore[valid-type]
         at_first, self._is_new = self._is_new, False
         remaining = job.most
-        send = job
+        is_sent = False
         while True:
             late = threading.Event()
             try:
                 with self._stopping_late(job.limits.seconds, late):
-                    if send is not None:
-                        self._send_job(send)
+                    if not is_sent:
+                        self._send_job(job)
                     tag, part = self._receive(remaining)
                     batch = items.validate_json(part) if tag == _ITEMS else []
             except (OSError, EOFError):
@@ -235,7 +235,7 @@ class _ParserProcess:
                 return
             if tag == _FAILURE:
                 raise self._failure(part, job, late, at_first)
-            send, remaining = None, remaining - len(part)
+            is_sent, remaining = True, remaining - len(part)
             yield from batch
 
     @contextmanager
@@ -258,9 +258,7 @@ class _ParserProcess:
         tag = self._process.stdout.read(1)
         return tag, _receive_part(self._process.stdout, most if tag == _ITEMS else _SMALL)
 
-    def _failure(
-        self, part: bytes, job: _Job, late: threading.Event, at_first: bool
-    ) -> Exception:
+    def _failure(self, part: bytes, job: _Job, late: threading.Event, at_first: bool) -> Exception:
         from pydantic import TypeAdapter
 
         try:
@@ -352,7 +350,6 @@ def main() -> None:
 def _answer_job(job: Mapping[str, Any], limits: FileLimits, replies: IO[bytes]) -> None:
     data = _receive_part(sys.stdin.buffer, limits.file_bytes)
     read: Any = load_reader(*job["place"])
-    total = 0
     if job["path"] is None:
         items = read(data, job["name"], limits, **job["options"])
         _send_items([items] if is_dataclass(items) else items, job, limits, replies)
