@@ -7,7 +7,6 @@ import re
 import zlib
 from collections.abc import Iterator
 from io import BytesIO
-from typing import BinaryIO
 
 DEEPEST = 100
 """Brackets in each other that are read: a parser that calls itself ends with its process."""
@@ -16,6 +15,8 @@ PACKED_RATIO = 200
 SMALL_UNPACKED = 1_000_000
 """Bytes that anything may unpack to, however small it is."""
 _BLOCK = 1 << 20
+_TREE_NODE = 128
+"""Bytes that a list or object takes, at least."""
 _GZIP = b"\x1f\x8b"
 _OPENING, _CLOSING = b"[{", b"]}"
 
@@ -99,9 +100,8 @@ def check_nesting(content: bytes, deepest: int = DEEPEST) -> None:
 _TOKENS = re.compile(rb'[\[\]{}]|"(?:[^"\\]++|\\.)*+"', re.S)
 
 
-def read_at_most(stream: BinaryIO, most: int) -> bytes:
-    """Return a stream's bytes; raise ``TooLargeError`` if there are more than ``most``."""
-    content = stream.read(most + 1)
-    if len(content) > most:
-        raise TooLargeError(f"It is larger than the limit of {most:,} bytes")
-    return content
+def check_size_of_tree(content: bytes, memory: int) -> None:
+    """Raise ``TooLargeError`` where JSON has more lists and objects than fit into the memory."""
+    brackets, most = content.count(b"[") + content.count(b"{"), memory // _TREE_NODE
+    if brackets > most:
+        raise TooLargeError(f"It has {brackets:,} lists and objects, and {most:,} fit into memory")

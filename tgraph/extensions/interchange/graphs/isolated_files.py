@@ -8,13 +8,20 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from tgraph.errors import IngestError
-from tgraph.foreign_bytes import TooLargeError, check_nesting, is_gzip, unpack_gzip
+from tgraph.foreign_bytes import (
+    TooLargeError,
+    check_nesting,
+    check_size_of_tree,
+    is_gzip,
+    unpack_gzip,
+)
 from tgraph.ingest.base import FileLimits, error_reason
 from tgraph.ingest.parser_process import read_items
-from tgraph.ingest.rdf_statements import too_deep
 
 _ROWS_AT_ONCE = 200
 _MOST_COLUMNS = 1_000
+_SMALL_TABLE, _ROWS_A_BYTE = 100_000, 4
+"""Rows that any table may have, and that a byte of a larger one may stand for."""
 
 JsonRow = Mapping[str, Any]
 
@@ -61,6 +68,7 @@ def parquet_rows(file: BinaryIO, name: str, limits: FileLimits) -> Iterator[Json
         if len(schema) > _MOST_COLUMNS:
             reason = f"It has {len(schema):,} columns; the limit is {_MOST_COLUMNS:,}."
             raise IngestError(name, reason, "Write the columns of GraphRAG alone.")
+        _check_rows(table.metadata.num_rows, file, name)
         columns = [
             column.name
             for column in schema
@@ -76,6 +84,14 @@ def parquet_rows(file: BinaryIO, name: str, limits: FileLimits) -> Iterator[Json
         raise IngestError(
             name, f"It is no parquet file that can be read: {error_reason(error)}."
         ) from error
+
+
+def _check_rows(rows: int, file: BinaryIO, name: str) -> None:
+    """Raise ``IngestError`` for more rows than a table of the file's size has."""
+    most = max(_SMALL_TABLE, _ROWS_A_BYTE * file.seek(0, 2))
+    if rows > most:
+        reason = f"It has {rows:,} rows, and a table of its size at most {most:,}, the limit."
+        raise IngestError(name, reason, "Leave out the rows that hold nothing.")
 
 
 def graphml_rows(file: BinaryIO, name: str, limits: FileLimits) -> Iterator[JsonRow]:
@@ -99,10 +115,12 @@ def json_rows(file: BinaryIO, name: str, limits: FileLimits) -> Iterator[JsonRow
     """Yield the rows of an object of rows or of lists of rows."""
     data = file.read()
     try:
+        check_size_of_tree(data, limits.memory)
         check_nesting(data)
         content = json.loads(data)
     except TooLargeError as error:
-        raise too_deep(name, str(error)) from None
+        remedy = "Split it, or set ingest.memory_mb higher if you trust the file."
+        raise IngestError(name, f"{error}, the limit.", remedy) from None
     except (ValueError, RecursionError) as error:
         raise IngestError(name, f"It is no JSON that can be read: {error}.") from error
     del data
