@@ -14,6 +14,8 @@ PACKED_RATIO = 200
 """Times that packed bytes may grow; texts rarely reach 50."""
 SMALL_UNPACKED = 1_000_000
 """Bytes that anything may unpack to, however small it is."""
+SMALL_STORED, _MOST_STORED = 256 << 20, 16 << 30
+"""Bytes that a content of a graph may unpack to, however small it is, and at most."""
 _BLOCK = 1 << 20
 _TREE_NODE = 128
 """Bytes that a list or object takes, at least."""
@@ -38,7 +40,7 @@ def unpack_gzip(
     Raise ``TooLargeError`` beyond that, and ``ValueError`` for damaged bytes."""
     allowed = min(most, max(small, ratio * len(content)))
     blocks, size = [], 0
-    for block in _unpack_blocks(content):
+    for block in unpack_blocks(content):
         size += len(block)
         if size > allowed:
             raise TooLargeError(
@@ -48,11 +50,17 @@ def unpack_gzip(
     return b"".join(blocks)
 
 
-def unpack_lines(content: bytes, ratio: int, small: int) -> Iterator[str]:
-    """Yield lines of gzip members with the limits of ``unpack_gzip``, one in memory at a time.
+def unpack_stored(content: bytes) -> bytes:
+    """As ``unpack_gzip``, with the limits of contents that a graph keeps, which a backup or a
+    replica may have brought."""
+    return unpack_gzip(content, _MOST_STORED, small=SMALL_STORED)
+
+
+def unpack_lines(content: bytes) -> Iterator[str]:
+    """Yield lines of gzip members with the limits of ``unpack_stored``, one in memory at a time.
 
     Raise ``TooLargeError`` beyond them, and the errors of ``gzip`` for damaged bytes."""
-    allowed = max(small, ratio * len(content))
+    allowed = min(_MOST_STORED, max(SMALL_STORED, PACKED_RATIO * len(content)))
     rest = allowed
     with gzip.open(BytesIO(content)) as file:
         while line := file.readline(rest + 1):
@@ -64,7 +72,7 @@ def unpack_lines(content: bytes, ratio: int, small: int) -> Iterator[str]:
             yield line.decode("utf-8", "surrogatepass")
 
 
-def _unpack_blocks(content: bytes) -> Iterator[bytes]:
+def unpack_blocks(content: bytes) -> Iterator[bytes]:
     rest = content
     while rest:
         member, waiting = zlib.decompressobj(31), rest

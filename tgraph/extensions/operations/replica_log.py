@@ -24,7 +24,7 @@ from pyoxigraph import NamedNode
 
 from tgraph import vocabulary as v
 from tgraph.errors import UsageError, VerificationError
-from tgraph.extensions.operations.replica_storage import AGAIN, LOG, RATIO, SMALL, Storage
+from tgraph.extensions.operations.replica_storage import AGAIN, LOG, Storage
 from tgraph.foreign_bytes import TooLargeError, check_nesting, unpack_lines
 from tgraph.record.bundle import kind_of_journal
 from tgraph.record.chain import GENESIS
@@ -92,7 +92,7 @@ def encode_line(said: Mapping[str, Any]) -> bytes:
 
 
 def _packed_lines(data: bytes) -> Iterator[str]:
-    return unpack_lines(data, RATIO, SMALL)
+    return unpack_lines(data)
 
 
 def _parse_line(line: str, deepest: int) -> Any:

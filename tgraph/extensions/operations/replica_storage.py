@@ -11,7 +11,7 @@ from typing import Any
 
 from tgraph.engine.progress import CountProgress
 from tgraph.errors import EndpointError, StoreError, TgraphError, UsageError, VerificationError
-from tgraph.foreign_bytes import unpack_gzip
+from tgraph.foreign_bytes import unpack_stored
 from tgraph.models.concurrency import run_parallel
 from tgraph.store.files import hold_lock, make_folder, write_atomic
 
@@ -19,10 +19,6 @@ LOG, CONTENTS, DERIVED, JOURNALS = "log", "contents", "derived", "journals"
 """The folders below the URL."""
 
 AGAIN = "Ship to another place, or find out who changed it."
-
-RATIO, SMALL, _MOST_UNPACKED = 50, 256 << 20, 16 << 30
-"""What packed files may unpack to: so many times their size, or so many bytes if that is more, and
-at most so many bytes."""
 
 _TRANSFERS = 16
 """Files on their way at the same time, where the storage is a server."""
@@ -108,7 +104,7 @@ class Storage:
         Raise ``VerificationError``, with the ``label`` of the file, if the content is missing,
         damaged or other content."""
         try:
-            content = unpack_gzip(self.read(folder, key), _MOST_UNPACKED, RATIO, SMALL)
+            content = unpack_stored(self.read(folder, key))
         except ValueError as error:
             raise VerificationError(
                 f"{label} at {self.url} can't be read: {error}.", AGAIN
