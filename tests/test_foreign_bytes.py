@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 from collections.abc import Callable
 from pathlib import Path
 
@@ -9,10 +10,14 @@ import pytest
 
 from tests.support import hostile_files as hostile
 from tests.support.memory import run_measured
+from tgraph import foreign_bytes
 from tgraph.engine.graph import open_graph
-from tgraph.errors import TgraphError
+from tgraph.errors import TgraphError, UsageError, VerificationError
 from tgraph.extensions.interchange import import_graph
+from tgraph.extensions.lab.evaluation.files import read_items
 from tgraph.extensions.operations.backup import restore_backup
+from tgraph.extensions.operations.replica_log import Position, read_segment, segment_name
+from tgraph.extensions.operations.replica_storage import LOG, Storage
 
 PEAK = 700 << 20
 """Bytes that a command may take with the process that parses, whose own limit is 512 MB."""
@@ -64,6 +69,30 @@ def test_a_sparse_file_in_a_backup_is_refused(tmp_path: Path) -> None:
     assert str(file) in caught.value.message
     assert caught.value.remedy
     assert not (tmp_path / "restored").exists()
+
+
+def test_what_a_replica_follows_unpacks_to_little(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(foreign_bytes, "SMALL_STORED", 1_000_000)
+    storage = Storage(str(tmp_path))
+    entries = gzip.compress(b"{}\n" + b" " * 10_000_000, mtime=0)
+    storage.write(LOG, segment_name(1), entries)
+    limit = rf"Segment 1 .* {len(entries):,} to more than {200 * len(entries):,} bytes, the limit"
+    with pytest.raises(VerificationError, match=limit):
+        read_segment(storage, Position(str(tmp_path)))
+    with pytest.raises(VerificationError, match="bytes, the limit"):
+        storage.read_packed(LOG, segment_name(1), "The content a")
+    storage.write(LOG, segment_name(1), gzip.compress(b'{"a":' * 20_000))
+    with pytest.raises(VerificationError, match="more than 4 deep in each other"):
+        read_segment(storage, Position(str(tmp_path)))
+
+
+def test_an_evaluation_of_nothing_but_brackets_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "questions.json"
+    file.write_bytes(b"[" + b"[]," * 5_000_000 + b"[]]")
+    with pytest.raises(UsageError, match=r"5,000,002 lists and objects, and 4,194,304 fit"):
+        read_items(file)
 
 
 @pytest.mark.slow
