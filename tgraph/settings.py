@@ -476,14 +476,22 @@ def _merge_sections(values: Mapping[str, Any], over: Mapping[str, Any]) -> dict[
     return merged
 
 
+_LARGEST = 1_000_000
+"""Bytes of a graph's settings, which may come from a backup."""
+
+
 def _file_values(path: Path) -> dict[str, Any]:
     """Return settings from a graph file, resolving paths relative to the file's folder; return
     nothing without a file."""
     if not path.is_file():
         return {}
+    if path.stat().st_size > _LARGEST:
+        raise UsageError(
+            f"{path} has more than {_LARGEST:,} bytes, the limit of settings.", "Write fewer."
+        )
     try:
         values = tomllib.loads(path.read_text("utf-8"))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise UsageError(f"{path} can't be read: {error}.") from error
     values = _resolve_path(values, "prompts", path)
     integrity, reader = values.get("integrity"), values.get("reader")

@@ -28,6 +28,7 @@ from tgraph.store.snapshot import Snapshot
 from tgraph.store.sums import sums_of
 from tgraph.vocabulary import collection_iri
 
+_BLOCK = 1 << 20
 _LOCK = ".restoring"
 
 
@@ -150,7 +151,10 @@ class SummingReader(io.RawIOBase):
             self._content.update(data)
         elif not self._broken:
             try:
-                self._content.update(self._unpack.decompress(data))
+                waiting = data
+                while waiting:
+                    self._content.update(self._unpack.decompress(waiting, _BLOCK))
+                    waiting = self._unpack.unconsumed_tail
             except zlib.error:
                 self._broken = True
         return data

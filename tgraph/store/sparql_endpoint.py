@@ -9,6 +9,7 @@ from __future__ import annotations
 import http
 import http.client
 import re
+import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterable, Iterator, Mapping
@@ -32,6 +33,7 @@ from pyoxigraph import (
 
 from tgraph import vocabulary as v
 from tgraph.errors import EndpointError, QueryError, UsageError
+from tgraph.foreign_bytes import DEEPEST, TooLargeError, check_nesting
 from tgraph.settings import PublishSettings
 from tgraph.store.base import Graph, Results, Subject, Term
 from tgraph.store.statements import to_bytes
@@ -161,7 +163,7 @@ class SparqlEndpoint:
         )
         try:
             with self._url_opener().open(request, timeout=self.timeout) as reply:
-                answer: bytes = reply.read()
+                answer = self._read_answer(url, reply)
                 _check_whole(url, reply.headers)
                 return answer
         except urllib.error.HTTPError as error:
@@ -179,6 +181,29 @@ class SparqlEndpoint:
                 f"The SPARQL endpoint {url} can't be reached: {reason}.", "Is it running?"
             ) from error
 
+    def _read_answer(self, url: str, reply: Any) -> bytes:
+        """Return a whole answer; raise ``EndpointError`` for one that is too long in bytes, time
+        or brackets in each other."""
+        blocks, size, until = list[bytes](), 0, time.monotonic() + _PATIENCE * self.timeout
+        while block := reply.read1(_BLOCK):
+            blocks.append(block)
+            size += len(block)
+            if size > _MOST_BYTES or time.monotonic() > until:
+                limit = f"{_MOST_BYTES:,} bytes or {_PATIENCE * self.timeout:g} seconds"
+                raise EndpointError(
+                    f"The answer of {url} takes more than {limit}, the limit.",
+                    "Check what runs there.",
+                )
+        answer = b"".join(blocks)
+        if reply.length:  # what a length promised and did not come
+            raise http.client.IncompleteRead(answer, reply.length)
+        if answer.count(_TERM_TYPE) > DEEPEST:
+            try:
+                check_nesting(answer)
+            except TooLargeError as error:
+                raise EndpointError(f"The answer of {url} is no result: {error}.") from None
+        return answer
+
     def _url_opener(self) -> urllib.request.OpenerDirector:
         passwords = urllib.request.HTTPPasswordMgrWithDefaultRealm()
         if self.user:
@@ -191,6 +216,11 @@ class SparqlEndpoint:
         )
 
 
+_MOST_BYTES = 1_000_000_000
+_PATIENCE = 10
+"""Times that a whole answer may take as long as the endpoint may be silent."""
+_BLOCK = 1 << 20
+_TERM_TYPE = b'"triple"'
 _AGAIN = "Run the same command again to continue."
 
 

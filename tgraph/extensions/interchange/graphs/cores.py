@@ -26,7 +26,7 @@ from tgraph.extensions.interchange.graphs.core_messages import (
     CoreContent,
     LibraryText,
     begins_core,
-    read_core,
+    read_core_isolated,
 )
 from tgraph.extensions.interchange.graphs.mentions import UnitText
 from tgraph.extensions.interchange.graphs.rdf import RdfGraph, StretchReader
@@ -79,7 +79,7 @@ class CoreReader:
 
         Raise ``IngestError`` if nothing is readable."""
         content = read_bytes(Path(path), path, self.limits)
-        core = read_core(content, path, skipped)
+        core = read_core_isolated(content, path, self.limits, skipped)
         if not core.lines and not any(entry.text for entry in core.texts.values()):
             raise IngestError(path, "It holds no message of a knowledge core that can be read.")
         graph = _CoreGraph(path, content, core, self)

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import gzip
-import zlib
 from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
-from io import BytesIO
 from pathlib import Path, PurePath
 
 from pyoxigraph import Literal, NamedNode, Triple
@@ -21,6 +18,7 @@ from tgraph.extensions.interchange.graphs.base import (
     Reading,
     SkippedRow,
 )
+from tgraph.extensions.interchange.graphs.isolated_files import unpack_graph
 from tgraph.extensions.interchange.graphs.own_terms import OwnTerms
 from tgraph.extensions.interchange.graphs.rdf_syntax import (
     SYNTAXES,
@@ -61,7 +59,6 @@ CHUNK = 1_600
 """Characters of statements that are kept together as a chunk: a few hundred tokens."""
 
 ITSELF = "statement of a resource about itself"
-_GZIP = b"\x1f\x8b"
 _HEAD = 4_096
 
 
@@ -105,11 +102,10 @@ class RdfReader:
             skipped(SkippedRow(path, line, reason, mended))
 
         key = sha256(content).hexdigest()
-        data = _decompress(content, path, self.limits)
         if syntax.is_rendered:
-            text = render_quads(data, path, syntax, self.base, problem)
+            text = render_quads(content, path, syntax, self.base, self.limits, problem)
         else:
-            text = _decode_text(data, path, self.limits)
+            text = _decode_text(unpack_graph(content, path, self.limits), path, self.limits)
         check_lines(text, path, self.limits)
         title = readable_stem(str(_strip_gzip(path)))
         document = Document(key, title, syntax.media_type, (Page(None, text),))
@@ -136,19 +132,6 @@ def _strip_gzip(path: str) -> PurePath:
     """Return the path without gzip suffix."""
     name = PurePath(path)
     return name.with_suffix("") if name.suffix.lower() == ".gz" else name
-
-
-def _decompress(content: bytes, name: str, limits: FileLimits) -> bytes:
-    if not content.startswith(_GZIP):
-        return content
-    try:
-        with gzip.open(BytesIO(content)) as file:
-            data = file.read(limits.unpacked_bytes + 1)
-    except (OSError, EOFError, zlib.error):
-        raise IngestError(name, "It is a damaged gzip archive.") from None
-    if len(data) > limits.unpacked_bytes:
-        raise IngestError(name, f"It unpacks to more than {limits.unpacked_bytes:,} bytes.")
-    return data
 
 
 def _decode_text(data: bytes, name: str, limits: FileLimits) -> str:

@@ -13,6 +13,7 @@ from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field
 
 from tgraph.errors import UsageError
 from tgraph.extensions.lab.evaluation.metrics import ContextText, EvaluationItem, Matrix
+from tgraph.foreign_bytes import check_size_of_tree
 
 SHAPE = "See docs/howto/evaluate.md for the formats."
 _LISTS = ("results", "questions", "question")
@@ -72,6 +73,9 @@ class _QuestionRow(BaseModel):
     judges: tuple[str, ...] = ()
 
 
+_LARGEST, _MEMORY = 200_000_000, 512 << 20
+
+
 def read_items(path: Path, *, answered: bool = True) -> list[EvaluationItem]:
     """The questions of a file: RAGChecker's JSON, or JSON, JSON Lines or TOML with questions.
 
@@ -80,6 +84,8 @@ def read_items(path: Path, *, answered: bool = True) -> list[EvaluationItem]:
     by.
     """
     try:
+        if path.stat().st_size > _LARGEST:
+            raise UsageError(f"{path} has more than {_LARGEST:,} bytes, the limit.", "Split it.")
         text = path.read_text("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"{path} can't be read: {error}.") from error
@@ -92,13 +98,14 @@ def read_items(path: Path, *, answered: bool = True) -> list[EvaluationItem]:
 
 def _parse_rows(path: Path, text: str) -> Sequence[Any]:
     try:
+        check_size_of_tree(text.encode("utf-8", "surrogatepass"), _MEMORY)
         if path.suffix == ".toml":
             rows: Any = tomllib.loads(text)
         elif path.suffix == ".jsonl":
             rows = [json.loads(line) for line in text.split("\n") if line.strip()]
         else:
             rows = json.loads(text)
-    except ValueError as error:  # of both libraries
+    except (ValueError, RecursionError) as error:  # of both libraries
         raise UsageError(f"{path} can't be read: {error}.", SHAPE) from error
     if isinstance(rows, Mapping):
         rows = next((rows[name] for name in _LISTS if name in rows), None)
