@@ -5,7 +5,7 @@ from __future__ import annotations
 from decimal import Decimal
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from tests.support.examples import examples
@@ -43,6 +43,7 @@ _UNITS = st.sampled_from(
 @example("1.5 x 10^-3", " m")
 @settings(max_examples=examples(300))
 def test_a_number_is_read_whole_or_not_at_all(number: str, unit: str) -> None:
+    assume(" to " not in number or unit.strip() not in ("", "crates"))  # from 5 to 12: two numbers
     lead = "The tank holds "
     text = f"{lead}{number}{unit} of oil."
     wholes = {(len(lead), len(lead + number)), (len(lead), len(lead + number + unit))}

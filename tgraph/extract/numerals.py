@@ -17,21 +17,22 @@ _MINUS = r"\-−"
 _NEGATIVE = ("-", "−")
 _RAISED = "⁰¹²³⁴⁵⁶⁷⁸⁹"
 _VULGAR = "½⅓⅔¼¾⅕⅖⅗⅘⅙⅚⅛⅜⅝⅞"
+_END = rf"\d){_RAISED}{_VULGAR}}}"
+_SPACES = r"\u00a0\u2009\u202f"
 BEFORE_NUMBER = (
-    rf"(?<![\w.,^$£€¥{_VULGAR}{_MINUS}–+~≈±])(?<![\d,]['’])(?<!\d[:\u00a0\u2009\u202f])(?<!\^[({{])(?<!\d\()"
-    r"(?<![\w)][×·⋅*/])(?<!\w\*\*)(?<![\w)]\s[×·⋅*±]\s)(?<!\d\sx\s)"
+    rf"(?<![\w.,^$£€¥{_VULGAR}{_MINUS}–+~≈±])(?<![\d,]['’])(?<!\d[:{_SPACES}])(?<!\^[({{])"
+    rf"(?<!\d\()(?<![\w)][×·⋅*/])(?<!\w\*\*)(?<![\w)]\s[×·⋅*±]\s)(?<![{_END}]\s[x–—-]\s)"
 )
 """What doesn't stand before a number that is read by itself."""
 AFTER_NUMBER = (
-    rf"(?!\^|\*\*\d|\(\d+\)|[{_RAISED}⁺⁻]|[eE][+{_MINUS}]?\d|[/:'’\u00a0\u2009\u202f]\d|\s?[{_VULGAR}]"
-    r"|\s?[×·⋅±*]\s?\d|\s?x\s?\d|\s\d{1,3}/\d)"
+    rf"(?!\^|\*\*\d|\(\d+\)|[{_RAISED}⁺⁻]|[eE][+{_MINUS}]?\d|[/:'’{_SPACES}]\d"
+    rf"|\s?[{_VULGAR}]|\s?[×·⋅±*]\s?\d|\s?x\s?\d|\s\d{{1,3}}/\d|\s[–—-]\s\d)"
 )
 """What doesn't stand behind a number that is read by itself."""
 _SIGNED = rf"[+{_MINUS}]?\d+"
 _EXPONENT = rf"(?:\^|\*\*)(?:{_SIGNED}|\{{{_SIGNED}\}}|\({_SIGNED}\))|[⁺⁻]?[{_RAISED}]+"
-_DIGITS = (
-    rf"(?:\d{{1,3}}(?:[ \u00a0\u2009\u202f'’]\d{{3}})+(?:[.,]\d+)?(?!\d)|\d+,\d(?!\d)|{AMOUNT})"
-)
+_GROUPED = rf"\d{{1,3}}(?:[ {_SPACES}'’]\d{{3}})+(?:[.,]\d+)?(?!\d)"
+_DIGITS = rf"(?:{_GROUPED}|\d+,\d(?!\d)|{AMOUNT})"
 _SINGLE = (
     rf"(?:(?:{_DIGITS}\s?[x×·⋅*]\s?)?10(?:{_EXPONENT})|{_DIGITS}[eE]{_SIGNED}"
     rf"|(?:\d+\s?)?[{_VULGAR}]|(?:\d+[ -])?\d{{1,3}}/\d{{1,3}}|{_DIGITS})"
