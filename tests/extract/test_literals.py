@@ -68,6 +68,12 @@ def test_a_number_without_a_unit_has_its_value(text: str, value: str) -> None:
     assert Decimal(literal.value.value) == Decimal(value)
 
 
+def test_a_number_of_any_length_is_no_error() -> None:
+    (literal,) = find_literals(f"It has {'7' * 9000} parts.")
+    assert literal.value.value == "7" * 9000
+    assert find_literals(f"It has 10^{'7' * 9000} and -{'7' * 9000} parts.") == []
+
+
 @pytest.mark.parametrize(
     "text", ["5 km²", "5 km^2", "30 m/s", "2 kg/m^3", "$5–10 million", "−40 °C", "1990", "12 km"]
 )

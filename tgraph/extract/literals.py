@@ -157,7 +157,7 @@ def _read_numeral(numeral: Numeral, text: str) -> Literal | None:
     if value is None:
         return None
     if value == value.to_integral_value():
-        return Literal(str(int(value)), datatype=xsd("integer"))
+        return Literal(format(value.to_integral_value(), "f"), datatype=xsd("integer"))
     return Literal(format(value, "f"), datatype=xsd("decimal"))
 
 
@@ -205,7 +205,7 @@ def _read_number(match: re.Match[str], text: str) -> tuple[Literal, bool]:
     bare = digits.replace(",", "")
     if "." in bare:
         return Literal(str(Decimal(bare)), datatype=xsd("decimal")), False
-    return Literal(str(int(bare)), datatype=xsd("integer")), False
+    return Literal(bare.lstrip("0") or "0", datatype=xsd("integer")), False
 
 
 def _reads_as_year(text: str, start: int, end: int) -> bool:

@@ -47,6 +47,7 @@ _NUMERAL = re.compile(
 _POWER = re.compile(rf"(?:(?P<factor>.+?)\s?[x×·⋅*]\s?)?10(?P<exponent>{_EXPONENT})")
 _PLAIN = re.compile(AMOUNT)
 _LARGEST_EXPONENT = 30
+_MOST_DIGITS = 25
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,22 +98,29 @@ def _read_value(text: str) -> Decimal | None:
     if mark:
         return _scale(_read_digits(factor_text), exponent)
     if text[-1] in _VULGAR:
-        return _read_digits(text[:-1].strip() or "0") + Decimal(str(unicodedata.numeric(text[-1])))
+        whole = _read_digits(text[:-1].strip() or "0")
+        part = Decimal(str(unicodedata.numeric(text[-1])))
+        return None if whole is None else whole + part
     if "/" in text:
-        whole, _, part = re.sub("[ -]", " ", text).rpartition(" ")
-        above, below = part.split("/")
-        return int(whole or 0) + Decimal(above) / Decimal(below) if int(below) else None
+        number, _, fraction = re.sub("[ -]", " ", text).rpartition(" ")
+        above, below = map(Decimal, fraction.split("/"))
+        whole = _read_digits(number or "0")
+        return None if whole is None or not below else whole + above / below
     return _read_digits(text)
 
 
-def _scale(factor: Decimal, exponent: str) -> Decimal | None:
-    power = int(exponent.replace("−", "-"))
-    return factor.scaleb(power) if abs(power) <= _LARGEST_EXPONENT else None
+def _scale(factor: Decimal | None, exponent: str) -> Decimal | None:
+    power = _read_digits(exponent.lstrip("+-−"))
+    if factor is None or power is None or power > _LARGEST_EXPONENT:
+        return None
+    return factor.scaleb(-int(power) if exponent.startswith(_NEGATIVE) else int(power))
 
 
-def _read_digits(text: str) -> Decimal:
-    """Return the value of digits in groups, with a decimal point or comma."""
-    digits = re.sub(r"[ \u00a0\u2009\u202f'’]", "", text)
+def _read_digits(text: str) -> Decimal | None:
+    """Return the value of digits in groups, with a decimal point or comma; None for very many."""
+    digits = re.sub(rf"[ {_SPACES}'’]", "", text)
+    if len(digits) > _MOST_DIGITS:
+        return None
     if "," in digits and not _PLAIN.fullmatch(digits):
         return Decimal(digits.replace(",", "."))
     return Decimal(digits.replace(",", ""))
