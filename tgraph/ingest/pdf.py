@@ -189,7 +189,8 @@ class _PdfReading:
     def report(self, pages: Sequence[Page]) -> ReadingReport:
         """Return the reading report: PDFium's count of characters against those stored."""
         outside = sum(content.outside for content in self.contents)
-        self.left_out += outside + sum(content.doubled for content in self.contents)
+        self.left_out += outside
+        self.left_out += sum(content.doubled + content.accents for content in self.contents)
         reason = "characters outside the page aren't displayed"
         self.losses.add("text outside the page", reason, count=outside)
         unreadable = sum(content.unreadable for content in self.contents)
