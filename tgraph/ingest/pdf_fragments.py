@@ -206,7 +206,7 @@ class _TextReader:
                 if code > _LAST_CODE or 0xD800 <= code < 0xE000:
                     continue
                 character = _HYPHENS.get(code) or chr(code)
-                if code and not character.isspace() and unicodedata.category(character) == "Cc":
+                if (0 < code < 0x20 or 0x7F <= code < 0xA0) and not character.isspace():
                     character = "\N{REPLACEMENT CHARACTER}"
                     self._content.unreadable += 1
                 if character.isspace() or not code:
@@ -267,10 +267,10 @@ class _TextReader:
             return
         box = _turn_box(placed, style.turns, content.width, content.height)
         fragment = self._open
-        if fragment and character in _MATHEMATICAL and fragment.text.endswith(character):
-            if abs(box[0] - self._last[0]) < 0.1 * style.size:
-                content.doubled += 1
-                return
+        is_near = abs(box[0] - self._last[0]) < 0.1 * style.size
+        if fragment and is_near and character in _MATHEMATICAL and fragment.text[-1] == character:
+            content.doubled += 1
+            return
         if fragment is None or style.turns != self._turns or not self._goes_on(box, style):
             self.end_fragment()
             fragment = self._open = _start_fragment(box, style)
