@@ -97,10 +97,10 @@ _READERS = {
 _READING_VERSIONS = dict.fromkeys(
     (
         *("text/x-rst", "text/asciidoc", "text/html", "text/csv", "application/json"),
-        *("application/jsonl", "application/pdf", _DOCX, _EPUB),
+        *("application/jsonl", _DOCX, _EPUB),
     ),
     2,
-)
+) | {"application/pdf": 3}
 # Text that is kept as it is: tgraph's own code reads it, without a native parser and without
 # unpacking anything, in memory and time that grow with the file alone. It is segmented in this
 # process afterwards anyway.

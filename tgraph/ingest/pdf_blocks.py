@@ -354,16 +354,15 @@ def _keeps_hyphen(text: str, first: str, second: str, words: Set[str]) -> bool:
     return _is_compound(first, second, words) and f"{first}{second}".lower() not in words
 
 
-def carry_sentences(pages: Sequence[list[DraftBlock]], words: Set[str]) -> int:
+def carry_sentences(pages: Sequence[list[DraftBlock]], words: Set[str]) -> dict[int, int]:
     """Take the end of a sentence that goes on over a page break to the page where it begins;
-    return how many were moved."""
-    moved = 0
-    for blocks, following in reversed(list(pairwise(pages))):
+    return how many characters were moved to which page."""
+    moved = {}
+    for number, (blocks, following) in reversed(list(enumerate(pairwise(pages), 1))):
         last, first = _last_text(blocks), _first_text(following)
         if last is None or first is None or not sentence_goes_on(last.lines[-1], first.lines[0]):
             continue
-        _carry_sentence(last, first, following, words)
-        moved += 1
+        moved[number] = _carry_sentence(last, first, following, words)
     return moved
 
 
@@ -388,7 +387,7 @@ def _first_text(blocks: Sequence[DraftBlock]) -> DraftBlock | None:
 
 def _carry_sentence(
     last: DraftBlock, first: DraftBlock, following: list[DraftBlock], words: Set[str]
-) -> None:
+) -> int:
     before, joined = block_text(last, words)
     after, more = block_text(first, words)
     junction = Line(**{name: getattr(last.lines[-1], name) for name in Line.__slots__})
@@ -405,3 +404,4 @@ def _carry_sentence(
     else:
         following.remove(first)
         last.lines.append(first.lines[-1])
+    return sum(map(len, whole[at:end].split()))

@@ -49,10 +49,11 @@ _RECTANGLE = 5
 """Segments of a rectangle's path, with the one that closes it."""
 _HYPHENS = {0x02: "-", 0xFFFE: "-"}
 """PDFium's marks of a hyphen at a line's end."""
+CONTROLS = frozenset(map(chr, (*range(0x20), *range(0x7F, 0xA0)))) - {"\x02"}
+"""Characters that are drawn by fonts that don't say what they are."""
 _RAISED = str.maketrans("0123456789+-=()n", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁼⁽⁾ⁿ")
 _LOWERED = str.maketrans("0123456789+-=()", "₀₁₂₃₄₅₆₇₈₉₊₋₌₍₎")
-LEVELLED = {shifted: chr(plain) for to in (_RAISED, _LOWERED) for plain, shifted in to.items()}
-"""The plain characters of raised and lowered ones, for ``str.translate``."""
+_LEVELLED = {shifted: chr(plain) for to in (_RAISED, _LOWERED) for plain, shifted in to.items()}
 _ACCENTS = {
     ord(drawn): combining
     for drawn, combining in zip(
@@ -62,6 +63,7 @@ _ACCENTS = {
     )
 }
 """Accents that are drawn over a letter, as TeX does, with their combining characters."""
+_NO_ACCENTS = dict.fromkeys(_ACCENTS)
 _MATHEMATICAL = frozenset(map(chr, range(0x1D400, 0x1D800)))
 """Letters that Word's equations name twice for one that is drawn."""
 _DOTLESS = str.maketrans("ıȷ", "ij")
@@ -97,8 +99,8 @@ class PageContent:
     quarter turns clockwise, each in coordinates in which the text is upright. Of the visible
     characters, ``outside`` counts those outside the page, ``doubled`` those drawn twice,
     ``accents`` those that became part of a letter, and ``unreadable`` those of which the font
-    doesn't say what they are; ``paths`` counts drawn lines and shapes, ``shapes`` are those with
-    more sides than a rectangle."""
+    doesn't say what they are, ``unnamed`` those among them that have no code at all; ``paths``
+    counts drawn lines and shapes, ``shapes`` are those with more sides than a rectangle."""
 
     width: float
     height: float
@@ -112,6 +114,7 @@ class PageContent:
     doubled: int = 0
     accents: int = 0
     unreadable: int = 0
+    unnamed: int = 0
     paths: int = 0
 
     def count_characters(self) -> int:
@@ -206,11 +209,13 @@ class _TextReader:
                 if code > _LAST_CODE or 0xD800 <= code < 0xE000:
                     continue
                 character = _HYPHENS.get(code) or chr(code)
-                if (0 < code < 0x20 or 0x7F <= code < 0xA0) and not character.isspace():
+                is_drawn = not raw.FPDFText_IsGenerated(textpage, index)
+                if character in CONTROLS and is_drawn and not character.isspace():
                     character = "\N{REPLACEMENT CHARACTER}"
                     self._content.unreadable += 1
-                if character.isspace() or not code:
-                    self._is_spaced |= not raw.FPDFText_IsGenerated(textpage, index)
+                    self._content.unnamed += not code
+                if character.isspace() or character == "\0":
+                    self._is_spaced |= is_drawn
                     self._may_be_spaced = True
                     continue
                 if not raw.FPDFText_GetLooseCharBox(textpage, index, byref(rectangle)):
@@ -382,6 +387,16 @@ def _extend_fragment(fragment: Fragment, box: Box, style: _FontStyle) -> None:
     if style.size >= fragment.size:
         fragment.top = min(fragment.top, style.baseline - 0.8 * style.size)
         fragment.bottom = max(fragment.bottom, style.baseline + 0.2 * style.size)
+
+
+def level_text(text: str) -> str:
+    """Return a text with plain characters in place of raised, lowered and accented ones."""
+    plain = []
+    for character in text.translate(_LEVELLED).translate(_DOTLESS):
+        parts = unicodedata.normalize("NFD", character)
+        is_accented = len(parts) > 1 and unicodedata.combining(parts[1])
+        plain.append(parts[0] if is_accented else character)
+    return "".join(plain).translate(_NO_ACCENTS)
 
 
 def read_content(page: Any) -> PageContent:

@@ -660,11 +660,15 @@ def _make_ruled_table(
 
 def _divide_band(band: Sequence[Fragment], edges: Sequence[float]) -> list[list[list[Line]]]:
     """Return the rows between two horizontal rules: one, or one for each line where every line
-    has a cell in the first column and another."""
+    has a cell in the first column and another, and not all columns are prose."""
     lines = [_divide_line(line, edges) for line in group_baselines(band)]
     if not lines:
         return []
-    if len(lines) > 2 and all(cells[0] and sum(map(bool, cells)) > 1 for cells in lines):
+    columns = [
+        [line.fragments for cells in lines for line in cells[k]] for k in range(len(lines[0]))
+    ]
+    is_full = all(cells[0] and sum(map(bool, cells)) > 1 for cells in lines)
+    if len(lines) > 2 and is_full and not all(map(_is_prose, columns)):
         return lines
     return [[[line for cells in lines for line in cells[k]] for k in range(len(edges) + 1)]]
 
