@@ -486,6 +486,20 @@ def test_a_chart_is_a_drawing_and_its_labels_state_nothing() -> None:
     assert losses(document) == {"drawing": 1}
 
 
+def test_a_page_of_labels_is_named() -> None:
+    labels = [
+        Text(60 + 97 * (k % 5) + 13 * (k % 3), 740 - 23 * (k // 5) - 9 * (k % 2), f"Part {k}")
+        for k in range(15)
+    ]
+    report = read(PdfPage(lines(60, 740, BODY).texts), PdfPage(labels)).report
+    assert report is not None
+    (warning,) = report.warnings
+    assert warning.startswith("The texts of page 2 are short")
+    table = read(PdfPage(table_texts())).report
+    assert table is not None
+    assert table.warnings == ()
+
+
 def test_sideways_text_is_read_and_text_outside_the_page_is_not() -> None:
     sideways = Text(560, 200, "Printed in Bergen by the museum", turned=True)
     outside = Text(60, 900, "not on the page")

@@ -32,6 +32,7 @@ from tgraph.ingest.pdf_blocks import (
 )
 from tgraph.ingest.pdf_drawings import take_drawings
 from tgraph.ingest.pdf_fragments import CONTROLS, Box, PageContent, read_content
+from tgraph.ingest.pdf_labels import holds_labels
 from tgraph.ingest.pdf_layout import Line, PageImage, arrange_page
 from tgraph.ingest.pdf_recognition import PACKAGE, TextRecogniser
 from tgraph.ingest.pdf_running import RunningLine, take_running_lines
@@ -132,6 +133,7 @@ class _PdfReading:
     characters: list[int] = field(default_factory=list)
     left_out: Counter[int] = field(default_factory=Counter)
     moved: dict[int, int] = field(default_factory=dict)
+    labelled: list[int] = field(default_factory=list)
 
     @property
     def has_text(self) -> bool:
@@ -186,6 +188,7 @@ class _PdfReading:
             )
             for number, (content, some) in enumerate(zip(self.contents, pictures, strict=True), 1)
         ]
+        self.labelled = [number for number, some in enumerate(items, 1) if holds_labels(some)]
         body = body_style(items)
         drafts = [draft_blocks(page_items, body) for page_items in items]
         rank_headings(drafts)
@@ -214,6 +217,8 @@ class _PdfReading:
         count = UnitCount("characters", sum(self.characters), sum(stored), self.left_out.total())
         if differing := self._find_differing(stored):
             self.losses.warn(_difference_warning(differing))
+        if self.labelled:
+            self.losses.warn(_label_warning(self.labelled))
         units = [
             count,
             UnitCount("pages", len(pages), len(pages) - len(self.textless), len(self.textless)),
@@ -427,6 +432,14 @@ def _recognition_warning(recognised: Mapping[int, float]) -> str:
 def _textless_warning(textless: Iterable[int]) -> str:
     numbers = list(textless)
     return f"{_name_pages(numbers)} hold{'s' * (len(numbers) == 1)} no text. {_REMEDY}"
+
+
+def _label_warning(numbers: Sequence[int]) -> str:
+    pages = _name_pages(numbers)
+    return (
+        f"The texts of {pages[0].lower()}{pages[1:]} are short and stand apart from one another, as"
+        " in a drawing: the order in which they are stored says little."
+    )
 
 
 def _difference_warning(numbers: Sequence[int]) -> str:
