@@ -107,7 +107,7 @@ def create_app(
     )
     app.router.routes.extend(_collect_routes(service, tokens))
     app.router.routes.extend(agents.routes if agents else ())
-    app.state.jobs = Jobs(service.root, service.settings)
+    app.state.jobs = Jobs(service.root, service.limits, service.settings)
     app.state.service = service
     return app
 

@@ -24,10 +24,11 @@ from typing import TYPE_CHECKING, Any, Literal
 from uuid import UUID, uuid4
 
 from tgraph.errors import UnknownNameError, UsageError
-from tgraph.store.files import FileLock, make_folder, read_json, write_json
+from tgraph.extensions.server.problems import BusyError
+from tgraph.store.files import FileLock, hold_lock, make_folder, read_json, write_json
 
 if TYPE_CHECKING:
-    from tgraph.extensions.server.service import Service
+    from tgraph.extensions.server.service import ServerLimits, Service
 
 log = logging.getLogger("tgraph.extensions.server")
 
@@ -36,6 +37,7 @@ ENDED: tuple[JobStatus, ...] = ("done", "failed", "cancelled")
 _POLL = 0.3
 _AGAIN = 3.0
 """Seconds that a process has to end before it is interrupted once more."""
+_PATIENCE = 30.0
 KEPT = 200
 """Ended jobs that are remembered."""
 
@@ -65,30 +67,91 @@ def _current_timestamp() -> str:
     return datetime.now(UTC).isoformat(timespec="milliseconds")
 
 
+@dataclass(frozen=True)
+class Upload:
+    """A job that receives its files; its lock is held for as long as somebody receives."""
+
+    job: Job
+    lock: FileLock
+
+
 class Jobs:
     """Index jobs in a graph folder."""
 
-    def __init__(self, root: Path, settings: dict[str, Any] | None = None) -> None:
+    def __init__(
+        self, root: Path, limits: ServerLimits, settings: dict[str, Any] | None = None
+    ) -> None:
         self._root = root
+        self._limits = limits
         self._folder = root / "jobs"
         self._settings = settings or {}
         self._worker: subprocess.Popen[bytes] | None = None
 
     # --- what there is ---
 
-    def new(self, collection: str, person: str | None, *, reinstate: bool) -> Job:
-        """Create a job awaiting files."""
+    def begin(self, collection: str, person: str | None, *, reinstate: bool) -> Upload:
+        """Create a job awaiting files. ``BusyError`` beyond the uploads and jobs that there may be,
+        in all or of the person."""
         job = Job(
             str(uuid4()), collection, person, "receiving", _current_timestamp(), reinstate=reinstate
         )
-        make_folder(self.files(job), private=True)
-        return self._write_job(job)
+        make_folder(self._folder, private=True)
+        with hold_lock(self._folder / "uploads.lock", timeout=_PATIENCE):
+            self.remove_abandoned()
+            self._check_room(person)
+            make_folder(self.files(job), private=True)
+            lock = FileLock.try_acquire(self._upload_lock(job))
+            assert lock is not None
+            try:
+                return Upload(self._write_job(job), lock)
+            except BaseException:
+                lock.release()
+                raise
 
-    def queue(self, job: Job, files: tuple[str, ...]) -> Job:
+    def _check_room(self, person: str | None) -> None:
+        unended = [job for job in self._read_jobs() if job.status not in ENDED]
+        own = [job for job in unended if job.person == person]
+        limits = self._limits
+        for jobs, receiving, kept in (
+            (own, limits.uploads_each, limits.jobs_each),
+            (unended, limits.uploads, limits.jobs),
+        ):
+            whose = " of yours" if jobs is own else ""
+            if sum(job.status == "receiving" for job in jobs) >= receiving:
+                raise BusyError(f"{receiving} uploads{whose} are under way.", "Wait for their end.")
+            if len(jobs) >= kept:
+                raise BusyError(
+                    f"{kept} jobs{whose} have not ended.", "Wait for some, or end some of them."
+                )
+
+    def queue(self, upload: Upload, files: tuple[str, ...]) -> Job:
         """Queue a job after its files arrived."""
-        return self._write_job(replace(job, files=files, status="queued"))
+        job = self._write_job(replace(upload.job, files=files, status="queued"))
+        upload.lock.release()
+        self._upload_lock(job).unlink(missing_ok=True)
+        return job
 
-    def forget(self, job: Job) -> None:
+    def abandon(self, upload: Upload) -> None:
+        """Delete the job of an upload that was broken off, with the files that arrived."""
+        upload.lock.release()
+        self._forget(upload.job)
+
+    def remove_abandoned(self) -> None:
+        """Delete jobs that nobody receives files for: the process that did has died."""
+        for job in self._read_jobs():
+            if job.status != "receiving":
+                continue
+            with suppress(OSError):
+                if lock := FileLock.try_acquire(self._upload_lock(job)):
+                    present_state = self._read_job(job.id)
+                    if present_state is not None and present_state.status == "receiving":
+                        self._forget(job)
+                    lock.release()
+
+    def _upload_lock(self, job: Job) -> Path:
+        return self._folder / job.id / "upload.lock"
+
+    def _forget(self, job: Job) -> None:
         """Delete a job folder with all its files."""
         shutil.rmtree(self._folder / job.id, ignore_errors=True)
 
@@ -177,13 +240,14 @@ class Jobs:
     def _next_job(self) -> Job | None:
         """Return the oldest queued job, or a job interrupted by a dead runner."""
         self._forget_old()
+        self.remove_abandoned()
         waiting = [job for job in self._read_jobs() if job.status in ("queued", "running")]
         return min(waiting, key=lambda job: (job.created, job.id), default=None)
 
     def _forget_old(self) -> None:
         ended = [job for job in self._read_jobs() if job.status in ENDED]
         for job in sorted(ended, key=lambda job: job.ended)[:-KEPT]:
-            self.forget(job)
+            self._forget(job)
 
     async def _run_job(self, job: Job, service: Service) -> None:
         job = self._write_job(

@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
+import time
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Generator, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -18,6 +19,7 @@ import tgraph
 from tgraph.engine.ask.question_run import AbandonedError
 from tgraph.engine.graph import KnowledgeGraph
 from tgraph.errors import NoCollectionError, TgraphError
+from tgraph.explain.query.sparql import StoppedQueryError
 from tgraph.extensions.server.access import Access
 from tgraph.extensions.server.problems import BusyError
 from tgraph.extensions.server.supervision import Supervisor
@@ -52,23 +54,33 @@ _END: Any = object()
 _FOLD_EVERY = 1.0
 _AHEAD = 64
 """Messages of a stream that wait for their reader."""
+_PATIENCE = 60.0
+"""Seconds that a stream waits for its reader, and a request for a collection that is opened."""
+_OVERLOADED = "The server is overloaded.", "Try again in a moment."
 
 
 @dataclass(frozen=True, slots=True)
 class ServerLimits:
     """Server limits.
 
-    Limits cover concurrent questions, readings and audits, queue length for each, megabytes per
-    upload, kilobytes per other request, seconds per query."""
+    Limits cover concurrent questions, readings and audits, queue length for each and seconds in a
+    queue; megabytes per upload, uploads at once and jobs that haven't ended, each in all and of
+    one person; kilobytes per other request and per result; seconds per query, its delivery
+    included."""
 
     asking: int = 4
     reading: int = 4
     auditing: int = 2
     waiting: int = 100
+    waiting_seconds: float = 120.0
     upload_mb: int = 100
+    uploads: int = 8
+    uploads_each: int = 3
+    jobs: int = 200
+    jobs_each: int = 20
     request_kb: int = 1024
+    result_kb: int = 200 * 1024
     query_seconds: float = 60.0
-    rows: int = 10_000
 
 
 @dataclass
@@ -104,7 +116,7 @@ class _Queue:
     def submit(self, work: Callable[[], T]) -> Future[T]:
         with self._lock:
             if self.taken >= self._most:
-                raise BusyError("The server is overloaded.", "Try again in a moment.")
+                raise BusyError(*_OVERLOADED)
             self.taken += 1
         try:
             future = self._pool.submit(work)
@@ -151,7 +163,7 @@ class Service:
 
     def graph(self, collection: str) -> KnowledgeGraph:
         """Return an open collection; raise ``NoCollectionError`` for unknown collections."""
-        with self._opening:
+        with self._hold_opening():
             if collection not in self._graphs:
                 if not self._is_there(collection):  # which others there are is not for everybody
                     raise NoCollectionError(f"There is no collection {collection!r}.")
@@ -165,10 +177,19 @@ class Service:
 
     def forget(self, collection: str) -> None:
         """Close a collection before renaming or deletion."""
-        with self._opening:
+        with self._hold_opening():
             graph = self._graphs.pop(collection, None)
         if graph is not None:
             graph.close()
+
+    @contextmanager
+    def _hold_opening(self) -> Iterator[None]:
+        if not self._opening.acquire(timeout=_PATIENCE):
+            raise BusyError("A collection is being opened.", "Try again in a moment.")
+        try:
+            yield
+        finally:
+            self._opening.release()
 
     @cached_property
     def _graph_settings(self) -> Settings:
@@ -207,11 +228,30 @@ class Service:
             with graph.view(_settings_with_person(access, settings), message=message) as view:
                 return work(view)
 
-        return await asyncio.wrap_future(self._queues[pool].submit(run_work))
+        return await self.call(run_work, pool)
 
     async def call(self, work: Callable[[], T], pool: Pool = "read") -> T:
-        """What ``work`` gives, which needs no collection."""
-        return await asyncio.wrap_future(self._queues[pool].submit(work))
+        """Return the result of ``work``, which needs no collection; raise ``BusyError`` where it
+        waited too long for a thread."""
+        future = self._queues[pool].submit(work)
+        with self._bounded_wait(future):
+            try:
+                return await asyncio.wrap_future(future)
+            except asyncio.CancelledError:
+                task = asyncio.current_task()
+                if task is None or task.cancelling():
+                    raise
+                raise BusyError(*_OVERLOADED) from None
+
+    @contextmanager
+    def _bounded_wait(self, future: Future[Any]) -> Iterator[None]:
+        """Cancel work that has not begun when its time to wait is over."""
+        loop = asyncio.get_running_loop()
+        timer = loop.call_later(self.limits.waiting_seconds, future.cancel)
+        try:
+            yield
+        finally:
+            timer.cancel()
 
     async def stream(
         self,
@@ -222,14 +262,16 @@ class Service:
         pool: Pool = "ask",
         settings: Mapping[str, Any] | None = None,
         message: Callable[[str], None] = log.info,
+        delivery: float | None = None,
     ) -> AsyncIterator[Message[M] | R]:
         """Yield stream messages live, finally the stream's return value.
 
-        Leaving early abandons the stream, and the record says so."""
+        Leaving early abandons the stream, and the record says so; so does a reader who takes
+        nothing for a minute. Where the messages are not all taken after ``delivery`` seconds, a
+        ``StoppedQueryError`` ends them."""
         loop = asyncio.get_running_loop()
         queue: asyncio.Queue[Any] = asyncio.Queue()
-        room = threading.Semaphore(_AHEAD)
-        stop_event = threading.Event()
+        room = _Room(delivery)
 
         def tell(value: Any) -> None:
             loop.call_soon_threadsafe(queue.put_nowait, value)
@@ -238,24 +280,30 @@ class Service:
             try:
                 graph = self.graph(collection)
                 with graph.view(_settings_with_person(access, settings), message=message) as view:
-                    tell(_forward_messages(begin(view), tell, room, stop_event))
+                    tell(_forward_messages(begin(view), tell, room))
             except BaseException as error:
                 tell(error)
             finally:
                 tell(_END)
 
+        def tell_refusal(future: Future[None]) -> None:
+            if future.cancelled():  # nobody hears it but who waits for a thread
+                with suppress(RuntimeError):
+                    tell(BusyError(*_OVERLOADED))
+
         future = self._queues[pool].submit(stream_work)
+        future.add_done_callback(tell_refusal)
         try:
-            while (value := await queue.get()) is not _END:
-                room.release()
-                if isinstance(value, AbandonedError):
-                    continue
-                if isinstance(value, BaseException):
-                    raise value
-                yield value
+            with self._bounded_wait(future):
+                while (value := await queue.get()) is not _END:
+                    room.make()
+                    if isinstance(value, AbandonedError):
+                        continue
+                    if isinstance(value, BaseException):
+                        raise value
+                    yield value
         finally:
-            stop_event.set()
-            room.release()
+            room.leave()
             future.cancel()
 
     async def pieces(
@@ -277,7 +325,10 @@ class Service:
                 if close is not None:
                     close()
 
-        async for stream_item in self.stream(access, collection, stream, pool=pool):
+        messages = self.stream(
+            access, collection, stream, pool=pool, delivery=self.limits.query_seconds
+        )
+        async for stream_item in messages:
             if isinstance(stream_item, Message):
                 yield stream_item.value
 
@@ -327,17 +378,50 @@ def _settings_with_person(access: Access, settings: Mapping[str, Any] | None) ->
     return {**(settings or {}), **person}
 
 
-def _forward_messages(
-    stream: Generator[M, None, R],
-    tell: Callable[[Any], None],
-    room: threading.Semaphore,
-    left: threading.Event,
-) -> R:
+class _Room:
+    """Room for the messages of a stream that wait for their reader."""
+
+    def __init__(self, delivery: float | None) -> None:
+        self._places = threading.Semaphore(_AHEAD)
+        self._left = threading.Event()
+        self._delivery = delivery
+        self._end = None if delivery is None else time.monotonic() + delivery
+
+    def make(self) -> None:
+        """Make room for a message."""
+        self._places.release()
+
+    def leave(self) -> None:
+        """Say that nobody reads any more."""
+        self._left.set()
+        self._places.release()
+
+    def wait(self) -> None:
+        """Wait for room; raise ``AbandonedError`` where nobody reads, ``StoppedQueryError`` where
+        the time of delivery is over."""
+        patience = _PATIENCE if self._end is None else max(self._end - time.monotonic(), 0.0)
+        has_room = self._places.acquire(timeout=patience)
+        if self._left.is_set():
+            raise AbandonedError
+        if not has_room and self._delivery is not None:
+            raise StoppedQueryError(
+                f"The result was not taken within {self._delivery:g} seconds.",
+                "Narrow the query, or read faster.",
+            )
+        if not has_room:
+            raise AbandonedError
+
+
+def _forward_messages(stream: Generator[M, None, R], tell: Callable[[Any], None], room: _Room) -> R:
     """Tell each message while somebody listens; what the stream returns."""
     try:
         while True:
-            room.acquire()
-            value = stream.throw(AbandonedError()) if left.is_set() else next(stream)
+            try:
+                room.wait()
+            except (AbandonedError, StoppedQueryError) as reason:
+                value = stream.throw(reason)
+            else:
+                value = next(stream)
             tell(Message(value))
     except StopIteration as end:
         result: R = end.value

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from starlette.datastructures import Headers
 from starlette.requests import HTTPConnection, Request
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from tgraph.errors import TgraphError
+from tgraph.errors import TgraphError, UsageError
 from tgraph.extensions.server.access import Access, ForbiddenError, Tokens, UnauthenticatedError
 from tgraph.extensions.server.problems import problem_of, problem_response
 
@@ -60,17 +60,29 @@ class SignIn:
         return access
 
     def _check_origin(self, connection: HTTPConnection, method: str) -> None:
-        host = urlsplit(f"//{connection.headers.get('host', '')}").hostname or ""
+        host = _split_host("Host", f"//{connection.headers.get('host', '')}").hostname or ""
         if self._tokens is None and host not in self._hosts:
             raise ForbiddenError(
                 f"This server doesn't answer to the name {host!r}.", "Use localhost, or tokens."
             )
         origin = connection.headers.get("origin")
-        foreign = origin is not None and urlsplit(origin).netloc != connection.headers.get("host")
+        foreign = origin is not None and _split_host(
+            "Origin", origin
+        ).netloc != connection.headers.get("host")
         if _is_cross_site(connection.headers, method) and "authorization" not in connection.headers:
             raise ForbiddenError("A page of another site may not send this request.")
         if foreign and (method not in _SAFE or self._tokens is None):
             raise ForbiddenError("A page of another origin may not send this request.")
+
+
+def _split_host(header: str, url: str) -> SplitResult:
+    """Return the parts of an address in a header; raise ``UsageError`` where it is none."""
+    try:
+        parts = urlsplit(url)
+        parts.port  # noqa: B018 - reading it checks it
+    except ValueError as error:
+        raise UsageError(f"The header {header} has no valid address.") from error
+    return parts
 
 
 def _is_cross_site(headers: Headers, method: str) -> bool:
