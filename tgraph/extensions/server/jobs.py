@@ -38,6 +38,8 @@ _POLL = 0.3
 _AGAIN = 3.0
 """Seconds that a process has to end before it is interrupted once more."""
 _PATIENCE = 30.0
+_LAST = 9.0
+"""Seconds after which a process that was interrupted is killed."""
 KEPT = 200
 """Ended jobs that are remembered."""
 
@@ -254,14 +256,14 @@ class Jobs:
             replace(job, status="running", started=job.started or _current_timestamp())
         )
         try:
-            await self._run_worker(job)
+            await self._run_worker(job, service)
         except asyncio.CancelledError:  # the server stops: the job goes on when it is back
             raise
         except Exception as error:
             log.exception("The job %s failed", job.id)
             self._end_job(job, "failed", error=f"{type(error).__name__}: {error}")
 
-    async def _run_worker(self, job: Job) -> None:
+    async def _run_worker(self, job: Job, service: Service) -> None:
         process = await asyncio.create_subprocess_exec(
             sys.executable,
             "-P",
@@ -283,7 +285,7 @@ class Jobs:
             "settings": {**self._settings, **({"person": job.person} if job.person else {})},
         }
         process.stdin.write(json.dumps(order).encode() + b"\n")
-        cancelling = asyncio.create_task(self._cancel_when_told(job, process))
+        watching = asyncio.create_task(self._interrupt_when_told(job, process, service))
         try:
             await process.stdin.drain()
             worker_message: dict[str, Any] = {}
@@ -292,14 +294,14 @@ class Jobs:
                 if "stage" in worker_message:
                     job = self._write_job(replace(job, **worker_message))
             await process.wait()
-            self._finish_job(job, worker_message)
+            self._finish_job(job, worker_message, service)
         finally:
-            cancelling.cancel()
+            watching.cancel()
             if process.returncode is None:
                 process.stdin.close()  # it sees that, and ends
-                await asyncio.shield(process.wait())
+                await asyncio.shield(_end_process(process))
 
-    def _finish_job(self, job: Job, told: dict[str, Any]) -> None:
+    def _finish_job(self, job: Job, told: dict[str, Any], service: Service) -> None:
         if (self._folder / job.id / "cancel").exists() and "report" not in told:
             self._end_job(job, "cancelled")
         elif "report" in told:
@@ -308,6 +310,8 @@ class Jobs:
             status: JobStatus = "failed" if failed and nothing else "done"
             error = "; ".join(failure["reason"] for failure in failed or ())
             self._end_job(job, status, report=told["report"], error=error)
+        elif service.stopping.is_set():
+            log.warning("The job %s was interrupted; the next server goes on with it.", job.id)
         else:
             self._end_job(
                 job,
@@ -315,10 +319,35 @@ class Jobs:
                 error=told.get("error", "The process of the index run ended unexpectedly."),
             )
 
-    async def _cancel_when_told(self, job: Job, process: asyncio.subprocess.Process) -> None:
+    async def _interrupt_when_told(
+        self, job: Job, process: asyncio.subprocess.Process, service: Service
+    ) -> None:
+        """End the process of a job that is cancelled, or whose server stops."""
         while not (self._folder / job.id / "cancel").exists():
+            if service.stopping.is_set():
+                await _end_process(process)
+                return
             await asyncio.sleep(_POLL)
-        while process.returncode is None:  # a library may swallow an interrupt in a callback
-            with suppress(ProcessLookupError):
-                os.kill(process.pid, signal.SIGINT)
-            await asyncio.sleep(_AGAIN)
+        await _interrupt(process)
+
+
+async def _interrupt(process: asyncio.subprocess.Process) -> None:
+    """Interrupt a process until it ends: a library may swallow an interrupt in a callback."""
+    while process.returncode is None:
+        with suppress(ProcessLookupError):
+            os.kill(process.pid, signal.SIGINT)
+        await asyncio.sleep(_AGAIN)
+
+
+async def _end_process(process: asyncio.subprocess.Process) -> None:
+    """Interrupt a process, and kill it with those it started where it goes on."""
+    interrupting = asyncio.create_task(_interrupt(process))
+    try:
+        async with asyncio.timeout(_LAST):
+            await process.wait()
+    except TimeoutError:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        await process.wait()
+    finally:
+        interrupting.cancel()

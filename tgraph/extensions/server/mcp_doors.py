@@ -88,3 +88,4 @@ def over_stdio(root: Path, settings: Mapping[str, Any]) -> None:
             await server.run_stdio_async()
 
     anyio.run(serve)
+    service.leave()

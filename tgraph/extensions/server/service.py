@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
+import sys
 import threading
 import time
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Generator, Iterator, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Generic, Literal, TypeVar
+from typing import Any, Generic, Literal, NoReturn, TypeVar
 
 import tgraph
 from tgraph.engine.ask.question_run import AbandonedError
@@ -83,6 +85,17 @@ class ServerLimits:
     query_seconds: float = 60.0
 
 
+@dataclass(frozen=True, slots=True)
+class StopTimes:
+    """Seconds of a stop: for requests to be answered, then for work to end by itself, then for work
+    that was told to stop; ``last`` seconds after the stop the process ends whatever goes on."""
+
+    drain: float = 40.0
+    grace: float = 2.0
+    abort: float = 8.0
+    last: float = 55.0
+
+
 @dataclass
 class Message(Generic[M]):
     """A stream message in transit to its reader."""
@@ -111,27 +124,33 @@ class _Queue:
         self._pool = ThreadPoolExecutor(threads, f"tgraph-{name}")
         self._most = threads + waiting
         self._lock = threading.Lock()
-        self.taken = 0
+        self._futures: set[Future[Any]] = set()
 
     def submit(self, work: Callable[[], T]) -> Future[T]:
         with self._lock:
-            if self.taken >= self._most:
+            if len(self._futures) >= self._most:
                 raise BusyError(*_OVERLOADED)
-            self.taken += 1
-        try:
-            future = self._pool.submit(work)
-        except BaseException:
-            self._release_slot()
-            raise
-        future.add_done_callback(lambda _: self._release_slot())
+            try:
+                future = self._pool.submit(work)
+            except RuntimeError as error:
+                raise BusyError("The server is stopping.", "Try again in a moment.") from error
+            self._futures.add(future)
+        future.add_done_callback(self._release_slot)
         return future
 
-    def _release_slot(self) -> None:
+    def _release_slot(self, future: Future[Any]) -> None:
         with self._lock:
-            self.taken -= 1
+            self._futures.discard(future)
 
-    def close(self) -> None:
-        self._pool.shutdown(wait=True, cancel_futures=True)
+    @property
+    def taken(self) -> int:
+        return len(self._futures)
+
+    def close(self) -> list[Future[Any]]:
+        """Take no more work; return what is running."""
+        self._pool.shutdown(wait=False, cancel_futures=True)
+        with self._lock:
+            return list(self._futures)
 
 
 class Service:
@@ -144,8 +163,11 @@ class Service:
         root: str | Path,
         limits: ServerLimits = ServerLimits(),
         settings: Mapping[str, Any] | None = None,
+        stop: StopTimes = StopTimes(),
         **options: Any,
     ) -> None:
+        self.stop_times = stop
+        self.is_stuck = False
         self.root = GraphFolder.open(Path(root)).path
         self.limits = limits
         self.settings = dict(settings or {})
@@ -365,11 +387,35 @@ class Service:
             succeed()
 
     def close(self) -> None:
-        """Finish running work, then close all graphs."""
-        for queue in self._queues.values():
-            queue.close()
+        """Finish running work, then close all graphs.
+
+        Work that goes on is told to stop, and recorded as aborted. Where it can't be told,
+        ``is_stuck`` is set, and the process has to end as it is: whoever opens the graph next
+        records the work as aborted."""
+        running = [future for queue in self._queues.values() for future in queue.close()]
+        times = self.stop_times
+        if wait(running, times.grace).not_done:
+            for graph in list(self._graphs.values()):
+                graph.opened.parts.cancel()
+        unended = wait(running, times.abort).not_done
+        if unended:
+            self.is_stuck = True
+            log.error("%d pieces of work did not end and are left.", len(unended))
+            return
         for collection in list(self._graphs):
             self.forget(collection)
+
+    def leave(self) -> None:
+        """End the process at once where work is stuck, for the interpreter would wait for it."""
+        if self.is_stuck:
+            end_process()
+
+
+def end_process() -> NoReturn:
+    """End the process whatever its threads do. What was acknowledged is on the disk."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(0)
 
 
 def _settings_with_person(access: Access, settings: Mapping[str, Any] | None) -> dict[str, Any]:
