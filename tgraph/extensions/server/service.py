@@ -90,10 +90,10 @@ class StopTimes:
     """Seconds of a stop: for requests to be answered, then for work to end by itself, then for work
     that was told to stop; ``last`` seconds after the stop the process ends whatever goes on."""
 
-    drain: float = 40.0
+    drain: float = 35.0
     grace: float = 2.0
     abort: float = 8.0
-    last: float = 55.0
+    last: float = 50.0
 
 
 @dataclass
