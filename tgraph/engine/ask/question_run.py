@@ -40,6 +40,7 @@ from tgraph.model import (
     ShownContext,
     join_sentences,
 )
+from tgraph.models.concurrency import RunCancelledError
 from tgraph.record.bundle import BundleRecord
 from tgraph.record.session import SessionDescription, SessionRecord
 from tgraph.retrieve.base import Context, Question
@@ -69,6 +70,9 @@ def on_record(record: BundleRecord, what: str) -> Iterator[None]:
         raise
     except AbandonedError:
         _record_end(record, "aborted", f"Whoever asked the {what} has gone.")
+        raise
+    except RunCancelledError:
+        _record_end(record, "aborted", f"The {what} was told to stop.")
         raise
     except TgraphError as error:
         _record_end(record, "failed", str(error))
