@@ -7,6 +7,7 @@ import io
 import json
 import tarfile
 from contextlib import suppress
+from hashlib import sha256
 from pathlib import Path
 
 import jsonschema
@@ -33,6 +34,7 @@ from tgraph.cli.main import cli
 from tgraph.engine.schemas import build_schemas
 from tgraph.errors import FormatError, StoreError, TgraphError, UsageError
 from tgraph.extensions.operations.backup import LIST, Backup, back_up, restore_backup
+from tgraph.settings import load_settings
 
 
 @pytest.fixture(scope="module")
@@ -229,3 +231,54 @@ def test_the_commands(indexed: Path, tmp_path: Path) -> None:
     assert "all collections" in run("restore", file, "-C", "x", code=2)
     for command in ("backup", "restore"):
         assert "Example" in run(command, "--help")
+
+
+SETTINGS = """
+collection = "default"
+prompts = "/elsewhere"
+[chat]
+base_url = "http://somebody:pw@evil.example/v1?api_key=pw"
+api_key = "pw"
+temperature = 0.5
+[rerank]
+base_url = "http://evil.example"
+[integrity]
+signing_key = "/home/me/key"
+[unknown]
+thing = 1
+"""
+
+
+def test_a_backup_brings_no_address_and_no_key(
+    saved: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-mine")
+    with tarfile.open(saved) as archive:
+        listed = json.loads(archive.extractfile(LIST).read())  # type: ignore[union-attr]
+    data = SETTINGS.encode()
+    listed["files"]["tgraph.toml"] = [len(data), sha256(data).hexdigest()]
+    doctored = tmp_path / "b.tar"
+    with tarfile.open(saved) as old, tarfile.open(doctored, "w") as new:
+        contents = {m.name: old.extractfile(m).read() for m in old}  # type: ignore[union-attr]
+        contents["tgraph.toml"] = data
+        contents[LIST] = json.dumps(listed).encode()
+        for name in sorted(contents, key=lambda name: name == LIST):
+            member = tarfile.TarInfo(name)
+            member.size = len(contents[name])
+            new.addfile(member, io.BytesIO(contents[name]))
+    restored = CliRunner().invoke(cli, ["restore", str(doctored), "-r", str(tmp_path / "r")])
+    assert restored.exit_code == 0, restored.output
+    for name in ("chat.base_url", "rerank.base_url", "prompts", "integrity.signing_key", "thing"):
+        assert name in restored.output
+    assert "evil.example" in restored.output
+    assert "--accept-settings" in restored.output
+    assert "pw" not in restored.output
+    settings = load_settings(tmp_path / "r")
+    assert settings.chat.temperature == 0.5
+    assert (settings.chat.base_url, settings.rerank.base_url) == (None, None)
+    assert (settings.prompts, settings.integrity.signing_key) == (None, None)
+    assert settings.chat.api_key is not None
+    assert settings.chat.api_key.get_secret_value() == "sk-mine"
+    accepted = ["restore", str(doctored), "-r", str(tmp_path / "a"), "--accept-settings", "-q"]
+    assert CliRunner().invoke(cli, accepted).exit_code == 0
+    assert (tmp_path / "a" / "tgraph.toml").read_text() == SETTINGS

@@ -14,7 +14,7 @@ import tarfile
 import zlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from functools import partial
 from hashlib import sha256
@@ -40,6 +40,7 @@ from tgraph.engine.saved_collections import (
     put_in_place,
     scratch_beside,
 )
+from tgraph.engine.settings_file import keep_harmless_settings
 from tgraph.errors import (
     FormatError,
     StoreError,
@@ -66,7 +67,10 @@ _BLOCK = 1 << 20
 @dataclass(frozen=True, slots=True)
 class Backup:
     """A created or restored backup: file, graph folder, creation time, contents, and content
-    size in bytes."""
+    size in bytes.
+
+    ``withheld`` has the settings of the backup, without secrets, that were not restored:
+    addresses, keys, and files that would be read."""
 
     file: str
     root: str
@@ -74,6 +78,7 @@ class Backup:
     collections: tuple[SavedCollection, ...]
     files: int
     bytes: int
+    withheld: Mapping[str, Any] = field(default_factory=dict)
 
 
 # --- making one ---
@@ -167,13 +172,19 @@ def _tar_member(name: str, size: int) -> tarfile.TarInfo:
 
 
 def restore_backup(
-    file: str | Path, root: str | Path, *, progress: OnProgress = ignore_progress
+    file: str | Path,
+    root: str | Path,
+    *,
+    accept_settings: bool = False,
+    progress: OnProgress = ignore_progress,
 ) -> Backup:
     """Restore a backup to a new folder, complete and checked, or not at all.
 
     Every file is checked by its sum, and each collection's integrity up to the head of its
-    chain. Raises ``UsageError`` if the folder is not empty, ``StoreError`` if the file is no
-    backup or is damaged, ``VerificationError`` if the record is not intact."""
+    chain. Settings that name addresses, keys or files are restored with ``accept_settings``
+    alone, for the next key would be sent to an address of the backup. Raises ``UsageError`` if
+    the folder is not empty, ``StoreError`` if the file is no backup or is damaged,
+    ``VerificationError`` if the record is not intact."""
     file, root = Path(file), Path(root)
     if root.exists() and not (root.is_dir() and not any(root.iterdir())):
         raise UsageError(f"{root} is there already.", "Name a new folder.")
@@ -183,8 +194,9 @@ def restore_backup(
             saved = SavedCollection(**record)
             publish_saved(GraphFolder.open(scratch).collection(saved.name), saved)
             progress(Progress("Checking", number + 1, len(listed["collections"])))
+        withheld = {} if accept_settings else keep_harmless_settings(scratch / SETTINGS)
         put_in_place(scratch, root)
-    return _describe_backup(file, root, listed)
+    return replace(_describe_backup(file, root, listed), withheld=withheld)
 
 
 def _describe_backup(file: Path, root: Path, listed: Mapping[str, Any]) -> Backup:
