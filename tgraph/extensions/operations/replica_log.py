@@ -161,7 +161,8 @@ class LogEnd:
 
 def log_ended(storage: Storage, known: Position) -> VerificationError:
     return VerificationError(
-        f"The log at {storage.url} ends before segment {known.number}, which was there.", AGAIN
+        f"The log at {storage.url} ends before segment {known.number}, which was there.",
+        AGAIN,
     )
 
 

@@ -14,6 +14,7 @@ from urllib.parse import unquote
 from pyoxigraph import Literal, NamedNode, Triple
 
 from tgraph import vocabulary as v
+from tgraph.extensions.interchange.graphs.base import read_number
 from tgraph.extensions.interchange.graphs.rdf_syntax import RdfTerm, StatedTriple
 from tgraph.model import (
     Chunk,
@@ -167,7 +168,7 @@ class _ChunkStatements:
         if not isinstance(triple, Triple) or not isinstance(triple.subject, NamedNode):
             return
         if said.predicate == v.RDF_REIFIES:
-            weight = float(thing.text(v.tg("weight")) or 0)
+            weight = read_number(thing.text(v.tg("weight")), 0.0)
             words = tuple(thing.texts(v.tg("keyword")))
             self._add_relationship(triple, self._triple_span(said), strength=weight, keywords=words)
         elif said.predicate == _DESCRIPTION and isinstance(said.object, Literal):
