@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from tests.support.examples import examples
 from tgraph.answer.quotes import find_answering_part, shorten_sentence
-from tgraph.model import Citation, Sentence
+from tgraph.model import Citation, SegmentKind, Sentence
 from tgraph.retrieve.text.lexical import term_set
 
 CHARGES = (
@@ -35,7 +35,7 @@ PIECES = st.sampled_from(
 )
 
 
-def quoting(text: str, kind: str = "prose", start: int = 40) -> Sentence:
+def quoting(text: str, kind: SegmentKind = "prose", start: int = 40) -> Sentence:
     cited = Citation(
         "urn:e", "urn:c", "urn:d", "T", "t.txt", None, start, start + len(text), text,
         kind="edge", edge="urn:x", item="urn:x", edge_selection="urn:s", segment_kind=kind,
@@ -75,7 +75,8 @@ def test_citations_are_cut_with_the_words_that_are_shown():
 
 
 def test_code_rows_and_sentences_that_quote_nothing_stay_whole():
-    for kind in ("code", "row"):
+    kinds: tuple[SegmentKind, ...] = ("code", "row")
+    for kind in kinds:
         assert shorten_sentence(quoting(FEES, kind), "", (), 80) == quoting(FEES, kind)
     said = Sentence(FEES, quoting("Another text.").citations)
     assert shorten_sentence(said, "", (), 80) == said

@@ -35,8 +35,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def opened(folder: Path, *, create: bool = False, **sure: float) -> tgraph.KnowledgeGraph:
-    settings = {f"answer.{name}": value for name, value in sure.items()}
+def opened(
+    folder: Path, least: float = 0.0, sure: float = 0.0, *, create: bool = False
+) -> tgraph.KnowledgeGraph:
+    settings = {"answer.least_confidence": least, "answer.sure_confidence": sure}
     parts = Components(
         load_settings(None, settings),
         folder / "cache",
@@ -46,8 +48,8 @@ def opened(folder: Path, *, create: bool = False, **sure: float) -> tgraph.Knowl
     return tgraph.open(folder / "graph", create=create, settings=settings, parts=parts)
 
 
-def ask(folder: Path, **sure: float) -> Answer:
-    with opened(folder, **sure) as graph:
+def ask(folder: Path, least: float = 0.0, sure: float = 0.0) -> Answer:
+    with opened(folder, least, sure) as graph:
         return graph.ask(QUESTION, "graph", history=())
 
 
@@ -56,7 +58,7 @@ def ask(folder: Path, **sure: float) -> Answer:
     [(0.0, 0.0, "answered"), (0.0, 1.0, "uncertain"), (1.0, 1.0, "no_evidence")],
 )
 def test_the_verdict_follows_the_confidence(folder, least, sure, verdict):
-    answer = ask(folder, least_confidence=least, sure_confidence=sure)
+    answer = ask(folder, least, sure)
     assert answer.verdict == verdict
     assert answer.no_evidence == (verdict == "no_evidence")
     assert answer_json(answer)["verdict"] == verdict
@@ -65,7 +67,7 @@ def test_the_verdict_follows_the_confidence(folder, least, sure, verdict):
 
 
 def test_an_uncertain_answer_says_so_first_and_has_no_short_answer(folder):
-    answer = ask(folder, least_confidence=0.0, sure_confidence=1.0)
+    answer = ask(folder, sure=1.0)
     assert answer.text.startswith(f"{INTRODUCTION}\n\n")
     assert answer.introduction == INTRODUCTION
     assert answer.sentences
@@ -73,19 +75,20 @@ def test_an_uncertain_answer_says_so_first_and_has_no_short_answer(folder):
     with opened(folder) as graph:
         trace = graph.trace(answer.session)
         assert trace.introduction == INTRODUCTION
+        assert trace.report is not None
         assert INTRODUCTION in trace.report()
         assert INTRODUCTION in answer._repr_html_()
 
 
 def test_what_is_streamed_is_the_text_of_an_uncertain_answer(folder):
-    with opened(folder, least_confidence=0.0, sure_confidence=1.0) as graph:
+    with opened(folder, sure=1.0) as graph:
         responses = [each.response for each in graph.stream(QUESTION, "graph", history=())]
         said = graph.ask(QUESTION, "graph", history=())
     assert "".join(responses) == said.text
 
 
 def test_a_short_answer_has_a_probability_of_its_own(folder):
-    answer = ask(folder, least_confidence=0.0, sure_confidence=0.0)
+    answer = ask(folder)
     with opened(folder) as graph:
         trace = graph.trace(answer.session)
         lines = "\n".join(
@@ -93,12 +96,13 @@ def test_a_short_answer_has_a_probability_of_its_own(folder):
         )
     assert (trace.short, trace.short_confidence) == (answer.short, answer.short_confidence)
     if answer.short:
+        assert answer.short_confidence is not None
         assert answer.short_confidence >= 0.5
         assert f"probability {answer.short_confidence:.2f} that this is right" in lines
     assert f"probability {answer.confidence:.2f} that the documents answer" in lines
 
 
 def test_an_uncertain_answer_replays_exactly(folder):
-    answer = ask(folder, least_confidence=0.0, sure_confidence=1.0)
+    answer = ask(folder, sure=1.0)
     with opened(folder) as graph:
         assert graph.replay(answer.session).is_same
