@@ -418,7 +418,7 @@ def test_a_grid_of_long_texts_is_no_table() -> None:
 
 def test_squares_to_tick_are_no_cells() -> None:
     ticks = [Square(x, y) for x in (200, 250) for y in (698, 684)]
-    rules = [*table_rules(741, 4), *ticks]
+    rules: list[Rule | Wave | Square] = [*table_rules(741, 4), *ticks]
     (page,) = read(PdfPage(table_texts(), rules=rules)).pages
     assert "Item: Stove; Mass: 3 kg; Owner: Lund" in quotes(page)
 
