@@ -25,23 +25,14 @@ _SAME = 0.5
 class ShortAnswerFeatures(NamedTuple):
     """Features predicting whether a short answer is right.
 
-    ``ranked``, ``span``, ``relevance`` and ``missing`` are those of the sentence (``Features``);
-    ``lead`` is the lead in log odds over the likeliest sentence with another answer, bounded;
-    ``agreement`` counts the next three sentences with the same answer; ``length`` is the logarithm
-    of the answer's words; ``repeated`` the share of these words that the question has; ``fit``
-    rates the answer as the kind of thing that is asked for, 0.5 if unknown; ``nameless`` is 1
-    where the passage lacks a name of the question."""
+    ``ranked`` and ``span`` are those of the sentence (``Features``); ``lead`` is the lead in log
+    odds over the likeliest sentence with another answer, bounded; ``agreement`` counts the next
+    three sentences with the same answer."""
 
     ranked: float
     span: float
-    relevance: float
-    missing: float
     lead: float
     agreement: float
-    length: float
-    repeated: float
-    fit: float
-    nameless: float
 
     @property
     def probability(self) -> float:
@@ -57,23 +48,13 @@ def short_answer_features(
     """Return the features of the short answer of the likeliest reading; the likeliest reading comes
     first."""
     best, *others = readings
-    lexicon = inquiry.lexicon
-    answer = [lexicon.stem(word) for word in lexicon.words(best.answer)]
-    asked = {lexicon.stem(word) for word in lexicon.words(inquiry.text)}
     contrary = [reading for reading in others if not _is_same(inquiry, reading, best)]
     lead = best.likelihood - contrary[0].likelihood if contrary else _LARGEST_LEAD
-    sought = inquiry.sought
     return ShortAnswerFeatures(
         best.features.ranked,
         best.features.span,
-        best.features.relevance,
-        best.features.missing,
         min(_LARGEST_LEAD, lead),
         sum(_is_same(inquiry, reading, best) for reading in others[:_MOST_COMPARED]),
-        math.log(1 + len(answer)),
-        sum(word in asked for word in answer) / max(1, len(answer)),
-        sought.held_by(best.answer, (), asked) if sought.kind else 0.5,
-        float(not inquiry.names.isdisjoint(best.lacking)),
     )
 
 
