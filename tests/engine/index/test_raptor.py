@@ -92,7 +92,7 @@ def test_a_view_with_settings_of_its_own_grows_the_tree_by_those_of_the_graph(
 ) -> None:
     """A question grows the tree for everybody, so its own settings don't count."""
     trees = []
-    for name, values in (("own", {}), ("view", {"raptor.max_words": 5, "answer.language": "de"})):
+    for name, values in (("own", {}), ("view", {"raptor.max_words": 20, "answer.language": "de"})):
         corpus = corpora.Corpus(tmp_path / name, None, extract__gleanings=0)
         corpus.index(TEXTS)
         with corpus.open() as kg:
