@@ -36,7 +36,6 @@ from tgraph.extensions.server.access import (
     token_hash,
 )
 from tgraph.extensions.server.app import create_app
-from tgraph.extensions.server.rest import ROUTES
 from tgraph.extensions.server.run import Serving
 
 OPEN = {"/health", "/ready", "/metrics"}
@@ -113,18 +112,6 @@ def _is_public(response: httpx.Response) -> bool:
             ("/workbench/sign-in", "/workbench/static/")
         )
     )
-
-
-@pytest.mark.slow
-def test_each_operation_needs_its_right(guarded: Running, client: httpx.Client) -> None:
-    names = {"read": "reader", "ask": "asker", "index": "indexer"}
-    for route in ROUTES:
-        place, method = filled(route.path), min(route.methods or ())
-        for right, token in names.items():
-            if right != route.right:
-                response = client.request(method, place, headers=guarded.headers(token))
-                assert response.status_code == 403, (route.name, token)
-                assert f"right to {route.right}" in response.json()["detail"]
 
 
 def test_a_right_is_checked_before_the_body_is_read(guarded: Running) -> None:

@@ -17,11 +17,12 @@ from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import BaseRoute, Route
+from starlette.routing import BaseRoute
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from tgraph.errors import TgraphError
 from tgraph.extensions.server.access import Tokens
+from tgraph.extensions.server.declared import OPEN, DeclaredRoute
 from tgraph.extensions.server.jobs import Jobs
 from tgraph.extensions.server.linked_data import linked_data_routes
 from tgraph.extensions.server.openai_api import openai_routes
@@ -30,6 +31,8 @@ from tgraph.extensions.server.problems import (
     on_http_error,
     on_tgraph_error,
     on_unforeseen,
+    problem_details,
+    problem_response,
 )
 from tgraph.extensions.server.rest import ROUTES
 from tgraph.extensions.server.rest.routes import on_invalid_request
@@ -138,7 +141,7 @@ def _collect_routes(service: Service, sign_ins: SignIns | None) -> list[BaseRout
     ]
 
 
-def _description_route() -> Route:
+def _description_route() -> DeclaredRoute:
     """Return the route of the OpenAPI document, which is made for the first request."""
     cache: list[bytes] = []
 
@@ -147,7 +150,7 @@ def _description_route() -> Route:
             cache.append(await asyncio.to_thread(_describe, request.app))
         return Response(cache[0], media_type="application/json")
 
-    return Route("/api/v1/openapi.json", describe, name="openapi")
+    return DeclaredRoute("/api/v1/openapi.json", describe, OPEN, name="openapi")
 
 
 def _describe(app: FastAPI) -> bytes:
@@ -165,6 +168,9 @@ _HEADERS = (
 _POLICY = (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'; sandbox")
 
 
+_STOPPED = problem_details(503, "stopping", "The server stops before the request was answered.")
+
+
 class Guarded:
     """Application-wide middleware: restrictive browser headers (responses may set a policy),
     disabled caching, response counts by interface."""
@@ -178,7 +184,7 @@ class Guarded:
             await self._app(scope, receive, send)
             return
         scope.setdefault("state", {})
-        began, status = time.perf_counter(), 500
+        began, status = time.perf_counter(), 0
 
         async def send_guarded(message: Message) -> None:
             nonlocal status
@@ -189,9 +195,14 @@ class Guarded:
 
         try:
             await self._app(scope, receive, send_guarded)
+        except asyncio.CancelledError:
+            if not self._service.stopping.is_set():
+                raise
+            if not status:  # the time of the stop is over
+                await problem_response(_STOPPED)(scope, receive, send_guarded)
         finally:
             door = scope["path"].split("/")[1] if scope["path"].count("/") else ""
-            self._service.counters.count(door, status, time.perf_counter() - began)
+            self._service.counters.count(door, status or 500, time.perf_counter() - began)
 
 
 def _with_headers(given: Any) -> list[tuple[bytes, bytes]]:

@@ -9,19 +9,21 @@ from typing import Any
 
 from mcp.server.mcpserver import Context
 from mcp.server.transport_security import TransportSecuritySettings
-from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from tgraph.errors import TgraphError
-from tgraph.extensions.server.access import Access
+from tgraph.extensions.server.access import Access, Declaration
+from tgraph.extensions.server.declared import DeclaredRoute
 from tgraph.extensions.server.mcp_server import mcp_server
 from tgraph.extensions.server.problems import problem_of, problem_response
 from tgraph.extensions.server.service import ServerLimits, Service
 from tgraph.extensions.server.sign_in import access_of
 
 PATH = "/mcp"
+_AGENTS = Declaration((), ("status",))
+"""Any right will do for the list of tools; each tool declares its own."""
 
 
 class HttpDoor:
@@ -39,10 +41,9 @@ class HttpDoor:
 
     @property
     def routes(self) -> list[BaseRoute]:
-        for route in self._app.routes:
-            assert isinstance(route, Route)
-            route.app = _WithAccess(route.app)
-        return list(self._app.routes)
+        (route,) = self._app.routes
+        assert isinstance(route, Route)
+        return [DeclaredRoute(PATH, _WithAccess(route.app), _AGENTS, methods=["POST"])]
 
     def running(self) -> AbstractAsyncContextManager[None]:
         """Run agent sessions from server start until server stop."""
@@ -60,8 +61,6 @@ class _WithAccess:
             access = access_of(Request(scope))
             if not access.rights:
                 access.check("read")
-            if scope["method"] == "GET":  # nothing is ever sent without a request
-                raise HTTPException(405, headers={"Allow": "POST"})
         except TgraphError as error:
             await problem_response(problem_of(error))(scope, receive, send)
             return

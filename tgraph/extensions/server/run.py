@@ -84,6 +84,8 @@ def serve(serving: Serving, told: Callable[[str], None]) -> None:
     told(f"Serving {serving.root} at http://{address}:{listening.getsockname()[1]}/")
     if serving.workers > 1:
         _fork_workers(serving.workers)
+    # before the application: mcp would install a handler that opens files and is slow
+    logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
     service = Service(serving.root, serving.limits, serving.settings, serving.stop)
     person = service.person
     app = create_app(service, tokens, person=person, hosts=serving.hosts)
@@ -99,7 +101,6 @@ def serve(serving: Serving, told: Callable[[str], None]) -> None:
         h11_max_incomplete_event_size=64 * 1024,
         lifespan="on",
     )
-    logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
     server = _Server(config, service)
 
     def stop(number: int, frame: object) -> None:

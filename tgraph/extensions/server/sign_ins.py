@@ -24,7 +24,7 @@ _NAME = re.compile("[0-9a-f]{64}")
 
 
 @dataclass(frozen=True, slots=True)
-class _SignIn:
+class _StoredSession:
     token: str
     began: float
 
@@ -47,7 +47,7 @@ class SignIns:
         digest, session = token_hash(token), secrets.token_urlsafe(32)
         make_folder(self._folder, private=True)
         self._remove_ended(digest)
-        write_json(self._path(session), asdict(_SignIn(digest, time.time())))
+        write_json(self._path(session), asdict(_StoredSession(digest, time.time())))
         return session
 
     def find(self, session: str) -> Access | None:
@@ -64,10 +64,10 @@ class SignIns:
     def _path(self, session: str) -> Path:
         return self._folder / f"{token_hash(session)}.json"
 
-    def _read(self, path: Path) -> _SignIn | None:
+    def _read(self, path: Path) -> _StoredSession | None:
         values = read_json(path)
         with suppress(TypeError):
-            return None if values is None else _SignIn(**values)
+            return None if values is None else _StoredSession(**values)
         return None
 
     def _remove_ended(self, token: str) -> None:

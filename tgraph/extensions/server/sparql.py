@@ -17,7 +17,6 @@ from pyoxigraph import DefaultGraph, NamedNode, RdfFormat, parse, serialize
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
-from starlette.routing import Route
 
 from tgraph import vocabulary as v
 from tgraph.engine.graph import KnowledgeGraph
@@ -25,7 +24,8 @@ from tgraph.engine.sparql_results import stream_query_results
 from tgraph.errors import QueryError, UsageError
 from tgraph.explain.query.guard import gives_triples
 from tgraph.explain.query.sparql import Bounds, Dataset, StoppedQueryError
-from tgraph.extensions.server.access import Access
+from tgraph.extensions.server.access import Access, Declaration
+from tgraph.extensions.server.declared import DeclaredRoute
 from tgraph.extensions.server.negotiation import choose_media_type
 from tgraph.extensions.server.requests import read_body
 from tgraph.extensions.server.service import Service
@@ -62,13 +62,16 @@ _BLOCK = 1 << 16
 _IN_MEMORY = 1 << 22
 
 
-def sparql_routes(service: Service) -> list[Route]:
+_READING = Declaration(("read",), ("knowledge", "documents", "sessions"))
+
+
+def sparql_routes(service: Service) -> list[DeclaredRoute]:
     """Return routes for both SPARQL protocols."""
     queried, read = partial(_serve_sparql, service), partial(_serve_graph, service)
     routes = []
     for base in ("", "/{collection}"):
-        routes.append(Route(f"/sparql{base}", queried, methods=["GET", "POST"]))
-        routes.append(Route(f"/graphs{base}", read, methods=["GET"]))
+        routes.append(DeclaredRoute(f"/sparql{base}", queried, _READING, methods=["GET", "POST"]))
+        routes.append(DeclaredRoute(f"/graphs{base}", read, _READING, methods=["GET"]))
     return routes
 
 
@@ -146,7 +149,7 @@ async def _read_operation(service: Service, request: Request) -> _SparqlRequest:
 
 async def _serve_sparql(service: Service, request: Request) -> Response:
     access, collection = access_of(request), _requested_collection(service, request)
-    access.check("read", collection)
+    _READING.check(access, collection)
     if request.method == "GET" and not request.query_params:
         return _describe_service(request)
     operation = await _read_operation(service, request)
@@ -255,7 +258,7 @@ def _describe_service(request: Request) -> Response:
 async def _serve_graph(service: Service, request: Request) -> Response:
     """The triples of a graph (Graph Store HTTP Protocol, 5.2)."""
     access, collection = access_of(request), _requested_collection(service, request)
-    access.check("read", collection)
+    _READING.check(access, collection)
     names = list(request.query_params.keys())
     if names == ["default"]:
         name = ""

@@ -194,11 +194,18 @@ async def _find_job(visit: Visit) -> Job:
 
 
 PAGES = (
-    WorkbenchPage("/documents", "documents", show_documents),
-    WorkbenchPage("/documents", "upload", upload_files, "index", "POST"),
-    WorkbenchPage("/documents/{document}", "document", show_document),
-    WorkbenchPage("/documents/{document}/impact", "impact", show_impact),
-    WorkbenchPage("/documents/{document}/retract", "retract", retract_document, "govern", "POST"),
-    WorkbenchPage("/jobs/{job}", "job", show_job),
-    WorkbenchPage("/jobs/{job}/cancel", "cancel", cancel_job, "index", "POST"),
+    WorkbenchPage("/documents", "documents", show_documents, ("documents", "jobs")),
+    WorkbenchPage("/documents", "upload", upload_files, ("job",), ("index",), "POST"),
+    WorkbenchPage("/documents/{document}", "document", show_document, ("documents", "knowledge")),
+    WorkbenchPage(
+        "/documents/{document}/impact",
+        "impact",
+        show_impact,
+        ("documents", "knowledge", "sessions"),
+    ),
+    WorkbenchPage(
+        "/documents/{document}/retract", "retract", retract_document, ("done",), ("govern",), "POST"
+    ),
+    WorkbenchPage("/jobs/{job}", "job", show_job, ("jobs",)),
+    WorkbenchPage("/jobs/{job}/cancel", "cancel", cancel_job, ("job",), ("index",), "POST"),
 )

@@ -14,7 +14,8 @@ from starlette.routing import Route
 from tgraph.engine.collections import list_collections
 from tgraph.errors import UsageError
 from tgraph.explain.render.templates import load_template
-from tgraph.extensions.server.access import Access
+from tgraph.extensions.server.access import Access, Declaration, ForbiddenError
+from tgraph.extensions.server.declared import OPEN, DeclaredRoute
 from tgraph.extensions.server.service import Service
 from tgraph.extensions.server.sign_in import COOKIE
 from tgraph.extensions.server.sign_ins import LIFETIME, SignIns
@@ -37,18 +38,23 @@ _ASSETS = {
 }
 
 
+_HOME = Declaration(("read",), ("collections",))
+
+
 def entrance_routes(service: Service, sign_ins: SignIns | None) -> list[Route]:
     """Return routes for ``/``, ``/workbench/``, sign-in, sign-out and assets."""
     home = partial(_open_home, service)
     return [
-        Route("/", home),
-        Route("/favicon.ico", _redirect_icon),
-        Route(BASE, home),
-        Route(f"{BASE}/", home),
-        Route(f"{BASE}/static/{{name}}", _serve_asset),
-        Route(SIGN_IN, partial(_sign_in_page, sign_ins)),
-        Route(SIGN_IN, partial(_sign_in, service, sign_ins), methods=["POST"]),
-        Route(f"{BASE}/sign-out", partial(_sign_out, service, sign_ins), methods=["POST"]),
+        DeclaredRoute("/", home, _HOME),
+        DeclaredRoute("/favicon.ico", _redirect_icon, OPEN),
+        DeclaredRoute(BASE, home, _HOME),
+        DeclaredRoute(f"{BASE}/", home, _HOME),
+        DeclaredRoute(f"{BASE}/static/{{name}}", _serve_asset, OPEN),
+        DeclaredRoute(SIGN_IN, partial(_sign_in_page, sign_ins), OPEN),
+        DeclaredRoute(SIGN_IN, partial(_sign_in, service, sign_ins), OPEN, methods=["POST"]),
+        DeclaredRoute(
+            f"{BASE}/sign-out", partial(_sign_out, service, sign_ins), OPEN, methods=["POST"]
+        ),
     ]
 
 
@@ -59,9 +65,10 @@ def missing_page_route(service: Service) -> Route:
         raise HTTPException(404, "There is no such page.")
 
     async def answer(request: Request) -> Response:
-        return await answer_visit(service, request, "read", missing)
+        return await answer_visit(service, request, declaration, missing)
 
-    return Route(f"{BASE}/{{collection}}/{{rest:path}}", answer)
+    declaration = Declaration(("read",), ("status",))
+    return DeclaredRoute(f"{BASE}/{{collection}}/{{rest:path}}", answer, declaration)
 
 
 async def _redirect_icon(request: Request) -> Response:
@@ -75,11 +82,16 @@ async def _open_home(service: Service, request: Request) -> Response:
         default_name = service.default_collection
         summaries = await service.call(lambda: list_collections(service.root))
         names = [summary.name for summary in summaries if visit.access.admits(summary.name)]
-        if visit.access.admits(default_name) or not names:
+        if visit.access.admits(default_name):
             return redirect_to(Links(default_name).home)
+        if not names:  # nor is said what others are called
+            raise ForbiddenError(
+                "This token is for no collection that there is.",
+                "Ask the operator of the server for a token.",
+            )
         return redirect_to(Links(names[0]).home)
 
-    return await answer_visit(service, request, "read", redirect_home)
+    return await answer_visit(service, request, _HOME, redirect_home)
 
 
 async def _serve_asset(request: Request) -> Response:

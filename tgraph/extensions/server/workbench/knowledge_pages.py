@@ -268,10 +268,10 @@ def short_iri(iri: str) -> str:
 
 
 PAGES = (
-    WorkbenchPage("/entities", "entities", show_entities),
-    WorkbenchPage("/entity", "entity", show_entity),
-    WorkbenchPage("/entity/{decision}", "decide", record_decision, "govern", "POST"),
-    WorkbenchPage("/curations", "curations", show_curations),
-    WorkbenchPage("/curations/undo", "undo", undo_decision, "govern", "POST"),
-    WorkbenchPage("/resource", "resource", show_resource),
+    WorkbenchPage("/entities", "entities", show_entities, ("knowledge",)),
+    WorkbenchPage("/entity", "entity", show_entity, ("knowledge", "documents")),
+    WorkbenchPage("/entity/{decision}", "decide", record_decision, ("done",), ("govern",), "POST"),
+    WorkbenchPage("/curations", "curations", show_curations, ("knowledge",)),
+    WorkbenchPage("/curations/undo", "undo", undo_decision, ("done",), ("govern",), "POST"),
+    WorkbenchPage("/resource", "resource", show_resource, ("knowledge", "documents", "sessions")),
 )
