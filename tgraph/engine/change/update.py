@@ -123,8 +123,8 @@ def _check_allowed(added: Iterable[Quad], removed: Iterable[Quad]) -> None:
         if quad.graph_name == v.SOURCE_GRAPH or is_reserved_statement(quad):
             raise QueryError(
                 "An update can't change what answers rest on (documents, pages, chunks, evidence,"
-                " accessions, how they were read, claims, communities and reports), nor speak in the"
-                f" terms that say it, and this would: {_format_quad(quad)}",
+                " accessions, how they were read, claims, communities and reports), nor speak in"
+                f" the terms that say it, and this would: {_format_quad(quad)}",
                 _ALLOWED,
             )
     for quad in added:
