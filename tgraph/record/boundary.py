@@ -7,20 +7,22 @@ another way, says nothing of the record."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Collection, Iterable
 from dataclasses import replace
 
 from pyoxigraph import NamedNode, Quad, Triple
 
 from tgraph import vocabulary as v
 from tgraph.model import ExtractedClaim, ExtractedEntity, ExtractedRelationship, Extraction
+from tgraph.record.bundle import INVALIDATION
 
 RESERVED = "statement in tgraph's own terms"
 
 _SAID_OF_KNOWLEDGE = frozenset(map(v.tg, ("description", "weight", "keyword")))
 _CLASSES_OF_KNOWLEDGE = frozenset(map(v.tg, ("Entity", "Relation", "EntityType", "Edge")))
 _EDGE = f"{v.URN}edge:"
-_LANGUAGES = (v.PROV, v.RDF, v.RDFS, v.OA, v.DCTERMS, v.SKOS)
+_LANGUAGES = (v.RDF, v.RDFS, v.DCTERMS, v.SKOS)
 _TIES = frozenset((v.RDF_REIFIES, v.prov("wasDerivedFrom")))
 """What ties knowledge to the evidence that it rests on."""
 
@@ -45,6 +47,8 @@ def is_reserved_statement(quad: Quad) -> bool:
         return term not in _CLASSES_OF_KNOWLEDGE or _is_on_record(subject)
     if predicate in _TIES and isinstance(subject, NamedNode) and subject.value.startswith(v.URN):
         return True
+    if predicate.value.startswith((v.PROV, v.OA)):
+        return names_reserved(subject) or names_reserved(term)
     is_language = predicate.value.startswith(_LANGUAGES)
     return is_language and (_is_on_record(subject) or _is_on_record(term))
 
@@ -110,3 +114,56 @@ def _admit_relationship(relationship: ExtractedRelationship) -> ExtractedRelatio
 
 def _admit_iris(iris: Iterable[str]) -> tuple[str, ...]:
     return tuple(iri for iri in iris if not v.is_reserved(iri))
+
+
+# --- bundles ---
+
+_DIGESTED = tuple(f"<{v.URN}prov:{kind}:".encode() for kind in ("association", "dropped"))
+_ASSOCIATED, _DROPPED, _AGENT, _PLAN = (
+    str(predicate).encode()
+    for predicate in (
+        v.prov("qualifiedAssociation"),
+        v.tg("dropped"),
+        v.prov("agent"),
+        v.prov("hadPlan"),
+    )
+)
+_STANDING = f"<{v.standing_iri('')}".encode()
+
+
+def foreign_subjects(bundle: str, lines: Collection[bytes], kind: str) -> tuple[str, ...]:
+    """Return what a bundle speaks of, by its N-Quads, that isn't its own, sorted.
+
+    Its own are the names with its UUID, and associations and omissions of these, whose names are
+    digests. An invalidation speaks of the standing of others' answers."""
+    uuid = re.escape(bundle.removeprefix(v.bundle_iri("")))
+    own = re.compile(rf"<{v.URN}(?:prov:)?[a-z-]+:{uuid}(?::[^>]*)?>".encode())
+    subjects = {line.partition(b" ")[0] for line in lines}
+    foreign = {subject for subject in subjects if not own.fullmatch(subject)}
+    if kind == INVALIDATION.name:
+        foreign = {subject for subject in foreign if not subject.startswith(_STANDING)}
+    if any(subject.startswith(_DIGESTED) for subject in foreign):
+        foreign -= _digested_parts(lines, own)
+    return tuple(sorted(subject.decode("utf-8", "replace").strip("<>") for subject in foreign))
+
+
+def _digested_parts(lines: Iterable[bytes], own: re.Pattern[bytes]) -> set[bytes]:
+    """Return the associations and omissions of a bundle's own subjects."""
+    parts, activities = set(), dict[bytes, bytes]()
+    details: dict[bytes, dict[bytes, bytes]] = {}
+    for line in lines:
+        subject, predicate, rest = line.split(b" ", 2)
+        term = rest.partition(b" ")[0]
+        if predicate == _DROPPED and own.fullmatch(subject):
+            parts.add(term)
+        elif predicate == _ASSOCIATED and own.fullmatch(subject):
+            activities[term] = subject
+        elif predicate in (_AGENT, _PLAN):
+            details.setdefault(subject, {})[predicate] = term
+    for association, activity in activities.items():
+        said = details.get(association, {})
+        ends = (activity, said.get(_AGENT, b""), said.get(_PLAN, b""))
+        name = v.digest_parts(*(end.decode().strip("<>") for end in ends))
+        if association == _DIGESTED[0] + name.encode() + b">":
+            parts.add(association)
+    return parts

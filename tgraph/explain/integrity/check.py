@@ -32,7 +32,7 @@ from tgraph.explain.integrity.erasures import Erasure, Rewritings
 from tgraph.explain.integrity.quads import BatchReplay, StoredQuads, find_differences
 from tgraph.explain.integrity.texts import SourceCheck
 from tgraph.librarian import Librarian
-from tgraph.record.chain import GENESIS, NO_GRAPH, GraphHash, Head, hash_of_graph
+from tgraph.record.chain import GENESIS, NO_GRAPH, GraphHash, Head, hash_of_bundle
 from tgraph.record.signing import KIND, PublicKey
 from tgraph.rendering import render_value
 from tgraph.store.base import Graph, Store, match_record, select_rows
@@ -103,7 +103,11 @@ def check_integrity(
     rewritings = Rewritings(store, entries)
     problems += rewritings.problems(entries)
     entries = [replace(e, hash=rewritings.hash_of(e.subject, e.hash)) for e in entries]
-    bundles = {name: hash_of_graph(store, term) for name, term in _bundle_graphs(graphs).items()}
+    kinds = {entry.subject: entry.kind for entry in entries}
+    bundles = {
+        name: hash_of_bundle(store, term, kinds.get(name, ""))
+        for name, term in _bundle_graphs(graphs).items()
+    }
     problems += [*lost, *wrong_bundles(entries, bundles)]
     with ExitStack() as stack:
         replayed = stack.enter_context(closing(_replay_batches(librarian, entries, rewritings)))
@@ -171,7 +175,7 @@ def _find_unpublished(
     either = {**graphs, **there}
     apart: list[Graph] = [either[name] for name in sorted(either) if name.startswith(_CATALOGUE)]
     for name, term in _bundle_graphs(either).items():
-        if hash_of_graph(written, term) != bundles.get(name, NO_GRAPH):
+        if hash_of_bundle(written, term, "").hash != bundles.get(name, NO_GRAPH).hash:
             apart.append(term)
     with (
         closing(StoredQuads(store, apart)) as published_quads,
@@ -201,10 +205,10 @@ def _find_head(
 def wrong_bundles(
     entries: Sequence[ChainEntry], bundles: Mapping[str, GraphHash]
 ) -> Iterator[Problem]:
-    """Yield problems for bundles differing from their seals."""
+    """Yield problems for bundles that differ from their seals, or speak of what isn't theirs."""
     sealed = {e.subject: e.hash for e in entries if e.kind not in ("batch", KIND)}
     for bundle in sorted(bundles.keys() | sealed):
-        bundle_hash, quads = bundles.get(bundle, NO_GRAPH)
+        bundle_hash, quads, foreign = bundles.get(bundle, NO_GRAPH)
         if bundle not in sealed:
             detail = f"The bundle is not in the chain and has {quads} quads."
             yield Problem("added", "bundle", bundle, detail)
@@ -213,6 +217,9 @@ def wrong_bundles(
         elif bundle_hash != sealed[bundle]:
             detail = f"The quads were changed; the seal is {sealed[bundle]}."
             yield Problem("altered", "bundle", bundle, detail)
+        for subject in foreign:
+            detail = f"It speaks of {subject}, which is not its own."
+            yield Problem("added", "bundle", bundle, detail)
 
 
 def _replay_batches(

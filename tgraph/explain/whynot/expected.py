@@ -381,7 +381,7 @@ class ExpectedFinder:
     def _create_from_chunks(self, kind: ExpectedKind, label: str, chunks: list[str]) -> Expected:
         evidence = [e for chunk in chunks for e in derived_items(self._store, chunk, "Evidence")]
         stated_edges = self._look.stated_by([e for e in evidence if self._earlier.knew(e)])
-        stored_chunks = [c for c in chunks if next(self._store.match(NamedNode(c)), None)]
+        stored_chunks = [c for c in chunks if text_value(self._store, c, v.RDF_TYPE)]
         documents = frozenset(document_of_chunk(chunk) for chunk in stored_chunks)
         expected = Expected(
             kind, label, chunks=frozenset(stored_chunks), documents=documents, edges=stated_edges

@@ -117,18 +117,19 @@ def back_up(
     """Write all collections to a backup file, whole or not at all, and verify the file.
 
     Others may index and ask meanwhile: each collection is saved as published at the start, with
-    every session that had ended. Raises ``UsageError`` if the file exists already;
-    ``StoreError`` if something in the graph is damaged, or is erased meanwhile."""
+    every session that had ended. The check of the record that restoring makes is made before.
+    Raises ``UsageError`` if the file exists already; ``StoreError`` if something in the graph is
+    damaged, or is erased meanwhile; ``VerificationError`` if the record is not intact."""
     graph = GraphFolder.open(root)
     _check_target(file)
     with ExitStack() as stack, disk_errors():
-        saved, items = [], list(_shared_files(root))
+        published, items = [], list(_shared_files(root))
         for name in graph.collections():
             contents = stack.enter_context(open_published(graph.collection(name), root, message))
             if contents is not None:
-                collection, files = contents
-                saved.append(collection)
-                items += files
+                published.append(contents)
+                items += contents.files
+        saved = [contents.saved for contents in published]
         if not saved:
             raise UsageError(f"{root} holds nothing yet.", "Run `tgraph index PATH...` first.")
         sweep_files(file.parent, file.name)
@@ -137,6 +138,9 @@ def back_up(
             _write_archive(out, items, saved, clock(), progress)
             out.flush()
             listed = _verify_archive(Path(out.name), progress)
+            for number, contents in enumerate(published):
+                contents.check()
+                progress(Progress("Checking", number + 1, len(published)))
             _check_target(file)
             move_file(out, file)
     return _describe_backup(file, root, listed)
