@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import runpy
 import tomllib
+from itertools import chain
 from typing import Any
 
 from tests.support.paths import REPOSITORY
@@ -28,7 +29,7 @@ def test_each_file_of_each_locked_package_has_a_hash() -> None:
 def test_the_lock_has_what_the_project_asks_for() -> None:
     project = read_toml("pyproject.toml")["project"]
     (locked,) = (p for p in read_toml("uv.lock")["package"] if p["name"] == "tgraph-rag")
-    wanted = [*project["dependencies"], *sum(project["optional-dependencies"].values(), [])]
+    wanted = [*project["dependencies"], *chain(*project["optional-dependencies"].values())]
     stated = {
         (entry["name"], frozenset(filter(None, entry.get("specifier", "").split(","))))
         for entry in locked["metadata"]["requires-dist"]

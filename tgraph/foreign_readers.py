@@ -69,13 +69,6 @@ READERS = (
         (f"{_GRAPHS}.isolated_files",),
     ),
     ForeignReader(
-        "a report of GraphRAG in JSON",
-        "bounded",
-        "1,000,000 characters",
-        _IMPORT,
-        (f"{_GRAPHS}.graphrag",),
-    ),
-    ForeignReader(
         "knowledge cores",
         "isolated",
         "512 MB, 60 s a batch, 200 MB a file, 100,000 items a list, triple terms 100 deep",
@@ -130,7 +123,7 @@ READERS = (
         "bounded",
         "200 times their size, or 256 MB; an entry at a time, objects of texts alone",
         "tests/test_foreign_bytes.py::test_what_a_replica_follows_unpacks_to_little",
-        ("tgraph.extensions.operations.replica_log", "tgraph.foreign_bytes", "tgraph.librarian"),
+        ("tgraph.librarian",),
     ),
     ForeignReader(
         "settings, GraphRAG's settings",
@@ -140,11 +133,11 @@ READERS = (
         ("tgraph.settings", "tgraph.extensions.interchange.graphrag_settings"),
     ),
     ForeignReader(
-        "questions and labels of evaluations",
+        "JSON of others: evaluations, histories, reports of GraphRAG, entries of segments",
         "bounded",
-        "200 MB, an object for each 128 bytes of 512 MB",
+        "200 MB, 100 brackets deep, an object for each 128 bytes of 512 MB",
         "tests/test_foreign_bytes.py::test_an_evaluation_of_nothing_but_brackets_is_refused",
-        ("tgraph.extensions.lab.evaluation.files",),
+        ("tgraph.extensions.lab.evaluation.files", "tgraph.foreign_bytes"),
     ),
     ForeignReader(
         "replies of a model server",
@@ -178,7 +171,6 @@ READERS = (
 
 _RECORD = "the record and contents of a graph, each named by its hash or sealed"
 _QUERY = "rows of tgraph's own query process"
-_ARGUMENT = "an argument of the command or of the recorded call"
 OWN_BYTES: Mapping[str, str] = {
     **dict.fromkeys(
         (
@@ -210,7 +202,7 @@ OWN_BYTES: Mapping[str, str] = {
         ("tgraph.cli.sparql", "tgraph.engine.graph", "tgraph.extensions.server.sparql"), _QUERY
     ),
     "tgraph.extensions.server.mcp_server": _QUERY,
-    **dict.fromkeys(("tgraph.cli.ask", "tgraph.retrieve.modes.graph"), _ARGUMENT),
+    "tgraph.retrieve.modes.graph": "an argument of the command or of the recorded call",
     **dict.fromkeys(
         (
             *("tgraph.engine.index.workers", "tgraph.executors"),
