@@ -84,7 +84,8 @@ class LogSegment:
 
     @property
     def entries(self) -> Iterator[Mapping[str, str]]:
-        return map(json.loads, islice(_packed_lines(self.packed), 1, None))
+        lines = islice(_packed_lines(self.packed), 1, None)
+        return (parse_json(line, deepest=_ENTRY_DEPTH) for line in lines)
 
 
 def encode_line(said: Mapping[str, Any]) -> bytes:
