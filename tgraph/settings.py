@@ -13,13 +13,14 @@ import os
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_origin
+from typing import Annotated, Any, Literal, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, TypeAdapter, ValidationError
+from pydantic.fields import FieldInfo
 
 from tgraph.errors import UsageError
 from tgraph.plugins import CHAT_MODELS, EMBEDDERS, VECTOR_STORES
-from tgraph.retrieve.modes.base import Section, admit_added
+from tgraph.retrieve.modes.base import ADDRESS, Address, Section, admit_added
 from tgraph.retrieve.modes.registry import ModeSettings
 
 FILE = "tgraph.toml"
@@ -38,7 +39,7 @@ class ChatSettings(Section):
         "auto", description="auto: a model if a key or base URL is set, else the embedded default"
     )
     model: str = Field(DEFAULT_CHAT_MODEL, description="the model's name at the endpoint")
-    base_url: str | None = Field(
+    base_url: Annotated[str | None, ADDRESS] = Field(
         None, description="an OpenAI-compatible endpoint", examples=["http://localhost:8000/v1"]
     )
     api_key: SecretStr | None = Field(None, description="the key (or OPENAI_API_KEY)")
@@ -72,7 +73,7 @@ class EmbeddingSettings(Section):
         Literal["auto", "openai", "embedded", "hashing"], admit_added(EMBEDDERS)
     ] = Field("auto", description="auto: the embedded default (MiniLM if installed, else hashing)")
     model: str = Field(DEFAULT_EMBEDDING_MODEL, description="the model's name at the endpoint")
-    base_url: str | None = Field(
+    base_url: Annotated[str | None, ADDRESS] = Field(
         None, description="its endpoint; unset: that of chat", examples=["http://localhost:8000/v1"]
     )
     api_key: SecretStr | None = Field(None, description="its key; unset: that of chat")
@@ -152,7 +153,7 @@ class ExecutorSettings(Section):
     workers: int = Field(
         1, ge=1, description="processes of this machine that do what no model is asked for"
     )
-    address: str = Field(
+    address: Annotated[str, ADDRESS] = Field(
         "",
         description="a Dask cluster that does it, and asks models too (extra `dask`)",
         examples=["dask://10.0.0.7:8786"],
@@ -162,7 +163,7 @@ class ExecutorSettings(Section):
 class StoreSettings(Section):
     """Where questions read the graph."""
 
-    url: str = Field(
+    url: Annotated[str, ADDRESS] = Field(
         "",
         description="a SPARQL endpoint that the graph was published to, instead of the folder's"
         " store; it needs triple terms",
@@ -176,12 +177,14 @@ class StoreSettings(Section):
 class PublishSettings(Section):
     """A triple store of others that the graph is published to."""
 
-    to: str = Field(
+    to: Annotated[str, ADDRESS] = Field(
         "",
         description="where it takes SPARQL updates",
         examples=["http://localhost:7878/update"],
     )
-    query: str = Field("", description="where it takes queries, if that can't be told from `to`")
+    query: Annotated[str, ADDRESS] = Field(
+        "", description="where it takes queries, if that can't be told from `to`"
+    )
     user: str = Field("", description="who writes there, if it asks")
     password: SecretStr | None = Field(None, description="their password")
     timeout: float = Field(600, gt=0, description="seconds that an update may take")
@@ -245,6 +248,15 @@ class AnswerSettings(Section):
         ge=0,
         le=1,
         description="probability that the documents answer, below which there is no evidence",
+    )
+    sure_confidence: float = Field(
+        0.3,
+        ge=0,
+        le=1,
+        description="probability that the documents answer, below which the answer is uncertain",
+    )
+    longest_quote: int = Field(
+        350, ge=60, description="characters of a quoted sentence around what answers"
     )
     longest_question: int = Field(20_000, ge=1, description="characters that a question may have")
     language: str = Field(
@@ -399,6 +411,34 @@ class Settings(ModeSettings, _CommonSettings):
         if section == "embedding":
             return key == "threads" or self.embedding.provider == "openai"
         return section != "rerank" or self.rerank.provider is not None
+
+
+def find_setting(name: str) -> FieldInfo | None:
+    """Return the definition of a setting by dotted name; None for a section or no setting."""
+    fields: Mapping[str, FieldInfo] = Settings.model_fields
+    *sections, key = name.split(".")
+    for section in sections:
+        kind = fields[section].annotation if section in fields else None
+        if not (isinstance(kind, type) and issubclass(kind, BaseModel)):
+            return None
+        fields = kind.model_fields
+    return fields.get(key)
+
+
+def is_address(name: str) -> bool:
+    """Return whether a setting names where data or keys are sent."""
+    definition = find_setting(name)
+    return definition is not None and any(isinstance(mark, Address) for mark in definition.metadata)
+
+
+def is_trusted_only(name: str) -> bool:
+    """Return whether a setting is believed of its owner alone, never of a received file: an
+    address, a secret, a file or folder that is read, and whatever is no setting."""
+    definition = find_setting(name)
+    if definition is None or is_address(name):
+        return True
+    kinds = {definition.annotation, *get_args(definition.annotation)}
+    return bool(kinds & {SecretStr, Path}) or name == "reader.model"
 
 
 _SEE = f"See `tgraph config show` and {FILE}."

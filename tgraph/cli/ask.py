@@ -101,7 +101,7 @@ class Ask:
             answer = output.answer(stream, dated=self._asked["as_of"] is not None)
         except TgraphError as error:
             return tell_failure(error)
-        return NO_EVIDENCE if answer.no_evidence else 0
+        return output.choose_exit_code(answer)
 
     @staticmethod
     def _found_nothing() -> int:
@@ -233,7 +233,8 @@ def ask(words: tuple[str, ...], question: str | None, **options: Any) -> None:
     The answer goes to stdout; the evidence and the session's IRI go to stderr. A sentence without a
     citation is marked [no citation]. Without QUESTION, the question is read from standard input;
     with -, each line of standard input is a question of its own. Exit code 3: the documents contain
-    no answer.
+    no answer. An uncertain answer begins "The documents may not say this" and has exit code 0, or 3
+    with --strict.
 
     \b
     Examples:

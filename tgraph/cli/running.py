@@ -16,6 +16,7 @@ from tgraph.cli.interruption import INTERRUPTED, MESSAGE, interruptible
 from tgraph.cli.terminal import forget_stdout, have_streams, print_message
 from tgraph.engine.garbage import seldom_collected
 from tgraph.errors import TgraphError
+from tgraph.masking import mask_urls
 from tgraph.plugins import COMMANDS
 
 if TYPE_CHECKING:
@@ -125,7 +126,7 @@ def _error_sentence(error: Exception) -> str:
         return "The memory is not sufficient for the command."
     if _is_full(error):
         return "The output can't be written: the disk is full. Free some space."
-    error_text = " ".join(f"{type(error).__name__}: {error}".split())
+    error_text = mask_urls(" ".join(f"{type(error).__name__}: {error}".split()))
     return f"Unexpected error: {error_text}. --debug shows the traceback."
 
 

@@ -23,8 +23,8 @@ _SCHEMA = ("https://schema.org/", "http://schema.org/")
 MOST_BYTES = 50_000_000
 """Of a file; what is more is a data set rather than an ontology."""
 
-_KNOWN = (v.RDF, v.RDFS, OWL, v.XSD, SHACL, v.SKOS, v.TG, v.URN, v.PROV, v.OA)
-"""Whose terms are those of the languages, or of tgraph's record, and so no vocabulary."""
+_KNOWN = (v.RDF, v.RDFS, OWL, v.XSD, SHACL, v.SKOS, v.URN, v.PROV, v.OA)
+"""Whose terms are those of the languages or of the record, and so no vocabulary."""
 
 Node = NamedNode | BlankNode
 _LITERALS = frozenset((f"{v.RDFS}Literal", f"{v.RDF}langString", f"{v.RDF}HTML"))
@@ -334,7 +334,8 @@ class _OntologyTerms:
 def _foreign_nodes(nodes: Iterable[object]) -> list[NamedNode]:
     """Return sorted named nodes outside the ontology languages' vocabularies."""
     iris = {n.value for n in nodes if isinstance(n, NamedNode)}
-    return [NamedNode(iri) for iri in sorted(iris) if not iri.startswith(_KNOWN)]
+    reserved = {iri for iri in iris if iri.startswith(_KNOWN) or v.is_reserved(iri)}
+    return [NamedNode(iri) for iri in sorted(iris - reserved)]
 
 
 def _is_datatype(iri: str) -> bool:

@@ -67,8 +67,10 @@ class InlineText:
     def _rewrite(self, start: int, write: Callable[[str], str]) -> None:
         inner = self._pieces[start:]
         if inner and all(isinstance(piece, str) for piece, _ in inner):
-            text = SPACES.sub(" ", "".join(str(piece) for piece, _ in inner)).strip()
-            self._pieces[start:] = [(write(text), inner[0][1])] if text else []
+            whole = SPACES.sub(" ", "".join(str(piece) for piece, _ in inner))
+            text, struck = whole.strip(), inner[0][1]
+            lead, tail = whole[: whole.startswith(" ")], whole[len(whole) - whole.endswith(" ") :]
+            self._pieces[start:] = [(lead + write(text) + tail, struck)] if text else []
 
     def take_lines(self) -> str:
         """Return the text as it is, and start anew."""

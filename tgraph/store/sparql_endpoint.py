@@ -132,15 +132,9 @@ class SparqlEndpoint:
         """Carry out a SPARQL 1.1 update."""
         self._post_form(self.update_url, {"update": text}, "*/*")
 
-    def query(self, text: str, *, union: bool = False) -> WholeSolutions | QueryBoolean:
-        """Return the complete result of a SELECT or ASK query.
-
-        ``union`` queries all graphs merged, where the store offers a parameter (Oxigraph);
-        other stores use their default graph."""
-        url = self.query_url
-        if union:
-            url += ("&" if "?" in url else "?") + "union-default-graph"
-        data = self._post_form(url, {"query": text}, _JSON)
+    def query(self, text: str) -> WholeSolutions | QueryBoolean:
+        """Return the complete result of a SELECT or ASK query."""
+        data = self._post_form(self.query_url, {"query": text}, _JSON)
         try:
             results = parse_query_results(data, QueryResultsFormat.JSON)
             if isinstance(results, QuerySolutions):
@@ -295,13 +289,9 @@ class SparqlStore:
     def lines(self, graph: NamedNode) -> list[bytes]:
         return to_bytes(self.match(None, None, None, graph)).splitlines(keepends=True)
 
-    def query(self, text: str, *, union: bool = True) -> Results:
-        """Evaluate a query like ``Store``; without ``union``, the default graph is the
-        published default graph."""
+    def query(self, text: str) -> Results:
         query_text = in_classic_view(text) if self._classic else text
-        return self._endpoint.query(
-            _PREFIXES + (query_text if union else _add_default_graph(query_text)), union=union
-        )
+        return self._endpoint.query(_PREFIXES + _add_default_graph(query_text))
 
     def extend(self, quads: Iterable[Quad]) -> None:
         raise TypeError("an endpoint is for reading; `tgraph publish` writes to it")
@@ -316,6 +306,9 @@ def _format_term(name: str, term: Term | Graph | None) -> str:
     return f"<<( {term} )>>" if isinstance(term, Triple) else str(term)
 
 
+_OTHER_GRAPHS = re.compile(rf"GRAPH (?!<{re.escape(v.SOURCE_GRAPH.value)}>)")
+
+
 def in_classic_view(query: str) -> str:
     """Rewrite a query for stores without triple terms, replacing reified triples with
     three-part statements."""
@@ -323,7 +316,12 @@ def in_classic_view(query: str) -> str:
 
 
 def _add_default_graph(text: str) -> str:
-    """Return the query with the published default graph as its default graph."""
+    """Return the query with the published default graph as its default graph.
+
+    A query of bundles and catalogues, of which a data set can't name all, has no default graph: it
+    says the graph of each pattern."""
+    if _OTHER_GRAPHS.search(text):
+        return text
     plain = "\n".join(line for line in text.split("\n") if not line.startswith("#"))
     head, _, body = plain.partition("{")
     query_head = head.rstrip().removesuffix("WHERE")

@@ -35,7 +35,7 @@ from tgraph.librarian import Librarian
 from tgraph.record.chain import GENESIS, NO_GRAPH, GraphHash, Head, hash_of_graph
 from tgraph.record.signing import KIND, PublicKey
 from tgraph.rendering import render_value
-from tgraph.store.base import Graph, Store, select_rows
+from tgraph.store.base import Graph, Store, match_record, select_rows
 from tgraph.store.oxigraph import OxigraphStore
 
 _HASH = re.compile(r"[0-9a-f]{64}")
@@ -138,7 +138,7 @@ def check_integrity(
 
 def _named_graphs(store: Store) -> dict[str, NamedNode | BlankNode]:
     """The named graphs by their names; tgraph gives none a blank node, but somebody may."""
-    terms = (row["graph"] for row in select_rows(store, "trace/graphs", union=False))
+    terms = (row["graph"] for row in select_rows(store, "trace/graphs"))
     return {term_text(term): term for term in terms if isinstance(term, NamedNode | BlankNode)}
 
 
@@ -235,7 +235,7 @@ def _needed_texts(
     """Return hashes of required texts, each with a resource requiring it."""
     needed = dict(replayed.texts)
     for predicate in _KEPT:
-        for quad in store.match(None, predicate, None, None):
+        for quad in match_record(store, None, predicate):
             if not rewritings.was_removed(term_text(quad.object)):
                 needed.setdefault(term_text(quad.object), term_text(quad.subject))
     needed.update((entry.hash, entry.subject) for entry in entries if entry.kind == "batch")

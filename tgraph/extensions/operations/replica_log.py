@@ -28,7 +28,7 @@ from tgraph.extensions.operations.replica_storage import AGAIN, LOG, Storage
 from tgraph.foreign_bytes import TooLargeError, parse_json, unpack_lines
 from tgraph.record.bundle import kind_of_journal
 from tgraph.record.chain import GENESIS
-from tgraph.store.base import Store, text_of
+from tgraph.store.base import Store, match_record
 from tgraph.store.folder import CollectionFolder
 
 FORMAT = 1
@@ -156,7 +156,8 @@ class LogEnd:
 
 def log_ended(storage: Storage, known: Position) -> VerificationError:
     return VerificationError(
-        f"The log at {storage.url} ends before segment {known.number}, which was there.", AGAIN
+        f"The log at {storage.url} ends before segment {known.number}, which was there.",
+        AGAIN,
     )
 
 
@@ -223,7 +224,4 @@ def is_replica(folder: CollectionFolder) -> bool:
 def is_chained(store: Store, journal: str) -> bool:
     """Tell whether the chain contains a journal's bundle."""
     bundle = NamedNode(v.bundle_iri(kind_of_journal(Path(journal))[1]))
-    return any(
-        text_of(quad.graph_name).startswith(v.collection_iri(""))
-        for quad in store.match(bundle, v.tg("sequence"), None, None)
-    )
+    return any(match_record(store, bundle, v.tg("sequence")))

@@ -41,6 +41,7 @@ from tgraph.extensions.operations.replica_storage import (
     LOG,
     Storage,
 )
+from tgraph.masking import mask_urls
 from tgraph.record.bundle import ERASURE, INVALIDATION, kind_of_journal
 from tgraph.store.base import text_of
 from tgraph.store.files import hold_lock, make_folder, read_json, write_atomic, write_json
@@ -206,7 +207,9 @@ class _Shipping:
                 return self.ship(progress)
         elif self._state.get("position") != asdict(self._end.position):
             self._save_shipping_state()
-        return Shipment(storage.url, len(new), self._files, 0, self._end.position.number, anew)
+        return Shipment(
+            mask_urls(storage.url), len(new), self._files, 0, self._end.position.number, anew
+        )
 
     def _shipped_heads(self) -> Mapping[str, Sequence[Any]]:
         """Return chain heads of the log; empty for a restarted log."""

@@ -41,7 +41,9 @@ class Storage:
             self._files, self._base = core.url_to_fs(url)
         except (ValueError, ImportError) as error:
             remedy = "Name a folder, or a URL whose package is installed."
-            raise UsageError(f"{url!r} can't be used: {error}.", remedy) from error
+            raise UsageError(f"{url} can't be used: {_reason(error)}.", remedy) from error
+        except Exception as error:  # some packages connect here, each with errors of its own
+            raise _storage_error(url, error) from error
         self._is_local = self._files.protocol in ("file", ("file", "local"))
         self.url = str(self._base) if self._is_local else url
         """The same wherever a command runs, so that a replica knows whom it follows."""
@@ -166,17 +168,16 @@ class Storage:
             cause = error.__cause__ if isinstance(error, StoreError) else error
             if cause is None or isinstance(cause, TgraphError):
                 raise
-            raise self._storage_error(cause) from error
+            raise _storage_error(self.url, cause) from error
 
-    def _storage_error(self, error: BaseException) -> EndpointError:
-        if isinstance(error, PermissionError):
-            return EndpointError(
-                f"{self.url} refuses access: {_reason(error)}.", "Check the credentials."
-            )
-        return EndpointError(
-            f"{self.url} can't be reached: {_reason(error)}.",
-            "Nothing is lost: the next time goes on from here.",
-        )
+
+def _storage_error(place: str, error: BaseException) -> EndpointError:
+    if isinstance(error, PermissionError):
+        return EndpointError(f"{place} refuses access: {_reason(error)}.", "Check the credentials.")
+    return EndpointError(
+        f"{place} can't be reached: {_reason(error)}.",
+        "Nothing is lost: the next time goes on from here.",
+    )
 
 
 def _reason(error: BaseException) -> str:

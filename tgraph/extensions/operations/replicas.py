@@ -17,7 +17,14 @@ from tgraph.engine.open_collection import OpenCollection
 from tgraph.engine.progress import CountProgress
 from tgraph.errors import EndpointError, UsageError, VerificationError
 from tgraph.explain.integrity.entries import ChainEntry, entry_from_quads
-from tgraph.explain.integrity.sealed_entries import ADDED, REMOVED, batch_lines, quads_of_lines
+from tgraph.explain.integrity.erasures import Rewritings
+from tgraph.explain.integrity.sealed_entries import (
+    ADDED,
+    REMOVED,
+    SealedEntries,
+    batch_lines,
+    quads_of_lines,
+)
 from tgraph.extensions.operations.replica_log import (
     LogEnd,
     LogSegment,
@@ -38,7 +45,15 @@ from tgraph.extensions.operations.replica_storage import (
     LOG,
     Storage,
 )
+from tgraph.extensions.operations.replica_trust import (
+    KnownChains,
+    check_explained,
+    examine_log,
+    must_be_examined,
+)
+from tgraph.masking import mask_urls
 from tgraph.record.chain import Head, canonical_hash, chain_hash, read_head
+from tgraph.record.signing import KIND
 from tgraph.store.base import text_of
 from tgraph.store.files import disk_errors, hold_lock, make_folder, read_json, write_json
 from tgraph.store.folder import CollectionFolder
@@ -105,14 +120,21 @@ class _Following:
         self._state = read_json(opened.folder.replica) or {}
         self._entries = self._files = 0
         self._erased = False
+        self._changed: dict[str, tuple[str, str]] = {}
 
     def follow(self, end: LogEnd, progress: CountProgress) -> Shipment:
         storage, folder, last = self._storage, self._folder, end.position
         position = replace(position_of(folder), url=storage.url)
+        known = self._known_chains()
         anew = last.epoch > position.epoch
+        begin = Position(storage.url, epoch=last.epoch) if anew else position
+        if must_be_examined(known, position, end):
+            examine_log(storage, known, begin, end)
+        self._state["known"] = known.state
         if anew:
+            write_json(folder.replica, self._state)  # known also after an interruption
             self._clear_replica()
-            position = Position(storage.url, epoch=last.epoch)
+            position = begin
         if position.number < last.number:
             self._save_position(position)
             with self._opened.ledger.open() as (store, _):
@@ -120,13 +142,33 @@ class _Following:
                     progress(reached.number - 1, last.number)
                     self._carry_out(store, segment)
                     derived = segment.header["derived"]
+                self._check_changed(store)
                 self._put_derived(derived)
+                self._state["known"] = known.advance(
+                    KnownChains.from_store(store, self._librarian)
+                ).state
                 self._opened.ledger.publish(store)
             progress(last.number, last.number)
         self._save_position(last)
         self._delete_chained_journals()
         handed = self._hand_over()
-        return Shipment(storage.url, self._entries, self._files, handed, last.number, anew)
+        return Shipment(
+            mask_urls(storage.url), self._entries, self._files, handed, last.number, anew
+        )
+
+    def _known_chains(self) -> KnownChains:
+        """Return what is known of the chains; a replica of an earlier tgraph did not write it."""
+        if "known" in self._state:
+            return KnownChains.from_state(self._state["known"])
+        if not self._folder.pointer.exists():
+            return KnownChains({}, {})
+        return KnownChains.from_store(self._opened.read(), self._librarian)
+
+    def _check_changed(self, store: OxigraphStore) -> None:
+        """Compare contents that differ from their seals with the erasures on record."""
+        if self._changed:
+            erasures = SealedEntries(store, self._librarian).erasures
+            check_explained(self._changed, Rewritings(store, erasures), self._storage)
 
     def _save_position(self, position: Position) -> None:
         if self._state.get("position") != asdict(position):
@@ -174,17 +216,19 @@ class _Following:
     ) -> list[Quad]:
         """Apply a batch, or return sealed bundle quads, after verification against the chain
         entry."""
-        if told["kind"] == "batch":
+        if told["content"] != entry.hash:
+            if not self._erased:
+                raise self._entry_error(told, "is another one than was sealed")
+            self._changed[entry.subject] = entry.hash, told["content"]
+        if entry.kind == "batch":
             self._carry_out_batch(store, told["content"])
-            if told["content"] != entry.hash and not self._erased:
-                raise self._entry_error(told, "is another batch than was sealed")
             return []
         bundle = read_nquads(told.get("bundle", ""))
         if any(text_of(quad.graph_name) != entry.subject for quad in bundle):
             raise self._entry_error(told, "has quads of another graph")
-        if bundle and canonical_hash(bundle) != told["content"]:
-            raise self._entry_error(told, "has other quads than were sealed")
-        if bundle and told["content"] != entry.hash and not self._erased:
+        if entry.kind == KIND and not bundle:
+            return []
+        if canonical_hash(bundle) != told["content"]:
             raise self._entry_error(told, "has other quads than were sealed")
         return bundle
 

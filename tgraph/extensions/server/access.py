@@ -97,11 +97,15 @@ class Tokens:
         """Return access granted by a token, or None.
 
         Lookup time is independent of token owner and token existence."""
+        return self.find_by_hash(token_hash(presented))
+
+    def find_by_hash(self, digest: str) -> Access | None:
+        """Return access granted by the token that has a hash, or None."""
         try:
             self._reload_tokens()
         except TgraphError:
             return None
-        digest, access = token_hash(presented), None
+        access = None
         today = datetime.now(UTC).date()
         for token in self._tokens:
             if hmac.compare_digest(token.hash, digest) and token.is_valid(today):

@@ -35,6 +35,7 @@ from tgraph.extensions.server.rest import ROUTES
 from tgraph.extensions.server.rest.routes import on_invalid_request
 from tgraph.extensions.server.service import Service
 from tgraph.extensions.server.sign_in import SignIn
+from tgraph.extensions.server.sign_ins import SignIns
 from tgraph.extensions.server.sparql import sparql_routes
 from tgraph.extensions.server.status import status_routes
 from tgraph.extensions.server.workbench import workbench_routes
@@ -66,6 +67,7 @@ def create_app(
     ``person``."""
 
     agents = _open_agent_door(service)
+    sign_ins = SignIns(service.root, tokens) if tokens else None
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
@@ -95,7 +97,7 @@ def create_app(
         telemetry=_NO_TELEMETRY,
         middleware=[
             Middleware(Guarded, service=service),
-            Middleware(SignIn, tokens=tokens, person=person, hosts=tuple(hosts)),
+            Middleware(SignIn, tokens=tokens, sign_ins=sign_ins, person=person, hosts=tuple(hosts)),
         ],
         exception_handlers={
             TgraphError: on_tgraph_error,
@@ -105,9 +107,9 @@ def create_app(
         },
         lifespan=lifespan,
     )
-    app.router.routes.extend(_collect_routes(service, tokens))
+    app.router.routes.extend(_collect_routes(service, sign_ins))
     app.router.routes.extend(agents.routes if agents else ())
-    app.state.jobs = Jobs(service.root, service.settings)
+    app.state.jobs = Jobs(service.root, service.limits, service.settings)
     app.state.service = service
     return app
 
@@ -123,7 +125,7 @@ def _open_agent_door(service: Service) -> HttpDoor | None:
     return HttpDoor(service)
 
 
-def _collect_routes(service: Service, tokens: Tokens | None) -> list[BaseRoute]:
+def _collect_routes(service: Service, sign_ins: SignIns | None) -> list[BaseRoute]:
     """Return routes of all interfaces; each interface function maps a service to routes."""
     return [
         *status_routes(service),
@@ -132,7 +134,7 @@ def _collect_routes(service: Service, tokens: Tokens | None) -> list[BaseRoute]:
         *linked_data_routes(service),
         _description_route(),
         *ROUTES,
-        *workbench_routes(service, tokens),
+        *workbench_routes(service, sign_ins),
     ]
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from mcp.server.mcpserver import Context
 from mcp.server.transport_security import TransportSecuritySettings
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -24,14 +25,16 @@ PATH = "/mcp"
 
 
 class HttpDoor:
-    """``/mcp`` by streamable HTTP. Tokens, origins and host names are checked before, as for
-    every other door."""
+    """``/mcp`` by streamable HTTP, without sessions: nobody can hold the server by beginning
+    them, or take over another's, and any server process answers any request.
+
+    Tokens, origins and host names are checked before, as for every other door."""
 
     def __init__(self, service: Service) -> None:
         self._server = mcp_server(service, _access_over_http)
         security = TransportSecuritySettings(enable_dns_rebinding_protection=False)
         self._app = self._server.streamable_http_app(
-            streamable_http_path=PATH, transport_security=security
+            streamable_http_path=PATH, transport_security=security, stateless_http=True
         )
 
     @property
@@ -57,6 +60,8 @@ class _WithAccess:
             access = access_of(Request(scope))
             if not access.rights:
                 access.check("read")
+            if scope["method"] == "GET":  # nothing is ever sent without a request
+                raise HTTPException(405, headers={"Allow": "POST"})
         except TgraphError as error:
             await problem_response(problem_of(error))(scope, receive, send)
             return
@@ -83,3 +88,4 @@ def over_stdio(root: Path, settings: Mapping[str, Any]) -> None:
             await server.run_stdio_async()
 
     anyio.run(serve)
+    service.leave()

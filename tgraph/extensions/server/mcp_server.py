@@ -23,12 +23,12 @@ from tgraph.engine.sparql_results import stream_query_results
 from tgraph.errors import TgraphError
 from tgraph.explain.audit.named_audits import list_audits
 from tgraph.explain.query.guard import gives_triples
-from tgraph.explain.query.sparql import Bounds
 from tgraph.extensions.server.access import Access, Right
 from tgraph.extensions.server.requests import TurnIn, plain
 from tgraph.extensions.server.service import Message, Service
+from tgraph.extensions.server.sparql import query_bounds
 from tgraph.model import Answer, Citation, Turn
-from tgraph.rendering import one_line
+from tgraph.rendering import describe_confidence, one_line
 from tgraph.retrieve.modes.contextual import CONTEXTUAL
 from tgraph.retrieve.modes.registry import AUTO, MODES
 from tgraph.version import __version__
@@ -202,8 +202,9 @@ def _answer_text(answer: Answer) -> str:
         lines.append(sentence.text + "".join(f" [{mark}]" for mark in marks))
     cited = [f"[{number}] {place}" for place, number in numbers.items()]
     notes = [f"Note: {one_line(note.text)}" for note in answer.notes]
-    sure = f"Confidence: {answer.confidence:.2f}" if answer.confidence is not None else ""
-    parts = ("\n".join(lines) or answer.text, "\n".join(cited), "\n".join(notes), sure)
+    sure = describe_confidence(answer.confidence).capitalize()
+    introduction = answer.introduction if answer.sentences else answer.text
+    parts = (introduction, "\n".join(lines), "\n".join(cited), "\n".join(notes), sure)
     return "\n\n".join([*filter(None, parts), f"Session: {answer.session}"])
 
 
@@ -337,7 +338,7 @@ def _add_queries(server: MCPServer, doors: Doors) -> None:
         all sessions. At most 200 rows are told; the prefixes tg, prov, oa, rdfs are known."""
         with _said():
             access, name = doors.check_access(ctx, "read", collection)
-            bounds = Bounds(timeout=doors.service.limits.query_seconds, limit=_ROWS + 1)
+            bounds = query_bounds(doors.service, limit=_ROWS + 1)
 
             def work(graph: KnowledgeGraph) -> list[Any]:
                 data = b"".join(stream_query_results(graph.opened, query, "lines", bounds))

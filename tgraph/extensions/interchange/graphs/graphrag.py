@@ -24,6 +24,7 @@ from tgraph.extensions.interchange.graphs.base import (
     ImportedGraph,
     OnSkipped,
     SkippedRow,
+    read_number,
 )
 from tgraph.extensions.interchange.graphs.isolated_files import JsonRow, read_table
 from tgraph.extensions.interchange.graphs.reports import Referred, ReportDocument
@@ -175,7 +176,7 @@ class _GraphRagFolder:
                 RELATED,
                 target,
                 _read_text(row, "description"),
-                strength=_parse_number(row.get("weight"), 1.0),
+                strength=read_number(row.get("weight"), 1.0),
             )
             readings.add_relationship(relationship, _read_ids(row, "text_unit_ids"))
 
@@ -215,7 +216,7 @@ class _GraphRagFolder:
         for row in (*rows, *reports.values()):
             key = _community_key(row, "community") or _community_key(row, "id")
             community_rows.setdefault(key, row)
-            levels.setdefault(key, int(_parse_number(row.get("level"), 0)))
+            levels.setdefault(key, int(read_number(row.get("level"), 0)))
         known_members = {key: frozenset(members.get(key, ())) & names for key in community_rows}
         return [
             ImportedCommunity(
@@ -276,7 +277,7 @@ def _read_report(row: JsonRow) -> ImportedReport:
     return ImportedReport(
         title=_read_text(row, "title"),
         summary=_read_text(row, "summary"),
-        rating=None if rating is None else _parse_number(rating, 0.0),
+        rating=None if rating is None else read_number(rating, 0.0),
         rating_reason=_read_text(row, "rating_explanation", "rank_explanation"),
         findings=tuple(_read_findings(row)),
     )
@@ -330,14 +331,6 @@ def _community_key(row: JsonRow, name: str) -> str:
         value = int(value)
     text = "" if value is None else str(value).strip()
     return "" if text.casefold() in _NOTHING else text
-
-
-def _parse_number(value: Any, otherwise: float) -> float:
-    try:
-        number = float(value)
-    except (TypeError, ValueError):
-        return otherwise
-    return number if abs(number) < float("inf") else otherwise
 
 
 _DATE = re.compile(r"(\d{4})(?:-(\d\d)(?:-(\d\d)(?:[T ](\d\d:\d\d:\d\d(?:\.\d{1,6})?)(Z?))?)?)?")

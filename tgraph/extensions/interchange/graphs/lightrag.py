@@ -18,13 +18,17 @@ from pathlib import Path
 from pyoxigraph import Literal, NamedNode
 
 from tgraph import vocabulary as v
-from tgraph.extensions.interchange.graphs.base import ImportedGraph, OnSkipped, SkippedRow
+from tgraph.extensions.interchange.graphs.base import (
+    ImportedGraph,
+    OnSkipped,
+    SkippedRow,
+    read_number,
+)
 from tgraph.extensions.interchange.graphs.isolated_files import (
     JsonRow,
     read_json_rows,
     read_property_graph,
 )
-from tgraph.extensions.interchange.graphs.rdf_terms import is_reserved
 from tgraph.extensions.interchange.graphs.text_units import (
     RELATED,
     SourcedClaim,
@@ -65,7 +69,8 @@ class LightRagReader:
                 for key, row in documents.items()
             ]
             ordered = sorted(
-                chunks.items(), key=lambda i: (_read_number(i[1], "chunk_order_index"), i[0])
+                chunks.items(),
+                key=lambda i: (read_number(i[1].get("chunk_order_index"), 0.0), i[0]),
             )
             graph.units = [_create_unit(key, row) for key, row in ordered]
         else:
@@ -157,7 +162,7 @@ class _PropertyGraph:
         words = _read_texts(row, "keywords")
         if SEPARATOR not in _read_text(row, "keywords"):
             words = [w for text in words for w in map(str.strip, text.split(",")) if w]
-        strength = _read_number(row, "weight", 1.0)
+        strength = read_number(row.get("weight"), 1.0)
         for description in _read_texts(row, "description") or [""]:
             readings.add_relationship(
                 ExtractedRelationship(
@@ -240,7 +245,7 @@ def _read_literal(node: JsonRow) -> Literal:
 
 def _is_open(iri: str) -> bool:
     """Tell whether an IRI is open to foreign statements."""
-    return v.is_iri(iri) and not is_reserved(iri)
+    return v.is_iri(iri) and not v.is_reserved(iri)
 
 
 def _read_classes(node: JsonRow) -> tuple[str, ...]:
@@ -298,13 +303,6 @@ def _read_texts(row: JsonRow, name: str) -> list[str]:
     """Return distinct texts of an attribute."""
     parts = (part.strip() for part in _read_text(row, name).split(SEPARATOR))
     return list(dict.fromkeys(part for part in parts if part))
-
-
-def _read_number(row: JsonRow, name: str, otherwise: float = 0.0) -> float:
-    try:
-        return float(row.get(name, otherwise))
-    except (TypeError, ValueError):
-        return otherwise
 
 
 # --- JSON ---

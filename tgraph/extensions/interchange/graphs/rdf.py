@@ -36,7 +36,6 @@ from tgraph.extensions.interchange.graphs.rdf_terms import (
     SAME,
     STATEMENT,
     Resources,
-    is_reserved,
     reifier_of,
     term_iri,
 )
@@ -54,11 +53,11 @@ from tgraph.model import (
     Span,
 )
 from tgraph.models.tokens import count_tokens
+from tgraph.record.boundary import RESERVED, names_reserved
 
 CHUNK = 1_600
 """Characters of statements that are kept together as a chunk: a few hundred tokens."""
 
-RESERVED = "statement in tgraph's own terms"
 ITSELF = "statement of a resource about itself"
 _HEAD = 4_096
 
@@ -254,7 +253,7 @@ class StretchReader:
 
     def _read_triple(self, said: StatedTriple, span: Span) -> None:
         subject, predicate, obj = said.subject, said.predicate, said.object
-        if is_reserved(subject.value) or is_reserved(predicate.value) or _is_reserved_term(obj):
+        if any(map(names_reserved, (subject, predicate, obj))):
             self._count_dropped(RESERVED)
         elif isinstance(obj, Triple):
             self._take_term(said, obj, span)
@@ -365,9 +364,3 @@ class StretchReader:
 
     def _count_dropped(self, reason: str) -> None:
         self._dropped[reason] = self._dropped.get(reason, 0) + 1
-
-
-def _is_reserved_term(term: object) -> bool:
-    if isinstance(term, Triple):
-        return any(map(_is_reserved_term, term))
-    return isinstance(term, NamedNode) and is_reserved(term.value)

@@ -9,6 +9,7 @@ from pydantic import Field, JsonValue
 from starlette.responses import Response
 
 from tgraph.engine.ask.question_run import SentenceMessage
+from tgraph.engine.effective_settings import flatten_settings
 from tgraph.engine.graph import KnowledgeGraph
 from tgraph.engine.json_answers import (
     AskContextOut,
@@ -35,6 +36,7 @@ from tgraph.model import Answer, Turn
 from tgraph.retrieve.filters import Filters
 from tgraph.retrieve.modes.contextual import CONTEXTUAL
 from tgraph.retrieve.modes.registry import AUTO, MODES, ModeSettings
+from tgraph.settings import is_trusted_only
 
 _NOT_THEIRS = {"base_url", "api_key", "provider", "model"}
 """Fields of a mode's section that say which server is asked: that is for who keeps this one."""
@@ -88,9 +90,11 @@ class QuestionIn(BodyParameters):
     def overrides(self) -> dict[str, Any]:
         """Return setting overrides; raise ``UsageError`` for settings beyond request control."""
         sections = {*ModeSettings.model_fields, "answer"}
-        for name in self.settings:
+        for name, _ in flatten_settings(self.settings):
             section, _, field = name.partition(".")
-            if name != "integrity.strict" and (section not in sections or field in _NOT_THEIRS):
+            if name != "integrity.strict" and (
+                section not in sections or field in _NOT_THEIRS or is_trusted_only(name)
+            ):
                 raise UsageError(
                     f"The setting {name} can't be set by a request.",
                     "Those of modes and of answers can, as section.name.",

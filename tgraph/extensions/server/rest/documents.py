@@ -30,7 +30,7 @@ from tgraph.extensions.server.rest.routes import (
     needs,
     rest_router,
 )
-from tgraph.extensions.server.uploads import receive_files
+from tgraph.extensions.server.uploads import queue_upload
 from tgraph.index.sources import read_layout, text_value
 from tgraph.ingest.blocks import unpack_lines
 from tgraph.model import ReadingReport
@@ -123,21 +123,11 @@ async def documents(call: CollectionCall, asked: Annotated[Everything, Query()])
 )
 async def upload(call: CollectionCall, asked: Annotated[Uploading, Query()]) -> Response:
     """Receive files and queue an index job."""
-    jobs = _jobs(call)
-    call.service.graph(call.collection)
-    job = await call.service.call(
-        lambda: jobs.new(call.collection, call.access.person, reinstate=asked.reinstate)
+    job = await queue_upload(
+        call.service, call.request, call.access, call.collection, reinstate=asked.reinstate
     )
-    try:
-        files = await receive_files(
-            call.request, jobs.files(job), call.service.limits.upload_mb << 20
-        )
-    except BaseException:
-        await call.service.call(lambda: jobs.forget(job))
-        raise
-    queued = await call.service.call(lambda: jobs.queue(job, files))
     place = call.request.url_for("job", collection=job.collection, job=job.id)
-    return json_response(queued, HTTP_202_ACCEPTED, {"Location": str(place)})
+    return json_response(job, HTTP_202_ACCEPTED, {"Location": str(place)})
 
 
 @router.get(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from io import BytesIO
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from fastapi import Query
@@ -32,6 +31,7 @@ from tgraph.extensions.server.rest.routes import (
     needs,
     rest_router,
 )
+from tgraph.extensions.server.sparql import BoundedFile
 from tgraph.plugins import FUNCTIONS
 from tgraph.retrieve.entity_matching import entity_names
 
@@ -318,9 +318,10 @@ async def export_knowledge(
     """Return the knowledge of the graph."""
 
     def work(graph: KnowledgeGraph) -> bytes:
-        out = BytesIO()
         write = FUNCTIONS.require("export_knowledge", "interchange")
-        write(graph, out, asked.format, sources=asked.sources)
-        return out.getvalue()
+        with BoundedFile(call.service.limits.result_kb * 1024) as out:
+            write(graph, out, asked.format, sources=asked.sources)
+            out.seek(0)
+            return out.read()
 
     return Response(await call.graph(work, "audit"), media_type=_KNOWLEDGE[asked.format])
