@@ -41,9 +41,19 @@ READERS = (
         _ingest(
             *("archive", "csv_tables", "epub", "equations", "html", "html_blocks"),
             *("html_selection", "html_tables", "jats", "latex", "mail", "odf_text", "odf_xml"),
-            *("ods", "parquet", "pdf", "pdf_fragments", "pptx", "records", "rst", "word"),
+            *(
+                "ods",
+                "parquet",
+                "pdf",
+                "pdf_annotations",
+                "pdf_fragments",
+                "pptx",
+                "records",
+                "rst",
+                "word",
+            ),
             *("word_drawings", "word_package", "word_styles", "word_xml", "xlsx"),
-            *("xml_documents", "xml_tree"),
+            *("xml_documents", "xml_tree", "xml_vocabulary"),
         ),
     ),
     ForeignReader(
@@ -214,10 +224,7 @@ OWN_BYTES: Mapping[str, str] = {
         ("tgraph.resources", "tgraph.engine.schemas", "tgraph.models.structured_output"),
         "what ships with tgraph",
     ),
-    **dict.fromkeys(
-        ("tgraph.engine.effective_settings", "tgraph.extensions.server.access"),
-        "files of the graph's owner",
-    ),
+    "tgraph.extensions.server.access": "tokens, a file of the graph's owner",
     **dict.fromkeys(
         ("tgraph.testing.recorded", "tgraph.testing.scripted_steps", "tgraph.testing.server"),
         "tests",
