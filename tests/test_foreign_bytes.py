@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.support import hostile_files as hostile
-from tests.support.memory import run_measured
+from tests.support.memory import peak_memory, run_measured
 from tgraph import foreign_bytes
 from tgraph.engine.graph import open_graph
 from tgraph.errors import TgraphError, UsageError, VerificationError
@@ -93,6 +93,13 @@ def test_an_evaluation_of_nothing_but_brackets_is_refused(tmp_path: Path) -> Non
     file.write_bytes(b"[" + b"[]," * 5_000_000 + b"[]]")
     with pytest.raises(UsageError, match=r"5,000,002 lists and objects, and 4,194,304 fit"):
         read_items(file)
+
+
+@pytest.mark.slow
+def test_a_large_table_streams(tmp_path: Path) -> None:
+    file = hostile.write_large_table(tmp_path / "entities.parquet")
+    assert file.stat().st_size > 50_000_000
+    assert peak_memory(hostile.read_whole_table, file) < PEAK
 
 
 @pytest.mark.slow

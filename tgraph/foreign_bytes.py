@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import gzip
+import json
 import re
 import zlib
 from collections.abc import Iterator
 from io import BytesIO
+from pathlib import Path
+from typing import Any
 
 DEEPEST = 100
 """Brackets in each other that are read: a parser that calls itself ends with its process."""
@@ -17,8 +20,8 @@ SMALL_UNPACKED = 1_000_000
 SMALL_STORED, _MOST_STORED = 256 << 20, 16 << 30
 """Bytes that a content of a graph may unpack to, however small it is, and at most."""
 _BLOCK = 1 << 20
-_TREE_NODE = 128
-"""Bytes that a list or object takes, at least."""
+_TREE_MEMORY, _TREE_NODE = 512 << 20, 128
+"""Bytes that a tree may take, and those that a list or object of it takes, at least."""
 _GZIP = b"\x1f\x8b"
 _OPENING, _CLOSING = b"[{", b"]}"
 
@@ -113,3 +116,19 @@ def check_size_of_tree(content: bytes, memory: int) -> None:
     brackets, most = content.count(b"[") + content.count(b"{"), memory // _TREE_NODE
     if brackets > most:
         raise TooLargeError(f"It has {brackets:,} lists and objects, and {most:,} fit into memory")
+
+
+def parse_json(content: str | bytes, memory: int = _TREE_MEMORY, deepest: int = DEEPEST) -> Any:
+    """Return the value of JSON; raise ``TooLargeError`` beyond the limits, and ``ValueError`` for
+    what is no JSON."""
+    data = content.encode("utf-8", "surrogatepass") if isinstance(content, str) else content
+    check_size_of_tree(data, memory)
+    check_nesting(data, deepest)
+    return json.loads(content)
+
+
+def check_file_size(path: Path, most: int) -> None:
+    """Raise ``TooLargeError`` for a file of more bytes; ``OSError`` if there is none."""
+    size = path.stat().st_size
+    if size > most:
+        raise TooLargeError(f"It has {size:,} bytes, and {most:,} is the limit")

@@ -41,9 +41,19 @@ READERS = (
         _ingest(
             *("archive", "csv_tables", "epub", "equations", "html", "html_blocks"),
             *("html_selection", "html_tables", "jats", "latex", "mail", "odf_text", "odf_xml"),
-            *("ods", "parquet", "pdf", "pdf_fragments", "pptx", "records", "rst", "word"),
+            *(
+                "ods",
+                "parquet",
+                "pdf",
+                "pdf_annotations",
+                "pdf_fragments",
+                "pptx",
+                "records",
+                "rst",
+                "word",
+            ),
             *("word_drawings", "word_package", "word_styles", "word_xml", "xlsx"),
-            *("xml_documents", "xml_tree"),
+            *("xml_documents", "xml_tree", "xml_vocabulary"),
         ),
     ),
     ForeignReader(
@@ -67,13 +77,6 @@ READERS = (
         " 128 bytes of memory; rows of 100 MB, or of 20 times the file",
         _IMPORT,
         (f"{_GRAPHS}.isolated_files",),
-    ),
-    ForeignReader(
-        "a report of GraphRAG in JSON",
-        "bounded",
-        "1,000,000 characters",
-        _IMPORT,
-        (f"{_GRAPHS}.graphrag",),
     ),
     ForeignReader(
         "knowledge cores",
@@ -130,7 +133,7 @@ READERS = (
         "bounded",
         "200 times their size, or 256 MB; an entry at a time, objects of texts alone",
         "tests/test_foreign_bytes.py::test_what_a_replica_follows_unpacks_to_little",
-        ("tgraph.extensions.operations.replica_log", "tgraph.foreign_bytes", "tgraph.librarian"),
+        ("tgraph.librarian",),
     ),
     ForeignReader(
         "settings, GraphRAG's settings",
@@ -140,11 +143,11 @@ READERS = (
         ("tgraph.settings", "tgraph.extensions.interchange.graphrag_settings"),
     ),
     ForeignReader(
-        "questions and labels of evaluations",
+        "JSON of others: evaluations, histories, reports of GraphRAG, entries of segments",
         "bounded",
-        "200 MB, an object for each 128 bytes of 512 MB",
+        "200 MB, 100 brackets deep, an object for each 128 bytes of 512 MB",
         "tests/test_foreign_bytes.py::test_an_evaluation_of_nothing_but_brackets_is_refused",
-        ("tgraph.extensions.lab.evaluation.files",),
+        ("tgraph.extensions.lab.evaluation.files", "tgraph.foreign_bytes"),
     ),
     ForeignReader(
         "replies of a model server",
@@ -178,7 +181,6 @@ READERS = (
 
 _RECORD = "the record and contents of a graph, each named by its hash or sealed"
 _QUERY = "rows of tgraph's own query process"
-_ARGUMENT = "an argument of the command or of the recorded call"
 OWN_BYTES: Mapping[str, str] = {
     **dict.fromkeys(
         (
@@ -210,7 +212,7 @@ OWN_BYTES: Mapping[str, str] = {
         ("tgraph.cli.sparql", "tgraph.engine.graph", "tgraph.extensions.server.sparql"), _QUERY
     ),
     "tgraph.extensions.server.mcp_server": _QUERY,
-    **dict.fromkeys(("tgraph.cli.ask", "tgraph.retrieve.modes.graph"), _ARGUMENT),
+    "tgraph.retrieve.modes.graph": "an argument of the command or of the recorded call",
     **dict.fromkeys(
         (
             *("tgraph.engine.index.workers", "tgraph.executors"),
@@ -222,10 +224,7 @@ OWN_BYTES: Mapping[str, str] = {
         ("tgraph.resources", "tgraph.engine.schemas", "tgraph.models.structured_output"),
         "what ships with tgraph",
     ),
-    **dict.fromkeys(
-        ("tgraph.engine.effective_settings", "tgraph.extensions.server.access"),
-        "files of the graph's owner",
-    ),
+    "tgraph.extensions.server.access": "tokens, a file of the graph's owner",
     **dict.fromkeys(
         ("tgraph.testing.recorded", "tgraph.testing.scripted_steps", "tgraph.testing.server"),
         "tests",

@@ -19,6 +19,7 @@ from pydantic import BaseModel, ConfigDict, Field, SecretStr, TypeAdapter, Valid
 from pydantic.fields import FieldInfo
 
 from tgraph.errors import UsageError
+from tgraph.foreign_bytes import check_file_size
 from tgraph.plugins import CHAT_MODELS, EMBEDDERS, VECTOR_STORES
 from tgraph.retrieve.modes.base import ADDRESS, Address, Section, admit_added
 from tgraph.retrieve.modes.registry import ModeSettings
@@ -511,19 +512,21 @@ _LARGEST = 1_000_000
 """Bytes of a graph's settings, which may come from a backup."""
 
 
-def _file_values(path: Path) -> dict[str, Any]:
-    """Return settings from a graph file, resolving paths relative to the file's folder; return
-    nothing without a file."""
+def read_file(path: Path) -> dict[str, Any]:
+    """Return the values of a settings file, which may come from a backup; none without a file.
+    Raise ``UsageError`` for a file that is none or too large."""
     if not path.is_file():
         return {}
-    if path.stat().st_size > _LARGEST:
-        raise UsageError(
-            f"{path} has more than {_LARGEST:,} bytes, the limit of settings.", "Write fewer."
-        )
     try:
-        values = tomllib.loads(path.read_text("utf-8"))
+        check_file_size(path, _LARGEST)
+        return tomllib.loads(path.read_text("utf-8"))
     except (ValueError, RecursionError) as error:
         raise UsageError(f"{path} can't be read: {error}.") from error
+
+
+def _file_values(path: Path) -> dict[str, Any]:
+    """Return settings from a graph file, resolving paths relative to the file's folder."""
+    values = read_file(path)
     values = _resolve_path(values, "prompts", path)
     integrity, reader = values.get("integrity"), values.get("reader")
     if isinstance(integrity, dict):

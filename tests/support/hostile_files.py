@@ -1,4 +1,4 @@
-"""Small files that unpack to gigabytes, or are nested very deep."""
+"""Small files that unpack to gigabytes, or are nested very deep, and one that is only large."""
 
 from __future__ import annotations
 
@@ -7,6 +7,10 @@ import io
 import tarfile
 import zipfile
 from pathlib import Path
+from random import Random
+
+from tgraph.extensions.interchange.graphs.isolated_files import read_table
+from tgraph.ingest.base import DEFAULT_LIMITS
 
 DEEP = 20_000
 
@@ -103,3 +107,19 @@ def write_lightrag_json(file: Path) -> Path:
     empty = ",".join(["{}"] * 1_000_000)
     file.write_text(f'{{"entity_name": 1, "entities": [{",".join([empty] * 10)}]}}')
     return file
+
+
+def write_large_table(file: Path, rows: int = 60_000) -> Path:
+    """A table of texts that can't be packed."""
+    import pyarrow
+    from pyarrow import parquet
+
+    random = Random(1)
+    texts = [random.randbytes(1_000).hex() for _ in range(rows)]
+    parquet.write_table(pyarrow.table({"title": texts}), file, compression="zstd")
+    return file
+
+
+def read_whole_table(file: Path) -> None:
+    total = sum(len(row["title"]) for row in read_table(file, DEFAULT_LIMITS))
+    assert total == 120_000_000

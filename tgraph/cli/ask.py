@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -143,23 +142,30 @@ def check_entities(included: Sequence[str], excluded: Sequence[str]) -> None:
             )
 
 
+_LONGEST_HISTORY = 10_000_000
+
+
 def read_history(path: Path | None) -> Sequence[Turn]:
     """Read conversation turns from a file.
 
     Raises ``UsageError`` if the file is neither a JSON array nor JSON Lines."""
     if path is None:
         return ()
+    from tgraph.foreign_bytes import TooLargeError, check_file_size, parse_json
     from tgraph.model import Turn
 
-    text = path.read_text("utf-8-sig", errors="replace")
     problem = f"{path} is not a history."
     remedy = "A history is a JSON array, or JSON Lines, of objects with question and answer."
     try:
+        check_file_size(path, _LONGEST_HISTORY)
+        text = path.read_text("utf-8-sig", errors="replace")
         is_array = text.lstrip().startswith("[")
         items = (
-            json.loads(text) if is_array else [json.loads(x) for x in text.split("\n") if x.strip()]
+            parse_json(text) if is_array else [parse_json(x) for x in text.split("\n") if x.strip()]
         )
         turns = [Turn(item["question"], item["answer"]) for item in items]
+    except TooLargeError as error:
+        raise UsageError(f"{path} can't be read. {error}.", "Shorten it.") from error
     except (ValueError, KeyError, TypeError) as error:
         raise UsageError(problem, remedy) from error
     if not all(isinstance(t.question, str) and isinstance(t.answer, str) for t in turns):

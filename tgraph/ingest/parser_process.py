@@ -366,9 +366,10 @@ def _send_items(
     """Send items in batches, each with its time; raise ``IngestError`` beyond the job's bytes."""
     pending: list[bytes] = []
     total = size = 0
+    write = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
     for item in items:
         value = asdict(item) if is_dataclass(item) and not isinstance(item, type) else item
-        written = json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
+        written = write(value).encode()
         total += len(written) + 3
         if total > job["most"]:
             raise IngestError(

@@ -25,7 +25,7 @@ from pyoxigraph import NamedNode
 from tgraph import vocabulary as v
 from tgraph.errors import UsageError, VerificationError
 from tgraph.extensions.operations.replica_storage import AGAIN, LOG, Storage
-from tgraph.foreign_bytes import TooLargeError, check_nesting, unpack_lines
+from tgraph.foreign_bytes import TooLargeError, parse_json, unpack_lines
 from tgraph.record.bundle import kind_of_journal
 from tgraph.record.chain import GENESIS
 from tgraph.store.base import Store, match_record
@@ -77,14 +77,15 @@ class LogSegment:
     def from_bytes(cls, data: bytes) -> LogSegment:
         """Return a segment with all lines checked for readability. Raise gzip and JSON errors."""
         lines = _packed_lines(data)
-        header = _parse_line(next(lines, ""), _HEADER_DEPTH)
+        header = parse_json(next(lines, ""), deepest=_HEADER_DEPTH)
         for line in lines:
-            _parse_line(line, _ENTRY_DEPTH)
+            parse_json(line, deepest=_ENTRY_DEPTH)
         return cls(header, data)
 
     @property
     def entries(self) -> Iterator[Mapping[str, str]]:
-        return map(json.loads, islice(_packed_lines(self.packed), 1, None))
+        lines = islice(_packed_lines(self.packed), 1, None)
+        return (parse_json(line, deepest=_ENTRY_DEPTH) for line in lines)
 
 
 def encode_line(said: Mapping[str, Any]) -> bytes:
@@ -93,12 +94,6 @@ def encode_line(said: Mapping[str, Any]) -> bytes:
 
 def _packed_lines(data: bytes) -> Iterator[str]:
     return unpack_lines(data)
-
-
-def _parse_line(line: str, deepest: int) -> Any:
-    """Return a line's JSON; raise ``ValueError`` for one that is none or nested too deep."""
-    check_nesting(line.encode("utf-8", "surrogatepass"), deepest)
-    return json.loads(line)
 
 
 def segment_name(number: int) -> str:
@@ -126,7 +121,7 @@ class LogEnd:
         if data is None:
             return None
         try:
-            content = _parse_line(data.decode(), _HEADER_DEPTH)
+            content = parse_json(data, deepest=_HEADER_DEPTH)
             _check_format(content["format"])
             position = Position(storage.url, content["number"], content["hash"], content["epoch"])
             return cls(

@@ -7,7 +7,6 @@ who is in them; versions 0 to 2 list the documents of a text unit, version 3 nam
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
@@ -38,6 +37,7 @@ from tgraph.extensions.interchange.graphs.text_units import (
     documents_of,
 )
 from tgraph.extract.imported_communities import ImportedCommunity, ImportedReport
+from tgraph.foreign_bytes import parse_json
 from tgraph.ingest.base import DEFAULT_LIMITS, FileLimits
 from tgraph.model import ClaimStatus, ExtractedClaim, ExtractedEntity, ExtractedRelationship
 
@@ -302,7 +302,7 @@ def _read_findings(row: JsonRow) -> Iterator[tuple[str, str]]:
 
 def _parse_json(text: str) -> Any:
     with suppress(ValueError, RecursionError):
-        return json.loads(text) if len(text) <= _LONGEST_REPORT else None
+        return parse_json(text) if len(text) <= _LONGEST_REPORT else None
     return None
 
 

@@ -2,19 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from tgraph.errors import IngestError
-from tgraph.foreign_bytes import (
-    TooLargeError,
-    check_nesting,
-    check_size_of_tree,
-    is_gzip,
-    unpack_gzip,
-)
+from tgraph.foreign_bytes import TooLargeError, is_gzip, parse_json, unpack_gzip
 from tgraph.ingest.base import FileLimits, error_reason
 from tgraph.ingest.parser_process import read_items
 
@@ -75,11 +68,8 @@ def parquet_rows(file: BinaryIO, name: str, limits: FileLimits) -> Iterator[Json
             if not (types.is_list(column.type) and types.is_floating(column.type.value_type))
         ]
         for batch in table.iter_batches(_ROWS_AT_ONCE, columns=columns, use_threads=False):
-            for index in range(batch.num_rows):
-                yield {
-                    column: _plain(values[index].as_py())
-                    for column, values in zip(columns, batch.columns, strict=True)
-                }
+            for row in batch.to_pylist():
+                yield {column: _plain(value) for column, value in row.items()}
     except (ArrowException, OSError) as error:
         raise IngestError(
             name, f"It is no parquet file that can be read: {error_reason(error)}."
@@ -115,9 +105,7 @@ def json_rows(file: BinaryIO, name: str, limits: FileLimits) -> Iterator[JsonRow
     """Yield the rows of an object of rows or of lists of rows."""
     data = file.read()
     try:
-        check_size_of_tree(data, limits.memory)
-        check_nesting(data)
-        content = json.loads(data)
+        content = parse_json(data, limits.memory)
     except TooLargeError as error:
         remedy = "Split it, or set ingest.memory_mb higher if you trust the file."
         raise IngestError(name, f"{error}, the limit.", remedy) from None
@@ -141,6 +129,8 @@ def _plain(value: Any, nested: Callable[[Any], Any] | None = None) -> Any:
     """Return a value as JSON has it; what is neither scalar, list nor row becomes text, and so do
     lists and rows where ``nested`` writes them."""
     if value is None or isinstance(value, bool | int | float):
+        return value
+    if isinstance(value, str) and value.isascii():
         return value
     if isinstance(value, list | tuple | dict) and nested is None:
         if isinstance(value, dict):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -13,7 +12,7 @@ from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field
 
 from tgraph.errors import UsageError
 from tgraph.extensions.lab.evaluation.metrics import ContextText, EvaluationItem, Matrix
-from tgraph.foreign_bytes import check_size_of_tree
+from tgraph.foreign_bytes import TooLargeError, check_file_size, parse_json
 
 SHAPE = "See docs/howto/evaluate.md for the formats."
 _LISTS = ("results", "questions", "question")
@@ -73,7 +72,7 @@ class _QuestionRow(BaseModel):
     judges: tuple[str, ...] = ()
 
 
-_LARGEST, _MEMORY = 200_000_000, 512 << 20
+_LARGEST = 200_000_000
 
 
 def read_items(path: Path, *, answered: bool = True) -> list[EvaluationItem]:
@@ -84,9 +83,10 @@ def read_items(path: Path, *, answered: bool = True) -> list[EvaluationItem]:
     by.
     """
     try:
-        if path.stat().st_size > _LARGEST:
-            raise UsageError(f"{path} has more than {_LARGEST:,} bytes, the limit.", "Split it.")
+        check_file_size(path, _LARGEST)
         text = path.read_text("utf-8-sig")
+    except TooLargeError as error:
+        raise UsageError(f"{path} can't be read. {error}.", "Split it.") from error
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"{path} can't be read: {error}.") from error
     rows = _parse_rows(path, text)
@@ -98,13 +98,12 @@ def read_items(path: Path, *, answered: bool = True) -> list[EvaluationItem]:
 
 def _parse_rows(path: Path, text: str) -> Sequence[Any]:
     try:
-        check_size_of_tree(text.encode("utf-8", "surrogatepass"), _MEMORY)
         if path.suffix == ".toml":
             rows: Any = tomllib.loads(text)
         elif path.suffix == ".jsonl":
-            rows = [json.loads(line) for line in text.split("\n") if line.strip()]
+            rows = [parse_json(line) for line in text.split("\n") if line.strip()]
         else:
-            rows = json.loads(text)
+            rows = parse_json(text)
     except (ValueError, RecursionError) as error:  # of both libraries
         raise UsageError(f"{path} can't be read: {error}.", SHAPE) from error
     if isinstance(rows, Mapping):
