@@ -17,15 +17,15 @@ For each format, in medians over its files:
 - refused: files that tgraph doesn't read, with an error that says why
 - unsaid: files with less than 0.9 kept whose reading report names no loss and no warning
 
-What is in the same order is a longest common subsequence of words (by bits: Hyyrö 2004). A PDF
-says where its words are drawn, not in which order they are read, so the order is poppler's best of
-three for each page: its reading order, the order of drawing (``-raw``), rows from side to side
-(``-layout``). A block that stands elsewhere than there counts where it is whole: of a run of more
-than sixteen words, more than a line of a column has, those beyond the sixteenth. So columns whose
-lines are mixed count for one column. Hyphens count for nothing, and words that are cut otherwise
-between two that are the same (``l e t t e r``) count where their characters are the same. The end
-of a page counts with the next, since tgraph carries sentences over page breaks. Running heads that
-tgraph leaves out count as lost.
+What is in the same order is a longest common subsequence of words (by bits: Hyyrö 2004). A PDF says
+where its words are drawn, not in which order they are read, so the order is poppler's best of three
+for each page: its reading order, the order of drawing (``-raw``), and rows from side to side
+(``-layout``) where no prose stands beside prose. A block that stands elsewhere than there counts
+where it is whole: of a run of more than sixteen words, more than a line of a column has, those
+beyond the sixteenth. So columns whose lines are mixed count for one column. Hyphens count for
+nothing, and words that are cut otherwise between two that are the same (``l e t t e r``) count
+where their characters are the same. The end of a page counts with the next, since tgraph carries
+sentences over page breaks. Running heads that tgraph leaves out count as lost.
 
 A file is left out where the independent reader finds under twenty words.
 """
@@ -60,6 +60,7 @@ HYPHEN = re.compile(r"(?<=\w)[-\u00ad\u2010\u2011](?:\s*\n\s*)?(?=\w)")
 TWICE = re.compile("([\U0001d400-\U0001d7ff])\\1")
 LONGEST_LINE = 16
 LEAST_PIECE = 4
+PROSE_WORDS = 4
 MOST_CELLS = 4_000_000_000
 CARRIED = 80
 FEWEST_WORDS = 20
@@ -244,10 +245,19 @@ def run_program(*command: str) -> str:
 
 
 def read_pdf(path: Path) -> Reading:
-    return [
+    usual, drawn, rows = (
         run_program("pdftotext", "-q", *order, str(path), "-").removesuffix("\f").split("\f")
         for order in ((), ("-raw",), ("-layout",))
-    ]
+    )
+    pages = zip(usual, rows, strict=True)
+    return usual, drawn, [first if has_columns(page) else page for first, page in pages]
+
+
+def has_columns(page: str) -> bool:
+    """Return whether several lines of a page, laid out as it is, have prose beside prose."""
+    lines = (re.split(r" {2,}", line.strip()) for line in page.split("\n"))
+    prose = (sum(len(part.split()) >= PROSE_WORDS for part in line) for line in lines)
+    return sum(count > 1 for count in prose) >= PROSE_WORDS
 
 
 def read_office(path: Path) -> Reading:
