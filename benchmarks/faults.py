@@ -97,6 +97,8 @@ class Fault:
         """Make the fault, also for a running server, until the exit."""
         before = [(which, resource.prlimit(server, which)) for which, _ in self.limits if server]
         for which, most in self.limits if server else ():
+            if which == resource.RLIMIT_NOFILE:  # enough to accept connections
+                most = len(list(Path(f"/proc/{server}/fd").iterdir())) + 3
             resource.prlimit(server or 0, which, (most, resource.prlimit(server or 0, which)[1]))
         undo = self.in_place(place) if self.in_place else None
         try:
@@ -271,7 +273,7 @@ class Server:
         except urllib.error.HTTPError as error:
             code, text = error.code, error.read().decode()
         except (OSError, urllib.error.URLError) as error:
-            code, text = 0, str(error)
+            code, text = -1, str(error)
         return Outcome(code, text, time.monotonic() - began)
 
     def ask(self) -> Outcome:

@@ -119,7 +119,14 @@ _SHORTAGES: tuple[tuple[_Sign, Callable[[], TgraphError]], ...] = (
         _has("read-only file system", "permission denied", "readonly database", codes=_FORBIDDEN),
         _forbidden,
     ),
-    (_has("too many open files", codes=frozenset({errno.EMFILE, errno.ENFILE})), _descriptors),
+    (
+        _has(
+            "too many open files",
+            "descriptors for non-rocksdb usage",
+            codes=frozenset({errno.EMFILE, errno.ENFILE}),
+        ),
+        _descriptors,
+    ),
     (_is_memory, _memory),
     (
         _has(
