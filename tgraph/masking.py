@@ -1,7 +1,8 @@
-"""Addresses without the secrets in them: what is shown, logged and said of a URL."""
+"""What is shown: URLs without their secrets, and paths of a server as names."""
 
 from __future__ import annotations
 
+import os
 import re
 from urllib.parse import parse_qsl, urlsplit, urlunsplit
 
@@ -50,3 +51,11 @@ def _mask_match(match: re.Match[str]) -> str:
     except ValueError:  # the URL may end in a sign of the sentence
         return _USER.sub(f"://{MASK}@", url)
     return mask_url(url)
+
+
+_PATH = re.compile(r"(?<![\w/:.])(/[^\s/'\"():;,]+)(?:/[^\s/'\"():;,]+)*/([^\s/'\"():;,]+)")
+
+
+def hide_paths(text: str) -> str:
+    """Return a text for clients, in which absolute paths of this machine are names of files."""
+    return _PATH.sub(lambda path: path[2] if os.path.isdir(path[1]) else path[0], text)  # noqa: PTH112

@@ -18,6 +18,7 @@ from tgraph.engine.garbage import seldom_collected
 from tgraph.errors import TgraphError
 from tgraph.masking import mask_urls
 from tgraph.plugins import COMMANDS
+from tgraph.shortages import explain_shortage
 
 if TYPE_CHECKING:
     from tgraph.engine.graph import KnowledgeGraph
@@ -109,7 +110,8 @@ def tell_failure(error: Exception) -> int:
 
         traceback.print_exception(error)
     print_message(f"Error: {_error_sentence(error)}")
-    return error.exit_code if isinstance(error, TgraphError) else 1
+    shortage = explain_shortage(error)
+    return shortage.exit_code if shortage else 1
 
 
 def choose_exit_code(codes: Iterable[int]) -> int:
@@ -122,10 +124,8 @@ def choose_exit_code(codes: Iterable[int]) -> int:
 def _error_sentence(error: Exception) -> str:
     if isinstance(error, TgraphError):
         return str(error)
-    if isinstance(error, MemoryError):
-        return "The memory is not sufficient for the command."
-    if _is_full(error):
-        return "The output can't be written: the disk is full. Free some space."
+    if shortage := explain_shortage(error):
+        return str(shortage)
     error_text = mask_urls(" ".join(f"{type(error).__name__}: {error}".split()))
     return f"Unexpected error: {error_text}. --debug shows the traceback."
 

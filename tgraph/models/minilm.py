@@ -28,6 +28,7 @@ from tgraph.models.base import CallSink, Clock, Embedder, current_time, no_sink,
 from tgraph.models.data_packages import find_package
 from tgraph.models.embedding import embedding_call
 from tgraph.models.hashing import HashingEmbedder
+from tgraph.shortages import check_model_headroom
 
 if TYPE_CHECKING:
     from numpy import float32
@@ -166,6 +167,7 @@ class MiniLMEmbedder:
 
     @cached_property
     def _loaded_session(self) -> Any:
+        check_model_headroom()
         try:
             import onnxruntime
         except ImportError as error:

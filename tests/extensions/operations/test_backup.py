@@ -7,11 +7,13 @@ import io
 import json
 import tarfile
 from contextlib import suppress
+from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 import jsonschema
+import numpy as np
 import pytest
 from click.testing import CliRunner
 
@@ -35,6 +37,7 @@ from tgraph.cli.main import cli
 from tgraph.engine.schemas import build_schemas
 from tgraph.errors import FormatError, StoreError, TgraphError, UsageError
 from tgraph.extensions.operations.backup import LIST, Backup, back_up, restore_backup
+from tgraph.index.vectors.inverted_list_store import exact_index
 from tgraph.settings import load_settings
 from tgraph.vocabulary import URN
 
@@ -303,6 +306,32 @@ def test_a_backup_brings_nothing_that_is_not_checked(
         restore_backup(file, tmp_path / "r")
 
 
+def test_vectors_of_other_texts_are_made_anew(indexed: Path, tmp_path: Path) -> None:
+    root = copy_graph(indexed, tmp_path / "g")
+    (root / "tgraph.toml").write_text('[embedding]\nprovider = "hashing"\n')
+    with open_graph(root, create=False) as kg:
+        store, folder = kg.opened.parts.vector_store, kg.opened.folder.vectors
+        honest = store.open_vectors(folder, "entity")
+        everywhere = np.arange(len(honest))
+        windows = honest.read_windows(everywhere)
+        forged = exact_index(
+            "entity", honest.agent, honest.keys, replace(windows, vectors=-windows.vectors)
+        )
+        with kg.opened.ledger.open() as (written, _):
+            forged.save(folder, kg.opened.ledger.generation(written))
+            kg.opened.ledger.publish(written)
+    back_up(root, tmp_path / "b.tar")
+    said: list[str] = []
+    restore_backup(tmp_path / "b.tar", tmp_path / "r", message=said.append)
+    assert said == ["The entity vectors that were received are not those of their texts."]
+    with open_graph(tmp_path / "r", create=False) as kg:
+        restored = store.open_vectors(kg.opened.folder.vectors, "entity")
+        assert list(restored.keys) == list(honest.keys)
+        assert np.array_equal(restored.read_windows(everywhere).vectors, windows.vectors)
+        assert kg.ask(QUESTION, "graph").sentences
+        assert kg.integrity().ok
+
+
 SETTINGS = """
 collection = "default"
 prompts = "/elsewhere"
@@ -337,6 +366,8 @@ def test_a_backup_brings_no_address_and_no_key(
     assert (settings.prompts, settings.integrity.signing_key) == (None, None)
     assert settings.chat.api_key is not None
     assert settings.chat.api_key.get_secret_value() == "sk-mine"
+    own = SETTINGS.partition("[unknown]")[0]
+    file = doctored(saved, tmp_path / "c.tar", {"tgraph.toml": own.encode()})
     accepted = ["restore", str(file), "-r", str(tmp_path / "a"), "--accept-settings", "-q"]
     assert CliRunner().invoke(cli, accepted).exit_code == 0
-    assert (tmp_path / "a" / "tgraph.toml").read_text() == SETTINGS
+    assert (tmp_path / "a" / "tgraph.toml").read_text() == own

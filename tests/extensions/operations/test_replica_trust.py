@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import shutil
 from collections.abc import Callable, Iterator
 from hashlib import sha256
 from pathlib import Path
@@ -50,7 +51,9 @@ def follow_quads(replica: Path, url: str) -> set[Quad]:
         return set(kg.opened.read().match())
 
 
-def rewrite_log(url: str, epoch: int, change: Callable[[dict[str, Any]], None]) -> None:
+def rewrite_log(
+    url: str, epoch: int, change: Callable[[dict[str, Any]], None], **said: Any
+) -> None:
     """Write the log once more under an epoch, each line of an entry changed, in order."""
     log, previous = Path(url) / "log", GENESIS
     segments = sorted(log.glob("*.gz"))
@@ -58,7 +61,7 @@ def rewrite_log(url: str, epoch: int, change: Callable[[dict[str, Any]], None]) 
         header, *entries = map(json.loads, gzip.decompress(path.read_bytes()).splitlines())
         for entry in entries:
             change(entry)
-        header |= {"epoch": epoch, "previous": previous}
+        header |= {"epoch": epoch, "previous": previous, **said}
         header["contents"] = [p.name for p in (Path(url) / "contents").iterdir()]
         lines = "".join(f"{json.dumps(line)}\n" for line in (header, *entries))
         path.write_bytes(gzip.compress(lines.encode()))
@@ -140,6 +143,38 @@ def test_the_log_of_another_graph_replaces_no_replica(
         other.purge(str(tmp_path / "b.txt"), reason="to raise the epoch")
         ship(other, url)
     refused(tmp_path / "r", url, "another graph")
+
+
+def test_vectors_and_tables_of_a_log_are_not_believed(
+    graph: KnowledgeGraph, url: str, tmp_path: Path
+) -> None:
+    ship(graph, url)
+    follow_quads(tmp_path / "honest", url)
+    with open_graph(tmp_path / "other") as other:  # whose derived files come with the record
+        index(other, tmp_path, "a", "Otto Sverdrup led Fram.\n")
+        ship(other, str(tmp_path / "wrong"))
+    shutil.rmtree(Path(url) / "derived")
+    (tmp_path / "wrong" / "derived").rename(Path(url) / "derived")
+    header = json.loads(
+        gzip.decompress(next((tmp_path / "wrong" / "log").glob("*.gz")).read_bytes()).splitlines()[
+            0
+        ]
+    )
+    rewrite_log(url, 0, lambda entry: None, derived=header["derived"])
+    follow_quads(tmp_path / "deceived", url)
+    with (
+        open_graph(tmp_path / "honest") as honest,
+        open_graph(tmp_path / "deceived") as deceived,
+    ):
+        answers = [kg.ask(QUESTION, "graph", history=()) for kg in (honest, deceived)]
+        assert answers[0].text == answers[1].text
+        assert "Amundsen" in answers[1].text
+        for kind in ("chunk", "edge", "entity"):
+            one, two = (
+                kg.opened.parts.vector_store.open_vectors(kg.opened.folder.vectors, kind)
+                for kg in (honest, deceived)
+            )
+            assert list(one.keys) == list(two.keys)
 
 
 @pytest.mark.slow

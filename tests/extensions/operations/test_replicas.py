@@ -72,6 +72,10 @@ def caught_up(replica: Path, url: str) -> set[Quad]:
         return quads(kg.opened.read())
 
 
+def derived_parts(root: Path) -> set[str]:
+    return {path.name.partition(".")[0] for path in collection(root).vectors.iterdir()}
+
+
 def test_a_replica_has_everything_and_answers_the_same(
     graph: KnowledgeGraph, url: str, tmp_path: Path
 ) -> None:
@@ -83,8 +87,7 @@ def test_a_replica_has_everything_and_answers_the_same(
     with open_graph(tmp_path / "r") as kg:
         there = kg.ask(QUESTION, history=())
         assert there.text == here.text
-        source = {path.name for path in collection(graph.root).vectors.iterdir()}
-        assert {path.name for path in collection(tmp_path / "r").vectors.iterdir()} == source
+        assert derived_parts(tmp_path / "r") == derived_parts(graph.root) - {"network"}
 
 
 @pytest.mark.slow

@@ -23,6 +23,8 @@ from typing import Any, BinaryIO
 
 from pydantic import BaseModel, Field, StrictInt, ValidationError
 
+from tgraph.engine.checks import PATIENCE
+from tgraph.engine.graph import KnowledgeGraph
 from tgraph.engine.progress import (
     CountProgress,
     OnMessage,
@@ -48,7 +50,9 @@ from tgraph.errors import (
     StoreError,
     UsageError,
 )
+from tgraph.extensions.operations.derived_renewal import renew_derived
 from tgraph.models.base import current_time
+from tgraph.settings import load_settings
 from tgraph.store.files import (
     disk_errors,
     make_folder,
@@ -202,8 +206,10 @@ def restore_backup(
     *,
     accept_settings: bool = False,
     progress: OnProgress = ignore_progress,
+    message: OnMessage = ignore_message,
 ) -> Backup:
-    """Restore a backup to a new folder, complete and checked, or not at all.
+    """Restore a backup to a new folder, complete and checked, or not at all; what is derived is
+    made anew or compared.
 
     Every file is checked by its sum, and each collection's integrity up to the head of its
     chain. Settings that name addresses, keys or files are restored with ``accept_settings``
@@ -215,12 +221,25 @@ def restore_backup(
         raise UsageError(f"{root} is there already.", "Name a new folder.")
     with disk_errors(), scratch_beside(root) as scratch:
         listed = _unpack_files(file, scratch, progress)
+        withheld = {} if accept_settings else keep_harmless_settings(scratch / SETTINGS)
         for number, saved in enumerate(listed.collections):
             publish_saved(GraphFolder.open(scratch).collection(saved.name), saved)
+            _renew_collection(scratch, saved.name, message)
             progress(Progress("Checking", number + 1, len(listed.collections)))
-        withheld = {} if accept_settings else keep_harmless_settings(scratch / SETTINGS)
         put_in_place(scratch, root)
     return replace(_describe_backup(file, root, listed), withheld=withheld)
+
+
+def _renew_collection(root: Path, name: str, message: OnMessage) -> None:
+    settings = load_settings(root, {"collection": name})
+    unsigned = settings.integrity.model_copy(update={"signing_key": None})
+    changed = {"integrity": unsigned, "prompts": None}  # no entry is added, no model is asked
+    settings = settings.model_copy(update=changed)
+    with KnowledgeGraph(GraphFolder.open(root), settings, message=message) as graph:
+        ledger = graph.opened.ledger
+        with ledger.open(timeout=PATIENCE) as (store, _):
+            renew_derived(graph.opened, store)
+            ledger.publish(store)
 
 
 def _describe_backup(file: Path, root: Path, listed: _BackupList) -> Backup:

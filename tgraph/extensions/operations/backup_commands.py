@@ -78,8 +78,10 @@ def restore(file: Path, accept_settings: bool, as_json: bool, quiet: bool) -> No
 
     _all_collections()
     root = Path(common_option("root") or os.environ.get("TGRAPH_ROOT") or DEFAULT_FOLDER)
-    with show_progress(quiet) as (progress, _):
-        backup = restore_backup(file, root, accept_settings=accept_settings, progress=progress)
+    with show_progress(quiet) as (progress, message):
+        backup = restore_backup(
+            file, root, accept_settings=accept_settings, progress=progress, message=message
+        )
     _print_backup(
         backup,
         f"Restored {backup.root} from {backup.file}, made {format_time(backup.made)}",

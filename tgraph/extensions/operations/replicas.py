@@ -26,6 +26,7 @@ from tgraph.explain.integrity.sealed_entries import (
     batch_lines,
     quads_of_lines,
 )
+from tgraph.extensions.operations.derived_renewal import renew_derived
 from tgraph.extensions.operations.replica_log import (
     LogEnd,
     LogSegment,
@@ -145,7 +146,8 @@ class _Following:
                     self._carry_out(store, segment)
                     derived = segment.header["derived"]
                 self._check_changed(store)
-                self._put_derived(derived)
+                if self._put_derived(derived):
+                    renew_derived(self._opened, store)
                 self._state["known"] = known.advance(
                     KnownChains.from_store(store, self._librarian)
                 ).state
@@ -260,12 +262,12 @@ class _Following:
         )
         return True
 
-    def _put_derived(self, wanted: Mapping[str, str]) -> None:
-        """Replace vectors and tables with files of the newest generation; current readers keep
-        the old files."""
+    def _put_derived(self, wanted: Mapping[str, str]) -> bool:
+        """Replace vectors and tables with files of the newest generation, and return whether they
+        were others; current readers keep the old files."""
         here = self._folder.vectors
-        if self._state.get("derived") == wanted and all((here / name).exists() for name in wanted):
-            return
+        if self._state.get("derived") == wanted and here.is_dir():
+            return False
         fresh = self._folder.path / "vectors.new"
         shutil.rmtree(fresh, ignore_errors=True)
         with disk_errors():
@@ -276,6 +278,7 @@ class _Following:
                 shutil.rmtree(here)
             fresh.rename(here)
         self._state["derived"] = dict(wanted)
+        return True
 
     def _put_file(self, folder: Path, wanted: Mapping[str, str], name: str) -> bool:
         """Write a derived file from its local copy or from storage. Return True if fetched."""

