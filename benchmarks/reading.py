@@ -169,7 +169,7 @@ def read_office(path: Path) -> str:
         if kind in ("pptx", "odp"):
             return "\n".join(map(read_slides, results.values()))
         texts = {name: result.read_text("utf-8", "replace") for name, result in results.items()}
-        if kind in ("xlsx", "ods"):
+        if kind in ("xlsx", "ods") and zipfile.is_zipfile(path):
             sheets = ((name, f"{path.stem}-{name}.csv") for name in sheet_names(path))
             return "\n".join(f"{name}\n{texts[file]}" for name, file in sheets if file in texts)
         return "\n".join(texts.values())
