@@ -2,10 +2,11 @@
 
     python -m benchmarks.reading FOLDER... [--formats docx,pdf] [--worst 10] [--json FILE]
 
-The independent readers are LibreOffice (``soffice``; DOCX, ODT, PPTX, ODP, XLSX, ODS), poppler
-(``pdftotext``; PDF) and a browser (chromium through playwright, ``document.body.innerText``; HTML,
-and the chapters of EPUB). A format whose independent reader isn't installed is left out, and said
-to be. Public fixtures that can be measured are those of docling (``tests/data``), markitdown
+The independent readers are LibreOffice (``soffice``; DOCX, ODT, XLSX, ODS as text, PPTX and ODP
+as its own presentations, for the lines of printed slides break words), poppler (``pdftotext``;
+PDF) and a browser (chromium through playwright, ``document.body.innerText``; HTML, and the chapters
+of EPUB in their order). A format whose independent reader isn't installed is left out, and said to
+be. Public fixtures that can be measured are those of docling (``tests/data``), markitdown
 (``packages/markitdown/tests/test_files``) and Unstructured (``example-docs``).
 
 For each format, in medians over its files:
@@ -35,6 +36,7 @@ from __future__ import annotations
 import argparse
 import codecs
 import json
+import posixpath
 import re
 import shutil
 import statistics
@@ -49,6 +51,8 @@ from dataclasses import asdict, dataclass, replace
 from difflib import SequenceMatcher
 from itertools import chain, pairwise
 from pathlib import Path
+from urllib.parse import unquote
+from xml.etree import ElementTree
 
 from tgraph.errors import IngestError
 from tgraph.ingest.base import DEFAULT_LIMITS
@@ -63,12 +67,20 @@ LEAST_PIECE = 4
 PROSE_WORDS = 4
 MOST_CELLS = 4_000_000_000
 CARRIED = 80
+THOUSANDS = re.compile(r"(?<=\d)[,'’\u00a0\u202f](?=\d{3}(?!\d))")
 FEWEST_WORDS = 20
 LEAST_KEPT = 0.9
 LONGEST_CONVERSION = 120
 LIMITS = replace(DEFAULT_LIMITS, seconds=600)
 OFFICE = ("docx", "odt", "pptx", "odp", "xlsx", "ods")
 ALL_SHEETS = "csv:Text - txt - csv (StarCalc):32,34,76,1,,0,false,true,false,false,false,-1"
+TARGETS = {
+    **dict.fromkeys(("docx", "odt"), "txt:Text (encoded):UTF8"),
+    **dict.fromkeys(("xlsx", "ods"), ALL_SHEETS),
+    **dict.fromkeys(("pptx", "odp"), "fodp"),
+}
+TEXT_NAMES = "urn:oasis:names:tc:opendocument:xmlns:text:1.0"
+PARAGRAPHS = (f"{{{TEXT_NAMES}}}p", f"{{{TEXT_NAMES}}}h")
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,8 +104,9 @@ class Measured:
 
 def split_text(text: str) -> list[str]:
     """Return a text's words in canonical form, without hyphens, case, or the second of two
-    mathematical letters that Word's equations have for one."""
-    plain = unicodedata.normalize("NFKC", TWICE.sub(r"\1", text)).casefold()
+    mathematical letters that Word's equations have for one; a number is one word with and without
+    separators of thousands (LibreOffice's CSV has none of them)."""
+    plain = unicodedata.normalize("NFKC", THOUSANDS.sub("", TWICE.sub(r"\1", text))).casefold()
     return WORD.findall(HYPHEN.sub("", plain))
 
 
@@ -261,21 +274,63 @@ def has_columns(page: str) -> bool:
 
 
 def read_office(path: Path) -> Reading:
-    """Return LibreOffice's text of an office file: of presentations by way of PDF, of all sheets
-    of a workbook."""
+    """Return LibreOffice's text of an office file: of presentations by way of its own format, of
+    a workbook sheet by sheet."""
     kind = path.suffix[1:].lower()
-    target = {"docx": "txt:Text (encoded):UTF8", "odt": "txt:Text (encoded):UTF8"}.get(
-        kind, ALL_SHEETS if kind in ("xlsx", "ods") else "pdf"
-    )
     with tempfile.TemporaryDirectory() as folder:
         profile = f"-env:UserInstallation=file://{tempfile.gettempdir()}/tgraph-reading-profile"
         run_program(
-            "soffice", profile, "--headless", "--convert-to", target, "--outdir", folder, str(path)
+            *("soffice", profile, "--headless", "--convert-to", TARGETS[kind]),
+            *("--outdir", folder, str(path)),
         )
-        results = sorted(Path(folder).iterdir())
+        results = {result.name: result for result in Path(folder).iterdir()}
         if kind in ("pptx", "odp"):
-            return [pages for result in results for pages in read_pdf(result)] or [[""]]
-        return [[result.read_text("utf-8", "replace") for result in results]]
+            return [[read_slides(result) for result in results.values()]]
+        texts = {name: result.read_text("utf-8", "replace") for name, result in results.items()}
+        if kind in ("xlsx", "ods") and zipfile.is_zipfile(path):
+            sheets = ((name, f"{path.stem}-{name}.csv") for name in sheet_names(path))
+            return [[f"{name}\n{texts[file]}" for name, file in sheets if file in texts]]
+        return [list(texts.values())]
+
+
+def read_slides(path: Path) -> str:
+    """Return the paragraphs of the slides and notes that LibreOffice has in a presentation."""
+    for _, element in ElementTree.iterparse(path):
+        name = element.tag.rpartition("}")[2]
+        if name in ("s", "tab", "line-break"):
+            element.text = " " * int(element.get(f"{{{TEXT_NAMES}}}c", "1"))
+        elif name == "page-number":
+            element.text = ""
+        elif name == "presentation":
+            slides = element.iterfind(".//{*}page")
+            parts = (part for slide in slides for part in slide.iter() if part.tag in PARAGRAPHS)
+            return "\n".join("".join(part.itertext()) for part in parts)
+    return ""
+
+
+def sheet_names(path: Path) -> list[str]:
+    """Return the names of the sheets of a workbook that are shown, in their order."""
+    is_ods = path.suffix.lower() == ".ods"
+    with zipfile.ZipFile(path) as book:
+        root = ElementTree.fromstring(book.read("content.xml" if is_ods else "xl/workbook.xml"))
+    sheets = root.iterfind(".//{*}spreadsheet/{*}table" if is_ods else ".//{*}sheets/{*}sheet")
+    shown = (sheet for sheet in sheets if sheet.get("state", "visible") == "visible")
+    return [next(v for k, v in sheet.items() if k.endswith("name")) for sheet in shown]
+
+
+def spine_names(book: zipfile.ZipFile) -> list[str]:
+    """Return the names of a book's chapters in the order in which a person turns its pages."""
+    container = ElementTree.fromstring(book.read("META-INF/container.xml"))
+    package_name = next(container.iterfind(".//{*}rootfile")).attrib["full-path"]
+    package = ElementTree.fromstring(book.read(package_name))
+    paths = {
+        item.get("id"): unquote(item.get("href", "")) for item in package.iterfind(".//{*}item")
+    }
+    chapters = [
+        paths.get(reference.get("idref"), "") for reference in package.iterfind(".//{*}itemref")
+    ]
+    folder = posixpath.dirname(package_name)
+    return [posixpath.normpath(posixpath.join(folder, path)) for path in chapters]
 
 
 class Browser:
@@ -295,9 +350,9 @@ class Browser:
     def read_epub(self, path: Path) -> Reading:
         try:
             with zipfile.ZipFile(path) as book:
-                names = [n for n in book.namelist() if re.search(r"\.x?html?$", n)]
-                return [[self._read(book.read(name)) for name in names]]
-        except (zipfile.BadZipFile, KeyError):
+                chapters = [name for name in spine_names(book) if name in book.namelist()]
+                return [[self._read(book.read(name)) for name in chapters]]
+        except (zipfile.BadZipFile, KeyError, StopIteration, ElementTree.ParseError):
             return [[""]]
 
     def _read(self, data: bytes) -> str:

@@ -92,6 +92,7 @@ def test_other_xml_is_read_by_its_content() -> None:
          "In most seas the tides rise."),
         ("<w><w1>H<sub>2</sub>O at 10<sup>6</sup> m</w1> and 5<y>m</y></w>",
          "H2O at 10^6 m and 5m"),
+        ("<p>OR<sub>B</sub><sup>3</sup> and SO<sub>4</sub><sup>2-</sup></p>", "ORB^3 and SO4^2-"),
         ("<r><by><n><s>Doe</s><f>A</f></n>, <n><s>Roe</s><f>J</f></n></by>, <t>Tides</t>.</r>",
          "Doe A, Roe J, Tides."),
         ("<q1>As in <ref1><p>claim 1</p></ref1> above.</q1>", "As in claim 1 above."),

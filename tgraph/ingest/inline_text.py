@@ -42,6 +42,7 @@ class InlineText:
 
     def __init__(self) -> None:
         self._pieces: list[tuple[str | Mark, bool]] = []
+        self._subscript_end = -1
 
     def __len__(self) -> int:
         return len(self._pieces)
@@ -57,12 +58,16 @@ class InlineText:
     def close_superscript(self, start: int, *, is_reference: bool) -> None:
         """Write the pieces from number ``start`` on as a superscript, or as a note's reference."""
         before = "".join(str(piece) for piece, _ in self._pieces[max(0, start - 6) : start])
-        self._rewrite(start, lambda text: _write_superscript(before, text, is_reference))
+        if start == self._subscript_end and not is_reference:
+            self._rewrite(start, lambda text: f"^{text}")  # both are of one symbol
+        else:
+            self._rewrite(start, lambda text: _write_superscript(before, text, is_reference))
 
     def close_subscript(self, start: int) -> None:
         """Write the pieces from number ``start`` on as a subscript."""
         before = "".join(str(piece) for piece, _ in self._pieces[max(0, start - 2) : start])
         self._rewrite(start, lambda text: _write_subscript(before, text))
+        self._subscript_end = len(self._pieces)
 
     def _rewrite(self, start: int, write: Callable[[str], str]) -> None:
         inner = self._pieces[start:]
@@ -76,6 +81,7 @@ class InlineText:
         """Return the text as it is, and start anew."""
         text = "".join(str(piece) for piece, _ in self._pieces)
         self._pieces.clear()
+        self._subscript_end = -1
         return storable(text).strip("\r\n").rstrip()
 
     def take(self) -> tuple[list[Mark], str, list[Mark]]:
@@ -85,6 +91,7 @@ class InlineText:
         stand as ``[struck: words]``."""
         pieces = [piece for piece in self._pieces if isinstance(piece[0], Mark) or piece[0]]
         self._pieces.clear()
+        self._subscript_end = -1
         first, last = 0, len(pieces)
         while first < last and _is_apart(pieces[first][0]):
             first += 1
