@@ -94,13 +94,16 @@ _READERS = {
     "application/vnd.ms-outlook": ("mail", "read_msg", ".msg"),
 }
 # The version of the reading of each format whose stored text has changed.
-_READING_VERSIONS = dict.fromkeys(
-    (
-        *("text/x-rst", "text/asciidoc", "text/html", "text/csv", "application/json"),
-        *("application/jsonl", "application/pdf", _DOCX, _EPUB),
+_READING_VERSIONS = {
+    **dict.fromkeys(
+        (
+            *("text/x-rst", "text/asciidoc", "text/html", "application/json"),
+            *("application/jsonl", "application/pdf", _EPUB, _XLSX, _ODS),
+        ),
+        2,
     ),
-    2,
-)
+    **dict.fromkeys(("text/csv", _DOCX), 3),
+}
 # Text that is kept as it is: tgraph's own code reads it, without a native parser and without
 # unpacking anything, in memory and time that grow with the file alone. It is segmented in this
 # process afterwards anyway.

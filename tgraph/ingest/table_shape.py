@@ -23,6 +23,15 @@ _ROWS_JUDGED = 200
 _SENTENCE_ENDS = (".", "!", "?", "。")
 
 
+class MergedLine(list[str]):
+    """The cells of a line some of whose cells take several columns: the text of each stands in its
+    first column, and in ``spread`` in all of them."""
+
+    def __init__(self, cells: Line, spread: Line) -> None:
+        super().__init__(cells)
+        self.spread = spread
+
+
 @dataclass(frozen=True, slots=True)
 class Table:
     """A table of a grid: the lines above it, the lines of its head, the columns' names, its rows,
@@ -51,8 +60,10 @@ def find_tables(grid: Sequence[Line]) -> list[Table]:
             waiting += above
             continue
         before = tables[-1] if tables else None
-        if before is not None and not (above or waiting) and _goes_on(before, lines):
-            before.rows.extend(lines)
+        titles = [*waiting, *above]
+        if before is not None and _goes_on(before, titles, lines):
+            before.rows.extend([*([title] for title in titles), *lines])
+            waiting = []
             continue
         if before is not None and waiting and _are_notes(waiting):
             before.notes.extend(waiting)
@@ -104,7 +115,8 @@ def join_heads(heads: Sequence[Line]) -> list[str]:
     """Return the columns' names of a head of several lines, a cell over several columns read as
     the head of each."""
     width = max(map(len, heads))
-    padded = [[*map(collapse_whitespace, line), *[""] * (width - len(line))] for line in heads]
+    spread = [line.spread if isinstance(line, MergedLine) else line for line in heads]
+    padded = [[*map(collapse_whitespace, line), *[""] * (width - len(line))] for line in spread]
     for upper, lower in pairwise(padded):
         for column in range(1, width):
             if not upper[column] and lower[column] and upper[column - 1] and lower[column - 1]:
@@ -148,10 +160,25 @@ def _read_table(titles: list[str], lines: list[Line]) -> Table:
     return Table(list(titles), heads, distinct_names(names), rows)
 
 
-def _goes_on(table: Table, lines: list[Line]) -> bool:
-    """Return whether lines below an empty line are rows of the table above it."""
+def _goes_on(table: Table, titles: Sequence[str], lines: list[Line]) -> bool:
+    """Return whether lines below an empty line are rows of the table above it, where a title
+    stands above them the rows of a section of it."""
     width = max(len(_trim(line)) for line in (table.rows or table.heads)[:_ROWS_JUDGED])
-    return max(len(_trim(line)) for line in lines) <= width and not _first_typed_head(lines)
+    if max(len(_trim(line)) for line in lines) > width or _first_typed_head(lines):
+        return False
+    return not titles or (len(titles) == 1 and _is_section(table, titles[0], lines))
+
+
+def _is_section(table: Table, title: str, lines: list[Line]) -> bool:
+    """Return whether lines without a head have values in the same columns as a table with one."""
+    if not table.heads or is_note(title) or _count_heads(lines):
+        return False
+    columns = range(len(table.names))
+    values, others = (
+        {column for column in columns if _is_value_column(rows, column)}
+        for rows in (table.rows, lines)
+    )
+    return bool(values) and values == others
 
 
 def _trim(line: Line) -> Line:
@@ -191,7 +218,7 @@ def _may_be_head(line: Line) -> bool:
     return bool(cells) and all(
         len(cell) <= _LONGEST_HEAD
         and (_is_period(cell) or not _is_value(cell))
-        and not cell.endswith(_SENTENCE_ENDS[:1])
+        and not (cell.endswith(_SENTENCE_ENDS[:1]) and len(cell.split()) > 1)
         for cell in cells
     )
 
