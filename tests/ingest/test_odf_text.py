@@ -71,11 +71,13 @@ LISTS = f"""<office:document-styles {NAMESPACES}><office:styles>
 <text:list-level-style-number text:level="1" style:num-format="A" style:num-prefix="Annex "/>
 </text:list-style><style:style style:name="Plain" style:list-style-name=""/></office:styles>
 </office:document-styles>"""
-MARGINS = f"""<office:document-styles {NAMESPACES}><office:master-styles><style:master-page style:name="Standard"><style:header><text:p>Norden Ltd.
+MARGINS = f"""<office:document-styles {NAMESPACES}><office:master-styles>
+<style:master-page style:name="Standard"><style:header><text:p>Norden Ltd.
 </text:p></style:header><style:header-first><text:p>Norden Ltd.</text:p></style:header-first>
 <style:footer><text:p><text:page-number>7</text:page-number></text:p><text:p>Secret</text:p>
 </style:footer></style:master-page><style:master-page style:name="Unused"><style:header>
-<text:p>Never shown</text:p></style:header></style:master-page></office:master-styles></office:document-styles>"""
+<text:p>Never shown</text:p></style:header></style:master-page></office:master-styles>
+</office:document-styles>"""
 
 
 def test_headings_and_items_have_their_numbers() -> None:

@@ -156,6 +156,28 @@ def test_merged_heads_name_every_column_that_they_cover():
     )
 
 
+def test_a_head_has_as_many_lines_as_its_merged_cells():
+    workbook = openpyxl.Workbook()
+    sheet = workbook.active
+    for line in (
+        ["", "Pupils", "Staff", ""],
+        ["School", "Count", "", "", ""],
+        ["", "", "Years", ""],
+        ["", "", "in", "Not"],
+        ["", "", "class", "in"],
+        ["", "", "data", "field"],
+        ["Kiel", 116, 3, 2],
+        ["Oslo", 625, 4, 5],
+    ):
+        sheet.append(line)
+    for merged in ("C1:D1", "A2:A6", "B2:B6"):
+        sheet.merge_cells(merged)
+    assert rows_of(load(save(workbook), "a.xlsx")) == [
+        "School: Kiel; Pupils Count: 116; Staff Years in class data: 3; Staff Not in field: 2",
+        "School: Oslo; Pupils Count: 625; Staff Years in class data: 4; Staff Not in field: 5",
+    ]
+
+
 def test_merged_heads_of_open_documents_name_their_columns():
     document = odf.opendocument.OpenDocumentSpreadsheet()
     table = odf.table.Table(name="Ships")

@@ -75,19 +75,21 @@ def _split_grids(sheet: Sheet) -> list[list[list[str]]]:
         return []
     shown = sorted({column for _, column in cells})
     rows = sorted({row for row, _ in cells})
-    spread = _spread_merged(sheet, cells, rows, shown)
+    spread, parts = _spread_merged(sheet, cells, rows, shown)
     groups = _column_groups(shown, sheet.hidden_columns)
     if len(groups) > 1 and not all(_is_table(cells, group) for group in groups):
         groups = [shown]
-    return [_grid(cells, spread, rows, group) for group in groups]
+    return [_grid(cells, spread, rows, group, parts) for group in groups]
 
 
 def _spread_merged(
     sheet: Sheet, cells: dict[tuple[int, int], str], rows: list[int], columns: list[int]
-) -> dict[tuple[int, int], str]:
-    """Give each row the value of a cell over several rows, and return the values of cells over
-    several columns in the columns behind their first."""
+) -> tuple[dict[tuple[int, int], str], dict[int, bool]]:
+    """Give each row the value of a cell over several rows. Return the values of cells over several
+    columns in the columns behind their first, and of the rows that have a part of a merged cell
+    whether one of these begins above."""
     spread: dict[tuple[int, int], str] = {}
+    parts: dict[int, bool] = {}
     budget = _REPEATS * (100 + len(cells))
     for row, column, last_row, last_column in sheet.merged:
         text = cells.get((row, column))
@@ -97,11 +99,12 @@ def _spread_merged(
         beside = columns[bisect_left(columns, column) : bisect_right(columns, last_column)]
         for place in islice(product(below, beside), budget):
             budget -= 1
+            parts[place[0]] = parts.get(place[0], False) or place[0] > row
             if place[1] == column:
                 cells.setdefault(place, text)
             else:
                 spread[place] = text
-    return spread
+    return spread, parts
 
 
 def _column_groups(columns: Sequence[int], hidden: set[int]) -> list[list[int]]:
@@ -126,9 +129,10 @@ def _grid(
     spread: Mapping[tuple[int, int], str],
     rows: Sequence[int],
     columns: Sequence[int],
+    parts: Mapping[int, bool],
 ) -> list[list[str]]:
     """Return lines of cells; a gap in the rows is an empty line. ``spread`` has the texts of merged
-    cells in the columns behind their first."""
+    cells in the columns behind their first, ``parts`` the rows that have parts of merged cells."""
     grid: list[list[str]] = []
     before = rows[0]
     for row in rows:
@@ -137,6 +141,7 @@ def _grid(
         line = [cells.get((row, column), "") for column in columns]
         behind = [spread.get((row, column), "") for column in columns]
         filled = [cell or text for cell, text in zip(line, behind, strict=True)]
-        grid.append(MergedLine(line, filled) if any(behind) else line)
+        is_merged = row in parts
+        grid.append(MergedLine(line, filled, is_covered=parts[row]) if is_merged else line)
         before = row
     return grid

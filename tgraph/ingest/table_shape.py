@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import groupby, pairwise
+from itertools import groupby, pairwise, takewhile
 
 from tgraph.ingest.table_columns import is_missing
 from tgraph.ingest.table_values import read_date, read_number, read_unit
@@ -24,12 +24,14 @@ _SENTENCE_ENDS = (".", "!", "?", "。")
 
 
 class MergedLine(list[str]):
-    """The cells of a line some of whose cells take several columns: the text of each stands in its
-    first column, and in ``spread`` in all of them."""
+    """The cells of a line some of whose cells take several columns or lines: the text of each
+    stands in its first column, and in ``spread`` in all of them; ``is_covered`` says whether one
+    of them begins above."""
 
-    def __init__(self, cells: Line, spread: Line) -> None:
+    def __init__(self, cells: Line, spread: Line, *, is_covered: bool = False) -> None:
         super().__init__(cells)
         self.spread = spread
+        self.is_covered = is_covered
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,12 +115,12 @@ def distinct_names(names: Sequence[str]) -> list[str]:
 
 def join_heads(heads: Sequence[Line]) -> list[str]:
     """Return the columns' names of a head of several lines, a cell over several columns read as
-    the head of each."""
+    the head of each; where no cells are merged, a cell before empty ones is one."""
     width = max(map(len, heads))
     spread = [line.spread if isinstance(line, MergedLine) else line for line in heads]
     padded = [[*map(collapse_whitespace, line), *[""] * (width - len(line))] for line in spread]
-    for upper, lower in pairwise(padded):
-        for column in range(1, width):
+    for head, (upper, lower) in zip(heads, pairwise(padded), strict=False):
+        for column in range(1, 0 if isinstance(head, MergedLine) else width):
             if not upper[column] and lower[column] and upper[column - 1] and lower[column - 1]:
                 upper[column] = upper[column - 1]
     if len(padded) > 1 and _are_units(padded[-1]):
@@ -192,12 +194,22 @@ def _count_heads(lines: Sequence[Line]) -> int:
     """Return how many lines at the beginning are the head."""
     if len(lines) < 2 or not _may_be_head(lines[0]) or _is_row_of_periods(lines):
         return 0
+    if merged := _count_merged_heads(lines):
+        return merged
     count = _first_typed_head(lines)
     if not count:
         return int(_may_be_only_head(lines))
     while count < min(_MOST_HEADS, len(lines) - 1) and _continues_head(lines, count):
         count += 1
     return count
+
+
+def _count_merged_heads(lines: Sequence[Line]) -> int:
+    """Return how many lines a head has whose cells are merged down to its last line, which stands
+    above values; 0 for another head."""
+    words = list(takewhile(_may_be_head, lines[:-1]))
+    covered = [at for at, x in enumerate(words) if isinstance(x, MergedLine) and x.is_covered]
+    return covered[-1] + 1 if covered and _has_typed_head(lines[covered[-1] :]) else 0
 
 
 def _first_typed_head(lines: Sequence[Line]) -> int:
