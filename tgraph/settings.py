@@ -251,7 +251,7 @@ class AnswerSettings(Section):
         description="probability that the documents answer, below which there is no evidence",
     )
     sure_confidence: float = Field(
-        0.3,
+        0.25,
         ge=0,
         le=1,
         description="probability that the documents answer, below which the answer is uncertain",
