@@ -416,6 +416,16 @@ def test_a_grid_of_long_texts_is_no_table() -> None:
     assert page.text.startswith("\n".join(LEFT[:3]))
 
 
+def test_text_in_the_frame_of_a_table_is_no_row_of_it() -> None:
+    frame = [Rule(50, y, 550, y) for y in (790, 741, 685, 620)]
+    frame += [Rule(x, 790, x, 620) for x in (50, 550)]
+    rules = [*frame, *(Rule(x, 741, x, 685) for x in (195, 325))]
+    above, below = lines(60, 775, LEFT[:3], pitch=12).texts, lines(60, 668, BODY).texts
+    (page,) = read(PdfPage([*above, *table_texts(), *below], rules=rules)).pages
+    assert page.text.startswith("\n".join(LEFT[:3]) + "\n\nItem")
+    assert page.text.endswith("\n".join(BODY))
+
+
 def test_squares_to_tick_are_no_cells() -> None:
     ticks = [Square(x, y) for x in (200, 250) for y in (698, 684)]
     rules = [*table_rules(741, 4), *ticks]
