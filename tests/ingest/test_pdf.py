@@ -391,10 +391,10 @@ def test_values_of_form_fields_are_read_and_comments_are_counted() -> None:
         Field(160, 700, "Bo Lund", is_drawn=False),
         Field(160, 600, "Is she?", is_drawn=False, is_comment=True),
     ]
-    page = PdfPage([Text(60, 740, "Chair:")], fields=fields)
+    page = PdfPage([Text(60, 740, "Chair:"), *lines(60, 700, BODY).texts], fields=fields)
     document = read(page)
     text = document.pages[0].text
-    assert text.split() == ["Chair:", "Anna", "Berg"]
+    assert text.split()[:4] == ["Chair:", "Anna", "Berg", "The"]
     assert losses(document) == {"form field": 1, "comment": 1}
     start = text.index("Anna")
     assert len(page_boxes(make_pdf(page), 1, text, start, start + 9).boxes) == 1
@@ -414,6 +414,16 @@ def test_a_grid_of_long_texts_is_no_table() -> None:
     (page,) = read(PdfPage(cells, rules=rules)).pages
     assert {block.kind for block in page.blocks} == {"prose"}
     assert page.text.startswith("\n".join(LEFT[:3]))
+
+
+def test_text_in_the_frame_of_a_table_is_no_row_of_it() -> None:
+    frame = [Rule(50, y, 550, y) for y in (790, 741, 685, 620)]
+    frame += [Rule(x, 790, x, 620) for x in (50, 550)]
+    rules = [*frame, *(Rule(x, 741, x, 685) for x in (195, 325))]
+    above, below = lines(60, 775, LEFT[:3], pitch=12).texts, lines(60, 668, BODY).texts
+    (page,) = read(PdfPage([*above, *table_texts(), *below], rules=rules)).pages
+    assert page.text.startswith("\n".join(LEFT[:3]) + "\n\nItem")
+    assert page.text.endswith("\n".join(BODY))
 
 
 def test_squares_to_tick_are_no_cells() -> None:

@@ -15,6 +15,7 @@ from collections.abc import Iterator, Sequence
 from ctypes import (
     addressof,
     byref,
+    c_double,
     c_float,
     c_int,
     c_size_t,
@@ -223,26 +224,31 @@ class _TextReader:
                 drawn = raw.FPDFText_GetTextObject(textpage, index)
                 if not drawn:
                     continue
-                style = self._style_of(drawn)
+                style = self._style_of(drawn, textpage, index)
                 sides = rectangle.left, rectangle.bottom, rectangle.right, rectangle.top
                 self._add_character(index, character, self._view.place_box(*sides), style)
         finally:
             textpage.close()
 
-    def _style_of(self, drawn: Any) -> _FontStyle:
+    def _style_of(self, drawn: Any, textpage: Any, index: int) -> _FontStyle:
         key = addressof(drawn.contents)
         style = self._styles.get(key)
         if style is None:
-            style = self._styles[key] = self._read_style(drawn)
+            style = self._styles[key] = self._read_style(drawn, textpage, index)
         return style
 
-    def _read_style(self, drawn: Any) -> _FontStyle:
+    def _read_style(self, drawn: Any, textpage: Any, index: int) -> _FontStyle:
+        """Return the style of a text object, of which a character is numbered ``index``.
+
+        The character's matrix and origin are on the page also where the text is in a form."""
         matrix, size = raw.FS_MATRIX(), c_float()
-        raw.FPDFPageObj_GetMatrix(drawn, byref(matrix))
+        across_page, up_page = c_double(), c_double()
+        raw.FPDFText_GetMatrix(textpage, index, byref(matrix))
+        raw.FPDFText_GetCharOrigin(textpage, index, byref(across_page), byref(up_page))
         raw.FPDFTextObj_GetFontSize(drawn, byref(size))
         view = self._view
         across = view.a * matrix.a + view.c * matrix.b, view.b * matrix.a + view.d * matrix.b
-        x, y = view.place_point(matrix.e, matrix.f)
+        x, y = view.place_point(across_page.value, up_page.value)
         turns = round(atan2(across[1], across[0]) / (pi / 2)) % 4
         _, baseline, *_ = _turn_box((x, y, x, y), turns, view.width, view.height)
         bold, monospaced = self._read_font(raw.FPDFTextObj_GetFont(drawn))

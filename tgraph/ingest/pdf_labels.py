@@ -29,14 +29,17 @@ def _lines_of(item: Line | TableGrid) -> Iterator[Line]:
 
 def _find_labels(item: Line | TableGrid, texts: Sequence[Line | TableGrid]) -> Iterator[Line]:
     if isinstance(item, Line):
-        is_short = len(item.text.split()) <= _MOST_WORDS
-        if is_short and any(_is_beside(item, other) for other in texts):
+        if _is_short(item) and any(_is_beside(item, other) for other in texts):
             yield item
         return
     cells = [cell for row in item.rows for cell in row]
     filled = sum(map(bool, cells))
     if len(item.rows) < _FEWEST_ROWS or filled < _LEAST_FILLED * len(cells):
-        yield from _lines_of(item)
+        yield from filter(_is_short, _lines_of(item))
+
+
+def _is_short(line: Line) -> bool:
+    return len(line.text.split()) <= _MOST_WORDS
 
 
 def _is_beside(line: Line, other: Line | TableGrid) -> bool:

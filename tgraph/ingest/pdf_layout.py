@@ -38,6 +38,8 @@ _MARK_EMS = 8
 """The gap behind an item's bullet or number, in font sizes, at most."""
 _LONG_LINE = 30
 """Characters of a line that is running text rather than a label."""
+_BAND_LINES = 3
+"""Lines between two rules that are more than a row's, where nothing divides them into cells."""
 _MOST_CELL_LINES = 8
 """Lines of a cell above which it is a text of its own rather than a value."""
 
@@ -611,8 +613,10 @@ def _continues_row(row: Sequence[list[Line]], cells: Sequence[list[Line]]) -> bo
 
 
 def _take_ruled_tables(elements: list[_Element], content: PageContent) -> list[_Element]:
-    """Return the elements with the text inside of drawn grids as tables."""
-    for xs, ys in _find_grids(content.horizontal_rules, content.vertical_rules):
+    """Return the elements with the text inside of drawn grids as tables; as texts where most lines
+    stand in long cells of prose, unchanged where they stand in other long cells."""
+    for xs, heights in _find_grids(content.horizontal_rules, content.vertical_rules):
+        ys = _trim_bands(xs, heights, elements, content.vertical_rules)
         inside = [
             element
             for element in elements
@@ -620,25 +624,42 @@ def _take_ruled_tables(elements: list[_Element], content: PageContent) -> list[_
             and xs[0] - 2 < _middle(element) < xs[-1] + 2
             and ys[0] - 2 < (element.top + element.bottom) / 2 < ys[-1] + 2
         ]
-        table = _make_ruled_table(inside, xs, ys)
-        if table and _holds_texts(table):
+        table = _make_ruled_table(inside, xs, ys) if len(ys) > 1 else None
+        if table is None:
+            continue
+        long = [cell for row in table.rows for cell in row if len(cell) > _MOST_CELL_LINES]
+        if 2 * sum(map(len, long)) <= sum(len(cell) for row in table.rows for cell in row):
+            elements = _replace_by_table(elements, table)
+        elif all(_is_prose([line.fragments for line in cell]) for cell in long):
             cells = [
-                [part for line in cell for part in line.fragments]
-                for row in table.rows
-                for cell in row
+                [f for line in cell for f in line.fragments] for row in table.rows for cell in row
             ]
             held = {id(part) for part in inside}
             elements = [element for element in elements if id(element) not in held]
             elements.append(_TextGrid(*table.box, cells))
-        elif table:
-            elements = _replace_by_table(elements, table)
     return elements
 
 
-def _holds_texts(table: TableGrid) -> bool:
-    """Return whether most lines of a table stand in cells of many lines."""
-    counts = [len(cell) for row in table.rows for cell in row]
-    return sum(count for count in counts if count > _MOST_CELL_LINES) > 0.5 * sum(counts)
+def _trim_bands(
+    xs: Sequence[float], ys: Sequence[float], elements: Sequence[_Element], rules: Sequence[Box]
+) -> Sequence[float]:
+    """Return the heights of a grid without what stands above and below its rows in the same frame:
+    bands of several lines that no vertical rule divides."""
+    inner = [rule for rule in rules if xs[0] + 4 < rule[0] < xs[-1] - 4]
+
+    def is_row(top: float, bottom: float) -> bool:
+        half = 0.5 * (bottom - top)
+        if any(min(rule[3], bottom) - max(rule[1], top) > half for rule in inner):
+            return True
+        held = [e for e in elements if isinstance(e, Fragment) and top < e.baseline < bottom]
+        return len(group_baselines(held)) < _BAND_LINES
+
+    first, last = 0, len(ys) - 1
+    while first < last and not is_row(ys[first], ys[first + 1]):
+        first += 1
+    while first < last and not is_row(ys[last - 1], ys[last]):
+        last -= 1
+    return ys[first : last + 1]
 
 
 def _make_ruled_table(
