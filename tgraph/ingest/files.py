@@ -98,7 +98,7 @@ _READING_VERSIONS = {
     **dict.fromkeys(
         (
             *("text/x-rst", "text/asciidoc", "text/html", "application/json"),
-            *("application/jsonl", "application/pdf", _EPUB, _XLSX, _ODS, _ODT, _ODP),
+            *("application/jsonl", "application/pdf", _EPUB, _XLSX, _ODS, _ODT, _ODP, _PPTX),
         ),
         2,
     ),
