@@ -7,9 +7,11 @@ import zipfile
 from typing import Any
 
 import pytest
+from lxml import etree
 from pptx import Presentation
 from pptx.chart.data import CategoryChartData
 from pptx.enum.chart import XL_CHART_TYPE
+from pptx.oxml.ns import qn
 from pptx.util import Inches
 
 from tgraph.errors import IngestError
@@ -80,6 +82,43 @@ def test_tables_charts_and_pictures_are_read_or_marked(tmp_path) -> None:
     assert "Ship: Fram; Year: 1892" in rows
     assert any("2024" in row and "Tons: 7.5" in row for row in rows)
     assert "[chart" in page.text
+
+
+MATH = (
+    '<a14:m xmlns:a14="http://schemas.microsoft.com/office/drawing/2010/main"><m:oMath xmlns:m='
+    '"http://schemas.openxmlformats.org/officeDocument/2006/math"><m:r><m:t>x=2</m:t></m:r>'
+    "</m:oMath></a14:m>"
+)
+
+
+def test_numbers_equations_and_hidden_shapes() -> None:
+    presentation = Presentation()
+    slide = slide_of(presentation)
+    add_box(slide, "Heat\nMix\nStir\nServe", 1, 1)
+    paragraphs = slide.shapes[0].text_frame.paragraphs
+    for paragraph, kind in zip(paragraphs, ["arabicPeriod"] * 2 + ["alphaLcParenR"], strict=False):
+        number = paragraph._p.get_or_add_pPr().makeelement(qn("a:buAutoNum"), {"type": kind})
+        paragraph._p.get_or_add_pPr().append(number)
+    paragraphs[2].level = 1
+    paragraphs[3]._p.append(etree.fromstring(MATH))
+    add_box(slide, "Nobody sees it", 1, 4)
+    slide.shapes[1]._element.nvSpPr.cNvPr.set("hidden", "1")
+    document = load(saved(presentation), "a.pptx")
+    assert document.pages[0].text == "1. Heat\n2. Mix\n  a) Stir\n\nServe$x = 2$"
+    assert loss_counts(document) == {"hidden shape": 1}
+    assert document.report is not None
+    assert not document.report.warnings
+
+
+def test_rows_of_a_merged_cell_have_its_text() -> None:
+    presentation = Presentation()
+    shape = slide_of(presentation).shapes.add_table(3, 2, 0, 0, Inches(4), Inches(1))
+    for place, text in enumerate(["Port", "Ship", "Kiel", "Fram", "", "Vega"]):
+        shape.table.cell(place // 2, place % 2).text = text
+    shape.table.cell(1, 0).merge(shape.table.cell(2, 0))
+    page = load(saved(presentation), "a.pptx").pages[0]
+    rows = [s.text for s in segments(page.text, "", page.blocks) if s.kind == "row"]
+    assert rows == ["Port: Kiel; Ship: Fram", "Port: Kiel; Ship: Vega"]
 
 
 @pytest.mark.parametrize("cut", [30, 400, 3000])

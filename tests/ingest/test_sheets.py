@@ -113,6 +113,27 @@ def test_comments_charts_and_formulas_without_a_value():
     assert losses["formula"].count == 1
 
 
+def test_hidden_shapes_are_left_out_and_counted():
+    workbook = pumps()
+    workbook["Pumps"].add_chart(BarChart(), "G3")
+    out = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(save(workbook))) as source, zipfile.ZipFile(out, "w") as target:
+        for name in source.namelist():
+            part = source.read(name).decode()
+            if name == "xl/drawings/drawing1.xml":
+                end = part.rindex("</")
+                shapes = (
+                    f'<sp><cNvPr id="9" name="a" hidden="{hidden}"/><p><t>{text}</t></p></sp>'
+                    for hidden, text in ((1, "Draft"), (0, "Note"))
+                )
+                part = part[:end] + "".join(shapes) + part[end:]
+            target.writestr(name, part)
+    document = load(out.getvalue(), "a.xlsx")
+    assert "Note" in document.pages[0].text
+    assert "Draft" not in document.pages[0].text
+    assert losses_of(document)["hidden text"].count == 1
+
+
 def test_tables_side_by_side_and_forms():
     workbook = openpyxl.Workbook()
     sheet = workbook.active

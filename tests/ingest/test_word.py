@@ -314,7 +314,7 @@ def test_empty_paragraphs_of_lists_count_and_number_cells():
         table(row(empty, paragraph("Name")), row(empty, paragraph("Address"))),
         parts={"word/numbering.xml": NUMBERING},
     )
-    assert text == "1. one\n3. three\n\n4. | Name\n5. | Address"
+    assert text == "1. one\n3. three\n\n4. Name\n5. Address"
 
 
 def test_breaks_of_columns_and_pages_part_words():

@@ -28,6 +28,7 @@ from tgraph.ingest.tables import add_grid
 from tgraph.model import Page, UnitCount
 from tgraph.rendering import collapse_whitespace
 
+_LONGEST_PAGE_WORDS = 15
 _SPACES = {"s": " ", "tab": " ", "line-break": "\n"}
 _ASIDES = frozenset(("note", "annotation", "frame", "custom-shape", "g", "table"))
 _UNREAD = frozenset(
@@ -164,11 +165,15 @@ class _OdfReader:
                 if next(paragraph.iterancestors("{*}tracked-changes"), None) is not None:
                     continue
                 self.in_file += _visible_in(paragraph)
-                for number in list(paragraph.iter("{*}page-number", "{*}page-count")):
+                numbers = list(paragraph.iter("{*}page-number", "{*}page-count"))
+                for number in numbers:
                     self.left_out += _visible_in(number)
                     number.text = None
                 text = collapse_whitespace("".join(map(str, paragraph.itertext())))
-                if text in self._running:
+                if numbers and count_visible(text) <= _LONGEST_PAGE_WORDS:
+                    self.left_out += _visible_in(paragraph)
+                    self.losses.add("page number", "pages are numbered by the program")
+                elif text in self._running:
                     self.left_out += _visible_in(paragraph)
                     self.losses.add("running head", "it stands once in the text")
                 elif text:

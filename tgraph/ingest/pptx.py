@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -9,8 +10,9 @@ from lxml import etree
 
 from tgraph.errors import IngestError
 from tgraph.ingest.archive import unpack_archive, unreadable_error
-from tgraph.ingest.base import FileContent, FileLimits, error_reason, storable
-from tgraph.ingest.blocks import LossList, PageBuilder, count_visible
+from tgraph.ingest.base import FileContent, FileLimits, error_reason, storable, write_number
+from tgraph.ingest.blocks import LossList, PageBuilder, count_visible, loss_mark
+from tgraph.ingest.equations import OFFICE_MATH, convert_office_math
 from tgraph.ingest.tables import add_grid
 from tgraph.model import Page, UnitCount
 from tgraph.rendering import collapse_whitespace
@@ -26,6 +28,11 @@ _FIELDS = ("sldNum", "dt", "ftr", "hdr")
 """Placeholders that repeat on every slide: number, date, footer, header."""
 _DIAGRAM = "http://schemas.openxmlformats.org/officeDocument/2006/relationships/diagramData"
 _COMMENTS = "/comments"
+_EQUATION = loss_mark("equation")
+_MATH = f"{OFFICE_MATH}oMath"
+_STYLES = {"arabic": "1", "alphaLc": "a", "alphaUc": "A", "romanLc": "i", "romanUc": "I"}
+_AROUND = {"Period": ("", "."), "ParenR": ("", ")"), "ParenBoth": ("(", ")"), "Plain": ("", "")}
+_NUMBER = re.compile(f"({'|'.join(_STYLES)})({'|'.join(_AROUND)})")
 _ROW = 100_000
 """Height of a line in English Metric Units (914,400 an inch), within which shapes stand side by
 side."""
@@ -115,6 +122,10 @@ class _SlideReader:
             self.left_out += _visible_in(shape.element)
             self.losses.add("slide number, date or footer", "it repeats on every slide")
             return
+        if _is_hidden(shape.element):
+            self.left_out += _visible_in(shape.element)
+            self.losses.add("hidden shape", "the author hid the shape", place=place)
+            return
         if hasattr(shape, "shapes"):
             for inner in _in_reading_order(shape.shapes):
                 self._read_shape(inner, place)
@@ -130,20 +141,29 @@ class _SlideReader:
             self._read_diagram(shape, place)
 
     def _read_paragraphs(self, frame: Any) -> None:
+        numbers: dict[int, int] = {}
         for paragraph in frame.paragraphs:
             text = _paragraph_text(paragraph._p)
-            self.in_text += count_visible(text)
+            equations = "".join(map(_write_equation, paragraph._p.iter(_MATH)))
+            self.in_text += count_visible(text) - count_visible(equations)
+            unwritten = equations.count(_EQUATION)
+            self.losses.add(
+                "equation", "the equation can't be written", marked=True, count=unwritten
+            )
             if _is_item(paragraph, frame):
-                self.builder.add_item(text, paragraph.level)
+                label = _number_item(paragraph, numbers) if text.strip() else "-"
+                self.builder.add_item(text, paragraph.level, label)
             else:
                 self.builder.add_paragraph(text)
 
     def _read_table(self, table: Any) -> None:
-        rows = [
-            ["" if cell.is_spanned else cell.text_frame.text for cell in row.cells]
-            for row in table.rows
-        ]
-        self.in_text += sum(count_visible(cell) for row in rows for cell in row)
+        rows: list[list[str]] = []
+        for row in table.rows:
+            texts = ["" if cell.is_spanned else cell.text_frame.text for cell in row.cells]
+            self.in_text += sum(map(count_visible, texts))
+            covered = [cell._tc.vMerge and not cell._tc.hMerge for cell in row.cells]
+            above = rows[-1] if rows else texts
+            rows.append([a if c else t for a, c, t in zip(above, covered, texts, strict=True)])
         add_grid(self.builder, rows, 1 if table.first_row else None)
 
     def _read_chart(self, chart: etree._Element, place: str) -> None:
@@ -199,9 +219,17 @@ def _in_reading_order(shapes: Iterable[Any]) -> list[Any]:
 
 def _paragraph_text(paragraph: etree._Element) -> str:
     parts = []
-    for element in paragraph.iter(f"{_A}t", f"{_A}br"):
-        parts.append("\n" if element.tag == f"{_A}br" else element.text or "")
+    for element in paragraph.iter(f"{_A}t", f"{_A}br", _MATH):
+        if element.tag == _MATH:
+            parts.append(_write_equation(element))
+        else:
+            parts.append("\n" if element.tag == f"{_A}br" else element.text or "")
     return "".join(parts)
+
+
+def _write_equation(element: etree._Element) -> str:
+    latex = convert_office_math(element)
+    return f"${latex}$" if latex else _EQUATION
 
 
 def _is_item(paragraph: Any, frame: Any) -> bool:
@@ -215,6 +243,30 @@ def _is_item(paragraph: Any, frame: Any) -> bool:
     placeholder = frame._parent.element
     is_body = getattr(placeholder, "ph", None) is not None
     return is_body and len(frame.paragraphs) > 1
+
+
+def _number_item(paragraph: Any, numbers: dict[int, int]) -> str:
+    """Return the label of the next item of a text; ``-`` for a bullet. ``numbers`` has the last
+    number of each open level."""
+    level = paragraph.level
+    for deeper in [at for at in numbers if at > level]:
+        del numbers[deeper]
+    properties = paragraph._p.pPr
+    shape = None if properties is None else properties.find(f"{_A}buAutoNum")
+    kind = None if shape is None else _NUMBER.fullmatch(shape.get("type", ""))
+    if shape is None or kind is None:
+        numbers.pop(level, None)
+        return "-"
+    start = shape.get("startAt", "1")
+    first = int(start) if start.isascii() and start.isdigit() else 1
+    numbers[level] = numbers[level] + 1 if level in numbers else first
+    before, behind = _AROUND[kind[2]]
+    return f"{before}{write_number(numbers[level], _STYLES[kind[1]])}{behind}"
+
+
+def _is_hidden(element: etree._Element) -> bool:
+    described = next(element.iter("{*}cNvPr"), None)
+    return described is not None and described.get("hidden") in ("1", "true")
 
 
 def _point_texts(series: etree._Element, *roles: str) -> dict[int, str]:

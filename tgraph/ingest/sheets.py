@@ -20,8 +20,8 @@ _REPEATS = 20
 @dataclass(slots=True)
 class Sheet:
     """A sheet: its name, the texts of its cells by row and column (from 1), the first row and
-    column of merged cells with their last row and column, what is hidden, comments by cell, and
-    marks of what isn't cells."""
+    column of merged cells with their last row and column, what is hidden, comments by cell, texts
+    of shapes, and marks of what isn't text."""
 
     name: str
     is_hidden: bool = False
@@ -31,6 +31,7 @@ class Sheet:
     hidden_columns: set[int] = field(default_factory=set)
     comments: list[tuple[str, str]] = field(default_factory=list)
     texts: list[str] = field(default_factory=list)
+    hidden_texts: int = 0
     marks: list[tuple[str, str]] = field(default_factory=list)
 
     def is_shown(self, row: int, column: int) -> bool:
@@ -64,6 +65,7 @@ def add_sheet(builder: PageBuilder, sheet: Sheet, losses: LossList) -> None:
         builder.add_paragraph(f"Comment on {place}: {text}", "comment")
     rows = {row for row, _ in sheet.cells} & sheet.hidden_rows
     columns = {column for _, column in sheet.cells} & sheet.hidden_columns
+    losses.add("hidden text", HIDDEN, place=sheet.name, count=sheet.hidden_texts)
     losses.add("hidden row", HIDDEN, place=sheet.name, count=len(rows))
     losses.add("hidden column", HIDDEN, place=sheet.name, count=len(columns))
 

@@ -201,7 +201,7 @@ class _Simplifier:
         if properties is not None:
             paragraph.remove(properties)
         if not text.strip():
-            paragraph.extend([make_run(number)] if number and _is_alone(paragraph) else [])
+            _number_cell(paragraph, number)
         elif style.is_contents:
             set_style(paragraph, DISPLAY_STYLE)
         elif level is not None and len(text) <= _LONGEST_HEADING:
@@ -384,6 +384,15 @@ def _is_alone(paragraph: etree._Element) -> bool:
     return cell.tag == f"{W}tc" and not any(
         text.text and text.text.strip() for text in cell.iter(f"{W}t")
     )
+
+
+def _number_cell(paragraph: etree._Element, number: str) -> None:
+    """Write the number of an empty cell before the text of the next cell, which it numbers."""
+    if not number or not _is_alone(paragraph):
+        return
+    beside = next(paragraph.getparent().itersiblings(f"{W}tc"), None)
+    numbered = None if beside is None else beside.find(f"{W}p")
+    _insert_run(paragraph if numbered is None else numbered, make_run(f"{number} "))
 
 
 def _insert_run(paragraph: etree._Element, run: etree._Element) -> None:

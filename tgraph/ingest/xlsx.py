@@ -218,16 +218,26 @@ def _read_comments(data: bytes) -> Iterator[tuple[str, str]]:
             yield element.get("ref", ""), collapse_whitespace(text)
 
 
+def _is_hidden(shape: Any) -> bool:
+    described = next(shape.iter("{*}cNvPr"), None)
+    return described is not None and _is_true(described.get("hidden"))
+
+
 def _read_drawing(archive: ZipFile, part: str, sheet: Sheet) -> None:
-    """Add texts of shapes, and marks of pictures and charts."""
+    """Add texts of shapes, and marks of pictures and charts; count hidden texts."""
     from lxml import etree
 
     root = etree.fromstring(archive.read(part), _parser())
     for shape in root.iter("{*}sp"):
         lines = ("".join(t.text or "" for t in p.iter("{*}t")) for p in shape.iter("{*}p"))
-        if text := "\n".join(filter(str.strip, lines)):
+        text = "\n".join(filter(str.strip, lines))
+        if _is_hidden(shape):
+            sheet.hidden_texts += bool(text)
+        elif text:
             sheet.texts.append(text)
     for picture in root.iter("{*}pic"):
+        if _is_hidden(picture):
+            continue
         described = next(picture.iter("{*}cNvPr"), None)
         sheet.marks.append(("image", described.get("descr", "") if described is not None else ""))
     for _, kind, path in _relations(archive, part):
