@@ -29,6 +29,17 @@ from tgraph.explain.trace.documents import list_documents
 from tgraph.explain.trace.sessions import list_sessions
 from tgraph.extensions.interchange import import_graph
 from tgraph.extensions.operations.backup import back_up, restore_backup
+from tgraph.extract.base import Extractor
+from tgraph.model import (
+    Agent,
+    Chunk,
+    ExtractedEntity,
+    ExtractedRelationship,
+    Extraction,
+    Prompt,
+    Span,
+)
+from tgraph.models.base import CallSink, no_sink
 from tgraph.record.assessments import find_questioned_sessions
 from tgraph.record.boundary import foreign_subjects, is_reserved_statement, names_reserved
 from tgraph.resources import read_text
@@ -327,7 +338,10 @@ def import_plainly(graph: KnowledgeGraph, triples: list[Triple], place: Path) ->
 
 def import_into_a_graph(graph: KnowledgeGraph, triples: list[Triple], place: Path) -> None:
     names = (v.SOURCE_GRAPH, NamedNode(graph.sessions.summaries()[0].bundle), SHADOW)
-    quads = [Quad(*triple, names[n % 3]) for n, triple in enumerate(triples)]
+    quads = [
+        Quad(triple.subject, triple.predicate, triple.object, names[n % 3])
+        for n, triple in enumerate(triples)
+    ]
     (place / "named.nq").write_bytes(to_bytes(quads))
     import_graph(graph, [place / "named.nq"])
 
@@ -359,7 +373,45 @@ def add_as_ontology(graph: KnowledgeGraph, triples: list[Triple], place: Path) -
     graph.ontologies.add(place / "terms.ttl", reason="forged")
 
 
+class StrangeExtractor:
+    """An extractor of a package, that finds the same statements in any chunk."""
+
+    agent = Agent("method", "strange", "1")
+    prompts: tuple[Prompt, ...] = ()
+
+    def __init__(self, triples: list[Triple]) -> None:
+        self.key = v.digest_parts("strange", *map(str, triples))
+        self._triples = triples
+
+    def extract(self, chunk: Chunk, title: str, sink: CallSink = no_sink) -> Extraction:
+        span = Span(chunk.start, chunk.end, chunk.text)
+        relationships = tuple(
+            ExtractedRelationship(*triple, span=span, sources=(triple.subject.value,))  # type: ignore[arg-type, union-attr]
+            for triple in self._triples
+        )
+        entities = tuple(
+            ExtractedEntity("x", "y", span=span, iri=t.subject.value, classes=(t.predicate.value,))  # type: ignore[union-attr]
+            for t in self._triples
+        )
+        return Extraction(chunk.iri, entities, relationships, self.key)
+
+
+def index_by_an_extractor(graph: KnowledgeGraph, triples: list[Triple], place: Path) -> None:
+    extractor = StrangeExtractor(triples)
+    (place / "strange.txt").write_text(f"Something is said, {extractor.key}.")
+
+    class Parts(Components):
+        @property
+        def extractor(self) -> Extractor:
+            return extractor
+
+    parts = Parts(graph.opened.settings, place / "cache", embedder=HashingEmbedder())
+    with tgraph.open(graph.root, parts=parts) as other:
+        assert not other.index([place / "strange.txt"]).failed
+
+
 DOORS: tuple[Door, ...] = (
+    index_by_an_extractor,
     import_as_edges,
     import_plainly,
     import_into_a_graph,
