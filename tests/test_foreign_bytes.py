@@ -45,7 +45,10 @@ def test_a_deep_graph_and_a_packed_one_are_refused_with_limit_and_remedy(
     root: Path, tmp_path: Path
 ) -> None:
     names = ("deep.jsonld", "alike.nt.gz")
-    files = [GRAPHS[name][0](tmp_path / name) for name in names]
+    files = [
+        hostile.write_deep_jsonld(tmp_path / names[0]),
+        hostile.write_packed_triples(tmp_path / names[1], megabytes=20),
+    ]
     with open_graph(root) as graph:
         failures = import_graph(graph, files).failed
     for failure, name in zip(failures, names, strict=True):

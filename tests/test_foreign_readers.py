@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import ast
+import re
 import runpy
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -37,18 +38,23 @@ FUNCTIONS = {
     "zlib": {"decompress", "decompressobj"},
 }
 METHODS = frozenset(("bulk_load", "model_validate_json", "validate_json"))
+_NAMED = re.compile(
+    rf"\b(?:import|from) (?:{'|'.join(LIBRARIES | FUNCTIONS.keys())})\b|\.(?:{'|'.join(METHODS)})\b"
+)
 
 
 def find_parsers(source: str) -> set[str]:
     """The parsers that a module's code calls or imports."""
-    tree = ast.parse(source)
-    origins = dict(_imported_names(tree))
+    if not _NAMED.search(source):
+        return set()
+    nodes = list(ast.walk(ast.parse(source)))
+    origins = dict(_imported_names(nodes))
     imported = {origin.partition(".")[0] for origin in origins.values()}
-    return (imported & LIBRARIES) | set(_called_parsers(tree, origins))
+    return (imported & LIBRARIES) | set(_called_parsers(nodes, origins))
 
 
-def _imported_names(tree: ast.Module) -> Iterator[tuple[str, str]]:
-    for node in ast.walk(tree):
+def _imported_names(nodes: Sequence[ast.AST]) -> Iterator[tuple[str, str]]:
+    for node in nodes:
         if isinstance(node, ast.Import):
             for each in node.names:
                 yield each.asname or each.name.partition(".")[0], each.name
@@ -57,8 +63,8 @@ def _imported_names(tree: ast.Module) -> Iterator[tuple[str, str]]:
                 yield each.asname or each.name, f"{node.module}.{each.name}"
 
 
-def _called_parsers(tree: ast.Module, origins: dict[str, str]) -> Iterator[str]:
-    for node in ast.walk(tree):
+def _called_parsers(nodes: Sequence[ast.AST], origins: dict[str, str]) -> Iterator[str]:
+    for node in nodes:
         if isinstance(node, ast.Attribute) and node.attr in METHODS:
             yield node.attr
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
